@@ -1,0 +1,1 @@
+"""The bus: event types, delivery and signals. Imports nothing of ours."""

@@ -1,0 +1,46 @@
+"""The signals: what may be watched, and never decides anything.
+
+Each is declared here once. The sender is the name of the stage or sink that tells. A watcher that
+raises is logged and never reaches the pipeline.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from blinker import NamedSignal, Namespace
+
+_signals = Namespace()
+_log = logging.getLogger(__name__)
+
+delivered = _signals.signal("delivered", doc="A letter was handled. event, took_s.")
+failed = _signals.signal("failed", doc="A handler raised. event, error.")
+dropped = _signals.signal("dropped", doc="A letter was not handled. event, reason.")
+degraded = _signals.signal("degraded", doc="A lesser answer was given. reason.")
+stored = _signals.signal("stored", doc="A memory was committed. namespace, outcome.")
+injected = _signals.signal("injected", doc="Memories went into a context. count, tokens.")
+abstained = _signals.signal("abstained", doc="Nothing went into a context. reason.")
+answered = _signals.signal("answered", doc="A hook was answered. event, outcome, took_s.")
+
+ALL: tuple[NamedSignal, ...] = (
+    delivered,
+    failed,
+    dropped,
+    degraded,
+    stored,
+    injected,
+    abstained,
+    answered,
+)
+
+
+def tell(signal: NamedSignal, sender: str, **facts: Any) -> None:
+    """Tell every watcher of ``signal``; what a watcher raises is logged, never passed on."""
+    if not signal.receivers:
+        return
+    for watcher in signal.receivers_for(sender):
+        try:
+            watcher(sender, **facts)
+        except Exception:  # noqa: BLE001 - a watcher must never hurt the pipeline
+            _log.warning("a watcher failed", extra={"signal": signal.name}, exc_info=True)

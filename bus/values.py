@@ -1,0 +1,301 @@
+"""The value types that events carry and every room shares: plain, frozen, without behaviour.
+
+Scores named ``relevance`` are absolute, 0.0–1.0, and mean the same in every query; ``order`` only
+sorts the hits of one query. Confidences are whole percent. Times are aware UTC ``datetime``.
+"""
+
+from __future__ import annotations
+
+import enum
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+
+NAMESPACES: tuple[str, ...] = (
+    "decisions",
+    "learnings",
+    "patterns",
+    "blockers",
+    "context",
+    "progress",
+    "tech-debt",
+    "preferences",
+    "gotchas",
+    "tasks",
+)
+
+Mode = Literal["hybrid", "text", "vector"]
+
+
+class IntentType(enum.StrEnum):
+    """What kind of search a prompt asks for."""
+
+    HOWTO = "howto"
+    LOCATION = "location"
+    EXPLANATION = "explanation"
+    COMPARISON = "comparison"
+    TROUBLESHOOT = "troubleshoot"
+    GENERAL = "general"
+
+
+class DetectionSource(enum.StrEnum):
+    """Which classifier contributed to an intent."""
+
+    KEYWORD = "keyword"
+    LOCAL = "local"
+    LLM = "llm"
+    HYBRID = "hybrid"
+
+
+class Value(Struct, frozen=True, kw_only=True):
+    """Base of every value: immutable, named arguments only."""
+
+
+# --- where ---------------------------------------------------------------------------------------
+
+
+class Scope(Struct, frozen=True, order=True):
+    """Who a memory belongs to: ``id`` is the identity of a project, user or organisation."""
+
+    kind: Literal["project", "user", "org"]
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.id}"
+
+
+class Place(Value, frozen=True, kw_only=True):
+    """Where the agent works: the project it is in, and whose memory may be read there."""
+
+    project: Scope
+    root: str
+    user: Scope
+    branch: str | None = None
+
+    @property
+    def readable(self) -> tuple[Scope, ...]:
+        """Every scope that a query from this place may read."""
+        return (self.project, self.user, Scope("org", "local"))
+
+
+class Provenance(Value, frozen=True, kw_only=True):
+    """How a memory came to be. Empty strings mean unknown."""
+
+    hook: str = ""
+    session: str = ""
+    client: str = ""
+    file: str = ""
+    commit: str = ""
+    branch: str = ""
+
+
+# --- memories ------------------------------------------------------------------------------------
+
+
+class CleanText(Struct, frozen=True):
+    """Text that passed the secret filter. Only ``stages/redact.py`` makes one; a test looks."""
+
+    text: str
+    redactions: tuple[str, ...] = ()
+
+
+class Memory(Value, frozen=True, kw_only=True):
+    """One version of one memory. ``id`` is ``mem_`` and a ULID; versions count from 1."""
+
+    id: str
+    version: int = 1
+    scope: Scope
+    namespace: str
+    content: str
+    summary: str
+    tags: tuple[str, ...] = ()
+    confidence_percent: int = 100
+    provenance: Provenance = Provenance()
+    created_at: datetime
+    updated_at: datetime
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    content_hash: str = ""
+
+
+class Encoding(Struct, frozen=True):
+    """What retrieval needs of a text, computed once at write and kept with the row.
+
+    ``vectors`` is float16, little-endian, shape (passages, dimensions), unit length each;
+    ``words`` is uint16 token ids of the model's vocabulary, all passages one after another;
+    ``lengths`` is uint16 word counts, one a passage; ``model`` names the embedding they come from.
+    """
+
+    model: str
+    vectors: bytes
+    words: bytes
+    lengths: bytes
+
+
+class Query(Value, frozen=True, kw_only=True):
+    """A search. ``scopes`` is never empty: nothing reads without a scope."""
+
+    text: str
+    scopes: tuple[Scope, ...]
+    limit: int = 10
+    mode: Mode = "hybrid"
+    namespaces: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    branch: str | None = None
+
+
+class Hit(Value, frozen=True, kw_only=True):
+    """A memory found. ``text``, ``late`` and ``vector`` are the raw parts, each 0.0–1.0-ish."""
+
+    memory: Memory
+    text: float
+    late: float
+    vector: float
+    order: float
+    relevance: float
+
+
+class Recalled(Value, frozen=True, kw_only=True):
+    """The answer to a query: best first, with the mode really used and why it is a lesser one."""
+
+    hits: tuple[Hit, ...]
+    mode: Mode
+    total: int
+    took_ms: float
+    degraded: str | None = None
+
+
+# --- what a prompt says --------------------------------------------------------------------------
+
+
+class Marked(Value, frozen=True, kw_only=True):
+    """An explicit marker: what to keep, and where. ``namespace`` None means detect it."""
+
+    content: str
+    marker: str
+    namespace: str | None = None
+    tag: str | None = None
+
+
+class Signal(Value, frozen=True, kw_only=True):
+    """A phrase that hints at something worth keeping. ``kind`` is a namespace-like word."""
+
+    kind: str
+    phrase: str
+    start: int
+    end: int
+
+
+class Entity(Value, frozen=True, kw_only=True):
+    """Something named: ``kind`` is path, symbol, technology, error, version or feature."""
+
+    kind: str
+    value: str
+
+
+class Parsed(Value, frozen=True, kw_only=True):
+    """A prompt taken apart. ``text`` has neither markers, private spans nor our own envelope."""
+
+    text: str
+    query: str
+    words: tuple[str, ...] = ()
+    marked: tuple[Marked, ...] = ()
+    signals: tuple[Signal, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    references: tuple[str, ...] = ()
+    machine: bool = False
+
+
+class Evidence(Value, frozen=True, kw_only=True):
+    """A matched search signal: which one, for which type, at which characters of the text."""
+
+    signal: str
+    intent: IntentType
+    start: int
+    end: int
+
+
+class SearchIntent(Value, frozen=True, kw_only=True):
+    """What is searched for. ``arithmetic`` tells how the confidence came about, a step an entry."""
+
+    intent_type: IntentType
+    confidence_percent: int
+    keywords: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    source: DetectionSource = DetectionSource.KEYWORD
+    evidence: tuple[Evidence, ...] = ()
+    arithmetic: tuple[str, ...] = ()
+
+
+class Vote(Value, frozen=True, kw_only=True):
+    """One racer's answer: an intent, or None for 'no search intent'; and how long it took."""
+
+    racer: DetectionSource
+    intent: SearchIntent | None
+    took_ms: float
+    note: str = ""
+
+
+# --- what comes back -----------------------------------------------------------------------------
+
+
+class ProjectFacts(Value, frozen=True, kw_only=True):
+    """What the project's own files say about it. Empty where unknown."""
+
+    name: str = ""
+    stack: tuple[str, ...] = ()
+    test_command: str = ""
+    build_command: str = ""
+    lint_command: str = ""
+
+
+class Kept(Value, frozen=True, kw_only=True):
+    """What became of one explicit capture. ``outcome``: stored, merged, declined or pending."""
+
+    outcome: Literal["stored", "merged", "declined", "pending"]
+    namespace: str
+    memory_id: str | None = None
+    summary: str = ""
+    reason: str = ""
+    redactions: tuple[str, ...] = ()
+
+
+class Verdict(Value, frozen=True, kw_only=True):
+    """Why a candidate was injected, or was not. ``score`` is relevance × weight, at most 1.0."""
+
+    memory_id: str
+    namespace: str
+    summary: str
+    text: float
+    late: float
+    vector: float
+    relevance: float
+    weight: float
+    score: float
+    injected: bool
+    why: str
+
+
+class InjectedMemory(Value, frozen=True, kw_only=True):
+    """A memory as it went into the context. ``score`` is absolute."""
+
+    id: str
+    namespace: str
+    content_preview: str
+    score: float
+
+
+class MemoryContext(Value, frozen=True, kw_only=True):
+    """What the prompt hook reports beside the text it adds."""
+
+    search_intent_detected: bool
+    intent_type: str | None = None
+    topics: tuple[str, ...] = ()
+    injected_memories: tuple[InjectedMemory, ...] = ()
+    reminder: str | None = None
+    suggested_resources: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Settings: the commented reference file, the structs and the loader."""

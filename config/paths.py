@@ -1,0 +1,73 @@
+"""Where subcog keeps things. ``SUBCOG_HOME`` moves all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+
+class Paths(Struct, frozen=True, kw_only=True):
+    """The directories of one user. Nothing here is created by naming it.
+
+    A client always connects to ``link``: the socket itself, or a symbolic link to it. Its place
+    depends on the data directory alone, so a hook and a terminal with different runtime
+    directories still meet at one daemon.
+    """
+
+    data: Path
+    config: Path
+    state: Path
+    runtime: Path
+
+    @property
+    def database(self) -> Path:
+        return self.data / "subcog.duckdb"
+
+    @property
+    def spool(self) -> Path:
+        return self.data / "spool"
+
+    @property
+    def link(self) -> Path:
+        return self.data / "daemon.sock"
+
+    @property
+    def lock(self) -> Path:
+        return self.data / "daemon.lock"
+
+    @property
+    def log(self) -> Path:
+        return self.state / "daemon.log"
+
+    @property
+    def config_file(self) -> Path:
+        return self.config / "config.toml"
+
+
+def find_paths(env: Mapping[str, str]) -> Paths:
+    """The directories that ``env`` names, by the XDG base directory specification.
+
+    Relative XDG values are ignored, as that specification asks. Without ``XDG_RUNTIME_DIR`` the
+    socket lives in the data directory.
+    """
+    if moved := env.get("SUBCOG_HOME"):
+        home = Path(moved).absolute()
+        return Paths(
+            data=home / "data", config=home / "config", state=home / "state", runtime=home / "run"
+        )
+    user = Path(env.get("HOME") or Path.home())
+
+    def xdg(name: str, default: Path) -> Path:
+        value = Path(env.get(name, ""))
+        return (value if value.is_absolute() else default) / "subcog"
+
+    data = xdg("XDG_DATA_HOME", user / ".local" / "share")
+    runtime = Path(env.get("XDG_RUNTIME_DIR", ""))
+    return Paths(
+        data=data,
+        config=xdg("XDG_CONFIG_HOME", user / ".config"),
+        state=xdg("XDG_STATE_HOME", user / ".local" / "state"),
+        runtime=runtime / "subcog" if runtime.is_absolute() else data,
+    )

@@ -1,0 +1,116 @@
+"""The settings as structs. ``default.toml`` is the reference; a test holds the two equal.
+
+A struct has no defaults of its own: the loader merges the file of defaults, the user's file and
+the environment, and decodes the result once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
+Weight = Annotated[float, Meta(ge=0.0, le=10.0)]
+Count = Annotated[int, Meta(ge=0, le=1000)]
+Milliseconds = Annotated[int, Meta(ge=1, le=60_000)]
+
+
+class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every section: immutable, and strict about names."""
+
+
+class ContextSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[search_intent.context]``: how much may be injected."""
+
+    base_count: Count
+    max_count: Count
+    max_tokens: Annotated[int, Meta(ge=0, le=100_000)]
+    min_relevance: Fraction
+
+
+class WeightSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[search_intent.weights.*]``: namespace → weight, for each kind of question."""
+
+    howto: dict[str, Weight]
+    troubleshoot: dict[str, Weight]
+    location: dict[str, Weight]
+    explanation: dict[str, Weight]
+    comparison: dict[str, Weight]
+    general: dict[str, Weight]
+
+
+class SearchIntentSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[search_intent]``."""
+
+    enabled: bool
+    min_confidence: Fraction
+    context: ContextSettings
+    weights: WeightSettings
+
+
+class SessionStartSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[hook.session_start]``."""
+
+    enabled: bool
+    max_memories: Count
+
+
+class HookSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[hook]``: budgets as the agent sees them."""
+
+    total_ms: Milliseconds
+    start_ms: Milliseconds
+    session_start: SessionStartSettings
+
+
+class CaptureSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[capture]``."""
+
+    merge_similarity: Fraction
+    max_chars: Annotated[int, Meta(ge=100, le=1_000_000)]
+
+
+class EmbeddingSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[embedding]``."""
+
+    model: str
+
+
+class StoreSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[store]``."""
+
+    memory_limit_mb: Annotated[int, Meta(ge=64, le=65_536)]
+
+
+class DaemonSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[daemon]``."""
+
+    idle_exit_minutes: Annotated[float, Meta(gt=0)]
+    drain_s: Annotated[float, Meta(ge=0, le=60)]
+
+
+class HttpSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[http]``."""
+
+    enabled: bool
+    port: Annotated[int, Meta(ge=0, le=65_535)]
+
+
+class LogSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[log]``."""
+
+    level: Literal["debug", "info", "warning", "error"]
+
+
+class Settings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All of them."""
+
+    search_intent: SearchIntentSettings
+    hook: HookSettings
+    capture: CaptureSettings
+    embedding: EmbeddingSettings
+    store: StoreSettings
+    daemon: DaemonSettings
+    http: HttpSettings
+    log: LogSettings

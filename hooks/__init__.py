@@ -1,0 +1,1 @@
+"""What the agent runs: standard library only."""

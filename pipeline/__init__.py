@@ -1,0 +1,1 @@
+"""Where the parts become a product: routes, the app, the daemon and the command line."""

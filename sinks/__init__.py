@@ -1,0 +1,1 @@
+"""The nouns: where events rest, or leave the process."""

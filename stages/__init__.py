@@ -1,0 +1,1 @@
+"""The pipeline's verbs, one a file, and the pure helpers they use."""
