@@ -37,7 +37,7 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class PromptSubmitted(Event, frozen=True, kw_only=True, tag="prompt.submitted"):
-    """The user typed a prompt. ``detailed`` asks for metadata beside what the client understands."""
+    """The user typed a prompt. ``detailed`` asks for metadata beside the client's own fields."""
 
     session: str
     client: str
