@@ -42,5 +42,6 @@ def tell(signal: NamedSignal, sender: str, **facts: Any) -> None:
     for watcher in signal.receivers_for(sender):
         try:
             watcher(sender, **facts)
-        except Exception:  # noqa: BLE001 - a watcher must never hurt the pipeline
-            _log.warning("a watcher failed", extra={"signal": signal.name}, exc_info=True)
+        except Exception as error:  # noqa: BLE001 - a watcher must never hurt the pipeline
+            facts_of_it = {"signal": signal.name, "error": type(error).__name__}
+            _log.warning("a watcher failed", extra=facts_of_it)

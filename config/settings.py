@@ -13,6 +13,19 @@ from msgspec import Meta, Struct
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
 Weight = Annotated[float, Meta(ge=0.0, le=10.0)]
 Count = Annotated[int, Meta(ge=0, le=1000)]
+# The same names as the namespaces of memories; a test holds them equal.
+Namespace = Literal[
+    "decisions",
+    "learnings",
+    "patterns",
+    "blockers",
+    "context",
+    "progress",
+    "tech-debt",
+    "preferences",
+    "gotchas",
+    "tasks",
+]
 Milliseconds = Annotated[int, Meta(ge=1, le=60_000)]
 
 
@@ -32,12 +45,12 @@ class ContextSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
 class WeightSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[search_intent.weights.*]``: namespace → weight, for each kind of question."""
 
-    howto: dict[str, Weight]
-    troubleshoot: dict[str, Weight]
-    location: dict[str, Weight]
-    explanation: dict[str, Weight]
-    comparison: dict[str, Weight]
-    general: dict[str, Weight]
+    howto: dict[Namespace, Weight]
+    troubleshoot: dict[Namespace, Weight]
+    location: dict[Namespace, Weight]
+    explanation: dict[Namespace, Weight]
+    comparison: dict[Namespace, Weight]
+    general: dict[Namespace, Weight]
 
 
 class SearchIntentSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,110 @@
+import tomllib
+from typing import get_args
+
+import msgspec
+import pytest
+
+from subcog.bus.values import NAMESPACES
+from subcog.config.load import DEFAULTS, SettingsError, load_settings, variable
+from subcog.config.settings import Namespace, Section, Settings
+
+
+def test_without_a_file_the_defaults_are_in_force(tmp_path):
+    loaded = load_settings(tmp_path / "none.toml", {})
+    assert loaded.settings.search_intent.min_confidence == 0.5
+    assert {origin.source for origin in loaded.origins} == {"default"}
+
+
+def _same_names(tree, struct):
+    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    assert set(tree) == set(fields)
+    for name, field in fields.items():
+        assert field.required, f"{struct.__name__}.{name} has a default of its own"
+        if isinstance(field.type, type) and issubclass(field.type, Section):
+            _same_names(tree[name], field.type)
+
+
+def test_the_reference_file_and_the_structs_have_the_same_names():
+    _same_names(tomllib.loads(DEFAULTS.read_text()), Settings)
+
+
+def test_every_default_has_a_comment_above_it_or_its_section():
+    lines = DEFAULTS.read_text().splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("[") and "weights." not in line:
+            following = lines[number + 1]
+            assert following.startswith(("#", "base_count")), f"{line} is not explained"
+
+
+def test_namespaces_are_the_same_in_the_settings():
+    assert get_args(Namespace) == NAMESPACES
+
+
+def test_the_file_overrides_a_default_and_the_environment_the_file(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text("[hook]\ntotal_ms = 300\nstart_ms = 900\n")
+    loaded = load_settings(file, {"SUBCOG_HOOK_TOTAL_MS": "400"})
+    assert (loaded.settings.hook.total_ms, loaded.settings.hook.start_ms) == (400, 900)
+    sources = {origin.key: origin.source for origin in loaded.origins}
+    assert sources["hook.total_ms"] == "SUBCOG_HOOK_TOTAL_MS"
+    assert sources["hook.start_ms"] == str(file)
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("0", False), ("FALSE", False)])
+def test_switches_in_the_environment(tmp_path, text, value):
+    loaded = load_settings(tmp_path / "x", {"SUBCOG_SEARCH_INTENT_ENABLED": text})
+    assert loaded.settings.search_intent.enabled is value
+
+
+def test_hook_settings_are_taken_without_the_prefix(tmp_path):
+    loaded = load_settings(tmp_path / "x", {"HOOK_SESSION_START_ENABLED": "false"})
+    assert loaded.settings.hook.session_start.enabled is False
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[hook]\ntotal_mss = 1\n", r"unknown key hook.total_mss; did you mean hook.total_ms\?"),
+        ("[zzz]\nqqq = 1\n", r"unknown key zzz.qqq; allowed: "),
+        ("[hook]\ntotal_ms = -1\n", r"hook.total_ms = -1; allowed: int >= 1"),
+        ("[hook]\ntotal_ms = 'soon'\n", r"hook.total_ms = 'soon'; allowed: int"),
+        ("[log]\nlevel = 'loud'\n", r"log.level = 'loud'; allowed: debug, info, warning, error"),
+        (
+            "[search_intent.weights.howto]\nnonsense = 1.0\n",
+            r"unknown key search_intent.weights.howto.nonsense",
+        ),
+        ("[search_intent.weights.howto]\npatterns = 99.0\n", r"patterns"),
+        ("hook = 3\n", r"unknown key hook"),
+        ("[hook\n", r"not TOML: .*line 1"),
+    ],
+)
+def test_a_bad_file_says_file_key_value_and_what_is_allowed(tmp_path, text, says):
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=says) as caught:
+        load_settings(file, {})
+    assert str(file) in str(caught.value)
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SettingsError, match="not UTF-8"):
+        load_settings(file, {})
+
+
+def test_a_bad_value_in_the_environment_names_the_variable(tmp_path):
+    with pytest.raises(SettingsError, match=r"SUBCOG_HOOK_TOTAL_MS = 'x'; allowed: a whole number"):
+        load_settings(tmp_path / "x", {"SUBCOG_HOOK_TOTAL_MS": "x"})
+
+
+def test_an_unknown_variable_is_an_error_and_in_a_hook_a_warning(tmp_path):
+    env = {"SUBCOG_HOOK_TOTL_MS": "1", "SUBCOG_HOME": "/x", "SUBCOG_TEST_ANY": "1"}
+    with pytest.raises(SettingsError, match=r"did you mean SUBCOG_HOOK_TOTAL_MS\?"):
+        load_settings(tmp_path / "x", env)
+    assert len(load_settings(tmp_path / "x", env, lenient=True).warnings) == 1
+
+
+def test_no_two_settings_share_a_variable(tmp_path):
+    keys = [origin.key for origin in load_settings(tmp_path / "x", {}).origins]
+    assert len({variable(key) for key in keys}) == len(keys)
