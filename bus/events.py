@@ -37,13 +37,18 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class PromptSubmitted(Event, frozen=True, kw_only=True, tag="prompt.submitted"):
-    """The user typed a prompt. ``detailed`` asks for metadata beside the client's own fields."""
+    """The user typed a prompt.
+
+    ``detailed`` asks for metadata beside the client's own fields. A ``rehearsal`` is explained
+    only: nothing is stored, and no session remembers it.
+    """
 
     session: str
     client: str
     place: Place
     text: str
     detailed: bool = False
+    rehearsal: bool = False
 
 
 class PromptParsed(Event, frozen=True, kw_only=True, tag="prompt.parsed"):
@@ -149,6 +154,20 @@ class MemoryForgotten(Event, frozen=True, kw_only=True, tag="memory.forgotten"):
 
     id: str
     scope: Scope
+
+
+class ForgetRequested(Event, frozen=True, kw_only=True, tag="forget.requested"):
+    """Somebody wants a memory deleted for good, if it is in one of ``scopes``."""
+
+    id: str
+    scopes: tuple[Scope, ...]
+
+
+class ForgetSettled(Event, frozen=True, kw_only=True, tag="forget.settled"):
+    """A deletion was committed, or there was nothing to delete."""
+
+    id: str
+    found: bool
 
 
 class CaptureSettled(Event, frozen=True, kw_only=True, tag="capture.settled"):

@@ -71,12 +71,13 @@ class Place(Value, frozen=True, kw_only=True):
     project: Scope
     root: str
     user: Scope
+    organisation: Scope = Scope("org", "local")
     branch: str | None = None
 
     @property
     def readable(self) -> tuple[Scope, ...]:
         """Every scope that a query from this place may read."""
-        return (self.project, self.user, Scope("org", "local"))
+        return (self.project, self.user, self.organisation)
 
 
 class Provenance(Value, frozen=True, kw_only=True):
@@ -126,13 +127,17 @@ class Encoding(Struct, frozen=True):
 
     ``vectors`` is float16, little-endian, shape (passages, dimensions), unit length each;
     ``words`` is uint16 token ids of the model's vocabulary, all passages one after another;
-    ``lengths`` is uint16 word counts, one a passage; ``model`` names the embedding they come from.
+    ``lengths`` is uint16 word counts, one a passage; ``model`` names the embedding they come from
+    and is empty where there was none. ``terms`` is uint32, little-endian: the hashes of the stemmed
+    words that text search counts, sorted, each as often as it occurs; empty means unknown, and
+    then they are made from the text again.
     """
 
     model: str
     vectors: bytes
     words: bytes
     lengths: bytes
+    terms: bytes = b""
 
 
 class Query(Value, frozen=True, kw_only=True):
@@ -255,9 +260,13 @@ class ProjectFacts(Value, frozen=True, kw_only=True):
 
 
 class Kept(Value, frozen=True, kw_only=True):
-    """What became of one explicit capture. ``outcome``: stored, merged, declined or pending."""
+    """What became of one capture.
 
-    outcome: Literal["stored", "merged", "declined", "pending"]
+    ``declined``: there was nothing to keep. ``pending``: it is still on its way. ``failed``: the
+    store could not take it, and ``reason`` says why.
+    """
+
+    outcome: Literal["stored", "merged", "declined", "pending", "failed"]
     namespace: str
     memory_id: str | None = None
     summary: str = ""

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from ..bus.values import Kept, Marked, Memory, Place, ProjectFacts, Query, Recalled, Scope
+from ..bus.events import PromptSubmitted
+from ..bus.values import (
+    IntentType,
+    Kept,
+    Marked,
+    Memory,
+    ProjectFacts,
+    Query,
+    Recalled,
+    Scope,
+)
+
+
+class RecallUnavailable(ConnectionError):
+    """There is nothing to search with at this moment."""
 
 
 class Recall(Protocol):
@@ -23,11 +38,25 @@ class Recall(Protocol):
         """The newest memories of ``scopes``, newest first."""
 
 
+class Local(Protocol):
+    """Guesses the kind of a prompt without a network, in well under a millisecond."""
+
+    def weigh(self, text: str, cues: Sequence[str]) -> Mapping[IntentType | None, float]:
+        """The probability of each kind of search and of None (no search); together 1.0.
+
+        ``cues`` are the names of what the keyword racer noticed about ``text``.
+        """
+
+
 class Keeper(Protocol):
     """Keeps what a prompt marks explicitly."""
 
-    async def keep(self, marked: Marked, *, place: Place, session: str, client: str) -> Kept:
-        """Store ``marked`` durably and say what became of it; ``pending`` if it takes too long."""
+    async def keep(self, marked: Marked, *, prompt: PromptSubmitted, number: int) -> Kept:
+        """Store ``marked``, the prompt's ``number``-th from 0, and say what became of it.
+
+        ``pending`` if that takes longer than there is time. The same marker of the same prompt
+        (by its trace) is stored once, however often it comes.
+        """
 
 
 class Projects(Protocol):

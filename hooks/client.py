@@ -1,0 +1,295 @@
+"""The pipe between an agent's hook and the daemon: bytes in, bytes out, never in the agent's way.
+
+Run as ``python3 -I -S client.py EVENT [LAUNCHER]`` with the hook's payload on standard input. It
+prints the daemon's answer when the whole of it has arrived, or nothing, and always exits 0. It
+parses nothing, because every module that is imported here is paid for on every prompt: what is
+seldom needed (starting the daemon, keeping a capture that no daemon took) is loaded from the files
+beside this one when it is needed. The bytes on the wire are those of ``bus/frames.py``; a contract
+test holds the two equal. Runs on Python 3.9 and later.
+"""
+
+import sys
+from time import monotonic, time
+
+try:  # the built-in halves of signal, socket and os; the other halves cost as much as the rest
+    import _signal  # type: ignore[import-not-found]
+    import _socket
+    import posix
+except ImportError:
+    import os as posix  # type: ignore[no-redef]
+    import signal as _signal
+    import socket as _socket  # type: ignore[no-redef]
+
+TYPE_CHECKING = False  # type checkers take it for true; typing's own would have to be imported
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+VERSION = "0.1.0"
+MAX_BODY = 16 * 1024 * 1024
+MAX_LINE = 256
+MAX_VALUE = 4096  # the longest path that Linux takes; a longer value is no path
+MAX_WAIT_MS = 5000
+MARGIN_MS = 100  # what the daemon's budget leaves for starting and leaving this process
+SPOOL_MS = 500  # for writing down a capture after the time is up
+AGAIN_S = 0.1  # the alarm repeats: an exception that falls into a destructor is swallowed there
+
+
+class OutOfTime(BaseException):
+    """The hook's budget is used up."""
+
+
+class Gone(ConnectionError):
+    """The daemon took the request, and hung up before it had answered."""
+
+
+def _expire(signum: int, frame: object) -> None:
+    raise OutOfTime
+
+
+def _leave(signum: int, frame: object) -> None:
+    posix._exit(0)
+
+
+def arm(milliseconds: float, handler: "Callable[[int, object], None]" = _expire) -> None:
+    """Raise ``OutOfTime`` after so many milliseconds from now, unless armed anew or disarmed."""
+    _signal.signal(_signal.SIGALRM, handler)
+    _signal.setitimer(_signal.ITIMER_REAL, max(milliseconds, 1) / 1000, AGAIN_S)
+
+
+def disarm() -> None:
+    """Take the limit away."""
+    _signal.setitimer(_signal.ITIMER_REAL, 0)
+
+
+def setting(env: dict[bytes, bytes], name: bytes, default_ms: int) -> int:
+    """Milliseconds from the environment; the daemon says it if they are no such number."""
+    value = env.get(name, b"")
+    return int(value) if value.isdigit() and len(value) < 6 else default_ms
+
+
+def folder(env: dict[bytes, bytes], name: bytes, xdg: bytes, default: bytes) -> bytes:
+    """One of subcog's folders, as ``config/paths.py`` finds it."""
+    if moved := env.get(b"SUBCOG_HOME"):
+        # Absolute, because the way to the socket begins with a change of directory.
+        return (
+            (moved if moved.startswith(b"/") else _working_directory() + b"/" + moved) + b"/" + name
+        )
+    place = env.get(xdg, b"")
+    if not place.startswith(b"/"):
+        place = (env.get(b"HOME") or _home()) + default
+    return place + b"/subcog"
+
+
+def _home() -> bytes:
+    import pwd
+
+    return pwd.getpwuid(posix.getuid()).pw_dir.encode(errors="surrogateescape")
+
+
+def data_folder(env: dict[bytes, bytes]) -> bytes:
+    """Where the daemon's socket and the spool are."""
+    return folder(env, b"data", b"XDG_DATA_HOME", b"/.local/share")
+
+
+def state_folder(env: dict[bytes, bytes]) -> bytes:
+    """Where the daemon's log is, and what was told already."""
+    return folder(env, b"state", b"XDG_STATE_HOME", b"/.local/state")
+
+
+def _working_directory() -> bytes:
+    try:
+        return posix.getcwdb()
+    except OSError:  # it was deleted under us
+        return b""
+
+
+def describe(env: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """The fields of a request that say who asks, from where. ``id`` names this one asking.
+
+    ``SUBCOG_HOOK_DETAILED`` in the environment asks for metadata (``subcog hook --explain``).
+    """
+    gemini = env.get(b"GEMINI_PROJECT_DIR", b"")
+    fields = {
+        b"version": VERSION.encode(),
+        b"id": b"%012x%s" % (int(time() * 1000), posix.urandom(10).hex().encode()),
+        b"project": env.get(b"CLAUDE_PROJECT_DIR") or gemini,
+        b"cwd": _working_directory(),
+        b"client": b"claude" if b"CLAUDECODE" in env else b"gemini" if gemini else b"other",
+        b"session": env.get(b"CLAUDE_CODE_SESSION_ID", b""),
+    }
+    if b"SUBCOG_HOOK_DETAILED" in env:
+        fields[b"detailed"] = b"1"
+    return {key: value if len(value) <= MAX_VALUE else b"" for key, value in fields.items()}
+
+
+def pack(event: str, fields: dict[bytes, bytes], body: bytes) -> bytes:
+    """The bytes of a request, up to its body."""
+    packed = b"\0".join([key + b"=" + value for key, value in fields.items()])
+    return b"subcog/1 hook %s %d %d\n" % (event.encode(), len(packed), len(body)) + packed
+
+
+def read_all(source: int) -> bytes:
+    """Everything on a file descriptor, or its first ``MAX_BODY`` bytes and a few more."""
+    parts = []
+    length = 0
+    while length <= MAX_BODY:
+        try:
+            part = posix.read(source, 1 << 18)
+        except BlockingIOError:
+            posix.set_blocking(source, True)
+            continue
+        except OSError:  # it was never opened
+            break
+        if not part:
+            break
+        parts.append(part)
+        length += len(part)
+    return b"".join(parts)
+
+
+def _write_all(target: int, data: bytes) -> None:
+    while data:
+        try:
+            data = data[posix.write(target, data) :]
+        except BlockingIOError:
+            posix.set_blocking(target, True)
+
+
+def _receive(connection: "_socket.socket", so_far: bytes) -> bytes:
+    part = connection.recv(1 << 16)
+    if not part:
+        raise Gone
+    return so_far + part
+
+
+def read_reply(connection: "_socket.socket") -> bytes:
+    """The body of the daemon's answer; empty if it is an error or no answer of ours.
+
+    Raises ``Gone`` if the connection ends before it is whole.
+    """
+    data = b""
+    while True:
+        while b"\n" not in data and len(data) <= MAX_LINE:
+            data = _receive(connection, data)
+        head, _, data = data.partition(b"\n")
+        parts = head.split(b" ")
+        if len(parts) != 4 or parts[0] != b"subcog/1" or not parts[3].isdigit():
+            return b""
+        _, status, detail, length = parts
+        if status != b"wait":
+            break
+        arm(min(int(detail) if detail.isdigit() and len(detail) < 6 else 0, MAX_WAIT_MS))
+    if status != b"ok" or len(length) > 8 or int(length) > MAX_BODY:
+        return b""
+    while len(data) < int(length):
+        data = _receive(connection, data)
+    return data[: int(length)]
+
+
+def exchange(event: str, fields: dict[bytes, bytes], body: bytes) -> bytes:
+    """Ask the daemon whose socket is in the current directory, and return its answer.
+
+    Raises ``OSError``: ``FileNotFoundError`` or ``ConnectionRefusedError`` if there is no daemon,
+    ``Gone`` or another ``ConnectionError`` if there was one.
+    """
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    connection.connect(b"daemon.sock")
+    left_ms = _signal.getitimer(_signal.ITIMER_REAL)[0] * 1000
+    head = pack(event, {**fields, b"budget_ms": b"%d" % left_ms}, body)
+    connection.sendall(head + body)
+    answer = read_reply(connection)
+    connection.close()
+    return answer
+
+
+def helper(name: str) -> "Any":
+    """Import one of the modules beside this file, which may cost more."""
+    here = __file__.rpartition("/")[0] or "."
+    if here not in sys.path:
+        sys.path.append(here)
+    return __import__(name)
+
+
+class Hook:
+    """One run of the pipe. ``reason`` says why there is no answer: ``late``, or as the starter."""
+
+    def __init__(self, event: str, launcher: str, env: dict[bytes, bytes]) -> None:
+        self.event = event
+        self.launcher = launcher
+        self.env = env
+        self.started = monotonic()
+        self.data = data_folder(env)
+        self.fields = describe(env)
+        self.body = b""
+        self.reason = ""
+
+    def run(self) -> bytes:
+        """What to print; empty for nothing."""
+        answer = None
+        try:
+            arm(setting(self.env, b"SUBCOG_HOOK_TOTAL_MS", 200) + MARGIN_MS)
+            self.body = read_all(0)
+            if len(self.body) <= MAX_BODY:
+                answer = self.ask()
+            disarm()
+        except OutOfTime:
+            self.reason = "late"
+        if answer is None and (self.reason != "late" or self.marked()):
+            arm(SPOOL_MS, _leave)
+            answer = self.last_words()
+            disarm()
+        return answer or b""
+
+    def ask(self) -> "bytes | None":
+        """The daemon's answer, after starting it if need be; None and a reason without one."""
+        try:
+            posix.chdir(self.data)
+            return exchange(self.event, self.fields, self.body)
+        except OSError as error:
+            failed = error
+        spent_ms = (monotonic() - self.started) * 1000
+        arm(setting(self.env, b"SUBCOG_HOOK_START_MS", 1000) - spent_ms)
+        answer: bytes | None
+        answer, self.reason = helper("starter").ask(
+            lambda: exchange(self.event, self.fields, self.body),
+            died=not isinstance(failed, (FileNotFoundError, ConnectionRefusedError)),
+            launcher=self.launcher,
+            data=self.data,
+            state=state_folder(self.env),
+            cwd=self.fields[b"cwd"],
+        )
+        return answer
+
+    def marked(self) -> bool:
+        """Whether the prompt may hold something that the user asked to keep."""
+        text = self.body.lower()
+        return b"[remember" in text or b"[capture" in text or b"@memory" in text
+
+    def last_words(self) -> bytes:
+        """Keep what would be lost, and say what the user should know."""
+        starter = helper("starter")
+        state = state_folder(self.env)
+        notes = [starter.notice(self.event, self.reason, self.body, self.fields[b"session"], state)]
+        if self.event == "UserPromptSubmit" and self.marked():
+            notes.append(helper("spool").keep(self.event, self.fields, self.body, self.data))
+        answer: bytes = starter.message(notes)
+        return answer
+
+
+def main(argv: "list[str]") -> None:
+    """Run the hook, and leave the process with exit code 0, whatever happens."""
+    try:
+        event = argv[1] if len(argv) > 1 else ""
+        launcher = argv[2] if len(argv) > 2 else ""
+        if event.isascii() and event.isalnum() and len(event) <= 64:
+            env = getattr(posix, "environb", posix.environ)
+            _write_all(1, Hook(event, launcher, env).run())
+    except BaseException as error:  # noqa: BLE001 - a hook never fails: the agent would be told
+        _write_all(2, b"subcog hook: unexpected " + type(error).__name__.encode() + b"\n")
+    finally:
+        posix._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv)

@@ -1,0 +1,171 @@
+"""Keeps what a user asked to remember when no daemon takes it: a file an entry, durable, redacted.
+
+An entry is ``<data>/spool/<48-bit milliseconds><80-bit random>.json`` (hexadecimal, so names sort
+by time): ``{"event", "fields": {"project", "cwd", "client", "session"}, "payload": {"session_id",
+"cwd", "prompt"}}``. The name is the ``id`` that the request carried, so an entry that the daemon
+had got after all is the same capture. The daemon drains the folder; nothing here reads it again.
+
+Secrets and private spans are taken out before anything touches the disk. Loaded by ``client.py`` on
+its slow path only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+# Wider than what the daemon takes for a marker: what is kept in vain is dropped when drained.
+MARKER = re.compile(
+    r"^[ \t]*(?:\[(?:remember|capture)(?:[ \t]?:[^\]\n]{0,80})?\]|@memory(?=[:\s]|$))",
+    re.IGNORECASE | re.MULTILINE,
+)
+PRIVATE_TAG = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
+RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../stages/secrets.toml")
+KEPT_FIELDS = ("project", "cwd", "client", "session")
+MAX_PROMPT_CHARS = 200_000
+MAX_ENTRIES = 1000
+
+Rule = tuple[str, "re.Pattern[str]", "int | str"]
+
+
+class NotKept(ValueError):
+    """A text that should have been kept could not be; the message says why, without the text."""
+
+
+def keep(
+    event: str, fields: dict[bytes, bytes], body: bytes, data: bytes, rules_file: str = RULES
+) -> str:
+    """Spool the prompt in ``body`` if it asks to remember something; returns what to tell the user.
+
+    Returns an empty string where there is nothing to keep. Raises nothing that the disk, the rules
+    or the payload could cause.
+    """
+    payload = _marked_payload(body)
+    if not payload:
+        return ""
+    try:
+        payload["prompt"] = clean(payload["prompt"], rules_file)
+        if not MARKER.search(payload["prompt"]):
+            return ""
+        write(event, fields, payload, data)
+    except NotKept as error:
+        return f"subcog: not kept: {error}."
+    except OSError as error:
+        return f"subcog: not kept: it could not be set aside ({error.strerror})."
+    return "subcog: kept for later; it is stored when the daemon runs again."
+
+
+def _marked_payload(body: bytes) -> dict[str, Any]:
+    try:
+        payload = json.loads(body)
+        marked = MARKER.search(payload["prompt"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    texts = {key: payload.get(key) for key in ("session_id", "cwd", "prompt")} if marked else {}
+    return {key: _whole(value) for key, value in texts.items() if isinstance(value, str)}
+
+
+def _whole(text: str) -> str:
+    """``text`` with a question mark for each half of a character that a client cut in two."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def clean(text: str, rules_file: str) -> str:
+    """``text`` without secrets and private spans. Raises ``NotKept`` if that cannot be had."""
+    if len(text) > MAX_PROMPT_CHARS:
+        raise NotKept("the text is too long to be set aside")
+    try:
+        rules = read_rules(rules_file)
+    except (ImportError, OSError, ValueError, KeyError, TypeError, AttributeError, re.error):
+        raise NotKept("the rules that take secrets out of a text cannot be read") from None
+    return scrub(without_private(text), rules)
+
+
+def without_private(text: str) -> str:
+    """``text`` without its ``<private>`` spans, nested or never closed."""
+    while PRIVATE_TAG.search(text):  # again: a removal may have put a tag together
+        text = _without_private_once(text)
+    return text
+
+
+def _without_private_once(text: str) -> str:
+    kept = []
+    depth = end = 0
+    for tag in PRIVATE_TAG.finditer(text):
+        if not depth:
+            kept.append(text[end : tag.start()])
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        end = tag.end()
+    if not depth:
+        kept.append(text[end:])
+    return "".join(kept)
+
+
+def read_rules(file: str) -> list[Rule]:
+    """Every rule of the secret filter. Raises if any one of them cannot be used."""
+    import tomllib  # Python 3.11; an older one says that it cannot read the rules
+
+    with open(file, "rb") as source:
+        rules = tomllib.load(source)["rule"]
+    if not rules:
+        raise ValueError("there are no rules")
+    return [(rule["name"], re.compile(rule["pattern"]), rule.get("group", 0)) for rule in rules]
+
+
+def scrub(text: str, rules: Iterable[Rule]) -> str:
+    """``text`` with every match of a rule, or of the group that the rule names, replaced."""
+    for name, pattern, group in rules:
+        text = pattern.sub(partial(_replaced, name, group), text)
+    return text
+
+
+def _replaced(name: str, group: int | str, match: re.Match[str]) -> str:
+    start, end = match.span(group)
+    if start < 0:
+        return match[0]
+    before, after = match.string[match.start() : start], match.string[end : match.end()]
+    return f"{before}[redacted:{name}]{after}"
+
+
+def write(event: str, fields: dict[bytes, bytes], payload: dict[str, Any], data: bytes) -> None:
+    """Write one entry so that it is there after a power cut, or not at all.
+
+    Raises ``OSError``, and ``NotKept`` if the spool is full.
+    """
+    place = os.path.join(data, b"spool")
+    os.makedirs(data, 0o700, exist_ok=True)
+    os.makedirs(place, 0o700, exist_ok=True)
+    if len(os.listdir(place)) >= MAX_ENTRIES:
+        raise NotKept("too many texts wait for the daemon already")
+    entry = {
+        "event": event,
+        "fields": {
+            key: fields[key.encode()].decode("utf-8", "surrogateescape") for key in KEPT_FIELDS
+        },
+        "payload": payload,
+    }
+    name = os.path.join(place, fields[b"id"])
+    _write_durably(name + b".tmp", json.dumps(entry).encode())
+    os.rename(name + b".tmp", name + b".json")
+    _sync_folder(place)
+    _sync_folder(data)
+
+
+def _write_durably(name: bytes, data: bytes) -> None:
+    target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(target, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(target)
+
+
+def _sync_folder(folder: bytes) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,239 @@
+"""Starts the daemon when a hook finds none, and tells the user when that cannot be.
+
+Loaded by ``client.py`` on its slow path only; the time limit is the caller's alarm.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shlex
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+POLL_S = 0.004
+TOLD_DAYS = 7
+# What belongs to one session of an agent, and must not live on in a daemon that outlasts it.
+SESSION_PREFIXES = (b"CLAUDE", b"GEMINI", b"AI_AGENT", b"SUBCOG_HOOK_DETAILED")
+# Where Claude Code shows a systemMessage to the user; that of SessionStart was seen to vanish.
+SHOWN_EVENT = "UserPromptSubmit"
+
+Answer = tuple["bytes | None", str]
+
+
+class Start:
+    """The attempt of one hook to have a daemon: polls, and starts it under the lock."""
+
+    def __init__(self, candidates: list[bytes], data: bytes, state: bytes, cwd: bytes) -> None:
+        os.makedirs(data, 0o700, exist_ok=True)
+        os.chdir(data)
+        self.lock = os.open(b"start.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        self.candidates = candidates
+        self.state = state
+        self.cwd = cwd
+        self.locked = False
+        self.child = 0
+
+    def advance(self) -> str:
+        """Do what can be done now, where no daemon listens; returns why to give up, or nothing."""
+        if not self.locked:
+            # Who has just got the lock looks again at once: its last holder may have started one.
+            self.locked = _try_lock(self.lock)
+            if self.locked:
+                return ""
+        elif not self.child:
+            self.child = start(self.candidates, self.state, self.cwd)
+            if not self.child:
+                return "not_installed"
+        elif _ended_badly(self.child):
+            return "refused"
+        time.sleep(POLL_S)
+        return ""
+
+
+def ask(
+    exchange: Callable[[], bytes],
+    *,
+    died: bool,
+    launcher: str,
+    data: bytes,
+    state: bytes,
+    cwd: bytes,
+) -> Answer:
+    """Start the daemon unless somebody else does, and ask it as soon as it listens.
+
+    ``died``: the request was sent once already, and the daemon hung up. Returns the answer, or None
+    and the reason: ``not_installed`` (there is no launcher), ``refused`` (the daemon ended with an
+    error), ``died`` (it hung up twice) or ``unreachable``. Otherwise it waits on, until the
+    caller's alarm raises out of it.
+    """
+    if not (candidates := launchers(os.fsencode(launcher))) and not died:
+        return None, "not_installed"
+    try:
+        attempt = Start(candidates, data, state, cwd)
+        while True:
+            try:
+                return exchange(), ""
+            except (FileNotFoundError, ConnectionRefusedError):
+                if reason := attempt.advance():
+                    return None, reason
+            except ConnectionError:
+                if died:
+                    return None, "died"
+                died = True
+    except OSError:  # a folder that is none of ours, a file in the socket's place
+        return None, "unreachable"
+
+
+def _try_lock(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _ended_badly(child: int) -> bool:
+    """Whether the daemon that we started ended with an error (exit 0: another one is there)."""
+    try:
+        pid, status = os.waitpid(child, os.WNOHANG)
+    except ChildProcessError:
+        return False
+    return pid == child and status != 0
+
+
+def launchers(named: bytes = b"") -> list[bytes]:
+    """Every ``subcog`` that could be started, best first: named, installed with us, PATH, home."""
+    room = os.path.dirname(os.path.dirname(os.path.abspath(os.fsencode(__file__))))
+    found = [named, os.path.join(room, b".venv/bin/subcog")]
+    if os.path.basename(os.path.dirname(room)) in {b"site-packages", b"dist-packages"}:
+        found.append(os.path.normpath(os.path.join(room, b"../../../../bin/subcog")))
+    found += [os.path.join(os.fsencode(place), b"subcog") for place in os.get_exec_path()]
+    found.append(os.path.expanduser(b"~/.local/bin/subcog"))
+    return [path for path in dict.fromkeys(found) if _runnable(path)]
+
+
+def _runnable(path: bytes) -> bool:
+    # A relative entry of PATH would run what lies in the agent's project.
+    return os.path.isabs(path) and os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def start(candidates: Iterable[bytes], state: bytes, cwd: bytes) -> int:
+    """Spawn ``subcog daemon run``, detached from the agent; its process id, or 0 if none ran."""
+    for descriptor in _open_descriptors():
+        os.set_inheritable(descriptor, False)
+    log = _open_log(state)
+    null = os.open(os.devnull, os.O_RDWR)
+    actions = [(os.POSIX_SPAWN_DUP2, null, 0)]
+    actions += [(os.POSIX_SPAWN_DUP2, log if log >= 0 else null, target) for target in (1, 2)]
+    for launcher in candidates:
+        try:
+            return os.posix_spawn(
+                launcher,
+                [launcher, b"daemon", b"run"],
+                daemon_environment(os.environb, cwd),
+                file_actions=actions,
+                setsid=True,
+                setsigmask=(),
+                setsigdef=(signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE),
+            )
+        except OSError:  # its interpreter is gone, or it is no program: the next one
+            continue
+    return 0
+
+
+def _open_descriptors() -> list[int]:
+    """What we inherited: a daemon that kept the agent's pipes open would make the agent wait."""
+    try:
+        return [
+            int(name) for name in os.listdir("/dev/fd") if int(name) > 2 and _is_open(int(name))
+        ]
+    except OSError:
+        return []
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _open_log(state: bytes) -> int:
+    try:
+        os.makedirs(state, 0o700, exist_ok=True)
+        return os.open(
+            os.path.join(state, b"daemon.log"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600
+        )
+    except OSError:
+        return -1
+
+
+def daemon_environment(env: Mapping[bytes, bytes], cwd: bytes) -> dict[bytes, bytes]:
+    """``env`` without what belongs to one session, and with an absolute ``SUBCOG_HOME``."""
+    kept = {key: value for key, value in env.items() if not key.startswith(SESSION_PREFIXES)}
+    if moved := kept.get(b"SUBCOG_HOME"):
+        kept[b"SUBCOG_HOME"] = os.path.join(cwd, moved)
+    return kept
+
+
+def notice(event: str, reason: str, body: bytes, session: bytes, state: bytes) -> str:
+    """What the user should know about ``reason``; empty if nothing, or told in this session."""
+    text = {"not_installed": _not_installed, "refused": _does_not_start}.get(reason)
+    if text is None or event != SHOWN_EVENT:
+        return ""
+    return text(state) if _first_time(reason, _session_of(body, session), state) else ""
+
+
+def _not_installed(state: bytes) -> str:
+    room = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    checkout = os.path.isfile(os.path.join(room, "Makefile"))
+    command = f"make -C {shlex.quote(room)} setup" if checkout else "pipx install subcog"
+    return f"subcog is not installed, so nothing is remembered. This mends it: {command}"
+
+
+def _does_not_start(state: bytes) -> str:
+    log = os.path.join(os.fsdecode(state), "daemon.log")
+    return f"subcog does not start, so nothing is remembered; `subcog doctor` and {log} say why."
+
+
+def _session_of(body: bytes, known: bytes) -> str:
+    """The agent's session; where nobody tells it, the process that ran the hook stands for it."""
+    try:
+        session = json.loads(body)["session_id"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        session = os.fsdecode(known)
+    return f"{session or os.getppid()}"
+
+
+def _first_time(reason: str, session: str, state: bytes) -> bool:
+    """Whether ``reason`` is told for the first time in ``session``; it is noted as told."""
+    told = os.path.join(os.fsdecode(state), "told")
+    name = hashlib.sha256(session.encode(errors="replace")).hexdigest()[:32]
+    try:
+        os.makedirs(told, 0o700, exist_ok=True)
+        _forget_old(told)
+        os.close(
+            os.open(os.path.join(told, f"{reason}-{name}"), os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        )
+    except OSError:  # told before; or it cannot be noted, and would be told at every prompt
+        return False
+    return True
+
+
+def _forget_old(told: str) -> None:
+    oldest = time.time() - TOLD_DAYS * 86_400
+    with os.scandir(told) as entries:
+        for entry in entries:
+            if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                os.unlink(entry.path)
+
+
+def message(notes: Iterable[str]) -> bytes:
+    """Hook output that shows ``notes`` to the user and nothing to the model."""
+    text = " ".join(note for note in notes if note)
+    return json.dumps({"systemMessage": text}).encode() if text else b""

@@ -1,0 +1,172 @@
+"""The JSON that calls answer with: the field names that other programs rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import msgspec
+
+from ..bus.events import CaptureSettled, IntentClassified, ResponseReady
+from ..bus.values import Memory, Query, Recalled, SearchIntent
+
+
+class TopicInfo(Protocol):
+    """A topic with how many memories it has, and in which namespaces."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def memory_count(self) -> int: ...
+    @property
+    def namespaces(self) -> Sequence[str]: ...
+
+
+def _brief(memory: Memory) -> dict[str, Any]:
+    return {
+        "id": memory.id,
+        "urn": f"subcog://memory/{memory.id}",
+        "namespace": memory.namespace,
+        "content": memory.content,
+        "created_at": memory.created_at,
+    }
+
+
+def memory_answer(memory: Memory) -> dict[str, Any]:
+    """``get``: everything about one memory."""
+    return _brief(memory) | {
+        "summary": memory.summary,
+        "scope": str(memory.scope),
+        "tags": memory.tags,
+        "version": memory.version,
+        "confidence": memory.confidence_percent / 100,
+        "updated_at": memory.updated_at,
+        "provenance": {
+            name: value
+            for name, value in msgspec.structs.asdict(memory.provenance).items()
+            if value
+        },
+        "supersedes": memory.supersedes,
+        "superseded_by": memory.superseded_by,
+    }
+
+
+def capture_answer(settled: CaptureSettled) -> dict[str, Any]:
+    """``capture``: what became of it."""
+    kept = settled.kept
+    answer: dict[str, Any] = {
+        "outcome": kept.outcome,
+        "id": kept.memory_id,
+        "namespace": kept.namespace,
+        "summary": kept.summary,
+        "redactions": kept.redactions,
+        "reason": kept.reason,
+    }
+    if settled.memory is not None:
+        answer["urn"] = f"subcog://memory/{settled.memory.id}"
+        answer["scope"] = str(settled.memory.scope)
+        answer["tags"] = settled.memory.tags
+    return answer
+
+
+def recall_answer(query: Query, recalled: Recalled, topics: Sequence[TopicInfo]) -> dict[str, Any]:
+    """``recall``: hits with absolute scores, best first, and the topics the query names."""
+    return {
+        "query": query.text,
+        "mode": recalled.mode,
+        "memories": [
+            _brief(hit.memory)
+            | {
+                "score": round(hit.relevance, 4),
+                "tags": hit.memory.tags,
+                "summary": hit.memory.summary,
+                "scope": str(hit.memory.scope),
+            }
+            for hit in recalled.hits
+        ],
+        "topics": [topic.name for topic in topics],
+        "total_count": recalled.total,
+        "execution_time_ms": round(recalled.took_ms, 3),
+        "degraded": recalled.degraded,
+    }
+
+
+def topics_answer(topics: Sequence[TopicInfo], indexed_at: datetime | None) -> dict[str, Any]:
+    """``topics``: all of them."""
+    return {
+        "topics": [
+            {
+                "name": topic.name,
+                "memory_count": topic.memory_count,
+                "namespaces": list(topic.namespaces),
+            }
+            for topic in topics
+        ],
+        "total_topics": len(topics),
+        "last_indexed": indexed_at,
+    }
+
+
+def topic_answer(topic: str, memories: Sequence[Memory], related: Sequence[str]) -> dict[str, Any]:
+    """``topics TOPIC``: its memories; none for an unknown topic, which is no error."""
+    return {
+        "topic": topic,
+        "memories": [_brief(memory) | {"tags": memory.tags} for memory in memories],
+        "related_topics": list(related),
+        "total_count": len(memories),
+    }
+
+
+def intent_answer(intent: SearchIntent | None) -> dict[str, Any]:
+    """An intent as it leaves: the confidence from 0.0 to 1.0."""
+    if intent is None:
+        return {"search_intent_detected": False, "intent_type": None, "confidence": 0.0}
+    return {
+        "search_intent_detected": True,
+        "intent_type": intent.intent_type,
+        "confidence": intent.confidence_percent / 100,
+        "topics": intent.topics,
+        "keywords": intent.keywords,
+        "source": intent.source,
+        "evidence": [msgspec.to_builtins(evidence) for evidence in intent.evidence],
+        "arithmetic": intent.arithmetic,
+    }
+
+
+def classify_answer(text: str, event: IntentClassified) -> dict[str, Any]:
+    """``classify``: the merged answer, and each racer's vote."""
+    votes = [
+        intent_answer(vote.intent)
+        | {"racer": vote.racer, "took_ms": round(vote.took_ms, 3), "note": vote.note}
+        for vote in event.votes
+    ]
+    return {"text": text} | intent_answer(event.intent) | {"votes": votes}
+
+
+def explain_answer(ready: ResponseReady) -> dict[str, Any]:
+    """``explain``: what each stage decided, and what would be sent."""
+    built = ready.built
+    if built is None:
+        return {"response": msgspec.Raw(ready.body)}
+    enriched = built.classified.enriched
+    prompt = enriched.prompt
+    return {
+        "prompt": prompt.text,
+        "project": str(prompt.place.project),
+        "parse": msgspec.to_builtins(enriched.parsed),
+        "enrich": {
+            "project": msgspec.to_builtins(enriched.project),
+            "candidates": len(enriched.candidates),
+            "degraded": enriched.degraded,
+        },
+        "classify": classify_answer(enriched.parsed.text, built.classified),
+        "inject": {
+            "tokens": built.tokens,
+            "abstained": built.abstained,
+            "verdicts": [msgspec.to_builtins(verdict) for verdict in built.verdicts],
+        },
+        "context": built.text,
+        "memory_context": msgspec.to_builtins(built.context),
+        "response": msgspec.Raw(ready.body),
+    }

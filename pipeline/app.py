@@ -1,0 +1,211 @@
+"""Where every part is chosen and connected. The one place that knows them all."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pwd
+import secrets
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from ..bus.bus import Bus
+from ..bus.events import (
+    CaptureSettled,
+    ContextBuilt,
+    Event,
+    IntentClassified,
+    QueryAnswered,
+    QueryRequested,
+    ResponseReady,
+    SessionStarted,
+    StoreRequested,
+)
+from ..bus.ids import ulid_of
+from ..bus.values import Kept
+from ..config.paths import Paths
+from ..config.settings import Settings
+from ..sinks.local import LocalClassifier
+from ..sinks.projects import Projects
+from ..sinks.sessions import Sessions
+from ..stages.classify import classify
+from ..stages.detect import detect
+from ..stages.enrich import enrich
+from ..stages.greet import greet
+from ..stages.inject import inject
+from ..stages.parse import parse
+from ..stages.ports import RecallUnavailable
+from ..stages.redact import Redactor, redact
+from ..stages.respond import respond
+from .keeper import Keeper
+from .late import LateArchive
+from .routes import ROUTES
+
+if TYPE_CHECKING:
+    from ..sinks.archive import Archive
+
+_log = logging.getLogger(__name__)
+
+
+def utc_now() -> datetime:
+    """Now, aware, UTC."""
+    return datetime.now(UTC)
+
+
+def new_ulid() -> str:
+    """A new identifier of this moment."""
+    return ulid_of(time.time_ns() // 1_000_000, secrets.token_bytes(10))
+
+
+def user_name() -> str:
+    """Who runs this process, as the system knows them."""
+    return pwd.getpwuid(os.getuid()).pw_name
+
+
+def _load_local_classifier() -> LocalClassifier | None:
+    """The local classifier; without its weights the keywords decide alone."""
+    try:
+        return LocalClassifier.load()
+    except (OSError, ValueError) as error:
+        _log.error("the local classifier cannot be loaded", extra={"error": type(error).__name__})
+        return None
+
+
+class App:
+    """The parts of one daemon. ``async with app.bus`` runs the stages; ``load`` brings memory."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        paths: Paths,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        new_id: Callable[[], str] = new_ulid,
+    ) -> None:
+        self.settings = settings
+        self.paths = paths
+        self.clock = clock
+        self.new_id = new_id
+        self.user = user_name()
+        self.bus = Bus(grace_s=settings.daemon.drain_s)
+        self.archive = LateArchive()
+        self.projects = Projects()
+        self.sessions = Sessions()
+        self.local = _load_local_classifier()
+        self.redactor = Redactor.load()
+        self.keeper = Keeper(self.bus, new_id=new_id, store_problem=lambda: self.archive.problem)
+        handlers = self._handlers()
+        for route in ROUTES:
+            self.bus.subscribe(
+                route.hears,
+                handlers[route.stage],
+                name=route.stage,
+                concurrency=route.concurrency,
+                leads_on=bool(route.says),
+            )
+
+    def _handlers(self) -> dict[str, Callable[[Any], Any]]:
+        """The function of each stage, with what it needs from outside."""
+        search, late = self.settings.search_intent, self.archive
+        return {
+            "parse": parse,
+            "enrich": partial(
+                enrich,
+                recall=late,
+                keeper=self.keeper,
+                projects=self.projects,
+                limit=search.context.max_count,
+            ),
+            "classify": partial(classify, local=self.local),
+            "inject": self._inject,
+            "respond": respond,
+            "greet": self._greet,
+            "detect": partial(detect, max_chars=self.settings.capture.max_chars),
+            "redact": partial(redact, redactor=self.redactor),
+            "store": self._store,
+            "forget": late.handler(lambda archive, event: archive.forget(event)),
+            "index": late.handler(lambda archive, event: archive.add(event)),
+            "unindex": late.handler(lambda archive, event: archive.remove(event)),
+            "topics": late.handler(lambda archive, event: archive.note(event)),
+            "untopic": late.handler(lambda archive, event: archive.unnote(event)),
+            "settle": self.keeper.settle,
+            "answer": self._answer,
+        }
+
+    async def _greet(self, event: SessionStarted) -> ResponseReady:
+        return await greet(
+            event,
+            recall=self.archive,
+            settings=self.settings.hook.session_start,
+            now=self.clock(),
+            clean=self._clean,
+        )
+
+    def _clean(self, text: str) -> str:
+        return self.redactor.redact(text).text
+
+    def _inject(self, event: IntentClassified) -> ContextBuilt:
+        return inject(
+            event,
+            settings=self.settings.search_intent,
+            sessions=self.sessions,
+            now=self.clock(),
+            clean=self._clean,
+        )
+
+    async def _store(self, event: StoreRequested) -> tuple[Event, ...]:
+        try:
+            archive = await self.archive.get()
+        except RecallUnavailable as error:
+            kept = Kept(outcome="failed", namespace=event.namespace, reason=str(error))
+            return (CaptureSettled(trace=event.trace, kept=kept),)
+        return await archive.keep(event)
+
+    async def _answer(self, event: QueryRequested) -> QueryAnswered:
+        recalled = await self.archive.recall(event.query)
+        return QueryAnswered(trace=event.trace, query=event.query, recalled=recalled)
+
+    # --- memory ----------------------------------------------------------------------------------
+
+    async def load(self) -> None:
+        """Open the archive in the background of a daemon that answers already."""
+        started = time.perf_counter()
+        try:
+            archive = await anyio.to_thread.run_sync(self._build_archive)
+            await archive.open()
+        except OSError as error:
+            _log.error("the memories cannot be opened", extra={"error": type(error).__name__})
+            self.archive.fail(str(error))
+            return
+        self.archive.arrive(archive)
+        _log.info("ready", extra={"took_s": round(time.perf_counter() - started, 3)})
+
+    def _build_archive(self) -> Archive:
+        # These import numpy, DuckDB and the tokenizer: half a second that a hook need not wait for.
+        from ..sinks.archive import Archive
+        from ..sinks.store import Store
+
+        store = Store(
+            self.paths.database,
+            memory_limit_mb=self.settings.store.memory_limit_mb,
+            clock=self.clock,
+        )
+        folder = self.settings.embedding.model
+        return Archive(
+            store,
+            model_folder=Path(folder) if folder else None,
+            merge_similarity=self.settings.capture.merge_similarity,
+            clock=self.clock,
+        )
+
+    async def unload(self) -> None:
+        """Close the archive, if it was opened."""
+        if (archive := self.archive.loaded) is not None:
+            await archive.close()

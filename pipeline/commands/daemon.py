@@ -1,0 +1,92 @@
+"""``daemon``: start, stop, look at or be the daemon."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import click
+
+from ..client import DaemonUnreachable, connect
+from .shared import daemon, json_option, our_paths, our_settings, show_json
+
+STOP_S = 30.0
+
+
+@click.group()
+def daemon_command() -> None:
+    """Start, stop or look at the daemon. Hooks start it by themselves."""
+
+
+@daemon_command.command()
+@json_option
+def start(as_json: bool) -> None:
+    """Start the daemon, if none is running."""
+    with daemon() as client:
+        answer = client.call("status")
+    if as_json:
+        show_json(answer)
+    else:
+        click.echo(f"daemon {answer['pid']} is running")
+
+
+@daemon_command.command()
+@json_option
+def stop(as_json: bool) -> None:
+    """Let the daemon finish its work and leave."""
+    try:
+        with daemon() as client:
+            answer = client.call("stop", start=False)
+    except DaemonUnreachable:
+        answer = {"pid": None, "stopping": False}
+    else:
+        _wait_for_exit(answer["pid"])
+    if as_json:
+        show_json(answer)
+    else:
+        click.echo("stopped" if answer["stopping"] else "no daemon is running")
+
+
+def _wait_for_exit(pid: int) -> None:
+    deadline = time.monotonic() + STOP_S
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
+    raise click.ClickException(f"the daemon {pid} has not left after {STOP_S:.0f} s")
+
+
+@daemon_command.command()
+@click.pass_context
+def status(ctx: click.Context) -> None:
+    """The same as `subcog status`."""
+    from .insight import status_command
+
+    ctx.invoke(status_command, as_json=False)
+
+
+@daemon_command.command()
+def run() -> None:
+    """Be the daemon, in this process, until told to leave."""
+    import logging
+
+    from ..logs import log_to
+    from ..sockets import AlreadyRunning
+
+    paths = our_paths()
+    loaded = our_settings(lenient=True)
+    log_to(paths.log, loaded.settings.log.level)
+    for warning in loaded.warnings:
+        logging.getLogger("subcog.config").warning(warning)
+    from ..daemon import run_daemon
+
+    try:
+        run_daemon(loaded, paths)
+    except AlreadyRunning:
+        if connect(paths.link) is None:
+            click.echo("subcog: another daemon holds the lock, but does not listen", err=True)
+            sys.exit(1)
+        click.echo("a daemon runs already", err=True)

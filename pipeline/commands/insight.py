@@ -1,0 +1,133 @@
+"""``classify``, ``explain``, ``routes``, ``status``, ``config``: what subcog thinks and does."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..client import DaemonUnreachable
+from .shared import daemon, json_option, our_settings, project_option, show_json
+
+
+@click.command()
+@click.argument("text")
+@project_option
+@json_option
+def classify_command(text: str, project: Path | None, as_json: bool) -> None:
+    """Say whether TEXT searches for something, for what, and how sure that is."""
+    with daemon(project) as client:
+        answer = client.call("classify", {"text": text})
+    if as_json:
+        show_json(answer)
+        return
+    if answer["search_intent_detected"]:
+        click.echo(f"{answer['intent_type']}, {answer['confidence']:.0%} ({answer['source']})")
+        click.echo(f"  topics: {', '.join(answer['topics']) or 'none'}")
+    else:
+        click.echo("no search intent")
+
+
+@click.command()
+@click.argument("prompt")
+@project_option
+@json_option
+def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
+    """Follow PROMPT through every stage: what was found, what would be injected, and why.
+
+    Nothing is stored, and no session remembers it.
+    """
+    with daemon(project) as client:
+        answer = client.call("explain", {"text": prompt})
+    if as_json:
+        show_json(answer)
+        return
+    from ..page import show_explanation
+
+    show_explanation(answer)
+
+
+@click.command()
+@json_option
+def routes_command(as_json: bool) -> None:
+    """Show who hears what and says what, as a Mermaid flowchart."""
+    from ..routes import ROUTES, diagram
+
+    if not as_json:
+        click.echo(diagram())
+        return
+    show_json(
+        [
+            {
+                "stage": route.stage,
+                "hears": route.hears.__name__,
+                "says": [event.__name__ for event in route.says],
+                "asks": [event.__name__ for event in route.asks],
+                "about": route.about,
+            }
+            for route in ROUTES
+        ]
+    )
+
+
+@click.command()
+@json_option
+def status_command(as_json: bool) -> None:
+    """Say how the daemon is; it is not started for this."""
+    try:
+        with daemon() as client:
+            answer = client.call("status", start=False) | {"running": True}
+    except DaemonUnreachable:
+        answer = _status_without_daemon()
+    if as_json:
+        show_json(answer)
+    else:
+        _show_status(answer)
+    if not answer["running"]:
+        sys.exit(3)
+
+
+def _status_without_daemon() -> dict[str, Any]:
+    from ...hooks.client import VERSION
+    from .shared import our_paths
+
+    paths = our_paths()
+    return {
+        "running": False,
+        "pid": None,
+        "version": VERSION,
+        "socket": None,
+        "database": str(paths.database),
+        "memories": None,
+        "ready": False,
+        "metrics_url": None,
+        "log": str(paths.log),
+    }
+
+
+def _show_status(answer: dict[str, Any]) -> None:
+    if not answer["running"]:
+        click.echo("no daemon is running; the next prompt, or `subcog daemon start`, starts it")
+        return
+    state = "ready" if answer["ready"] else answer["problem"] or "loading"
+    click.echo(f"daemon {answer['pid']}, version {answer['version']}, {state}")
+    for name in ("memories", "database", "socket", "metrics_url", "log"):
+        if answer[name] is not None:
+            click.echo(f"  {name:<12} {answer[name]}")
+
+
+@click.command()
+@json_option
+def config_command(as_json: bool) -> None:
+    """Show each setting, its value here, and where it came from."""
+    origins = our_settings().origins
+    if as_json:
+        show_json(
+            {origin.key: {"value": origin.value, "source": origin.source} for origin in origins}
+        )
+        return
+    width = max(len(origin.key) for origin in origins)
+    for origin in origins:
+        click.echo(f"{origin.key:<{width}}  {origin.value!r:<12}  {origin.source}")

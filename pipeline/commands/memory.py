@@ -1,0 +1,157 @@
+"""``capture``, ``recall``, ``get``, ``forget``, ``topics``: memories, one at a time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...bus.values import NAMESPACES
+from .shared import daemon, json_option, project_option, shorten, show_json
+
+namespace_choice = click.Choice(NAMESPACES, case_sensitive=False)
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--namespace", type=namespace_choice, help="[default: found in the text]")
+@click.option("--tags", default="", help="Separated by commas.")
+@click.option(
+    "--scope", type=click.Choice(["project", "user", "org"]), default="project", show_default=True
+)
+@project_option
+@json_option
+def capture_command(
+    text: str | None,
+    namespace: str | None,
+    tags: str,
+    scope: str,
+    project: Path | None,
+    as_json: bool,
+) -> None:
+    """Keep TEXT; without TEXT, or with -, what comes on standard input.
+
+    Secrets are taken out before anything is stored.
+    """
+    if text in {None, "-"}:
+        text = sys.stdin.read()
+    params = {
+        "text": text,
+        "namespace": namespace,
+        "tags": [tag.strip() for tag in tags.split(",") if tag.strip()],
+        "scope": scope,
+    }
+    with daemon(project) as client:
+        answer = client.call("capture", params)
+    if as_json:
+        show_json(answer)
+    elif answer["id"]:
+        click.echo(f"{answer['outcome']}: {answer['namespace']} · {answer['id']}")
+        click.echo(f"  {answer['summary']}")
+        if answer["redactions"]:
+            click.echo(f"  taken out: {', '.join(answer['redactions'])}")
+    if answer["outcome"] not in {"stored", "merged"}:
+        if not as_json:
+            click.echo(f"subcog: not stored: {answer['reason']}", err=True)
+        sys.exit(1)
+
+
+@click.command()
+@click.argument("query")
+@click.option("--limit", default=10, show_default=True, help="At most so many.")
+@click.option("--namespace", type=namespace_choice, help="Only from this one.")
+@click.option(
+    "--mode", type=click.Choice(["hybrid", "text", "vector"]), default="hybrid", show_default=True
+)
+@project_option
+@json_option
+def recall_command(
+    query: str,
+    limit: int,
+    namespace: str | None,
+    mode: str,
+    project: Path | None,
+    as_json: bool,
+) -> None:
+    """Search the memories of the project, your own and your organisation's, best first."""
+    params = {"query": query, "limit": limit, "namespace": namespace, "mode": mode}
+    with daemon(project) as client:
+        answer = client.call("recall", params)
+    if as_json:
+        show_json(answer)
+        return
+    for memory in answer["memories"]:
+        click.echo(f"{memory['score']:.2f}  {memory['namespace']:<11} {memory['id']}")
+        click.echo(f"      {shorten(memory['content'], 100)}")
+    if not answer["memories"]:
+        click.echo("nothing found")
+    if answer["degraded"]:
+        click.echo(f"({answer['degraded']}: searched by {answer['mode']} alone)", err=True)
+
+
+@click.command()
+@click.argument("memory_id", metavar="ID")
+@project_option
+@json_option
+def get_command(memory_id: str, project: Path | None, as_json: bool) -> None:
+    """Show one memory whole."""
+    with daemon(project) as client:
+        answer = client.call("get", {"id": memory_id})
+    if as_json:
+        show_json(answer)
+        return
+    click.echo(f"{answer['id']} · {answer['namespace']} · {answer['scope']}")
+    click.echo(f"created {answer['created_at']}, version {answer['version']}")
+    if answer["tags"]:
+        click.echo(f"tags {', '.join(answer['tags'])}")
+    click.echo(f"\n{answer['content']}")
+
+
+@click.command()
+@click.argument("memory_id", metavar="ID")
+@project_option
+@json_option
+def forget_command(memory_id: str, project: Path | None, as_json: bool) -> None:
+    """Delete one memory for good."""
+    with daemon(project) as client:
+        answer = client.call("forget", {"id": memory_id})
+    if as_json:
+        show_json(answer)
+    else:
+        click.echo(f"forgotten: {answer['id']}")
+
+
+@click.command()
+@click.argument("topic", required=False)
+@project_option
+@json_option
+def topics_command(topic: str | None, project: Path | None, as_json: bool) -> None:
+    """List what there is to know about, or the memories of one TOPIC."""
+    with daemon(project) as client:
+        answer = client.call("topics", {"topic": topic})
+    if as_json:
+        show_json(answer)
+    elif topic is None:
+        _show_topics(answer)
+    else:
+        _show_topic(answer)
+
+
+def _show_topics(answer: dict[str, Any]) -> None:
+    for topic in answer["topics"]:
+        spread = ", ".join(topic["namespaces"])
+        click.echo(f"{topic['memory_count']:>5}  {topic['name']:<30} {spread}")
+    if not answer["topics"]:
+        click.echo("nothing is remembered here yet; `subcog capture TEXT` keeps something")
+
+
+def _show_topic(answer: dict[str, Any]) -> None:
+    for memory in answer["memories"]:
+        click.echo(f"{memory['namespace']:<11} {memory['id']}")
+        click.echo(f"      {shorten(memory['content'], 100)}")
+    if not answer["memories"]:
+        click.echo("nothing found")
+    if answer["related_topics"]:
+        click.echo(f"related: {', '.join(answer['related_topics'])}")

@@ -1,0 +1,219 @@
+"""The daemon: one process, one event loop; owns whatever is slow to start or only one may hold."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import resource
+import signal
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+from anyio.abc import SocketListener, TaskGroup
+
+from ..config.load import Loaded
+from ..config.paths import Paths
+from ..hooks.client import VERSION
+from . import spool
+from .app import App
+from .calls import Calls
+from .entrance import Entrance
+from .server import Server
+from .sockets import listen, listen_on_loopback, only_one, socket_path, unlisten
+
+if TYPE_CHECKING:
+    from ..sinks.http import Http
+
+_log = logging.getLogger(__name__)
+IDLE_CHECK_S = 5.0
+SPOOL_CHECK_S = 5.0
+HTTP_DELAY_S = 1.0
+
+
+class Daemon:
+    """One daemon. ``run`` returns when it was told to leave, or nobody needed it for long."""
+
+    def __init__(self, loaded: Loaded, paths: Paths) -> None:
+        self._paths = paths
+        self._settings = loaded.settings
+        self._app = App(loaded.settings, paths)
+        self._entrance = Entrance(self._app)
+        self._calls = Calls(self._app, self._entrance, self.status)
+        self._started = time.time()
+        self._leaving = anyio.Event()
+        self._http: Http | None = None
+        self._http_socket = self._listen_http()
+        self._server = Server(
+            version=VERSION,
+            hook=self._entrance.answer,
+            call=self._answer_call,
+            more_time_ms=self._entrance.more_time_ms,
+        )
+
+    async def run(self) -> None:
+        """Listen first, load behind it, serve until leaving, then drain and close."""
+        listener = await SocketListener.from_socket(listen(self._paths))
+        _log.info("listening", extra={"pid": os.getpid(), "version": VERSION})
+        try:
+            async with self._app.bus, anyio.create_task_group() as tasks:
+                tasks.start_soon(self._accept, listener, tasks)
+                tasks.start_soon(self._load)
+                tasks.start_soon(self._drain_spool)
+                tasks.start_soon(self._leave_on_signal)
+                tasks.start_soon(self._leave_when_idle)
+                tasks.start_soon(self._leave_for_newer)
+                await self._leaving.wait()
+                await self._finish(listener, tasks)
+        finally:
+            await self._app.unload()
+            unlisten(self._paths)
+            _log.info("left")
+
+    async def _accept(self, listener: SocketListener, tasks: TaskGroup) -> None:
+        with contextlib.suppress(anyio.ClosedResourceError):  # that is how leaving begins
+            await listener.serve(self._server.serve, tasks)
+
+    async def _load(self) -> None:
+        await self._app.load()
+        if self._http_socket is not None:
+            await self._serve_http(self._http_socket)
+
+    async def _drain_spool(self) -> None:
+        """Now, and whenever a hook has set something aside since."""
+        while True:
+            if self._app.archive.loaded is not None:
+                await spool.drain(self._paths.spool, self._app, self._entrance)
+            await anyio.sleep(SPOOL_CHECK_S if self._app.archive.settled else 0.1)
+
+    # --- http ------------------------------------------------------------------------------------
+
+    def _listen_http(self) -> socket.socket | None:
+        if not self._settings.http.enabled:
+            return None
+        try:
+            return listen_on_loopback(self._settings.http.port)
+        except OSError as error:
+            _log.error("the HTTP port cannot be used", extra={"error": type(error).__name__})
+            return None
+
+    async def _serve_http(self, listener: socket.socket) -> None:
+        """Serve HTTP a moment later: what it imports would hold up the first prompts."""
+        await anyio.sleep(HTTP_DELAY_S)
+        self._http = await anyio.to_thread.run_sync(self._build_http, listener)
+        await self._http.serve()
+
+    def _build_http(self, listener: socket.socket) -> Http:
+        from ..sinks.http import Http
+        from ..sinks.metrics import CONTENT_TYPE, Metrics
+
+        metrics = Metrics(version=VERSION, gauges=self._gauges)
+        return Http(
+            listener,
+            metrics=metrics.expose,
+            metrics_type=CONTENT_TYPE,
+            ready=lambda: self._app.archive.loaded is not None,
+        )
+
+    def _metrics_url(self) -> str | None:
+        if self._http_socket is None:
+            return None
+        host, port = self._http_socket.getsockname()
+        return f"http://{host}:{port}/metrics"
+
+    def _gauges(self) -> dict[str, tuple[str, float]]:
+        archive = self._app.archive.loaded
+        database = self._paths.database
+        return {
+            "subcog_ready": ("1 when memories can be searched.", archive is not None),
+            "subcog_memories": ("Memories kept.", archive.count if archive else 0),
+            "subcog_inbox_depth": ("Letters waiting.", sum(self._app.bus.depths().values())),
+            "subcog_clients": ("Connections open.", self._server.connections),
+            "subcog_database_bytes": (
+                "Size of the database.",
+                database.stat().st_size if database.exists() else 0,
+            ),
+        }
+
+    async def _finish(self, listener: SocketListener, tasks: TaskGroup) -> None:
+        """Close the entrance, let work in progress end, then stop serving."""
+        unlisten(self._paths)
+        await listener.aclose()
+        if self._http is not None:
+            self._http.stop()
+        await self._app.bus.drain(self._settings.daemon.drain_s)
+        tasks.cancel_scope.cancel()
+
+    # --- leaving ---------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        self._leaving.set()
+
+    async def _leave_on_signal(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for number in signals:
+                _log.info("asked to leave", extra={"signal": signal.Signals(number).name})
+                self.leave()
+
+    async def _leave_when_idle(self) -> None:
+        idle_s = self._settings.daemon.idle_exit_minutes * 60
+        while True:
+            await anyio.sleep(min(IDLE_CHECK_S, idle_s))
+            quiet_s = anyio.current_time() - self._server.last_seen
+            if self._server.connections == 0 and quiet_s >= idle_s:
+                _log.info("nobody needs me", extra={"idle_s": round(quiet_s)})
+                self.leave()
+                return
+
+    async def _leave_for_newer(self) -> None:
+        await self._server.newer_client.wait()
+        _log.info("leaving for a newer version")
+        self.leave()
+
+    # --- calls -----------------------------------------------------------------------------------
+
+    async def _answer_call(
+        self, name: str, fields: dict[str, str], body: bytes
+    ) -> tuple[bool, bytes]:
+        if name == "stop":
+            self.leave()
+            return True, msgspec.json.encode({"pid": os.getpid(), "stopping": True})
+        return await self._calls.handle(name, fields, body)
+
+    def status(self) -> dict[str, Any]:
+        """What ``subcog status`` shows."""
+        archive = self._app.archive.loaded
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return {
+            "pid": os.getpid(),
+            "version": VERSION,
+            "socket": str(socket_path(self._paths)),
+            "database": str(self._paths.database),
+            "memories": archive.count if archive else None,
+            "ready": archive is not None,
+            "problem": self._app.archive.problem or None,
+            "metrics_url": self._metrics_url(),
+            "uptime_s": round(time.time() - self._started, 1),
+            "clients": self._server.connections,
+            "inboxes": self._app.bus.depths(),
+            "max_rss_mb": usage.ru_maxrss // 1024,
+            "log": str(self._paths.log),
+        }
+
+
+def run_daemon(loaded: Loaded, paths: Paths) -> None:
+    """Run the daemon in this process until it leaves. Raises ``AlreadyRunning``."""
+    # Before numpy is imported: a second BLAS thread makes small products slower, not faster.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.umask(0o077)
+    with only_one(paths.lock):
+        anyio.run(_run, loaded, paths)
+
+
+async def _run(loaded: Loaded, paths: Paths) -> None:
+    await Daemon(loaded, paths).run()

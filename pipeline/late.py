@@ -1,0 +1,76 @@
+"""The archive before it is loaded: who needs it waits for it, as long as there is time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+
+from ..bus.events import Event
+from ..bus.values import Memory, Query, Recalled, Scope
+from ..stages.ports import RecallUnavailable
+
+if TYPE_CHECKING:
+    from ..sinks.archive import Archive
+
+E = TypeVar("E", bound=Event)
+Said = Event | tuple[Event, ...] | None
+# What the stages after a search still need, in seconds; waiting for the archive leaves it to them.
+RESERVE_S = 0.03
+
+
+class LateArchive:
+    """Stands for the archive from the first moment; fulfils the ``Recall`` port."""
+
+    def __init__(self) -> None:
+        self._settled = anyio.Event()
+        self._archive: Archive | None = None
+        self.problem = ""
+
+    @property
+    def loaded(self) -> Archive | None:
+        """The archive, or None while it loads or where it cannot be opened."""
+        return self._archive
+
+    @property
+    def settled(self) -> bool:
+        """Whether loading is over, well or badly."""
+        return self._settled.is_set()
+
+    def arrive(self, archive: Archive) -> None:
+        self._archive, self.problem = archive, ""
+        self._settled.set()
+
+    def fail(self, problem: str) -> None:
+        """Loading failed; ``problem`` says why, in words for the user."""
+        self.problem = problem
+        self._settled.set()
+
+    async def get(self) -> Archive:
+        """The archive, when it is there; raises ``RecallUnavailable`` when time runs out."""
+        left_s = anyio.current_effective_deadline() - anyio.current_time()
+        with anyio.move_on_after(max(0.0, left_s - RESERVE_S)):
+            await self._settled.wait()
+        if self._archive is None:
+            raise RecallUnavailable(self.problem or "the memories are still being loaded")
+        return self._archive
+
+    async def recall(self, query: Query) -> Recalled:
+        return await (await self.get()).recall(query)
+
+    async def latest(
+        self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
+    ) -> tuple[Memory, ...]:
+        return await (await self.get()).latest(scopes, limit=limit, namespaces=namespaces)
+
+    def handler(
+        self, method: Callable[[Archive, E], Said | Awaitable[Said]]
+    ) -> Callable[[E], Awaitable[Said]]:
+        """A bus handler that calls ``method`` of the archive, once it is there."""
+
+        async def handle(event: E) -> Said:
+            said = method(await self.get(), event)
+            return await said if isinstance(said, Awaitable) else said
+
+        return handle

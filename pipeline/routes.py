@@ -1,0 +1,131 @@
+"""The map: who hears what, and says what; the docs and ``subcog routes`` are made from it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ..bus import events as e
+
+
+class Route(Struct, frozen=True, kw_only=True):
+    """One subscriber. ``asks`` are events that it publishes while it handles one.
+
+    ``concurrency`` above 1 is for a stage that waits for something else.
+    """
+
+    stage: str
+    hears: type[e.Event]
+    says: tuple[type[e.Event], ...] = ()
+    asks: tuple[type[e.Event], ...] = ()
+    concurrency: int = 1
+    about: str
+
+
+ROUTES: tuple[Route, ...] = (
+    # a prompt
+    Route(
+        stage="parse",
+        hears=e.PromptSubmitted,
+        says=(e.PromptParsed,),
+        about="take the prompt apart: markers, entities, words to search for",
+    ),
+    Route(
+        stage="enrich",
+        hears=e.PromptParsed,
+        says=(e.PromptEnriched,),
+        asks=(e.CaptureRequested,),
+        concurrency=64,
+        about="gather what is known, and keep what is marked",
+    ),
+    Route(
+        stage="classify",
+        hears=e.PromptEnriched,
+        says=(e.IntentClassified,),
+        concurrency=64,
+        about="decide whether the prompt searches, and for what",
+    ),
+    Route(
+        stage="inject",
+        hears=e.IntentClassified,
+        says=(e.ContextBuilt,),
+        about="choose what goes to the model, possibly nothing",
+    ),
+    Route(
+        stage="respond",
+        hears=e.ContextBuilt,
+        says=(e.ResponseReady,),
+        about="say it in the client's own words",
+    ),
+    # other moments
+    Route(
+        stage="greet",
+        hears=e.SessionStarted,
+        says=(e.ResponseReady,),
+        concurrency=16,
+        about="tell a new session what matters now",
+    ),
+    # a capture
+    Route(
+        stage="detect",
+        hears=e.CaptureRequested,
+        says=(e.CaptureDetected, e.CaptureSettled),
+        about="settle namespace, tags and text",
+    ),
+    Route(
+        stage="redact",
+        hears=e.CaptureDetected,
+        says=(e.StoreRequested, e.CaptureSettled),
+        about="take out secrets and personal data",
+    ),
+    Route(
+        stage="store",
+        hears=e.StoreRequested,
+        says=(e.MemoryStored, e.CaptureSettled),
+        concurrency=256,
+        about="commit, or merge into what is there",
+    ),
+    Route(
+        stage="forget",
+        hears=e.ForgetRequested,
+        says=(e.MemoryForgotten, e.ForgetSettled),
+        about="delete for good",
+    ),
+    Route(stage="settle", hears=e.CaptureSettled, about="tell who waits for a capture"),
+    Route(stage="index", hears=e.MemoryStored, about="make it findable"),
+    Route(stage="unindex", hears=e.MemoryForgotten, about="make it unfindable"),
+    Route(stage="topics", hears=e.MemoryStored, about="note what it is about"),
+    Route(stage="untopic", hears=e.MemoryForgotten, about="note that it is gone"),
+    # a query
+    Route(
+        stage="answer",
+        hears=e.QueryRequested,
+        says=(e.QueryAnswered,),
+        concurrency=16,
+        about="search",
+    ),
+)
+
+# What comes in from outside, and what goes out.
+ENTRANCES: tuple[type[e.Event], ...] = (
+    e.PromptSubmitted,
+    e.SessionStarted,
+    e.CaptureRequested,
+    e.ForgetRequested,
+    e.QueryRequested,
+)
+EXITS: tuple[type[e.Event], ...] = (
+    e.ResponseReady,
+    e.CaptureSettled,
+    e.ForgetSettled,
+    e.QueryAnswered,
+)
+
+
+def diagram() -> str:
+    """The map as a Mermaid flowchart."""
+    lines = ["flowchart LR"]
+    for route in ROUTES:
+        lines.append(f"    {route.hears.__name__}([{route.hears.__name__}]) --> {route.stage}")
+        lines += [f"    {route.stage} --> {s.__name__}([{s.__name__}])" for s in route.says]
+        lines += [f"    {route.stage} -.-> {s.__name__}([{s.__name__}])" for s in route.asks]
+    return "\n".join(lines)

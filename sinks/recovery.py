@@ -1,0 +1,179 @@
+"""What a crash or a bad disk did to the write-ahead log, and what can be saved of it.
+
+Nothing is repaired before a copy of the log was kept aside.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import Struct
+
+_POSITION = re.compile(r"Corrupt WAL file: entry at byte position (\d+)")
+# An entry is its size and its checksum, 8 bytes each, and then its data. DuckDB names the
+# position of the data.
+_ENTRY_HEAD = 16
+_VERSION_ENTRY = 98
+_KNOWN_LAYOUTS = (2,)
+_LONGEST_HEAD = 128
+
+
+class Recovery(Struct, frozen=True, kw_only=True):
+    """What was done to a damaged write-ahead log when the database was opened."""
+
+    at: datetime
+    reason: str
+    kept_aside: Path
+    dropped_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.reason}; {self.dropped_bytes} bytes of the write-ahead log could not be read. "
+            f"A copy of the log was kept as {self.kept_aside}: delete it when you miss nothing."
+        )
+
+
+def wal_of(database: Path) -> Path:
+    """The write-ahead log of ``database``."""
+    return database.with_name(database.name + ".wal")
+
+
+def keep_aside(wal: Path, now: datetime) -> Path:
+    """Copy ``wal`` to a name of its own, readable by its owner alone."""
+    stem = f"{wal.name}.damaged-{now:%Y%m%dT%H%M%S}"
+    target, number = wal.with_name(stem), 1
+    while target.exists():
+        target, number = wal.with_name(f"{stem}-{number}"), number + 1
+    with wal.open("rb") as source, open(target, "xb", opener=_private) as copy:
+        shutil.copyfileobj(source, copy)
+        copy.flush()
+        os.fsync(copy.fileno())
+    return target
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def cut_damage(database: Path, message: str, now: datetime) -> Recovery | None:
+    """Cut the log before the entry that DuckDB's ``message`` complains of, having kept a copy.
+
+    Everything that was committed before that entry can be read then. A log of which not even the
+    beginning can be read is emptied. None where ``message`` tells of no damage to the log, or
+    of one that cutting does not mend.
+    """
+    wal = wal_of(database)
+    if "WAL" not in message or not wal.exists():
+        return None
+    size = wal.stat().st_size
+    end = _first_damage(wal, size, message)
+    if end is None or end >= size:
+        return None
+    kept = keep_aside(wal, now)
+    os.truncate(wal, end)
+    return Recovery(
+        at=now,
+        reason="a write in the write-ahead log was damaged, it and those after it are left out",
+        kept_aside=kept,
+        dropped_bytes=size - end,
+    )
+
+
+def _first_damage(wal: Path, size: int, message: str) -> int | None:
+    if found := _POSITION.search(message):
+        return max(0, int(found[1]) - _ENTRY_HEAD)
+    with wal.open("rb") as log:
+        return 0 if readable_bytes(log, size) == 0 else None
+
+
+def find_torn_tail(database: Path, now: datetime) -> Recovery | None:
+    """Keep a copy of a log whose end DuckDB skipped without a word; None for a whole one.
+
+    To be called after the database was opened and before anything is written to it.
+    """
+    wal = wal_of(database)
+    if not wal.exists() or not (size := wal.stat().st_size):
+        return None
+    with wal.open("rb") as log:
+        end = readable_bytes(log, size)
+    if end == size:
+        return None
+    return Recovery(
+        at=now,
+        reason=(
+            "the last write was cut off" if end else "the write-ahead log could not be read at all"
+        ),
+        kept_aside=keep_aside(wal, now),
+        dropped_bytes=size - end,
+    )
+
+
+def readable_bytes(log: BinaryIO, size: int) -> int:
+    """How many bytes of a log are whole entries, from its sizes alone; 0 for a broken beginning.
+
+    A layout that a later DuckDB may bring is taken to be whole: it knows best.
+    """
+    end = _head_bytes(log.read(_LONGEST_HEAD))
+    if end is None:
+        return size
+    if not end:
+        return 0
+    while end + _ENTRY_HEAD <= size:
+        log.seek(end)
+        length = int.from_bytes(log.read(8), "little")
+        if not length or end + _ENTRY_HEAD + length > size:
+            return end
+        end += _ENTRY_HEAD + length
+    return end
+
+
+def _head_bytes(head: bytes) -> int | None:
+    """The length of the log's first entry, 0 where it is damaged, None for an unknown layout."""
+    reader = _Fields(head)
+    try:
+        if reader.field(100) != _VERSION_ENTRY:
+            return 0
+        if reader.field(101) not in _KNOWN_LAYOUTS:
+            return None
+        if reader.next_is(102):
+            for _ in range(reader.field(102)):
+                reader.number()
+            reader.field(103)
+        return reader.position + 2 if reader.next_is(0xFFFF) else 0
+    except (IndexError, ValueError):
+        return 0
+
+
+class _Fields:
+    """Reads DuckDB's serialised fields: a number of 2 bytes, then a LEB128 integer."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.position = 0
+
+    def next_is(self, field: int) -> bool:
+        ahead = self._data[self.position : self.position + 2]
+        return ahead == field.to_bytes(2, "little")
+
+    def field(self, field: int) -> int:
+        if not self.next_is(field):
+            raise ValueError("another field stands here")
+        self.position += 2
+        return self.number()
+
+    def number(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._data[self.position]
+            self.position += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if value > 0xFF:
+                raise ValueError("no field of a log's beginning is that large")
+            if byte < 0x80:
+                return value

@@ -1,0 +1,288 @@
+"""The topic index: which memories are about what, by scope.
+
+It lives in memory, is rebuilt from the store when the daemon starts and follows every write. It
+may be used from several threads; each memory comes and goes as one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from msgspec import Struct
+
+from ..bus.values import NAMESPACES, Memory, Scope
+from .keyphrases import Keyphrases, display_name, topic_key
+
+RELATED = 8
+FOUND = 20
+
+_RELATED_READ = 2000
+_SLACK_SLOTS = 1000
+_NAMESPACE_TOPICS = frozenset(map(topic_key, NAMESPACES))
+
+
+class TopicInfo(Struct, frozen=True):
+    """A topic, how many memories are about it, and the namespaces these are in, sorted."""
+
+    name: str
+    memory_count: int
+    namespaces: tuple[str, ...]
+
+
+class TopicIndex:
+    """Topics of memories, each scope for itself."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._keyphrases = Keyphrases()
+        self._shelves: dict[Scope, _Shelf] = {}
+        self._builds = 0
+        self._gone: set[str] = set()
+        self._last_indexed: datetime | None = None
+
+    @property
+    def last_indexed(self) -> datetime | None:
+        """The newest ``updated_at`` of all that was indexed; None while that is nothing."""
+        return self._last_indexed
+
+    def build(self, memories: Iterable[Memory]) -> None:
+        """Add ``memories``, for instance in a thread while others write.
+
+        What is newer in the index stays, and what is removed meanwhile does not come back.
+        """
+        with self._lock:
+            self._builds += 1
+        try:
+            for memory in memories:
+                with self._lock:
+                    if memory.id not in self._gone:
+                        self._add(memory)
+        finally:
+            with self._lock:
+                self._builds -= 1
+                if not self._builds:
+                    self._gone.clear()
+
+    def add(self, memory: Memory) -> None:
+        """Index ``memory`` in place of its older version; one that is superseded is taken out."""
+        with self._lock:
+            self._add(memory)
+
+    def remove(self, memory_id: str) -> None:
+        """Forget a memory; one that is not there is no matter."""
+        with self._lock:
+            if self._builds:
+                self._gone.add(memory_id)
+            for shelf in self._shelves.values():
+                shelf.remove(memory_id)
+
+    def list(self, scopes: tuple[Scope, ...], *, limit: int | None = None) -> tuple[TopicInfo, ...]:
+        """The topics of ``scopes``, those of most memories first, at most ``limit`` of them."""
+        with self._lock:
+            counts = self._counts(scopes)
+            ordered = sorted(_most(counts, limit), key=lambda key: (-counts[key], key))
+            return tuple(self._infos(ordered[:limit], counts, scopes))
+
+    def count(self, scopes: tuple[Scope, ...]) -> int:
+        """How many topics ``scopes`` have."""
+        with self._lock:
+            return len(self._counts(scopes))
+
+    def lookup(self, topic: str, scopes: tuple[Scope, ...]) -> tuple[str, ...]:
+        """The ids of the memories about ``topic``, in any case or number, the newest first."""
+        key = topic_key(topic)
+        with self._lock:
+            found = [id_ for shelf in self._of(scopes) for id_ in shelf.ids_about(key)]
+        return tuple(sorted(found, reverse=True))
+
+    def search(
+        self, query: str, scopes: tuple[Scope, ...], *, limit: int = FOUND
+    ) -> tuple[TopicInfo, ...]:
+        """The topics that ``query`` names: itself, then by its beginning, its words, a part."""
+        wanted = topic_key(query)
+        words = frozenset(wanted.split("-"))
+        if not wanted:
+            return ()
+        with self._lock:
+            counts = self._counts(scopes)
+            near = {key for word in words for key in counts if word in key}
+            ranks = {key: rank for key in near if (rank := _rank(key, wanted, words))}
+            ordered = sorted(ranks, key=lambda key: (ranks[key], -counts[key], key))
+            return tuple(self._infos(ordered[:limit], counts, scopes))
+
+    def related(
+        self, topic: str, scopes: tuple[Scope, ...], *, limit: int = RELATED
+    ) -> tuple[str, ...]:
+        """The topics that come with ``topic`` more often than without it, namespaces apart.
+
+        By memories in common over memories in all plus two, so that one chance meeting counts
+        little. Of a topic with very many memories the latest 2,000 are read.
+        """
+        key = topic_key(topic)
+        with self._lock:
+            common: Counter[str] = Counter()
+            for shelf in self._of(scopes):
+                common.update(shelf.keys_beside(key))
+            counts = {other: sum(s.count(other) for s in self._of(scopes)) for other in common}
+        for other in _NAMESPACE_TOPICS | {key}:
+            common.pop(other, None)
+        ordered = sorted(common, key=lambda other: (-common[other] / (counts[other] + 2), other))
+        return tuple(map(display_name, ordered[:limit]))
+
+    def _add(self, memory: Memory) -> None:
+        if memory.superseded_by:
+            for shelf in self._shelves.values():
+                shelf.remove(memory.id)
+            return
+        shelf = self._shelves.setdefault(memory.scope, _Shelf())
+        shelf.put(memory, self._keyphrases.topics(memory))
+        if self._last_indexed is None or memory.updated_at > self._last_indexed:
+            self._last_indexed = memory.updated_at
+
+    def _of(self, scopes: tuple[Scope, ...]) -> Iterator[_Shelf]:
+        for scope in dict.fromkeys(scopes):
+            if shelf := self._shelves.get(scope):
+                yield shelf
+
+    def _counts(self, scopes: tuple[Scope, ...]) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for shelf in self._of(scopes):
+            if counts:
+                for key, count in shelf.counts():
+                    counts[key] = counts.get(key, 0) + count
+            else:
+                counts = dict(shelf.counts())
+        return counts
+
+    def _infos(
+        self, keys: Iterable[str], counts: dict[str, int], scopes: tuple[Scope, ...]
+    ) -> Iterator[TopicInfo]:
+        for key in keys:
+            namespaces = {name for shelf in self._of(scopes) for name in shelf.namespaces(key)}
+            yield TopicInfo(display_name(key), counts[key], tuple(sorted(namespaces)))
+
+
+def _most(counts: dict[str, int], limit: int | None) -> Iterable[str]:
+    """The keys that can be among the ``limit`` with the highest counts."""
+    if limit is None or limit >= len(counts):
+        return counts
+    least = min(heapq.nlargest(limit, counts.values()), default=0)
+    return (key for key, count in counts.items() if count >= least)
+
+
+def _rank(key: str, wanted: str, words: frozenset[str]) -> int:
+    """How well ``key`` fits, 1 is best; 0 is not at all."""
+    if key == wanted:
+        return 1
+    if key.startswith(wanted):
+        return 2
+    parts = key.split("-")
+    if words.issubset(parts):
+        return 3
+    if len(wanted) > 2 and wanted in key:
+        return 4
+    return 5 if not words.isdisjoint(parts) else 0
+
+
+class _Shelf:
+    """The topics of one scope: numbers instead of strings, so that 100,000 memories are small.
+
+    A memory has a slot. Taking it out empties the slot and leaves its number in the postings;
+    when more slots are empty than full everything is renumbered.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._keys: list[str] = []
+        self._postings: list[array[int]] = []
+        self._live: list[int] = []
+        self._slots: dict[str, int] = {}
+        self._ids: list[str] = []
+        self._versions: list[int] = []
+        self._namespaces: list[str] = []
+        self._topics: list[tuple[int, ...]] = []
+
+    def put(self, memory: Memory, keys: Iterable[str]) -> None:
+        """Put a memory on the shelf, unless a newer version of it is there."""
+        slot = self._slots.get(memory.id)
+        if slot is not None:
+            if self._versions[slot] > memory.version:
+                return
+            self._empty(slot)
+        self._fill(memory.id, memory.version, memory.namespace, keys)
+
+    def remove(self, memory_id: str) -> None:
+        slot = self._slots.pop(memory_id, None)
+        if slot is not None:
+            self._empty(slot)
+            self._renumber_if_hollow()
+
+    def counts(self) -> Iterator[tuple[str, int]]:
+        return ((key, live) for key, live in zip(self._keys, self._live, strict=True) if live)
+
+    def count(self, key: str) -> int:
+        number = self._numbers.get(key)
+        return 0 if number is None else self._live[number]
+
+    def ids_about(self, key: str) -> list[str]:
+        return [self._ids[slot] for slot in self._full(key)]
+
+    def namespaces(self, key: str) -> set[str]:
+        return {self._namespaces[slot] for slot in self._full(key)}
+
+    def keys_beside(self, key: str) -> Iterator[str]:
+        """The keys of every memory about ``key``, once for each memory."""
+        for slot in self._full(key, last=_RELATED_READ):
+            for number in self._topics[slot]:
+                yield self._keys[number]
+
+    def _fill(self, id_: str, version: int, namespace: str, keys: Iterable[str]) -> None:
+        slot = len(self._ids)
+        numbers = tuple(map(self._number, keys))
+        self._slots[id_] = slot
+        self._ids.append(id_)
+        self._versions.append(version)
+        self._namespaces.append(namespace)
+        self._topics.append(numbers)
+        for number in numbers:
+            self._postings[number].append(slot)
+            self._live[number] += 1
+
+    def _number(self, key: str) -> int:
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._keys)
+            self._keys.append(key)
+            self._postings.append(array("I"))
+            self._live.append(0)
+        return number
+
+    def _empty(self, slot: int) -> None:
+        for number in self._topics[slot]:
+            self._live[number] -= 1
+        self._topics[slot] = ()
+        self._ids[slot] = ""
+
+    def _full(self, key: str, last: int = 0) -> Iterator[int]:
+        number = self._numbers.get(key)
+        posted = () if number is None else self._postings[number][-last:]
+        return (slot for slot in posted if self._ids[slot])
+
+    def _renumber_if_hollow(self) -> None:
+        if len(self._ids) - len(self._slots) <= len(self._slots) + _SLACK_SLOTS:
+            return
+        kept = [
+            (id_, self._versions[slot], self._namespaces[slot], self._keys_of(slot))
+            for id_, slot in self._slots.items()
+        ]
+        self.__init__()  # type: ignore[misc]
+        for id_, version, namespace, keys in kept:
+            self._fill(id_, version, namespace, keys)
+
+    def _keys_of(self, slot: int) -> list[str]:
+        return [self._keys[number] for number in self._topics[slot]]

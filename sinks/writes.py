@@ -1,0 +1,178 @@
+"""What the writer does inside a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from duckdb import DuckDBPyConnection
+
+from .rows import RECORD_TYPES, Record, Usage, fingerprint, naive
+
+# Up to here ids are looked up one by one through the primary key; beyond, one scan is cheaper.
+_FEW = 100
+
+_HEAD_TYPES = {
+    "id": "VARCHAR",
+    "key": "VARCHAR",
+    "version": "BIGINT",
+    "scope": "VARCHAR",
+    "namespace": "VARCHAR",
+    "fingerprint": "BIGINT",
+    "created_at": "TIMESTAMP",
+    "valid_from": "TIMESTAMP",
+    "valid_to": "TIMESTAMP",
+    "superseded_by": "VARCHAR",
+}
+_USE_TYPES = {"id": "VARCHAR", "times": "BIGINT", "last": "TIMESTAMP"}
+
+
+class ForeignScope(ValueError):
+    """A new version of a memory claims another scope than the memory has."""
+
+    def __init__(self) -> None:
+        super().__init__("a memory stays in its scope: supersede it by one in the other scope")
+
+
+class Head(NamedTuple):
+    """What is known of an id before a write."""
+
+    version: int
+    scope: str
+    forgotten: bool
+
+
+def _unnested(types: Mapping[str, str]) -> str:
+    """A table from one list parameter a column."""
+    return "SELECT " + ", ".join(f"unnest(?::{kind}[]) AS {name}" for name, kind in types.items())
+
+
+_ADD_VERSIONS = f"INSERT INTO versions ({', '.join(RECORD_TYPES)}) {_unnested(RECORD_TYPES)}"
+_ADD_HEADS = f"INSERT INTO memories ({', '.join(_HEAD_TYPES)}) {_unnested(_HEAD_TYPES)}"
+_MOVE_HEADS = (
+    "UPDATE memories SET "  # noqa: S608 - constants
+    + ", ".join(f"{name} = new.{name}" for name in _HEAD_TYPES if name not in {"id", "scope"})
+    + f" FROM ({_unnested(_HEAD_TYPES)}) AS new WHERE memories.id = new.id"
+)
+_ADD_USES = (
+    "UPDATE memories SET times_injected = times_injected + new.times, last_used = "  # noqa: S608
+    f"greatest(last_used, new.last) FROM ({_unnested(_USE_TYPES)}) AS new "
+    "WHERE memories.id = new.id"
+)
+
+
+def among(column: str, values: Sequence[str]) -> tuple[str, list[Any]]:
+    """The condition that ``column`` is one of ``values``, and its parameters."""
+    if len(values) <= _FEW:
+        return f"{column} IN ({', '.join('?' * len(values))})", list(values)
+    return f"{column} IN (SELECT unnest(?::VARCHAR[]))", [list(values)]
+
+
+def _columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _head_row(record: Record) -> tuple[Any, ...]:
+    return (
+        record.id,
+        record.key,
+        record.version,
+        record.scope,
+        record.namespace,
+        fingerprint(record.scope, record.namespace, record.content_hash),
+        record.created_at,
+        record.valid_from,
+        record.valid_to,
+        record.superseded_by,
+    )
+
+
+def _heads(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Head]:
+    condition, parameters = among("id", ids)
+    found = connection.execute(
+        f"SELECT id, version, scope, forgotten_at IS NOT NULL FROM memories WHERE {condition}",  # noqa: S608 - placeholders
+        parameters,
+    ).fetchall()
+    return {row[0]: Head(*row[1:]) for row in found}
+
+
+class _Plan:
+    """Sorts records into what is new, what moves a head on, and what is there already."""
+
+    def __init__(self, connection: DuckDBPyConnection, records: Sequence[Record]) -> None:
+        self._connection = connection
+        self._heads = _heads(connection, list({record.id for record in records}))
+        self.versions: dict[str, Record] = {}
+        self.added: dict[str, Record] = {}
+        self.moved: dict[str, Record] = {}
+
+    def take(self, record: Record) -> bool:
+        """Whether ``record`` is to be written. Raises ForeignScope."""
+        head = self._heads.get(record.id)
+        if head and (head.forgotten or self._is_there(record, head)):
+            return False
+        if head and head.scope != record.scope:
+            raise ForeignScope
+        self.versions[record.key] = record
+        if head is None or record.id in self.added:
+            self._lead(self.added, record, head)
+        else:
+            self._lead(self.moved, record, head)
+        return True
+
+    def _lead(self, leaders: dict[str, Record], record: Record, head: Head | None) -> None:
+        if head is None or record.version > head.version:
+            leaders[record.id] = record
+            self._heads[record.id] = Head(record.version, record.scope, forgotten=False)
+
+    def _is_there(self, record: Record, head: Head) -> bool:
+        if record.version == head.version or record.key in self.versions:
+            return True
+        if record.version > head.version:
+            return False
+        found = self._connection.execute("SELECT 1 FROM versions WHERE key = ?", [record.key])
+        return found.fetchone() is not None
+
+
+def add_records(connection: DuckDBPyConnection, records: Sequence[Record]) -> list[bool]:
+    """Append versions; for each whether it was new. What is there, or was forgotten, stays so.
+
+    Raises ForeignScope.
+    """
+    if not records:
+        return []
+    plan = _Plan(connection, records)
+    taken = [plan.take(record) for record in records]
+    if plan.versions:
+        connection.execute(_ADD_VERSIONS, _columns(plan.versions.values()))
+    if plan.added:
+        connection.execute(_ADD_HEADS, _columns(map(_head_row, plan.added.values())))
+    if plan.moved:
+        connection.execute(_MOVE_HEADS, _columns(map(_head_row, plan.moved.values())))
+    return taken
+
+
+def forget(
+    connection: DuckDBPyConnection, memory_id: str, scopes: Sequence[str], now: datetime
+) -> bool:
+    """Delete every version of a memory and leave its tombstone; whether there was one to forget."""
+    head = _heads(connection, [memory_id]).get(memory_id)
+    if head is None or head.forgotten or head.scope not in scopes:
+        return False
+    connection.execute("DELETE FROM versions WHERE id = ?", [memory_id])
+    connection.execute(
+        "UPDATE memories SET key = '', namespace = '', fingerprint = NULL, valid_from = NULL, "
+        "valid_to = NULL, superseded_by = NULL, forgotten_at = ? WHERE id = ?",
+        [naive(now), memory_id],
+    )
+    return True
+
+
+def add_uses(connection: DuckDBPyConnection, uses: Mapping[str, Usage]) -> None:
+    """Add to how often memories were used. Ids that are not there are passed over."""
+    rows = [
+        (memory_id, use.times_injected, naive(use.last_used) if use.last_used else None)
+        for memory_id, use in uses.items()
+    ]
+    connection.execute(_ADD_USES, _columns(rows))

@@ -1,0 +1,156 @@
+"""Settles what a prompt searches for: keywords answer first, the others refine their answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from time import perf_counter
+
+import anyio
+import msgspec
+
+from ..bus.events import IntentClassified, PromptEnriched
+from ..bus.signals import degraded, tell
+from ..bus.values import DetectionSource, IntentType, SearchIntent, Vote
+from .keywords import detect_search_intent
+from .ports import Local
+from .question import is_order, is_settled, sentences
+from .topics import MAX_TOPICS, extract_topics
+
+STAGE = "classify"
+NONE_FROM = 0.45
+
+Racer = Callable[[str, SearchIntent | None], Awaitable[Vote]]
+"""Answers for a text, given what the keywords found in it."""
+
+
+async def classify(
+    event: PromptEnriched, *, local: Local | None, min_decisive_percent: int = 80
+) -> IntentClassified:
+    """What ``event``'s prompt searches for, and every vote that was cast.
+
+    The keyword racer always votes; where it is surer than ``min_decisive_percent`` nobody else is
+    asked. Nothing is searched for by what a machine wrote. Without ``local`` the keywords decide
+    alone, and that is told as degraded.
+    """
+    if event.parsed.machine:
+        return IntentClassified(trace=event.trace, enriched=event, intent=None)
+    text = event.parsed.text
+    votes = [keyword_vote(text)]
+    held = votes[0].intent
+    if held is None or held.confidence_percent < min_decisive_percent:
+        if local is None:
+            tell(degraded, STAGE, reason="local.unavailable")
+        votes += await race(text, held, [] if local is None else [local_racer(local)])
+    return IntentClassified(
+        trace=event.trace, enriched=event, intent=merge(votes), votes=tuple(votes)
+    )
+
+
+async def race(text: str, held: SearchIntent | None, racers: Sequence[Racer]) -> list[Vote]:
+    """Let every racer vote at once; the votes in the order in which they came."""
+    votes: list[Vote] = []
+
+    async def run(racer: Racer) -> None:
+        votes.append(await racer(text, held))
+
+    async with anyio.create_task_group() as group:
+        for racer in racers:
+            group.start_soon(run, racer)
+    return votes
+
+
+def merge(votes: Sequence[Vote]) -> SearchIntent | None:
+    """One answer from all votes, or None if nobody found a search.
+
+    Each vote refines the answer held so far. Who alone found an intent is right; where two agree on
+    the type the first one's confidence stands; where they disagree the surer one's type and
+    confidence do. Topics of the model come first, those of the others fill up to five.
+    """
+    held: SearchIntent | None = None
+    for vote in votes:
+        if vote.intent is not None:
+            held = vote.intent if held is None else _refined(held, vote.intent)
+    return held
+
+
+def keyword_vote(text: str) -> Vote:
+    """The keyword racer's vote."""
+    started = perf_counter()
+    intent = detect_search_intent(text)
+    return Vote(racer=DetectionSource.KEYWORD, intent=intent, took_ms=_ms_since(started))
+
+
+def local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
+    """The local classifier's vote; its confidence is the probability of the type it names."""
+    started = perf_counter()
+    odds = local.weigh(text, tuple(cues(text, held)))
+    kind, probability = choose(odds)
+    intent = None
+    if kind is not None:
+        intent = SearchIntent(
+            intent_type=kind,
+            confidence_percent=round(100 * probability),
+            topics=extract_topics(text, held.evidence if held else ()),
+            source=DetectionSource.LOCAL,
+        )
+    note = f"{kind or 'none'} {probability:.2f}"
+    return Vote(
+        racer=DetectionSource.LOCAL, intent=intent, took_ms=_ms_since(started), note=note
+    )
+
+
+def local_racer(local: Local) -> Racer:
+    """The local classifier as a racer."""
+
+    async def run(text: str, held: SearchIntent | None) -> Vote:
+        return local_vote(text, held, local)
+
+    return run
+
+
+def choose(odds: Mapping[IntentType | None, float]) -> tuple[IntentType | None, float]:
+    """The likeliest kind and its probability; None where that no search is likely enough."""
+    none = odds[None]
+    if none >= NONE_FROM:
+        return None, none
+    kind = max(IntentType, key=lambda one: odds[one])
+    return kind, odds[kind]
+
+
+def cues(text: str, found: SearchIntent | None) -> Iterator[str]:
+    """What the keyword racer noticed about ``text``, as names that a classifier can learn from."""
+    yield f"keyword {found.intent_type if found else 'none'}"
+    for evidence in found.evidence if found else ():
+        yield f"signal {evidence.signal}"
+        yield f"type {evidence.intent}"
+    read = sentences(text)
+    orders = [is_order(sentence) for sentence in read]
+    if not read:
+        yield "pasted"
+        return
+    yield f"first {'order' if orders[0] else 'other'}"
+    if all(orders):
+        yield "orders only"
+    if any(is_settled(sentence) for sentence in read):
+        yield "settled"
+    if any(sentence.asks for sentence in read):
+        yield "asks"
+    yield f"sentences {min(len(read), 4)}"
+
+
+def _refined(held: SearchIntent, other: SearchIntent) -> SearchIntent:
+    surer = held
+    if other.intent_type is not held.intent_type:
+        surer = max(held, other, key=lambda intent: intent.confidence_percent)
+    first, second = (other, held) if other.source is DetectionSource.LLM else (held, other)
+    return msgspec.structs.replace(
+        held,
+        intent_type=surer.intent_type,
+        confidence_percent=surer.confidence_percent,
+        topics=tuple(dict.fromkeys(first.topics + second.topics))[:MAX_TOPICS],
+        source=DetectionSource.HYBRID,
+    )
+
+
+def _ms_since(started: float) -> float:
+    return (perf_counter() - started) * 1000

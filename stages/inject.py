@@ -1,0 +1,270 @@
+"""Decide what of the found memories goes to the model; often that is nothing, and it says why.
+
+The order of the gates: is injection wanted at all, is the intent sure enough, is the memory
+relevant in itself, was it shown before, does another one say the same, how many are allowed, what
+fits. Each candidate gets a verdict in plain words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+from urllib.parse import quote
+
+from ..bus.events import ContextBuilt, IntentClassified
+from ..bus.signals import abstained, injected, tell
+from ..bus.values import (
+    InjectedMemory,
+    IntentType,
+    MemoryContext,
+    SearchIntent,
+    Verdict,
+)
+from .choose import Candidate, Choice, choose
+from .envelope import neutralise, preview
+from .pack import Budget
+from .ports import Sessions
+
+MAX_TOKENS = 2400
+"""Codex cuts the middle out of anything longer, whatever the settings say."""
+
+MAX_UNITS = 8000
+"""UTF-16 units of one context: an answer may have 9,000, and messages to the user need some."""
+
+REMINDER = "These memories may be relevant to the user's question."
+
+_MEDIUM_PERCENT = 50
+_HIGH_PERCENT = 80
+_MEDIUM_EXTRA = 5
+_MAX_TOPIC_CHARS = 80
+
+
+class ContextSettings(Protocol):
+    """How much may be injected."""
+
+    @property
+    def base_count(self) -> int: ...
+    @property
+    def max_count(self) -> int: ...
+    @property
+    def max_tokens(self) -> int: ...
+    @property
+    def min_relevance(self) -> float: ...
+
+
+class WeightSettings(Protocol):
+    """Namespace → weight, for each kind of question."""
+
+    @property
+    def howto(self) -> Mapping[str, float]: ...
+    @property
+    def troubleshoot(self) -> Mapping[str, float]: ...
+    @property
+    def location(self) -> Mapping[str, float]: ...
+    @property
+    def explanation(self) -> Mapping[str, float]: ...
+    @property
+    def comparison(self) -> Mapping[str, float]: ...
+    @property
+    def general(self) -> Mapping[str, float]: ...
+
+
+class InjectSettings(Protocol):
+    """What ``inject`` reads of the settings; ``min_confidence`` is 0.0 to 1.0."""
+
+    @property
+    def enabled(self) -> bool: ...
+    @property
+    def min_confidence(self) -> float: ...
+    @property
+    def context(self) -> ContextSettings: ...
+    @property
+    def weights(self) -> WeightSettings: ...
+
+
+def ceiling(confidence_percent: int, context: ContextSettings) -> int:
+    """How many memories an intent this sure may bring at most, before relevance and budget."""
+    if confidence_percent >= _HIGH_PERCENT:
+        return context.max_count
+    extra = _MEDIUM_EXTRA if confidence_percent >= _MEDIUM_PERCENT else 0
+    return min(context.base_count + extra, context.max_count)
+
+
+def weight(intent: IntentType | None, namespace: str, weights: WeightSettings) -> float:
+    """How much ``namespace`` counts for this kind of question; 1.0 where nothing is said."""
+    if intent is None:
+        return 1.0
+    table: Mapping[str, float] = getattr(weights, intent.value)
+    return table.get(namespace, 1.0)
+
+
+def inject(
+    event: IntentClassified,
+    *,
+    settings: InjectSettings,
+    sessions: Sessions,
+    now: datetime,
+    clean: Callable[[str], str] = str,
+) -> ContextBuilt:
+    """Choose memories for the prompt of ``event`` and put them into one envelope.
+
+    ``clean`` redacts a text that comes out of the store. What is chosen counts as shown to the
+    session. Tells ``injected`` or ``abstained``.
+    """
+    candidates = _weigh(event, settings, clean)
+    if refusal := _refuse_all(event, settings):
+        reason, why = refusal
+        return _abstain(event, reason, candidates, dict.fromkeys(_ids(candidates), why))
+    choice = choose(
+        candidates,
+        floor=settings.context.min_relevance,
+        shown=sessions.shown(event.enriched.prompt.session),
+        ceiling=ceiling(_sure(event.intent), settings.context),
+        budget=Budget(min(settings.context.max_tokens, MAX_TOKENS), MAX_UNITS),
+        now=now,
+    )
+    if not choice.chosen:
+        reason = _nothing_reason(event, choice)
+        return _abstain(event, reason, candidates, choice.why)
+    return _built(event, candidates, choice, sessions)
+
+
+def _weigh(
+    event: IntentClassified, settings: InjectSettings, clean: Callable[[str], str]
+) -> tuple[Candidate, ...]:
+    """Every hit with its weight, best first."""
+    kind = event.intent.intent_type if event.intent else None
+    candidates = (
+        Candidate(
+            hit=hit,
+            weight=weight(kind, hit.memory.namespace, settings.weights),
+            kind=kind,
+            clean=clean,
+        )
+        for hit in event.enriched.candidates
+    )
+    return tuple(sorted(candidates, key=lambda c: (-c.value, -c.hit.order, c.memory.id)))
+
+
+def _refuse_all(event: IntentClassified, settings: InjectSettings) -> tuple[str, str] | None:
+    """The reason (a constant, and in words) not to look at candidates at all."""
+    min_percent = round(settings.min_confidence * 100)
+    if not settings.enabled:
+        return "disabled", "injection is switched off"
+    if event.enriched.parsed.machine:
+        return "machine_turn", "the prompt was not typed by the user"
+    if event.intent is None:
+        return "no_intent", "the prompt does not search for anything"
+    if event.intent.confidence_percent < min_percent:
+        percent = event.intent.confidence_percent
+        return "low_confidence", f"the intent is {percent} % sure, {min_percent} % is needed"
+    return None
+
+
+def _nothing_reason(event: IntentClassified, choice: Choice) -> str:
+    if "search.unavailable" in event.enriched.degraded:
+        return "search_unavailable"
+    if choice.crowded:
+        return "no_room"
+    return "already_shown" if choice.seen else "nothing_relevant"
+
+
+def _abstain(
+    event: IntentClassified, reason: str, candidates: Sequence[Candidate], why: Mapping[str, str]
+) -> ContextBuilt:
+    tell(abstained, "inject", reason=reason)
+    return ContextBuilt(
+        trace=event.trace,
+        classified=event,
+        context=_describe(event, (), reason),
+        text="",
+        tokens=0,
+        verdicts=_verdicts(candidates, why, frozenset()),
+        abstained=reason,
+    )
+
+
+def _built(
+    event: IntentClassified, candidates: Sequence[Candidate], choice: Choice, sessions: Sessions
+) -> ContextBuilt:
+    chosen = [c.memory for c in choice.chosen]
+    shown = frozenset((memory.id, memory.version) for memory in chosen)
+    sessions.show(event.enriched.prompt.session, shown)
+    tell(injected, "inject", count=len(chosen), tokens=choice.tokens)
+    return ContextBuilt(
+        trace=event.trace,
+        classified=event,
+        context=_describe(event, choice.chosen, None),
+        text=choice.text,
+        tokens=choice.tokens,
+        verdicts=_verdicts(candidates, choice.why, frozenset(memory.id for memory in chosen)),
+    )
+
+
+def _describe(
+    event: IntentClassified, chosen: Sequence[Candidate], reason: str | None
+) -> MemoryContext:
+    intent = event.intent
+    wanted = intent is not None and reason not in {"disabled", "machine_turn", "low_confidence"}
+    return MemoryContext(
+        search_intent_detected=intent is not None,
+        intent_type=intent.intent_type.value if intent else None,
+        topics=intent.topics if intent else (),
+        injected_memories=tuple(
+            InjectedMemory(
+                id=c.memory.id,
+                namespace=c.memory.namespace,
+                content_preview=neutralise(preview(c.text)),
+                score=round(c.score, 4),
+            )
+            for c in chosen
+        ),
+        reminder=REMINDER if chosen else None,
+        suggested_resources=_resources(intent, event.enriched.parsed.words) if wanted else (),
+    )
+
+
+def _resources(intent: SearchIntent | None, words: Sequence[str]) -> tuple[str, ...]:
+    """Two to four addresses at which there is more about what was asked."""
+    if intent is None:
+        return ()
+    if topics := [topic for topic in intent.topics if topic.strip()]:
+        named = [f"subcog://topics/{_quote(topic)}" for topic in topics[:2]]
+        return (f"subcog://search/{_quote(topics[0])}", *named, "subcog://topics")
+    if sought := " ".join([*intent.keywords, *words][:3]):
+        return (f"subcog://search/{_quote(sought)}", "subcog://topics")
+    return ("subcog://topics", "subcog://topics/decisions")
+
+
+def _quote(text: str) -> str:
+    return quote(text[:_MAX_TOPIC_CHARS], safe="", errors="replace")
+
+
+def _verdicts(
+    candidates: Sequence[Candidate], why: Mapping[str, str], chosen: frozenset[str]
+) -> tuple[Verdict, ...]:
+    return tuple(
+        Verdict(
+            memory_id=c.memory.id,
+            namespace=c.memory.namespace,
+            summary=c.summary,
+            text=c.hit.text,
+            late=c.hit.late,
+            vector=c.hit.vector,
+            relevance=c.hit.relevance,
+            weight=c.weight,
+            score=c.score,
+            injected=c.memory.id in chosen,
+            why=why[c.memory.id],
+        )
+        for c in candidates
+    )
+
+
+def _ids(candidates: Sequence[Candidate]) -> list[str]:
+    return [c.memory.id for c in candidates]
+
+
+def _sure(intent: SearchIntent | None) -> int:
+    return intent.confidence_percent if intent else 0

@@ -1,0 +1,227 @@
+"""Reads a prompt as sentences, and tells what asks from what orders, states or was pasted.
+
+All of it is linear and looks at a bounded window: the start and the end of a prompt. What lies
+between in a longer one is pasted material, and the question stands before or after it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+HEAD_CHARS = 1600
+TAIL_CHARS = 800
+MAX_WORDS = 400
+
+_TOKEN = re.compile(
+    r"(`[^`\n]*`|\w+(?:(?:['.@/\\-]|::|:/+)\w+)*[+#]*)"  # a word, a name, inline code
+    r"|([?!.\n]*[?!.\n])"  # the end of a sentence
+    r"|([,;:()\u2013\u2014])"  # the end of a clause
+)
+_PASTED_LINE = re.compile(
+    r"\s*(?:>|\d{4}-\d\d-\d\d[T ]\d|\[?\d\d:\d\d:\d\d|\[\s*\d+[.\d]*\]"
+    r"|\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL|CRITICAL)\b"
+    r"|at \S+\(|File \"|Traceback \(most recent|Caused by:|goroutine \d|panicked at|npm ERR!"
+    r"|error\[E\d|diff --git |index [0-9a-f]{7}|@@ |\+\+\+ |--- \S|[\w.]*(?:Error|Exception): "
+    r"|\$ |>>> |\*\* \(|(?:FAILED|PASSED|ok|not ok) [\w/.:-]+(?:\s|$)|\|\s|#\d+ 0x)"
+)
+_INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
+_COMMIT = re.compile(
+    r"(?:feat|fix|docs|chore|refactor|test|tests|perf|build|ci|style|revert|wip)"
+    r"(?:\([^)\n]{0,80}\))?!?: "
+)
+_FENCE = "```"
+
+CLAUSE_OPENERS = frozenset("""
+    and but so then also because or if when while
+""".split())
+FILLERS = frozenset(
+    """
+    hm hmm hmmm ok okay cool great thanks thank yeah yes yep no hey hi hello oh ah well
+    right sure please pls now so and but also just then actually basically perfect nice
+    quick question really again still first next finally instead maybe perhaps
+    """.split()
+)
+ORDER_VERBS = frozenset(
+    """
+    add address adjust align amend annotate append apply approve archive assign assume
+    attach audit back bring bump call cancel capitalise capitalize change check checkout
+    clean cleanup clear close collapse comment commit complete configure continue convert
+    copy correct cover create cut decrease delete deploy deprecate disable discard do
+    document double downgrade draft drop dump edit enable ensure execute expand export
+    expose extend extract factor fill finish fix flip follow format generate get give go
+    guard handle hide hoist implement import improve include increase init inline insert
+    install integrate introduce invert keep label land leave let limit link lint log lower
+    make mark memoize merge migrate mock move mute name normalise normalize note open
+    optimise optimize order paginate parametrize parse paste patch pin polish port prepare
+    prettify proceed profile publish pull push put raise read rebase rebuild redo reduce
+    refactor reformat regenerate reindent release reload remember remove rename render
+    reorder repeat replace reply rerun reset resolve restart restore restructure retry
+    return revert review rewrite rollback roll run save scaffold send separate serve set
+    setup shorten simplify skip sort split squash stage start stash stop strip stub submit
+    substitute summarise summarize support swap switch sync tag take test throw tidy tighten
+    toggle translate trim truncate try turn tweak type undo unify uninstall unpin untrack
+    update upgrade upload use validate verify wait wire wrap write
+    """.split()
+)
+RULE_OPENERS = frozenset("""
+    always never remember ensure let's lets don't dont fyi
+""".split())
+_ADDRESSED = frozenset(("can", "could", "would", "will"))
+_ASKING_HELP = frozenset(
+    """
+    tell explain show describe help find point remind clarify elaborate locate recall
+    compare recommend suggest list search walk confirm figure see think
+    """.split()
+)
+_SUBJECTS = frozenset(("i", "we", "they", "you", "our"))
+_SETTLED = frozenset(
+    """
+    fixed resolved solved works worked passes passed merged deployed done finished gone
+    green fine good perfect great lgtm thanks
+    """.split()
+)
+_NEGATIONS = frozenset(
+    """
+    not no never isn't doesn't don't didn't won't can't cannot wasn't aren't hasn't only but
+    isnt doesnt dont didnt cant
+    """.split()
+)
+
+
+class Sentence(NamedTuple):
+    """The words of a sentence, case-folded, with where each stands in the prompt.
+
+    ``opens`` holds the index of each word that begins a clause; ``asks`` is its question mark.
+    """
+
+    words: list[str]
+    spans: list[tuple[int, int]]
+    opens: frozenset[int]
+    asks: bool
+
+
+def fold(text: str) -> str:
+    """Lower case, straight apostrophes; the same length, so that positions stay true.
+
+    ``\\u0130`` is the one character whose lower case is longer than itself.
+    """
+    return text.replace("\u0130", "i").lower().replace("\u2019", "'")
+
+
+def windows(text: str) -> tuple[tuple[int, int], ...]:
+    """The parts of ``text`` that are read, as (start, end), cut at white space where there is any."""
+    if len(text) <= HEAD_CHARS + TAIL_CHARS:
+        return ((0, len(text)),)
+    head = text.rfind(" ", HEAD_CHARS - 80, HEAD_CHARS)
+    tail = text.find(" ", len(text) - TAIL_CHARS, len(text) - TAIL_CHARS + 80)
+    return (
+        (0, head if head > 0 else HEAD_CHARS),
+        (tail if tail > 0 else len(text) - TAIL_CHARS, len(text)),
+    )
+
+
+def sentences(text: str) -> list[Sentence]:
+    """What a person wrote in ``text``, a sentence at a time: no code fences, no pasted lines."""
+    found: list[Sentence] = []
+    room = MAX_WORDS
+    for start, end in windows(text):
+        fenced = text.count(_FENCE, 0, start) % 2 == 1
+        part = fold(_prose(text[start:end], fenced=fenced))
+        for sentence in _split(part, start, room):
+            found.append(sentence)
+            room -= len(sentence.words)
+    return found
+
+
+def opening(sentence: Sentence) -> int:
+    """The index of the first word that is no filler ("ok, so please …"); may be past the end."""
+    words = sentence.words
+    at = 0
+    while at < len(words) and words[at] in FILLERS:
+        at += 1
+    return at
+
+
+def is_order(sentence: Sentence) -> bool:
+    """Whether the sentence tells the agent to do something rather than asks for knowledge."""
+    words = sentence.words
+    at = opening(sentence)
+    if at >= len(words):
+        return True
+    if words[at] in RULE_OPENERS:
+        return True
+    if words[at] in _ADDRESSED and words[at + 1 : at + 2] == ["you"]:
+        rest = [word for word in words[at + 2 :] if word not in FILLERS]
+        return not rest or rest[0] not in _ASKING_HELP
+    if words[at : at + 3] in (["i", "want", "you"], ["i", "need", "you"], ["go", "ahead", "and"]):
+        return True
+    if words[at] not in ORDER_VERBS:
+        return False
+    return at + 1 >= len(words) or words[at + 1] not in _SUBJECTS
+
+
+def is_settled(sentence: Sentence) -> bool:
+    """Whether the sentence reports that something is well now ("fixed the crash, thanks")."""
+    if sentence.asks:
+        return False
+    words = frozenset(sentence.words)
+    return bool(words & _SETTLED) and not words & _NEGATIONS
+
+
+def _prose(text: str, *, fenced: bool) -> str:
+    """``text`` with everything pasted blanked out, of the same length."""
+    lines = text.split("\n")
+    alone = len(lines) == 1
+    kept: list[str] = []
+    for line in lines:
+        fence = line.lstrip().startswith(_FENCE)
+        if fence and line.count(_FENCE) % 2 == 1:
+            fenced = not fenced
+        if fence or fenced or _is_pasted(line, alone=alone):
+            line = " " * len(line)  # noqa: PLW2901 - the blanked line stands for the line
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def _is_pasted(line: str, *, alone: bool) -> bool:
+    if _COMMIT.match(line):
+        return True
+    if alone or line.rstrip().endswith("?"):
+        return False
+    return _PASTED_LINE.match(line) is not None or _INDENTED.match(line) is not None
+
+
+def _split(text: str, offset: int, room: int) -> Iterator[Sentence]:
+    words: list[str] = []
+    spans: list[tuple[int, int]] = []
+    opens: set[int] = {0}
+    for token in _TOKEN.finditer(text):
+        kind = token.lastindex
+        if kind == 1:
+            if room <= 0:
+                break
+            room -= 1
+            word = token[0]
+            words.append(word)
+            spans.append((token.start() + offset, token.end() + offset))
+            if word in CLAUSE_OPENERS:
+                opens.add(len(words))
+        elif kind == 3:
+            opens.add(len(words))
+        elif words:
+            yield Sentence(words, spans, frozenset(opens), "?" in token[0])
+            words, spans, opens = [], [], {0}
+    if words:
+        yield Sentence(words, spans, frozenset(opens), asks=False)
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Where the words and names of ``text`` stand, pasted lines included, within the windows."""
+    return [
+        token.span(1)
+        for start, end in windows(text)
+        for token in _TOKEN.finditer(text, start, end)
+        if token.lastindex == 1
+    ]

@@ -1,0 +1,116 @@
+"""Say it in the JSON that the agent understands: what the model gets, and what the user reads.
+
+Claude Code, Codex, Gemini and Qwen read the same fields. What only other callers want goes under
+``metadata``, and only where they asked for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..bus.events import ContextBuilt, ResponseReady
+from ..bus.values import NAMESPACES, Kept, Marked, SearchIntent, Signal
+from .text import cut, one_line, visible, well_formed
+from .tokens import count_units
+
+MAX_UNITS = 9000
+"""UTF-16 units that the context and the message to the user have together.
+
+Beyond 10,000 Claude Code hands the model a preview and a file name instead.
+"""
+
+NOTHING = b"{}"
+
+_MAX_LINES = 5
+_MAX_LINE_CHARS = 180
+_OPENING = {
+    "stored": "kept as",
+    "merged": "known already, merged into",
+    "pending": "will be kept as",
+    "declined": "not kept as",
+    "failed": "could not be kept as",
+}
+_PLURALS = {"decisions", "learnings", "patterns", "blockers", "preferences", "gotchas", "tasks"}
+
+
+def respond(event: ContextBuilt) -> ResponseReady:
+    """The answer to a prompt; ``{}`` where there is nothing to say."""
+    prompt = event.classified.enriched.prompt
+    message = _message(event)
+    body = answer("UserPromptSubmit", well_formed(event.text), message)
+    if prompt.detailed:
+        body["metadata"] = _metadata(event)
+    return ResponseReady(
+        trace=event.trace, body=msgspec.json.encode(body) if body else NOTHING, built=event
+    )
+
+
+def answer(hook_event: str, context: str, message: str = "") -> dict[str, Any]:
+    """A hook's answer: ``context`` for the model, ``message`` for the user, either may be empty.
+
+    A context that is too long together with the message is left out whole: half an envelope would
+    be worse than none.
+    """
+    body: dict[str, Any] = {}
+    if context and count_units(context) + count_units(message) <= MAX_UNITS:
+        body["hookSpecificOutput"] = {"hookEventName": hook_event, "additionalContext": context}
+    if message:
+        body["systemMessage"] = message
+    return body
+
+
+def _message(event: ContextBuilt) -> str:
+    enriched = event.classified.enriched
+    pairs = list(zip(enriched.kept, enriched.parsed.marked, strict=False))
+    lines = [_kept_line(kept, marked) for kept, marked in pairs[:_MAX_LINES]]
+    if len(pairs) > _MAX_LINES:
+        lines.append(f"subcog: and {len(pairs) - _MAX_LINES} more")
+    return "\n".join(lines)
+
+
+def _kept_line(kept: Kept, marked: Marked) -> str:
+    line = f"subcog: {_OPENING[kept.outcome]} {_one_of(kept.namespace)}"
+    if said := kept.reason if kept.outcome == "declined" else kept.summary:
+        line += f": {cut(one_line(visible(said)), _MAX_LINE_CHARS)}"
+    if kept.memory_id:
+        line += f" ({kept.memory_id})"
+    if kept.redactions:
+        line += f"; left out of it: {', '.join(sorted(set(kept.redactions)))}"
+    if marked.tag:
+        tag = cut(one_line(visible(marked.tag)), 40)
+        line += f"; there is no namespace {tag!r}, only {', '.join(NAMESPACES)}"
+    return line
+
+
+def _one_of(namespace: str) -> str:
+    return namespace.removesuffix("s") if namespace in _PLURALS else namespace
+
+
+def _metadata(event: ContextBuilt) -> dict[str, Any]:
+    enriched = event.classified.enriched
+    intent = event.classified.intent
+    metadata: dict[str, Any] = {
+        "signals": [_signal(signal) for signal in enriched.parsed.signals],
+        "memory_context": event.context,
+        "search_intent": _intent(intent) if intent else None,
+        "abstained": event.abstained,
+        "degraded": enriched.degraded,
+        "tokens": event.tokens,
+    }
+    return metadata
+
+
+def _signal(signal: Signal) -> dict[str, str]:
+    return {"kind": signal.kind, "phrase": well_formed(signal.phrase)}
+
+
+def _intent(intent: SearchIntent) -> dict[str, Any]:
+    return {
+        "intent_type": intent.intent_type.value,
+        "confidence": intent.confidence_percent / 100,
+        "source": intent.source.value,
+        "keywords": intent.keywords,
+        "topics": intent.topics,
+    }

@@ -1,0 +1,51 @@
+"""Says in one line what a text is about."""
+
+from __future__ import annotations
+
+import re
+
+from .text import cut, one_line, visible
+
+MAX_CHARS = 100
+
+_DECORATION = re.compile(r"^(?:[#>*+\-|•]+\s+|\d{1,3}[.)]\s+|`{3,}\S*|~{3,}\S*|[|=_\-*]{3,}\s*$)")
+_HEADING = re.compile(r"^\*\*([^*\n]{1,40})\*\*\s*:?\s*|^__([^_\n]{1,40})__\s*:?\s*")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])[\"')\]]?\s+(?=[\"'(\[`]?[A-Z0-9\u00c0-\uffff])|(?<=[。！？])"
+)
+_ABBREVIATIONS = ("e.g.", "i.e.", "etc.", "vs.", "cf.", "Dr.", "Mr.", "Ms.", "Mrs.", "No.", "St.")
+
+
+def summarise(text: str) -> str:
+    """The first sentence of ``text`` in one line of at most 100 characters; "" if there is none.
+
+    Markdown decoration is left out. A longer sentence is cut between words and ends in ``…``.
+    """
+    return cut(_first_sentence(_first_line(visible(text))), MAX_CHARS)
+
+
+def _first_line(text: str) -> str:
+    """The first paragraph that says something, in one line."""
+    said: list[str] = []
+    for line in text.split("\n"):
+        plain = _plain(line)
+        if plain:
+            said.append(plain)
+        elif said:
+            break
+    return one_line(" ".join(said))
+
+
+def _plain(line: str) -> str:
+    bare = _DECORATION.sub("", line.strip())
+    return _HEADING.sub(lambda m: f"{(m[1] or m[2]).rstrip(':')}: ", bare).strip()
+
+
+def _first_sentence(line: str) -> str:
+    for end in _SENTENCE_END.finditer(line):
+        head = line[: end.start()].rstrip()
+        if len(head) > MAX_CHARS:
+            break
+        if not head.endswith(_ABBREVIATIONS) and len(head) >= 12:
+            return head
+    return line

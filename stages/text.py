@@ -1,0 +1,142 @@
+"""The hygiene of text from anywhere: well-formed, visible, and cut only where a reader would cut.
+
+Nothing here knows what a text means. Every function is linear in its input.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+ELLIPSIS = "…"
+
+_ANSI = (
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor movement
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, links
+    r"|\x1b[@-Z\\^_]"
+)
+# Soft hyphen, bidi controls, zero widths, annotations; tag characters and the second block of
+# variation selectors can spell whole hidden sentences.
+_HIDDEN = (
+    r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e"
+    r"\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef"
+)
+_INVISIBLE = re.compile(f"{_ANSI}|[{_HIDDEN}]")
+_LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+# A joiner after a letter of ASCII joins nothing; between emoji or in Indic scripts it has meaning.
+_IDLE_JOINERS = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]+")
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^\n]*)")
+_QUOTED = re.compile(r"[ \t]*>")
+_ASIDE = re.compile(r'`[^`\n]{0,400}`|"[^"\n]{0,400}"|“[^”\n]{0,400}”|«[^»\n]{0,400}»')
+_NOT_NEWLINE = re.compile(r"[^\n]")
+
+
+def well_formed(text: str) -> str:
+    """``text`` that every encoder takes: surrogate pairs joined, lone ones become U+FFFD."""
+    if _SURROGATES.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def visible(text: str) -> str:
+    """``text`` without what a reader cannot see: escapes, controls, bidi marks, zero widths.
+
+    Newlines and tabs stay; the rarer kinds of line end become newlines.
+    """
+    seen = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", well_formed(text)))
+    return _IDLE_JOINERS.sub("", seen)
+
+
+def fenced(lines: Sequence[str]) -> Iterator[bool]:
+    """For each line, whether it belongs to a code fence; one never closed runs to the end."""
+    fence = ""
+    for line in lines:
+        match = _FENCE.match(line)
+        if match is None:
+            yield bool(fence)
+        elif not fence:
+            opens = match[1][0] not in match[2] or match[1][0] == "~"
+            fence = match[1] if opens else ""
+            yield opens
+        else:
+            yield True
+            if match[1].startswith(fence) and not match[2].strip():
+                fence = ""
+
+
+def is_quoted(line: str) -> bool:
+    """Whether ``line`` is a Markdown quotation."""
+    return _QUOTED.match(line) is not None
+
+
+def own_words(text: str) -> str:
+    """``text`` with code, quotations and quoted spans blanked out, character for character."""
+    lines = text.split("\n")
+    kept = (
+        " " * len(line) if inside or is_quoted(line) else line
+        for line, inside in zip(lines, fenced(lines), strict=True)
+    )
+    return _ASIDE.sub(lambda aside: _NOT_NEWLINE.sub(" ", aside[0]), "\n".join(kept))
+
+
+def one_line(text: str) -> str:
+    """``text`` with every run of white space made a single space."""
+    return " ".join(text.split())
+
+
+def cut(text: str, limit: int) -> str:
+    """``text`` in at most ``limit`` characters, ending in ``…`` where something is missing.
+
+    The cut falls between words; in a word longer than half of ``limit`` (a script without spaces,
+    a hash) it falls between characters as a reader counts them.
+    """
+    if len(text) <= limit:
+        return text
+    if limit < 1:
+        return ""
+    end = limit - len(ELLIPSIS)
+    space = _last_space(text, end)
+    if space <= limit // 2:
+        space = _character_start(text, end)
+    return text[:space].rstrip(" \t\n,;:–—-([{") + ELLIPSIS
+
+
+def _last_space(text: str, end: int) -> int:
+    if text[end].isspace():
+        return end
+    while end and not text[end - 1].isspace():
+        end -= 1
+    return end
+
+
+def _character_start(text: str, at: int) -> int:
+    """The last place at or before ``at`` that does not divide a character as readers see it."""
+    while at and _continues(text, at):
+        at -= 1
+    return at
+
+
+def _continues(text: str, at: int) -> bool:
+    here, before = text[at], text[at - 1]
+    if before == "\u200d" or here == "\u200d":
+        return True
+    if "\U0001f3fb" <= here <= "\U0001f3ff":  # skin tones
+        return True
+    if _is_regional(here):  # flags are pairs, counted from the start of their run
+        return _regional_run(text, at) % 2 == 1
+    if "\u1160" <= here <= "\u11ff":  # Hangul vowels and finals
+        return True
+    return unicodedata.category(here)[0] == "M"
+
+
+def _is_regional(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _regional_run(text: str, at: int) -> int:
+    count = 0
+    while count < at and _is_regional(text[at - count - 1]):
+        count += 1
+    return count

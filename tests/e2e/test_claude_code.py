@@ -1,0 +1,129 @@
+"""The main job, end to end: the real agent, its real hooks, the real daemon, a fake model."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from .claude import CHECKOUT, Agent
+from .messages_api import texts_of
+
+MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+QUESTION = "how do I hash passwords here?"
+LABEL = "UserPromptSubmit hook"
+
+pytestmark = pytest.mark.slow
+
+
+def capture(agent: Agent, text: str, project: Path) -> None:
+    agent.subcog("capture", text, "--namespace", "decisions", "--project", str(project))
+
+
+def recalled(agent: Agent, query: str, project: Path) -> list[str]:
+    answer = agent.subcog("recall", query, "--project", str(project))
+    return [json.dumps(hit) for hit in answer["results"]]
+
+
+def test_memory_reaches_the_model_in_its_project_alone_and_only_when_asked_for(agent):
+    here, elsewhere = agent.project("P"), agent.project("Q")
+    capture(agent, MEMORY, here)
+
+    asked = texts_of(agent.ask(here, QUESTION))
+    assert MEMORY in asked
+    assert QUESTION in asked
+    assert "argon2id" not in texts_of(agent.ask(elsewhere, QUESTION))
+    assert LABEL not in texts_of(agent.ask(here, "rename foo to bar"))
+
+
+def test_marker_typed_as_a_prompt_is_stored_and_found(agent):
+    here = agent.project("P")
+
+    agent.ask(here, "[remember:decisions] Invoices are numbered per tenant, never globally")
+
+    (found,) = recalled(agent, "how are invoices numbered", here)
+    assert "numbered per tenant" in found
+    assert "decisions" in found
+
+
+def test_daemon_killed_between_two_prompts_is_replaced_and_nothing_is_lost(agent):
+    here = agent.project("P")
+    capture(agent, MEMORY, here)
+    session = agent.start(here)
+    session.prompt("rename foo to bar")
+    killed = agent.subcog("status")["pid"]
+    os.kill(killed, signal.SIGKILL)
+
+    session.prompt(QUESTION)
+    session.close()
+
+    assert MEMORY in texts_of(agent.api.prompts[-1])
+    assert agent.subcog("status")["pid"] != killed
+    assert agent.subcog("status")["memories"] == 1
+
+
+def test_daemon_killed_during_a_prompt_does_not_hold_the_agent(agent):
+    here = agent.project("P")
+    capture(agent, MEMORY, here)
+    session = agent.start(here)
+    session.prompt("rename foo to bar")
+    pid = agent.subcog("status")["pid"]
+    os.kill(pid, signal.SIGSTOP)  # so that the hook is waiting for it when it is killed
+    killer = threading.Timer(0.15, os.kill, (pid, signal.SIGKILL))
+    killer.start()
+
+    began = time.monotonic()
+    session.prompt(QUESTION)
+    took_s = time.monotonic() - began
+    killer.join()
+    session.close()
+
+    assert QUESTION in texts_of(agent.api.prompts[-1])
+    assert took_s < 3
+    assert agent.subcog("status")["memories"] == 1
+
+
+def test_session_starts_with_a_short_context(agent):
+    here = agent.project("P")
+    capture(agent, MEMORY, here)
+
+    text = texts_of(agent.ask(here, "rename foo to bar"))
+
+    assert "SessionStart hook additional context" in text
+    assert MEMORY in text
+
+
+def test_first_prompt_of_all_starts_the_daemon(agent):
+    agent.ask(agent.project("P"), "[remember] the first prompt of all was kept")
+
+    assert agent.subcog("status")["memories"] == 1
+
+
+def test_installed_hooks_do_the_same_as_the_plugin(agent):
+    here = agent.project("P")
+    capture(agent, MEMORY, here)
+    agent.subcog("install")
+
+    assert MEMORY in texts_of(agent.ask(here, QUESTION, plugin=None))
+
+    agent.subcog("uninstall")
+    assert MEMORY not in texts_of(agent.ask(here, QUESTION, plugin=None))
+
+
+def test_plugin_is_valid(claude, tmp_path):
+    for manifest in ("plugin.json", "marketplace.json"):
+        done = subprocess.run(
+            [str(claude), "plugin", "validate", "--strict", CHECKOUT / ".claude-plugin" / manifest],
+            env={"HOME": str(tmp_path), "PATH": os.path.dirname(sys.executable)},
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stdout.decode()

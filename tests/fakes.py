@@ -1,0 +1,208 @@
+"""The ports of the stages, fulfilled by plain objects that remember what they were asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from subcog.bus.events import (
+    ContextBuilt,
+    IntentClassified,
+    PromptEnriched,
+    PromptParsed,
+    PromptSubmitted,
+)
+from subcog.bus.values import (
+    Hit,
+    IntentType,
+    Kept,
+    Marked,
+    Memory,
+    MemoryContext,
+    Parsed,
+    Place,
+    ProjectFacts,
+    Query,
+    Recalled,
+    Scope,
+    SearchIntent,
+)
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+PROJECT = Scope("project", "shop-0123456789ab")
+PLACE = Place(project=PROJECT, root="/src/shop", user=Scope("user", "u"), branch="main")
+
+
+@dataclass
+class FixedClock:
+    """Stands still until it is moved."""
+
+    now: datetime = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+@dataclass
+class FakeRecall:
+    """Answers every query with the same hits, or raises; ``gate`` is awaited first."""
+
+    hits: Sequence[Hit] = ()
+    memories: Sequence[Memory] = ()
+    raises: Exception | None = None
+    degraded: str | None = None
+    gate: object | None = None
+    queries: list[Query] = field(default_factory=list)
+
+    async def recall(self, query: Query) -> Recalled:
+        self.queries.append(query)
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.raises is not None:
+            raise self.raises
+        hits = tuple(hit for hit in self.hits if hit.memory.scope in query.scopes)[: query.limit]
+        return Recalled(
+            hits=hits, mode="hybrid", total=len(self.hits), took_ms=0.1, degraded=self.degraded
+        )
+
+    async def latest(
+        self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
+    ) -> tuple[Memory, ...]:
+        if self.raises is not None:
+            raise self.raises
+        found = [
+            memory
+            for memory in self.memories
+            if memory.scope in scopes and (not namespaces or memory.namespace in namespaces)
+        ]
+        found.sort(key=lambda memory: memory.created_at, reverse=True)
+        return tuple(found[:limit])
+
+
+@dataclass
+class FakeKeeper:
+    """Keeps everything at once; ``gate`` is awaited first."""
+
+    outcome: str = "stored"
+    gate: object | None = None
+    kept: list[Marked] = field(default_factory=list)
+
+    async def keep(self, marked: Marked, *, place: Place, session: str, client: str) -> Kept:
+        self.kept.append(marked)
+        if self.gate is not None:
+            await self.gate.wait()
+        return Kept(
+            outcome=self.outcome,
+            namespace=marked.namespace or "learnings",
+            memory_id=f"mem_{len(self.kept):026d}",
+            summary=marked.content,
+        )
+
+
+@dataclass
+class FakeProjects:
+    """Knows one project."""
+
+    known: ProjectFacts = field(default_factory=lambda: ProjectFacts(name="shop"))
+    asked: list[str] = field(default_factory=list)
+
+    def facts(self, root: str) -> ProjectFacts:
+        self.asked.append(root)
+        return self.known
+
+
+@dataclass
+class FakeSessions:
+    """Remembers everything for ever."""
+
+    seen: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
+
+    def shown(self, session: str) -> frozenset[tuple[str, int]]:
+        return frozenset(self.seen.get(session, ()))
+
+    def show(self, session: str, shown: frozenset[tuple[str, int]]) -> None:
+        self.seen.setdefault(session, set()).update(shown)
+
+
+def make_memory(number: int = 1, content: str = "", **changes: object) -> Memory:
+    """A memory whose words are its own, unless ``content`` is given."""
+    text = content or f"alpha{number}x beta{number}x gamma{number}x delta{number}x"
+    fields = {
+        "id": f"mem_{number:026d}",
+        "scope": PROJECT,
+        "namespace": "decisions",
+        "content": text,
+        "summary": text[:80],
+        "created_at": NOW - timedelta(days=number),
+        "updated_at": NOW - timedelta(days=number),
+    }
+    return Memory(**(fields | changes))
+
+
+def make_hit(memory: Memory | None = None, relevance: float = 0.7, **changes: object) -> Hit:
+    """A hit with this relevance."""
+    parts = {"text": 0.5, "late": 0.4, "vector": 0.6, "order": relevance}
+    return Hit(memory=memory or make_memory(), relevance=relevance, **(parts | changes))
+
+
+def make_hits(count: int, relevance: float = 0.7) -> tuple[Hit, ...]:
+    """Hits that say different things, each a little less relevant than the one before."""
+    return tuple(
+        make_hit(make_memory(number), relevance - number / 10_000) for number in range(count)
+    )
+
+
+def make_prompt(text: str = "how do I hash passwords?", **changes: object) -> PromptSubmitted:
+    """A prompt in a session of Claude Code."""
+    fields = {"trace": "t1", "session": "s1", "client": "claude-code", "place": PLACE}
+    return PromptSubmitted(text=text, **(fields | changes))
+
+
+def make_parsed(prompt: PromptSubmitted | None = None, **changes: object) -> PromptParsed:
+    """A parsed prompt; ``changes`` are fields of ``Parsed``."""
+    prompt = prompt or make_prompt()
+    fields = {"text": prompt.text, "query": prompt.text, "words": ("hash", "passwords")}
+    return PromptParsed(trace=prompt.trace, prompt=prompt, parsed=Parsed(**(fields | changes)))
+
+
+def make_intent(confidence_percent: int = 65, **changes: object) -> SearchIntent:
+    """A search intent that is this sure."""
+    fields = {"intent_type": IntentType.HOWTO, "topics": ("password hashing",)}
+    return SearchIntent(confidence_percent=confidence_percent, **(fields | changes))
+
+
+def make_classified(
+    hits: Sequence[Hit] = (),
+    intent: SearchIntent | None = None,
+    *,
+    parsed: PromptParsed | None = None,
+    kept: Sequence[Kept] = (),
+    degraded: Sequence[str] = (),
+) -> IntentClassified:
+    """A classified prompt with these candidates."""
+    parsed = parsed or make_parsed()
+    enriched = PromptEnriched(
+        trace=parsed.trace,
+        prompt=parsed.prompt,
+        parsed=parsed.parsed,
+        project=ProjectFacts(),
+        candidates=tuple(hits),
+        kept=tuple(kept),
+        degraded=tuple(degraded),
+    )
+    return IntentClassified(trace=parsed.trace, enriched=enriched, intent=intent)
+
+
+def make_built(
+    classified: IntentClassified | None = None, text: str = "", **changes: object
+) -> ContextBuilt:
+    """A built context with this text."""
+    classified = classified or make_classified()
+    fields = {"context": MemoryContext(search_intent_detected=False), "tokens": len(text) // 4}
+    return ContextBuilt(
+        trace=classified.trace, classified=classified, text=text, **(fields | changes)
+    )

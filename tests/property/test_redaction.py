@@ -1,0 +1,355 @@
+"""Secrets planted in every shape that the rules name, made from their public formats."""
+
+import random
+import re
+import string
+import time
+import tomllib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from subcog.stages.redact import RULES_FILE, Redactor
+
+ALNUM = string.ascii_letters + string.digits
+LOWER = string.ascii_lowercase + string.digits
+UPPER = string.ascii_uppercase + string.digits
+HEX = "0123456789abcdef"
+URL = ALNUM + "_-"
+B64 = ALNUM + "+/"
+
+REDACTOR = Redactor.load()
+RULES = tomllib.loads(RULES_FILE.read_text("utf-8"))["rule"]
+
+
+def some(rng, length, alphabet=ALNUM):
+    """Random characters with a small letter, a capital and a digit, where the alphabet has them."""
+    while True:
+        text = "".join(rng.choices(alphabet, k=length))
+        kinds = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+        if length < 8 or all(set(text) & set(k) for k in kinds if set(alphabet) & set(k)):
+            return text
+
+
+def dashes(word, label):
+    return f"-----{word} {label}-----"
+
+
+def key_block(rng, label, lines=6, width=64, headers=""):
+    body = "\n".join(some(rng, width, B64) for _ in range(lines))
+    return f"{dashes('BEGIN', label)}\n{headers}{body}\n{some(rng, 22, B64)}==\n{dashes('END', label)}"
+
+
+def luhn(digits):
+    total = 0
+    for index, digit in enumerate(reversed(digits)):
+        value = int(digit) * (1 if index % 2 else 2)
+        total += value - 9 if value > 9 else value
+    return digits + str(-total % 10)
+
+
+def card(rng, prefix, length):
+    return luhn(prefix + "".join(rng.choices(string.digits, k=length - len(prefix) - 1)))
+
+
+def iban(rng, country, length):
+    account = "".join(rng.choices(string.digits, k=length - 4))
+    number = int("".join(str(int(c, 36)) for c in account + country + "00"))
+    return f"{country}{98 - number % 97:02d}{account}"
+
+
+# Tokens that are known by a prefix: rule name, and how to make one.
+TOKENS = [
+    ("aws-access-key", lambda r: "AK" + "IA" + some(r, 16, UPPER)),
+    ("aws-access-key", lambda r: "AS" + "IA" + some(r, 16, UPPER)),
+    ("aws-bedrock-key", lambda r: "AB" + "SK" + some(r, 120, B64)),
+    ("google-api-key", lambda r: "AI" + "za" + some(r, 35, URL)),
+    ("google-oauth", lambda r: "GOC" + "SPX-" + some(r, 28, URL)),
+    ("google-oauth", lambda r: "ya" + "29." + some(r, 100, URL)),
+    ("azure-client-secret", lambda r: some(r, 3) + "8Q" + "~" + some(r, 34)),
+    ("digitalocean-token", lambda r: "dop" + "_v1_" + some(r, 64, HEX)),
+    ("alibaba-key", lambda r: "LT" + "AI" + some(r, 20)),
+    ("cloudflare-key", lambda r: "v1" + ".0-" + some(r, 24, HEX) + "-" + some(r, 146, HEX)),
+    ("platform-token", lambda r: "HR" + "KU-" + some(r, 58)),
+    ("platform-token", lambda r: "sb" + "p_" + some(r, 40, HEX)),
+    ("platform-token", lambda r: "dap" + "i" + some(r, 32, HEX)),
+    ("vault-token", lambda r: "hv" + "s." + some(r, 90)),
+    ("github-token", lambda r: "gh" + "p_" + some(r, 36)),
+    ("github-token", lambda r: "gh" + "s_" + some(r, 36)),
+    ("github-token", lambda r: "github" + "_pat_" + some(r, 22) + "_" + some(r, 59)),
+    ("gitlab-token", lambda r: "gl" + "pat-" + some(r, 20)),
+    ("atlassian-token", lambda r: "AT" + "BB" + some(r, 32)),
+    ("atlassian-token", lambda r: "ATA" + "TT3" + some(r, 180)),
+    ("npm-token", lambda r: "np" + "m_" + some(r, 36)),
+    ("pypi-token", lambda r: "pyp" + "i-AgEIcHlwaS5vcmc" + some(r, 120)),
+    ("registry-token", lambda r: "ruby" + "gems_" + some(r, 48, HEX)),
+    ("registry-token", lambda r: "dckr" + "_pat_" + some(r, 27)),
+    ("anthropic-key", lambda r: "sk-" + "ant-api03-" + some(r, 93, URL) + "AA"),
+    ("openai-key", lambda r: "sk-" + "proj-" + some(r, 120, URL)),
+    ("openai-key", lambda r: "sk" + "-" + some(r, 48)),
+    ("huggingface-token", lambda r: "h" + "f_" + some(r, 34)),
+    ("model-key", lambda r: "gs" + "k_" + some(r, 52)),
+    ("model-key", lambda r: "sk-" + "or-v1-" + some(r, 64, HEX)),
+    ("slack-token", lambda r: "xo" + "xb-" + some(r, 12, string.digits) + "-" + some(r, 24)),
+    ("telegram-token", lambda r: some(r, 10, "123456789") + ":A" + "A" + some(r, 33)),
+    ("stripe-key", lambda r: "sk" + "_live_" + some(r, 24)),
+    ("stripe-key", lambda r: "wh" + "sec_" + some(r, 32)),
+    ("twilio-key", lambda r: "S" + "K" + some(r, 32, HEX)),
+    ("sendgrid-key", lambda r: "S" + "G." + some(r, 22) + "." + some(r, 43)),
+    ("mail-key", lambda r: some(r, 32, HEX) + "-us" + "12"),
+    ("shopify-token", lambda r: "sh" + "pat_" + some(r, 32, HEX)),
+    ("square-token", lambda r: "sq" + "0atp-" + some(r, 22)),
+    ("braintree-token", lambda r: "access_" + "token$production$" + some(r, 16, LOWER) + "$" + some(r, 32, HEX)),
+    ("facebook-token", lambda r: "EA" + "ACEd" + some(r, 120)),
+    ("monitoring-key", lambda r: "gl" + "sa_" + some(r, 32) + "_" + some(r, 8, HEX)),
+    ("monitoring-key", lambda r: "NR" + "AK-" + some(r, 27, UPPER)),
+    ("service-token", lambda r: "lin" + "_api_" + some(r, 40)),
+    ("service-token", lambda r: "PM" + "AK-" + some(r, 24, HEX) + "-" + some(r, 34, HEX)),
+    ("age-key", lambda r: "AGE-SECRET" + "-KEY-1" + some(r, 58, UPPER)),
+    ("jwt", lambda r: "ey" + "J" + some(r, 33) + ".ey" + "J" + some(r, 80, URL) + "." + some(r, 43, URL)),
+]  # fmt: skip
+
+# Secrets that are known by what stands around them: rule name, what is around, how to make one.
+SETTINGS = [
+    ("aws-secret-key", "aws secret key is: {}", lambda r: some(r, 40, B64)),
+    ("aws-secret-key", "aws_secret_access_key = {}", lambda r: some(r, 40, B64)),
+    ("azure-key", "DefaultEndpointsProtocol=https;AccountName=x;Account" + "Key={};EndpointSuffix=y", lambda r: some(r, 86, B64) + "=="),
+    ("azure-key", "the key {} of the storage account", lambda r: some(r, 76, B64) + "+A" + "St" + some(r, 6) + "=="),
+    ("azure-sas", "https://x.blob.core.windows.net/c?sv=2022-11-02&sig={}", lambda r: some(r, 43) + "%3D"),
+    ("npm-token", "//registry.internal/:_auth" + "Token={}", lambda r: some(r, 32)),
+    ("webhook", "https://hooks.slack" + ".com/services/{}", lambda r: f"T{some(r, 8, UPPER)}/B{some(r, 8, UPPER)}/{some(r, 24)}"),
+    ("webhook", "https://discord" + ".com/api/webhooks/{}", lambda r: f"{some(r, 18, string.digits)}/{some(r, 68, URL)}"),
+    ("webhook", "https://acme.webhook" + ".office.com/{}", lambda r: f"webhookb2/{some(r, 36, HEX)}/IncomingWebhook/{some(r, 32, HEX)}"),
+    ("discord-token", "client.run({})", lambda r: "M" + some(r, 23) + "." + some(r, 6) + "." + some(r, 38)),
+    ("url-password", "postgresql://app:{}@db.internal:5432/app", lambda r: some(r, 12)),
+    ("url-password", "mongodb+srv://app:{}@cluster0.x.mongodb.net/app", lambda r: some(r, 10) + "/" + some(r, 6) + "@" + some(r, 3)),
+    ("url-password", "redis://:{}@cache:6379/0", lambda r: some(r, 16)),
+    ("url-password", "https://bob:{}@nexus.internal/repo", lambda r: some(r, 9, string.ascii_lowercase)),
+    ("authorization", "Authorization: Basic {}", lambda r: some(r, 24, B64)),
+    ("authorization", "'X-API-Key': '{}'", lambda r: some(r, 24)),
+    ("bearer-token", "curl -H \"Auth: Bearer {}\" https://api", lambda r: some(r, 40)),
+    ("cookie", "Cookie: session={}; theme=dark", lambda r: some(r, 32)),
+    ("password-hash", "root:{}:19000:0:99999:7:::", lambda r: "$6" + "$" + some(r, 16) + "$" + some(r, 86, ALNUM + "./")),
+    ("netrc-password", "machine api.x.io login bob password {}", lambda r: some(r, 12)),
+    ("pgpass-password", "db.internal:5432:app:bob:{}", lambda r: some(r, 14)),
+    ("command-password", "mysql -u root -p{} app", lambda r: some(r, 12)),
+    ("command-password", "deploy --password {} --force", lambda r: some(r, 12)),
+    ("command-password", "curl -u bob:{} https://api", lambda r: some(r, 12)),
+    ("xml-secret", "<password>{}</password>", lambda r: some(r, 12)),
+    ("xml-secret", '<add key="Smtp.Password" value="{}" />', lambda r: some(r, 12)),
+    ("password", "DB_PASSWORD={}", lambda r: some(r, 10, string.ascii_lowercase)),
+    ("password", "PGPASSWORD={} psql", lambda r: some(r, 10)),
+    ("password", "db:\n  password: {}\n", lambda r: some(r, 10, string.ascii_lowercase)),
+    ("password", '{{"password": "{}"}}', lambda r: some(r, 6) + "! " + some(r, 4)),
+    ("password", '{{\\"password\\": \\"{}\\"}}', lambda r: some(r, 10)),
+    ("password", "Server=db;User Id=sa;Password={};Database=app", lambda r: some(r, 12)),
+    ("password", "the password is {}, do not tell", lambda r: some(r, 12)),
+    ("password", "os.environ['DB_PASSWORD'] = '{}'", lambda r: some(r, 12)),
+    ("secret", "SECRET_KEY={}", lambda r: some(r, 24, string.ascii_lowercase)),
+    ("secret", 'client_secret = "{}"', lambda r: some(r, 32, LOWER)),
+    ("secret", "api_key: {}", lambda r: some(r, 32, HEX)),
+    ("secret", "https://api.x.io/v1?token={}&page=2", lambda r: some(r, 20)),
+    ("secret", 'const apiKey = "{}";', lambda r: some(r, 20)),
+    ("high-entropy", 'SENTRY = "{}"', lambda r: some(r, 40)),
+    ("base64-line", "the file says\n{}\nand more", lambda r: some(r, 76, B64)),
+    ("email", "write to {} about it", lambda r: some(r, 8, string.ascii_lowercase) + "@" + "mail.example.com"),
+    ("card-number", "paid with {}", lambda r: card(r, "4", 16)),
+    ("card-number", "paid with {}.", lambda r: " ".join(re.findall("....", card(r, "5" + "3", 16)))),
+    ("card-number", "amex {}", lambda r: card(r, "37", 15)),
+    ("iban", "transfer to {} today", lambda r: iban(r, "AT", 20)),
+    ("iban", "transfer to {} TODAY", lambda r: " ".join(re.findall(".{1,4}", iban(r, "DE", 22)))),
+    ("phone-number", "call {} at night", lambda r: f"+43 664 {r.randint(1000000, 9999998)}"),
+    ("phone-number", "call {} at night", lambda r: f"({r.randint(201, 989)}) {r.randint(201, 989)}-{r.randint(1000, 9999)}"),
+    ("phone-number", "phone: {}", lambda r: f"0664 {r.randint(1000000, 9999999)}"),
+    ("social-security-number", "SSN {}", lambda r: f"{r.randint(100, 665)}-{r.randint(10, 99)}-{r.randint(1000, 9999)}"),
+    ("private-key", "PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 1\n{}\nPrivate-MAC: 00", lambda r: some(r, 64, B64)),
+]  # fmt: skip
+BLOCKS = ["RSA PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY", "EC PRIVATE KEY", "PGP PRIVATE KEY BLOCK"]  # fmt: skip
+
+AROUND = [
+    "{}",
+    "use {} for the staging box, and tell nobody",
+    "- {}\n- the second point",
+    "First line.\r\n{}\r\nLast line.",
+    "> {}\n\nwhat is that?",
+    "```\n{}\n```",
+    "ünïcödé 日本 {} 🙂",
+]
+
+
+def planted():
+    for number, (rule, make) in enumerate(TOKENS):
+        for seed in range(5):
+            yield pytest.param(rule, "{}", make(random.Random(seed)), id=f"{number}-{rule}-{seed}")
+    for number, (rule, setting, make) in enumerate(SETTINGS):
+        for seed in range(5):
+            rng = random.Random(seed)
+            yield pytest.param(rule, setting, make(rng), id=f"s{number}-{rule}-{seed}")
+
+
+def left_of(secret, text):
+    """The longest part of ``secret`` that can be read in ``text``."""
+    text = re.sub(r"\[redacted:[a-z0-9-]+\]", "[]", text)
+    best = ""
+    for start in range(len(secret)):
+        end = start + len(best) + 1
+        while end <= len(secret) and secret[start:end] in text:
+            best = secret[start:end]
+            end += 1
+    return best
+
+
+@pytest.mark.parametrize(("rule", "setting", "secret"), list(planted()))
+def test_a_planted_secret_is_gone_whatever_surrounds_it(rule, setting, secret):
+    for around in AROUND:
+        if rule in ("base64-line", "pgpass-password") and around not in ("{}", AROUND[3], AROUND[5]):
+            continue  # these are whole lines
+        text = around.replace("{}", setting.format(secret))
+        clean = REDACTOR.redact(text)
+        assert secret not in clean.text
+        assert len(left_of(secret, clean.text)) < 5, clean.text
+        assert rule in clean.redactions or around != "{}", clean
+
+
+def test_every_rule_has_a_planted_shape():
+    shapes = {rule for rule, *_ in (*TOKENS, *SETTINGS)} | {"private-key"}
+    assert {rule["name"] for rule in RULES} == shapes
+
+
+def test_there_are_at_least_forty_shapes():
+    assert len(TOKENS) + len(SETTINGS) + len(BLOCKS) >= 40
+
+
+@pytest.mark.parametrize("label", BLOCKS)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_key_block_is_gone_whole_cut_off_escaped_or_quoted(label, seed):
+    rng = random.Random(seed)
+    headers = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,0A1B\n\n" if seed % 2 else ""
+    block = key_block(rng, label, headers=headers)
+    body = [line for line in block.split("\n")[1:-1] if len(line) == 64 and ":" not in line]
+    forms = (
+        block,
+        block[: len(block) // 2],
+        block[len(block) // 2 :],
+        block.replace("\n", "\\n"),
+        "\n".join("> " + line for line in block.split("\n")),
+        block.replace("\n", "\r\n"),
+    )
+    for form in forms:
+        clean = REDACTOR.redact(f"my key:\n{form}\nis it good?").text
+        assert all(len(left_of(line, clean)) < 20 for line in body), clean
+        assert "is it good?" in clean
+    for line in body:
+        assert REDACTOR.redact(line).text == "[redacted:base64-line]"
+
+
+@pytest.mark.parametrize(("rule", "make"), TOKENS, ids=lambda x: x if isinstance(x, str) else "")
+def test_a_token_that_is_wrapped_over_two_lines_is_gone_too(rule, make):
+    secret = make(random.Random(7))
+    for at in range(1, len(secret), max(1, len(secret) // 23)):
+        for gap in ("\n", "\n    ", "\\\n", "\n> "):
+            text = f"use {secret[:at]}{gap}{secret[at:]} there"
+            clean = REDACTOR.redact(text).text
+            assert len(left_of(secret, clean)) < 24, clean
+            assert clean.startswith("use "), clean
+
+
+SECRETS = st.one_of(
+    st.builds(lambda make, seed: make(random.Random(seed)), st.sampled_from([m for _, m in TOKENS]), st.integers(0, 99)),
+    st.builds(
+        lambda shape, seed: shape[1].format(shape[2](random.Random(seed))), st.sampled_from(SETTINGS), st.integers(0, 99)
+    ),
+)  # fmt: skip
+PIECES = st.one_of(
+    SECRETS,
+    st.text(max_size=12),
+    st.sampled_from(["\n", " ", "password=", "[redacted:", "]", "<private>", "</private>", "token: ", '"', "@"]),
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=8).map("".join))
+@settings(max_examples=150, deadline=None)
+def test_redacting_twice_changes_nothing(text):
+    once = REDACTOR.redact(text).text
+    assert REDACTOR.redact(once).text == once
+
+
+@given(st.lists(SECRETS, min_size=1, max_size=4), st.sampled_from(["\n", "\r\n", "\n\n"]))
+@settings(max_examples=60, deadline=None)
+def test_redacting_line_by_line_hides_as_much_as_redacting_the_whole(secrets, newline):
+    text = newline.join(f"a line with {secret} in it" for secret in secrets)
+    whole = REDACTOR.redact(text).text
+    lines = newline.join(REDACTOR.redact(line).text for line in text.split(newline))
+    assert whole.count("[redacted:") >= len(secrets)
+    assert lines.count("[redacted:") >= len(secrets)
+
+
+@given(st.text())
+@settings(max_examples=100, deadline=None)
+def test_any_text_is_redacted_into_text_that_can_be_stored(text):
+    REDACTOR.redact(text).text.encode()
+
+
+PROSE = [
+    "We use argon2id for password hashing because bcrypt truncates at 72 bytes.",
+    "the password: argon2id is what we hash it with, the token: RS256 signed",
+    "A secret is rotated every 90 days; the token is refreshed by the client.",
+    "max_tokens = 4096, tokens: 500, tokenizer = AutoTokenizer.from_pretrained(name)",
+    "password: str = Field(min_length=12), token: Optional[str] = None, secret: SecretStr",
+    "password = os.environ['DB_PASSWORD']; token = request.headers.get('x-auth')",
+    "DB_PASSWORD=${DB_PASSWORD} and API_KEY=<your key> and TOKEN=$TOKEN",
+    '{"password": "", "token": null, "api_key": "${API_KEY}"}',
+    "Commit 3f786850e387550fdab836ed7e6dc881de23001b reverts 89e6c98d92887913cadf06b2adb97f26cde4849b",
+    "id 550e8400-e29b-41d4-a716-446655440000, ulid 01ARZ3NDEKTSV4RRFFQ69G5FAV, mem_01JD7Z0Q8W3N5M",
+    "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "/usr/local/lib/python3.11/site-packages/msgspec/_core.cpython-311-x86_64-linux-gnu.so",
+    "versions 1.2.3, v2.0.0-rc1+build.5, 2024.10.01, python 3.11.4, 10.0.0.1:8080, 192.168.178.24",
+    "git@github.com:owner/repo.git, lodash@4.17.21, getty@tty1.service, @scope/package@1.0.0",
+    "http://localhost:3000/@scope/pkg and https://example.com:8443/a/b?page=2#top",
+    "at 2026-11-21T23:05:11.123456Z, epoch 1763766311123, 1763766311123456789 ns, +0200",
+    "diff -123456 +654321 and 1000000000000000 bytes, 4096 4096 4096 4096 rows",
+    "the mask-sk-border task-3f2504e04f8941d39a0c0305e82c3301 disk-usage risk-assessment-of-everything",
+    "class UserAccountServiceV2Factory: handler = UserAccountServiceV2Implementation",
+    "Bearer authentication is required; the Authorization: header carries it",
+    "key=value pairs, primary_key = user_id, foreign_key: account_number, sort_key=created_at",
+    "We pass the secret by file: /run/secrets/db_password and secret: vault:kv/db",
+]
+
+
+@pytest.mark.parametrize("text", PROSE)
+def test_what_is_no_secret_stays(text):
+    assert REDACTOR.redact(text).text == text
+
+
+HOSTILE = [
+    "a", "A", "0", "aA0", "0 ", "-", "=", " ", "\n", "\\", "\\n", '"', "eyJ", "eyJaaaaaaaa.",
+    dashes("BEGIN", "PRIVATE KEY"), dashes("BEGIN", "PRIVATE KEY") + "\nQUJD\n",
+    "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo=\n", "password", "password=", 'password="', "password=a,",
+    "secret: ", "token", "x@x.", "a.", "a://a:", "+1 ", "key=", "curl -u ", "mysql a", "AT61 1904",
+    "login a ", "authorization: bearer ", "<password>", "a:1:a:a:", "cookie: a=", "$2a$", "aws key ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["name"])
+def test_every_pattern_is_linear_on_hostile_text(rule):
+    pattern = re.compile(rule["pattern"])
+    for unit in HOSTILE:
+        text = unit * (6000 // len(unit))
+        began = time.process_time()
+        for _ in pattern.finditer(text):
+            pass
+        # 6,000 characters take a few milliseconds; a quadratic pattern takes seconds.
+        assert time.process_time() - began < 0.4, unit
+
+
+def test_a_chain_of_secrets_is_redacted_in_linear_time():
+    def took(count):
+        secret = "gh" + "p_" + "aB3" * 12
+        began = time.process_time()
+        REDACTOR.redact(("." + secret) * count)
+        return time.process_time() - began
+
+    took(20)
+    assert took(400) < 16 * took(50) + 0.1
+

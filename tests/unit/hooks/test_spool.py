@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from subcog.hooks import spool
+
+MARKED = {"session_id": "s", "cwd": "/p", "prompt": "[remember:decisions] argon2id, not bcrypt"}
+
+
+def entries(workshop):
+    folder = workshop.data / "spool"
+    names = sorted(folder.iterdir()) if folder.exists() else []
+    return [json.loads(name.read_text()) for name in names]
+
+
+def payload(prompt: str, **more: object) -> bytes:
+    return json.dumps({**MARKED, "prompt": prompt, **more}).encode()
+
+
+def test_capture_without_a_daemon_is_kept_and_the_user_is_told(workshop):
+    done = workshop.hook(
+        payload(MARKED["prompt"], transcript_path="/secret/place"),
+        CLAUDECODE="1",
+        CLAUDE_PROJECT_DIR="/p",
+    )
+
+    (entry,) = entries(workshop)
+    assert entry == {
+        "event": "UserPromptSubmit",
+        "fields": {
+            "project": "/p",
+            "cwd": os.path.realpath(workshop.root),
+            "client": "claude",
+            "session": "",
+        },
+        "payload": MARKED,
+    }
+    assert "subcog: kept for later" in json.loads(done.stdout)["systemMessage"]
+
+
+def test_entry_is_for_its_owner_alone_and_nothing_else_lies_beside_it(workshop):
+    workshop.hook(payload(MARKED["prompt"]))
+
+    (file,) = (workshop.data / "spool").iterdir()
+    assert len(bytes.fromhex(file.name.removesuffix(".json"))) == 16
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert file.parent.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_entries_sort_by_time(workshop):
+    for text in ("one", "two", "three"):
+        workshop.hook(payload(f"[remember] {text}"))
+
+    prompts = [entry["payload"]["prompt"] for entry in entries(workshop)]
+    assert prompts == ["[remember] one", "[remember] two", "[remember] three"]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "[remember] x",
+        "  [Remember:decisions] x",
+        "fix it\n[capture] x",
+        "[capture:learnings] x",
+        "@memory x",
+        "@MEMORY:patterns x",
+        "[remember : decisions] x",
+        "\t[remember: no such place ] x",
+    ],
+)
+def test_every_marker_at_the_start_of_a_line_is_kept(workshop, prompt):
+    workshop.hook(payload(prompt))
+
+    assert [entry["payload"]["prompt"] for entry in entries(workshop)] == [prompt]
+
+
+def test_what_is_no_text_is_left_out_and_half_a_character_is_replaced(workshop):
+    workshop.hook(payload("\ud800 lone\n@memory x", session_id=None, cwd=["x"]))
+
+    assert entries(workshop)[0]["payload"] == {"prompt": "? lone\n@memory x"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        payload("how do I hash passwords here?"),
+        payload("what does [remember] do?"),
+        payload("write to me@memory.example"),
+        payload("@memoryless x"),
+        payload("@memory.example x"),
+        payload("<pri<private></private>vate>\n[remember] x"),
+        payload("<private>\n[remember] x\n</private> hello"),
+        b'{"prompt": "[remember] half of',
+        b'["[remember]"]',
+        b'{"prompt": 7, "x": "[remember]"}',
+        b'{"x": "@memory"}',
+        b"[" * 100_000 + b"[remember]",
+    ],
+)
+def test_nothing_else_is_kept(workshop, body):
+    done = workshop.hook(body)
+
+    assert entries(workshop) == []
+    assert b"kept" not in done.stdout
+    assert done.returncode == 0
+
+
+def test_marker_in_another_event_is_not_kept(workshop):
+    workshop.hook(payload(MARKED["prompt"]), "PostToolUse")
+
+    assert entries(workshop) == []
+
+
+def test_secrets_and_private_text_never_touch_the_disk(workshop):
+    secret = "demo_" + "0123abcd"
+    workshop.hook(
+        payload(
+            f"[remember] the key is {secret}, password = hunter2 <private>mine</private>\n"
+            "<PRIVATE reason='x'>a <private>b</private> c</private>fine <private>to the end"
+        )
+    )
+
+    (entry,) = entries(workshop)
+    assert entry["payload"]["prompt"] == (
+        "[remember] the key is [redacted:demo_token], password = [redacted:password] \nfine "
+    )
+    for folder, _, files in os.walk(workshop.home):
+        for file in files:
+            with open(os.path.join(folder, file)) as source:
+                text = source.read()
+            assert secret not in text
+            assert "hunter2" not in text
+            assert "mine" not in text
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        None,
+        "",
+        "not toml [",
+        "rule = []",
+        "rule = 3",
+        "[[rule]]\nname = 'a'",
+        "[[rule]]\nname = 'a'\npattern = '('",
+        "[[rule]]\nname = 'a'\npattern = 'ok'\n[[rule]]\nname = 'b'\npattern = 5",
+    ],
+)
+def test_without_every_rule_nothing_is_kept_and_the_user_is_told(workshop, rules):
+    file = workshop.root / "stages" / "secrets.toml"
+    file.unlink() if rules is None else file.write_text(rules)
+
+    done = workshop.hook(payload(MARKED["prompt"]))
+
+    assert entries(workshop) == []
+    assert "not kept" in json.loads(done.stdout)["systemMessage"]
+
+
+def test_spool_that_cannot_be_written_is_told(workshop):
+    workshop.data.mkdir(parents=True)
+    (workshop.data / "spool").write_text("a file")
+
+    done = workshop.hook(payload(MARKED["prompt"]))
+
+    assert "not kept" in json.loads(done.stdout)["systemMessage"]
+
+
+def test_spool_does_not_grow_for_ever(workshop):
+    folder = workshop.data / "spool"
+    folder.mkdir(parents=True)
+    for number in range(spool.MAX_ENTRIES):
+        (folder / f"{number}.json").touch()
+
+    done = workshop.hook(payload(MARKED["prompt"]))
+
+    assert "too many" in json.loads(done.stdout)["systemMessage"]
+
+
+def test_text_too_long_to_set_aside_is_told(workshop):
+    done = workshop.hook(payload("[remember] " + "x" * spool.MAX_PROMPT_CHARS))
+
+    assert entries(workshop) == []
+    assert "too long" in json.loads(done.stdout)["systemMessage"]
+
+
+def test_capture_that_a_silent_daemon_may_have_taken_is_kept_under_the_same_id(workshop):
+    daemon = workshop.daemon(b"")
+    daemon.answers = (daemon.silence,)
+
+    done = workshop.hook(payload(MARKED["prompt"]))
+
+    (file,) = (workshop.data / "spool").iterdir()
+    assert file.name == daemon.requests[0][1]["id"] + ".json"
+    assert "kept for later" in json.loads(done.stdout)["systemMessage"]
+
+
+def test_capture_is_kept_when_the_daemon_hangs_up_on_it_twice(workshop):
+    workshop.daemon(b"")
+
+    workshop.hook(payload(MARKED["prompt"]))
+
+    assert len(entries(workshop)) == 1

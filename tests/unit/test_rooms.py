@@ -1,0 +1,145 @@
+"""The rules of the house: who may import whom, what is packaged, what is singular."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+HOUSE = Path(__file__).parents[2]
+ROOMS = ("bus", "config", "hooks", "pipeline", "sinks", "stages")
+MAY_USE = {
+    "bus": set(),
+    "config": set(),
+    "hooks": set(),
+    "stages": {"bus"},
+    "sinks": {"bus", "config"},
+    "pipeline": {"bus", "config", "hooks", "sinks", "stages"},
+}
+LIBRARIES = {
+    "bus": {"anyio", "blinker", "msgspec"},
+    "config": {"msgspec"},
+    "hooks": set(),
+    "stages": {"anyio", "msgspec", "numpy"},
+    "sinks": {
+        "anyio",
+        "duckdb",
+        "msgspec",
+        "numpy",
+        "prometheus_client",
+        "safetensors",
+        "snowballstemmer",
+        "starlette",
+        "tokenizers",
+        "uvicorn",
+    },
+    "pipeline": {"anyio", "click", "msgspec", "rich"},
+}
+# The evaluation of retrieval draws its intervals with numpy.
+EXTRA = {"pipeline/evaluate_retrieval.py": {"numpy"}, "pipeline/evaluate_intents.py": {"numpy"}}
+OWN_MODULES = {"hooks": {path.stem for path in (HOUSE / "hooks").glob("*.py")}}
+# Built-in halves of the standard library, and its Windows names.
+STANDARD = sys.stdlib_module_names | {"_signal", "_socket", "posix", "nt"}
+
+
+def _sources(room):
+    return sorted((HOUSE / room).rglob("*.py"))
+
+
+def _imports(path):
+    """Every imported module: rooms of ours as ``subcog.ROOM``, others by their first name."""
+    depth = len(path.relative_to(HOUSE).parts) - 1
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name.split(".")[0], node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            if node.level == 0:
+                yield node.module.split(".")[0], node.lineno
+            elif node.level > depth:
+                names = [node.module] if node.module else [alias.name for alias in node.names]
+                for name in names:
+                    yield f"subcog.{name.split('.')[0]}", node.lineno
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_what_it_may(room):
+    allowed = LIBRARIES[room] | {f"subcog.{other}" for other in MAY_USE[room]}
+    allowed |= OWN_MODULES.get(room, set()) | STANDARD
+    for path in _sources(room):
+        extra = EXTRA.get(str(path.relative_to(HOUSE)), set())
+        for name, line in _imports(path):
+            assert name in allowed | extra, f"{path.relative_to(HOUSE)}:{line} imports {name}"
+
+
+def test_the_package_list_names_every_folder_with_code():
+    listed = tomllib.loads((HOUSE / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    found = {
+        "subcog." + ".".join(path.parent.relative_to(HOUSE).parts)
+        for room in ROOMS
+        for path in _sources(room)
+        if path.name == "__init__.py"
+    }
+    assert set(listed) == found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_importing_a_package_does_no_work(room):
+    for path in _sources(room):
+        if path.name == "__init__.py":
+            body = ast.parse(path.read_text()).body
+            assert len(body) == 1 and isinstance(body[0], ast.Expr), f"{path} is more than a text"
+
+
+def test_broad_excepts_are_the_four_that_say_why():
+    broad = [
+        f"{path.relative_to(HOUSE)}"
+        for room in ROOMS
+        for path in _sources(room)
+        for line in path.read_text().splitlines()
+        if "noqa: BLE001" in line
+    ]
+    assert sorted(broad) == [
+        "bus/bus.py",
+        "bus/signals.py",
+        "hooks/client.py",
+        "pipeline/server.py",
+    ]
+
+
+def test_clean_text_is_made_by_the_redactor_alone():
+    makers = {
+        str(path.relative_to(HOUSE))
+        for room in ROOMS
+        for path in _sources(room)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "CleanText"
+    }
+    assert makers == {"stages/redact.py"}
+
+
+def test_the_version_is_the_same_everywhere():
+    from subcog.hooks.client import VERSION
+
+    project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
+    assert project["version"] == VERSION
+
+
+def test_every_dependency_is_justified():
+    project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
+    reasons = (HOUSE / "docs" / "dependencies.md").read_text()
+    for requirement in project["dependencies"] + project["optional-dependencies"]["dev"]:
+        name = re.match(r"[\w-]+", requirement)[0]
+        assert f"| `{name}` |" in reasons, f"docs/dependencies.md does not say why {name}"
+
+
+def test_a_light_command_imports_nothing_heavy():
+    code = (
+        "import sys; import subcog.pipeline.cli, subcog.pipeline.commands.memory;"
+        "print([m for m in ('numpy', 'duckdb', 'anyio', 'rich', 'mcp') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
