@@ -1,11 +1,12 @@
 """The pipe between an agent's hook and the daemon: bytes in, bytes out, never in the agent's way.
 
-Run as ``python3 -I -S client.py EVENT [LAUNCHER]`` with the hook's payload on standard input. It
-prints the daemon's answer when the whole of it has arrived, or nothing, and always exits 0. It
-parses nothing, because every module that is imported here is paid for on every prompt: what is
-seldom needed (starting the daemon, keeping a capture that no daemon took) is loaded from the files
-beside this one when it is needed. The bytes on the wire are those of ``bus/frames.py``; a contract
-test holds the two equal. Runs on Python 3.9 and later.
+Run as ``python3 -I -S client.py EVENT [LAUNCHER [detailed]]`` with the hook's payload on standard
+input; ``detailed`` asks for metadata that no agent reads. It prints the daemon's answer when the
+whole of it has arrived, or nothing, and always exits 0. It parses nothing, because every module
+that is imported here is paid for on every prompt: what is seldom needed (starting the daemon,
+keeping a capture that no daemon took) is loaded from the files beside this one when it is needed.
+The bytes on the wire are those of ``bus/frames.py``; a contract test holds the two equal. Runs on
+Python 3.9 and later.
 """
 
 import sys
@@ -105,10 +106,7 @@ def _working_directory() -> bytes:
 
 
 def describe(env: dict[bytes, bytes]) -> dict[bytes, bytes]:
-    """The fields of a request that say who asks, from where. ``id`` names this one asking.
-
-    ``SUBCOG_HOOK_DETAILED`` in the environment asks for metadata (``subcog hook --explain``).
-    """
+    """The fields of a request that say who asks, from where. ``id`` names this one asking."""
     gemini = env.get(b"GEMINI_PROJECT_DIR", b"")
     fields = {
         b"version": VERSION.encode(),
@@ -118,8 +116,6 @@ def describe(env: dict[bytes, bytes]) -> dict[bytes, bytes]:
         b"client": b"claude" if b"CLAUDECODE" in env else b"gemini" if gemini else b"other",
         b"session": env.get(b"CLAUDE_CODE_SESSION_ID", b""),
     }
-    if b"SUBCOG_HOOK_DETAILED" in env:
-        fields[b"detailed"] = b"1"
     return {key: value if len(value) <= MAX_VALUE else b"" for key, value in fields.items()}
 
 
@@ -283,8 +279,10 @@ def main(argv: "list[str]") -> None:
         event = argv[1] if len(argv) > 1 else ""
         launcher = argv[2] if len(argv) > 2 else ""
         if event.isascii() and event.isalnum() and len(event) <= 64:
-            env = getattr(posix, "environb", posix.environ)
-            _write_all(1, Hook(event, launcher, env).run())
+            hook = Hook(event, launcher, getattr(posix, "environb", posix.environ))
+            if argv[3:] == ["detailed"]:
+                hook.fields[b"detailed"] = b"1"
+            _write_all(1, hook.run())
     except BaseException as error:  # noqa: BLE001 - a hook never fails: the agent would be told
         _write_all(2, b"subcog hook: unexpected " + type(error).__name__.encode() + b"\n")
     finally:

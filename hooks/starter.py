@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 POLL_S = 0.004
 TOLD_DAYS = 7
 # What belongs to one session of an agent, and must not live on in a daemon that outlasts it.
-SESSION_PREFIXES = (b"CLAUDE", b"GEMINI", b"AI_AGENT", b"SUBCOG_HOOK_DETAILED")
+SESSION_PREFIXES = (b"CLAUDE", b"GEMINI", b"AI_AGENT")
 # Where Claude Code shows a systemMessage to the user; that of SessionStart was seen to vanish.
 SHOWN_EVENT = "UserPromptSubmit"
 

@@ -1,6 +1,6 @@
 """Trains ``sinks/intents.json``: a multinomial logistic regression, with numpy alone.
 
-    python perf/train_intents.py ROWS.jsonl [ROWS.jsonl ...] [--folds 10] [--write sinks/intents.json]
+    python perf/train_intents.py [ROWS.jsonl ...] [--folds 10] [--write [sinks/intents.json]]
 
 A row is ``{"text", "intent"}`` and may have a ``source``; rows whose source is none of ``ALLOWED``
 are never trained on. ``perf/data/intents.jsonl`` is always trained on. Without ``--write`` it only
@@ -68,6 +68,7 @@ def matrix(rows: Sequence[Seen], index: dict[str, int]) -> np.ndarray:
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
+    """Each row of ``logits`` as probabilities."""
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     return odds / odds.sum(axis=1, keepdims=True)
 
@@ -152,6 +153,7 @@ def report(rows: Sequence[Row], logits: np.ndarray) -> None:
 
 
 def main() -> None:
+    """Cross-validate, and write the weights where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rows", nargs="*", type=Path)
     parser.add_argument("--folds", type=int, default=10)

@@ -22,12 +22,14 @@ from ..hooks.client import VERSION
 from . import spool
 from .app import App
 from .calls import Calls
+from .early import EarlyTells
 from .entrance import Entrance
 from .server import Server
 from .sockets import listen, listen_on_loopback, only_one, socket_path, unlisten
 
 if TYPE_CHECKING:
     from ..sinks.http import Http
+    from ..sinks.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
@@ -46,6 +48,7 @@ class Daemon:
         self._calls = Calls(self._app, self._entrance, self.status)
         self._started = time.time()
         self._leaving = anyio.Event()
+        self._early = EarlyTells()
         self._http: Http | None = None
         self._http_socket = self._listen_http()
         self._server = Server(
@@ -104,20 +107,22 @@ class Daemon:
     async def _serve_http(self, listener: socket.socket) -> None:
         """Serve HTTP a moment later: what it imports would hold up the first prompts."""
         await anyio.sleep(HTTP_DELAY_S)
-        self._http = await anyio.to_thread.run_sync(self._build_http, listener)
+        self._http, metrics = await anyio.to_thread.run_sync(self._build_http, listener)
+        self._early.hand_over(metrics.watch)
         await self._http.serve()
 
-    def _build_http(self, listener: socket.socket) -> Http:
+    def _build_http(self, listener: socket.socket) -> tuple[Http, Metrics]:
         from ..sinks.http import Http
         from ..sinks.metrics import CONTENT_TYPE, Metrics
 
         metrics = Metrics(version=VERSION, gauges=self._gauges)
-        return Http(
+        http = Http(
             listener,
             metrics=metrics.expose,
             metrics_type=CONTENT_TYPE,
             ready=lambda: self._app.archive.loaded is not None,
         )
+        return http, metrics
 
     def _metrics_url(self) -> str | None:
         if self._http_socket is None:

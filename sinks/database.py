@@ -305,8 +305,8 @@ class Database:
 
 
 def _copy(cursor: DuckDBPyConnection, target: Path) -> None:
-    found = cursor.execute("SELECT current_database()").fetchone()
-    name = str(found[0]).replace('"', '""') if found else ""
+    [(found,)] = cursor.execute("SELECT current_database()").fetchall()
+    name = str(found).replace('"', '""')
     place = str(target).replace("'", "''")
     cursor.execute(f"ATTACH '{place}' AS {_COPY} (STORAGE_VERSION '{STORAGE_VERSION}')")
     try:

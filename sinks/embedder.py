@@ -125,6 +125,12 @@ class Embedder:
         found /= self._lengths[words][:, None]
         return found
 
+    def cosines(self, words: npt.NDArray[np.uint16], vectors: Floats) -> Floats:
+        """The cosine of each word with each of ``vectors``, which have unit length."""
+        found: Floats = self._vectors[words].astype(np.float32) @ vectors.T
+        found /= self._lengths[words][:, None]
+        return found
+
     def rarity(self, words: npt.NDArray[np.uint16]) -> Floats:
         """How rare each word is in general, 0–1: the model shortens the vectors of common words."""
         found: Floats = np.minimum(self._lengths[words] / self._longest, 1.0)

@@ -67,7 +67,9 @@ def normalise_remote(url: str, base: Path) -> str:
         return _host_and_path(match["host"] + _odd_port(match), match["path"])
     elif match := _SCP.fullmatch(url):
         return _host_and_path(match["host"], match["path"])
-    return working_tree_of(os.path.normpath(base / url)) if url else ""
+    if not url or "://" in url:
+        return ""
+    return working_tree_of(os.path.normpath(base / url))
 
 
 def working_tree_of(directory: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
@@ -83,7 +84,7 @@ class Index:
 
         By text alone while there is no embedder, or one that made none of the vectors.
         """
-        shelves = self._of(query.scopes)
+        shelves = self.shelves(query.scopes)
         return rank(shelves, query, question, self.usable_embedder, now)
 
     @property
@@ -126,7 +127,8 @@ class Index:
             unencoded=len(self._unencoded),
         )
 
-    def _of(self, scopes: Sequence[Scope]) -> list[tuple[Scope, Shelf]]:
+    def shelves(self, scopes: Sequence[Scope]) -> list[tuple[Scope, Shelf]]:
+        """The parts of the index that belong to ``scopes``; nothing else of it is read."""
         distinct = dict.fromkeys(scopes)
         return [(scope, self._shelves[scope]) for scope in distinct if scope in self._shelves]
 
@@ -178,9 +180,8 @@ class Index:
 
 def _whole(encoding: Encoding, dimensions: int) -> bool:
     """Whether the parts of an encoding fit each other; what is damaged is found by text alone."""
-    counts = np.frombuffer(encoding.lengths[: len(encoding.lengths) // 2 * 2], dtype="<u2")
-    return (
-        len(encoding.lengths) % 2 == 0
-        and len(encoding.vectors) == 2 * dimensions * len(counts)
-        and len(encoding.words) == 2 * int(counts.sum())
-    )
+    if len(encoding.lengths) % 2:
+        return False
+    counts = array("H", encoding.lengths)
+    vectors = 2 * dimensions * len(counts)
+    return len(encoding.vectors) == vectors and len(encoding.words) == 2 * sum(counts)

@@ -35,6 +35,7 @@ _KEPT_AS_IS_WORDS = """
 _KEPT_AS_IS = frozenset(_KEPT_AS_IS_WORDS.split())
 _IRREGULAR = {
     "analyses": "analysis",
+    "apis": "api",
     "children": "child",
     "dbs": "db",
     "ids": "id",
@@ -42,6 +43,7 @@ _IRREGULAR = {
     "matrices": "matrix",
     "prs": "pr",
     "schemata": "schema",
+    "uis": "ui",
     "vertices": "vertex",
     "vms": "vm",
 }
@@ -181,6 +183,8 @@ def _weigh(token: str) -> _Weighed:
 def _weight(token: str, word: str) -> float:
     if len(word) < 3:
         return 1.0 if word in _WORD_OF_TWO else 0.0
+    if len(word) > MAX_KEY_CHARS:
+        return 0.0
     if not word.isalpha():
         return 2.0 if _NAME.match(word) and not _HASH.match(word) else 0.0
     if _INNER_CAPITAL.search(token):

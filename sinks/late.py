@@ -21,8 +21,6 @@ _RAREST = 6.0
 # More words of a question than this are left out, the commonest first.
 MOST_WORDS = 32
 _LENGTH_OFFSET = 100.0
-# From this cosine on, two words are the same one.
-_SAME = 0.99
 
 Floats = npt.NDArray[np.float32]
 Sizes = npt.NDArray[np.int64]
@@ -38,15 +36,15 @@ class Probe(Struct, frozen=True):
 class Coverage(Struct, frozen=True):
     """How texts cover a question, one value a text.
 
-    ``score`` orders; ``soft`` and ``exact`` are the share, 0–1, of the question's weight that
-    the whole text covers by similar words and by the very words; ``rarest`` is the similarity
-    found for the question's weightiest words.
+    ``score`` orders; ``soft`` is the share, 0–1, of the question's weight that the whole text
+    covers by the same or similar words; ``rarest`` the similarity found for the weightiest quarter
+    of its words; ``back`` the share of the text's weight that the question covers.
     """
 
     score: Floats
     soft: Floats
-    exact: Floats
     rarest: Floats
+    back: Floats
 
 
 def probe(
@@ -96,8 +94,8 @@ def cover(
     return Coverage(
         score=_largest(scores[:, None], passage_counts)[:, 0],
         soft=(by_text**2) @ question.weights / total,
-        exact=(by_text >= _SAME) @ question.weights / total,
         rarest=by_text[:, rare].mean(axis=1),
+        back=_covered_back(similar, embedder.rarity(words), word_counts, passage_counts),
     )
 
 
@@ -108,9 +106,20 @@ def _similarities(question: Probe, words: npt.NDArray[np.uint16], embedder: Embe
     distinct = np.flatnonzero(present).astype(np.uint16)
     place = np.empty(embedder.vocabulary, dtype=np.int32)
     place[distinct] = np.arange(len(distinct))
-    cosines = np.maximum(embedder.unit(distinct) @ question.vectors.T, 0)
+    cosines = np.maximum(embedder.cosines(distinct, question.vectors), 0)
     found: Floats = cosines[place[words]]
     return found
+
+
+def _covered_back(
+    similar: Floats, rarity: Floats, word_counts: Sizes, passage_counts: Sizes
+) -> Floats:
+    ends = np.cumsum(word_counts)[np.cumsum(passage_counts) - 1]
+    covered = np.concatenate(([0], np.cumsum(similar.max(axis=1) ** 2 * rarity, dtype=np.float64)))
+    whole = np.concatenate(([0], np.cumsum(rarity, dtype=np.float64)))
+    starts = np.concatenate(([0], ends[:-1]))
+    share = (covered[ends] - covered[starts]) / np.maximum(whole[ends] - whole[starts], 1e-9)
+    return np.asarray(share, dtype=np.float32)
 
 
 def _largest(values: Floats, counts: Sizes) -> Floats:

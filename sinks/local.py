@@ -1,13 +1,13 @@
 """The local classifier: a linear model on word n-grams and cues, and nothing else.
 
-Its weights are in ``intents.json``, written by ``perf/train_intents.py``. The file is read once, in the
-constructor.
+Its weights are in ``intents.json``, written by ``perf/train_intents.py``, and are read once.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -79,7 +79,7 @@ def features(text: str, cues: Iterable[str]) -> list[tuple[str, float]]:
     words = _WORD.findall(read.lower().replace("\u2019", "'"))[:MAX_WORDS]
     words = ["0" if word.isdigit() else word for word in words]
     grams = set(words)
-    grams.update(f"{first} {second}" for first, second in zip(words, words[1:], strict=False))
+    grams.update(f"{first} {second}" for first, second in pairwise(words))
     grams.update((f"^ {' '.join(words[:1])}", f"^ {' '.join(words[:2])}"))
     scale = 3.0 / max(1.0, len(grams)) ** 0.5
     named = [(gram, scale) for gram in sorted(grams)]

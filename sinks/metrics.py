@@ -53,6 +53,9 @@ class Metrics:
         self._captures = self._counter(
             "subcog_captures", "Captures committed.", "namespace", "outcome"
         )
+
+    def watch(self) -> None:
+        """Count what the signals tell from now on."""
         signals.answered.connect(self._on_answered)
         signals.delivered.connect(self._on_delivered)
         signals.failed.connect(self._on_failed)

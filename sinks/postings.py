@@ -123,9 +123,7 @@ class Postings:
 def _packed(rows: Rows, terms: npt.NDArray[np.uint32]) -> Packed:
     keys = (terms.astype(np.uint64) << np.uint64(32)) | rows
     keys.sort()
-    fresh = np.ones(len(keys), dtype=np.bool_)
-    fresh[1:] = keys[1:] != keys[:-1]
-    at = np.flatnonzero(fresh)
+    at = _fresh(keys)
     counts = np.diff(np.concatenate((at, [len(keys)])))
     keys = keys[at]
     return _grouped(
@@ -135,11 +133,18 @@ def _packed(rows: Rows, terms: npt.NDArray[np.uint32]) -> Packed:
     )
 
 
+def _fresh(values: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.int64]:
+    """Where each distinct value begins; ``values`` are sorted, which ``np.unique`` cannot use."""
+    fresh = np.ones(len(values), dtype=np.bool_)
+    fresh[1:] = values[1:] != values[:-1]
+    return np.flatnonzero(fresh)
+
+
 def _grouped(terms: npt.NDArray[np.uint32], rows: Rows, counts: Counts) -> Packed:
     """Pack parallel arrays that are sorted by term."""
-    found, first = np.unique(terms, return_index=True)
-    starts = np.concatenate((first, [len(terms)])).astype(np.int64)
-    return Packed(found, starts, rows, counts)
+    fresh = _fresh(terms)
+    starts = np.concatenate((fresh, [len(terms)])).astype(np.int64)
+    return Packed(terms[fresh], starts, rows, counts)
 
 
 def _from_lists(recent: dict[int, tuple[list[int], list[int]]]) -> Packed:
@@ -157,7 +162,9 @@ def _joined(old: Packed, new: Packed) -> Packed:
     """Both; the rows of ``new`` are larger than those of ``old``, so each term's stay ascending."""
     if not len(old.terms):
         return new
-    terms = np.union1d(old.terms, new.terms)
+    terms = np.concatenate((old.terms, new.terms))
+    terms.sort()
+    terms = terms[_fresh(terms)]
     sizes = np.zeros((2, len(terms)), dtype=np.int64)
     sizes[0, np.searchsorted(terms, old.terms)] = np.diff(old.starts)
     sizes[1, np.searchsorted(terms, new.terms)] = np.diff(new.starts)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from ..bus.values import Mode, Query, Scope
 from .embedder import Embedder, Question
 from .late import Coverage, Probe, cover, probe
-from .relevance import Parts, relevance, text_relevance
+from .relevance import Parts, only_text, relevance, text_relevance
 from .shelf import Flags, Floats, Found, Rows, Shelf
 
 # Candidates that each of the two first stages contributes, from each scope.
@@ -53,7 +53,7 @@ class Ranking(Struct, frozen=True):
     total: int
 
 
-class _Part(Struct):
+class Part(Struct):
     """One scope during one query: what was there when the query began, and its candidates."""
 
     scope: Scope
@@ -80,7 +80,7 @@ def rank(
     if question.vector is None:
         embedder = None
     mode: Mode = query.mode if embedder is not None else "text"
-    parts = [_begin(scope, shelf, query, question, now) for scope, shelf in shelves]
+    parts = [begin(scope, shelf, query, question, now) for scope, shelf in shelves]
     parts = [part for part in parts if part.rows]
     total = sum(part.total for part in parts)
     measured = measure(parts, mode, question, embedder)
@@ -91,7 +91,7 @@ def rank(
 
 
 def measure(
-    parts: Sequence[_Part], mode: Mode, question: Question, embedder: Embedder | None
+    parts: Sequence[Part], mode: Mode, question: Question, embedder: Embedder | None
 ) -> Parts | None:
     """Choose each part's candidates and measure them; None if there are none."""
     memories = sum(len(part.shelf) for part in parts)
@@ -103,8 +103,7 @@ def measure(
     text = np.concatenate([part.bm25[part.candidates] for part in parts])
     share = _term_share(parts, spread, memories)
     if embedder is None or question.vector is None or question.words is None:
-        nothing = np.zeros_like(text)
-        return Parts(text, share, nothing, nothing, nothing, nothing, nothing, 0.0)
+        return only_text(text, share, memories)
     vector = np.concatenate([_cosines(part, question.vector) for part in parts])
     counts = np.sum([part.shelf.passages.spread(question.words) for part in parts], axis=0)
     asked = probe(question.words, counts, memories, embedder)
@@ -115,9 +114,10 @@ def measure(
         vector=vector,
         late=covered.score,
         soft=covered.soft,
-        exact=covered.exact,
         rarest=covered.rarest,
+        back=covered.back,
         weight=float(asked.weights.sum()),
+        memories=memories,
     )
 
 
@@ -131,21 +131,21 @@ class _Scores(Struct, frozen=True):
     relevance: Floats
 
 
-def _begin(scope: Scope, shelf: Shelf, query: Query, question: Question, now: datetime) -> _Part:
+def begin(scope: Scope, shelf: Shelf, query: Query, question: Question, now: datetime) -> Part:
+    """Note what there is to search in one scope."""
     rows = shelf.rows
-    nothing = np.zeros(0, dtype=np.int64)
-    return _Part(
+    return Part(
         scope=scope,
         shelf=shelf,
         rows=rows,
         allowed=shelf.allowed(query, now, rows) if rows else None,
         found=shelf.find(question.terms, rows),
         bm25=np.zeros(0, dtype=np.float32),
-        candidates=nothing,
+        candidates=np.zeros(0, dtype=np.int64),
     )
 
 
-def _score_text(parts: Sequence[_Part], memories: int) -> Floats:
+def _score_text(parts: Sequence[Part], memories: int) -> Floats:
     """Fill in each part's BM25 scores; returns the terms' document frequencies."""
     if not parts:
         return np.zeros(0, dtype=np.float32)
@@ -163,7 +163,7 @@ def _score_text(parts: Sequence[_Part], memories: int) -> Floats:
     return spread
 
 
-def _choose(part: _Part, mode: Mode, question: Question) -> Rows:
+def _choose(part: Part, mode: Mode, question: Question) -> Rows:
     """The rows worth scoring in full."""
     chosen = []
     if mode != "vector":
@@ -183,7 +183,7 @@ def _largest(scores: Floats, count: int) -> Rows:
     return rows
 
 
-def _cosines(part: _Part, vector: Floats) -> Floats:
+def _cosines(part: Part, vector: Floats) -> Floats:
     """The best passage's cosine of each candidate, 0 for one without passages."""
     passages = part.shelf.passages
     numbers = passages.numbers(part.candidates)
@@ -196,7 +196,7 @@ def _cosines(part: _Part, vector: Floats) -> Floats:
     return best
 
 
-def _covered(parts: Sequence[_Part], asked: Probe, embedder: Embedder) -> Coverage:
+def _covered(parts: Sequence[Part], asked: Probe, embedder: Embedder) -> Coverage:
     words, word_counts, numbers = [], [], []
     for part in parts:
         passages = part.shelf.passages
@@ -213,7 +213,7 @@ def _covered(parts: Sequence[_Part], asked: Probe, embedder: Embedder) -> Covera
     )
 
 
-def _term_share(parts: Sequence[_Part], spread: Floats, memories: int) -> Floats:
+def _term_share(parts: Sequence[Part], spread: Floats, memories: int) -> Floats:
     """The share of the question's terms, weighted by rarity, that each candidate holds."""
     total = memories + _PRIOR_MEMORIES
     weights = np.log(1 + (total - spread + 0.5) / (spread + 0.5))
@@ -230,7 +230,7 @@ def _term_share(parts: Sequence[_Part], spread: Floats, memories: int) -> Floats
 
 def _by_text(parts: Parts) -> _Scores:
     order = parts.text / _most(parts.text)
-    return _Scores(parts.share, parts.late, parts.vector, order, text_relevance(parts.share))
+    return _Scores(parts.share, parts.soft, parts.vector, order, text_relevance(parts))
 
 
 def _by_all(mode: Mode, parts: Parts) -> _Scores:
@@ -251,7 +251,7 @@ def _most(scores: Floats) -> float:
     return max(float(scores.max()), 1e-9)
 
 
-def _best(parts: Sequence[_Part], scores: _Scores, query: Query) -> tuple[Scored, ...]:
+def _best(parts: Sequence[Part], scores: _Scores, query: Query) -> tuple[Scored, ...]:
     places = [(part, int(row)) for part in parts for row in part.candidates]
     order = scores.order + BRANCH_BONUS * _on_branch(parts, query.branch)
     best = np.argsort(-order, kind="stable")[: query.limit]
@@ -269,7 +269,7 @@ def _best(parts: Sequence[_Part], scores: _Scores, query: Query) -> tuple[Scored
     )
 
 
-def _on_branch(parts: Sequence[_Part], branch: str | None) -> npt.NDArray[np.bool_]:
+def _on_branch(parts: Sequence[Part], branch: str | None) -> npt.NDArray[np.bool_]:
     flags = []
     for part in parts:
         number = part.shelf.table.number(branch) if branch else -1

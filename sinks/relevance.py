@@ -1,7 +1,8 @@
 """From the raw parts of a match to an absolute relevance: the probability, 0–1, that it answers.
 
 A logistic model on parts that mean the same in every query and in a store of any size; what is
-normalised within one query only orders. The weights were fitted by ``perf/fit_relevance.py``.
+normalised within one query only orders. ``perf/fit_relevance.py`` fits the weights and prints them
+as they stand here, with how well they do on projects that they were not fitted on.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ Floats = npt.NDArray[np.float32]
 
 
 class Parts(Struct, frozen=True):
-    """The raw parts of the candidates of one query, one value a candidate but for ``weight``.
+    """The raw parts of the candidates of one query, one value a candidate.
 
     ``text`` is BM25; ``share`` the share, 0–1, of the question's terms that the candidate holds,
-    weighted by rarity; ``vector`` the best cosine; ``late``, ``soft``, ``exact`` and ``rarest``
-    are told in ``late.Coverage``; ``weight`` is the sum of the question's word weights.
+    weighted by rarity; ``vector`` the best cosine; ``late``, ``soft``, ``rarest`` and ``back`` are
+    told in ``late.Coverage``. ``weight`` is the sum of the question's word weights, ``memories``
+    how many memories the searched scopes hold.
     """
 
     text: Floats
@@ -26,36 +28,54 @@ class Parts(Struct, frozen=True):
     vector: Floats
     late: Floats
     soft: Floats
-    exact: Floats
     rarest: Floats
+    back: Floats
     weight: float
+    memories: int
+
+
+def only_text(text: Floats, share: Floats, memories: int) -> Parts:
+    """The parts where text search is all there is."""
+    nothing = np.zeros_like(text)
+    return Parts(text, share, nothing, nothing, nothing, nothing, nothing, 0.0, memories)
+
+
+FEATURES = ("lead", "vector", "few", "soft", "rarest", "back", "vector lead", "covered weight")
+WEIGHTS: tuple[float, ...] = (4.344, 0.107, 2.213, 2.479, 1.374, 6.172, 6.059, 0.703)
+BIAS = -5.574
+
+TEXT_FEATURES = ("share", "share lead", "few", "held terms")
+TEXT_WEIGHTS: tuple[float, ...] = (1.871, 5.458, 3.971, 0.884)
+TEXT_BIAS = -4.182
+
+# What an unrelated memory reaches: a lone candidate is ahead of that, not of nothing.
+_UNRELATED = 0.15
+_UNRELATED_VECTOR = 0.2
 
 
 def features(parts: Parts) -> Floats:
-    """What the model sees, shape (candidates, len(WEIGHTS))."""
-    many = np.full(len(parts.text), np.log1p(parts.weight), dtype=np.float32)
+    """``FEATURES``, shape (candidates, features)."""
+    whole = 0.35 * parts.share + 0.4 * parts.vector + 0.25 * parts.soft
     return np.stack(
         (
-            parts.share,
+            _lead(whole, _UNRELATED),
             parts.vector,
+            _few(parts),
             parts.soft,
-            parts.exact,
             parts.rarest,
-            _lead(parts.vector),
-            _lead(parts.soft),
-            _lead(parts.share),
-            many,
-            many * parts.soft,
+            parts.back,
+            _lead(parts.vector, _UNRELATED_VECTOR),
+            np.log1p(parts.weight * parts.soft),
         ),
         axis=1,
     )
 
 
-WEIGHTS: tuple[float, ...] = (1.0, 4.0, 3.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-BIAS = -4.0
-# Text search alone knows the share of the question's terms and no more.
-TEXT_WEIGHTS = (6.0,)
-TEXT_BIAS = -3.0
+def text_features(parts: Parts) -> Floats:
+    """``TEXT_FEATURES``, shape (candidates, features)."""
+    return np.stack(
+        (parts.share, _lead(parts.share, _UNRELATED), _few(parts), np.log1p(parts.text)), axis=1
+    )
 
 
 def relevance(parts: Parts) -> Floats:
@@ -63,17 +83,22 @@ def relevance(parts: Parts) -> Floats:
     return _logistic(features(parts) @ np.array(WEIGHTS, dtype=np.float32) + BIAS)
 
 
-def text_relevance(share: Floats) -> Floats:
+def text_relevance(parts: Parts) -> Floats:
     """The same from text search alone."""
-    return _logistic(share * TEXT_WEIGHTS[0] + TEXT_BIAS)
+    return _logistic(text_features(parts) @ np.array(TEXT_WEIGHTS, dtype=np.float32) + TEXT_BIAS)
 
 
-def _lead(values: Floats) -> Floats:
-    """How far each value is ahead of the best of the others, or behind it; 0 for a lone one."""
+def _few(parts: Parts) -> Floats:
+    """Large in a store of few memories, where leads are wide by chance."""
+    return np.full(len(parts.text), 1 / max(parts.memories, 1), dtype=np.float32)
+
+
+def _lead(values: Floats, unrelated: float) -> Floats:
+    """How far each value is ahead of the best of the others, or behind it."""
     if len(values) < 2:
-        return np.zeros_like(values)
+        return values - np.float32(unrelated)
     second, first = np.partition(values, len(values) - 2)[-2:]
-    lead: Floats = np.where(values >= first, values - second, values - first)
+    lead: Floats = values - np.where(values >= first, max(second, unrelated), first)
     return lead
 
 

@@ -78,8 +78,7 @@ class TopicIndex:
         with self._lock:
             if self._builds:
                 self._gone.add(memory_id)
-            for shelf in self._shelves.values():
-                shelf.remove(memory_id)
+            self._remove(memory_id)
 
     def list(self, scopes: tuple[Scope, ...], *, limit: int | None = None) -> tuple[TopicInfo, ...]:
         """The topics of ``scopes``, those of most memories first, at most ``limit`` of them."""
@@ -136,13 +135,22 @@ class TopicIndex:
 
     def _add(self, memory: Memory) -> None:
         if memory.superseded_by:
-            for shelf in self._shelves.values():
-                shelf.remove(memory.id)
+            self._remove(memory.id)
             return
         shelf = self._shelves.setdefault(memory.scope, _Shelf())
         shelf.put(memory, self._keyphrases.topics(memory))
+        self._tidy(memory.scope, shelf)
         if self._last_indexed is None or memory.updated_at > self._last_indexed:
             self._last_indexed = memory.updated_at
+
+    def _remove(self, memory_id: str) -> None:
+        for scope, shelf in tuple(self._shelves.items()):
+            if shelf.remove(memory_id):
+                self._tidy(scope, shelf)
+
+    def _tidy(self, scope: Scope, shelf: _Shelf) -> None:
+        if shelf.is_hollow:
+            self._shelves[scope] = shelf.renumbered()
 
     def _of(self, scopes: tuple[Scope, ...]) -> Iterator[_Shelf]:
         for scope in dict.fromkeys(scopes):
@@ -192,8 +200,8 @@ def _rank(key: str, wanted: str, words: frozenset[str]) -> int:
 class _Shelf:
     """The topics of one scope: numbers instead of strings, so that 100,000 memories are small.
 
-    A memory has a slot. Taking it out empties the slot and leaves its number in the postings;
-    when more slots are empty than full everything is renumbered.
+    A memory has a slot. Taking it out empties the slot and leaves its number in the postings, until
+    the shelf is hollow and is renumbered.
     """
 
     def __init__(self) -> None:
@@ -216,11 +224,25 @@ class _Shelf:
             self._empty(slot)
         self._fill(memory.id, memory.version, memory.namespace, keys)
 
-    def remove(self, memory_id: str) -> None:
+    def remove(self, memory_id: str) -> bool:
+        """Take a memory off the shelf; tells whether it was there."""
         slot = self._slots.pop(memory_id, None)
-        if slot is not None:
-            self._empty(slot)
-            self._renumber_if_hollow()
+        if slot is None:
+            return False
+        self._empty(slot)
+        return True
+
+    @property
+    def is_hollow(self) -> bool:
+        return len(self._ids) > 2 * len(self._slots) + _SLACK_SLOTS
+
+    def renumbered(self) -> _Shelf:
+        """The same shelf without its empty slots and unused topics."""
+        shelf = _Shelf()
+        for id_, slot in self._slots.items():
+            keys = [self._keys[number] for number in self._topics[slot]]
+            shelf._fill(id_, self._versions[slot], self._namespaces[slot], keys)
+        return shelf
 
     def counts(self) -> Iterator[tuple[str, int]]:
         return ((key, live) for key, live in zip(self._keys, self._live, strict=True) if live)
@@ -272,17 +294,3 @@ class _Shelf:
         number = self._numbers.get(key)
         posted = () if number is None else self._postings[number][-last:]
         return (slot for slot in posted if self._ids[slot])
-
-    def _renumber_if_hollow(self) -> None:
-        if len(self._ids) - len(self._slots) <= len(self._slots) + _SLACK_SLOTS:
-            return
-        kept = [
-            (id_, self._versions[slot], self._namespaces[slot], self._keys_of(slot))
-            for id_, slot in self._slots.items()
-        ]
-        self.__init__()  # type: ignore[misc]
-        for id_, version, namespace, keys in kept:
-            self._fill(id_, version, namespace, keys)
-
-    def _keys_of(self, slot: int) -> list[str]:
-        return [self._keys[number] for number in self._topics[slot]]

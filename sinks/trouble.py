@@ -9,10 +9,11 @@ from typing import Literal
 
 import duckdb
 
-Reason = Literal["held", "newer", "foreign", "full", "read_only", "damaged", "closed", "failed"]
+Reason = Literal["held", "newer", "foreign", "busy", "full", "read_only", "damaged", "closed", "failed"]
 
 _HOLDER = re.compile(r"Conflicting lock is held in (.+?) \(PID (\d+)\)")
 _LOCKED = "lock on file"
+_BUSY = ("Cannot CHECKPOINT",)
 _NEWER = ("with version number",)
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 _READ_ONLY = ("Permission denied", "Read-only file system", "Operation not permitted")
@@ -71,6 +72,15 @@ def foreign(path: Path) -> StoreUnavailable:
     )
 
 
+def busy(path: Path) -> StoreUnavailable:
+    """A read that began before the last writes is still under way."""
+    return StoreUnavailable(
+        "busy",
+        f"{path} cannot be tidied up while a long read is under way. Nothing is lost: try again "
+        "when it is done.",
+    )
+
+
 def full(path: Path) -> StoreUnavailable:
     """There is no room to write."""
     return StoreUnavailable(
@@ -110,6 +120,7 @@ def failed(path: Path, error: BaseException) -> StoreUnavailable:
 _KINDS: tuple[tuple[tuple[str, ...], Callable[[Path], StoreUnavailable]], ...] = (
     (_FULL, full),
     (_READ_ONLY, read_only),
+    (_BUSY, busy),
     (_NEWER, newer_format),
     (_DAMAGED, damaged),
 )

@@ -31,7 +31,7 @@ _STOP_WORDS = """
     more most my no nor not now of off on once only or other our ours out over own re s same she
     should so some such t than that the their theirs them then there these they this those through
     to too under until up us ve very was we were what when where which while who whom why will with
-    would you your yours d m
+    would you your yours d m use used uses using
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 

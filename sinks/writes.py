@@ -8,23 +8,19 @@ from typing import Any, NamedTuple
 
 from duckdb import DuckDBPyConnection
 
-from .rows import RECORD_TYPES, Record, Usage, fingerprint, naive
+from .rows import (
+    HEAD_TYPES,
+    VERSION_TYPES,
+    Record,
+    Usage,
+    head_values,
+    naive,
+    version_values,
+)
 
 # Up to here ids are looked up one by one through the primary key; beyond, one scan is cheaper.
 _FEW = 100
 
-_HEAD_TYPES = {
-    "id": "VARCHAR",
-    "key": "VARCHAR",
-    "version": "BIGINT",
-    "scope": "VARCHAR",
-    "namespace": "VARCHAR",
-    "fingerprint": "BIGINT",
-    "created_at": "TIMESTAMP",
-    "valid_from": "TIMESTAMP",
-    "valid_to": "TIMESTAMP",
-    "superseded_by": "VARCHAR",
-}
 _USE_TYPES = {"id": "VARCHAR", "times": "BIGINT", "last": "TIMESTAMP"}
 
 
@@ -48,12 +44,12 @@ def _unnested(types: Mapping[str, str]) -> str:
     return "SELECT " + ", ".join(f"unnest(?::{kind}[]) AS {name}" for name, kind in types.items())
 
 
-_ADD_VERSIONS = f"INSERT INTO versions ({', '.join(RECORD_TYPES)}) {_unnested(RECORD_TYPES)}"
-_ADD_HEADS = f"INSERT INTO memories ({', '.join(_HEAD_TYPES)}) {_unnested(_HEAD_TYPES)}"
+_ADD_VERSIONS = f"INSERT INTO versions ({', '.join(VERSION_TYPES)}) {_unnested(VERSION_TYPES)}"
+_ADD_HEADS = f"INSERT INTO memories ({', '.join(HEAD_TYPES)}) {_unnested(HEAD_TYPES)}"
 _MOVE_HEADS = (
     "UPDATE memories SET "  # noqa: S608 - constants
-    + ", ".join(f"{name} = new.{name}" for name in _HEAD_TYPES if name not in {"id", "scope"})
-    + f" FROM ({_unnested(_HEAD_TYPES)}) AS new WHERE memories.id = new.id"
+    + ", ".join(f"{name} = new.{name}" for name in HEAD_TYPES if name not in {"id", "scope"})
+    + f" FROM ({_unnested(HEAD_TYPES)}) AS new WHERE memories.id = new.id"
 )
 _ADD_USES = (
     "UPDATE memories SET times_injected = times_injected + new.times, last_used = "  # noqa: S608
@@ -71,21 +67,6 @@ def among(column: str, values: Sequence[str]) -> tuple[str, list[Any]]:
 
 def _columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
-
-
-def _head_row(record: Record) -> tuple[Any, ...]:
-    return (
-        record.id,
-        record.key,
-        record.version,
-        record.scope,
-        record.namespace,
-        fingerprint(record.scope, record.namespace, record.content_hash),
-        record.created_at,
-        record.valid_from,
-        record.valid_to,
-        record.superseded_by,
-    )
 
 
 def _heads(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Head]:
@@ -132,7 +113,7 @@ class _Plan:
         if record.version > head.version:
             return False
         found = self._connection.execute("SELECT 1 FROM versions WHERE key = ?", [record.key])
-        return found.fetchone() is not None
+        return bool(found.fetchall())
 
 
 def add_records(connection: DuckDBPyConnection, records: Sequence[Record]) -> list[bool]:
@@ -145,11 +126,11 @@ def add_records(connection: DuckDBPyConnection, records: Sequence[Record]) -> li
     plan = _Plan(connection, records)
     taken = [plan.take(record) for record in records]
     if plan.versions:
-        connection.execute(_ADD_VERSIONS, _columns(plan.versions.values()))
+        connection.execute(_ADD_VERSIONS, _columns(map(version_values, plan.versions.values())))
     if plan.added:
-        connection.execute(_ADD_HEADS, _columns(map(_head_row, plan.added.values())))
+        connection.execute(_ADD_HEADS, _columns(map(head_values, plan.added.values())))
     if plan.moved:
-        connection.execute(_MOVE_HEADS, _columns(map(_head_row, plan.moved.values())))
+        connection.execute(_MOVE_HEADS, _columns(map(head_values, plan.moved.values())))
     return taken
 
 

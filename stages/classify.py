@@ -13,7 +13,7 @@ from ..bus.signals import degraded, tell
 from ..bus.values import DetectionSource, IntentType, SearchIntent, Vote
 from .keywords import detect_search_intent
 from .ports import Local
-from .question import is_order, is_settled, sentences
+from .question import is_order, is_settled, is_to_agent, sentences
 from .topics import MAX_TOPICS, extract_topics
 
 STAGE = "classify"
@@ -94,9 +94,7 @@ def local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
             source=DetectionSource.LOCAL,
         )
     note = f"{kind or 'none'} {probability:.2f}"
-    return Vote(
-        racer=DetectionSource.LOCAL, intent=intent, took_ms=_ms_since(started), note=note
-    )
+    return Vote(racer=DetectionSource.LOCAL, intent=intent, took_ms=_ms_since(started), note=note)
 
 
 def local_racer(local: Local) -> Racer:
@@ -124,7 +122,7 @@ def cues(text: str, found: SearchIntent | None) -> Iterator[str]:
         yield f"signal {evidence.signal}"
         yield f"type {evidence.intent}"
     read = sentences(text)
-    orders = [is_order(sentence) for sentence in read]
+    orders = [is_order(sentence) or is_to_agent(sentence) for sentence in read]
     if not read:
         yield "pasted"
         return

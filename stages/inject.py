@@ -110,7 +110,7 @@ def inject(
     """Choose memories for the prompt of ``event`` and put them into one envelope.
 
     ``clean`` redacts a text that comes out of the store. What is chosen counts as shown to the
-    session. Tells ``injected`` or ``abstained``.
+    session, unless this is a rehearsal. Tells ``injected`` or ``abstained``.
     """
     candidates = _weigh(event, settings, clean)
     if refusal := _refuse_all(event, settings):
@@ -190,7 +190,9 @@ def _built(
 ) -> ContextBuilt:
     chosen = [c.memory for c in choice.chosen]
     shown = frozenset((memory.id, memory.version) for memory in chosen)
-    sessions.show(event.enriched.prompt.session, shown)
+    prompt = event.enriched.prompt
+    if not prompt.rehearsal:
+        sessions.show(prompt.session, shown)
     tell(injected, "inject", count=len(chosen), tokens=choice.tokens)
     return ContextBuilt(
         trace=event.trace,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..bus.values import Evidence, IntentType, SearchIntent
-from .phrases import PHRASES, WHY, Phrase
-from .question import Sentence, is_order, is_settled, opening, sentences
+from .phrases import WHY, Phrase, phrase_at
+from .question import Sentence, is_order, is_settled, is_to_agent, opening, sentences
 from .topics import topics_of
 
 MAX_EVIDENCE = 12
@@ -31,6 +31,7 @@ _BENIGN_AFTER_ERROR = frozenset(
     """.split()
 )
 _ERROR_WORDS = frozenset(("error", "errors", "exception", "exceptions", "failure", "crash", "bug"))
+_ADDRESSED = frozenset(("can", "could", "would", "will"))
 _MENDERS = frozenset(["fix", "debug", "solve", "resolve", "troubleshoot", "diagnose", "repair"])
 
 
@@ -54,6 +55,10 @@ class _Found:
     def end(self) -> int:
         return self.at + len(self.phrase.words)
 
+    def anchor(self) -> tuple[Sentence, int]:
+        """Where the subjects begin: after the signal, but on both sides of a comparison."""
+        return self.sentence, 0 if self.intent is IntentType.COMPARISON else self.end
+
     def evidence(self) -> Evidence:
         spans = self.sentence.spans
         return Evidence(
@@ -69,11 +74,13 @@ def detect_search_intent(text: str) -> SearchIntent | None:
 
     Evidence carries the character positions in ``text``; ``arithmetic`` shows each step of the
     confidence: 50 for the first signal, 10 for each further distinct one (together at most 15), 10
-    above 50 characters, 10 for more than one sentence, at most 95.
+    above 50 characters, 10 for more than one sentence, at most 95. A single word such as "problem"
+    is no search unless it stands in a question about something.
     """
     read = sentences(text)
     found = _signals(read)
-    if not _is_enough(found):
+    topics = topics_of(read, [one.anchor() for one in found])
+    if not any(one.weight > 1 or (one.sentence.asks and topics) for one in found):
         return None
     intent_type = _winner(found)
     confidence, arithmetic = _confidence(found, len(text.strip()), len(read))
@@ -81,7 +88,7 @@ def detect_search_intent(text: str) -> SearchIntent | None:
         intent_type=intent_type,
         confidence_percent=confidence,
         keywords=tuple(one.signal for one in found),
-        topics=topics_of(read, [(one.sentence, one.end) for one in found]),
+        topics=topics,
         evidence=tuple(one.evidence() for one in found),
         arithmetic=arithmetic,
     )
@@ -98,15 +105,10 @@ def _signals(read: Sequence[Sentence]) -> list[_Found]:
     return list(found.values())
 
 
-def _is_enough(found: Sequence[_Found]) -> bool:
-    """A single word such as "problem" asks for nothing unless it stands in a question."""
-    return any(one.weight > 1 or one.sentence.asks for one in found)
-
-
 def _judged(sentence: Sentence) -> list[_Found]:
     """The signals of one sentence, each with what it really speaks for here."""
     matched = list(_matches(sentence))
-    if not matched:
+    if not matched or is_to_agent(sentence):
         return []
     first = opening(sentence)
     asks_outright = any(one.at == first and one.weight == 3 for one in matched)
@@ -125,16 +127,12 @@ def _matches(sentence: Sentence) -> Iterator[_Found]:
     first = opening(sentence)
     at = 0
     while at < len(words):
-        for phrase in PHRASES.get(words[at], ()):
-            end = at + len(phrase.words)
-            if tuple(words[at:end]) != phrase.words:
-                continue
-            if phrase.opens and at != first and at not in sentence.opens:
-                continue
-            yield _Found(phrase, sentence, at)
-            at = end - 1
-            break
-        at += 1
+        phrase = phrase_at(words, at)
+        if phrase is None or (phrase.opens and at != first and at not in sentence.opens):
+            at += 1
+            continue
+        yield _Found(phrase, sentence, at)
+        at += len(phrase.words)
 
 
 def _asks_within_order(one: _Found) -> bool:
@@ -147,6 +145,8 @@ def _counts(one: _Found) -> bool:
     words = one.sentence.words
     after = words[one.end] if one.end < len(words) else ""
     if one.signal in _ERROR_WORDS and after in _BENIGN_AFTER_ERROR:
+        return False
+    if one.signal in _ADDRESSED and after == "you":
         return False
     if one.signal == "or":
         return _is_alternative(one)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from ..bus.values import NAMESPACES, Marked
-from .text import fenced, is_quoted
+from .text import fenced
 
 _MARKER = re.compile(
     r"[ \t]{0,3}(?:\[(?P<verb>remember|capture)(?:[ \t]?:[ \t]?(?P<ns>[\w-]{1,40}))?\](?!\()"
@@ -54,7 +54,7 @@ def split_markers(text: str) -> tuple[str, tuple[Marked, ...]]:
     content: list[str] | None = None
     lines = text.split("\n")
     for line, inside in zip(lines, fenced(lines), strict=True):
-        marker = None if inside or is_quoted(line) else _MARKER.match(line)
+        marker = None if inside else _MARKER.match(line)
         if marker is not None:
             content = [line[marker.end() :]]
             found.append((marker, content))

@@ -6,6 +6,7 @@ person asks or reports. ``^`` in front: only where a clause begins. Phrases are 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..bus.values import IntentType
@@ -37,7 +38,7 @@ _TABLE: tuple[tuple[IntentType, int, str], ...] = (
     (
         HOWTO,
         2,
-        "way to|ways to|guide to|tutorial|instructions for|recipe for|example of how|any examples"
+        "way to|ways to|guide to|tutorial|instructions for|recipe for|any examples"
         "|see an example|give me an example|show me an example|sample code|is there a way"
         "|is it possible to|i'm trying to|i am trying to|im trying to|help me implement"
         "|help me create|help me write|help me build|help me set|i want to implement"
@@ -166,18 +167,39 @@ _TABLE: tuple[tuple[IntentType, int, str], ...] = (
 WHY = frozenset(("why", "why is", "why are", "why does", "why do", "why did", "why was"))
 
 
-def _index() -> dict[str, tuple[Phrase, ...]]:
-    """Every phrase under its first word, the longest first."""
-    index: dict[str, list[Phrase]] = {}
-    for intent, weight, phrases in _TABLE:
-        for phrase in phrases.split("|"):
+def _by_words() -> dict[tuple[str, ...], Phrase]:
+    phrases: dict[tuple[str, ...], Phrase] = {}
+    for intent, weight, row in _TABLE:
+        for phrase in row.split("|"):
             words = tuple(phrase.removeprefix("^").split())
-            entry = Phrase(words, intent, weight, phrase.startswith("^"))
-            index.setdefault(words[0], []).append(entry)
-    return {
-        first: tuple(sorted(entries, key=lambda entry: (-len(entry.words), -entry.weight)))
-        for first, entries in index.items()
-    }
+            phrases[words] = Phrase(words, intent, weight, phrase.startswith("^"))
+    return phrases
 
 
-PHRASES = _index()
+def _lengths() -> dict[str, tuple[int, ...]]:
+    lengths: dict[str, set[int]] = {}
+    for words in PHRASES:
+        lengths.setdefault(words[0], set()).add(len(words))
+    return {first: tuple(sorted(found, reverse=True)) for first, found in lengths.items()}
+
+
+_NAMED_ERROR_CHARS = 8
+PHRASES = _by_words()
+_LENGTHS = _lengths()
+
+
+def phrase_at(words: Sequence[str], at: int) -> Phrase | None:
+    """The longest phrase that begins with the word at ``at``; a named exception is one as well."""
+    for length in _LENGTHS.get(words[at], ()):
+        phrase = PHRASES.get(tuple(words[at : at + length]))
+        if phrase is not None:
+            return phrase
+    return _named_error(words[at])
+
+
+def _named_error(word: str) -> Phrase | None:
+    if len(word) < _NAMED_ERROR_CHARS or not word.isalpha():
+        return None
+    if not word.endswith(("error", "exception")):
+        return None
+    return Phrase((word,), TROUBLESHOOT, 2, opens=False)

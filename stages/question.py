@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
-HEAD_CHARS = 1600
-TAIL_CHARS = 800
-MAX_WORDS = 400
+HEAD_CHARS = 1100
+TAIL_CHARS = 700
+MAX_WORDS = 320
+MAX_SENTENCES = 36
 
 _TOKEN = re.compile(
     r"(`[^`\n]*`|\w+(?:(?:['.@/\\-]|::|:/+)\w+)*[+#]*)"  # a word, a name, inline code
-    r"|([?!.\n]*[?!.\n])"  # the end of a sentence
-    r"|([,;:()\u2013\u2014])"  # the end of a clause
+    r"|([?!.\n]+)"  # the end of a sentence
+    r"|([,;:()\u2013\u2014]+)"  # the end of a clause
 )
 _PASTED_LINE = re.compile(
     r"\s*(?:>|\d{4}-\d\d-\d\d[T ]\d|\[?\d\d:\d\d:\d\d|\[\s*\d+[.\d]*\]"
@@ -33,9 +35,11 @@ _COMMIT = re.compile(
 )
 _FENCE = "```"
 
-CLAUSE_OPENERS = frozenset("""
+CLAUSE_OPENERS = frozenset(
+    """
     and but so then also because or if when while
-""".split())
+""".split()
+)
 FILLERS = frozenset(
     """
     hm hmm hmmm ok okay cool great thanks thank yeah yes yep no hey hi hello oh ah well
@@ -65,9 +69,11 @@ ORDER_VERBS = frozenset(
     update upgrade upload use validate verify wait wire wrap write
     """.split()
 )
-RULE_OPENERS = frozenset("""
+RULE_OPENERS = frozenset(
+    """
     always never remember ensure let's lets don't dont fyi
-""".split())
+""".split()
+)
 _ADDRESSED = frozenset(("can", "could", "would", "will"))
 _ASKING_HELP = frozenset(
     """
@@ -75,6 +81,9 @@ _ASKING_HELP = frozenset(
     compare recommend suggest list search walk confirm figure see think
     """.split()
 )
+_AGENT_OPENERS = "did|do|are|have|were|who are|how are|why did|what do|what did|what are|what have"
+_TO_AGENT = frozenset(tuple(opener.split()) for opener in _AGENT_OPENERS.split("|"))
+_KNOWING = frozenset(("know", "remember", "recall", "have", "see"))
 _SUBJECTS = frozenset(("i", "we", "they", "you", "our"))
 _SETTLED = frozenset(
     """
@@ -105,13 +114,13 @@ class Sentence(NamedTuple):
 def fold(text: str) -> str:
     """Lower case, straight apostrophes; the same length, so that positions stay true.
 
-    ``\\u0130`` is the one character whose lower case is longer than itself.
+    The dotted capital I is the one character whose lower case is longer than itself.
     """
     return text.replace("\u0130", "i").lower().replace("\u2019", "'")
 
 
 def windows(text: str) -> tuple[tuple[int, int], ...]:
-    """The parts of ``text`` that are read, as (start, end), cut at white space where there is any."""
+    """The parts of ``text`` that are read, as (start, end), cut at white space if there is any."""
     if len(text) <= HEAD_CHARS + TAIL_CHARS:
         return ((0, len(text)),)
     head = text.rfind(" ", HEAD_CHARS - 80, HEAD_CHARS)
@@ -125,14 +134,24 @@ def windows(text: str) -> tuple[tuple[int, int], ...]:
 def sentences(text: str) -> list[Sentence]:
     """What a person wrote in ``text``, a sentence at a time: no code fences, no pasted lines."""
     found: list[Sentence] = []
-    room = MAX_WORDS
-    for start, end in windows(text):
+    parts = windows(text)
+    for start, end in parts:
         fenced = text.count(_FENCE, 0, start) % 2 == 1
         part = fold(_prose(text[start:end], fenced=fenced))
-        for sentence in _split(part, start, room):
-            found.append(sentence)
-            room -= len(sentence.words)
+        read = _split(part, start, MAX_WORDS // len(parts))
+        found.extend(islice(read, MAX_SENTENCES // len(parts)))
     return found
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Where the words and names of ``text`` stand, pasted lines included, within the windows."""
+    spans: list[tuple[int, int]] = []
+    parts = windows(text)
+    for start, end in parts:
+        tokens = _TOKEN.finditer(text, start, end)
+        words = (token.span(1) for token in tokens if token.lastindex == 1)
+        spans.extend(islice(words, MAX_WORDS // len(parts)))
+    return spans
 
 
 def opening(sentence: Sentence) -> int:
@@ -170,12 +189,26 @@ def is_settled(sentence: Sentence) -> bool:
     return bool(words & _SETTLED) and not words & _NEGATIONS
 
 
+def is_to_agent(sentence: Sentence) -> bool:
+    """Whether the agent itself is asked ("did you run the tests?"), which no memory answers."""
+    words = sentence.words
+    at = opening(sentence)
+    for length in (1, 2):
+        you = at + length
+        if words[you : you + 1] == ["you"] and tuple(words[at:you]) in _TO_AGENT:
+            return words[you + 1 : you + 2] == [] or words[you + 1] not in _KNOWING
+    return False
+
+
 def _prose(text: str, *, fenced: bool) -> str:
     """``text`` with everything pasted blanked out, of the same length."""
     lines = text.split("\n")
     alone = len(lines) == 1
     kept: list[str] = []
     for line in lines:
+        if not line:
+            kept.append(line)
+            continue
         fence = line.lstrip().startswith(_FENCE)
         if fence and line.count(_FENCE) % 2 == 1:
             fenced = not fenced
@@ -200,7 +233,7 @@ def _split(text: str, offset: int, room: int) -> Iterator[Sentence]:
     for token in _TOKEN.finditer(text):
         kind = token.lastindex
         if kind == 1:
-            if room <= 0:
+            if room == 0:
                 break
             room -= 1
             word = token[0]
@@ -215,13 +248,3 @@ def _split(text: str, offset: int, room: int) -> Iterator[Sentence]:
             words, spans, opens = [], [], {0}
     if words:
         yield Sentence(words, spans, frozenset(opens), asks=False)
-
-
-def word_spans(text: str) -> list[tuple[int, int]]:
-    """Where the words and names of ``text`` stand, pasted lines included, within the windows."""
-    return [
-        token.span(1)
-        for start, end in windows(text)
-        for token in _TOKEN.finditer(text, start, end)
-        if token.lastindex == 1
-    ]

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
 from ..bus.values import CleanText, Kept, Provenance
-from .plausible import CHECKS, is_random
+from .plausible import CHECKS
 from .private import strip_private
 from .summary import summarise
 from .text import visible
@@ -73,15 +73,13 @@ class _Matcher:
             raise BadRule(rule.name, "a name is at most 40 of a-z, 0-9 and -")
         self._name = rule.name
         self._group = rule.group
-        self._hints = rule.hints
+        self.hints = frozenset(rule.hints)
         self._check = CHECKS.get(rule.check)
         self.wraps = bool(rule.hints) and not rule.check and not rule.group
         """Known by a prefix alone, so that it can be recognised across a line break too."""
 
-    def spans(self, text: str, lowered: str) -> Iterator[_Span]:
-        """Where ``text`` is to be redacted; ``lowered`` is the same in lower case."""
-        if self._hints and not any(hint in lowered for hint in self._hints):
-            return
+    def spans(self, text: str) -> Iterator[_Span]:
+        """Where ``text`` is to be redacted."""
         for match in self._pattern.finditer(text):
             start, end = match.span(self._group)
             if start < end and (self._check is None or self._check(text[start:end], match)):
@@ -95,6 +93,9 @@ class Redactor:
         """Make all of ``rules`` ready. Raises ``BadRule`` if there are none, or one is unusable."""
         self._matchers = tuple(map(_Matcher, rules))
         self._wrapping = tuple(matcher for matcher in self._matchers if matcher.wraps)
+        self._hints: frozenset[str] = frozenset().union(
+            *(matcher.hints for matcher in self._matchers)
+        )
         if not self._matchers:
             raise BadRule("", "there are no rules at all")
 
@@ -129,8 +130,7 @@ class Redactor:
         return CleanText("".join(parts), tuple(dict.fromkeys(names)))
 
     def _spans(self, text: str) -> list[_Span]:
-        lowered = text.lower()
-        found = [span for matcher in self._matchers for span in matcher.spans(text, lowered)]
+        found = self._matches(text, self._matchers)
         ends = {span.end: span for span in found}
         for wrap in _WRAPPED.finditer(text):
             for span in self._across(text, wrap, ends.get(wrap.start())):
@@ -148,20 +148,30 @@ class Redactor:
         line = max(text.rfind("\n", 0, wrap.start()) + 1, wrap.start() - _WINDOW_CHARS)
         left = text[line : wrap.start()]
         joined = left + run[0][:_WINDOW_CHARS]
-        lowered = joined.lower()
         return [
             _Span(line + span.start, wrap.end() + span.end - len(left), span.name)
-            for matcher in self._wrapping
-            for span in matcher.spans(joined, lowered)
+            for span in self._matches(joined, self._wrapping)
             if span.start < len(left) < span.end
+        ]
+
+    def _matches(self, text: str, matchers: Iterable[_Matcher]) -> list[_Span]:
+        lowered = text.lower()
+        present = {hint for hint in self._hints if hint in lowered}
+        return [
+            span
+            for matcher in matchers
+            if not matcher.hints or not matcher.hints.isdisjoint(present)
+            for span in matcher.spans(text)
         ]
 
 
 def _goes_on(secret: str, run: str) -> bool:
     """Whether ``run``, at the start of the next line, reads as the rest of ``secret``."""
-    if len(run) < _REST_CHARS:
+    if len(run) < _REST_CHARS or {"/", "."} <= set(run):
         return False
-    return is_random(run) or bool(_HEX.fullmatch(secret[-_REST_CHARS:]) and _HEX.fullmatch(run))
+    if _HEX.fullmatch(secret[-_REST_CHARS:]) and _HEX.fullmatch(run):
+        return True
+    return all(any(map(kind, run)) for kind in (str.islower, str.isupper, str.isdigit))
 
 
 def _pieces(text: str, spans: list[_Span]) -> list[str]:

@@ -24,7 +24,7 @@ Beyond 10,000 Claude Code hands the model a preview and a file name instead.
 NOTHING = b"{}"
 
 _MAX_LINES = 5
-_MAX_LINE_CHARS = 180
+_MAX_LINE_CHARS = 140
 _OPENING = {
     "stored": "kept as",
     "merged": "known already, merged into",
@@ -32,6 +32,7 @@ _OPENING = {
     "declined": "not kept as",
     "failed": "could not be kept as",
 }
+_REFUSALS = ("declined", "failed")
 _PLURALS = {"decisions", "learnings", "patterns", "blockers", "preferences", "gotchas", "tasks"}
 
 
@@ -72,7 +73,7 @@ def _message(event: ContextBuilt) -> str:
 
 def _kept_line(kept: Kept, marked: Marked) -> str:
     line = f"subcog: {_OPENING[kept.outcome]} {_one_of(kept.namespace)}"
-    if said := kept.reason if kept.outcome == "declined" else kept.summary:
+    if said := kept.reason if kept.outcome in _REFUSALS else kept.summary:
         line += f": {cut(one_line(visible(said)), _MAX_LINE_CHARS)}"
     if kept.memory_id:
         line += f" ({kept.memory_id})"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..bus.values import Evidence
-from .phrases import PHRASES
+from ..bus.values import Evidence, IntentType
+from .phrases import phrase_at
 from .question import FILLERS, Sentence, fold, sentences, word_spans
 
 MAX_TOPICS = 5
@@ -56,9 +56,12 @@ _ACTIONS = frozenset(
     write
     """.split()
 )
-_BEFORE_ACTION = frozenset("""
+_TRAILING = frozenset(("set", "read", "run", "go", "work", "works"))
+_BEFORE_ACTION = frozenset(
+    """
     to i we you one they can could should would might must not and
-""".split())
+""".split()
+)
 
 Anchor = tuple[Sentence, int]
 
@@ -70,8 +73,7 @@ def extract_topics(text: str, evidence: Sequence[Evidence]) -> tuple[str, ...]:
     text counts. Empty if nothing is left beside stop words and trigger words.
     """
     read = sentences(text)
-    ends = sorted(one.end for one in evidence)
-    anchors = [(sentence, at) for end in ends for sentence, at in _located(read, end)]
+    anchors = [anchor for one in evidence for anchor in _located(read, one)]
     return topics_of(read, anchors)
 
 
@@ -106,23 +108,20 @@ def retrieval_words(text: str) -> tuple[str, ...]:
     return tuple(words.values())
 
 
-def _located(read: Sequence[Sentence], end: int) -> Iterator[Anchor]:
+def _located(read: Sequence[Sentence], evidence: Evidence) -> Iterator[Anchor]:
     for sentence in read:
         for at, span in enumerate(sentence.spans):
-            if span[1] == end:
-                yield sentence, at + 1
+            if span[1] == evidence.end:
+                yield sentence, 0 if evidence.intent is IntentType.COMPARISON else at + 1
                 return
 
 
 def _reading_order(read: Sequence[Sentence], anchors: Sequence[Anchor]) -> Iterator[Anchor]:
     """After the first signal, then the sentences that ask, then everything."""
     yield from anchors[:1]
-    asking: list[Sentence] = []
-    for sentence, _ in anchors:
-        if sentence not in asking:
-            asking.append(sentence)
-    yield from ((sentence, 0) for sentence in asking)
-    yield from ((sentence, 0) for sentence in read if sentence not in asking)
+    asking = {id(sentence) for sentence, _ in anchors}
+    yield from ((sentence, 0) for sentence in read if id(sentence) in asking)
+    yield from ((sentence, 0) for sentence in read if id(sentence) not in asking)
 
 
 def _subjects(sentence: Sentence, first: int) -> Iterator[str]:
@@ -132,6 +131,8 @@ def _subjects(sentence: Sentence, first: int) -> Iterator[str]:
         if not _is_content(word) or word in TRIGGER_WORDS:
             continue
         if word in _ACTIONS and (at == first or words[at - 1] in _BEFORE_ACTION):
+            continue
+        if word in _TRAILING and at == len(words) - 1:
             continue
         yield word.strip("`")
 
@@ -143,14 +144,15 @@ def _is_content(word: str) -> bool:
 def _asked(words: Sequence[str]) -> frozenset[int]:
     """The positions that belong to a question phrase ("what is the difference between")."""
     asked: set[int] = set()
-    for at, word in enumerate(words):
-        if word in _QUESTION_ONLY:
+    at = 0
+    while at < len(words):
+        if words[at] in _QUESTION_ONLY:
             asked.add(at)
-        for phrase in PHRASES.get(word, ()):
-            end = at + len(phrase.words)
-            if len(phrase.words) > 1 and tuple(words[at:end]) == phrase.words:
-                asked.update(i for i in range(at, end) if words[i] in TRIGGER_WORDS)
-                break
+        phrase = phrase_at(words, at)
+        length = len(phrase.words) if phrase else 1
+        if length > 1:
+            asked.update(i for i in range(at, at + length) if words[i] in TRIGGER_WORDS)
+        at += length
     return frozenset(asked)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from subcog.bus.events import (
     ContextBuilt,
@@ -28,6 +31,8 @@ from subcog.bus.values import (
     Scope,
     SearchIntent,
 )
+from subcog.config.load import DEFAULTS
+from subcog.config.settings import SearchIntentSettings
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PROJECT = Scope("project", "shop-0123456789ab")
@@ -89,16 +94,16 @@ class FakeKeeper:
 
     outcome: str = "stored"
     gate: object | None = None
-    kept: list[Marked] = field(default_factory=list)
+    kept: list[tuple[int, Marked]] = field(default_factory=list)
 
-    async def keep(self, marked: Marked, *, place: Place, session: str, client: str) -> Kept:
-        self.kept.append(marked)
+    async def keep(self, marked: Marked, *, prompt: PromptSubmitted, number: int) -> Kept:
+        self.kept.append((number, marked))
         if self.gate is not None:
             await self.gate.wait()
         return Kept(
             outcome=self.outcome,
             namespace=marked.namespace or "learnings",
-            memory_id=f"mem_{len(self.kept):026d}",
+            memory_id=f"mem_{number:026d}",
             summary=marked.content,
         )
 
@@ -126,6 +131,14 @@ class FakeSessions:
 
     def show(self, session: str, shown: frozenset[tuple[str, int]]) -> None:
         self.seen.setdefault(session, set()).update(shown)
+
+
+def make_settings(enabled: bool = True, **context: object) -> SearchIntentSettings:
+    """The default settings of search intents, with changes to ``[search_intent.context]``."""
+    section = tomllib.loads(DEFAULTS.read_text(encoding="utf-8"))["search_intent"]
+    section["enabled"] = enabled
+    section["context"] |= context
+    return msgspec.convert(section, SearchIntentSettings)
 
 
 def make_memory(number: int = 1, content: str = "", **changes: object) -> Memory:

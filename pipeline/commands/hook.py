@@ -13,15 +13,17 @@ from ...hooks import client
 
 @click.command()
 @click.argument("event")
-@click.option("--explain", is_flag=True, help="Add what led to the answer, under metadata.")
+@click.option("--explain", is_flag=True, help="Add metadata, also within an agent.")
 def hook_command(event: str, explain: bool) -> None:
-    """Answer the hook EVENT, with its payload on standard input, exactly as in the agent.
+    """Answer the hook EVENT, with its payload on standard input, as the agent gets it.
 
-    Always exits 0, and prints valid hook output or nothing.
+    Outside an agent, what led to the answer is added under "metadata". Always exits 0, and prints
+    valid hook output or nothing.
     """
     script = Path(client.__file__).absolute()
     launcher = Path(sys.argv[0]).absolute()
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-    if explain:
-        os.environ["SUBCOG_HOOK_DETAILED"] = "1"
-    os.execv(python, [python, "-I", "-S", str(script), event, str(launcher)])  # noqa: S606
+    command = [python, "-I", "-S", str(script), event, str(launcher)]
+    if explain or "CLAUDECODE" not in os.environ:
+        command.append("detailed")
+    os.execv(python, command)  # noqa: S606 - our own pipe

@@ -65,7 +65,7 @@ def daemon(project: Path | None = None) -> Iterator[Client]:
 
 def show_json(value: object) -> None:
     """Print ``value`` as indented JSON."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    click.echo(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2))
 
 
 def shorten(text: str, width: int) -> str:

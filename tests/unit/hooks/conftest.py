@@ -44,6 +44,7 @@ if os.path.lexists("daemon.sock"):
     os.unlink("daemon.sock")
 listener = socket.socket(socket.AF_UNIX)
 listener.bind("daemon.sock")
+__import__("time").sleep(float(os.environ.get("SUBCOG_TEST_DELAY_S", "0")))
 listener.listen(64)
 while True:
     connection, _ = listener.accept()

@@ -82,11 +82,12 @@ def test_project_and_client_come_from_the_environment(workshop, env, project, ag
     assert (fields["project"], fields["client"]) == (project, agent)
 
 
-def test_metadata_is_asked_for_by_the_environment(workshop):
+def test_metadata_is_sent_for_only_when_asked(workshop):
     daemon = workshop.daemon(OK)
+    asked = [*workshop.command("UserPromptSubmit", "/no/subcog"), "detailed"]
 
     workshop.hook(PAYLOAD)
-    workshop.hook(PAYLOAD, SUBCOG_HOOK_DETAILED="1")
+    subprocess.run(asked, env=workshop.env(), stdin=subprocess.DEVNULL, check=True, timeout=10)
 
     plain, detailed = (fields for _, fields, _ in daemon.requests)
     assert "detailed" not in plain
@@ -249,6 +250,23 @@ def test_half_a_payload_then_silence_ends_at_the_budget(workshop):
         assert hook.wait(5) == 0
         assert hook.stdout.read() == b""
     assert daemon.requests == []
+
+
+def test_agent_whose_pipes_do_not_block_is_read_and_answered(workshop):
+    workshop.daemon(OK)
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    with subprocess.Popen(
+        workshop.command("UserPromptSubmit"),
+        stdin=read,
+        stdout=subprocess.PIPE,
+        env=workshop.env(SUBCOG_HOOK_TOTAL_MS="5000"),
+    ) as hook:
+        threading.Event().wait(0.2)  # until it has found the pipe empty
+        os.write(write, PAYLOAD)
+        os.close(write)
+        assert hook.stdout.read() == ANSWER
+    os.close(read)
 
 
 def test_agent_that_closed_its_ends_is_no_trouble(workshop):

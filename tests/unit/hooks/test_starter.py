@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from subcog.bus.frames import reply_frame
+from subcog.hooks import starter
 
 PAYLOAD = b'{"session_id": "one", "prompt": "how do I hash passwords here?"}'
 PATIENT = {"SUBCOG_HOOK_START_MS": "10000"}
@@ -45,23 +46,50 @@ def test_ten_hooks_at_once_start_exactly_one(workshop, subcog):
     hooks = [
         subprocess.Popen(
             workshop.command("UserPromptSubmit", subcog),
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,  # so that none of them waits for its turn to be fed
             stdout=subprocess.PIPE,
-            env=workshop.env(**PATIENT),
+            env=workshop.env(**PATIENT, SUBCOG_TEST_DELAY_S="0.5"),
         )
         for _ in range(10)
     ]
-    answers = {hook.communicate(PAYLOAD, timeout=20)[0] for hook in hooks}
+    answers = {hook.communicate(timeout=20)[0] for hook in hooks}
 
     (start,) = workshop.starts
     assert {json.loads(answer)["answered by"] for answer in answers} == {start["pid"]}
 
 
-def test_daemon_that_was_killed_is_started_anew(workshop, subcog):
-    workshop.hook(PAYLOAD, launcher=subcog, **PATIENT)
+def test_hook_that_starts_the_daemon_has_more_patience(workshop, subcog):
+    done = workshop.hook(
+        PAYLOAD, launcher=subcog, SUBCOG_HOOK_START_MS="5000", SUBCOG_TEST_DELAY_S="0.6"
+    )
+
+    assert json.loads(done.stdout) == {"answered by": workshop.starts[0]["pid"]}
+
+
+def test_hook_that_gets_the_lock_looks_again_before_it_starts_one(workshop, subcog, monkeypatch):
+    monkeypatch.chdir(workshop.root)
+    connected = iter([FileNotFoundError(), b"answer"])
+
+    def exchange() -> bytes:
+        outcome = next(connected)
+        if isinstance(outcome, OSError):
+            raise outcome
+        return outcome
+
+    places = {"data": os.fsencode(workshop.data), "state": b"/none", "cwd": b"/"}
+    answer = starter.ask(exchange, died=False, launcher=subcog, **places)
+
+    assert answer == (b"answer", "")
+    assert workshop.starts == []
+
+
+@pytest.mark.parametrize("home", ["absolute", "relative"])
+def test_daemon_that_was_killed_is_started_anew(workshop, subcog, home):
+    env = PATIENT if home == "absolute" else {**PATIENT, "SUBCOG_HOME": "h"}
+    workshop.hook(PAYLOAD, launcher=subcog, **env)
     os.kill(workshop.starts[0]["pid"], signal.SIGKILL)
 
-    done = workshop.hook(PAYLOAD, launcher=subcog, **PATIENT)
+    done = workshop.hook(PAYLOAD, launcher=subcog, **env)
 
     assert json.loads(done.stdout) == {"answered by": workshop.starts[1]["pid"]}
 

@@ -1,4 +1,5 @@
 import pytest
+
 from subcog.stages.tokens import count_tokens, count_units
 
 

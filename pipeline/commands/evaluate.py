@@ -1,0 +1,57 @@
+"""``eval``: measure quality on data of your own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .shared import json_option, show_json
+
+
+@click.group()
+def eval_command() -> None:
+    """Measure how well subcog finds and classifies, on labelled data. Touches no memories."""
+
+
+@eval_command.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@json_option
+def retrieval(folder: Path, as_json: bool) -> None:
+    """Measure retrieval on FOLDER with its memories.jsonl and queries.jsonl."""
+    from ..evaluate_retrieval import evaluate, render
+
+    with click.progressbar(length=100, label="evaluating", hidden=as_json) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.update(done * 100 // max(total, 1) - bar.pos)
+
+        report = _checked(lambda: evaluate(folder, progress=show))
+    if as_json:
+        show_json(report)
+    else:
+        click.echo(render(report))
+
+
+@eval_command.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@json_option
+def intents(file: Path, as_json: bool) -> None:
+    """Measure the classifiers on FILE, JSONL of {text, intent}."""
+    from ...sinks.local import LocalClassifier
+    from ..evaluate_intents import as_text, evaluate, read_labelled
+
+    local = LocalClassifier.load()
+    report = _checked(lambda: evaluate(read_labelled(file), local=local))
+    if as_json:
+        show_json(report)
+    else:
+        click.echo(as_text(report))
+
+
+def _checked(work: Any) -> Any:
+    try:
+        return work()
+    except (OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from None

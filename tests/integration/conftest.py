@@ -1,0 +1,18 @@
+import pytest
+
+from .house import House
+
+
+@pytest.fixture
+def house(tmp_path):
+    house = House(tmp_path)
+    yield house
+    house.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A house for tests that only add to what is there."""
+    house = House(tmp_path_factory.mktemp("shared"))
+    yield house
+    house.close()

@@ -1,0 +1,150 @@
+"""A private home with the installed entry points, as real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from subcog.bus.frames import read_reply_head, request_frame
+from subcog.config.paths import Paths, find_paths
+from subcog.hooks import client as pipe
+
+SUBCOG = str(Path(sys.executable).parent / "subcog")
+PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+PATIENCE_S = 30.0
+# A busy machine may hold a process up far beyond any budget of ours; the budgets themselves are
+# measured in perf/. Tests that are about something else give the hook all the time it needs.
+GENEROUS = {"SUBCOG_HOOK_TOTAL_MS": "10000", "SUBCOG_HOOK_START_MS": "10000"}
+
+
+class House:
+    """``root`` holds the home and the projects; ``env`` is what every process here gets."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.project = root / "project"
+        self.project.mkdir(parents=True)
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(root),
+            "SUBCOG_HOME": str(root / "home"),
+            "CLAUDECODE": "1",
+            "CLAUDE_PROJECT_DIR": str(self.project),
+            **GENEROUS,
+        }
+
+    @property
+    def paths(self) -> Paths:
+        return find_paths(self.env)
+
+    # --- the command line ------------------------------------------------------------------------
+
+    def run(self, *args: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [SUBCOG, *args],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=self.env | env,
+            cwd=self.project,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+
+    def ask(self, *args: str, **env: str) -> Any:
+        """The JSON that a command prints; it must succeed."""
+        done = self.run(*args, "--json", **env)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def capture(self, text: str, *args: str, **env: str) -> Any:
+        return self.ask("capture", text, *args, **env)
+
+    # --- the hook --------------------------------------------------------------------------------
+
+    def start_hook(self, event: str, **env: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [PYTHON, "-I", "-S", pipe.__file__, event, SUBCOG],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.env | env,
+            cwd=self.project,
+        )
+
+    def hook(self, event: str, payload: Any, **env: str) -> Any:
+        """What the hook printed, decoded; None for nothing. It must have exited 0."""
+        body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        with self.start_hook(event, **env) as process:
+            out, _ = process.communicate(body, timeout=PATIENCE_S)
+        assert process.returncode == 0
+        return json.loads(out) if out else None
+
+    def prompt(self, text: str, session: str = "s1", **env: str) -> Any:
+        payload = {
+            "session_id": session,
+            "cwd": str(self.project),
+            "hook_event_name": "UserPromptSubmit",
+            "prompt": text,
+        }
+        return self.hook("UserPromptSubmit", payload, **env)
+
+    def context(self, text: str, session: str = "s1") -> str:
+        """What a prompt adds to the model's context."""
+        answer = self.prompt(text, session) or {}
+        return answer.get("hookSpecificOutput", {}).get("additionalContext", "")
+
+    # --- the daemon ------------------------------------------------------------------------------
+
+    def start(self, **env: str) -> int:
+        self.run("daemon", "start", **env)
+        return self.pid()
+
+    def pid(self) -> int:
+        return int(self.ask("status")["pid"])
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        os.kill(self.pid(), number)
+
+    def connect(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(PATIENCE_S)
+        connection.connect(str(self.paths.link.resolve()))
+        return connection
+
+    def exchange(self, kind: str, name: str, body: bytes, **fields: str) -> tuple[str, bytes]:
+        """One frame to the daemon: the status of its reply, and the body."""
+        with self.connect() as connection, connection.makefile("rwb") as stream:
+            stream.write(request_frame(kind, name, fields, body))
+            stream.flush()
+            head = read_reply_head(stream.readline())
+            return head.status, stream.read(head.body)
+
+    def log(self) -> list[dict[str, Any]]:
+        lines = self.paths.log.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
+    def wait_until_gone(self, pid: int) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while _alive(pid):
+            assert time.monotonic() < deadline, f"process {pid} is still there"
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        """Leave nothing running, whatever the test did."""
+        self.run("daemon", "stop")
+
+
+def _alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"

@@ -1,0 +1,188 @@
+"""The commands that others rely on, and the JSON they print."""
+
+import json
+
+import pytest
+
+ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+QUESTION = "how do I hash passwords here?"
+
+
+def test_what_is_captured_can_be_found_shown_and_forgotten(house):
+    captured = house.capture(ARGON, "--namespace", "decisions", "--tags", "Auth, security")
+    assert captured["outcome"] == "stored"
+    assert captured["tags"] == ["auth", "security"]
+
+    found = house.ask("recall", "password hashing")
+    assert found["query"] == "password hashing"
+    assert found["mode"] == "hybrid"
+    (memory,) = found["memories"]
+    assert memory["id"] == captured["id"]
+    assert memory["urn"] == f"subcog://memory/{captured['id']}"
+    assert memory["namespace"] == "decisions"
+    assert memory["content"] == ARGON
+    assert 0.5 < memory["score"] <= 1.0
+    assert memory["created_at"].endswith("Z")
+    assert memory["tags"] == ["auth", "security"]
+    assert found["total_count"] == 1
+    assert found["execution_time_ms"] > 0
+    assert "password" in " ".join(found["topics"])
+
+    assert house.ask("get", captured["id"])["content"] == ARGON
+    assert house.ask("forget", captured["id"]) == {"id": captured["id"], "forgotten": True}
+    assert house.ask("recall", "password hashing")["memories"] == []
+    gone = house.run("get", captured["id"])
+    assert gone.returncode == 1
+    assert "no memory" in gone.stderr
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "text", "vector"])
+def test_every_mode_finds(shared, mode):
+    shared.capture(ARGON)
+    found = shared.ask("recall", "password hashing", "--mode", mode)
+    assert found["mode"] == mode
+    assert ARGON in [memory["content"] for memory in found["memories"]]
+
+
+def test_another_project_finds_nothing_and_the_user_scope_is_found_everywhere(house):
+    other = house.root / "other"
+    other.mkdir()
+    house.capture(ARGON)
+    house.capture("I prefer small commits with a reason in the message", "--scope", "user")
+    elsewhere = house.ask("recall", "password hashing", "--project", str(other))
+    assert ARGON not in json.dumps(elsewhere)
+    mine = house.ask("recall", "small commits", "--project", str(other))
+    assert mine["memories"][0]["scope"].startswith("user:")
+    captured = house.ask("recall", "password hashing")["memories"][0]
+    for command in ("get", "forget"):
+        refused = house.run(command, captured["id"], "--project", str(other))
+        assert refused.returncode == 1
+
+
+def test_topics_and_one_topic(shared):
+    shared.capture("Alembic migrations are written by hand for server defaults", "--tags", "db")
+    topics = shared.ask("topics")
+    names = [topic["name"] for topic in topics["topics"]]
+    assert topics["total_topics"] == len(names)
+    assert "db" in names
+    one = shared.ask("topics", "DB")
+    assert one["total_count"] == 1
+    assert "related_topics" in one
+    assert shared.ask("topics", "no-such-topic")["memories"] == []
+
+
+def test_classify_says_what_and_how_sure(shared):
+    howto = shared.ask("classify", "how do I implement authentication?")
+    assert howto["search_intent_detected"] is True
+    assert howto["intent_type"] == "howto"
+    assert howto["topics"] == ["authentication"]
+    assert 0.5 <= howto["confidence"] <= 0.95
+    assert shared.ask("classify", "rename foo to bar")["search_intent_detected"] is False
+
+
+def test_explain_shows_every_candidate_with_its_reason_and_stores_nothing(house):
+    house.capture(ARGON)
+    house.capture("The billing module is owned by the payments team")
+    answer = house.ask("explain", QUESTION)
+    verdicts = {verdict["summary"]: verdict for verdict in answer["inject"]["verdicts"]}
+    assert verdicts[ARGON]["injected"] is True
+    assert all(verdict["why"] for verdict in verdicts.values())
+    for name in ("text", "late", "vector", "relevance", "weight", "score"):
+        assert isinstance(verdicts[ARGON][name], float)
+    assert answer["classify"]["arithmetic"]
+    assert ARGON in answer["context"]
+    house.ask("explain", "[remember] a rehearsal is not stored")
+    assert house.ask("status")["memories"] == 2
+
+
+def test_explain_is_readable(shared):
+    shared.capture(ARGON)
+    page = shared.run("explain", QUESTION).stdout
+    assert "classify" in page
+    assert "injected" in page
+
+
+def test_status_has_the_promised_fields(shared):
+    shared.start()
+    status = shared.ask("status")
+    for name in ("pid", "version", "socket", "database", "memories", "ready", "metrics_url"):
+        assert name in status
+    assert status["running"] is True
+
+
+def test_status_starts_nothing(house):
+    done = house.run("status", "--json")
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["running"] is False
+    assert not house.paths.link.exists()
+
+
+def test_config_tells_where_a_value_came_from(shared):
+    config = shared.ask("config", SUBCOG_LOG_LEVEL="debug")
+    assert config["log.level"] == {"value": "debug", "source": "SUBCOG_LOG_LEVEL"}
+    assert config["http.port"] == {"value": 0, "source": "default"}
+
+
+def test_what_is_exported_can_be_imported_elsewhere(house, tmp_path):
+    house.capture(ARGON, "--namespace", "decisions", "--tags", "auth")
+    house.capture("Turns out the CI cache is per branch", "--namespace", "learnings")
+    file = tmp_path / "memories.jsonl"
+    file.write_text(house.run("export", "--format", "jsonl").stdout)
+    other = house.root / "other"
+    other.mkdir()
+    counts = house.ask("import", str(file), "--project", str(other))
+    assert (counts["found"], counts["imported"]) == (2, 2)
+    again = house.ask("import", str(file), "--project", str(other))
+    assert again["merged"] == 2
+    found = house.ask("recall", "password hashing", "--project", str(other))["memories"][0]
+    assert (found["namespace"], found["tags"]) == ("decisions", ["auth"])
+    assert "## [decisions]" in house.run("export", "--format", "markdown").stdout
+
+
+def test_a_broken_import_says_the_line_and_imports_nothing(shared, tmp_path):
+    file = tmp_path / "broken.jsonl"
+    file.write_text('{"content": "fine"}\n{"content": 7}\n')
+    refused = shared.run("import", str(file))
+    assert refused.returncode == 1
+    assert "line 2" in refused.stderr
+
+
+def test_a_dry_run_imports_nothing(house, tmp_path):
+    file = tmp_path / "notes.md"
+    file.write_text("# One\n\nfirst\n\n## [decisions] Two\n\nsecond\n")
+    assert house.ask("import", str(file), "--dry-run") == {
+        "file": str(file),
+        "found": 2,
+        "imported": 0,
+    }
+
+
+@pytest.mark.parametrize("text", ["", "   ", "<private>all of it</private>"])
+def test_nothing_to_keep_is_said(shared, text):
+    refused = shared.run("capture", text)
+    assert refused.returncode == 1
+    assert "subcog: " in refused.stderr
+
+
+def test_a_secret_is_taken_out_before_it_is_stored(house):
+    token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    captured = house.capture(f"The deploy token is {token}, rotate it in May")
+    assert captured["redactions"]
+    assert token not in json.dumps(house.ask("get", captured["id"]))
+    house.run("daemon", "stop")
+    for path in house.paths.data.rglob("*"):
+        if path.is_file():
+            assert token.encode() not in path.read_bytes(), path
+
+
+def test_an_unknown_project_directory_is_an_error(shared):
+    refused = shared.run("recall", "x", "--project", "/no/such/directory")
+    assert refused.returncode == 2
+    assert "not a directory" in refused.stderr
+
+
+def test_every_command_has_help(shared):
+    listed = shared.run("--help").stdout
+    for name in ("capture", "recall", "hook", "daemon", "install", "doctor"):
+        assert name in listed
+        assert shared.run(name, "--help").returncode == 0

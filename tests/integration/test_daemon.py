@@ -1,0 +1,199 @@
+"""The daemon as a real process: one of it, started when needed, gone when not."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from .house import SUBCOG, House
+
+ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+QUESTION = "how do I hash passwords here?"
+
+
+def test_ten_hooks_at_once_start_exactly_one_daemon(house):
+    hooks = [house.start_hook("UserPromptSubmit") for _ in range(10)]
+    payload = json.dumps({"session_id": "s", "prompt": QUESTION}).encode()
+    for hook in hooks:
+        hook.stdin.write(payload)
+        hook.stdin.close()
+    for hook in hooks:
+        out = hook.stdout.read()
+        assert out == b"" or json.loads(out) == {}
+        assert hook.wait(30) == 0
+        hook.stdout.close()
+        hook.stderr.close()
+    assert [entry["what"] for entry in house.log()].count("listening") == 1
+
+
+def test_the_socket_and_the_files_are_for_their_owner_alone(house):
+    house.start()
+    house.capture(ARGON)
+    for path in (house.paths.link, house.paths.database, house.paths.log):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    for path in (house.paths.data, house.paths.runtime):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700, path
+
+
+def test_a_second_daemon_leaves_the_first_alone(house):
+    pid = house.start()
+    second = house.run("daemon", "run")
+    assert second.returncode == 0
+    assert house.pid() == pid
+
+
+def test_after_kill_9_the_next_prompt_is_answered_and_nothing_acknowledged_is_lost(house):
+    captured = house.capture(ARGON, "--namespace", "decisions")
+    assert ARGON in house.context(QUESTION, "before")
+    house.kill(signal.SIGKILL)
+    assert ARGON in house.context(QUESTION, "after")
+    assert house.ask("get", captured["id"])["content"] == ARGON
+
+
+def test_a_daemon_that_hangs_holds_the_agent_no_longer_than_the_budget(house):
+    pid = house.start()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        started = time.monotonic()
+        assert house.prompt(QUESTION, SUBCOG_HOOK_TOTAL_MS="200") is None
+        assert time.monotonic() - started < 3
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_a_daemon_killed_during_a_prompt_costs_no_more_than_a_new_start(house):
+    pid = house.start()
+    os.kill(pid, signal.SIGSTOP)
+    with house.start_hook("UserPromptSubmit") as hook:
+        hook.stdin.write(json.dumps({"session_id": "s", "prompt": QUESTION}).encode())
+        hook.stdin.close()
+        while not _has_connected(hook.pid):
+            time.sleep(0.005)
+        os.kill(pid, signal.SIGKILL)
+        assert hook.wait(30) == 0
+
+
+def _has_connected(pid):
+    try:
+        targets = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    except FileNotFoundError:
+        return False
+    return any(target.startswith("socket:") for target in targets)
+
+
+def test_told_to_leave_it_finishes_and_removes_its_socket(house):
+    pid = house.start()
+    os.kill(pid, signal.SIGTERM)
+    house.wait_until_gone(pid)
+    assert not house.paths.link.exists()
+    assert house.log()[-1]["what"] == "left"
+
+
+def test_it_leaves_when_nobody_needs_it(house):
+    house.run("daemon", "start", SUBCOG_DAEMON_IDLE_EXIT_MINUTES="0.005")
+    deadline = time.monotonic() + 20
+    while house.paths.link.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert "nobody needs me" in [entry["what"] for entry in house.log()]
+
+
+def test_a_newer_client_is_served_and_makes_an_older_daemon_leave(house):
+    pid = house.start()
+    status, _ = house.exchange("hook", "UserPromptSubmit", b'{"prompt":""}', version="99.0.0")
+    assert status in {"ok", "wait"}
+    house.wait_until_gone(pid)
+    assert house.start() != pid
+
+
+def test_an_older_client_is_served_as_well(house):
+    pid = house.start()
+    house.exchange("hook", "UserPromptSubmit", b'{"prompt":""}', version="0.0.1")
+    assert house.pid() == pid
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[hook]\ntotal_mss = 1\n", "did you mean hook.total_ms?"),
+        ("[log]\nlevel = 'loud'\n", "log.level = 'loud'; allowed: debug, info, warning, error"),
+    ],
+)
+def test_a_bad_setting_keeps_it_from_starting_and_says_why(house, text, says):
+    house.paths.config.mkdir(parents=True)
+    house.paths.config_file.write_text(text)
+    for command in (("daemon", "run"), ("daemon", "start"), ("status",)):
+        refused = house.run(*command)
+        assert refused.returncode == 1
+        assert says in refused.stderr
+        assert str(house.paths.config_file) in refused.stderr
+    assert "subcog doctor" in house.prompt(QUESTION)["systemMessage"]
+    house.paths.config_file.unlink()
+
+
+def test_an_unknown_variable_is_an_error_here_and_a_warning_in_a_hook(house):
+    refused = house.run("status", SUBCOG_HOOK_TOTL_MS="1")
+    assert refused.returncode == 1
+    assert "did you mean SUBCOG_HOOK_TOTAL_MS?" in refused.stderr
+    assert house.prompt(QUESTION, SUBCOG_HOOK_TOTL_MS="1") == {}
+    assert any("SUBCOG_HOOK_TOTL_MS" in entry["what"] for entry in house.log())
+
+
+def test_a_home_with_a_very_long_path_works(tmp_path):
+    house = House(tmp_path / ("x" * 100) / ("y" * 100))
+    try:
+        house.capture(ARGON)
+        assert ARGON in house.context(QUESTION)
+    finally:
+        house.close()
+
+
+def test_hooks_and_terminal_meet_whatever_their_runtime_directories_are(house, tmp_path):
+    del house.env["SUBCOG_HOME"]
+    runtime = tmp_path / "runtime"
+    runtime.mkdir(mode=0o700)
+    house.capture(ARGON, XDG_RUNTIME_DIR=str(runtime))
+    assert ARGON in house.context(QUESTION)
+    assert [path.suffix for path in (runtime / "subcog").iterdir()] == [".sock"]
+    assert [entry["what"] for entry in house.log()].count("listening") == 1
+
+
+def test_the_metrics_count_what_happened(house):
+    house.capture(ARGON, "--namespace", "decisions")
+    assert ARGON in house.context(QUESTION)
+    house.prompt("rename foo to bar")
+    status = house.ask("status")
+    with urllib.request.urlopen(status["metrics_url"], timeout=30) as answer:
+        lines = answer.read().decode().splitlines()
+    assert 'subcog_hooks_total{event="UserPromptSubmit",outcome="answered"} 1.0' in lines
+    assert 'subcog_hooks_total{event="UserPromptSubmit",outcome="nothing"} 1.0' in lines
+    assert 'subcog_captures_total{namespace="decisions",outcome="stored"} 1.0' in lines
+    assert 'subcog_abstentions_total{reason="no_intent"} 1.0' in lines
+    assert "subcog_memories 1.0" in lines
+
+
+def test_another_web_page_cannot_read_the_metrics(house):
+    house.start()
+    url = house.ask("status")["metrics_url"]
+    request = urllib.request.Request(url, headers={"Host": "evil.example"})
+    with pytest.raises(urllib.error.HTTPError, match="400") as refused:
+        urllib.request.urlopen(request, timeout=30)
+    refused.value.close()
+
+
+def test_ctrl_c_in_the_terminal_does_not_reach_the_daemon(house):
+    process = subprocess.Popen(
+        [SUBCOG, "daemon", "start"],
+        env=house.env,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert process.wait(30) == 0
+    pid = house.pid()
+    assert os.getsid(pid) != process.pid

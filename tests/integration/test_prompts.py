@@ -1,0 +1,111 @@
+"""Prompts through the real pipe and daemon."""
+
+import json
+import os
+import shutil
+import subprocess
+
+from .house import PYTHON
+
+ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+QUESTION = "how do I hash passwords here?"
+
+
+def test_a_question_gets_its_answer_once_a_session(house):
+    house.capture(ARGON)
+    first = house.context(QUESTION, "one")
+    assert ARGON in first
+    assert first.startswith("<subcog-memory>")
+    assert house.context(QUESTION, "one") == ""
+    assert ARGON in house.context(QUESTION, "two")
+
+
+def test_an_order_gets_nothing(house):
+    house.capture(ARGON)
+    assert house.prompt("rename foo to bar") == {}
+
+
+def test_a_marked_prompt_is_kept_and_said_so(house):
+    answer = house.prompt("[remember:decisions] Deploys go through ArgoCD, never kubectl")
+    assert "kept as decision" in answer["systemMessage"]
+    found = house.ask("recall", "how do we deploy")["memories"][0]
+    assert found["content"] == "Deploys go through ArgoCD, never kubectl"
+    assert house.ask("get", found["id"])["provenance"]["session"] == "s1"
+
+
+def test_a_new_session_is_told_what_matters(house):
+    assert house.hook("SessionStart", {"session_id": "s", "source": "startup"}) == {}
+    house.capture("CI is blocked by the expired registry certificate", "--namespace", "blockers")
+    answer = house.hook("SessionStart", {"session_id": "t", "source": "startup"})
+    output = answer["hookSpecificOutput"]
+    assert output["hookEventName"] == "SessionStart"
+    assert "registry certificate" in output["additionalContext"]
+
+
+def test_other_events_pass_through(house):
+    house.start()
+    for event in ("PostToolUse", "PreCompact", "Stop", "SessionEnd"):
+        assert house.hook(event, {"session_id": "s", "tool_name": "Write"}) == {}
+
+
+def test_what_comes_back_is_never_kept_again(house):
+    house.capture(ARGON)
+    context = house.context(QUESTION)
+    house.prompt(f"{context}\nthanks")
+    assert house.ask("status")["memories"] == 1
+
+
+def test_without_a_daemon_a_marked_prompt_is_set_aside_and_stored_once(house, tmp_path):
+    alone = tmp_path / "alone"
+    shutil.copytree(os.path.join(os.path.dirname(__file__), "../../hooks"), alone / "hooks")
+    (alone / "stages").mkdir()
+    shutil.copy(
+        os.path.join(os.path.dirname(__file__), "../../stages/secrets.toml"), alone / "stages"
+    )
+    payload = {"session_id": "s", "prompt": "[remember] The VPN drops after eight hours"}
+    done = subprocess.run(
+        [PYTHON, "-I", "-S", str(alone / "hooks" / "client.py"), "UserPromptSubmit"],
+        input=json.dumps(payload).encode(),
+        env=house.env | {"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        check=True,
+    )
+    assert "kept for later" in json.loads(done.stdout)["systemMessage"]
+    (entry,) = house.paths.spool.glob("*.json")
+    copy = entry.read_bytes()
+
+    assert _stored(house) == ["The VPN drops after eight hours"]
+    assert list(house.paths.spool.iterdir()) == []
+
+    house.run("daemon", "stop")
+    entry.write_bytes(copy)
+    assert _stored(house) == ["The VPN drops after eight hours"]
+
+
+def _stored(house):
+    house.start()
+    while list(house.paths.spool.glob("*.json")):
+        house.ask("status")
+    found = house.ask("recall", "the vpn drops")["memories"]
+    return [memory["content"] for memory in found]
+
+
+def test_an_entry_of_the_spool_that_is_damaged_is_set_aside(house):
+    house.paths.spool.mkdir(parents=True)
+    (house.paths.spool / f"{'0' * 32}.json").write_text("{")
+    house.start()
+    while list(house.paths.spool.glob("*.json")):
+        house.ask("status")
+    assert [path.name for path in house.paths.spool.iterdir()] == [f"{'0' * 32}.bad"]
+
+
+def test_the_command_line_hook_adds_metadata(house):
+    house.capture(ARGON)
+    payload = json.dumps({"session_id": "cli", "prompt": QUESTION})
+    answer = json.loads(house.run("hook", "UserPromptSubmit", "--explain", stdin=payload).stdout)
+    context = answer["metadata"]["memory_context"]
+    assert context["search_intent_detected"] is True
+    assert context["intent_type"] == "howto"
+    assert context["injected_memories"][0]["content_preview"] == ARGON
+    assert 2 <= len(context["suggested_resources"]) <= 4
+    assert context["reminder"]

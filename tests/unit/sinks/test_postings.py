@@ -1,0 +1,70 @@
+from collections import Counter
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subcog.sinks import postings as module
+from subcog.sinks.postings import Postings
+
+ROWS = st.lists(st.lists(st.integers(0, 12), max_size=8), max_size=40)
+
+
+def expected(rows: list[list[int]], term: int) -> list[tuple[int, int]]:
+    counts = [(row, Counter(terms)[term]) for row, terms in enumerate(rows)]
+    return [(row, count) for row, count in counts if count]
+
+
+def found(postings: Postings, term: int) -> list[tuple[int, int]]:
+    rows, counts = postings.lookup(term)
+    return list(zip(rows.tolist(), counts.tolist(), strict=True))
+
+
+def terms_of(row: list[int]) -> np.ndarray:
+    return np.array(row, dtype=np.uint32)
+
+
+@given(rows=ROWS, loaded=st.integers(0, 40), fold=st.integers(1, 9))
+def test_every_term_leads_to_the_rows_that_have_it(
+    rows: list[list[int]], loaded: int, fold: int
+) -> None:
+    postings = Postings()
+    first = rows[:loaded]
+    flat = [term for row in first for term in row]
+    owners = [number for number, row in enumerate(first) for _ in row]
+    postings.load(np.array(owners, dtype=np.uint32), terms_of(flat), len(first))
+    for number, row in enumerate(rows[loaded:], len(first)):
+        postings.add(number, terms_of(row))
+        if number % fold == 0:
+            postings.fold()
+    for term in range(14):
+        assert found(postings, term) == expected(rows, term)
+
+
+@given(rows=ROWS, dead=st.sets(st.integers(0, 39)))
+def test_a_copy_of_the_living_numbers_them_anew(rows: list[list[int]], dead: set[int]) -> None:
+    postings = Postings()
+    for number, row in enumerate(rows):
+        postings.add(number, terms_of(row))
+    alive = np.array([number not in dead for number in range(len(rows))], dtype=bool)
+    kept = postings.kept(alive)
+    living = [row for number, row in enumerate(rows) if number not in dead]
+    for term in range(14):
+        assert found(kept, term) == expected(living, term)
+
+
+def test_a_count_beyond_a_byte_is_the_largest_byte() -> None:
+    postings = Postings()
+    postings.add(0, terms_of([7] * 300))
+    assert found(postings, 7) == [(0, 255)]
+    postings.fold()
+    assert found(postings, 7) == [(0, 255)]
+
+
+def test_recent_rows_are_folded_in_by_themselves() -> None:
+    postings = Postings()
+    for number in range(module._FOLD_ROWS):
+        postings.add(number, terms_of([1]))
+    assert not postings._recent
+    assert len(found(postings, 1)) == module._FOLD_ROWS
+    assert postings.nbytes < 10_000

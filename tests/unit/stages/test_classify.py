@@ -1,0 +1,218 @@
+from collections.abc import Mapping, Sequence
+
+import anyio
+import pytest
+
+from subcog.bus.events import PromptEnriched, PromptSubmitted
+from subcog.bus.signals import degraded
+from subcog.bus.values import (
+    DetectionSource,
+    IntentType,
+    Parsed,
+    Place,
+    ProjectFacts,
+    Scope,
+    SearchIntent,
+    Vote,
+)
+from subcog.stages.classify import choose, classify, cues, keyword_vote, local_vote, merge, race
+from subcog.stages.keywords import detect_search_intent
+
+PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))
+DECISIVE = "why is the build failing with an error? It was green when I left yesterday."
+
+
+def enriched(text: str, *, machine: bool = False) -> PromptEnriched:
+    prompt = PromptSubmitted(trace="t", session="s", client="c", place=PLACE, text=text)
+    parsed = Parsed(text=text, query=text, machine=machine)
+    return PromptEnriched(trace="t", prompt=prompt, parsed=parsed, project=ProjectFacts())
+
+
+class Guesser:
+    """A local classifier that always says the same and remembers what it was shown."""
+
+    def __init__(self, kind: IntentType | None, probability: float) -> None:
+        rest = (1 - probability) / len(IntentType)
+        self.odds: dict[IntentType | None, float] = dict.fromkeys((*IntentType, None), rest)
+        self.odds[kind] = probability
+        self.seen: list[Sequence[str]] = []
+
+    def weigh(self, text: str, cues: Sequence[str]) -> Mapping[IntentType | None, float]:
+        self.seen.append(cues)
+        return self.odds
+
+
+def vote(
+    kind: IntentType | None,
+    percent: int = 50,
+    source: DetectionSource = DetectionSource.KEYWORD,
+    topics: tuple[str, ...] = (),
+) -> Vote:
+    intent = None
+    if kind is not None:
+        intent = SearchIntent(
+            intent_type=kind, confidence_percent=percent, topics=topics, source=source
+        )
+    return Vote(racer=source, intent=intent, took_ms=0.1)
+
+
+async def test_what_a_machine_wrote_is_never_a_search():
+    answer = await classify(enriched("where is the config?", machine=True), local=None)
+    assert answer.intent is None
+    assert answer.votes == ()
+
+
+async def test_decisive_keywords_ask_nobody_else():
+    local = Guesser(IntentType.HOWTO, 0.99)
+    answer = await classify(enriched(DECISIVE), local=local)
+    assert local.seen == []
+    assert answer.intent is not None
+    assert answer.intent.intent_type is IntentType.TROUBLESHOOT
+    assert answer.intent.source is DetectionSource.KEYWORD
+
+
+async def test_the_bar_for_decisive_can_be_raised():
+    local = Guesser(IntentType.TROUBLESHOOT, 0.99)
+    answer = await classify(enriched(DECISIVE), local=local, min_decisive_percent=90)
+    assert [one.racer for one in answer.votes] == [DetectionSource.KEYWORD, DetectionSource.LOCAL]
+
+
+async def test_the_local_classifier_finds_what_has_no_signal():
+    answer = await classify(
+        enriched("python flatten nested list"), local=Guesser(IntentType.HOWTO, 0.9)
+    )
+    assert answer.intent is not None
+    assert answer.intent.source is DetectionSource.LOCAL
+    assert answer.intent.confidence_percent == 90
+    assert answer.intent.topics == ("python", "flatten", "nested", "list")
+
+
+async def test_two_that_say_no_make_a_no():
+    answer = await classify(enriched("run the tests"), local=Guesser(None, 0.9))
+    assert answer.intent is None
+    assert [one.intent for one in answer.votes] == [None, None]
+
+
+async def test_without_a_local_classifier_the_keywords_decide_and_it_is_told():
+    told = []
+
+    def watcher(sender, **facts):
+        told.append((sender, facts))
+
+    with degraded.connected_to(watcher):
+        answer = await classify(enriched("where is the config?"), local=None)
+    assert answer.intent is not None
+    assert answer.intent.intent_type is IntentType.LOCATION
+    assert told == [("classify", {"reason": "local.unavailable"})]
+
+
+async def test_an_error_inside_the_local_classifier_is_not_hidden():
+    class Broken:
+        def weigh(self, text: str, cues: Sequence[str]) -> Mapping[IntentType | None, float]:
+            raise AttributeError("a bug")
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await classify(enriched("where is it"), local=Broken())
+    assert caught.group_contains(AttributeError)
+
+
+async def test_racers_run_together_and_votes_keep_the_order_of_arrival():
+    fast_done = anyio.Event()
+
+    async def slow(text: str, held: SearchIntent | None) -> Vote:
+        await fast_done.wait()
+        return vote(None, source=DetectionSource.LLM)
+
+    async def fast(text: str, held: SearchIntent | None) -> Vote:
+        fast_done.set()
+        return vote(IntentType.HOWTO, source=DetectionSource.LOCAL)
+
+    with anyio.fail_after(1):
+        votes = await race("text", None, [slow, fast])
+    assert [one.racer for one in votes] == [DetectionSource.LOCAL, DetectionSource.LLM]
+
+
+def test_who_alone_found_an_intent_is_right():
+    only = vote(IntentType.HOWTO, 60)
+    assert merge([only, vote(None, source=DetectionSource.LOCAL)]) == only.intent
+    local = vote(IntentType.HOWTO, 60, DetectionSource.LOCAL)
+    assert merge([vote(None), local]) == local.intent
+
+
+def test_nobody_found_anything():
+    assert merge([]) is None
+    assert merge([vote(None)]) is None
+
+
+def test_where_two_agree_the_keywords_confidence_stands():
+    merged = merge([vote(IntentType.HOWTO, 60), vote(IntentType.HOWTO, 90, DetectionSource.LLM)])
+    assert merged is not None
+    assert merged.confidence_percent == 60
+    assert merged.source is DetectionSource.HYBRID
+
+
+@pytest.mark.parametrize(
+    ("keyword", "other", "kind", "percent"),
+    [(50, 70, IntentType.LOCATION, 70), (75, 70, IntentType.HOWTO, 75)],
+)
+def test_where_two_disagree_the_surer_one_decides(keyword, other, kind, percent):
+    merged = merge(
+        [
+            vote(IntentType.HOWTO, keyword),
+            vote(IntentType.LOCATION, other, DetectionSource.LOCAL),
+        ]
+    )
+    assert merged is not None
+    assert (merged.intent_type, merged.confidence_percent) == (kind, percent)
+
+
+def test_an_equal_challenger_does_not_replace_what_is_held():
+    merged = merge(
+        [vote(IntentType.HOWTO, 60), vote(IntentType.LOCATION, 60, DetectionSource.LOCAL)]
+    )
+    assert merged is not None
+    assert merged.intent_type is IntentType.HOWTO
+
+
+def test_the_models_topics_come_first_and_the_others_fill_up_to_five():
+    merged = merge(
+        [
+            vote(IntentType.HOWTO, 60, topics=("a", "b", "c", "d")),
+            vote(IntentType.HOWTO, 60, DetectionSource.LLM, topics=("x", "b", "y")),
+        ]
+    )
+    assert merged is not None
+    assert merged.topics == ("x", "b", "y", "a", "c")
+
+
+def test_evidence_of_the_keywords_survives_a_merge():
+    text = "where is the config?"
+    local = local_vote(text, keyword_vote(text).intent, Guesser(IntentType.LOCATION, 0.9))
+    merged = merge([keyword_vote(text), local])
+    assert merged is not None
+    assert merged.keywords == ("where is",)
+    assert merged.evidence[0].signal == "where is"
+
+
+def test_a_prompt_that_is_probably_no_search_is_none():
+    odds = Guesser(None, 0.46).odds
+    assert choose(odds)[0] is None
+    assert choose(Guesser(IntentType.HOWTO, 0.3).odds)[0] is IntentType.HOWTO
+
+
+def test_the_note_of_a_local_no_says_how_sure_it_was():
+    assert local_vote("x", None, Guesser(None, 0.9)).note == "none 0.90"
+
+
+def test_cues_name_what_the_keywords_noticed():
+    text = "fix it. where is the config?"
+    assert set(cues(text, detect_search_intent(text))) == {
+        "keyword location",
+        "signal where is",
+        "type location",
+        "first order",
+        "asks",
+        "sentences 2",
+    }
+    assert set(cues("```\nx\n```", None)) == {"keyword none", "pasted"}
+    assert {"orders only", "settled"} <= set(cues("thanks", None))

@@ -1,0 +1,143 @@
+from contextlib import contextmanager
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from subcog.bus.signals import degraded
+from subcog.bus.values import Marked, ProjectFacts
+from subcog.stages.enrich import enrich
+from subcog.stages.ports import RecallUnavailable
+from tests.fakes import (
+    PLACE,
+    FakeKeeper,
+    FakeProjects,
+    FakeRecall,
+    make_hit,
+    make_hits,
+    make_memory,
+    make_parsed,
+    make_prompt,
+)
+
+MARKED = Marked(content="We use uv", marker="[remember]")
+
+
+async def run(parsed, *, recall=None, keeper=None, projects=None, limit=15):
+    with anyio.fail_after(5):
+        return await enrich(
+            parsed,
+            recall=recall or FakeRecall(),
+            keeper=keeper or FakeKeeper(),
+            projects=projects or FakeProjects(),
+            limit=limit,
+        )
+
+
+@contextmanager
+def heard_degraded():
+    facts = []
+
+    def watch(sender, **told):
+        facts.append((sender, told))
+
+    with degraded.connected_to(watch):
+        yield facts
+
+
+async def test_twice_the_limit_is_fetched_from_every_readable_scope():
+    recall = FakeRecall(hits=make_hits(40))
+    enriched = await run(make_parsed(query=" password hashing "), recall=recall)
+    assert len(enriched.candidates) == 30
+    (query,) = recall.queries
+    assert (query.text, query.limit, query.scopes) == ("password hashing", 30, PLACE.readable)
+
+
+@pytest.mark.parametrize("changes", [{"machine": True}, {"query": ""}, {"query": " \n"}])
+async def test_nothing_is_recalled_where_nobody_asked(changes):
+    recall = FakeRecall(hits=make_hits(1))
+    enriched = await run(make_parsed(**changes), recall=recall)
+    assert recall.queries == []
+    assert enriched.candidates == ()
+
+
+async def test_without_a_search_the_prompt_goes_on_degraded():
+    with heard_degraded() as facts:
+        enriched = await run(make_parsed(), recall=FakeRecall(raises=RecallUnavailable()))
+    assert enriched.degraded == ("search.unavailable",)
+    assert facts == [("enrich", {"reason": "search.unavailable"})]
+
+
+async def test_a_mistake_in_the_search_is_not_hidden():
+    with pytest.raises(ExceptionGroup) as raised:
+        await run(make_parsed(), recall=FakeRecall(raises=AttributeError("x")))
+    assert raised.group_contains(AttributeError)
+
+
+async def test_a_lesser_search_is_passed_on():
+    recall = FakeRecall(hits=make_hits(1), degraded="embedder.unavailable")
+    enriched = await run(make_parsed(), recall=recall)
+    assert enriched.degraded == ("embedder.unavailable",)
+    assert len(enriched.candidates) == 1
+
+
+async def test_everything_marked_is_kept_in_its_order():
+    marked = tuple(Marked(content=f"note {n}", marker="[remember]") for n in range(3))
+    enriched = await run(make_parsed(marked=marked))
+    assert [kept.summary for kept in enriched.kept] == ["note 0", "note 1", "note 2"]
+    assert [kept.memory_id[-1] for kept in enriched.kept] == ["0", "1", "2"]
+
+
+async def test_a_rehearsal_keeps_nothing():
+    keeper = FakeKeeper()
+    parsed = make_parsed(make_prompt(rehearsal=True), marked=(MARKED,))
+    assert (await run(parsed, keeper=keeper)).kept == ()
+    assert keeper.kept == []
+
+
+async def test_what_is_marked_is_kept_even_while_nothing_can_be_found():
+    enriched = await run(
+        make_parsed(marked=(MARKED,)), recall=FakeRecall(raises=RecallUnavailable())
+    )
+    assert [kept.outcome for kept in enriched.kept] == ["stored"]
+
+
+async def test_keeping_and_recalling_do_not_wait_for_each_other():
+    both = anyio.Event()
+
+    class Meeting:
+        """Opens when both sides have come."""
+
+        came = 0
+
+        async def wait(self):
+            self.came += 1
+            if self.came == 2:
+                both.set()
+            await both.wait()
+
+    gate = Meeting()
+    recall, keeper = FakeRecall(gate=gate), FakeKeeper(gate=gate)
+    await run(make_parsed(marked=(MARKED,)), recall=recall, keeper=keeper)
+    assert both.is_set()
+
+
+async def test_a_deadline_cancels_what_hangs():
+    recall = FakeRecall(gate=anyio.Event())
+    with anyio.move_on_after(0) as scope:
+        await checkpoint()
+        await run(make_parsed(), recall=recall)
+    assert scope.cancelled_caught
+
+
+async def test_the_projects_facts_are_those_of_its_root():
+    projects = FakeProjects(known=ProjectFacts(name="shop", test_command="make test"))
+    enriched = await run(make_parsed(), projects=projects)
+    assert projects.asked == [PLACE.root]
+    assert enriched.project.test_command == "make test"
+
+
+async def test_candidates_come_through_as_they_were_found():
+    hit = make_hit(make_memory(7), 0.66)
+    enriched = await run(make_parsed(), recall=FakeRecall(hits=[hit]))
+    assert enriched.candidates == (hit,)

@@ -1,0 +1,98 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from subcog.bus.events import PromptSubmitted
+from subcog.bus.values import Place, Scope
+from subcog.stages.envelope import Note, wrap
+from subcog.stages.parse import parse
+
+PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def parsed(text):
+    event = PromptSubmitted(trace="t", session="s", client="c", place=PLACE, text=text)
+    result = parse(event)
+    assert (result.trace, result.prompt) == ("t", event)
+    return result.parsed
+
+
+def test_a_prompt_is_taken_apart():
+    found = parsed(
+        "Where does `AuthService` in src/auth/jwt.py check tokens, like last time?\n"
+        "We decided to use FastAPI.\n"
+        "[remember:decisions] use uv\nfor everything\n\nthanks"
+    )
+    assert "remember" not in found.text
+    assert found.text.endswith("thanks")
+    assert [(m.content, m.namespace) for m in found.marked] == [
+        ("use uv\nfor everything", "decisions")
+    ]
+    assert [signal.kind for signal in found.signals] == ["decision"]
+    assert {("symbol", "AuthService"), ("path", "src/auth/jwt.py"), ("technology", "fastapi")} <= {
+        (entity.kind, entity.value) for entity in found.entities
+    }
+    assert found.references == ("like last time",)
+    assert "AuthService" in found.words
+    assert "AuthService" in found.query
+    assert not found.machine
+
+
+def test_what_is_private_reaches_no_field():
+    found = parsed(
+        "how? <private>hunter2 [remember] hunter2</private>\n[remember] a <private>hunter2"
+    )
+    assert "hunter2" not in repr(found)
+
+
+def test_our_own_notes_and_the_agents_reminders_are_not_the_persons_words():
+    note = Note(
+        id="mem_1", namespace="decisions", created_at=NOW, text="We decided on x.\n[remember] y"
+    )
+    found = parsed(
+        f"<system-reminder>\n{wrap([note], now=NOW)}\n[remember] z\n</system-reminder>\nwhat is it?"
+    )
+    assert found.text == "what is it?"
+    assert found.marked == found.signals == ()
+
+
+def test_a_reminder_that_is_never_closed_loses_its_tag_alone():
+    assert parsed("<system-reminder> what is it?").text == "what is it?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n",
+        "<private>x</private>",
+        "<task-notification>\n[remember] x\nWe decided it.\n</task-notification>",
+        "/compact",
+        "/mcp__mem__brief alpha\n[remember] x",
+        "<command-name>/x</command-name>",
+        "[Request interrupted by user]",
+    ],
+)
+def test_a_turn_that_no_person_wrote_is_the_machines(text):
+    found = parsed(text)
+    assert found.machine
+    assert found.query == ""
+    assert found.marked == found.signals == found.entities == ()
+
+
+@pytest.mark.parametrize("text", ["/etc/hosts is broken", "[remember] x", "ok", "[Request] a"])
+def test_other_turns_are_a_persons(text):
+    assert not parsed(text).machine
+
+
+def test_a_prompt_that_only_marks_has_no_text():
+    found = parsed("[remember] x")
+    assert (found.text, found.query) == ("", "")
+    assert len(found.marked) == 1
+
+
+def test_hostile_characters_do_no_harm():
+    found = parsed("a\x00b \ud800 \u202e [remember\n[remember] \x1b[31mx")
+    repr(found).encode()
+    assert found.marked[0].content == "x"

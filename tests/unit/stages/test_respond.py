@@ -1,0 +1,167 @@
+import json
+from typing import get_args, get_type_hints
+
+import pytest
+
+from subcog.bus.values import InjectedMemory, Kept, Marked, MemoryContext, Signal
+from subcog.stages.inject import inject
+from subcog.stages.respond import MAX_UNITS, respond
+from subcog.stages.tokens import count_units
+from tests.fakes import (
+    NOW,
+    FakeSessions,
+    make_built,
+    make_classified,
+    make_hits,
+    make_intent,
+    make_parsed,
+    make_prompt,
+    make_settings,
+)
+
+
+def answer(built):
+    return json.loads(respond(built).body)
+
+
+def kept_answer(kept, marked=None):
+    marked = marked or Marked(content="x", marker="[remember]")
+    classified = make_classified(parsed=make_parsed(marked=(marked,)), kept=[kept])
+    return answer(make_built(classified))["systemMessage"]
+
+
+def test_nothing_to_say_is_an_empty_object():
+    response = respond(make_built())
+    assert response.body == b"{}"
+    assert response.trace == "t1"
+
+
+def test_the_context_goes_where_the_agent_reads_it_and_nowhere_else():
+    assert answer(make_built(text="notes")) == {
+        "hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "notes"}
+    }
+
+
+def test_an_explicit_capture_is_confirmed_to_the_user():
+    kept = Kept(
+        outcome="stored", namespace="decisions", memory_id="mem_1", summary="We use argon2id"
+    )
+    assert kept_answer(kept) == "subcog: kept as decision: We use argon2id (mem_1)"
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (
+            Kept(outcome="merged", namespace="gotchas", memory_id="mem_1", summary="s"),
+            "subcog: known already, merged into gotcha: s (mem_1)",
+        ),
+        (
+            Kept(outcome="pending", namespace="tech-debt", summary="s"),
+            "subcog: will be kept as tech-debt: s",
+        ),
+        (
+            Kept(outcome="declined", namespace="progress", summary="s", reason="too long"),
+            "subcog: not kept as progress: too long",
+        ),
+        (
+            Kept(outcome="failed", namespace="progress", summary="s", reason="the disk is full"),
+            "subcog: could not be kept as progress: the disk is full",
+        ),
+    ],
+)
+def test_each_outcome_is_told_apart(kept, said):
+    assert kept_answer(kept) == said
+
+
+@pytest.mark.parametrize("outcome", get_args(get_type_hints(Kept)["outcome"]))
+def test_every_outcome_can_be_told(outcome):
+    assert kept_answer(Kept(outcome=outcome, namespace="context")).startswith("subcog: ")
+
+
+def test_what_was_redacted_is_named_by_kind():
+    kept = Kept(outcome="stored", namespace="context", summary="s", redactions=("jwt", "email"))
+    assert kept_answer(kept) == "subcog: kept as context: s; left out of it: email, jwt"
+
+
+def test_an_unknown_namespace_is_answered_with_those_that_exist():
+    marked = Marked(content="x", marker="[remember:foo]", tag="foo")
+    said = kept_answer(Kept(outcome="stored", namespace="learnings", summary="x"), marked)
+    assert "there is no namespace 'foo', only decisions, learnings, patterns" in said
+
+
+def test_a_summary_cannot_reach_the_terminal_with_escapes():
+    kept = Kept(outcome="stored", namespace="context", summary="a\x1b[2J\nb\u202ec")
+    assert kept_answer(kept) == "subcog: kept as context: a bc"
+
+
+def test_many_captures_are_counted_after_the_fifth():
+    marked = tuple(Marked(content="x", marker="@memory") for _ in range(30))
+    kept = [Kept(outcome="stored", namespace="context", summary="y" * 500) for _ in marked]
+    classified = make_classified(parsed=make_parsed(marked=marked), kept=kept)
+    lines = answer(make_built(classified))["systemMessage"].split("\n")
+    assert len(lines) == 6
+    assert lines[-1] == "subcog: and 25 more"
+    assert sum(map(len, lines)) < MAX_UNITS - 8000
+
+
+def detailed(**changes):
+    parsed = make_parsed(
+        make_prompt(detailed=True),
+        signals=(Signal(kind="decision", phrase="we decided", start=0, end=10),),
+    )
+    return make_classified(make_hits(2), make_intent(65), parsed=parsed, **changes)
+
+
+def test_details_are_those_of_the_specification():
+    built = inject(detailed(), settings=make_settings(), sessions=FakeSessions(), now=NOW)
+    context = answer(built)["metadata"]["memory_context"]
+    assert list(context) == [
+        "search_intent_detected",
+        "intent_type",
+        "topics",
+        "injected_memories",
+        "reminder",
+        "suggested_resources",
+    ]
+    assert context["search_intent_detected"] is True
+    assert context["intent_type"] == "howto"
+    assert context["topics"] == ["password hashing"]
+    assert list(context["injected_memories"][0]) == ["id", "namespace", "content_preview", "score"]
+    assert context["injected_memories"][0]["score"] == 0.7
+    assert context["reminder"] == "These memories may be relevant to the user's question."
+    assert context["suggested_resources"][0] == "subcog://search/password%20hashing"
+
+
+def test_details_tell_signals_confidence_and_why_nothing_came():
+    built = inject(
+        detailed(degraded=["embedder.unavailable"]),
+        settings=make_settings(enabled=False),
+        sessions=FakeSessions(),
+        now=NOW,
+    )
+    metadata = answer(built)["metadata"]
+    assert metadata["signals"] == [{"kind": "decision", "phrase": "we decided"}]
+    assert metadata["search_intent"]["confidence"] == 0.65
+    assert metadata["abstained"] == "disabled"
+    assert metadata["degraded"] == ["embedder.unavailable"]
+
+
+def test_details_are_left_out_for_whom_did_not_ask():
+    context = MemoryContext(
+        search_intent_detected=True,
+        injected_memories=(
+            InjectedMemory(id="m", namespace="context", content_preview="p", score=1.0),
+        ),
+    )
+    assert "metadata" not in answer(make_built(text="notes", context=context))
+
+
+def test_a_context_that_is_too_long_is_left_out_whole():
+    assert "hookSpecificOutput" in answer(make_built(text="🚀" * (MAX_UNITS // 2)))
+    assert answer(make_built(text="🚀" * (MAX_UNITS // 2 + 1))) == {}
+
+
+def test_a_lone_surrogate_does_not_break_the_answer():
+    text = answer(make_built(text="a\ud800b"))["hookSpecificOutput"]["additionalContext"]
+    assert count_units(text) == 3
