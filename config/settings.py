@@ -43,14 +43,17 @@ class ContextSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class WeightSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[search_intent.weights.*]``: namespace → weight, for each kind of question."""
+    """``[search_intent.weights.*]``: namespace → weight, for each kind of question.
 
-    howto: dict[Namespace, Weight]
-    troubleshoot: dict[Namespace, Weight]
-    location: dict[Namespace, Weight]
-    explanation: dict[Namespace, Weight]
-    comparison: dict[Namespace, Weight]
-    general: dict[Namespace, Weight]
+    The loader refuses what is no ``Namespace``.
+    """
+
+    howto: dict[str, Weight]
+    troubleshoot: dict[str, Weight]
+    location: dict[str, Weight]
+    explanation: dict[str, Weight]
+    comparison: dict[str, Weight]
+    general: dict[str, Weight]
 
 
 class SearchIntentSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -107,9 +107,10 @@ class Daemon:
     async def _serve_http(self, listener: socket.socket) -> None:
         """Serve HTTP a moment later: what it imports would hold up the first prompts."""
         await anyio.sleep(HTTP_DELAY_S)
-        self._http, metrics = await anyio.to_thread.run_sync(self._build_http, listener)
+        http, metrics = await anyio.to_thread.run_sync(self._build_http, listener)
+        self._http = http
         self._early.hand_over(metrics.watch)
-        await self._http.serve()
+        await http.serve()
 
     def _build_http(self, listener: socket.socket) -> tuple[Http, Metrics]:
         from ..sinks.http import Http

@@ -138,7 +138,7 @@ def show(console: Console, kept: list[dict[str, Any]], answers: list[dict[str, A
         console.print(f"  [cyan]{memory['namespace']:<10}[/] {memory['summary']}")
     console.print(f"\n{len(answers)} prompts through the hook pipe:\n", style="bold")
     for answer in answers:
-        console.print(explanation(answer["explained"]))
+        console.print(explanation(answer["explained"], candidates=2))
         reached = "reached the model" if answer["injected"] else "nothing reached the model"
         console.print(f"  {reached}; whole hook {answer['hook_ms']} ms\n", style="dim")
     silent = sum(not answer["injected"] for answer in answers)

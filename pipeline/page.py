@@ -10,19 +10,16 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-MAX_CANDIDATES = 5
-
-
 def show_explanation(answer: dict[str, Any], console: Console | None = None) -> None:
     """Print one ``explain`` answer as a page."""
     (console or Console()).print(explanation(answer))
 
 
-def explanation(answer: dict[str, Any]) -> RenderableType:
-    """One ``explain`` answer: the prompt, the stages, and what is sent."""
+def explanation(answer: dict[str, Any], *, candidates: int | None = None) -> RenderableType:
+    """One ``explain`` answer: the prompt, the stages, the first ``candidates``, what is sent."""
     parts: list[RenderableType] = [_stages(answer)]
     if answer["inject"]["verdicts"]:
-        parts.append(_candidates(answer["inject"]["verdicts"]))
+        parts.append(_candidates(answer["inject"]["verdicts"], candidates))
     parts.append(_outcome(answer))
     return Panel(
         Group(*parts),
@@ -63,17 +60,17 @@ def _intent(classify: dict[str, Any]) -> str:
     )
 
 
-def _candidates(verdicts: list[dict[str, Any]]) -> Table:
+def _candidates(verdicts: list[dict[str, Any]], limit: int | None) -> Table:
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column()
-    for verdict in verdicts[:MAX_CANDIDATES]:
+    for verdict in verdicts[:limit]:
         mark = "[green]✓[/]" if verdict["injected"] else "·"
         summary = escape(f"[{verdict['namespace']}] {verdict['summary']}")
         table.add_row(mark, summary, style="" if verdict["injected"] else "dim")
         table.add_row("", Text(_scores(verdict), style="dim"))
-    if len(verdicts) > MAX_CANDIDATES:
-        table.add_row("", Text(f"… and {len(verdicts) - MAX_CANDIDATES} more", style="dim"))
+    if limit is not None and len(verdicts) > limit:
+        table.add_row("", Text(f"… and {len(verdicts) - limit} more", style="dim"))
     return table
 
 

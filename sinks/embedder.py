@@ -7,7 +7,6 @@ made them; a test holds the two equal.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import zlib
@@ -18,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from ..bus.values import Encoding
@@ -193,11 +192,14 @@ def _read_vectors(path: Path) -> npt.NDArray[np.generic]:
     """The word vectors; refuses models whose words share vectors, which need more than these."""
     if not path.is_file():
         raise FileNotFoundError(f"no embedding model: {path} is missing")
-    with safe_open(path, framework="numpy") as tensors:
-        names = set(tensors.keys())
-        if names != {"embeddings"}:
-            raise ValueError(f"{path} holds {sorted(names)}; only plain embeddings are supported")
-        vectors: npt.NDArray[np.generic] = tensors.get_tensor("embeddings")
+    try:
+        with safe_open(path, framework="numpy") as tensors:
+            names = sorted(tensors.keys())
+            vectors: npt.NDArray[np.generic] = tensors.get_tensor("embeddings")
+    except SafetensorError as error:
+        raise ValueError(f"{path} holds no embeddings: {error}") from error
+    if names != ["embeddings"]:
+        raise ValueError(f"{path} holds {names}; only plain embeddings are supported")
     if vectors.ndim != 2:
         raise ValueError(f"{path} holds embeddings of {vectors.ndim} dimensions, not 2")
     return vectors
@@ -205,9 +207,10 @@ def _read_vectors(path: Path) -> npt.NDArray[np.generic]:
 
 def _read_tokenizer(path: Path) -> Tokenizer:
     text = path.read_text(encoding="utf-8")
-    if "model" not in json.loads(text):
-        raise ValueError(f"{path} is not a tokenizer")
-    tokenizer = Tokenizer.from_str(text)
+    try:
+        tokenizer = Tokenizer.from_str(text)
+    except Exception as error:  # noqa: BLE001 - the library raises nothing more precise
+        raise ValueError(f"{path} is not a tokenizer: {error}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer

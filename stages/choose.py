@@ -119,10 +119,13 @@ def says_the_same(weaker: Candidate, better: Candidate) -> bool:
     """
     if weaker.memory.content_hash and weaker.memory.content_hash == better.memory.content_hash:
         return True
-    added = weaker.words - better.words
-    if (weaker.words ^ better.words) & _NEGATIONS or any(map(_has_digit, added)):
-        return False
     common = len(weaker.words & better.words)
+    if common < _SAME_JACCARD * len(weaker.words):
+        return False
+    if (weaker.words ^ better.words) & _NEGATIONS:
+        return False
+    if any(map(_has_digit, weaker.words - better.words)):
+        return False
     joint = len(weaker.words | better.words)
     return common >= _SAME_CONTAINED * len(weaker.words) or common >= _SAME_JACCARD * joint
 

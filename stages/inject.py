@@ -180,7 +180,7 @@ def _abstain(
         context=_describe(event, (), reason),
         text="",
         tokens=0,
-        verdicts=_verdicts(candidates, why, frozenset()),
+        verdicts=_verdicts(event, candidates, why),
         abstained=reason,
     )
 
@@ -200,7 +200,9 @@ def _built(
         context=_describe(event, choice.chosen, None),
         text=choice.text,
         tokens=choice.tokens,
-        verdicts=_verdicts(candidates, choice.why, frozenset(memory.id for memory in chosen)),
+        verdicts=_verdicts(
+            event, candidates, choice.why, frozenset(memory.id for memory in chosen)
+        ),
     )
 
 
@@ -244,13 +246,18 @@ def _quote(text: str) -> str:
 
 
 def _verdicts(
-    candidates: Sequence[Candidate], why: Mapping[str, str], chosen: frozenset[str]
+    event: IntentClassified,
+    candidates: Sequence[Candidate],
+    why: Mapping[str, str],
+    chosen: frozenset[str] = frozenset(),
 ) -> tuple[Verdict, ...]:
+    """A verdict on each; with the summary only where somebody wants to read it."""
+    detailed = event.enriched.prompt.detailed
     return tuple(
         Verdict(
             memory_id=c.memory.id,
             namespace=c.memory.namespace,
-            summary=c.summary,
+            summary=c.summary if detailed else "",
             text=c.hit.text,
             late=c.hit.late,
             vector=c.hit.vector,

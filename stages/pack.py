@@ -82,13 +82,17 @@ class _Packer:
         self._now = now
         self._spent = Budget(0, 0)
         self._frame: Budget | None = None
+        self._costs: dict[int, Budget] = {}
 
     def cost(self, note: Note) -> Budget:
         """What ``note`` adds to an envelope that there is already."""
-        alone = self._measure([note])
-        if self._frame is None:
-            self._frame = alone + alone - self._measure([note, note])
-        return alone - self._frame
+        known = self._costs.get(id(note))
+        if known is None:
+            alone = self._measure([note])
+            if self._frame is None:
+                self._frame = alone + alone - self._measure([note, note])
+            known = self._costs[id(note)] = alone - self._frame
+        return known
 
     def take(self, offer: Offer) -> bool:
         for note in offer.notes:

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 
-_PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]{1,2}|[^\sA-Za-z0-9]|\n+")
-_WORD_CHARS_PER_TOKEN = 6
-_CAPITALS_PER_TOKEN = 2
+# A lower-case word is a token for each six letters, a shouted one for each two.
+_PIECES = re.compile(r"[a-z]{1,6}|[A-Z][a-z]{1,5}|[A-Z]{1,2}|[0-9]{1,2}|[^\sA-Za-z0-9]|\n+")
+_WIDE = re.compile(r"[\u0800-\uffff]")
+_ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 _CHARS_PER_TOKEN = 4
 
 
@@ -25,26 +26,14 @@ def count_tokens(text: str) -> int:
     """Estimate the tokens of ``text``: never fewer than a quarter of its characters.
 
     Letters of other scripts, and emoji, count by their UTF-8 bytes, since that is how a
-    vocabulary without a word for them spells them.
+    vocabulary without a word for them spells them: one, two or three tokens each.
     """
-    pieces = sum(map(_piece_tokens, _PIECES.findall(text)))
+    pieces = len(_PIECES.findall(text))
+    if not text.isascii():
+        pieces += len(_WIDE.findall(text)) + 2 * len(_ASTRAL.findall(text))
     return max(-(-len(text) // _CHARS_PER_TOKEN), pieces)
 
 
 def count_units(text: str) -> int:
     """Count UTF-16 code units, by which agents measure what they are handed."""
-    return len(text) + sum(character > "\uffff" for character in text)
-
-
-def _piece_tokens(piece: str) -> int:
-    if not piece.isascii():
-        return _wide_tokens(piece)
-    if not piece.isalpha():
-        return 1
-    return -(-len(piece) // (_CAPITALS_PER_TOKEN if piece.isupper() else _WORD_CHARS_PER_TOKEN))
-
-
-def _wide_tokens(character: str) -> int:
-    if character < "\u0800":
-        return 1
-    return 2 if character <= "\uffff" else 3
+    return len(text) if text.isascii() else len(text) + len(_ASTRAL.findall(text))

@@ -70,7 +70,7 @@ def test_text_without_known_words_has_one_passage_and_no_direction(
 
 
 def test_a_very_long_question_is_cut(embedder: Embedder) -> None:
-    question = embedder.ask("kafka " * 2000 + "postgres")
+    question = embedder.ask("kafka!!!" * 2000 + "postgres")
     assert len(question.terms) == 1
 
 
@@ -113,7 +113,7 @@ def test_a_missing_model_is_an_os_error(tmp_path: Path) -> None:
 def test_a_damaged_model_is_a_value_error(tmp_path: Path) -> None:
     shutil.copy(BUNDLED / "tokenizer.json", tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"garbage" * 10)
-    with pytest.raises(ValueError, match="not a safetensors file"):
+    with pytest.raises(ValueError, match="holds no embeddings"):
         Embedder.load(tmp_path)
 
 
@@ -121,14 +121,15 @@ def test_a_damaged_model_is_a_value_error(tmp_path: Path) -> None:
 def test_a_damaged_tokenizer_is_a_value_error(tmp_path: Path, content: str) -> None:
     shutil.copy(BUNDLED / "model.safetensors", tmp_path)
     (tmp_path / "tokenizer.json").write_text(content)
-    with pytest.raises(ValueError, match=r"tokenizer|Expecting"):
+    with pytest.raises(ValueError, match="is not a tokenizer"):
         Embedder.load(tmp_path)
 
 
 def test_common_words_are_less_rare_than_seldom_ones(embedder: Embedder) -> None:
     words = embedder.ask("the").words, embedder.ask("bcrypt").words
     common, seldom = (float(embedder.rarity(word).max()) for word in words if word is not None)
-    assert common < 0.2 < 0.5 < seldom
+    assert common < 0.2
+    assert seldom > 0.5
 
 
 def test_numbers_and_negations_decide(embedder: Embedder) -> None:

@@ -16,13 +16,13 @@ def encoding(vectors: np.ndarray, words: list[list[int]]) -> Encoding:
     )
 
 
-def random_vectors(count: int, dimensions: int = 64) -> np.ndarray:
+def random_vectors(count: int, dimensions: int = 256) -> np.ndarray:
     return np.random.default_rng(1).normal(size=(count, dimensions)).astype(np.float32)
 
 
 def filled(count: int) -> tuple[Passages, np.ndarray]:
     vectors = random_vectors(count)
-    passages = Passages(64)
+    passages = Passages(256)
     passages.extend(0, [encoding(vector[None, :], [[1]]) for vector in vectors])
     return passages, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
@@ -30,10 +30,11 @@ def filled(count: int) -> tuple[Passages, np.ndarray]:
 @pytest.mark.parametrize("count", [3, 300, 5000])
 def test_the_nearest_rows_are_those_with_the_largest_cosine(count: int) -> None:
     passages, vectors = filled(count)
-    query = vectors[1] + 0.1 * vectors[0]
-    exact = np.argsort(-(vectors @ query))[:10]
-    assert passages.nearest(query, 10, count, None)[:3].tolist() == exact[:3].tolist()
-    assert passages.nearest(query, 1, count, None).tolist() == [1]
+    query = vectors[1] + 0.5 * vectors[0] + 0.25 * vectors[2]
+    assert passages.nearest(query, 2, count, None).tolist() == [1, 0]
+    exact = np.argsort(-(vectors @ query))[: min(10, count)]
+    found = passages.nearest(query, 10, count, None)
+    assert len(set(found.tolist()) & set(exact.tolist())) >= min(9, count)
 
 
 def test_rows_that_are_not_allowed_are_never_proposed_and_the_next_take_their_place() -> None:
@@ -50,7 +51,7 @@ def test_rows_beyond_what_the_reader_saw_are_left_out() -> None:
 
 def test_a_row_has_its_own_passages_and_words() -> None:
     vectors = random_vectors(3)
-    passages = Passages(64)
+    passages = Passages(256)
     passages.extend(
         0, [encoding(vectors[:2], [[5, 6], [7]]), None, encoding(vectors[2:], [[8, 8]])]
     )
@@ -63,7 +64,7 @@ def test_a_row_has_its_own_passages_and_words() -> None:
 
 def test_words_are_counted_once_a_memory_and_forgotten_with_it() -> None:
     vectors = random_vectors(2)
-    passages = Passages(64)
+    passages = Passages(256)
     passages.extend(0, [encoding(vectors, [[5, 5], [5, 9]]), encoding(vectors[:1], [[5]])])
     words = np.array([5, 9, 60_000], dtype=np.uint16)
     assert passages.spread(words).tolist() == [2, 1, 0]
@@ -88,8 +89,8 @@ def test_similarity_survives_a_byte_a_component() -> None:
 
 
 def test_the_mean_of_a_memory_weighs_its_passages_by_words() -> None:
-    vectors = np.eye(64, dtype=np.float32)[:2]
-    passages = Passages(64)
+    vectors = np.eye(256, dtype=np.float32)[:2]
+    passages = Passages(256)
     passages.extend(0, [encoding(vectors, [[1, 2, 3], [4]])])
     mean = passages.mean(0)
     assert mean[0] == pytest.approx(3 / np.sqrt(10), abs=0.01)
