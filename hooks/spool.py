@@ -113,7 +113,14 @@ def read_rules(file: str) -> list[Rule]:
         rules = tomllib.load(source)["rule"]
     if not rules:
         raise ValueError("there are no rules")
-    return [(rule["name"], re.compile(rule["pattern"]), rule.get("group", 0)) for rule in rules]
+    return [_usable(rule) for rule in rules]
+
+
+def _usable(rule: dict[str, Any]) -> Rule:
+    pattern, group = re.compile(rule["pattern"]), rule.get("group", 0)
+    if group not in range(pattern.groups + 1) and group not in pattern.groupindex:
+        raise ValueError("a rule names a group that its pattern has not")
+    return rule["name"], pattern, group
 
 
 def scrub(text: str, rules: Iterable[Rule]) -> str:

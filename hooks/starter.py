@@ -40,10 +40,8 @@ class Start:
     def advance(self) -> str:
         """Do what can be done now, where no daemon listens; returns why to give up, or nothing."""
         if not self.locked:
-            # Who has just got the lock looks again at once: its last holder may have started one.
+            # Who has just got it looks again before it starts one: its last holder may have.
             self.locked = _try_lock(self.lock)
-            if self.locked:
-                return ""
         elif not self.child:
             self.child = start(self.candidates, self.state, self.cwd)
             if not self.child:

@@ -92,8 +92,10 @@ def recall_answer(query: Query, recalled: Recalled, topics: Sequence[TopicInfo])
     }
 
 
-def topics_answer(topics: Sequence[TopicInfo], indexed_at: datetime | None) -> dict[str, Any]:
-    """``topics``: all of them."""
+def topics_answer(
+    topics: Sequence[TopicInfo], total: int, indexed_at: datetime | None
+) -> dict[str, Any]:
+    """``topics``: those of most memories, and how many there are in all."""
     return {
         "topics": [
             {
@@ -103,7 +105,7 @@ def topics_answer(topics: Sequence[TopicInfo], indexed_at: datetime | None) -> d
             }
             for topic in topics
         ],
-        "total_topics": len(topics),
+        "total_topics": total,
         "last_indexed": indexed_at,
     }
 

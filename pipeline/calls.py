@@ -79,6 +79,7 @@ class TopicParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """``topics``."""
 
     topic: str | None = None
+    limit: int = 100
 
 
 class TextParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -213,8 +214,10 @@ class Calls:
     async def topics(self, params: TopicParams, place: Place) -> dict[str, Any]:
         archive = await self._app.archive.get()
         if params.topic is None:
-            topics = archive.topics
-            return answers.topics_answer(topics.list(place.readable), topics.last_indexed)
+            topics, scopes = archive.topics, place.readable
+            return answers.topics_answer(
+                topics.list(scopes, limit=params.limit), topics.count(scopes), topics.last_indexed
+            )
         ids = archive.topics.lookup(params.topic, place.readable)
         memories = await archive.store.get(ids, place.readable)
         related = archive.topics.related(params.topic, place.readable)

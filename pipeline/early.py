@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from blinker import NamedSignal
-
 from ..bus import signals
-from ..bus.signals import tell
+from ..bus.signals import NamedSignal, tell
 
 MAX_TOLD = 100_000
 

@@ -26,6 +26,8 @@ NOTHING = b"{}"
 PIPE_MS = 40
 # What the pipe waits by itself, in milliseconds.
 DEFAULT_TOTAL_MS = 200
+# Sources of a SessionStart after which the model has lost what it was shown.
+EMPTIED = ("clear", "compact")
 _log = logging.getLogger(__name__)
 
 
@@ -73,12 +75,7 @@ class Entrance:
         except ValueError:
             _log.warning("a hook sent what is no payload", extra={"event": event})
             return NOTHING, "malformed"
-        self._app.sessions.touch(
-            payload.session_id,
-            client=fields.get("client", ""),
-            event=event,
-            now=self._app.clock(),
-        )
+        self._note(event, fields.get("client", ""), payload)
         try:
             asked = self._ask(event, fields, payload)
             if asked is None:
@@ -89,10 +86,19 @@ class Entrance:
         except TimeoutError:
             tell(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"
-        except (StageFailed, BusClosed) as error:
+        except (StageFailed, BusClosed, ValueError) as error:
             _log.warning("a hook was passed through", extra={"error": type(error).__name__})
             return NOTHING, "failed"
         return ready.body, "nothing" if ready.body == NOTHING else "answered"
+
+    def _note(self, event: str, client: str, payload: Payload) -> None:
+        """Remember that the session lives; what it was shown is gone when its context is."""
+        sessions, session = self._app.sessions, payload.session_id
+        sessions.touch(session, client=client, event=event, now=self._app.clock())
+        if event == "SessionStart" and payload.source in EMPTIED:
+            sessions.forget_shown(session)
+        elif event == "SessionEnd":
+            sessions.end(session)
 
     def _ask(
         self, event: str, fields: dict[str, str], payload: Payload
@@ -147,7 +153,7 @@ def read_payload(body: bytes) -> Payload:
         return msgspec.json.decode(body, type=Payload)
     except msgspec.ValidationError as error:
         raise ValueError(type(error).__name__) from None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     try:
         mended = json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace")

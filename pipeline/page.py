@@ -10,6 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+
 def show_explanation(answer: dict[str, Any], console: Console | None = None) -> None:
     """Print one ``explain`` answer as a page."""
     (console or Console()).print(explanation(answer))

@@ -27,6 +27,9 @@ BUNDLED: Final = Path(__file__).parent / "model"
 
 # Longer passages blur in the mean of their words; shorter ones lose their context.
 PASSAGE_CHARS: Final = 400
+# Part of the model's name: raise it when texts come to be cut or counted in another way, and what
+# is stored will be encoded anew.
+ENCODING_VERSION: Final = 1
 # A question longer than this (a pasted log) is cut: its first words say what it is about.
 QUESTION_CHARS: Final = 4000
 # Word ids are kept as uint16.
@@ -88,7 +91,8 @@ class Embedder:
         tokenizer = _read_tokenizer(folder / "tokenizer.json")
         digest = zlib.crc32(np.ascontiguousarray(vectors).data)
         label = "bundled" if folder == BUNDLED else folder.name
-        return cls(f"{label}-{vectors.shape[1]}-{digest:08x}", tokenizer, vectors)
+        name = f"{label}-{vectors.shape[1]}-{digest:08x}-{ENCODING_VERSION}"
+        return cls(name, tokenizer, vectors)
 
     @property
     def dimensions(self) -> int:
@@ -207,9 +211,9 @@ def _read_vectors(path: Path) -> npt.NDArray[np.generic]:
 
 def _read_tokenizer(path: Path) -> Tokenizer:
     text = path.read_text(encoding="utf-8")
-    try:
+    try:  # The library raises Exception itself, nothing more precise.
         tokenizer = Tokenizer.from_str(text)
-    except Exception as error:  # noqa: BLE001 - the library raises nothing more precise
+    except Exception as error:
         raise ValueError(f"{path} is not a tokenizer: {error}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()

@@ -119,6 +119,11 @@ class Index:
         return similarities(shelf, text, namespace, k, self.usable_embedder)
 
     @property
+    def count(self) -> int:
+        """How many memories can be found."""
+        return len(self._scope_of)
+
+    @property
     def stats(self) -> IndexStats:
         shelves = list(self._shelves.items())
         return IndexStats(

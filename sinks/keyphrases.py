@@ -22,6 +22,7 @@ _REMEMBERED_WORDS = 50_000
 
 # A name may hold these marks; what else is between words ends a phrase, and so does a full stop.
 _TOKEN = re.compile(r"[\w.'’#+-]+|[^\w ]+")
+_EDGES = "-_.'’"
 _SEPARATORS = re.compile(r"[-_\s/:,;]+")
 _HASH = re.compile(r"(?=.*\d)[0-9a-f]{7,}\Z")
 _NAME = re.compile(r"(?=.*[^\W\d_]{2}).{3,60}\Z")
@@ -155,7 +156,7 @@ class Keyphrases:
     def _weigh(self, token: str) -> _Weighed:
         if len(self._known) >= _REMEMBERED_WORDS:
             self._known.clear()
-        weighed = self._known[token] = _weigh(token.strip("-_.'’"))
+        weighed = self._known[token] = _weigh(token.strip(_EDGES))
         return weighed
 
 
@@ -171,8 +172,12 @@ def _phrases(read: list[str], best: frozenset[str]) -> list[str]:
 
 def _weigh(token: str) -> _Weighed:
     """The key of a word, and how likely it is a subject, from its looks: 0 is never."""
-    word = token.casefold().partition("'")[0].partition("’")[0]
-    if word in _DULL or not word[:1].isalnum():
+    if not token[:1].isalnum():
+        return _NOTHING
+    word = token.casefold().replace("’", "'")
+    if "'" in word:
+        word = word.partition("'")[0]
+    if word in _DULL:
         return _NOTHING
     key = lemma(word) if word.isalpha() else topic_key(word)
     if key in _DULL or key in _NAMESPACE_KEYS:

@@ -1,4 +1,4 @@
-"""The tables, as numbered steps from an empty file to what this version of subcog reads.
+"""The tables of the attached database ``store``, as numbered steps from an empty file on.
 
 ``memories`` has one row an id: which version is current, what finding and filtering need, how
 often it was used, and the tombstone. ``versions`` is only ever appended to and deleted from, and
@@ -16,7 +16,7 @@ from duckdb import DuckDBPyConnection
 
 MIGRATIONS: tuple[str, ...] = (
     """
-    CREATE TABLE memories (
+    CREATE TABLE store.memories (
         id VARCHAR PRIMARY KEY,
         key VARCHAR NOT NULL,
         version BIGINT NOT NULL,
@@ -31,7 +31,7 @@ MIGRATIONS: tuple[str, ...] = (
         times_injected BIGINT NOT NULL DEFAULT 0,
         last_used TIMESTAMP
     );
-    CREATE TABLE versions (
+    CREATE TABLE store.versions (
         key VARCHAR PRIMARY KEY,
         id VARCHAR NOT NULL,
         version BIGINT NOT NULL,
@@ -45,7 +45,9 @@ MIGRATIONS: tuple[str, ...] = (
     """,
 )
 
-_APPLIED = "CREATE TABLE IF NOT EXISTS migrations (version INTEGER NOT NULL, applied_at TIMESTAMP)"
+_APPLIED = (
+    "CREATE TABLE IF NOT EXISTS store.migrations (version INTEGER NOT NULL, applied_at TIMESTAMP)"
+)
 
 
 class NewerSchema(ValueError):
@@ -66,14 +68,17 @@ class ForeignSchema(ValueError):
 
 def schema_version(connection: DuckDBPyConnection) -> int:
     """How many migrations the file has had; 0 for an empty one. Raises ForeignSchema."""
-    tables = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
+    found = connection.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = 'store'"
+    )
+    tables = {name for (name,) in found.fetchall()}
     if not tables:
         return 0
     if "migrations" not in tables:
         raise ForeignSchema
     # Every result is fetched to its end: an open one is an open transaction.
-    [(found,)] = connection.execute("SELECT max(version) FROM migrations").fetchall()
-    return int(found or 0)
+    [(newest,)] = connection.execute("SELECT max(version) FROM store.migrations").fetchall()
+    return int(newest or 0)
 
 
 def migrate(
@@ -91,8 +96,8 @@ def migrate(
             step.execute("BEGIN")
             step.execute(_APPLIED)
             step.execute(migrations[version - 1])
-            step.execute("INSERT INTO migrations VALUES (?, ?)", [version, now])
+            step.execute("INSERT INTO store.migrations VALUES (?, ?)", [version, now])
             step.execute("COMMIT")
         # Replay of altered tables from the log has open bugs upstream: never leave any in it.
-        connection.execute("CHECKPOINT")
+        connection.execute("CHECKPOINT store")
     return before, len(migrations)

@@ -21,7 +21,7 @@ from .relevance import Parts, only_text, relevance, text_relevance
 from .shelf import Flags, Floats, Found, Rows, Shelf
 
 # Candidates that each of the two first stages contributes, from each scope.
-CANDIDATES = 50
+CANDIDATES = 40
 TEXT_SHARE = 0.35
 LATE_SHARE = 0.25
 VECTOR_SHARE = 0.4
@@ -83,7 +83,7 @@ def rank(
     parts = [begin(scope, shelf, query, question, now) for scope, shelf in shelves]
     parts = [part for part in parts if part.rows]
     total = sum(part.total for part in parts)
-    measured = measure(parts, mode, question, embedder)
+    measured = measure(parts, mode, question, embedder, max(CANDIDATES, query.limit))
     if measured is None:
         return Ranking((), total)
     scores = _by_all(mode, measured) if embedder is not None else _by_text(measured)
@@ -91,13 +91,17 @@ def rank(
 
 
 def measure(
-    parts: Sequence[Part], mode: Mode, question: Question, embedder: Embedder | None
+    parts: Sequence[Part],
+    mode: Mode,
+    question: Question,
+    embedder: Embedder | None,
+    candidates: int = CANDIDATES,
 ) -> Parts | None:
     """Choose each part's candidates and measure them; None if there are none."""
     memories = sum(len(part.shelf) for part in parts)
     spread = _score_text(parts, memories)
     for part in parts:
-        part.candidates = _choose(part, mode, question)
+        part.candidates = _choose(part, mode, question, candidates)
     if not any(len(part.candidates) for part in parts):
         return None
     text = np.concatenate([part.bm25[part.candidates] for part in parts])
@@ -163,14 +167,14 @@ def _score_text(parts: Sequence[Part], memories: int) -> Floats:
     return spread
 
 
-def _choose(part: Part, mode: Mode, question: Question) -> Rows:
+def _choose(part: Part, mode: Mode, question: Question, count: int) -> Rows:
     """The rows worth scoring in full."""
     chosen = []
     if mode != "vector":
-        chosen.append(_largest(part.bm25, CANDIDATES))
+        chosen.append(_largest(part.bm25, count))
     if mode != "text" and question.vector is not None and question.vector.any():
         passages = part.shelf.passages
-        chosen.append(passages.nearest(question.vector, CANDIDATES, part.rows, part.allowed))
+        chosen.append(passages.nearest(question.vector, count, part.rows, part.allowed))
     return np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, dtype=np.int64)
 
 

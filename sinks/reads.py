@@ -22,7 +22,7 @@ _VALID = (
 
 LOAD = (
     "SELECT v.body, v.model, v.vectors, v.words, v.lengths "
-    "FROM memories m JOIN versions v ON v.key = m.key"
+    "FROM store.memories m JOIN store.versions v ON v.key = m.key"
 )
 
 
@@ -43,7 +43,7 @@ def get(
         return ()
     wanted, parameters = among("m.id", asked)
     found = cursor.execute(
-        "SELECT m.id, m.scope, v.body FROM memories m JOIN versions v ON v.key = m.key "  # noqa: S608 - placeholders
+        "SELECT m.id, m.scope, v.body FROM store.memories m JOIN store.versions v ON v.key = m.key "  # noqa: S608 - placeholders
         f"WHERE {wanted}",
         parameters,
     ).fetchall()
@@ -68,7 +68,7 @@ def latest(
         named, more = among("namespace", namespaces)
         where, parameters = f"{where} AND {named}", parameters + more
     keys = cursor.execute(
-        f"SELECT key FROM memories WHERE {where} ORDER BY created_at DESC, id DESC LIMIT ?",  # noqa: S608 - placeholders
+        f"SELECT key FROM store.memories WHERE {where} ORDER BY created_at DESC, id DESC LIMIT ?",  # noqa: S608 - placeholders
         [*parameters, limit],
     ).fetchall()
     return _versions(cursor, [key for (key,) in keys])
@@ -79,7 +79,7 @@ def _versions(cursor: DuckDBPyConnection, keys: Sequence[str]) -> tuple[Memory, 
         return ()
     wanted, parameters = among("key", keys)
     found = cursor.execute(
-        f"SELECT key, body FROM versions WHERE {wanted}",  # noqa: S608 - placeholders
+        f"SELECT key, body FROM store.versions WHERE {wanted}",  # noqa: S608 - placeholders
         parameters,
     ).fetchall()
     bodies = dict(found)
@@ -92,7 +92,7 @@ def history(
     """Every version of one memory, oldest first. Scans the table: not for the hot path."""
     readable = scope_texts(scopes)
     found = cursor.execute(
-        "SELECT scope, body FROM versions WHERE id = ? ORDER BY version", [memory_id]
+        "SELECT scope, body FROM store.versions WHERE id = ? ORDER BY version", [memory_id]
     ).fetchall()
     return tuple(to_memory(body) for scope, body in found if scope in readable)
 
@@ -105,7 +105,7 @@ def find_hash(
     if print_ is None:
         return None
     keys = cursor.execute(
-        f"SELECT key FROM memories WHERE fingerprint = ? AND {_VALID} ORDER BY id",  # noqa: S608 - constants
+        f"SELECT key FROM store.memories WHERE fingerprint = ? AND {_VALID} ORDER BY id",  # noqa: S608 - constants
         [print_, naive(now), naive(now)],
     ).fetchall()
     same = (content_hash, scope, namespace)
@@ -121,7 +121,7 @@ def usage(cursor: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Usage]:
         return {}
     wanted, parameters = among("id", ids)
     found = cursor.execute(
-        f"SELECT id, times_injected, last_used FROM memories WHERE {wanted}",  # noqa: S608 - placeholders
+        f"SELECT id, times_injected, last_used FROM store.memories WHERE {wanted}",  # noqa: S608 - placeholders
         parameters,
     ).fetchall()
     return {row[0]: Usage(row[1], aware(row[2]) if row[2] else None) for row in found}
@@ -130,6 +130,6 @@ def usage(cursor: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Usage]:
 def counts(cursor: DuckDBPyConnection) -> dict[Scope, int]:
     """How many memories each scope has, forgotten ones not counted."""
     found = cursor.execute(
-        "SELECT scope, count(*) FROM memories WHERE forgotten_at IS NULL GROUP BY scope"
+        "SELECT scope, count(*) FROM store.memories WHERE forgotten_at IS NULL GROUP BY scope"
     ).fetchall()
     return {to_scope(scope): count for scope, count in found}

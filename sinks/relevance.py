@@ -41,12 +41,12 @@ def only_text(text: Floats, share: Floats, memories: int) -> Parts:
 
 
 FEATURES = ("lead", "vector", "few", "soft", "rarest", "back", "vector lead", "covered weight")
-WEIGHTS: tuple[float, ...] = (4.344, 0.107, 2.213, 2.479, 1.374, 6.172, 6.059, 0.703)
-BIAS = -5.574
+WEIGHTS: tuple[float, ...] = (4.493, 0.176, 2.215, 2.418, 1.369, 6.128, 5.913, 0.703)
+BIAS = -5.576
 
 TEXT_FEATURES = ("share", "share lead", "few", "held terms")
-TEXT_WEIGHTS: tuple[float, ...] = (1.871, 5.458, 3.971, 0.884)
-TEXT_BIAS = -4.182
+TEXT_WEIGHTS: tuple[float, ...] = (1.936, 5.565, 4.017, 0.918)
+TEXT_BIAS = -4.261
 
 # What an unrelated memory reaches: a lone candidate is ahead of that, not of nothing.
 _UNRELATED = 0.15

@@ -238,6 +238,8 @@ class Shelf:
         scores = np.zeros(rows, dtype=np.float32)
         norms = _K1 * (1 - _B + _B * self.table.lengths.view[:rows] / max(mean_length, 1.0))
         for having, counts, weight in zip(found.rows, found.counts, rarity, strict=True):
+            if not weight:
+                continue
             times = counts.astype(np.float32)
             scores[having] += weight * (_K1 + 1) * times / (times + norms[having])
         return scores

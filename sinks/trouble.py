@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,10 +10,13 @@ from typing import Literal
 
 import duckdb
 
-Reason = Literal["held", "newer", "foreign", "busy", "full", "read_only", "damaged", "closed", "failed"]
+Reason = Literal[
+    "held", "newer", "foreign", "busy", "full", "read_only", "damaged", "closed", "failed"
+]
 
 _HOLDER = re.compile(r"Conflicting lock is held in (.+?) \(PID (\d+)\)")
 _LOCKED = "lock on file"
+_TWICE = "is already attached"
 _BUSY = ("Cannot CHECKPOINT",)
 _NEWER = ("with version number",)
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
@@ -134,6 +138,8 @@ def explain(path: Path, error: BaseException) -> StoreUnavailable:
     if _LOCKED in text:
         holder = _HOLDER.search(text)
         return held(path, *holder.groups()) if holder else held(path, "unknown", "unknown")
+    if _TWICE in text:
+        return held(path, "this program itself", str(os.getpid()))
     for words, kind in _KINDS:
         if any(word in text for word in words):
             return kind(path)

@@ -22,6 +22,8 @@ from ..bus.values import Encoding, Memory
 # Runs of capitals, capitalised or small words, numbers, and words of other scripts:
 # "parseHTTPResponse2" is parse, HTTP, Response, 2.
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
+# Words with a hump count as a whole too: "ArgoCD" is also found as "argocd".
+_HUMPED = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z]*")
 
 # Words that say nothing about the subject, and what contractions leave behind.
 _STOP_WORDS = """
@@ -55,7 +57,8 @@ class Words:
     def _hashes(self, text: str) -> list[int]:
         known = self._terms
         hashes = []
-        for piece in _PIECE.findall(_folded(text)):
+        text = _folded(text)
+        for piece in _PIECE.findall(text) + _HUMPED.findall(text):
             word = piece.lower()
             if word not in STOP_WORDS:
                 term = known.get(word)

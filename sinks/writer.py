@@ -190,6 +190,7 @@ class Writer:
             _log.warning("the database was opened anew after a fatal error")
 
     def _told(self, error: Exception) -> Exception:
+        self._database.given_up |= isinstance(error, duckdb.FatalException)
         if isinstance(error, _ROW_ERRORS):
             return refusal(error)
         if isinstance(error, duckdb.Error):
@@ -204,8 +205,9 @@ class Writer:
             if self._database.wal_bytes() > _IDLE_WAL_BYTES:
                 self._database.checkpoint()
         except (duckdb.Error, StoreUnavailable) as error:
-            self._database.given_up |= isinstance(error, duckdb.FatalException)
-            _log.warning("the database was not tidied up", extra={"error": type(error).__name__})
+            told = self._told(error)
+            reason = told.reason if isinstance(told, StoreUnavailable) else type(error).__name__
+            _log.warning("the database was not tidied up", extra={"reason": reason})
 
     def _note(self, ids: Sequence[str], now: datetime) -> None:
         for memory_id in ids:

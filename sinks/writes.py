@@ -44,15 +44,24 @@ def _unnested(types: Mapping[str, str]) -> str:
     return "SELECT " + ", ".join(f"unnest(?::{kind}[]) AS {name}" for name, kind in types.items())
 
 
-_ADD_VERSIONS = f"INSERT INTO versions ({', '.join(VERSION_TYPES)}) {_unnested(VERSION_TYPES)}"
-_ADD_HEADS = f"INSERT INTO memories ({', '.join(HEAD_TYPES)}) {_unnested(HEAD_TYPES)}"
+class _Insert:
+    """One statement for a single row, and one, slower to begin with, for any number."""
+
+    def __init__(self, table: str, types: Mapping[str, str]) -> None:
+        into = f"INSERT INTO {table} ({', '.join(types)})"
+        self.one = f"{into} VALUES ({', '.join('?' * len(types))})"
+        self.many = f"{into} {_unnested(types)}"
+
+
+_VERSIONS = _Insert("store.versions", VERSION_TYPES)
+_HEADS = _Insert("store.memories", HEAD_TYPES)
 _MOVE_HEADS = (
-    "UPDATE memories SET "  # noqa: S608 - constants
+    "UPDATE store.memories SET "  # noqa: S608 - constants
     + ", ".join(f"{name} = new.{name}" for name in HEAD_TYPES if name not in {"id", "scope"})
     + f" FROM ({_unnested(HEAD_TYPES)}) AS new WHERE memories.id = new.id"
 )
 _ADD_USES = (
-    "UPDATE memories SET times_injected = times_injected + new.times, last_used = "  # noqa: S608
+    "UPDATE store.memories SET times_injected = times_injected + new.times, last_used = "  # noqa: S608
     f"greatest(last_used, new.last) FROM ({_unnested(_USE_TYPES)}) AS new "
     "WHERE memories.id = new.id"
 )
@@ -69,10 +78,20 @@ def _columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
+def _insert(
+    connection: DuckDBPyConnection, insert: _Insert, rows: Sequence[tuple[Any, ...]]
+) -> None:
+    if len(rows) == 1:
+        connection.execute(insert.one, rows[0])
+    else:
+        connection.execute(insert.many, _columns(rows))
+
+
 def _heads(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Head]:
     condition, parameters = among("id", ids)
     found = connection.execute(
-        f"SELECT id, version, scope, forgotten_at IS NOT NULL FROM memories WHERE {condition}",  # noqa: S608 - placeholders
+        "SELECT id, version, scope, forgotten_at IS NOT NULL FROM store.memories "  # noqa: S608 - placeholders
+        f"WHERE {condition}",
         parameters,
     ).fetchall()
     return {row[0]: Head(*row[1:]) for row in found}
@@ -112,7 +131,7 @@ class _Plan:
             return True
         if record.version > head.version:
             return False
-        found = self._connection.execute("SELECT 1 FROM versions WHERE key = ?", [record.key])
+        found = self._connection.execute("SELECT 1 FROM store.versions WHERE key = ?", [record.key])
         return bool(found.fetchall())
 
 
@@ -126,9 +145,9 @@ def add_records(connection: DuckDBPyConnection, records: Sequence[Record]) -> li
     plan = _Plan(connection, records)
     taken = [plan.take(record) for record in records]
     if plan.versions:
-        connection.execute(_ADD_VERSIONS, _columns(map(version_values, plan.versions.values())))
+        _insert(connection, _VERSIONS, [version_values(each) for each in plan.versions.values()])
     if plan.added:
-        connection.execute(_ADD_HEADS, _columns(map(head_values, plan.added.values())))
+        _insert(connection, _HEADS, [head_values(each) for each in plan.added.values()])
     if plan.moved:
         connection.execute(_MOVE_HEADS, _columns(map(head_values, plan.moved.values())))
     return taken
@@ -141,10 +160,10 @@ def forget(
     head = _heads(connection, [memory_id]).get(memory_id)
     if head is None or head.forgotten or head.scope not in scopes:
         return False
-    connection.execute("DELETE FROM versions WHERE id = ?", [memory_id])
+    connection.execute("DELETE FROM store.versions WHERE id = ?", [memory_id])
     connection.execute(
-        "UPDATE memories SET key = '', namespace = '', fingerprint = NULL, valid_from = NULL, "
-        "valid_to = NULL, superseded_by = NULL, forgotten_at = ? WHERE id = ?",
+        "UPDATE store.memories SET key = '', namespace = '', fingerprint = NULL, "
+        "valid_from = NULL, valid_to = NULL, superseded_by = NULL, forgotten_at = ? WHERE id = ?",
         [naive(now), memory_id],
     )
     return True

@@ -6,6 +6,7 @@ Pure, linear, and done in well under a millisecond whatever it is given.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from ..bus.values import Evidence, IntentType, SearchIntent
 from .phrases import WHY, Phrase, phrase_at
@@ -13,6 +14,7 @@ from .question import Sentence, is_order, is_settled, is_to_agent, opening, sent
 from .topics import topics_of
 
 MAX_EVIDENCE = 12
+MATCHES_A_SENTENCE = 24
 
 _FIRST_SIGNAL = 50
 _FURTHER_SIGNAL = 10
@@ -107,7 +109,7 @@ def _signals(read: Sequence[Sentence]) -> list[_Found]:
 
 def _judged(sentence: Sentence) -> list[_Found]:
     """The signals of one sentence, each with what it really speaks for here."""
-    matched = list(_matches(sentence))
+    matched = list(islice(_matches(sentence), MATCHES_A_SENTENCE))
     if not matched or is_to_agent(sentence):
         return []
     first = opening(sentence)

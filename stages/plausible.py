@@ -51,6 +51,7 @@ _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
 _NAME = re.compile(r"[a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+|[A-Za-z][a-z]*(?:[A-Z][a-z]+)+")
 _PATH = re.compile(r"(?:~|\.{1,2})?/[\w.@/-]*|[A-Za-z]:\\.*|(?:https?|file|s3|gs)://.*")
 _SEPARATORS = re.compile(r"[-_/+.:,]+")
+_KEY = re.compile(r"([A-Za-z_][\w.-]{0,60})\\{0,3}[\"'`\])]{0,2}\s{0,4}:?$")
 _NOT_SECRET_KEY = re.compile(
     r"(?i)(?:id|ids|uuid|guid|hash|sha\d*|digest|checksum|integrity|etag|ref|commit|revision"
     r"|version"
@@ -220,7 +221,9 @@ def plain_secret(value: str, match: re.Match[str]) -> bool:
 
 def random_value(value: str, match: re.Match[str]) -> bool:
     """Assigned to a name, drawn by lot, and not an identifier or a digest by that name."""
-    if _NOT_SECRET_KEY.search(match["key"]) or _HEX.fullmatch(value):
+    before = match.string[max(0, match.start() - 80) : match.start()]
+    key = _KEY.search(before)
+    if key is None or _NOT_SECRET_KEY.search(key[1]) or _HEX.fullmatch(value):
         return False
     return not value.startswith(("sha256-", "sha384-", "sha512-")) and is_random(value)
 

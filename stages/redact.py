@@ -93,9 +93,7 @@ class Redactor:
         """Make all of ``rules`` ready. Raises ``BadRule`` if there are none, or one is unusable."""
         self._matchers = tuple(map(_Matcher, rules))
         self._wrapping = tuple(matcher for matcher in self._matchers if matcher.wraps)
-        self._hints: frozenset[str] = frozenset().union(
-            *(matcher.hints for matcher in self._matchers)
-        )
+        self._hints = _by_mark(hint for matcher in self._matchers for hint in matcher.hints)
         if not self._matchers:
             raise BadRule("", "there are no rules at all")
 
@@ -156,13 +154,28 @@ class Redactor:
 
     def _matches(self, text: str, matchers: Iterable[_Matcher]) -> list[_Span]:
         lowered = text.lower()
-        present = {hint for hint in self._hints if hint in lowered}
+        present = {
+            hint
+            for mark, hints in self._hints.items()
+            if mark in lowered
+            for hint in hints
+            if hint in lowered
+        }
         return [
             span
             for matcher in matchers
             if not matcher.hints or not matcher.hints.isdisjoint(present)
             for span in matcher.spans(text)
         ]
+
+
+def _by_mark(hints: Iterable[str]) -> dict[str, set[str]]:
+    """``hints`` by the first character in each that is rare in prose; "" where there is none."""
+    marked: dict[str, set[str]] = {}
+    for hint in hints:
+        mark = next((character for character in hint if not character.isalpha()), "")
+        marked.setdefault(mark, set()).add(hint)
+    return marked
 
 
 def _goes_on(secret: str, run: str) -> bool:

@@ -26,6 +26,7 @@ _INVISIBLE = re.compile(f"{_ANSI}|[{_HIDDEN}]")
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 # A joiner after a letter of ASCII joins nothing; between emoji or in Indic scripts it has meaning.
 _IDLE_JOINERS = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]+")
+_UNUSUAL = re.compile(r"[^\n\t -~]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^\n]*)")
 _QUOTED = re.compile(r"[ \t]*>")
@@ -45,6 +46,8 @@ def visible(text: str) -> str:
 
     Newlines and tabs stay; the rarer kinds of line end become newlines.
     """
+    if _UNUSUAL.search(text) is None:
+        return text
     seen = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", well_formed(text)))
     return _IDLE_JOINERS.sub("", seen)
 

@@ -125,12 +125,13 @@ def forget_command(memory_id: str, project: Path | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("topic", required=False)
+@click.option("--limit", default=100, show_default=True, help="List at most so many.")
 @project_option
 @json_option
-def topics_command(topic: str | None, project: Path | None, as_json: bool) -> None:
+def topics_command(topic: str | None, limit: int, project: Path | None, as_json: bool) -> None:
     """List what there is to know about, or the memories of one TOPIC."""
     with daemon(project) as client:
-        answer = client.call("topics", {"topic": topic})
+        answer = client.call("topics", {"topic": topic, "limit": limit})
     if as_json:
         show_json(answer)
     elif topic is None:

@@ -253,7 +253,7 @@ def test_half_a_payload_then_silence_ends_at_the_budget(workshop):
 
 
 def test_agent_whose_pipes_do_not_block_is_read_and_answered(workshop):
-    workshop.daemon(OK)
+    daemon = workshop.daemon(OK)
     read, write = os.pipe()
     os.set_blocking(read, False)
     with subprocess.Popen(
@@ -267,6 +267,7 @@ def test_agent_whose_pipes_do_not_block_is_read_and_answered(workshop):
         os.close(write)
         assert hook.stdout.read() == ANSWER
     os.close(read)
+    assert daemon.requests[0][2] == PAYLOAD
 
 
 def test_agent_that_closed_its_ends_is_no_trouble(workshop):

@@ -147,6 +147,8 @@ def test_secrets_and_private_text_never_touch_the_disk(workshop):
         "rule = 3",
         "[[rule]]\nname = 'a'",
         "[[rule]]\nname = 'a'\npattern = '('",
+        "[[rule]]\nname = 'a'\npattern = 'ok'\ngroup = 'none'",
+        "[[rule]]\nname = 'a'\npattern = 'ok'\ngroup = 1",
         "[[rule]]\nname = 'a'\npattern = 'ok'\n[[rule]]\nname = 'b'\npattern = 5",
     ],
 )

@@ -76,14 +76,14 @@ def test_decisive_keywords_are_not_overruled():
 
 
 def test_figures_worked_out_by_hand():
-    gold = ["howto", "howto", "none", "location"]
-    guesses = [Guess("howto", 0.9), Guess("none", 0.0), Guess("howto", 0.9), Guess("location", 0.5)]
-    made = figures(gold, guesses)
-    assert made["accuracy"] == 0.5
+    gold = ["howto", "howto", "howto", "none", "location"]
+    none, howto = Guess("none", 0.0), Guess("howto", 0.9)
+    made = figures(gold, [howto, none, none, howto, Guess("location", 0.5)])
+    assert made["accuracy"] == 0.4
     assert made["none_false_positive_rate"] == 1.0
-    assert made["per_class"]["howto"] == {"precision": 0.5, "recall": 0.5, "f1": 0.5, "n": 2}
+    assert made["per_class"]["howto"] == {"precision": 0.5, "recall": 0.3333, "f1": 0.4, "n": 3}
     assert made["per_class"]["none"]["f1"] == 0.0
-    assert made["macro_f1"] == 0.5
+    assert made["macro_f1"] == pytest.approx((0.4 + 0.0 + 1.0) / 3, abs=1e-4)
     # 0.9 twice, right once: off by 0.8 in sum; 0.5 once, right: off by 0.5; three were found.
     assert made["ece"] == pytest.approx((0.8 + 0.5) / 3, abs=1e-4)
 

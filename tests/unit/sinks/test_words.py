@@ -20,7 +20,7 @@ def same(one: str, other: str) -> bool:
     [
         ("migrations", "migration"),
         ("running the tests", "run test"),
-        ("parseHTTPResponse", "parse http response"),
+        ("parseHTTPResponse", "parse http response parsehttpresponse"),
         ("snake_case_name", "snake case name"),
         ("Mödling", "modling"),
         ("the of and it", ""),

@@ -1,0 +1,25 @@
+from subcog.bus.signals import abstained, stored, tell
+from subcog.pipeline.early import EarlyTells
+
+
+def test_what_was_told_early_is_told_again_once_and_in_order():
+    heard = []
+
+    def watcher(sender, **facts):
+        heard.append((sender, facts))
+
+    early = EarlyTells()
+    tell(stored, "store", namespace="decisions", outcome="stored")
+    tell(abstained, "inject", reason="no_intent")
+
+    def watch():
+        stored.connect(watcher)
+        abstained.connect(watcher)
+
+    early.hand_over(watch)
+    tell(abstained, "inject", reason="low_confidence")
+    assert heard == [
+        ("store", {"namespace": "decisions", "outcome": "stored"}),
+        ("inject", {"reason": "no_intent"}),
+        ("inject", {"reason": "low_confidence"}),
+    ]

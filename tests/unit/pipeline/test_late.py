@@ -1,0 +1,53 @@
+import anyio
+import pytest
+
+from subcog.pipeline.late import LateArchive
+from subcog.stages.ports import RecallUnavailable
+
+
+class Found:
+    """Stands where the archive will be."""
+
+    async def recall(self, query):
+        return f"found {query}"
+
+
+async def test_who_asks_before_it_is_loaded_waits_for_it():
+    late, answers = LateArchive(), []
+
+    async def ask():
+        answers.append(await late.recall("x"))
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            assert answers == []
+            late.arrive(Found())
+    assert answers == ["found x"]
+
+
+async def test_waiting_ends_a_little_before_the_deadline_so_that_an_answer_can_still_be_given():
+    late = LateArchive()
+    with anyio.fail_after(0.1) as scope:
+        with pytest.raises(RecallUnavailable, match="still being loaded"):
+            await late.get()
+        assert anyio.current_time() < scope.deadline
+
+
+async def test_what_cannot_be_opened_says_why_at_once():
+    late = LateArchive()
+    late.fail("the disk is full")
+    with anyio.fail_after(5), pytest.raises(RecallUnavailable, match="the disk is full"):
+        await late.get()
+    assert late.settled
+    assert late.loaded is None
+
+
+async def test_a_handler_is_given_the_archive_and_the_event():
+    late = LateArchive()
+    late.arrive(Found())
+    plain = late.handler(lambda archive, event: (type(archive).__name__, event))
+    waiting = late.handler(lambda archive, event: archive.recall(event))
+    assert await plain("e") == ("Found", "e")
+    assert await waiting("e") == "found e"

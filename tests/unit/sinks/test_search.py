@@ -1,0 +1,135 @@
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import anyio
+import pytest
+
+from subcog.bus.values import Memory, Query, Scope
+from subcog.sinks.embedder import Embedder
+from subcog.sinks.index import Index
+from subcog.sinks.search import Search
+from subcog.sinks.words import searchable
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+HERE = Scope("project", "here")
+QUESTION = Query(text="how do I hash passwords here?", scopes=(HERE,), limit=2)
+
+
+class Shelf:
+    """A store of memories that remembers what was fetched, and where."""
+
+    def __init__(self, *texts: str) -> None:
+        self.memories = {
+            f"m{n}": Memory(
+                id=f"m{n}", scope=HERE, namespace="decisions", content=text, summary="",
+                created_at=NOW, updated_at=NOW,
+            )
+            for n, text in enumerate(texts)
+        }  # fmt: skip
+        self.fetched: list[list[str]] = []
+        self.threads: set[int] = set()
+
+    def fetch(self, ids: Sequence[str], scopes: Sequence[Scope]) -> list[Memory]:
+        self.fetched.append(list(ids))
+        self.threads.add(threading.get_ident())
+        known = (self.memories[i] for i in ids if i in self.memories)
+        return [memory for memory in known if memory.scope in scopes]
+
+    async def latest(
+        self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
+    ) -> tuple[Memory, ...]:
+        return tuple(self.memories.values())[:limit]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Embedder:
+    return Embedder.load()
+
+
+@pytest.fixture
+def store() -> Shelf:
+    return Shelf(
+        "Passwords are hashed with argon2id.",
+        "Deployments go through ArgoCD.",
+        "Password resets expire after an hour.",
+    )
+
+
+def search(store: Shelf, embedder: Embedder, *, ready: bool = True) -> Search:
+    index = Index()
+    for memory in store.memories.values():
+        index.add(memory, embedder.encode(searchable(memory)))
+    return Search(
+        index,
+        embedder if ready else None,
+        fetch=store.fetch,
+        latest=store.latest,
+        clock=lambda: NOW,
+    )
+
+
+async def test_the_best_are_fetched_once_and_in_another_thread(
+    store: Shelf, embedder: Embedder
+) -> None:
+    with anyio.fail_after(5):
+        recalled = await search(store, embedder).recall(QUESTION)
+    assert [hit.memory.id for hit in recalled.hits] == ["m0", "m2"]
+    assert store.fetched == [["m0", "m2"]]
+    assert threading.get_ident() not in store.threads
+    assert (recalled.mode, recalled.degraded, recalled.total) == ("hybrid", None, 3)
+    assert recalled.took_ms > 0
+
+
+async def test_without_an_embedder_text_answers_and_says_so(
+    store: Shelf, embedder: Embedder
+) -> None:
+    recalled = await search(store, embedder, ready=False).recall(QUESTION)
+    assert recalled.hits[0].memory.id == "m0"
+    assert (recalled.mode, recalled.degraded) == ("text", "embedder.unavailable")
+
+
+async def test_text_that_was_asked_for_is_no_lesser_answer(
+    store: Shelf, embedder: Embedder
+) -> None:
+    query = Query(text="hash passwords", scopes=(HERE,), mode="text")
+    recalled = await search(store, embedder, ready=False).recall(query)
+    assert (recalled.mode, recalled.degraded) == ("text", None)
+
+
+async def test_an_embedder_that_comes_later_is_used_from_then_on(
+    store: Shelf, embedder: Embedder
+) -> None:
+    late = search(store, embedder, ready=False)
+    late.embedder = embedder
+    recalled = await late.recall(QUESTION)
+    assert (recalled.mode, recalled.degraded) == ("hybrid", None)
+    assert recalled.hits[0].vector > 0
+
+
+async def test_an_embedder_that_did_not_make_the_vectors_is_not_used(
+    store: Shelf, embedder: Embedder
+) -> None:
+    made_elsewhere = search(store, embedder)
+    stranger = Embedder("stranger", embedder._tokenizer, embedder._vectors)
+    made_elsewhere.embedder = stranger
+    recalled = await made_elsewhere.recall(QUESTION)
+    assert (recalled.mode, recalled.degraded) == ("text", "embedder.changed")
+
+
+async def test_what_the_store_no_longer_has_is_left_out(store: Shelf, embedder: Embedder) -> None:
+    ready = search(store, embedder)
+    del store.memories["m0"]
+    recalled = await ready.recall(QUESTION)
+    assert [hit.memory.id for hit in recalled.hits] == ["m2"]
+
+
+async def test_nothing_found_fetches_nothing(store: Shelf, embedder: Embedder) -> None:
+    recalled = await search(store, embedder).recall(Query(text="x", scopes=(Scope("user", "u"),)))
+    assert recalled.hits == ()
+    assert store.fetched == []
+
+
+async def test_the_latest_are_the_stores(store: Shelf, embedder: Embedder) -> None:
+    found = await search(store, embedder).latest((HERE,), limit=2)
+    assert [memory.id for memory in found] == ["m0", "m1"]
