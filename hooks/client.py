@@ -32,7 +32,7 @@ MAX_LINE = 256
 MAX_VALUE = 4096  # the longest path that Linux takes; a longer value is no path
 MAX_WAIT_MS = 5000
 MARGIN_MS = 100  # what the daemon's budget leaves for starting and leaving this process
-SPOOL_MS = 500  # for writing down a capture after the time is up
+SPOOL_MS = 1000  # for writing down a capture after the time is up
 AGAIN_S = 0.1  # the alarm repeats: an exception that falls into a destructor is swallowed there
 
 

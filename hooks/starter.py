@@ -233,5 +233,5 @@ def _forget_old(told: str) -> None:
 
 def message(notes: Iterable[str]) -> bytes:
     """Hook output that shows ``notes`` to the user and nothing to the model."""
-    text = " ".join(note for note in notes if note)
+    text = "\n".join(note for note in notes if note)
     return json.dumps({"systemMessage": text}).encode() if text else b""

@@ -22,6 +22,7 @@ from ..bus.events import (
     ContextBuilt,
     Event,
     IntentClassified,
+    PromptEnriched,
     QueryAnswered,
     QueryRequested,
     ResponseReady,
@@ -32,7 +33,6 @@ from ..bus.ids import ulid_of
 from ..bus.values import Kept
 from ..config.paths import Paths
 from ..config.settings import Settings
-from ..sinks.local import LocalClassifier
 from ..sinks.projects import Projects
 from ..sinks.sessions import Sessions
 from ..stages.classify import classify
@@ -50,6 +50,7 @@ from .routes import ROUTES
 
 if TYPE_CHECKING:
     from ..sinks.archive import Archive
+    from ..sinks.local import LocalClassifier
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +72,8 @@ def user_name() -> str:
 
 def _load_local_classifier() -> LocalClassifier | None:
     """The local classifier; without its weights the keywords decide alone."""
+    from ..sinks.local import LocalClassifier
+
     try:
         return LocalClassifier.load()
     except (OSError, ValueError) as error:
@@ -98,7 +101,7 @@ class App:
         self.archive = LateArchive()
         self.projects = Projects()
         self.sessions = Sessions()
-        self.local = _load_local_classifier()
+        self.local: LocalClassifier | None = None
         self.redactor = Redactor.load()
         self.keeper = Keeper(self.bus, new_id=new_id, store_problem=lambda: self.archive.problem)
         handlers = self._handlers()
@@ -123,7 +126,7 @@ class App:
                 projects=self.projects,
                 limit=search.context.max_count,
             ),
-            "classify": partial(classify, local=self.local),
+            "classify": self._classify,
             "inject": self._inject,
             "respond": respond,
             "greet": self._greet,
@@ -150,6 +153,9 @@ class App:
 
     def _clean(self, text: str) -> str:
         return self.redactor.redact(text).text
+
+    async def _classify(self, event: PromptEnriched) -> IntentClassified:
+        return await classify(event, local=self.local)
 
     def _inject(self, event: IntentClassified) -> ContextBuilt:
         return inject(
@@ -188,7 +194,8 @@ class App:
         _log.info("ready", extra={"took_s": round(time.perf_counter() - started, 3)})
 
     def _build_archive(self) -> Archive:
-        # These import numpy, DuckDB and the tokenizer: half a second that a hook need not wait for.
+        # These import numpy, DuckDB and the tokenizer: what needs no model is answered meanwhile.
+        self.local = _load_local_classifier()
         from ..sinks.archive import Archive
         from ..sinks.store import Store
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import resource
@@ -83,6 +84,8 @@ class Daemon:
 
     async def _load(self) -> None:
         await self._app.load()
+        gc.freeze()
+        gc.enable()
         if self._http_socket is not None:
             await self._serve_http(self._http_socket)
 
@@ -217,6 +220,8 @@ def run_daemon(loaded: Loaded, paths: Paths) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.umask(0o077)
+    # Everything that is imported and loaded now stays; looking through it for garbage is waste.
+    gc.disable()
     with only_one(paths.lock):
         anyio.run(_run, loaded, paths)
 

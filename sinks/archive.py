@@ -54,6 +54,7 @@ class Archive:
         self.topics = TopicIndex()
         self.embedder: Embedder | None = None
         self._words = Words()
+        self._trouble: StoreUnavailable | None = None
         self._model_folder = model_folder
         self._merge_similarity = merge_similarity
         self._clock = clock
@@ -65,11 +66,23 @@ class Archive:
 
     async def open(self) -> None:
         """Open the store and fill the indexes. Raises ``StoreUnavailable`` (an ``OSError``)."""
-        self.embedder = await anyio.to_thread.run_sync(self._load_embedder)
-        self._search.embedder = self.embedder
-        await self.store.open()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._bring_embedder)
+            tasks.start_soon(self._open_store)
+        if self._trouble is not None:
+            raise self._trouble
         async for rows in self.store.load():
             await anyio.to_thread.run_sync(self._fill, rows)
+
+    async def _bring_embedder(self) -> None:
+        self.embedder = await anyio.to_thread.run_sync(self._load_embedder)
+        self._search.embedder = self.embedder
+
+    async def _open_store(self) -> None:
+        try:
+            await self.store.open()
+        except StoreUnavailable as error:  # a task group would wrap it in an exception group
+            self._trouble = error
 
     async def close(self) -> None:
         await self.store.close()

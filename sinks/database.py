@@ -26,9 +26,11 @@ from .trouble import StoreUnavailable, closed, explain, foreign, newer
 
 _log = logging.getLogger(__name__)
 
-# Files that DuckDB 1.5 can read as well, should one have to go back. A checkpoint rewrites each
-# row group that changed: with DuckDB's own 122,880 rows one new memory cost 4 s at 100,000.
-_FORMAT = "STORAGE_VERSION 'v1.4.0', ROW_GROUP_SIZE 8192"
+# Files that DuckDB 1.5 can read as well, should one have to go back.
+_STORAGE_VERSION = "STORAGE_VERSION 'v1.4.0'"
+# A checkpoint rewrites each row group that changed: with DuckDB's own 122,880 rows one new memory
+# cost a checkpoint of 4 s at 100,000 memories, with these 0.1 s.
+_ROW_GROUPS = "ROW_GROUP_SIZE 8192"
 _COPY = "compacted"
 # Each cut leaves less of the log, so this only bounds a log with very many damaged places.
 _MOST_REPAIRS = 100
@@ -120,7 +122,7 @@ class Database:
             }
         )
         try:
-            root.execute(f"ATTACH {_quoted(self.path)} AS store ({_FORMAT})")
+            _attach(root, self.path, "store")
         except duckdb.Error:
             root.close()
             raise
@@ -311,7 +313,7 @@ class Database:
 
 
 def _copy(cursor: DuckDBPyConnection, target: Path) -> None:
-    cursor.execute(f"ATTACH {_quoted(target)} AS {_COPY} ({_FORMAT})")
+    _attach(cursor, target, _COPY)
     try:
         cursor.execute(f"COPY FROM DATABASE store TO {_COPY}")
         cursor.execute(f"CHECKPOINT {_COPY}")
@@ -319,8 +321,11 @@ def _copy(cursor: DuckDBPyConnection, target: Path) -> None:
         cursor.execute(f"DETACH {_COPY}")
 
 
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
+def _attach(connection: DuckDBPyConnection, path: Path, name: str) -> None:
+    quoted = str(path).replace("'", "''")
+    # A file that is there keeps its version, and is refused if another is asked for.
+    options = _ROW_GROUPS if path.exists() else f"{_STORAGE_VERSION}, {_ROW_GROUPS}"
+    connection.execute(f"ATTACH '{quoted}' AS {name} ({options})")
 
 
 def _sync(directory: Path) -> None:

@@ -21,7 +21,7 @@ from .relevance import Parts, only_text, relevance, text_relevance
 from .shelf import Flags, Floats, Found, Rows, Shelf
 
 # Candidates that each of the two first stages contributes, from each scope.
-CANDIDATES = 40
+CANDIDATES = 30
 TEXT_SHARE = 0.35
 LATE_SHARE = 0.25
 VECTOR_SHARE = 0.4
