@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 ROOMS := bus config hooks pipeline sinks stages
 
-.PHONY: setup demo test check lint types view perf clean
+CLAUDE_VERSION := 2.1.330
+CLAUDE_HOME := .cache/claude
+
+.PHONY: setup demo test check lint types view perf claude clean
 
 setup: $(VENV)/.ready ## a virtual environment with everything in it
 
@@ -35,6 +38,13 @@ view: ## directory links, so that type checkers and editors see the package subc
 
 perf: setup ## measure, and print beside each target
 	$(BIN)/python -m pytest perf -s -q $(ARGS)
+
+claude: $(CLAUDE_HOME)/$(CLAUDE_VERSION).ready ## the real agent, which tests/e2e runs
+
+$(CLAUDE_HOME)/$(CLAUDE_VERSION).ready:
+	@mkdir -p $(CLAUDE_HOME)
+	npm install --prefix $(CLAUDE_HOME) --no-save --no-audit --no-fund --loglevel=error @anthropic-ai/claude-code@$(CLAUDE_VERSION)
+	@touch $@
 
 clean:
 	rm -rf $(VENV) .view build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

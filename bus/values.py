@@ -238,12 +238,16 @@ class SearchIntent(Value, frozen=True, kw_only=True):
 
 
 class Vote(Value, frozen=True, kw_only=True):
-    """One racer's answer: an intent, or None for 'no search intent'; and how long it took."""
+    """One racer's answer: an intent, or None for 'no search intent'; and how long it took.
+
+    ``missing`` is set where the racer gave no answer, and is the reason, a constant.
+    """
 
     racer: DetectionSource
     intent: SearchIntent | None
     took_ms: float
     note: str = ""
+    missing: str = ""
 
 
 # --- what comes back -----------------------------------------------------------------------------

@@ -55,11 +55,13 @@ def test_a_cold_start(tmp_path):
     del house.env["SUBCOG_HOOK_TOTAL_MS"], house.env["SUBCOG_HOOK_START_MS"]
     house.capture("We use argon2id for password hashing because bcrypt truncates at 72 bytes")
     answered = 0
-    for number in range(10):
-        house.run("daemon", "stop")
-        started = time.perf_counter()
-        answered += bool(house.context("how do I hash passwords here?", f"s{number}"))
-        took_ms.append((time.perf_counter() - started) * 1000)
-    house.close()
+    try:
+        for number in range(10):
+            house.run("daemon", "stop")
+            started = time.perf_counter()
+            answered += bool(house.context("how do I hash passwords here?", f"s{number}"))
+            took_ms.append((time.perf_counter() - started) * 1000)
+    finally:
+        house.close()
     say("first hook, no daemon running", took_ms, target="1,000, and never above the budget")
     print(f"  {answered} of 10 got their memory on that first prompt")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import statistics
 import subprocess
 import sys
@@ -126,14 +125,25 @@ def real(home: Path, env: dict[str, str]) -> Iterator[dict[str, str]]:
     notes.write_text("".join(json.dumps(note) + "\n" for note in memories(1000)))
     project = home / "project"
     project.mkdir()
-    subcog = [str(SUBCOG), "import", str(notes), "--project", str(project), "--json"]
-    subprocess.run(subcog, env=env, check=True, capture_output=True, timeout=120)
-    status = [str(SUBCOG), "status", "--json"]
-    done = subprocess.run(status, env=env, check=True, capture_output=True, timeout=30)
-    seen = json.loads(done.stdout)
-    assert seen["memories"] >= 1000, seen
-    yield {**env, "CLAUDE_PROJECT_DIR": str(project)}
-    os.kill(seen["pid"], signal.SIGTERM)
+
+    def subcog(*arguments: str) -> dict[str, object]:
+        done = subprocess.run(
+            [str(SUBCOG), *arguments, "--json"],
+            env=env,
+            check=True,
+            capture_output=True,
+            timeout=120,
+        )
+        answer: dict[str, object] = json.loads(done.stdout)
+        return answer
+
+    try:
+        subcog("import", str(notes), "--project", str(project))
+        subcog("recall", "anything", "--project", str(project))  # is answered once all are loaded
+        assert subcog("status")["memories"] == 1000
+        yield {**env, "CLAUDE_PROJECT_DIR": str(project)}
+    finally:
+        subcog("daemon", "stop")
 
 
 def memories(count: int) -> Iterator[dict[str, object]]:

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from ..sinks.archive import Archive
     from ..sinks.local import LocalClassifier
 
+CLEANED_TEXTS = 512
 _log = logging.getLogger(__name__)
 
 
@@ -103,6 +104,8 @@ class App:
         self.sessions = Sessions()
         self.local: LocalClassifier | None = None
         self.redactor = Redactor.load()
+        # The same memories come up again and again; a text is read for secrets once.
+        self._clean = lru_cache(maxsize=CLEANED_TEXTS)(self._redacted)
         self.keeper = Keeper(self.bus, new_id=new_id, store_problem=lambda: self.archive.problem)
         handlers = self._handlers()
         for route in ROUTES:
@@ -151,7 +154,7 @@ class App:
             clean=self._clean,
         )
 
-    def _clean(self, text: str) -> str:
+    def _redacted(self, text: str) -> str:
         return self.redactor.redact(text).text
 
     async def _classify(self, event: PromptEnriched) -> IntentClassified:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 
@@ -57,7 +58,8 @@ def _entries(folder: Path) -> list[Path]:
 def _read(file: Path) -> Entry:
     if file.stat().st_size > MAX_ENTRY_BYTES:
         raise ValueError("too large")
-    return msgspec.json.decode(file.read_bytes(), type=Entry)
+    # json, since a path that is not UTF-8 was written with lone surrogates.
+    return msgspec.convert(json.loads(file.read_bytes()), type=Entry)
 
 
 async def _store(file: Path, app: App, entrance: Entrance) -> bool:

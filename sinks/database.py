@@ -22,7 +22,7 @@ from duckdb import DuckDBPyConnection
 from .migrations import ForeignSchema, NewerSchema, migrate
 from .recovery import Recovery, cut_damage, find_torn_tail, wal_of
 from .rows import naive
-from .trouble import StoreUnavailable, closed, explain, foreign, newer
+from .trouble import StoreUnavailable, closed, explain, foreign, full, gives_up, newer
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +34,8 @@ _ROW_GROUPS = "ROW_GROUP_SIZE 8192"
 _COPY = "compacted"
 # Each cut leaves less of the log, so this only bounds a log with very many damaged places.
 _MOST_REPAIRS = 100
+# What a checkpoint writes beyond the log: the row groups that it touches.
+_ROOM_BYTES = 16_000_000
 _READERS_LEAVE_WITHIN_S = 10.0
 _INTERRUPT_EVERY_S = 0.05
 
@@ -88,12 +90,11 @@ class Database:
         torn = find_torn_tail(self.path, self._clock())
         if torn:
             self._tell(torn)
-        replayed = self.wal.exists() and self.wal.stat().st_size > 0
         self._make_wal_private()
         before, after = migrate(root, naive(self._clock()))
         if before != after:
             _log.info("the tables were migrated", extra={"before": before, "after": after})
-        if replayed:
+        if torn:  # nothing must be written behind a torn end
             root.execute("CHECKPOINT store")
 
     def _connect_mended(self) -> DuckDBPyConnection:
@@ -183,7 +184,7 @@ class Database:
         except StoreUnavailable:
             raise
         except (duckdb.Error, OSError) as error:
-            self.given_up |= isinstance(error, duckdb.FatalException)
+            self.given_up |= gives_up(error)
             raise explain(self.path, error) from error
 
     # --- read and write --------------------------------------------------------------------------
@@ -242,7 +243,7 @@ class Database:
             yield writer
             writer.execute("COMMIT")
         except BaseException as error:
-            self.given_up |= isinstance(error, duckdb.FatalException)
+            self.given_up |= gives_up(error)
             with suppress(duckdb.Error):  # a commit that failed has rolled back by itself
                 writer.execute("ROLLBACK")
             raise
@@ -270,8 +271,8 @@ class Database:
         refuse_event_loop()
         if self._writer is None or self._root is None:
             raise closed()
-        if shutil.disk_usage(self.path.parent).free < 2 * self.wal_bytes():
-            raise explain(self.path, OSError("No space left on device"))
+        if shutil.disk_usage(self.path.parent).free < 2 * self.wal_bytes() + _ROOM_BYTES:
+            raise full(self.path)
         self._writer.execute("CHECKPOINT store")
 
     def backup(self, target: Path) -> None:

@@ -41,12 +41,12 @@ def only_text(text: Floats, share: Floats, memories: int) -> Parts:
 
 
 FEATURES = ("lead", "vector", "few", "soft", "rarest", "back", "vector lead", "covered weight")
-WEIGHTS: tuple[float, ...] = (4.493, 0.176, 2.215, 2.418, 1.369, 6.128, 5.913, 0.703)
-BIAS = -5.576
+WEIGHTS: tuple[float, ...] = (4.693, 0.257, 2.289, 2.240, 1.389, 5.978, 6.032, 0.799)
+BIAS = -5.780
 
 TEXT_FEATURES = ("share", "share lead", "few", "held terms")
-TEXT_WEIGHTS: tuple[float, ...] = (1.936, 5.565, 4.017, 0.918)
-TEXT_BIAS = -4.261
+TEXT_WEIGHTS: tuple[float, ...] = (1.842, 5.746, 4.120, 0.961)
+TEXT_BIAS = -4.332
 
 # What an unrelated memory reaches: a lone candidate is ahead of that, not of nothing.
 _UNRELATED = 0.15

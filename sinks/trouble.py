@@ -130,6 +130,13 @@ _KINDS: tuple[tuple[tuple[str, ...], Callable[[Path], StoreUnavailable]], ...] =
 )
 
 
+def gives_up(error: BaseException) -> bool:
+    """Whether DuckDB answers nothing more after ``error`` until the file is opened anew."""
+    return isinstance(error, duckdb.FatalException) or (
+        isinstance(error, duckdb.Error) and "has been invalidated" in str(error)
+    )
+
+
 def explain(path: Path, error: BaseException) -> StoreUnavailable:
     """The StoreUnavailable for an error that DuckDB or the system raised about ``path``."""
     if isinstance(error, duckdb.InterruptException):

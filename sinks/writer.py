@@ -7,6 +7,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from .database import Database
 from .rows import Record, Usage
-from .trouble import StoreUnavailable, closed, explain, refusal
+from .trouble import StoreUnavailable, closed, explain, gives_up, refusal
 from .writes import add_records, add_uses
 
 _log = logging.getLogger(__name__)
@@ -190,7 +191,10 @@ class Writer:
             _log.warning("the database was opened anew after a fatal error")
 
     def _told(self, error: Exception) -> Exception:
-        self._database.given_up |= isinstance(error, duckdb.FatalException)
+        if gives_up(error):
+            self._database.given_up = True
+            with suppress(StoreUnavailable):
+                self._mend()
         if isinstance(error, _ROW_ERRORS):
             return refusal(error)
         if isinstance(error, duckdb.Error):

@@ -23,6 +23,8 @@ LONG_CHARS = 1000
 LONG_SCORE = 0.8
 """From this score on a memory is given at length, where there is room."""
 
+# So many more than the ceiling compete, in place of those that say the same or do not fit.
+_SPARE = 5
 _SUMMARY_CHARS = 100
 _READ_CHARS = 2000
 _SAME_CONTAINED = 0.9
@@ -99,7 +101,9 @@ def choose(
     why = {c.memory.id: c.merit for c in candidates}
     fit = _keep(candidates, why, lambda c: _stale(c.memory, now) or _irrelevant(c, floor))
     fresh = _keep(fit, why, lambda c: _seen(c.memory, shown))
-    packed = _pack_distinct(_distinct(fresh, why), ceiling, budget, now)
+    best, rest = fresh[: ceiling + _SPARE], fresh[ceiling + _SPARE :]
+    why |= {c.memory.id: f"over the ceiling of {ceiling}" for c in rest}
+    packed = _pack_distinct(_distinct(best, why), ceiling, budget, now)
     by_id = {c.memory.id: c for c in fresh}
     return Choice(
         chosen=tuple(by_id[id_] for id_ in packed.ids),

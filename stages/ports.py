@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from ..bus.values import (
     Query,
     Recalled,
     Scope,
+    Vote,
 )
 
 
@@ -45,6 +46,23 @@ class Local(Protocol):
         """The probability of each kind of search and of None (no search); together 1.0.
 
         ``cues`` are the names of what the keyword racer noticed about ``text``.
+        """
+
+
+class Model(Protocol):
+    """Asks a language model what kind of search a prompt is."""
+
+    async def ask(
+        self,
+        text: str,
+        *,
+        within_s: float,
+        late: Callable[[Vote], Awaitable[bool]] | None = None,
+    ) -> Vote:
+        """The model's vote on ``text``; its ``missing`` says why where none came ``within_s``.
+
+        With ``late`` the question may go on for a while after that, and a vote that comes then is
+        handed to ``late``, which returns whether it takes it. Cancelled, it cancels the question.
         """
 
 

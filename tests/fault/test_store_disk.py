@@ -103,6 +103,7 @@ async def test_the_store_recovers_from_a_checkpoint_that_failed(tmp_path, small_
         with pytest.raises(StoreUnavailable) as caught:
             await store.checkpoint()
         assert caught.value.reason == "full"
+        assert await store.counts() == {HERE: len(acknowledged)}
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 
@@ -158,7 +159,7 @@ async def test_a_file_that_cannot_be_written(tmp_path):
 
 
 async def test_a_full_disk_at_the_first_opening(small_disk):
-    (small_disk / "ballast").write_bytes(bytes(6_000_000))
+    (small_disk / "ballast").write_bytes(bytes(6 * 1024 * 1024))
 
     with pytest.raises(StoreUnavailable) as caught:
         await make_store(small_disk / "s.duckdb").open()
