@@ -77,6 +77,17 @@ class IntentClassified(Event, frozen=True, kw_only=True, tag="intent.classified"
     votes: tuple[Vote, ...] = ()
 
 
+class IntentRefined(Event, frozen=True, kw_only=True, tag="intent.refined"):
+    """The model's ``vote`` came after the prompt was answered: ``intent`` is what it makes of it.
+
+    ``classified`` is what the prompt was answered with.
+    """
+
+    classified: IntentClassified
+    vote: Vote
+    intent: SearchIntent | None
+
+
 class ContextBuilt(Event, frozen=True, kw_only=True, tag="context.built"):
     """What goes to the model was chosen. ``abstained`` says why where ``text`` is empty."""
 

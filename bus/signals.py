@@ -22,6 +22,9 @@ stored = _signals.signal("stored", doc="A memory was committed. namespace, outco
 injected = _signals.signal("injected", doc="Memories went into a context. count, tokens.")
 abstained = _signals.signal("abstained", doc="Nothing went into a context. reason.")
 answered = _signals.signal("answered", doc="A hook was answered. event, outcome, took_s.")
+classified = _signals.signal("classified", doc="A race ended. source, intent, votes.")
+fell_back = _signals.signal("fell_back", doc="A lesser part took over. to, reason.")
+asked = _signals.signal("asked", doc="A question to the language model ended. outcome, took_s.")
 
 ALL: tuple[NamedSignal, ...] = (
     delivered,
@@ -32,6 +35,9 @@ ALL: tuple[NamedSignal, ...] = (
     injected,
     abstained,
     answered,
+    classified,
+    fell_back,
+    asked,
 )
 
 

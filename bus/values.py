@@ -141,7 +141,11 @@ class Encoding(Struct, frozen=True):
 
 
 class Query(Value, frozen=True, kw_only=True):
-    """A search. ``scopes`` is never empty: nothing reads without a scope."""
+    """A search. ``scopes`` is never empty: nothing reads without a scope.
+
+    ``tags`` asks for memories that have all of them; ``since`` and ``until`` bound ``created_at``.
+    What is below ``min_relevance`` is not even fetched.
+    """
 
     text: str
     scopes: tuple[Scope, ...]
@@ -152,6 +156,7 @@ class Query(Value, frozen=True, kw_only=True):
     since: datetime | None = None
     until: datetime | None = None
     branch: str | None = None
+    min_relevance: float = 0.0
 
 
 class Hit(Value, frozen=True, kw_only=True):
@@ -166,7 +171,10 @@ class Hit(Value, frozen=True, kw_only=True):
 
 
 class Recalled(Value, frozen=True, kw_only=True):
-    """The answer to a query: best first, with the mode really used and why it is a lesser one."""
+    """The answer to a query: best first, with the mode really used and why it is a lesser one.
+
+    ``total`` is how many memories the query's filters let through.
+    """
 
     hits: tuple[Hit, ...]
     mode: Mode

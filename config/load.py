@@ -21,8 +21,13 @@ from .settings import Namespace, Settings
 DEFAULTS = Path(__file__).with_name("default.toml")
 MAX_FILE_BYTES = 1_000_000
 PREFIX = "SUBCOG_"
-# Variables of ours that are not settings: the home of everything, and what tests read.
-NOT_SETTINGS = re.compile(r"SUBCOG_(HOME|TEST_\w+)$")
+# Variables of ours that are not settings: the home of everything, a secret, what tests read.
+NOT_SETTINGS = re.compile(r"SUBCOG_(HOME|LLM_API_KEY|TEST_\w+)$")
+# Keys that may not stand in a file, and where they belong.
+SECRETS = {
+    "llm.api_key": "a key never stands in a file; set SUBCOG_LLM_API_KEY, or the provider's own "
+    "variable, in the environment"
+}
 # Tables whose keys are namespaces, whether the defaults name them or not.
 OPEN_TABLES = ("search_intent.weights.",)
 
@@ -101,6 +106,8 @@ def _check_known(key: str, known: Mapping[str, object], file: Path) -> None:
     table, _, leaf = key.rpartition(".")
     if key in known or (table.startswith(OPEN_TABLES) and leaf in get_args(Namespace)):
         return
+    if key in SECRETS:
+        raise SettingsError(f"{file}: {key}: {SECRETS[key]}")
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     siblings = [name for name in known if name.rpartition(".")[0] == table]
     allowed = f"did you mean {close[0]}?" if close else f"allowed: {', '.join(siblings or known)}"

@@ -61,8 +61,19 @@ class SearchIntentSettings(Section, frozen=True, kw_only=True, forbid_unknown_fi
 
     enabled: bool
     min_confidence: Fraction
+    use_llm: bool
+    llm_policy: Literal["when_unsure", "always", "never"]
+    llm_timeout_ms: Milliseconds
+    llm_late_ms: Annotated[int, Meta(ge=0, le=60_000)]
     context: ContextSettings
     weights: WeightSettings
+
+
+class LlmSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[llm]``: the language model; its key is no setting, only a variable."""
+
+    model: Annotated[str, Meta(max_length=200)]
+    api_base: Annotated[str, Meta(max_length=2000, pattern=r"^(https?://\S+)?$")]
 
 
 class SessionStartSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,6 +134,7 @@ class Settings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All of them."""
 
     search_intent: SearchIntentSettings
+    llm: LlmSettings
     hook: HookSettings
     capture: CaptureSettings
     embedding: EmbeddingSettings

@@ -128,6 +128,7 @@ class App:
                 keeper=self.keeper,
                 projects=self.projects,
                 limit=search.context.max_count,
+                min_relevance=search.context.min_relevance,
             ),
             "classify": self._classify,
             "inject": self._inject,

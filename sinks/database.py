@@ -22,7 +22,7 @@ from duckdb import DuckDBPyConnection
 from .migrations import ForeignSchema, NewerSchema, migrate
 from .recovery import Recovery, cut_damage, find_torn_tail, wal_of
 from .rows import naive
-from .trouble import StoreUnavailable, closed, explain, foreign, full, gives_up, newer
+from .trouble import StoreUnavailable, busy, closed, explain, foreign, full, gives_up, newer
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +32,7 @@ _STORAGE_VERSION = "STORAGE_VERSION 'v1.4.0'"
 # cost a checkpoint of 4 s at 100,000 memories, with these 0.1 s.
 _ROW_GROUPS = "ROW_GROUP_SIZE 8192"
 _COPY = "compacted"
+_PRIVATE = ".subcog-copy-"
 # Each cut leaves less of the log, so this only bounds a log with very many damaged places.
 _MOST_REPAIRS = 100
 # What a checkpoint writes beyond the log: the row groups that it touches.
@@ -87,6 +88,9 @@ class Database:
 
     def _prepare(self, root: DuckDBPyConnection) -> None:
         self.path.chmod(0o600)
+        # Copies that a killed process left half made, with text that was to be gone.
+        for unfinished in self.path.parent.glob(f"{_PRIVATE}*"):
+            shutil.rmtree(unfinished)
         torn = find_torn_tail(self.path, self._clock())
         if torn:
             self._tell(torn)
@@ -286,7 +290,7 @@ class Database:
     @contextmanager
     def _copied(self, directory: Path) -> Iterator[Path]:
         """A copy with what is alive alone, in a private directory inside ``directory``."""
-        with tempfile.TemporaryDirectory(prefix=".subcog-", dir=directory) as private:
+        with tempfile.TemporaryDirectory(prefix=_PRIVATE, dir=directory) as private:
             copy = Path(private) / f"{_COPY}.duckdb"
             with self.reading() as cursor:
                 _copy(cursor, copy)
@@ -296,12 +300,12 @@ class Database:
     def compact(self) -> None:
         """Replace the file by a copy without what was deleted from it.
 
-        Raises TimeoutError where readers stay for too long; nothing is changed then. To be called
-        by the thread that writes.
+        Raises StoreUnavailable, ``busy``, where readers stay for too long; nothing is changed
+        then. To be called by the thread that writes.
         """
         with self._copied(self.path.parent) as copy, self._changed, self.explained():
             if not self._changed.wait_for(lambda: not self._cursors, _READERS_LEAVE_WITHIN_S):
-                raise TimeoutError("a long read is under way: compact again when it is done")
+                raise busy(self.path)
             if self._root is None:
                 raise closed()
             self._root.execute("CHECKPOINT store")

@@ -61,8 +61,8 @@ ToWorker = Configure | Ask | Cancel
 FromWorker = Ready | Answer | Trouble
 
 _encoder = msgspec.json.Encoder()
-_to_worker = msgspec.json.Decoder(ToWorker)
-_from_worker = msgspec.json.Decoder(FromWorker)
+_to_worker: msgspec.json.Decoder[ToWorker] = msgspec.json.Decoder(ToWorker)
+_from_worker: msgspec.json.Decoder[FromWorker] = msgspec.json.Decoder(FromWorker)
 
 
 def line_of(message: ToWorker | FromWorker) -> bytes:

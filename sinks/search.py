@@ -72,7 +72,8 @@ class Search:
         began = time.perf_counter()
         degraded = self._degraded(query)
         ranking = self._index.search(query, self._index.ask(query.text), self._clock())
-        hits = self._hits(ranking.scored)
+        worthy = [one for one in ranking.scored if one.relevance >= query.min_relevance]
+        hits = self._hits(worthy)
         return Recalled(
             hits=hits,
             mode="text" if degraded else query.mode,

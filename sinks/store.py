@@ -120,8 +120,8 @@ class Store:
     async def compact(self) -> None:
         """Write the file anew without what was forgotten. Writes wait, reads hardly.
 
-        Logs that were kept aside as damaged are not touched. Raises TimeoutError where a long
-        read does not end; nothing is changed then.
+        Logs that were kept aside as damaged are not touched. Raises StoreUnavailable with the
+        reason ``busy`` where a long read does not end; nothing is changed then.
         """
         await self._write(self._database.compact)
 

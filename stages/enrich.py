@@ -15,18 +15,31 @@ SEARCH_UNAVAILABLE = "search.unavailable"
 
 
 async def enrich(
-    event: PromptParsed, *, recall: Recall, keeper: Keeper, projects: Projects, limit: int
+    event: PromptParsed,
+    *,
+    recall: Recall,
+    keeper: Keeper,
+    projects: Projects,
+    limit: int,
+    min_relevance: float = 0.0,
 ) -> PromptEnriched:
     """Recall twice ``limit`` candidates, keep what is marked and read the project's facts, at once.
 
-    Twice, because weights are applied afterwards and may lift what was found further down. A
+    Twice, because weights are applied afterwards and may lift what was found further down. What is
+    below ``min_relevance`` is fetched only where somebody wants to read why it stayed out. A
     prompt that nobody typed, or without words to search for, recalls nothing, and a rehearsal
     keeps nothing. Where there is nothing to search with, the event says ``search.unavailable`` in
     ``degraded``, and so does the signal of that name.
     """
     gathered = _Gathered(kept=[None] * len(event.parsed.marked))
+    query = Query(
+        text=event.parsed.query.strip(),
+        scopes=event.prompt.place.readable,
+        limit=2 * limit,
+        min_relevance=0.0 if event.prompt.detailed else min_relevance,
+    )
     async with anyio.create_task_group() as group:
-        group.start_soon(_recall, event, recall, 2 * limit, gathered)
+        group.start_soon(_recall, event, recall, query, gathered)
         group.start_soon(_read_facts, event, projects, gathered)
         for index, marked in enumerate(() if event.prompt.rehearsal else event.parsed.marked):
             group.start_soon(_keep, event, keeper, marked, index, gathered)
@@ -50,11 +63,9 @@ class _Gathered(Struct):
     degraded: tuple[str, ...] = ()
 
 
-async def _recall(event: PromptParsed, recall: Recall, limit: int, gathered: _Gathered) -> None:
-    text = event.parsed.query.strip()
-    if event.parsed.machine or not text:
+async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered) -> None:
+    if event.parsed.machine or not query.text:
         return
-    query = Query(text=text, scopes=event.prompt.place.readable, limit=limit)
     try:
         recalled = await recall.recall(query)
     except ConnectionError:

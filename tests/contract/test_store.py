@@ -361,7 +361,7 @@ async def test_rows_put_together_are_stored_together_or_not_at_all(store):
 
 
 async def test_no_message_carries_a_text(store):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match="refused") as caught:
         await store.put([make_row(2, version=2**70, content="hunter2")])
 
     assert "hunter2" not in str(caught.value)

@@ -45,7 +45,7 @@ async def refusal(path: Path) -> StoreUnavailable:
 
 
 async def test_a_database_that_another_process_holds(path):
-    holder = subprocess.Popen(
+    holder = subprocess.Popen(  # noqa: ASYNC220 - it waits for nothing
         [sys.executable, "-c", HOLD, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

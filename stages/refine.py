@@ -1,0 +1,33 @@
+"""Whether what the model said too late would have changed what the prompt got."""
+
+from __future__ import annotations
+
+from ..bus.events import IntentRefined
+from ..bus.values import SearchIntent
+from .inject import InjectSettings, ceiling
+
+
+def changes_context(event: IntentRefined, *, settings: InjectSettings) -> bool:
+    """Whether the refined intent lets other memories in than the one the prompt was answered with.
+
+    It does where it finds a search that was overlooked or not believed, where namespaces weigh
+    otherwise for its type, and where more memories are allowed.
+    """
+    before, after = event.classified.intent, event.intent
+    if not (settings.enabled and event.classified.enriched.candidates):
+        return False
+    if after is None or not _believed(after, settings):
+        return False
+    if before is None or not _believed(before, settings):
+        return True
+    return before.intent_type is not after.intent_type or _ceiling(before, settings) < _ceiling(
+        after, settings
+    )
+
+
+def _believed(intent: SearchIntent, settings: InjectSettings) -> bool:
+    return intent.confidence_percent >= round(settings.min_confidence * 100)
+
+
+def _ceiling(intent: SearchIntent, settings: InjectSettings) -> int:
+    return ceiling(intent.confidence_percent, settings.context)

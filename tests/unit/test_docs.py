@@ -1,0 +1,340 @@
+"""The documents say what is so: everything in them that can be compared with the code, is."""
+
+import ast
+import json
+import re
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import pytest
+
+from subcog.bus import frames
+from subcog.bus.events import CaptureSettled, IntentClassified, PromptEnriched, PromptSubmitted
+from subcog.bus.values import (
+    Hit,
+    IntentType,
+    Kept,
+    Memory,
+    Parsed,
+    Place,
+    ProjectFacts,
+    Query,
+    Recalled,
+    Scope,
+    SearchIntent,
+)
+from subcog.pipeline import answers, reference
+from subcog.pipeline.cli import cli
+from subcog.pipeline.daemon import Daemon
+
+HOUSE = Path(__file__).parents[2]
+WRITTEN = [HOUSE / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+WRITTEN += sorted((HOUSE / "docs").rglob("*.md")) + sorted((HOUSE / "changelog.d").glob("*.md"))
+ROOMS = "bus|config|hooks|pipeline|sinks|stages|tests|perf|docs"
+# Files that the examples of the documents name, so that they can be parsed anywhere.
+EXAMPLE_FILES = ("notes.md", "memories.jsonl", "prompts.jsonl")
+EXAMPLE_FOLDERS = ("other-project", "judged")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SHOP = Scope("project", "shop")
+MEMORY = Memory(
+    id="mem_1",
+    scope=SHOP,
+    namespace="decisions",
+    content="x",
+    summary="x",
+    created_at=NOW,
+    updated_at=NOW,
+)
+
+
+def _named(document):
+    return str(document.relative_to(HOUSE))
+
+
+def _fences(document, kind):
+    return re.findall(rf"^```{kind}\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def _prose(document):
+    return re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+# --- what is made from the code -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("document", reference.documents(), ids=_named)
+def test_what_is_made_from_the_code_is_up_to_date(document):
+    remedy = "run: python -m subcog.pipeline.reference --write"
+    assert document.is_file(), remedy
+    assert document.read_text() == reference.documents()[document], remedy
+
+
+def test_nothing_else_lies_among_the_reference_pages():
+    assert [file for file in reference.stale() if file not in reference.documents()] == []
+
+
+def test_every_setting_command_metric_signal_event_and_stage_has_its_line():
+    pages = reference.pages()
+    for key in reference.load_settings(Path("/nonexistent"), {}).origins:
+        assert f"| `{key.key}` |" in pages["settings.md"]
+    for command in cli.list_commands(click.Context(cli)):
+        assert f"## subcog {command}\n" in pages["commands.md"]
+    for metric in ("subcog_hooks_total", "subcog_ready", "subcog_database_bytes"):
+        assert f"| `{metric}` |" in pages["metrics.md"]
+    for event in ("PromptSubmitted", "QueryAnswered"):
+        assert f"## {event} · " in pages["events.md"]
+    assert "| `abstained` |" in pages["signals.md"]
+    assert "| `untopic` |" in pages["routes.md"]
+
+
+# --- links and names ------------------------------------------------------------------------------
+
+
+def _anchors(document):
+    """The names under which the headings of ``document`` can be linked to, as forges make them."""
+    titles = re.findall(r"^#+ (.+)$", _prose(document), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", title.lower()) for title in titles)
+    return {title.strip().replace(" ", "-") for title in plain}
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=_named)
+def test_every_link_leads_somewhere(document):
+    for link in re.findall(r"\]\(([^)\s]+)\)", _prose(document)):
+        place, _, anchor = link.partition("#")
+        target = (document.parent / place).resolve() if place else document
+        assert target.exists(), f"{link} leads nowhere"
+        assert target.is_relative_to(HOUSE), f"{link} leads out of the house"
+        if anchor:
+            assert anchor in _anchors(target), f"{link} names no heading"
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=_named)
+def test_every_file_that_is_named_exists(document):
+    named = re.findall(rf"`((?:{ROOMS})/[\w./-]+)(?:::\w+)?`", _prose(document))
+    assert [path for path in named if not (HOUSE / path).exists()] == []
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=_named)
+def test_every_test_that_is_named_exists(document):
+    for path, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", _prose(document)):
+        tree = ast.parse((HOUSE / path).read_text())
+        functions = {getattr(node, "name", "") for node in tree.body}
+        assert name in functions, f"{path} has no {name}"
+
+
+def test_every_row_of_the_security_page_names_a_test():
+    rows = re.findall(r"^\| (?!defence)(.+) \|$", (HOUSE / "docs/security.md").read_text(), re.M)
+    assert len(rows) > 30
+    assert [row for row in rows if "::test_" not in row] == []
+
+
+def test_every_record_is_in_the_list_and_has_its_three_parts():
+    folder = HOUSE / "docs" / "adr"
+    listed = re.findall(r"\((\d{4}-[\w-]+\.md)\)", (folder / "README.md").read_text())
+    assert listed == sorted(file.name for file in folder.glob("0*.md"))
+    for name in listed:
+        text = (folder / name).read_text()
+        assert text.startswith(f"# {name[:4]}: ")
+        assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.M) == [
+            "Context",
+            "Decision",
+            "Consequences",
+        ]
+
+
+def test_every_fragment_has_a_known_kind_and_a_line_or_two():
+    kinds = "added|changed|fixed|removed|security"
+    for file in (HOUSE / "changelog.d").iterdir():
+        if file.name != "README.md":
+            assert re.fullmatch(rf"[a-z-]+\.(?:{kinds})\.md", file.name), file.name
+            assert 1 <= len(file.read_text().splitlines()) <= 2, file.name
+
+
+# --- examples -------------------------------------------------------------------------------------
+
+
+def _examples():
+    for document in WRITTEN:
+        for fence in _fences(document, "console"):
+            for line in fence.splitlines():
+                if line.startswith("$ "):
+                    yield pytest.param(line[2:], id=f"{_named(document)}: {line[2:][:60]}")
+
+
+@pytest.mark.parametrize("line", _examples())
+def test_every_example_is_a_command_that_there_is(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in EXAMPLE_FILES:
+        (tmp_path / name).touch()
+    for name in EXAMPLE_FOLDERS:
+        (tmp_path / name).mkdir()
+    words = list(shlex.shlex(line, posix=True, punctuation_chars="|<>"))
+    words = shlex.split(line) if not {"|", "<", ">"} & set(words) else _first_of_ours(line)
+    if words[0] == "subcog":
+        _parse(cli, words)
+    elif words[0] == "make":
+        assert f"\n{words[1]}:" in (HOUSE / "Makefile").read_text()
+    else:
+        assert words[0] in {"cp"}, "an example of something else"
+
+
+def _first_of_ours(line):
+    """The words of the part of a shell line that runs subcog."""
+    parts = re.split(r" [|<>] ", line)
+    return next(shlex.split(part) for part in parts if part.startswith("subcog "))
+
+
+def _parse(command, words, parent=None):
+    """Parse ``words`` as the command line does, and run nothing."""
+    context = command.make_context(words[0], words[1:], parent=parent)
+    if isinstance(command, click.Group):
+        rest = [*context._protected_args, *context.args]
+        inner = command.get_command(context, rest[0]) if rest else None
+        assert inner is not None, f"there is no command {rest}"
+        _parse(inner, rest, context)
+
+
+def test_an_example_that_is_none_is_found_out():
+    for line in ("subcog rememeber x", "subcog recall x --limt 3", "subcog topics a b", "subcog"):
+        with pytest.raises((click.ClickException, AssertionError)):
+            _parse(cli, shlex.split(line))
+
+
+def test_the_two_commands_of_the_readme_are_in_the_makefile():
+    readme, makefile = (HOUSE / "README.md").read_text(), (HOUSE / "Makefile").read_text()
+    for target in ("demo", "test"):
+        assert f"\n$ make {target}\n" in readme
+        assert re.search(rf"^{target}:", makefile, re.M)
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=_named)
+def test_every_make_target_that_is_named_exists(document):
+    targets = set(re.findall(r"^([a-z]+):", (HOUSE / "Makefile").read_text(), re.M))
+    assert set(re.findall(r"`make ([a-z]+)`", document.read_text())) <= targets
+
+
+# --- formats --------------------------------------------------------------------------------------
+
+
+def _documented(heading):
+    text = (HOUSE / "docs" / "formats.md").read_text()
+    found = re.search(rf"^### {heading}\n(.*?)(?=^##)", text, re.DOTALL | re.MULTILINE)
+    return json.loads(re.search(r"```json\n(.*?)```", found[1], re.DOTALL)[1])
+
+
+def _given():
+    """What the code answers, by the heading under which it is documented."""
+    query = Query(text="x", scopes=(SHOP,))
+    hit = Hit(memory=MEMORY, text=1.0, late=1.0, vector=1.0, order=1.0, relevance=1.0)
+    recalled = Recalled(hits=(hit,), mode="hybrid", total=1, took_ms=1.0)
+    kept = Kept(outcome="stored", namespace="decisions", memory_id="mem_1")
+    place = Place(project=SHOP, root="/x", user=Scope("user", "x"))
+    prompt = PromptSubmitted(trace="x", session="", client="", place=place, text="x")
+    enriched = PromptEnriched(
+        trace="x", prompt=prompt, parsed=Parsed(text="x", query="x"), project=ProjectFacts()
+    )
+    intent = SearchIntent(intent_type=IntentType.HOWTO, confidence_percent=50)
+    classified = IntentClassified(trace="x", enriched=enriched, intent=intent)
+    return {
+        "capture": answers.capture_answer(CaptureSettled(trace="x", kept=kept, memory=MEMORY)),
+        "recall": answers.recall_answer(query, recalled, ()),
+        "get": answers.memory_answer(MEMORY),
+        "topics": answers.topics_answer((), 0, NOW),
+        "topics TOPIC": answers.topic_answer("x", (MEMORY,), ()),
+        "classify": answers.classify_answer("x", classified),
+    }
+
+
+@pytest.mark.parametrize("heading", _given())
+def test_documented_answers_have_the_fields_of_the_code(heading):
+    documented, given = _documented(heading), _given()[heading]
+    assert list(documented) == list(given)
+    if given.get("memories"):
+        assert list(documented["memories"][0]) == list(given["memories"][0])
+
+
+def test_the_documented_status_has_the_fields_of_the_code():
+    tree = ast.parse((HOUSE / "pipeline" / "daemon.py").read_text())
+    [status] = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == Daemon.status.__name__
+    ]
+    [answer] = [node.value for node in ast.walk(status) if isinstance(node, ast.Return)]
+    assert list(_documented("status")) == [*(key.value for key in answer.keys), "running"]
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=_named)
+def test_every_json_example_is_json(document):
+    for example in _fences(document, "json"):
+        json.loads(example)
+
+
+def test_the_documented_frame_is_one():
+    text = (HOUSE / "docs" / "formats.md").read_text()
+    example = re.search(rf"```text\n({frames.PROTOCOL} call .*?)\n```", text, re.DOTALL)[1].encode()
+    line, _, rest = example.partition(b"\n")
+    head = frames.read_head(line)
+    assert (head.kind, head.fields + head.body) == ("call", len(rest))
+    assert frames.read_fields(rest[: head.fields]) == {"version": "0.1.0"}
+    for name, limit in (
+        ("the first line", frames.MAX_LINE),
+        ("fields", frames.MAX_FIELDS),
+        ("body", frames.MAX_BODY),
+    ):
+        assert f"| {name} | {limit:,} |" in text
+
+
+# --- reasons and outcomes -------------------------------------------------------------------------
+
+
+def _documented_reasons(document, heading):
+    text = (HOUSE / document).read_text()
+    section = text[text.index(heading) :]
+    table = re.search(r"(?:^\|.*\n)+", section, re.M)[0]
+    return set(re.findall(r"^\| `([\w.]+)` \|", table, re.M))
+
+
+def _source(*rooms):
+    return "\n".join(p.read_text() for room in rooms for p in sorted((HOUSE / room).rglob("*.py")))
+
+
+def test_every_reason_for_injecting_nothing_is_explained():
+    inject = (HOUSE / "stages" / "inject.py").read_text()
+    written = set(re.findall(r"return \"(\w+)\"", inject))
+    written |= set(re.findall(r"return \"(\w+)\", f?\"", inject))
+    written |= set(re.findall(r"\"(\w+)\" if choice\.\w+ else \"\w+\"", inject))
+    written |= set(re.findall(r"if choice\.\w+ else \"(\w+)\"", inject))
+    written |= set(re.findall(r"tell\(abstained.*?reason=\"(\w+)\"", _source("stages")))
+    reasons = _documented_reasons("docs/users.md", "When nothing was injected")
+    assert written - {""} == reasons
+
+
+def test_every_reason_for_a_lesser_answer_is_explained():
+    source = _source("pipeline", "sinks", "stages")
+    written = set(re.findall(r"tell\(degraded, [^()]*?reason=\"([\w.]+)\"", source))
+    written |= set(re.findall(r"^SEARCH_UNAVAILABLE = \"([\w.]+)\"", source, re.M))
+    assert written == _documented_reasons("docs/operators.md", "`subcog_degraded_total`:")
+
+
+def test_every_outcome_of_a_hook_is_explained():
+    entrance = (HOUSE / "pipeline" / "entrance.py").read_text()
+    written = set(re.findall(r"return NOTHING, \"(\w+)\"", entrance))
+    written |= set(re.findall(r"return ready\.body, \"(\w+)\" if .*? else \"\w+\"", entrance))
+    written |= set(re.findall(r"return ready\.body, .*? else \"(\w+)\"", entrance))
+    assert written == _documented_reasons("docs/operators.md", "`subcog_hooks_total`:")
+
+
+# --- what has no place here -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=_named)
+def test_the_documents_speak_of_the_project_alone(document):
+    text = document.read_text()
+    assert re.findall(r"(?<![\w&/])#\d+\b", text) == [], "a ticket number"
+    assert re.findall(r"\b(?:D\d{1,2}|ADR-?\d+)\b", text) == [], "a code that nobody can look up"
+    assert re.findall(r"(?<![\w.])/(?:root|tmp|work|mnt)/", text) == [], "a path of one machine"
+    outside = re.findall(r"https?://(?!127\.0\.0\.1[:/]|localhost[:/])\S+", text)
+    assert outside == [], "an address that may go away"
