@@ -5,6 +5,9 @@ An event's topic is its type. Events of one prompt, capture or query share a ``t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
+
 from msgspec import Struct
 
 from .values import (
@@ -122,7 +125,11 @@ class SessionStarted(Event, frozen=True, kw_only=True, tag="session.started"):
 
 
 class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"):
-    """Somebody asked to keep a text. ``id`` is made by the client, so that a retry stores once."""
+    """Somebody asked to keep a text. ``id`` is made by the client, so that a retry stores once.
+
+    The text may concern a memory of the same scope: it becomes the next version of ``revises``,
+    or takes the place of ``supersedes``, which stays and is marked.
+    """
 
     id: str
     text: str
@@ -132,6 +139,8 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     explicit: bool = True
     confidence_percent: int = 100
     provenance: Provenance = Provenance()
+    revises: str | None = None
+    supersedes: str | None = None
 
 
 class CaptureDetected(Event, frozen=True, kw_only=True, tag="capture.detected"):
@@ -186,6 +195,90 @@ class CaptureSettled(Event, frozen=True, kw_only=True, tag="capture.settled"):
 
     kept: Kept
     memory: Memory | None = None
+
+
+# --- the life of a memory -----------------------------------------------------------------------
+
+
+class SupersedeRequested(Event, frozen=True, kw_only=True, tag="supersede.requested"):
+    """Somebody says that the memory ``new`` takes the place of ``old``, both in ``scopes``."""
+
+    old: str
+    new: str
+    scopes: tuple[Scope, ...]
+
+
+class ExpireRequested(Event, frozen=True, kw_only=True, tag="expire.requested"):
+    """Somebody says until when a memory holds; ``at`` None means until now."""
+
+    id: str
+    scopes: tuple[Scope, ...]
+    at: datetime | None = None
+
+
+class RestoreRequested(Event, frozen=True, kw_only=True, tag="restore.requested"):
+    """Somebody wants a memory back in force, as it is or as its ``version`` was."""
+
+    id: str
+    scopes: tuple[Scope, ...]
+    version: int | None = None
+
+
+class ChangeSettled(Event, frozen=True, kw_only=True, tag="change.settled"):
+    """What became of a change: the new version of ``memory``, or None and the ``reason``.
+
+    ``missing`` names an id that is in none of the scopes.
+    """
+
+    memory: Memory | None = None
+    reason: str = ""
+    missing: str | None = None
+
+
+# --- many at once --------------------------------------------------------------------------------
+
+
+class Draft(Struct, frozen=True, kw_only=True):
+    """A memory to import. ``known_by_id``: it was ours before; else its text is what it is."""
+
+    memory: Memory
+    known_by_id: bool = False
+
+
+class Admitted(Struct, frozen=True, kw_only=True):
+    """A draft that passed the secret filter. The texts of ``draft`` are empty, these count."""
+
+    draft: Draft
+    content: CleanText
+    summary: CleanText
+
+
+class ImportRequested(Event, frozen=True, kw_only=True, tag="import.requested"):
+    """Somebody imports. A ``rehearsal`` stores nothing."""
+
+    drafts: tuple[Draft, ...]
+    rehearsal: bool = False
+
+
+class ImportAdmitted(Event, frozen=True, kw_only=True, tag="import.admitted"):
+    """What is to be imported passed the secret filter; so many drafts were ``declined``."""
+
+    admitted: tuple[Admitted, ...]
+    declined: int = 0
+    rehearsal: bool = False
+
+
+class MemoriesStored(Event, frozen=True, kw_only=True, tag="memories.stored"):
+    """Many memories were committed at once."""
+
+    stored: tuple[tuple[Memory, Encoding], ...]
+
+
+class ImportSettled(Event, frozen=True, kw_only=True, tag="import.settled"):
+    """How many drafts came to which end, and in how many something was redacted."""
+
+    outcomes: Mapping[str, int]
+    redacted: int = 0
 
 
 # --- a query -------------------------------------------------------------------------------------

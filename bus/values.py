@@ -81,7 +81,10 @@ class Place(Value, frozen=True, kw_only=True):
 
 
 class Provenance(Value, frozen=True, kw_only=True):
-    """How a memory came to be. Empty strings mean unknown."""
+    """How a memory came to be. Empty strings mean unknown.
+
+    ``gate`` says in a few words why this version was kept as it is.
+    """
 
     hook: str = ""
     session: str = ""
@@ -89,6 +92,7 @@ class Provenance(Value, frozen=True, kw_only=True):
     file: str = ""
     commit: str = ""
     branch: str = ""
+    gate: str = ""
 
 
 # --- memories ------------------------------------------------------------------------------------
@@ -102,7 +106,11 @@ class CleanText(Struct, frozen=True):
 
 
 class Memory(Value, frozen=True, kw_only=True):
-    """One version of one memory. ``id`` is ``mem_`` and a ULID; versions count from 1."""
+    """One version of one memory. ``id`` is ``mem_`` and a ULID; versions count from 1.
+
+    ``sources`` are the captures besides the first that said the same. ``contradicts`` is a memory
+    that seems to say otherwise; somebody should decide which of the two holds.
+    """
 
     id: str
     version: int = 1
@@ -119,6 +127,8 @@ class Memory(Value, frozen=True, kw_only=True):
     valid_to: datetime | None = None
     supersedes: str | None = None
     superseded_by: str | None = None
+    contradicts: str | None = None
+    sources: tuple[Provenance, ...] = ()
     content_hash: str = ""
 
 
@@ -275,7 +285,8 @@ class Kept(Value, frozen=True, kw_only=True):
     """What became of one capture.
 
     ``declined``: there was nothing to keep. ``pending``: it is still on its way. ``failed``: the
-    store could not take it, and ``reason`` says why.
+    store could not take it, and ``reason`` says why. ``contradicts`` is a memory that seems to
+    say otherwise.
     """
 
     outcome: Literal["stored", "merged", "declined", "pending", "failed"]
@@ -284,6 +295,7 @@ class Kept(Value, frozen=True, kw_only=True):
     summary: str = ""
     reason: str = ""
     redactions: tuple[str, ...] = ()
+    contradicts: str | None = None
 
 
 class Verdict(Value, frozen=True, kw_only=True):

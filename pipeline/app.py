@@ -7,7 +7,8 @@ import os
 import pwd
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from ..bus.events import (
     ContextBuilt,
     Event,
     IntentClassified,
+    IntentRefined,
     PromptEnriched,
     QueryAnswered,
     QueryRequested,
@@ -30,7 +32,7 @@ from ..bus.events import (
     StoreRequested,
 )
 from ..bus.ids import ulid_of
-from ..bus.values import Kept
+from ..bus.values import Hit, Kept, Scope
 from ..config.paths import Paths
 from ..config.settings import Settings
 from ..sinks.projects import Projects
@@ -51,6 +53,7 @@ from .routes import ROUTES
 if TYPE_CHECKING:
     from ..sinks.archive import Archive
     from ..sinks.local import LocalClassifier
+    from .asking import Asking
 
 CLEANED_TEXTS = 512
 _log = logging.getLogger(__name__)
@@ -82,8 +85,15 @@ def _load_local_classifier() -> LocalClassifier | None:
         return None
 
 
+def _is_model_wanted(settings: Settings) -> bool:
+    """Whether these settings may lead to a question to a language model at all."""
+    search = settings.search_intent
+    used = search.enabled and search.use_llm and search.llm_policy != "never"
+    return used and bool(settings.llm.model)
+
+
 class App:
-    """The parts of one daemon. ``async with app.bus`` runs the stages; ``load`` brings memory."""
+    """The parts of one daemon. ``async with app.running()`` runs them; ``load`` brings memory."""
 
     def __init__(
         self,
@@ -106,6 +116,7 @@ class App:
         self.redactor = Redactor.load()
         # The same memories come up again and again; a text is read for secrets once.
         self._clean = lru_cache(maxsize=CLEANED_TEXTS)(self._redacted)
+        self.asking = self._build_asking() if _is_model_wanted(settings) else None
         self.keeper = Keeper(self.bus, new_id=new_id, store_problem=lambda: self.archive.problem)
         handlers = self._handlers()
         for route in ROUTES:
@@ -116,6 +127,21 @@ class App:
                 concurrency=route.concurrency,
                 leads_on=bool(route.says),
             )
+
+    def _build_asking(self) -> Asking:
+        # With no model named, nothing of this is imported.
+        from .asking import Asking
+
+        return Asking(self.settings, publish=self.bus.publish, clean=self._redacted)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run the stages, and the model's part outside of them: what it says late is for them."""
+        async with AsyncExitStack() as parts:
+            if self.asking is not None:
+                await parts.enter_async_context(self.asking.running())
+            await parts.enter_async_context(self.bus)
+            yield
 
     def _handlers(self) -> dict[str, Callable[[Any], Any]]:
         """The function of each stage, with what it needs from outside."""
@@ -130,9 +156,10 @@ class App:
                 limit=search.context.max_count,
                 min_relevance=search.context.min_relevance,
             ),
-            "classify": self._classify,
+            "classify": self.classify,
             "inject": self._inject,
-            "respond": respond,
+            "respond": self._respond,
+            "refine": self._refine,
             "greet": self._greet,
             "detect": partial(detect, max_chars=self.settings.capture.max_chars),
             "redact": partial(redact, redactor=self.redactor),
@@ -158,8 +185,13 @@ class App:
     def _redacted(self, text: str) -> str:
         return self.redactor.redact(text).text
 
-    async def _classify(self, event: PromptEnriched) -> IntentClassified:
-        return await classify(event, local=self.local)
+    async def classify(self, event: PromptEnriched) -> IntentClassified:
+        """What a prompt searches for, by every racer there is."""
+        if self.asking is None:
+            return await classify(event, local=self.local)
+        answer = await classify(event, local=self.local, model=self.asking.racer)
+        self.asking.reserve.begin(event.trace)
+        return answer
 
     def _inject(self, event: IntentClassified) -> ContextBuilt:
         return inject(
@@ -169,6 +201,28 @@ class App:
             now=self.clock(),
             clean=self._clean,
         )
+
+    def _respond(self, event: ContextBuilt) -> ResponseReady:
+        if self.asking is not None:
+            self.asking.reserve.end(event.trace)
+        return respond(event)
+
+    def _refine(self, event: IntentRefined) -> None:
+        if self.asking is not None:
+            self.asking.refine(event)
+
+    async def late_context(self, session: str) -> str:
+        """What the model said too late for the last prompt of ``session``, told once."""
+        if self.asking is None:
+            return ""
+        return await self.asking.late_context(session, current=self._current, inject=self._inject)
+
+    async def _current(self, hits: tuple[Hit, ...], scopes: tuple[Scope, ...]) -> tuple[Hit, ...]:
+        """Those of ``hits`` whose memory is still kept, in the same version."""
+        archive = await self.archive.get()
+        found = await archive.store.get([hit.memory.id for hit in hits], scopes)
+        kept = {(memory.id, memory.version) for memory in found}
+        return tuple(hit for hit in hits if (hit.memory.id, hit.memory.version) in kept)
 
     async def _store(self, event: StoreRequested) -> tuple[Event, ...]:
         try:

@@ -22,7 +22,6 @@ from ..bus.events import (
 )
 from ..bus.inbox import StageFailed
 from ..bus.values import Mode, Place, ProjectFacts, Provenance, Query, Scope
-from ..stages.classify import classify
 from ..stages.parse import parse
 from ..stages.ports import RecallUnavailable
 from . import answers
@@ -234,14 +233,13 @@ class Calls:
     async def classify(self, params: TextParams, place: Place) -> dict[str, Any]:
         prompt = self._prompt(params.text, place)
         parsed = parse(prompt)
-        event = await classify(
+        event = await self._app.classify(
             PromptEnriched(
                 trace=prompt.trace,
                 prompt=prompt,
                 parsed=parsed.parsed,
                 project=ProjectFacts(),
-            ),
-            local=self._app.local,
+            )
         )
         return answers.classify_answer(params.text, event)
 

@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import socket
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,7 @@ class Daemon:
         listener = await SocketListener.from_socket(listen(self._paths))
         _log.info("listening", extra={"pid": os.getpid(), "version": VERSION})
         try:
-            async with self._app.bus, anyio.create_task_group() as tasks:
+            async with self._app.running(), anyio.create_task_group() as tasks:
                 tasks.start_soon(self._accept, listener, tasks)
                 tasks.start_soon(self._load)
                 tasks.start_soon(self._drain_spool)
@@ -146,6 +147,7 @@ class Daemon:
                 "Size of the database.",
                 database.stat().st_size if database.exists() else 0,
             ),
+            **(self._app.asking.gauges() if self._app.asking else {}),
         }
 
     async def _finish(self, listener: SocketListener, tasks: TaskGroup) -> None:
@@ -210,6 +212,7 @@ class Daemon:
             "clients": self._server.connections,
             "inboxes": self._app.bus.depths(),
             "max_rss_mb": usage.ru_maxrss // 1024,
+            "llm": self._app.asking.status() if self._app.asking else None,
             "log": str(self._paths.log),
         }
 
@@ -222,6 +225,8 @@ def run_daemon(loaded: Loaded, paths: Paths) -> None:
     os.umask(0o077)
     # Everything that is imported and loaded now stays; looking through it for garbage is waste.
     gc.disable()
+    # The loop must not wait 5 ms, Python's default, for a search thread to let go.
+    sys.setswitchinterval(0.0005)
     with only_one(paths.lock):
         anyio.run(_run, loaded, paths)
 

@@ -10,6 +10,7 @@ import json
 import logging
 from time import perf_counter
 
+import anyio
 import msgspec
 from msgspec import Struct
 
@@ -19,6 +20,8 @@ from ..bus.ids import ulid_of_hex
 from ..bus.inbox import StageFailed
 from ..bus.signals import answered, degraded, tell
 from ..bus.values import Place
+from ..stages.respond import answer as hook_answer
+from ..stages.text import well_formed
 from .app import App
 
 NOTHING = b"{}"
@@ -28,6 +31,8 @@ PIPE_MS = 40
 DEFAULT_TOTAL_MS = 200
 # Sources of a SessionStart after which the model has lost what it was shown.
 EMPTIED = ("clear", "compact")
+# Hooks whose answer may bring the model what came too late for its prompt; the first one does.
+TAKES_LATE = ("PostToolUse", "UserPromptSubmit")
 _log = logging.getLogger(__name__)
 
 
@@ -38,6 +43,7 @@ class Payload(Struct):
     cwd: str = ""
     prompt: str = ""
     source: str = ""
+    agent_id: str = ""
 
 
 class Entrance:
@@ -77,19 +83,42 @@ class Entrance:
             return NOTHING, "malformed"
         self._note(event, fields.get("client", ""), payload)
         try:
-            asked = self._ask(event, fields, payload)
-            if asked is None:
-                return NOTHING, "passed"
-            ready = await self._app.bus.request(
-                asked, ResponseReady, within_s=self.budget_s(fields)
-            )
+            with anyio.fail_after(self.budget_s(fields)):
+                return await self._answer_in_time(event, fields, payload)
         except TimeoutError:
             tell(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"
         except (StageFailed, BusClosed, ValueError) as error:
             _log.warning("a hook was passed through", extra={"error": type(error).__name__})
             return NOTHING, "failed"
-        return ready.body, "nothing" if ready.body == NOTHING else "answered"
+
+    async def _answer_in_time(
+        self, event: str, fields: dict[str, str], payload: Payload
+    ) -> tuple[bytes, str]:
+        asked = self._ask(event, fields, payload)
+        body = NOTHING
+        if asked is not None:
+            ready = await self._app.bus.request(
+                asked, ResponseReady, within_s=self.budget_s(fields)
+            )
+            body = ready.body
+        if event in TAKES_LATE and not payload.agent_id:
+            body = await self._with_late(event, body, payload.session_id)
+        if body != NOTHING:
+            return body, "answered"
+        return body, "passed" if asked is None else "nothing"
+
+    async def _with_late(self, event: str, body: bytes, session: str) -> bytes:
+        """``body`` with what the model said too late, if ``body`` brings no context of its own."""
+        said = msgspec.json.decode(body)
+        if "hookSpecificOutput" in said:
+            return body
+        try:
+            text = await self._app.late_context(session)
+        except ConnectionError:  # there is nothing to look it up in
+            return body
+        late = hook_answer(event, well_formed(text), said.get("systemMessage", ""))
+        return msgspec.json.encode(said | late) if text else body
 
     def _note(self, event: str, client: str, payload: Payload) -> None:
         """Remember that the session lives; what it was shown is gone when its context is."""
@@ -99,6 +128,11 @@ class Entrance:
             sessions.forget_shown(session)
         elif event == "SessionEnd":
             sessions.end(session)
+        if (asking := self._app.asking) is not None:
+            if event == "SessionStart":
+                asking.warm()
+            elif event == "SessionEnd":
+                asking.forget(session)
 
     def _ask(
         self, event: str, fields: dict[str, str], payload: Payload

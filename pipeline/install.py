@@ -22,7 +22,7 @@ from msgspec import Struct
 from . import settings_text as text_of
 
 # What the daemon answers. Add an event here and in hooks/hooks.json once it answers that too.
-EVENTS = ("SessionStart", "UserPromptSubmit")
+EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse")
 TIMEOUT_S = 10
 
 Action = Literal["installed", "updated", "removed", "unchanged"]

@@ -36,17 +36,6 @@ NOTE = "<!-- Made from the code: python -m subcog.pipeline.reference --write -->
 _DIAGRAM = re.compile(r"(?<=<!-- routes -->\n).*?(?=<!-- /routes -->)", re.DOTALL)
 _SECTION = re.compile(r"\[([\w.]+)\]$")
 _SETTING = re.compile(r"([\w-]+) = ")
-# What each signal may be told with, so that a metric shows the labels that it really gets.
-_TOLD: dict[str, dict[str, Any]] = {
-    "answered": {"outcome": "x", "took_s": 0.0},
-    "delivered": {"event": "x", "took_s": 0.0},
-    "failed": {"event": "x", "error": "x"},
-    "dropped": {"event": "x", "reason": "x"},
-    "degraded": {"reason": "x"},
-    "injected": {"count": 1, "tokens": 1},
-    "abstained": {"reason": "x"},
-    "stored": {"namespace": "x", "outcome": "x"},
-}
 
 
 def pages() -> dict[str, str]:
@@ -216,13 +205,16 @@ def _option(option: click.Option) -> tuple[str, str]:
 def metrics_page() -> list[str]:
     """Each metric with its kind and labels, as a scrape shows them."""
     metrics = Metrics(version="x", gauges=lambda: dict(_gauges()))
-    metrics.watch()
-    for signal in signals.ALL:
-        signals.tell(signal, "x", **_TOLD[signal.name])
     text = metrics.expose().decode()
+    labels = dict(_labels(metrics)) | {"subcog_build_info": ("version",)}
     abouts = dict(re.findall(r"^# HELP (\S+) (.*)$", text, re.MULTILINE))
     rows = [
-        (_code(name), kind, _labels(text, name), abouts[name])
+        (
+            _code(name),
+            kind,
+            ", ".join(map(_code, labels.get(name.removesuffix("_total"), ()))),
+            abouts[name],
+        )
         for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE)
         if not name.endswith("_created")
     ]
@@ -234,9 +226,11 @@ def metrics_page() -> list[str]:
     return [*lines, *_table(("metric", "kind", "labels", "meaning"), rows)]
 
 
-def _labels(text: str, name: str) -> str:
-    found = re.search(rf"^{name}(?:_count|_total)?\{{(.*?)\}}", text, re.MULTILINE)
-    return ", ".join(_code(label) for label in re.findall(r"(\w+)=", found[1])) if found else ""
+def _labels(metrics: Metrics) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The labels of each metric; a scrape shows them only once something was counted."""
+    for part in vars(metrics).values():
+        if names := getattr(part, "_labelnames", ()):
+            yield part._name, tuple(names)
 
 
 def _gauges() -> Iterator[tuple[str, tuple[str, float]]]:

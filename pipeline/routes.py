@@ -41,7 +41,8 @@ ROUTES: tuple[Route, ...] = (
         stage="classify",
         hears=e.PromptEnriched,
         says=(e.IntentClassified,),
-        concurrency=64,
+        asks=(e.IntentRefined,),
+        concurrency=256,
         about="decide whether the prompt searches, and for what",
     ),
     Route(
@@ -55,6 +56,11 @@ ROUTES: tuple[Route, ...] = (
         hears=e.ContextBuilt,
         says=(e.ResponseReady,),
         about="say it in the client's own words",
+    ),
+    Route(
+        stage="refine",
+        hears=e.IntentRefined,
+        about="let what the model said too late wait for the session's next hook",
     ),
     # other moments
     Route(

@@ -5,7 +5,7 @@ No label carries text: every label's values come from a fixed set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -15,10 +15,12 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from ..bus import signals
+from ..bus.values import Vote
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 # From 1 ms to 1 s: a prompt has 200 ms.
 BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+ANSWERED = frozenset({"won", "late_used", "late_unused"})
 HOOK_EVENTS = frozenset(
     {
         "SessionStart",
@@ -53,6 +55,17 @@ class Metrics:
         self._captures = self._counter(
             "subcog_captures", "Captures committed.", "namespace", "outcome"
         )
+        self._sources = self._counter("subcog_classify_source", "Races ended.", "source", "intent")
+        self._racer_s = self._histogram("subcog_classify_seconds", "Time of one racer.", "racer")
+        self._fallbacks = self._counter(
+            "subcog_fallback", "Lesser parts that took over.", "from", "to", "reason"
+        )
+        self._llm = self._counter(
+            "subcog_llm_requests", "Questions to the language model.", "outcome"
+        )
+        self._llm_s = self._histogram(
+            "subcog_llm_seconds", "Time until the language model had answered.", "outcome"
+        )
 
     def watch(self) -> None:
         """Count what the signals tell from now on."""
@@ -64,6 +77,9 @@ class Metrics:
         signals.injected.connect(self._on_injected)
         signals.abstained.connect(self._on_abstained)
         signals.stored.connect(self._on_stored)
+        signals.classified.connect(self._on_classified)
+        signals.fell_back.connect(self._on_fell_back)
+        signals.asked.connect(self._on_asked)
 
     def expose(self) -> bytes:
         """The metrics in Prometheus' text format."""
@@ -103,6 +119,20 @@ class Metrics:
 
     def _on_stored(self, _: str, *, namespace: str, outcome: str) -> None:
         self._captures.labels(namespace, outcome).inc()
+
+    def _on_classified(self, _: str, *, source: str, intent: str, votes: Sequence[Vote]) -> None:
+        self._sources.labels(source, intent).inc()
+        for vote in votes:
+            if not vote.missing:
+                self._racer_s.labels(vote.racer.value).observe(vote.took_ms / 1000)
+
+    def _on_fell_back(self, part: str, *, to: str, reason: str) -> None:
+        self._fallbacks.labels(part, to, reason).inc()
+
+    def _on_asked(self, _: str, *, outcome: str, took_s: float) -> None:
+        self._llm.labels(outcome).inc()
+        if outcome in ANSWERED:
+            self._llm_s.labels(outcome).observe(took_s)
 
 
 class _Gauges(Collector):

@@ -1,12 +1,12 @@
 """What is read, each time on a cursor of its own.
 
 Nothing here reads without a scope, but for ``LOAD`` and ``counts``, which feed the indexes and the
-status, and ``usage``, which holds no text.
+status, and ``usage`` and ``scopes_of``, which hold no text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from duckdb import DuckDBPyConnection
@@ -14,6 +14,9 @@ from duckdb import DuckDBPyConnection
 from ..bus.values import Memory, Scope
 from .rows import Usage, aware, fingerprint, naive, to_memory, to_scope
 from .writes import among
+
+# What an exact duplicate has in common: content hash, scope and namespace.
+Text = tuple[str, Scope, str]
 
 _VALID = (
     "forgotten_at IS NULL AND superseded_by IS NULL "
@@ -86,6 +89,19 @@ def _versions(cursor: DuckDBPyConnection, keys: Sequence[str]) -> tuple[Memory, 
     return tuple(to_memory(bodies[key]) for key in keys if key in bodies)
 
 
+def page(
+    cursor: DuckDBPyConnection, scopes: Sequence[Scope], *, after: str, limit: int
+) -> tuple[Memory, ...]:
+    """The current versions by id, from the first id beyond ``after`` on, whatever their validity."""
+    allowed, parameters = among("scope", scope_texts(scopes))
+    keys = cursor.execute(
+        f"SELECT key FROM store.memories WHERE {allowed} AND forgotten_at IS NULL AND id > ? "  # noqa: S608 - placeholders
+        "ORDER BY id LIMIT ?",
+        [*parameters, after, limit],
+    ).fetchall()
+    return _versions(cursor, [key for (key,) in keys])
+
+
 def history(
     cursor: DuckDBPyConnection, memory_id: str, scopes: Sequence[Scope]
 ) -> tuple[Memory, ...]:
@@ -113,6 +129,33 @@ def find_hash(
         if (memory.content_hash, memory.scope, memory.namespace) == same:
             return memory
     return None
+
+
+def known_texts(cursor: DuckDBPyConnection, texts: Collection[Text], now: datetime) -> set[Text]:
+    """Those of ``texts`` that a memory has that is valid at ``now`` and not superseded.
+
+    One scan of the table for all of them.
+    """
+    prints = [fingerprint(str(scope), namespace, hash_) for hash_, scope, namespace in texts]
+    keys = cursor.execute(
+        "SELECT key FROM store.memories "  # noqa: S608 - constants
+        f"WHERE fingerprint IN (SELECT unnest(?::BIGINT[])) AND {_VALID}",
+        [[print_ for print_ in prints if print_ is not None], naive(now), naive(now)],
+    ).fetchall()
+    found = _versions(cursor, [key for (key,) in keys])
+    return {(each.content_hash, each.scope, each.namespace) for each in found}.intersection(texts)
+
+
+def scopes_of(cursor: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Scope]:
+    """The scope of each of ``ids`` that was ever stored, forgotten ones too."""
+    if not ids:
+        return {}
+    wanted, parameters = among("id", ids)
+    found = cursor.execute(
+        f"SELECT id, scope FROM store.memories WHERE {wanted}",  # noqa: S608 - placeholders
+        parameters,
+    ).fetchall()
+    return {memory_id: to_scope(scope) for memory_id, scope in found}
 
 
 def usage(cursor: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Usage]:

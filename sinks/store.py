@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from pathlib import Path
@@ -35,7 +35,10 @@ _FEW_ROWS = 32
 
 
 class Store:
-    """Memories in the file at ``path``. Reads are scoped, but for ``load``, ``counts``, ``usage``.
+    """Memories in the file at ``path``.
+
+    Reads are scoped, but for ``load`` and ``counts``, and ``usage`` and ``scopes_of``, which hold
+    no text.
 
     Each method raises StoreUnavailable (a ConnectionError) while the file cannot be used, with a
     message that says what to do. A cancelled read is interrupted and leaves no thread behind.
@@ -46,6 +49,11 @@ class Store:
         self._clock = clock
         self._writer: Writer | None = None
         self._limiter: CapacityLimiter | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._database.path
 
     @property
     def recovery(self) -> Recovery | None:
@@ -158,6 +166,26 @@ class Store:
         return await self._read(
             lambda cursor: reads.find_hash(cursor, content_hash, scope, namespace, now)
         )
+
+    async def known_texts(self, texts: Collection[reads.Text]) -> set[reads.Text]:
+        """Those of ``texts`` (content hash, scope, namespace) for which ``find_hash`` finds one."""
+        now = self._clock()
+        return await self._read(lambda cursor: reads.known_texts(cursor, texts, now))
+
+    async def page(
+        self, scopes: Sequence[Scope], *, after: str = "", limit: int
+    ) -> tuple[Memory, ...]:
+        """The current versions by id, from the first id beyond ``after`` on.
+
+        Those that are superseded or not valid now are among them.
+        """
+        return await self._read(
+            lambda cursor: reads.page(cursor, scopes, after=after, limit=limit)
+        )
+
+    async def scopes_of(self, ids: Sequence[str]) -> dict[str, Scope]:
+        """The scope of each of ``ids`` that was ever stored, forgotten ones too."""
+        return await self._read(lambda cursor: reads.scopes_of(cursor, ids))
 
     async def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         """How often each of ``ids`` was used, uses that are not written yet included."""

@@ -8,9 +8,10 @@ from time import perf_counter
 import anyio
 import msgspec
 
-from ..bus.events import IntentClassified, PromptEnriched
-from ..bus.signals import degraded, tell
+from ..bus.events import IntentClassified, IntentRefined, PromptEnriched
+from ..bus.signals import classified, degraded, fell_back, tell
 from ..bus.values import DetectionSource, IntentType, SearchIntent, Vote
+from .ask_model import Late, ModelRacer
 from .keywords import detect_search_intent
 from .ports import Local
 from .question import is_order, is_settled, is_to_agent, sentences
@@ -24,26 +25,66 @@ Racer = Callable[[str, SearchIntent | None], Awaitable[Vote]]
 
 
 async def classify(
-    event: PromptEnriched, *, local: Local | None, min_decisive_percent: int = 80
+    event: PromptEnriched,
+    *,
+    local: Local | None,
+    model: ModelRacer | None = None,
+    min_decisive_percent: int = 80,
 ) -> IntentClassified:
     """What ``event``'s prompt searches for, and every vote that was cast.
 
     The keyword racer always votes; where it is surer than ``min_decisive_percent`` nobody else is
-    asked. Nothing is searched for by what a machine wrote. Without ``local`` the keywords decide
-    alone, and that is told as degraded.
+    asked, unless the ``model`` always is. Nothing is searched for by what a machine wrote. A racer
+    that is not there, or has no answer in time, is told as degraded, and so is who took over.
     """
     if event.parsed.machine:
         return IntentClassified(trace=event.trace, enriched=event, intent=None)
     text = event.parsed.text
     votes = [keyword_vote(text)]
     held = votes[0].intent
-    if held is None or held.confidence_percent < min_decisive_percent:
-        if local is None:
-            tell(degraded, STAGE, reason="local.unavailable")
-        votes += await race(text, held, [] if local is None else [local_racer(local)])
+    decisive = held is not None and held.confidence_percent >= min_decisive_percent
+    racers: list[Racer] = []
+    if not decisive and local is not None:
+        racers.append(local_racer(local))
+    if model is not None and model.is_asked(decisive=decisive):
+        racers.append(model.racer(_late(event, votes, model)))
+    votes += await race(text, held, racers)
+    answer = conclude(event, votes)
+    _tell(answer, local_missing=not decisive and local is None)
+    return answer
+
+
+def conclude(event: PromptEnriched, votes: Sequence[Vote]) -> IntentClassified:
+    """What ``votes`` make of ``event``."""
     return IntentClassified(
         trace=event.trace, enriched=event, intent=merge(votes), votes=tuple(votes)
     )
+
+
+def _late(event: PromptEnriched, votes: list[Vote], model: ModelRacer) -> Late | None:
+    """Who takes the model's vote when it comes after the race, whose ``votes`` are then all in."""
+
+    async def refine(vote: Vote) -> bool:
+        answer, intent = conclude(event, votes), merge([*votes, vote])
+        return await model.refined(
+            IntentRefined(trace=event.trace, classified=answer, vote=vote, intent=intent)
+        )
+
+    return None if event.prompt.rehearsal else refine
+
+
+def _tell(answer: IntentClassified, *, local_missing: bool) -> None:
+    intent = answer.intent
+    source = intent.source.value if intent else "none"
+    kind = intent.intent_type.value if intent else "none"
+    tell(classified, STAGE, source=source, intent=kind, votes=answer.votes)
+    if local_missing:
+        tell(degraded, STAGE, reason="local.unavailable")
+        tell(fell_back, "local", to=DetectionSource.KEYWORD.value, reason="unavailable")
+    for vote in answer.votes:
+        if vote.missing:
+            tell(degraded, STAGE, reason=f"model.{vote.missing}")
+            tell(fell_back, vote.racer.value, to=source, reason=vote.missing)
 
 
 async def race(text: str, held: SearchIntent | None, racers: Sequence[Racer]) -> list[Vote]:

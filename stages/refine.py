@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ..bus.events import IntentRefined
-from ..bus.values import SearchIntent
+from msgspec.structs import replace
+
+from ..bus.events import IntentClassified, IntentRefined
+from ..bus.values import Hit, SearchIntent
 from .inject import InjectSettings, ceiling
 
 
@@ -31,3 +33,14 @@ def _believed(intent: SearchIntent, settings: InjectSettings) -> bool:
 
 def _ceiling(intent: SearchIntent, settings: InjectSettings) -> int:
     return ceiling(intent.confidence_percent, settings.context)
+
+
+def with_intent(event: IntentRefined, candidates: tuple[Hit, ...]) -> IntentClassified:
+    """The prompt as it would have been classified in time, with these candidates."""
+    classified = event.classified
+    return replace(
+        classified,
+        intent=event.intent,
+        enriched=replace(classified.enriched, candidates=candidates),
+        votes=(*classified.votes, event.vote),
+    )

@@ -25,6 +25,7 @@ from subcog.bus.values import (
     Scope,
     SearchIntent,
 )
+from subcog.config.load import load_settings, variable
 from subcog.pipeline import answers, reference
 from subcog.pipeline.cli import cli
 from subcog.pipeline.daemon import Daemon
@@ -36,6 +37,8 @@ ROOMS = "bus|config|hooks|pipeline|sinks|stages|tests|perf|docs"
 # Files that the examples of the documents name, so that they can be parsed anywhere.
 EXAMPLE_FILES = ("notes.md", "memories.jsonl", "prompts.jsonl")
 EXAMPLE_FOLDERS = ("other-project", "judged")
+SETTINGS = tuple(origin.key for origin in load_settings(Path("/nonexistent"), {}).origins)
+PAGES = reference.pages()
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SHOP = Scope("project", "shop")
 MEMORY = Memory(
@@ -64,7 +67,7 @@ def _prose(document):
 # --- what is made from the code -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("document", reference.documents(), ids=_named)
+@pytest.mark.parametrize("document", list(reference.documents()), ids=_named)
 def test_what_is_made_from_the_code_is_up_to_date(document):
     remedy = "run: python -m subcog.pipeline.reference --write"
     assert document.is_file(), remedy
@@ -76,17 +79,16 @@ def test_nothing_else_lies_among_the_reference_pages():
 
 
 def test_every_setting_command_metric_signal_event_and_stage_has_its_line():
-    pages = reference.pages()
-    for key in reference.load_settings(Path("/nonexistent"), {}).origins:
-        assert f"| `{key.key}` |" in pages["settings.md"]
+    for key in SETTINGS:
+        assert f"| `{key}` |" in PAGES["settings.md"]
     for command in cli.list_commands(click.Context(cli)):
-        assert f"## subcog {command}\n" in pages["commands.md"]
+        assert f"## subcog {command}\n" in PAGES["commands.md"]
     for metric in ("subcog_hooks_total", "subcog_ready", "subcog_database_bytes"):
-        assert f"| `{metric}` |" in pages["metrics.md"]
+        assert f"| `{metric}` |" in PAGES["metrics.md"]
     for event in ("PromptSubmitted", "QueryAnswered"):
-        assert f"## {event} · " in pages["events.md"]
-    assert "| `abstained` |" in pages["signals.md"]
-    assert "| `untopic` |" in pages["routes.md"]
+        assert f"## {event} · " in PAGES["events.md"]
+    assert "| `abstained` |" in PAGES["signals.md"]
+    assert "| `untopic` |" in PAGES["routes.md"]
 
 
 # --- links and names ------------------------------------------------------------------------------
@@ -122,6 +124,19 @@ def test_every_test_that_is_named_exists(document):
         tree = ast.parse((HOUSE / path).read_text())
         functions = {getattr(node, "name", "") for node in tree.body}
         assert name in functions, f"{path} has no {name}"
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=_named)
+def test_every_setting_variable_and_metric_that_is_named_exists(document):
+    named = re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)(?: = \w+)?`", _prose(document))
+    sections = {key.split(".")[0] for key in SETTINGS}
+    files_and_reasons = {"daemon.log", "daemon.sock", "daemon.lock", "hook.timeout"}
+    settings = {name for name in named if name.split(".")[0] in sections} - files_and_reasons
+    assert {name for name in settings if not any(k.startswith(name) for k in SETTINGS)} == set()
+    variables = set(re.findall(r"\bSUBCOG_[A-Z_]*[A-Z]\b", _prose(document))) - {"SUBCOG_HOME"}
+    assert variables <= {variable(key) for key in SETTINGS} | {"SUBCOG_LLM_API_KEY"}
+    metrics = re.findall(r"`(subcog_\w+)`", _prose(document))
+    assert {name for name in metrics if f"| `{name}` |" not in PAGES["metrics.md"]} == set()
 
 
 def test_every_row_of_the_security_page_names_a_test():
@@ -163,7 +178,7 @@ def _examples():
                     yield pytest.param(line[2:], id=f"{_named(document)}: {line[2:][:60]}")
 
 
-@pytest.mark.parametrize("line", _examples())
+@pytest.mark.parametrize("line", list(_examples()))
 def test_every_example_is_a_command_that_there_is(line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in EXAMPLE_FILES:
@@ -247,7 +262,7 @@ def _given():
     }
 
 
-@pytest.mark.parametrize("heading", _given())
+@pytest.mark.parametrize("heading", list(_given()))
 def test_documented_answers_have_the_fields_of_the_code(heading):
     documented, given = _documented(heading), _given()[heading]
     assert list(documented) == list(given)
