@@ -191,10 +191,14 @@ class ForgetSettled(Event, frozen=True, kw_only=True, tag="forget.settled"):
 
 
 class CaptureSettled(Event, frozen=True, kw_only=True, tag="capture.settled"):
-    """What became of a capture; ``memory`` where it was stored or merged."""
+    """What became of a capture; ``memory`` where it was stored or merged.
+
+    ``other`` is a memory that seems to say otherwise.
+    """
 
     kept: Kept
     memory: Memory | None = None
+    other: Memory | None = None
 
 
 # --- the life of a memory -----------------------------------------------------------------------

@@ -25,6 +25,10 @@ answered = _signals.signal("answered", doc="A hook was answered. event, outcome,
 classified = _signals.signal("classified", doc="A race ended. source, intent, votes.")
 fell_back = _signals.signal("fell_back", doc="A lesser part took over. to, reason.")
 asked = _signals.signal("asked", doc="A question to the language model ended. outcome, took_s.")
+redacted = _signals.signal(
+    "redacted",
+    doc="Secrets were taken out of a capture. trace, memory, rules, scope, decision.",
+)
 
 ALL: tuple[NamedSignal, ...] = (
     delivered,
@@ -38,6 +42,7 @@ ALL: tuple[NamedSignal, ...] = (
     classified,
     fell_back,
     asked,
+    redacted,
 )
 
 

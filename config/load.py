@@ -145,6 +145,8 @@ def _decode(text: str, default: object, name: str) -> object:
     """Read a variable as the type that its default has."""
     if isinstance(default, str):
         return text
+    if isinstance(default, list):
+        return [part.strip() for part in text.split(",") if part.strip()]
     try:
         return msgspec.convert(text.strip(), type(default), strict=False)
     except msgspec.ValidationError:

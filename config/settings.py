@@ -98,6 +98,14 @@ class CaptureSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     max_chars: Annotated[int, Meta(ge=100, le=1_000_000)]
 
 
+class RedactionSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[redaction]``: how secrets are taken out; never whether."""
+
+    mode: Literal["redact", "mask", "block", "warn"]
+    personal: bool
+    allow: tuple[str, ...]
+
+
 class EmbeddingSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[embedding]``."""
 
@@ -137,6 +145,7 @@ class Settings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     llm: LlmSettings
     hook: HookSettings
     capture: CaptureSettings
+    redaction: RedactionSettings
     embedding: EmbeddingSettings
     store: StoreSettings
     daemon: DaemonSettings

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ..bus.events import CaptureSettled, IntentClassified, ResponseReady
-from ..bus.values import Memory, Query, Recalled, SearchIntent
+from ..bus.values import Memory, Provenance, Query, Recalled, SearchIntent
 
 
 class TopicInfo(Protocol):
@@ -21,6 +21,15 @@ class TopicInfo(Protocol):
     def memory_count(self) -> int: ...
     @property
     def namespaces(self) -> Sequence[str]: ...
+
+
+class Usage(Protocol):
+    """How often a memory went into a context, and when it last did."""
+
+    @property
+    def times_injected(self) -> int: ...
+    @property
+    def last_used(self) -> datetime | None: ...
 
 
 def _brief(memory: Memory) -> dict[str, Any]:
@@ -42,14 +51,73 @@ def memory_answer(memory: Memory) -> dict[str, Any]:
         "version": memory.version,
         "confidence": memory.confidence_percent / 100,
         "updated_at": memory.updated_at,
-        "provenance": {
-            name: value
-            for name, value in msgspec.structs.asdict(memory.provenance).items()
-            if value
-        },
+        "provenance": provenance_answer(memory.provenance),
+        "valid_from": memory.valid_from,
+        "valid_to": memory.valid_to,
         "supersedes": memory.supersedes,
         "superseded_by": memory.superseded_by,
+        "contradicts": memory.contradicts,
     }
+
+
+def change_answer(memory: Memory) -> dict[str, Any]:
+    """``supersede``, ``expire`` and ``restore``: the memory as it is now."""
+    return memory_answer(memory)
+
+
+def history_answer(versions: Sequence[Memory]) -> dict[str, Any]:
+    """``history``: every version, oldest first, each with why it was made."""
+    return {
+        "id": versions[-1].id,
+        "versions": [
+            memory_answer(memory) | {"reason": memory.provenance.gate} for memory in versions
+        ],
+    }
+
+
+def why_answer(versions: Sequence[Memory], usage: Usage | None, *, now: datetime) -> dict[str, Any]:
+    """``why``: where a memory came from, why it was kept, and whether it still counts."""
+    first, last = versions[0], versions[-1]
+    return {
+        "id": last.id,
+        "namespace": last.namespace,
+        "scope": str(last.scope),
+        "summary": last.summary,
+        "confidence": last.confidence_percent / 100,
+        "captured_at": first.created_at,
+        "captured_by": provenance_answer(first.provenance),
+        "decision": first.provenance.gate,
+        "also_said_by": [provenance_answer(source) for source in last.sources],
+        "contradicts": last.contradicts,
+        "found_by_search": hidden_because(last, now) is None,
+        "hidden_because": hidden_because(last, now),
+        "versions": [
+            {
+                "version": memory.version,
+                "updated_at": memory.updated_at,
+                "reason": memory.provenance.gate,
+                "by": memory.provenance.hook,
+            }
+            for memory in versions
+        ],
+        "times_injected": usage.times_injected if usage else 0,
+        "last_used": usage.last_used if usage else None,
+    }
+
+
+def hidden_because(memory: Memory, now: datetime) -> str | None:
+    """Why a search does not find ``memory``; None where it does."""
+    if memory.superseded_by is not None:
+        return f"superseded by {memory.superseded_by}"
+    if memory.valid_to is not None and memory.valid_to <= now:
+        return f"valid only until {memory.valid_to.isoformat(timespec='seconds')}"
+    return None
+
+
+def provenance_answer(provenance: Provenance) -> dict[str, str]:
+    """What is known of where a memory came from."""
+    known = msgspec.structs.asdict(provenance)
+    return {name: value for name, value in known.items() if value and name != "gate"}
 
 
 def capture_answer(settled: CaptureSettled) -> dict[str, Any]:
@@ -67,7 +135,15 @@ def capture_answer(settled: CaptureSettled) -> dict[str, Any]:
         answer["urn"] = f"subcog://memory/{settled.memory.id}"
         answer["scope"] = str(settled.memory.scope)
         answer["tags"] = settled.memory.tags
+    if settled.other is not None and settled.memory is not None:
+        answer["contradicts"] = {"id": settled.other.id, "content": settled.other.content}
+        answer["offer"] = offer(settled.other.id, settled.memory.id)
     return answer
+
+
+def offer(old: str, new: str) -> str:
+    """What the user may run where a new memory says otherwise than an old one."""
+    return f"subcog supersede {old} {new}"
 
 
 def recall_answer(query: Query, recalled: Recalled, topics: Sequence[TopicInfo]) -> dict[str, Any]:

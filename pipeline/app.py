@@ -22,6 +22,8 @@ from ..bus.events import (
     CaptureSettled,
     ContextBuilt,
     Event,
+    ImportAdmitted,
+    ImportRequested,
     IntentClassified,
     IntentRefined,
     PromptEnriched,
@@ -33,10 +35,14 @@ from ..bus.events import (
 )
 from ..bus.ids import ulid_of
 from ..bus.values import Hit, Kept, Scope
+from ..config.load import SettingsError
 from ..config.paths import Paths
-from ..config.settings import Settings
+from ..config.settings import RedactionSettings, Settings
+from ..sinks.audit import Audit
 from ..sinks.projects import Projects
 from ..sinks.sessions import Sessions
+from ..stages.admit import admit
+from ..stages.allow import BadAllowance
 from ..stages.classify import classify
 from ..stages.detect import detect
 from ..stages.enrich import enrich
@@ -44,7 +50,7 @@ from ..stages.greet import greet
 from ..stages.inject import inject
 from ..stages.parse import parse
 from ..stages.ports import RecallUnavailable
-from ..stages.redact import Redactor, redact
+from ..stages.redact import Redactor, redact, with_warning
 from ..stages.respond import respond
 from .keeper import Keeper
 from .late import LateArchive
@@ -53,6 +59,7 @@ from .routes import ROUTES
 if TYPE_CHECKING:
     from ..sinks.archive import Archive
     from ..sinks.local import LocalClassifier
+    from ..sinks.store import Store
     from .asking import Asking
 
 CLEANED_TEXTS = 512
@@ -72,6 +79,13 @@ def new_ulid() -> str:
 def user_name() -> str:
     """Who runs this process, as the system knows them."""
     return pwd.getpwuid(os.getuid()).pw_name
+
+
+def _load_redactor(settings: RedactionSettings) -> Redactor:
+    try:
+        return Redactor.load(mode=settings.mode, personal=settings.personal, allow=settings.allow)
+    except BadAllowance as error:
+        raise SettingsError(f"redaction.allow: {error}") from None
 
 
 def _load_local_classifier() -> LocalClassifier | None:
@@ -113,7 +127,8 @@ class App:
         self.projects = Projects()
         self.sessions = Sessions()
         self.local: LocalClassifier | None = None
-        self.redactor = Redactor.load()
+        self.redactor = _load_redactor(settings.redaction)
+        self.audit = Audit(paths.state / "audit.jsonl", clock=clock)
         # The same memories come up again and again; a text is read for secrets once.
         self._clean = lru_cache(maxsize=CLEANED_TEXTS)(self._redacted)
         self.asking = self._build_asking() if _is_model_wanted(settings) else None
@@ -138,6 +153,8 @@ class App:
     async def running(self) -> AsyncIterator[None]:
         """Run the stages, and the model's part outside of them: what it says late is for them."""
         async with AsyncExitStack() as parts:
+            self.audit.watch()
+            parts.callback(self.audit.unwatch)
             if self.asking is not None:
                 await parts.enter_async_context(self.asking.running())
             await parts.enter_async_context(self.bus)
@@ -165,11 +182,19 @@ class App:
             "redact": partial(redact, redactor=self.redactor),
             "store": self._store,
             "forget": late.handler(lambda archive, event: archive.forget(event)),
+            "supersede": late.handler(lambda archive, event: archive.changing.answer(event)),
+            "expire": late.handler(lambda archive, event: archive.changing.expire(event)),
+            "restore": late.handler(lambda archive, event: archive.changing.restore(event)),
+            "admit": self._admit,
+            "import": late.handler(lambda archive, event: archive.importing.store(event)),
+            "use": late.handler(lambda archive, event: archive.count_uses(event)),
+            "index_many": late.handler(lambda archive, event: archive.add_many(event)),
+            "topics_many": late.handler(lambda archive, event: archive.note_many(event)),
             "index": late.handler(lambda archive, event: archive.add(event)),
             "unindex": late.handler(lambda archive, event: archive.remove(event)),
             "topics": late.handler(lambda archive, event: archive.note(event)),
             "untopic": late.handler(lambda archive, event: archive.unnote(event)),
-            "settle": self.keeper.settle,
+            "settle": self._settle,
             "answer": self._answer,
         }
 
@@ -181,6 +206,10 @@ class App:
             now=self.clock(),
             clean=self._clean,
         )
+
+    def _settle(self, event: CaptureSettled) -> None:
+        warns = self.settings.redaction.mode == "warn"
+        self.keeper.settle(with_warning(event) if warns else event)
 
     def _redacted(self, text: str) -> str:
         return self.redactor.redact(text).text
@@ -230,7 +259,12 @@ class App:
         except RecallUnavailable as error:
             kept = Kept(outcome="failed", namespace=event.namespace, reason=str(error))
             return (CaptureSettled(trace=event.trace, kept=kept),)
-        return await archive.keep(event)
+        return await archive.keeping.keep(event)
+
+    async def _admit(self, event: ImportRequested) -> ImportAdmitted:
+        max_chars = self.settings.capture.max_chars
+        work = partial(admit, event, redactor=self.redactor, max_chars=max_chars)
+        return await anyio.to_thread.run_sync(work)
 
     async def _answer(self, event: QueryRequested) -> QueryAnswered:
         recalled = await self.archive.recall(event.query)
@@ -255,20 +289,20 @@ class App:
         # These import numpy, DuckDB and the tokenizer: what needs no model is answered meanwhile.
         self.local = _load_local_classifier()
         from ..sinks.archive import Archive
-        from ..sinks.store import Store
 
-        store = Store(
-            self.paths.database,
-            memory_limit_mb=self.settings.store.memory_limit_mb,
-            clock=self.clock,
-        )
         folder = self.settings.embedding.model
         return Archive(
-            store,
+            self.build_store(self.paths.database),
             model_folder=Path(folder) if folder else None,
             merge_similarity=self.settings.capture.merge_similarity,
             clock=self.clock,
         )
+
+    def build_store(self, path: Path) -> Store:
+        """A store of the file at ``path``, not open yet."""
+        from ..sinks.store import Store
+
+        return Store(path, memory_limit_mb=self.settings.store.memory_limit_mb, clock=self.clock)
 
     async def unload(self) -> None:
         """Close the archive, if it was opened."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 import anyio
 import msgspec
-from msgspec import Struct
 
 from ..bus.bus import BusClosed
 from ..bus.events import (
@@ -21,81 +20,32 @@ from ..bus.events import (
     ResponseReady,
 )
 from ..bus.inbox import StageFailed
-from ..bus.values import Mode, Place, ProjectFacts, Provenance, Query, Scope
+from ..bus.values import Place, ProjectFacts, Provenance, Query
 from ..stages.parse import parse
-from ..stages.ports import RecallUnavailable
 from . import answers
 from .app import App
 from .entrance import Entrance
+from .lifecycle_calls import LifecycleCalls
+from .params import (
+    CallRefused,
+    CaptureParams,
+    ForgetParams,
+    IdParams,
+    NoParams,
+    Params,
+    RecallParams,
+    TextParams,
+    TopicParams,
+    full_id,
+    not_found,
+    scope_of,
+)
+from .transfer_calls import TransferCalls
 
 CAPTURE_S = 10.0
 QUERY_S = 10.0
-P = TypeVar("P", bound=Struct)
 Fields = dict[str, str]
-
-
-class CallRefused(ValueError):
-    """A call that cannot be answered as asked; the message is for the user."""
-
-
-class Params(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of what a call takes."""
-
-
-class CaptureParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``capture``."""
-
-    text: str
-    namespace: str | None = None
-    tags: tuple[str, ...] = ()
-    scope: Literal["project", "user", "org"] = "project"
-    confidence: float = 1.0
-    hook: str = "cli"
-
-
-class CaptureManyParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``capture_many``."""
-
-    captures: tuple[CaptureParams, ...]
-
-
-class RecallParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``recall``."""
-
-    query: str
-    limit: int = 10
-    mode: Mode = "hybrid"
-    namespace: str | None = None
-
-
-class IdParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``get`` and ``forget``."""
-
-    id: str
-
-
-class TopicParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``topics``."""
-
-    topic: str | None = None
-    limit: int = 100
-
-
-class TextParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``classify`` and ``explain``."""
-
-    text: str
-
-
-class PageParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``export``."""
-
-    offset: int = 0
-    limit: int = 500
-
-
-class NoParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``status``."""
+Table = dict[str, tuple[type[Params], Callable[..., Awaitable[Any]]]]
 
 
 class Calls:
@@ -105,30 +55,30 @@ class Calls:
         self._app = app
         self._entrance = entrance
         self._status = status
-        self._table: dict[str, tuple[type[Params], Callable[..., Awaitable[Any]]]] = {
+        self._table: Table = {
             "capture": (CaptureParams, self.capture),
-            "capture_many": (CaptureManyParams, self.capture_many),
             "recall": (RecallParams, self.recall),
             "get": (IdParams, self.get),
-            "forget": (IdParams, self.forget),
+            "forget": (ForgetParams, self.forget),
             "topics": (TopicParams, self.topics),
             "classify": (TextParams, self.classify),
             "explain": (TextParams, self.explain),
-            "export": (PageParams, self.export),
             "status": (NoParams, self.status),
+            **LifecycleCalls(app).table,
+            **TransferCalls(app).table,
         }
 
     async def handle(self, name: str, fields: Fields, body: bytes) -> tuple[bool, bytes]:
         """Whether the call succeeded, and its answer or ``{"error": …}`` as JSON."""
+        if name not in self._table:
+            return False, _refusal(f"unknown call {name}; known: {', '.join(self._table)}")
+        kind, method = self._table[name]
         try:
-            kind, method = self._table[name]
             params = msgspec.json.decode(body or b"{}", type=kind)
             answer = await method(params, self._entrance.place(fields))
-        except KeyError:
-            return False, _refusal(f"unknown call {name}; known: {', '.join(self._table)}")
         except (msgspec.DecodeError, CallRefused) as error:
             return False, _refusal(str(error))
-        except (RecallUnavailable, TimeoutError, BusClosed) as error:
+        except (ConnectionError, TimeoutError, BusClosed) as error:
             return False, _refusal(str(error) or "the daemon did not answer in time")
         except StageFailed as error:
             cause = error.__cause__
@@ -147,7 +97,7 @@ class Calls:
             trace=self._app.new_id(),
             id=f"mem_{self._app.new_id()}",
             text=params.text,
-            scope=_scope(params.scope, place),
+            scope=scope_of(params.scope, place),
             namespace=params.namespace,
             tags=params.tags,
             confidence_percent=round(params.confidence * 100),
@@ -157,26 +107,14 @@ class Calls:
             settled = await self._app.keeper.capture(request)
         return answers.capture_answer(settled)
 
-    async def capture_many(self, params: CaptureManyParams, place: Place) -> dict[str, Any]:
-        results: list[dict[str, Any] | None] = [None] * len(params.captures)
-
-        async def one(number: int, capture: CaptureParams) -> None:
-            try:
-                results[number] = await self.capture(capture, place)
-            except CallRefused as error:
-                results[number] = {"outcome": "declined", "reason": str(error)}
-
-        async with anyio.create_task_group() as tasks:
-            for number, capture in enumerate(params.captures):
-                tasks.start_soon(one, number, capture)
-        return {"results": results}
-
-    async def forget(self, params: IdParams, place: Place) -> dict[str, Any]:
-        memory_id = await self._full_id(params.id, place)
+    async def forget(self, params: ForgetParams, place: Place) -> dict[str, Any]:
+        memory_id = full_id(params.id)
         event = ForgetRequested(trace=self._app.new_id(), id=memory_id, scopes=place.readable)
         settled = await self._app.bus.request(event, ForgetSettled, within_s=CAPTURE_S)
         if not settled.found:
-            raise CallRefused(_not_found(params.id, place))
+            raise not_found(params.id, place)
+        if params.now:
+            await (await self._app.archive.get()).compact()
         return {"id": memory_id, "forgotten": True}
 
     # --- finding ---------------------------------------------------------------------------------
@@ -198,17 +136,11 @@ class Calls:
         return answers.recall_answer(answered.query, answered.recalled, topics)
 
     async def get(self, params: IdParams, place: Place) -> dict[str, Any]:
-        memory_id = await self._full_id(params.id, place)
         archive = await self._app.archive.get()
-        found = await archive.store.get([memory_id], place.readable)
+        found = await archive.store.get([full_id(params.id)], place.readable)
         if not found:
-            raise CallRefused(_not_found(params.id, place))
+            raise not_found(params.id, place)
         return answers.memory_answer(found[0])
-
-    async def _full_id(self, given: str, place: Place) -> str:
-        """The id that ``given`` is, with or without its URI or prefix."""
-        bare = given.strip().removeprefix("subcog://memory/")
-        return bare if bare.startswith("mem_") else f"mem_{bare}"
 
     async def topics(self, params: TopicParams, place: Place) -> dict[str, Any]:
         archive = await self._app.archive.get()
@@ -221,12 +153,6 @@ class Calls:
         memories = await archive.store.get(ids, place.readable)
         related = archive.topics.related(params.topic, place.readable)
         return answers.topic_answer(params.topic, memories, related)
-
-    async def export(self, params: PageParams, place: Place) -> dict[str, Any]:
-        archive = await self._app.archive.get()
-        every = await archive.store.latest(place.readable, limit=params.offset + params.limit)
-        page = every[params.offset :]
-        return {"memories": [msgspec.to_builtins(memory) for memory in page]}
 
     # --- understanding ---------------------------------------------------------------------------
 
@@ -261,14 +187,6 @@ class Calls:
 
     async def status(self, params: NoParams, place: Place) -> dict[str, Any]:
         return self._status()
-
-
-def _scope(kind: str, place: Place) -> Scope:
-    return {"project": place.project, "user": place.user}.get(kind) or place.organisation
-
-
-def _not_found(memory_id: str, place: Place) -> str:
-    return f"no memory {memory_id} in {place.project}, {place.user} or {place.organisation}"
 
 
 def _refusal(message: str) -> bytes:

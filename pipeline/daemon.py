@@ -26,6 +26,7 @@ from .app import App
 from .calls import Calls
 from .early import EarlyTells
 from .entrance import Entrance
+from .housekeeping import compact_when_idle
 from .server import Server
 from .sockets import listen, listen_on_loopback, only_one, socket_path, unlisten
 
@@ -69,6 +70,7 @@ class Daemon:
                 tasks.start_soon(self._accept, listener, tasks)
                 tasks.start_soon(self._load)
                 tasks.start_soon(self._drain_spool)
+                tasks.start_soon(self._compact)
                 tasks.start_soon(self._leave_on_signal)
                 tasks.start_soon(self._leave_when_idle)
                 tasks.start_soon(self._leave_for_newer)
@@ -96,6 +98,11 @@ class Daemon:
             if self._app.archive.loaded is not None:
                 await spool.drain(self._paths.spool, self._app, self._entrance)
             await anyio.sleep(SPOOL_CHECK_S if self._app.archive.settled else 0.1)
+
+    async def _compact(self) -> None:
+        await compact_when_idle(
+            self._app.archive, quiet_s=lambda: anyio.current_time() - self._server.last_seen
+        )
 
     # --- http ------------------------------------------------------------------------------------
 

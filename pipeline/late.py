@@ -42,6 +42,12 @@ class LateArchive:
         self._archive, self.problem = archive, ""
         self._settled.set()
 
+    def depart(self) -> Archive | None:
+        """The archive leaves, and whoever needs one waits for the next; what left."""
+        self._settled = anyio.Event()
+        archive, self._archive = self._archive, None
+        return archive
+
     def fail(self, problem: str) -> None:
         """Loading failed; ``problem`` says why, in words for the user."""
         self.problem = problem

@@ -11,7 +11,6 @@ import ast
 import inspect
 import re
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +25,6 @@ from ..config.load import DEFAULTS, load_settings, variable
 from ..config.settings import Settings
 from ..sinks.metrics import Metrics
 from .cli import COMMANDS, cli
-from .daemon import Daemon
 from .routes import ENTRANCES, EXITS, ROUTES, diagram
 
 HOUSE = Path(__file__).resolve().parent.parent
@@ -234,13 +232,31 @@ def _labels(metrics: Metrics) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _gauges() -> Iterator[tuple[str, tuple[str, float]]]:
-    """The daemon's gauges, read from its source: the function itself needs a daemon that runs."""
-    source = textwrap.dedent(inspect.getsource(Daemon._gauges))
-    for node in ast.walk(ast.parse(source)):
+    """What the daemon's parts give to be read at each scrape.
+
+    From the source, as ``{"subcog_name": (about, value)}``: to call it takes a daemon that runs.
+    """
+    for file in sorted((HOUSE / "pipeline").glob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        texts = {
+            ast.unparse(node.targets[0]): node.value.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        }
+        for key, about in _pairs(tree):
+            yield key, (str(texts[about.id] if isinstance(about, ast.Name) else _text(about)), 0.0)
+
+
+def _pairs(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(value, ast.Tuple):
-                    yield str(key.value), (ast.literal_eval(value.elts[0]), 0.0)
+                if isinstance(value, ast.Tuple) and (name := _text(key)).startswith("subcog_"):
+                    yield name, value.elts[0]
+
+
+def _text(node: ast.expr | None) -> str:
+    return str(node.value) if isinstance(node, ast.Constant) else ""
 
 
 def signals_page() -> list[str]:

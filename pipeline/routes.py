@@ -70,6 +70,11 @@ ROUTES: tuple[Route, ...] = (
         concurrency=16,
         about="tell a new session what matters now",
     ),
+    Route(
+        stage="use",
+        hears=e.ContextBuilt,
+        about="count what went into a context",
+    ),
     # a capture
     Route(
         stage="detect",
@@ -96,6 +101,41 @@ ROUTES: tuple[Route, ...] = (
         says=(e.MemoryForgotten, e.ForgetSettled),
         about="delete for good",
     ),
+    # the life of a memory
+    Route(
+        stage="supersede",
+        hears=e.SupersedeRequested,
+        says=(e.MemoryStored, e.ChangeSettled),
+        about="mark one memory as replaced by another",
+    ),
+    Route(
+        stage="expire",
+        hears=e.ExpireRequested,
+        says=(e.MemoryStored, e.ChangeSettled),
+        about="end the validity of a memory",
+    ),
+    Route(
+        stage="restore",
+        hears=e.RestoreRequested,
+        says=(e.MemoryStored, e.ChangeSettled),
+        about="bring a memory back into force",
+    ),
+    # many at once
+    Route(
+        stage="admit",
+        hears=e.ImportRequested,
+        says=(e.ImportAdmitted,),
+        about="take secrets and personal data out of what is imported",
+    ),
+    Route(
+        stage="import",
+        hears=e.ImportAdmitted,
+        says=(e.MemoriesStored, e.ImportSettled),
+        about="commit many at once",
+    ),
+    Route(stage="index_many", hears=e.MemoriesStored, about="make them findable"),
+    Route(stage="topics_many", hears=e.MemoriesStored, about="note what they are about"),
+    # what follows a commit
     Route(stage="settle", hears=e.CaptureSettled, about="tell who waits for a capture"),
     Route(stage="index", hears=e.MemoryStored, about="make it findable"),
     Route(stage="unindex", hears=e.MemoryForgotten, about="make it unfindable"),
@@ -117,12 +157,18 @@ ENTRANCES: tuple[type[e.Event], ...] = (
     e.SessionStarted,
     e.CaptureRequested,
     e.ForgetRequested,
+    e.SupersedeRequested,
+    e.ExpireRequested,
+    e.RestoreRequested,
+    e.ImportRequested,
     e.QueryRequested,
 )
 EXITS: tuple[type[e.Event], ...] = (
     e.ResponseReady,
     e.CaptureSettled,
     e.ForgetSettled,
+    e.ChangeSettled,
+    e.ImportSettled,
     e.QueryAnswered,
 )
 

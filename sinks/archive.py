@@ -6,40 +6,46 @@ before it is committed, and what is acknowledged is found by the next search.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
-import msgspec
 
 from ..bus.events import (
-    CaptureSettled,
+    ContextBuilt,
     Event,
     ForgetRequested,
     ForgetSettled,
+    MemoriesStored,
     MemoryForgotten,
     MemoryStored,
-    StoreRequested,
 )
-from ..bus.signals import degraded, stored, tell
-from ..bus.values import Encoding, Kept, Memory, Query, Recalled, Scope
+from ..bus.signals import degraded, tell
+from ..bus.values import Memory, Query, Recalled, Scope
+from .changing import Changing
 from .embedder import Embedder
+from .encoding import Encoder
+from .importing import Importing
 from .index import Index
+from .keeping import Keeping
 from .rows import Row
 from .search import Search
 from .store import Store
 from .topics import TopicIndex
 from .trouble import StoreUnavailable
-from .words import Words, searchable, text_encoding
 
 _log = logging.getLogger(__name__)
 
 
 class Archive:
-    """Keeps, finds and forgets memories. ``open`` it once; close it at the end."""
+    """Keeps, finds and forgets memories. ``open`` it once; close it at the end.
+
+    ``keeping``, ``changing`` and ``importing`` write; ``store``, ``index`` and ``topics`` are for
+    reading.
+    """
 
     def __init__(
         self,
@@ -52,12 +58,23 @@ class Archive:
         self.store = store
         self.index = Index()
         self.topics = TopicIndex()
-        self.embedder: Embedder | None = None
-        self._words = Words()
+        self.encoder = Encoder()
+        self.changing = Changing(store, encoder=self.encoder, clock=clock)
+        self.keeping = Keeping(
+            store,
+            index=self.index,
+            encoder=self.encoder,
+            changing=self.changing,
+            merge_similarity=merge_similarity,
+            clock=clock,
+        )
+        self.importing = Importing(store, encoder=self.encoder, changing=self.changing, clock=clock)
         self._trouble: StoreUnavailable | None = None
         self._model_folder = model_folder
-        self._merge_similarity = merge_similarity
         self._clock = clock
+        self._forgets = 0
+        # Tells, also after a crash, that the file still holds what was forgotten.
+        self._uncompacted = store.path.with_name(f"{store.path.name}.uncompacted")
         self._search = Search(
             self.index, None, fetch=store.get_now, latest=store.latest, clock=clock
         )
@@ -75,8 +92,8 @@ class Archive:
             await anyio.to_thread.run_sync(self._fill, rows)
 
     async def _bring_embedder(self) -> None:
-        self.embedder = await anyio.to_thread.run_sync(self._load_embedder)
-        self._search.embedder = self.embedder
+        self.encoder.embedder = await anyio.to_thread.run_sync(self._load_embedder)
+        self._search.embedder = self.encoder.embedder
 
     async def _open_store(self) -> None:
         try:
@@ -96,19 +113,13 @@ class Archive:
             return None
 
     def _fill(self, rows: Sequence[Row]) -> None:
-        self.index.extend((row.memory, self._current(row)) for row in rows)
-        self.topics.build(row.memory for row in rows)
-
-    def _current(self, row: Row) -> Encoding:
-        """The encoding of a row, made anew where it comes from another model."""
-        if self.embedder is None or row.encoding.model == self.embedder.name:
-            return row.encoding
-        return self.embedder.encode(searchable(row.memory))
+        self.index.extend(self.encoder.refresh(rows))
+        self.topics.build(row.memory for row in rows if not self._is_over(row.memory))
 
     @property
     def count(self) -> int:
         """How many memories can be found."""
-        return sum(self.index.stats.memories.values())
+        return self.index.count
 
     # --- searching -------------------------------------------------------------------------------
 
@@ -120,106 +131,55 @@ class Archive:
     ) -> tuple[Memory, ...]:
         return await self.store.latest(scopes, limit=limit, namespaces=namespaces)
 
-    # --- keeping ---------------------------------------------------------------------------------
+    async def count_uses(self, event: ContextBuilt) -> None:
+        """Count what went into a context; written when there is time."""
+        if not event.classified.enriched.prompt.rehearsal:
+            used = [memory.id for memory in event.context.injected_memories]
+            await self.store.mark_used(used)
 
-    async def keep(self, event: StoreRequested) -> tuple[Event, ...]:
-        """Commit a redacted text, or merge it into the memory that says the same."""
-        memory = self._draft(event)
-        try:
-            twin = await self._twin(memory, explicit=event.request.explicit)
-            if twin is not None and twin.id != memory.id:
-                return await self._merge(event, twin)
-            return await self._commit(event, memory, "stored")
-        except StoreUnavailable as error:
-            _log.error("a memory could not be stored", extra={"reason": error.reason})
-            return (could_not_store(event, str(error)),)
-
-    def _draft(self, event: StoreRequested) -> Memory:
-        request, now = event.request, self._clock()
-        return Memory(
-            id=request.id,
-            scope=request.scope,
-            namespace=event.namespace,
-            content=event.content.text,
-            summary=event.summary.text,
-            tags=event.tags,
-            confidence_percent=request.confidence_percent,
-            provenance=request.provenance,
-            created_at=now,
-            updated_at=now,
-            content_hash=content_hash(event.content.text),
-        )
-
-    async def _twin(self, memory: Memory, *, explicit: bool) -> Memory | None:
-        """The memory that already says this: word for word, or nearly so if nobody insisted."""
-        same = await self.store.find_hash(memory.content_hash, memory.scope, memory.namespace)
-        if same is not None or explicit:
-            return same
-        nearest = await anyio.to_thread.run_sync(self._nearest, memory)
-        if nearest is None:
-            return None
-        found = await self.store.get([nearest], [memory.scope])
-        return found[0] if found else None
-
-    def _nearest(self, memory: Memory) -> str | None:
-        if self.embedder is None:
-            return None
-        near = self.index.nearest(
-            self.embedder.encode(searchable(memory)), memory.scope, memory.namespace, 1
-        )
-        return near[0][0] if near and near[0][1] >= self._merge_similarity else None
-
-    async def _merge(self, event: StoreRequested, twin: Memory) -> tuple[Event, ...]:
-        merged = msgspec.structs.replace(
-            twin,
-            version=twin.version + 1,
-            tags=tuple(dict.fromkeys((*twin.tags, *event.tags))),
-            confidence_percent=min(
-                100, max(twin.confidence_percent, event.request.confidence_percent) + 5
-            ),
-            updated_at=self._clock(),
-        )
-        return await self._commit(event, merged, "merged")
-
-    async def _commit(
-        self, event: StoreRequested, memory: Memory, outcome: str
-    ) -> tuple[Event, ...]:
-        encoding = await anyio.to_thread.run_sync(self._encode, memory)
-        await self.store.put([Row(memory, encoding)])
-        tell(stored, "store", namespace=memory.namespace, outcome=outcome)
-        kept = Kept(
-            outcome="merged" if outcome == "merged" else "stored",
-            namespace=memory.namespace,
-            memory_id=memory.id,
-            summary=memory.summary,
-            redactions=event.content.redactions,
-        )
-        return (
-            MemoryStored(trace=event.trace, memory=memory, encoding=encoding),
-            CaptureSettled(trace=event.trace, kept=kept, memory=memory),
-        )
-
-    def _encode(self, memory: Memory) -> Encoding:
-        if self.embedder is None:
-            return text_encoding(searchable(memory), self._words)
-        return self.embedder.encode(searchable(memory))
+    # --- the indexes follow ----------------------------------------------------------------------
 
     def add(self, event: MemoryStored) -> None:
         """Make a committed memory findable."""
         self.index.add(event.memory, event.encoding)
 
+    async def add_many(self, event: MemoriesStored) -> None:
+        """Make committed memories findable."""
+        await anyio.to_thread.run_sync(self.index.extend, event.stored)
+
     def note(self, event: MemoryStored) -> None:
         """Note the topics of a committed memory."""
-        self.topics.add(event.memory)
+        self._note(event.memory)
+
+    async def note_many(self, event: MemoriesStored) -> None:
+        """Note the topics of committed memories."""
+        await anyio.to_thread.run_sync(self._note_all, [memory for memory, _ in event.stored])
+
+    def _note_all(self, memories: Sequence[Memory]) -> None:
+        for memory in memories:
+            self._note(memory)
+
+    def _note(self, memory: Memory) -> None:
+        if self._is_over(memory):
+            self.topics.remove(memory.id)
+        else:
+            self.topics.add(memory)
+
+    def _is_over(self, memory: Memory) -> bool:
+        return memory.valid_to is not None and memory.valid_to <= self._clock()
 
     # --- forgetting ------------------------------------------------------------------------------
 
     async def forget(self, event: ForgetRequested) -> tuple[Event, ...]:
-        found = await self.store.get([event.id], event.scopes)
-        if not found or not await self.store.forget(event.id, event.scopes):
-            return (ForgetSettled(trace=event.trace, id=event.id, found=False),)
+        async with self.changing.turn:
+            memory = await self.changing.find(event.id, event.scopes)
+            if memory is None:
+                return (ForgetSettled(trace=event.trace, id=event.id, found=False),)
+            self._forgets += 1
+            await anyio.to_thread.run_sync(self._mark_uncompacted)
+            await self.store.forget(event.id, event.scopes)
         return (
-            MemoryForgotten(trace=event.trace, id=event.id, scope=found[0].scope),
+            MemoryForgotten(trace=event.trace, id=event.id, scope=memory.scope),
             ForgetSettled(trace=event.trace, id=event.id, found=True),
         )
 
@@ -231,13 +191,23 @@ class Archive:
         """Take a forgotten memory out of the topics."""
         self.topics.remove(event.id)
 
+    @property
+    def needs_compaction(self) -> bool:
+        """Whether the file on disk still holds what was forgotten."""
+        return self._uncompacted.exists()
 
-def could_not_store(event: StoreRequested, reason: str) -> CaptureSettled:
-    """The end of a capture that the store could not take."""
-    kept = Kept(outcome="failed", namespace=event.namespace, reason=reason)
-    return CaptureSettled(trace=event.trace, kept=kept)
+    async def compact(self) -> None:
+        """Write the file anew without what was forgotten.
 
+        Raises ``TimeoutError`` while a long read is under way, and ``StoreUnavailable``.
+        """
+        forgets = self._forgets
+        await self.store.compact()
+        if forgets == self._forgets:
+            await anyio.to_thread.run_sync(self._unmark_uncompacted)
 
-def content_hash(text: str) -> str:
-    """Equal for texts that differ in white space and case alone."""
-    return hashlib.sha256(" ".join(text.lower().split()).encode()).hexdigest()
+    def _mark_uncompacted(self) -> None:
+        self._uncompacted.touch(mode=0o600)
+
+    def _unmark_uncompacted(self) -> None:
+        self._uncompacted.unlink(missing_ok=True)

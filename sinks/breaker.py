@@ -66,7 +66,7 @@ class Breaker:
         self._pause_s = self._first_pause_s
 
     def fail(self, *, pause_s: float = 0.0) -> None:
-        """It went wrong. ``pause_s``, if any, is what was asked for: then it opens at once."""
+        """It went wrong. ``pause_s``, if any, was asked for: then it opens at once, for so long."""
         self._failed += 1
         if self._open_until is not None:
             if not self._probing:
@@ -75,7 +75,7 @@ class Breaker:
         elif self._failed < self._failures and not pause_s:
             return
         self._probing = False
-        self._open_until = self._now() + min(max(self._pause_s, pause_s), self._max_pause_s)
+        self._open_until = self._now() + min(pause_s or self._pause_s, self._max_pause_s)
 
     def give_up(self) -> None:
         """Nobody waited for how it ends, so nothing was learned."""

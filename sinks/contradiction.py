@@ -25,7 +25,9 @@ _NEGATIONS = frozenset(
     "wasn't neither nor".split()
 )
 # Words that come and go with a negation, and change nothing by themselves.
-_AUXILIARIES = frozenset("do does did is are was were be will would should must can to a an the".split())
+_AUXILIARIES = frozenset(
+    "do does did is are was were be will would should must can to a an the".split()
+)
 _ARTICLES = frozenset("a an the our only now always".split())
 # After these a choice is named: another word there is another choice.
 _CHOOSES = frozenset(
@@ -76,7 +78,9 @@ def _words(text: str) -> list[str]:
 
 def _judge(changes: Sequence[_Change], length: int) -> Kind | None:
     # What one of them adds at its end is a reason; anywhere else it is another statement.
-    told = [change for change in changes if not (change.is_tail and not (change.old and change.new))]
+    told = [
+        change for change in changes if not (change.is_tail and not (change.old and change.new))
+    ]
     slots = [change for change in told if _weight(change.old) or _weight(change.new)]
     if len(slots) != 1:
         denied = any(_denies(change) for change in told)

@@ -26,7 +26,8 @@ from .model_process import ModelProcess, WorkerGone
 from .model_wire import Answer, Ask, Trouble
 
 MAX_TOKENS = 120
-MAX_CALLS = 32
+# Beyond so many at once a question is not asked: it would only make the others late.
+MAX_CALLS = 16
 MAX_CACHED = 512
 # Behind the hook's back a failure of the moment is tried so often.
 ATTEMPTS = 2
@@ -125,7 +126,6 @@ class LanguageModel:
         self._missed: deque[bool] = deque(maxlen=WINDOW)
         self._warned = False
         self._calls = 0
-        self._limit = anyio.CapacityLimiter(MAX_CALLS)
         self._tasks: TaskGroup | None = None
 
     @asynccontextmanager
@@ -176,6 +176,8 @@ class LanguageModel:
             return call.cast(self._cache[call.key])
         if self.problem or self._tasks is None:
             return call.cast(None, "not_installed" if self.problem else "stopped")
+        if self._calls >= MAX_CALLS:
+            return call.cast(None, "busy")
         if not self._breaker.admit():
             tell(asked, "model", outcome="breaker_open", took_s=0.0)
             return call.cast(None, "breaker_open")
@@ -183,6 +185,7 @@ class LanguageModel:
 
     async def _wait_for(self, call: _Call, tasks: TaskGroup) -> Vote:
         starting = self._worker.state != "ready"
+        self._calls += 1
         tasks.start_soon(self._pursue, call, tasks)
         try:
             with anyio.move_on_after(self._patience_s(call.within_s)):
@@ -207,7 +210,6 @@ class LanguageModel:
 
     async def _pursue(self, call: _Call, tasks: TaskGroup) -> None:
         """Ask, whether anybody still waits or not, and tell how it ended."""
-        self._calls += 1
         failure = ""
         try:
             with call.scope:
@@ -279,9 +281,8 @@ class LanguageModel:
     async def _attempt(self, call: _Call) -> SearchIntent | None:
         started = anyio.current_time()
         try:
-            async with self._limit:
-                call.sent = True
-                intent = self._read(await self._worker.call(self._question(call)))
+            call.sent = True
+            intent = self._read(await self._worker.call(self._question(call)))
         except _NoAnswer as error:
             self._breaker.fail(pause_s=error.pause_s)
             raise

@@ -147,12 +147,12 @@ class ModelProcess:
                 child.end()
                 with anyio.move_on_after(STOP_S, shield=True):
                     await process.aclose()  # kills it, if that takes longer
+                _log.info("the model worker has ended", extra={"exit_code": process.returncode})
         except OSError as error:
             _log.error("the model worker cannot run", extra={"error": type(error).__name__})
         finally:
             child.end()
             self._child = None
-        _log.info("the model worker has ended", extra={"exit_code": process.returncode})
 
     async def _converse(self, child: _Child, process: Process, started: float) -> None:
         if process.stdin is None or process.stdout is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -32,6 +33,8 @@ KEY_VARIABLE = "SUBCOG_LLM_API_KEY"
 # A server of one's own mostly wants no key, but the clients of the providers want to send one.
 NO_KEY = "none"
 MAX_RETRY_AFTER_S = 3600.0
+# Never reached, and always the same: for another one litellm makes a client with new connections.
+CLIENT_TIMEOUT_S = 600.0
 
 
 class Worker:
@@ -81,7 +84,7 @@ class Worker:
                 response_format={"type": "json_object"},
                 temperature=0,
                 max_tokens=ask.max_tokens,
-                timeout=ask.timeout_s + 1,
+                timeout=CLIENT_TIMEOUT_S,
                 num_retries=0,
                 max_retries=0,
             )
@@ -167,6 +170,22 @@ def _import_litellm() -> Any:
     return litellm
 
 
+async def _warm_up(litellm: Any) -> None:
+    """Ask a port where nobody listens: half a second of imports waits in litellm's first call."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        attempt = litellm.acompletion(
+            model="openai/none",
+            api_base=f"http://127.0.0.1:{closed.getsockname()[1]}/v1",
+            api_key=NO_KEY,
+            messages=[{"role": "user", "content": ""}],
+            timeout=1,
+            num_retries=0,
+            max_retries=0,
+        )
+        await asyncio.wait({asyncio.create_task(attempt)})
+
+
 async def _run(source: int, out: int) -> None:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=MAX_LINE)
@@ -176,6 +195,7 @@ async def _run(source: int, out: int) -> None:
     if not isinstance(settings, Configure):
         return
     litellm = _import_litellm()
+    await _warm_up(litellm)
     await Worker(litellm, settings, out).serve(reader)
     await litellm.close_litellm_async_clients()
 

@@ -92,7 +92,7 @@ def _versions(cursor: DuckDBPyConnection, keys: Sequence[str]) -> tuple[Memory, 
 def page(
     cursor: DuckDBPyConnection, scopes: Sequence[Scope], *, after: str, limit: int
 ) -> tuple[Memory, ...]:
-    """The current versions by id, from the first id beyond ``after`` on, whatever their validity."""
+    """The current versions from the first id beyond ``after`` on, whatever their validity."""
     allowed, parameters = among("scope", scope_texts(scopes))
     keys = cursor.execute(
         f"SELECT key FROM store.memories WHERE {allowed} AND forgotten_at IS NULL AND id > ? "  # noqa: S608 - placeholders

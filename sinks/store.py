@@ -124,6 +124,7 @@ class Store:
         Raises FileExistsError rather than overwrite ``target``.
         """
         await anyio.to_thread.run_sync(self._database.backup, target)
+        self._shrink()
 
     async def compact(self) -> None:
         """Write the file anew without what was forgotten. Writes wait, reads hardly.
@@ -179,9 +180,7 @@ class Store:
 
         Those that are superseded or not valid now are among them.
         """
-        return await self._read(
-            lambda cursor: reads.page(cursor, scopes, after=after, limit=limit)
-        )
+        return await self._read(lambda cursor: reads.page(cursor, scopes, after=after, limit=limit))
 
     async def scopes_of(self, ids: Sequence[str]) -> dict[str, Scope]:
         """The scope of each of ``ids`` that was ever stored, forgotten ones too."""
@@ -208,6 +207,7 @@ class Store:
         finally:
             with CancelScope(shield=True):
                 await anyio.to_thread.run_sync(self._database.release, cursor)
+            self._shrink()
 
     # --- threads ---------------------------------------------------------------------------------
 
@@ -215,6 +215,10 @@ class Store:
         if self._writer is None:
             raise closed()
         return self._writer
+
+    def _shrink(self) -> None:
+        if self._writer:
+            self._writer.call(self._database.shrink)
 
     async def _write(self, work: Callable[[], T]) -> T:
         future: Future[T] = self._writing().call(work)

@@ -1,110 +1,94 @@
 """Takes secrets and personal data out of a text, for good, before it is kept.
 
-The rules are data (``secrets.toml``); this is the only place that makes ``CleanText``.
+The rules are data (``secrets.toml``); this is the only place that makes ``CleanText``. What the
+settings choose is how it is shown and told that something was taken out, never whether it is:
+
+- ``redact`` puts ``[redacted:name]`` in its place.
+- ``mask`` shows its ends as well, as in ``[redacted:name:ab…yz]``: two, three or four characters
+  at either end of what has 16, 24 or 32 of them, so never more than a quarter. Of passwords, of
+  whatever a person may have chosen, of key blocks and of what is shorter, nothing is shown.
+- ``block`` declines a capture that holds any.
+- ``warn`` keeps the text as ``redact`` does, and the user is warned.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal
 
-from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
 from ..bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
+from ..bus.signals import redacted, tell
 from ..bus.values import CleanText, Kept, Provenance
-from .plausible import CHECKS
+from .allow import Allowance
+from .detect import clean_tags
 from .private import strip_private
+from .rules import RULES_FILE, Rule, Rules, Span, read_rules
 from .summary import summarise
 from .text import visible
 
-RULES_FILE = Path(__file__).with_name("secrets.toml")
+Mode = Literal["redact", "mask", "block", "warn"]
 
-_REDACTED = re.compile(r"(\[redacted:[a-z0-9-]{1,40}\])")
+PRIVATE = "private"
+"""The name under which ``<private>`` spans are reported."""
+
+WARNING = (
+    "this was not stored, but whoever read the text before has seen it: replace it if in doubt"
+)
+
+_END = r"[\w.+/=@~%$-]{2,4}"
+_REDACTED = re.compile(rf"(\[redacted:[a-z0-9-]{{1,40}}(?::{_END}…{_END})?\])", re.ASCII)
 _WRAPPED = re.compile(r"(?<=[\w./+=$:~-])\\?[ \t]{0,80}\n[ \t>|]{0,80}(?=[\w./+=$:~-])")
 _RUN = re.compile(r"[\w./+=$:~-]{1,4000}")
 _HEX = re.compile(r"[0-9a-f]+")
 _WINDOW_CHARS = 200
 _REST_CHARS = 16
 _WORTH_KEEPING = re.compile(r"\w")
-
-
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One shape of a secret; ``secrets.toml`` tells what the fields mean."""
-
-    name: str
-    pattern: str
-    group: str | int = 0
-    hints: tuple[str, ...] = ()
-    check: str = ""
-
-
-class BadRule(ValueError):
-    """A rule cannot be used; without all of them nothing may start."""
-
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(f"the redaction rule {name!r} cannot be used: {why}")
-
-
-class _Span(NamedTuple):
-    start: int
-    end: int
-    name: str
-
-
-class _Matcher:
-    """A rule made ready."""
-
-    def __init__(self, rule: Rule) -> None:
-        try:
-            self._pattern = re.compile(rule.pattern)
-        except re.error as error:
-            raise BadRule(rule.name, f"its pattern is wrong: {error}") from None
-        if isinstance(rule.group, str) and rule.group not in self._pattern.groupindex:
-            raise BadRule(rule.name, f"its pattern has no group {rule.group!r}")
-        if isinstance(rule.group, int) and rule.group > self._pattern.groups:
-            raise BadRule(rule.name, f"its pattern has no group {rule.group}")
-        if rule.check and rule.check not in CHECKS:
-            raise BadRule(rule.name, f"there is no check {rule.check!r}")
-        if _REDACTED.fullmatch(f"[redacted:{rule.name}]") is None:
-            raise BadRule(rule.name, "a name is at most 40 of a-z, 0-9 and -")
-        self._name = rule.name
-        self._group = rule.group
-        self.hints = frozenset(rule.hints)
-        self._check = CHECKS.get(rule.check)
-        self.wraps = bool(rule.hints) and not rule.check and not rule.group
-        """Known by a prefix alone, so that it can be recognised across a line break too."""
-
-    def spans(self, text: str) -> Iterator[_Span]:
-        """Where ``text`` is to be redacted."""
-        for match in self._pattern.finditer(text):
-            start, end = match.span(self._group)
-            if start < end and (self._check is None or self._check(text[start:end], match)):
-                yield _Span(start, end, self._name)
+_MASKABLE = re.compile(r"[\w.+/=@~%$-]{16,}", re.ASCII)
+_DECISIONS = {"redact": "redacted", "mask": "masked", "block": "blocked", "warn": "warned"}
 
 
 class Redactor:
     """The secret filter. It has no switch."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        """Make all of ``rules`` ready. Raises ``BadRule`` if there are none, or one is unusable."""
-        self._matchers = tuple(map(_Matcher, rules))
-        self._wrapping = tuple(matcher for matcher in self._matchers if matcher.wraps)
-        self._hints = _by_mark(hint for matcher in self._matchers for hint in matcher.hints)
-        if not self._matchers:
-            raise BadRule("", "there are no rules at all")
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        *,
+        mode: Mode = "redact",
+        personal: bool = True,
+        allow: Sequence[str] = (),
+    ) -> None:
+        """Make all of ``rules`` ready.
+
+        ``allow`` names values, or rules for personal data, that are let through. Raises
+        ``BadRule`` if there are no rules or one is unusable, and ``BadAllowance``.
+        """
+        every = tuple(rules)
+        allowance = Allowance(allow, every)
+        in_force = (
+            rule
+            for rule in every
+            if rule.kind != "personal" or (personal and rule.name not in allowance.names)
+        )
+        self.mode = mode
+        self._rules = Rules(in_force, spares=allowance.spares)
 
     @classmethod
-    def load(cls, file: Path = RULES_FILE) -> Redactor:
-        """The filter with the rules of ``file``. Raises ``BadRule``, or ``OSError``."""
-        try:
-            rules = convert(tomllib.loads(file.read_text("utf-8"))["rule"], tuple[Rule, ...])
-        except (KeyError, tomllib.TOMLDecodeError, ValidationError, UnicodeDecodeError) as error:
-            raise BadRule(file.name, f"{type(error).__name__}: {error}") from None
-        return cls(rules)
+    def load(
+        cls,
+        file: Path = RULES_FILE,
+        *,
+        mode: Mode = "redact",
+        personal: bool = True,
+        allow: Sequence[str] = (),
+    ) -> Redactor:
+        """The filter with the rules of ``file``. Raises as the constructor, and ``OSError``."""
+        return cls(read_rules(file), mode=mode, personal=personal, allow=allow)
 
     def redact(self, text: str) -> CleanText:
         """``text`` without private spans, and with each secret replaced by ``[redacted:name]``.
@@ -112,9 +96,13 @@ class Redactor:
         What a reader cannot see goes first, since it could divide a secret. The names of what was
         replaced come with it, each once, in order. Redacting twice changes nothing.
         """
+        return self.examine(text)[0]
+
+    def examine(self, text: str) -> tuple[CleanText, Counter[str]]:
+        """What ``redact`` returns, and how often each name was found."""
         seen = visible(text)
         public = strip_private(seen)
-        names = ["private"] if public != seen else []
+        names = [PRIVATE] if public != seen else []
         parts: list[str] = []
         left = _REDACTED.split(public)[::-1]
         while left:
@@ -122,60 +110,60 @@ class Redactor:
             spans = [] if _REDACTED.fullmatch(part) else self._spans(part)
             names.extend(span.name for span in spans)
             if spans:  # taking a secret away can bare another one beside it, so look again
-                left.extend(_pieces(part, spans)[::-1])
+                left.extend(self._pieces(part, spans)[::-1])
             else:
                 parts.append(part)
-        return CleanText("".join(parts), tuple(dict.fromkeys(names)))
+        return CleanText("".join(parts), tuple(dict.fromkeys(names))), Counter(names)
 
-    def _spans(self, text: str) -> list[_Span]:
-        found = self._matches(text, self._matchers)
-        ends = {span.end: span for span in found}
-        for wrap in _WRAPPED.finditer(text):
-            for span in self._across(text, wrap, ends.get(wrap.start())):
-                found.append(span)
-                ends[span.end] = span
+    def _spans(self, text: str) -> list[Span]:
+        found = self._rules.spans(text)
+        if "\n" in text:
+            found += self._wrapped(text, found)
         return _merged(found)
 
-    def _across(self, text: str, wrap: re.Match[str], whole: _Span | None) -> list[_Span]:
-        """What goes over one line break: a token cut in two, or the rest of one found already."""
-        run = _RUN.match(text, wrap.end())
-        assert run is not None  # noqa: S101 - the lookahead of _WRAPPED saw it
-        if whole is not None:
-            goes_on = _goes_on(text[whole.start : whole.end], run[0])
-            return [_Span(whole.start, run.end(), whole.name)] if goes_on else []
-        line = max(text.rfind("\n", 0, wrap.start()) + 1, wrap.start() - _WINDOW_CHARS)
-        left = text[line : wrap.start()]
-        joined = left + run[0][:_WINDOW_CHARS]
-        return [
-            _Span(line + span.start, wrap.end() + span.end - len(left), span.name)
-            for span in self._matches(joined, self._wrapping)
-            if span.start < len(left) < span.end
-        ]
+    def _wrapped(self, text: str, found: Iterable[Span]) -> list[Span]:
+        """What goes over a line break: a token cut in two, or the rest of one of ``found``."""
+        ends = {span.end: span for span in found}
+        wrapped: list[Span] = []
+        for wrap in _WRAPPED.finditer(text):
+            whole = ends.get(wrap.start())
+            spans = _rest(text, wrap, whole) if whole else _across(text, wrap, self._rules)
+            wrapped += spans
+            ends |= {span.end: span for span in spans}
+        return wrapped
 
-    def _matches(self, text: str, matchers: Iterable[_Matcher]) -> list[_Span]:
-        lowered = text.lower()
-        present = {
-            hint
-            for mark, hints in self._hints.items()
-            if mark in lowered
-            for hint in hints
-            if hint in lowered
-        }
-        return [
-            span
-            for matcher in matchers
-            if not matcher.hints or not matcher.hints.isdisjoint(present)
-            for span in matcher.spans(text)
-        ]
+    def _pieces(self, text: str, spans: list[Span]) -> list[str]:
+        pieces: list[str] = []
+        end = 0
+        for span in spans:
+            ends = _ends(text[span.start : span.end]) if self.mode == "mask" and span.shows else ""
+            pieces += (text[end : span.start], f"[redacted:{span.name}{ends}]")
+            end = span.end
+        return [*pieces, text[end:]]
 
 
-def _by_mark(hints: Iterable[str]) -> dict[str, set[str]]:
-    """``hints`` by the first character in each that is rare in prose; "" where there is none."""
-    marked: dict[str, set[str]] = {}
-    for hint in hints:
-        mark = next((character for character in hint if not character.isalpha()), "")
-        marked.setdefault(mark, set()).add(hint)
-    return marked
+def _run(text: str, start: int) -> str:
+    run = _RUN.match(text, start)
+    return run[0] if run else ""
+
+
+def _rest(text: str, wrap: re.Match[str], whole: Span) -> list[Span]:
+    """The rest of ``whole``, if the next line begins with it."""
+    run = _run(text, wrap.end())
+    goes_on = _goes_on(text[whole.start : whole.end], run)
+    return [Span(whole.start, wrap.end() + len(run), whole.name)] if goes_on else []
+
+
+def _across(text: str, wrap: re.Match[str], rules: Rules) -> list[Span]:
+    """The tokens that one line break cuts in two."""
+    line = max(text.rfind("\n", 0, wrap.start()) + 1, wrap.start() - _WINDOW_CHARS)
+    left = text[line : wrap.start()]
+    joined = left + _run(text, wrap.end())[:_WINDOW_CHARS]
+    return [
+        Span(line + span.start, wrap.end() + span.end - len(left), span.name)
+        for span in rules.spans_of_tokens(joined)
+        if span.start < len(left) < span.end
+    ]
 
 
 def _goes_on(secret: str, run: str) -> bool:
@@ -187,66 +175,128 @@ def _goes_on(secret: str, run: str) -> bool:
     return all(any(map(kind, run)) for kind in (str.islower, str.isupper, str.isdigit))
 
 
-def _pieces(text: str, spans: list[_Span]) -> list[str]:
-    pieces: list[str] = []
-    end = 0
-    for span in spans:
-        pieces += (text[end : span.start], f"[redacted:{span.name}]")
-        end = span.end
-    return [*pieces, text[end:]]
+def _ends(secret: str) -> str:
+    """What a mask shows of ``secret``: its ends, a quarter of it at most, or nothing."""
+    if _MASKABLE.fullmatch(secret) is None:
+        return ""
+    shown = min(4, len(secret) // 8)
+    return f":{secret[:shown]}…{secret[-shown:]}"
 
 
-def _merged(spans: list[_Span]) -> list[_Span]:
-    """``spans`` in order, overlapping ones made one under the name of the first and longest."""
-    merged: list[_Span] = []
+def _merged(spans: list[Span]) -> list[Span]:
+    """``spans`` in order, overlapping ones made one under the name of the first and longest.
+
+    One that is made of several shows its ends only if each of them would.
+    """
+    merged: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if merged and span.start < merged[-1].end:
             last = merged[-1]
-            merged[-1] = last._replace(end=max(last.end, span.end))
+            shows = last.shows and span.shows
+            merged[-1] = last._replace(end=max(last.end, span.end), shows=shows)
         else:
             merged.append(span)
     return merged
 
 
+# --- the stage -----------------------------------------------------------------------------------
+
+
 def redact(event: CaptureDetected, *, redactor: Redactor) -> StoreRequested | CaptureSettled:
     """Redact what is to be kept, and everything that goes with it.
 
-    Declined where nothing is left but what was redacted.
+    Declined where nothing is left but what was redacted, and in the mode ``block`` where text or
+    tags hold anything to be redacted. Tells ``redacted`` where there was something.
     """
-    content = redactor.redact(event.content)
-    if _WORTH_KEEPING.search(_REDACTED.sub("", content.text)) is None:
-        return _declined(event, content)
+    request, cleaner = event.request, _Cleaner(redactor)
+    content, tags = cleaner(event.content), _clean_tags(event, cleaner)
+    if refusal := _refusal(content, cleaner, redactor.mode):
+        decision, reason = refusal
+        _tell(request, cleaner, decision)
+        return _declined(event, cleaner, reason)
+    origin = request.provenance
+    provenance = Provenance(
+        **{name: cleaner(getattr(origin, name)).text for name in origin.__struct_fields__}
+    )
+    _tell(request, cleaner, _DECISIONS[redactor.mode])
     return StoreRequested(
         trace=event.trace,
-        request=_clean_request(event.request, content, redactor),
+        # The stages to come must not see the raw text again.
+        request=replace(
+            request,
+            text=content.text,
+            namespace=event.namespace,
+            tags=tags,
+            provenance=provenance,
+        ),
         namespace=event.namespace,
-        tags=_clean_tags(event.tags, redactor),
-        content=content,
+        tags=tags,
+        content=CleanText(content.text, tuple(cleaner.counts)),
         summary=redactor.redact(summarise(content.text)),
     )
 
 
-def _declined(event: CaptureDetected, content: CleanText) -> CaptureSettled:
+def with_warning(event: CaptureSettled) -> CaptureSettled:
+    """The same, with a warning for the user where something was taken out of what was kept."""
+    kept = event.kept
+    if kept.outcome not in {"stored", "merged"} or not set(kept.redactions) - {PRIVATE}:
+        return event
+    return replace(event, kept=replace(kept, reason=WARNING))
+
+
+class _Cleaner:
+    """Redacts the parts of one capture, and counts what was found."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self.counts: Counter[str] = Counter()
+
+    def __call__(self, text: str) -> CleanText:
+        clean, counts = self._redactor.examine(text)
+        self.counts += counts
+        return clean
+
+
+def _clean_tags(event: CaptureDetected, cleaner: _Cleaner) -> tuple[str, ...]:
+    """The tags without those that are secrets, as they came or as they were made of what came.
+
+    A tag is made lower case and cut, after which not every secret can be recognised.
+    """
+    came = (*event.request.tags, event.request.namespace or "")
+    secret = {tag for raw in came if cleaner(raw).redactions for tag in clean_tags((raw,))}
+    return tuple(tag for tag in event.tags if tag not in secret and not cleaner(tag).redactions)
+
+
+def _refusal(content: CleanText, cleaner: _Cleaner, mode: Mode) -> tuple[str, str] | None:
+    """The decision not to keep it and the reason for the user, or None."""
+    found = [name for name in cleaner.counts if name != PRIVATE]
+    if mode == "block" and found:
+        return "blocked", (
+            f"it holds what must not be kept ({', '.join(found)}), and redaction.mode is block"
+        )
+    if _WORTH_KEEPING.search(_REDACTED.sub("", content.text)) is None:
+        return "declined", "nothing was left after secrets and private text were taken out"
+    return None
+
+
+def _declined(event: CaptureDetected, cleaner: _Cleaner, reason: str) -> CaptureSettled:
     kept = Kept(
         outcome="declined",
         namespace=event.namespace,
-        reason="nothing was left after secrets and private text were taken out",
-        redactions=content.redactions,
+        reason=reason,
+        redactions=tuple(cleaner.counts),
     )
     return CaptureSettled(trace=event.trace, kept=kept)
 
 
-def _clean_request(
-    request: CaptureRequested, content: CleanText, redactor: Redactor
-) -> CaptureRequested:
-    """The request for the stages to come, which must not see the raw text again."""
-    origin = request.provenance
-    provenance = Provenance(
-        **{name: redactor.redact(getattr(origin, name)).text for name in origin.__struct_fields__}
-    )
-    tags = _clean_tags(request.tags, redactor)
-    return replace(request, text=content.text, tags=tags, provenance=provenance)
-
-
-def _clean_tags(tags: Iterable[str], redactor: Redactor) -> tuple[str, ...]:
-    return tuple(tag for tag in tags if not redactor.redact(tag).redactions)
+def _tell(request: CaptureRequested, cleaner: _Cleaner, decision: str) -> None:
+    if cleaner.counts:
+        tell(
+            redacted,
+            "redact",
+            trace=request.trace,
+            memory=request.id,
+            rules=dict(cleaner.counts),
+            scope=request.scope.kind,
+            decision=decision,
+        )

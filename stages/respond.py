@@ -77,8 +77,12 @@ def _kept_line(kept: Kept, marked: Marked) -> str:
         line += f": {cut(one_line(visible(said)), _MAX_LINE_CHARS)}"
     if kept.memory_id:
         line += f" ({kept.memory_id})"
+    if kept.contradicts:
+        line += f"; {kept.contradicts} says otherwise, and if it is out of date: "
+        line += f"subcog supersede {kept.contradicts} {kept.memory_id}"
     if kept.redactions:
         line += f"; left out of it: {', '.join(sorted(set(kept.redactions)))}"
+        line += f" ({kept.reason})" if kept.reason and kept.outcome not in _REFUSALS else ""
     if marked.tag:
         tag = cut(one_line(visible(marked.tag)), 40)
         line += f"; there is no namespace {tag!r}, only {', '.join(NAMESPACES)}"

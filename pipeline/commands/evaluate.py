@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .shared import json_option, show_json
+from .shared import json_option, our_settings, show_json
 
 
 @click.group()
@@ -22,11 +24,7 @@ def retrieval(folder: Path, as_json: bool) -> None:
     """Measure retrieval on FOLDER with its memories.jsonl and queries.jsonl."""
     from ..evaluate_retrieval import evaluate, render
 
-    with click.progressbar(length=100, label="evaluating", hidden=as_json) as bar:
-
-        def show(done: int, total: int) -> None:
-            bar.update(done * 100 // max(total, 1) - bar.pos)
-
+    with _progress(hidden=as_json) as show:
         report = _checked(lambda: evaluate(folder, progress=show))
     if as_json:
         show_json(report)
@@ -48,6 +46,33 @@ def intents(file: Path, as_json: bool) -> None:
         show_json(report)
     else:
         click.echo(as_text(report))
+
+
+@eval_command.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@json_option
+def injections(folder: Path, as_json: bool) -> None:
+    """Measure injection on FOLDER with its memories.jsonl and prompts.jsonl, as set up here."""
+    from ..evaluate_injections import evaluate, render
+
+    settings = our_settings().settings
+    with _progress(hidden=as_json) as show:
+        report = _checked(lambda: evaluate(folder, settings=settings, progress=show))
+    if as_json:
+        show_json(report)
+    else:
+        click.echo(render(report))
+
+
+@contextmanager
+def _progress(*, hidden: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar for people, moved by (done, in all)."""
+    with click.progressbar(length=100, label="evaluating", hidden=hidden) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.update(done * 100 // max(total, 1) - bar.pos)
+
+        yield show
 
 
 def _checked(work: Any) -> Any:

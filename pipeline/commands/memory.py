@@ -50,8 +50,13 @@ def capture_command(
     elif answer["id"]:
         click.echo(f"{answer['outcome']}: {answer['namespace']} · {answer['id']}")
         click.echo(f"  {answer['summary']}")
+        if other := answer.get("contradicts"):
+            click.echo(f"  {other['id']} says otherwise: {shorten(other['content'], 90)}")
+            click.echo(f"  if this one replaces it: {answer['offer']}")
         if answer["redactions"]:
             click.echo(f"  taken out: {', '.join(answer['redactions'])}")
+            if answer["reason"]:
+                click.echo(f"subcog: warning: {answer['reason']}", err=True)
     if answer["outcome"] not in {"stored", "merged"}:
         if not as_json:
             click.echo(f"subcog: not stored: {answer['reason']}", err=True)
@@ -106,17 +111,26 @@ def get_command(memory_id: str, project: Path | None, as_json: bool) -> None:
     click.echo(f"created {answer['created_at']}, version {answer['version']}")
     if answer["tags"]:
         click.echo(f"tags {', '.join(answer['tags'])}")
+    if answer["superseded_by"]:
+        click.echo(f"superseded by {answer['superseded_by']}")
+    if answer["valid_to"]:
+        click.echo(f"valid until {answer['valid_to']}")
     click.echo(f"\n{answer['content']}")
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
+@click.option("--now", is_flag=True, help="Wait until its text has left the disk.")
 @project_option
 @json_option
-def forget_command(memory_id: str, project: Path | None, as_json: bool) -> None:
-    """Delete one memory for good."""
+def forget_command(memory_id: str, now: bool, project: Path | None, as_json: bool) -> None:
+    """Delete one memory for good, all its versions.
+
+    Nothing finds it from now on. Its text leaves the disk when the daemon is next idle, or with
+    --now before this command returns, which rewrites the database and takes a moment.
+    """
     with daemon(project) as client:
-        answer = client.call("forget", {"id": memory_id})
+        answer = client.call("forget", {"id": memory_id, "now": now})
     if as_json:
         show_json(answer)
     else:

@@ -1,122 +1,134 @@
-"""``import`` and ``export``: memories, many at a time."""
+"""``import``, ``export`` and ``backup``: memories, many at a time."""
 
 from __future__ import annotations
 
-import re
+import os
+import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from ...bus.values import NAMESPACES
+from ..client import Client
+from ..imports.item import BadImport, Item
+from ..imports.markdown import write_memory
+from ..imports.recognise import Source, recognise
 from .shared import daemon, json_option, project_option, show_json
 
-BATCH = 200
+BATCH = 500
+# Of the texts of one batch, in characters; a frame has 16 MB.
+BATCH_CHARS = 2_000_000
 PAGE = 500
-MAX_LINE_BYTES = 4_000_000
-_HEADING = re.compile(r"^#{1,3}\s+(?P<title>.+?)\s*#*$")
-_NAMESPACE_NOTE = re.compile(r"^\[(?P<namespace>[a-z-]+)\]\s*(?P<rest>.*)$")
-
-
-class Line(msgspec.Struct):
-    """One line of a JSONL file; ``text`` and ``content`` mean the same."""
-
-    content: str = ""
-    text: str = ""
-    namespace: str | None = None
-    tags: tuple[str, ...] = ()
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Say what would be imported; import nothing.")
+@click.option(
+    "--scope",
+    type=click.Choice(["project", "user", "org"]),
+    default="project",
+    show_default=True,
+    help="Whose memories they become, where the file does not say.",
+)
+@click.option("--all-projects", is_flag=True, help="Of claude-mem: every project's memories.")
 @project_option
 @json_option
-def import_command(file: Path, dry_run: bool, project: Path | None, as_json: bool) -> None:
-    """Import memories from FILE: JSONL (one object a line, with "content") or Markdown.
+def import_command(
+    path: Path,
+    dry_run: bool,
+    scope: str,
+    all_projects: bool,
+    project: Path | None,
+    as_json: bool,
+) -> None:
+    """Import memories from PATH.
 
-    A Markdown file gives one memory a section. What is there already is merged, so an import can
-    be repeated.
+    PATH is what `subcog export` wrote (each memory comes back as it was, once, however often it is
+    imported), any JSONL with a "content" or "text" a line, Markdown notes (a file or a folder, one
+    memory a heading), a JSON file of mem0, or the SQLite file of claude-mem. The whole file is
+    checked before anything is stored. Secrets are taken out.
     """
-    captures = list(_read(file))
-    if dry_run:
-        _report({"file": str(file), "found": len(captures), "imported": 0}, as_json)
-        return
-    outcomes: dict[str, int] = {}
+    try:
+        source = recognise(path, project=None if all_projects else _project_name(project))
+        found = sum(1 for _ in source.read())
+        counts = _send(source, found, _Target(project, scope, dry_run, quiet=as_json))
+    except BadImport as error:
+        raise click.ClickException(str(error)) from None
+    _report(path, source, found, counts, dry_run=dry_run, as_json=as_json)
+
+
+def _project_name(project: Path | None) -> str:
+    chosen = str(project or os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
+    return Path(chosen).absolute().name
+
+
+class _Target(msgspec.Struct, frozen=True):
+    """Where an import goes."""
+
+    project: Path | None
+    scope: str
+    dry_run: bool
+    quiet: bool
+
+
+def _send(source: Source, found: int, target: _Target) -> Counter[str]:
+    """How many memories came to which end, and in how many something was taken out."""
+    counts: Counter[str] = Counter()
     with (
-        daemon(project) as client,
-        click.progressbar(length=len(captures), label="importing", hidden=as_json) as bar,
+        daemon(target.project) as client,
+        click.progressbar(
+            length=found, label="importing", hidden=target.quiet, file=sys.stderr
+        ) as bar,
     ):
-        for batch in _batches(captures):
-            answer = client.call("capture_many", {"captures": batch})
-            for result in answer["results"]:
-                outcomes[result["outcome"]] = outcomes.get(result["outcome"], 0) + 1
+        for batch in _batches(source.read()):
+            params = {"items": batch, "scope": target.scope, "dry_run": target.dry_run}
+            answer = client.call("import", params)
+            counts.update(answer["outcomes"])
+            counts["redacted"] += answer["redacted"]
             bar.update(len(batch))
-    imported = outcomes.get("stored", 0) + outcomes.get("merged", 0)
-    _report({"file": str(file), "found": len(captures), "imported": imported} | outcomes, as_json)
+    return counts
 
 
-def _report(counts: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        show_json(counts)
-    else:
-        click.echo(", ".join(f"{name} {value}" for name, value in counts.items()))
-
-
-def _batches(captures: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    rest = iter(captures)
-    while batch := list(islice(rest, BATCH)):
+def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    batch: list[Item] = []
+    chars = 0
+    for item in items:
+        if batch and (len(batch) >= BATCH or chars + len(item.content) > BATCH_CHARS):
+            yield batch
+            batch, chars = [], 0
+        batch.append(item)
+        chars += len(item.content)
+    if batch:
         yield batch
 
 
-def _read(file: Path) -> Iterator[dict[str, Any]]:
-    try:
-        with file.open(encoding="utf-8") as lines:
-            yield from _sections(lines) if file.suffix in {".md", ".markdown"} else _objects(lines)
-    except UnicodeDecodeError:
-        raise click.ClickException(f"{file} is not UTF-8") from None
-
-
-def _objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            item = msgspec.json.decode(line, type=Line)
-        except msgspec.DecodeError as error:
-            raise click.ClickException(f"line {number}: {error}") from None
-        content = item.content or item.text
-        if not content.strip():
-            raise click.ClickException(f"line {number}: no content")
-        yield _capture(content, item.namespace, item.tags)
-
-
-def _sections(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """One memory a heading: its title, and the text below it."""
-    title, body = "", list[str]()
-    for line in lines:
-        if heading := _HEADING.match(line.rstrip()):
-            yield from _section(title, body)
-            title, body = heading["title"], []
-        else:
-            body.append(line)
-    yield from _section(title, body)
-
-
-def _section(title: str, body: list[str]) -> Iterator[dict[str, Any]]:
-    namespace = None
-    if (note := _NAMESPACE_NOTE.match(title)) and note["namespace"] in NAMESPACES:
-        namespace, title = note["namespace"], note["rest"]
-    text = "".join(body).strip()
-    if text:
-        yield _capture(f"{title}\n\n{text}" if title else text, namespace, ())
-
-
-def _capture(text: str, namespace: str | None, tags: tuple[str, ...]) -> dict[str, Any]:
-    return {"text": text, "namespace": namespace, "tags": tags, "hook": "import"}
+def _report(
+    path: Path,
+    source: Source,
+    found: int,
+    counts: Counter[str],
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    redacted = counts.pop("redacted", 0)
+    imported = 0 if dry_run else counts["stored"] + counts["updated"]
+    outcomes = {name: count for name, count in counts.items() if count}
+    if as_json:
+        told = {"would": outcomes} if dry_run else outcomes
+        answer = {"file": str(path), "format": source.format, "found": found, "imported": imported}
+        show_json(answer | told | {"redacted": redacted, "left_out": source.left_out})
+        return
+    ends = ", ".join(f"{name} {count}" for name, count in outcomes.items()) or "nothing"
+    click.echo(f"{path} ({source.format}): found {found}; {'would be ' if dry_run else ''}{ends}")
+    if redacted:
+        click.echo(f"something was taken out of {redacted}")
+    if source.left_out:
+        click.echo(f"left out: {source.left_out}")
 
 
 @click.command()
@@ -126,19 +138,39 @@ def _capture(text: str, namespace: str | None, tags: tuple[str, ...]) -> dict[st
 @project_option
 @json_option
 def export_command(form: str, project: Path | None, as_json: bool) -> None:
-    """Write every memory that this project may read to standard output."""
+    """Write every memory that this project may read to standard output, superseded ones too.
+
+    `subcog import` makes the same memories of either format. Older versions of a memory are not
+    written; `subcog backup` keeps them.
+    """
     with daemon(project) as client:
-        offset = 0
-        while page := client.call("export", {"offset": offset, "limit": PAGE})["memories"]:
-            for memory in page:
-                click.echo(
-                    msgspec.json.encode(memory).decode()
-                    if form == "jsonl" or as_json
-                    else _markdown(memory)
-                )
-            offset += len(page)
+        for memory in _every(client):
+            if form == "jsonl" or as_json:
+                click.echo(msgspec.json.encode(memory))
+            else:
+                click.echo(write_memory(memory))
 
 
-def _markdown(memory: dict[str, Any]) -> str:
-    tags = f"\n\nTags: {', '.join(memory['tags'])}" if memory["tags"] else ""
-    return f"## [{memory['namespace']}] {memory['summary']}\n\n{memory['content']}{tags}\n"
+def _every(client: Client) -> Iterator[dict[str, Any]]:
+    after: str | None = ""
+    while after is not None:
+        answer = client.call("export", {"after": after, "limit": PAGE})
+        yield from answer["memories"]
+        after = answer["next"]
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@project_option
+@json_option
+def backup_command(file: Path, project: Path | None, as_json: bool) -> None:
+    """Write the whole database, every scope and version, to FILE, which must not exist yet.
+
+    The daemon goes on meanwhile. `subcog restore FILE` brings it back.
+    """
+    with daemon(project) as client:
+        answer = client.call("backup", {"file": str(file.absolute())})
+    if as_json:
+        show_json(answer)
+    else:
+        click.echo(f"{answer['memories']} memories, {answer['bytes']:,} bytes: {answer['file']}")

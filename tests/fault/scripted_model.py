@@ -92,6 +92,7 @@ class ScriptedModel:
         self.send: Send = BEHAVIOURS["20 ms"]
         self.asked: list[dict] = []
         self.connections = 0
+        self.accepted = 0
         self.answering = 0
         self.port = 0
         self._scope: anyio.CancelScope | None = None
@@ -121,6 +122,7 @@ class ScriptedModel:
 
     async def _serve(self, stream: SocketStream) -> None:
         self.connections += 1
+        self.accepted += 1
         try:
             async with stream:
                 while True:

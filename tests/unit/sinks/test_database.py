@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 
 import duckdb
@@ -207,6 +208,30 @@ def test_the_log_stays_private_after_a_checkpoint(database):
             database.checkpoint()
     finally:
         os.umask(before)
+
+
+def test_memory_is_given_back_and_may_be_taken_again(database):
+    def buffers() -> int:
+        with database.reading() as cursor:
+            query = "SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()"
+            [(used,)] = cursor.execute(query).fetchall()
+            [(limit,)] = cursor.execute("SELECT current_setting('memory_limit')").fetchall()
+        limits.append(limit)
+        return int(used)
+
+    limits: list[str] = []
+    put(database, *range(6_000), content=random.Random(1).randbytes(4_000).hex())
+    database.checkpoint()
+    with database.reading() as cursor:
+        cursor.execute("SELECT sum(length(body)) FROM store.versions").fetchall()
+    before = buffers()
+
+    database.shrink()
+
+    assert before > 40_000_000
+    assert buffers() < 40_000_000
+    assert limits[0] == limits[1]
+    put(database, 20_000)
 
 
 def test_a_checkpoint_is_not_begun_without_room(database, monkeypatch):

@@ -6,7 +6,8 @@ import pytest
 import subcog.stages.redact as module
 from subcog.bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
 from subcog.bus.values import Provenance, Scope
-from subcog.stages.redact import BadRule, Redactor, Rule, redact
+from subcog.stages.redact import Redactor, redact
+from subcog.stages.rules import BadRule, Rule
 
 REDACTOR = Redactor.load()
 TOKEN = "gh" + "p_" + "a1B2" * 9

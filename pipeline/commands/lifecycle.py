@@ -1,0 +1,204 @@
+"""``update``, ``supersede``, ``expire``, ``restore``, ``history``, ``why``: one memory's life."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .memory import namespace_choice
+from .shared import daemon, json_option, project_option, shorten, show_json
+
+_SPAN = re.compile(r"\+?(?P<count>\d{1,5})\s*(?P<unit>[mhdw])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_MEMORY = re.compile(r"(?:subcog://memory/)?mem_[0-9a-z]+")
+
+
+@click.command()
+@click.argument("memory_id", metavar="ID")
+@click.argument("text", required=False)
+@click.option("--namespace", type=namespace_choice, help="Move it there.")
+@click.option("--tags", help="Separated by commas, in place of what it has.")
+@project_option
+@json_option
+def update_command(
+    memory_id: str,
+    text: str | None,
+    namespace: str | None,
+    tags: str | None,
+    project: Path | None,
+    as_json: bool,
+) -> None:
+    """Give a memory a new text (- reads standard input), namespace or tags.
+
+    The older versions stay: see `subcog history`.
+    """
+    params = {
+        "id": memory_id,
+        "text": sys.stdin.read() if text == "-" else text,
+        "namespace": namespace,
+        "tags": None if tags is None else [t.strip() for t in tags.split(",") if t.strip()],
+    }
+    with daemon(project) as client:
+        _show_capture(client.call("update", params), "updated", as_json)
+
+
+@click.command()
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="[NEW]", required=False)
+@click.option("--text", help="Keep this as the new memory.")
+@project_option
+@json_option
+def supersede_command(
+    old: str, new: str | None, text: str | None, project: Path | None, as_json: bool
+) -> None:
+    """Say that memory NEW, or a new one with --text, takes the place of OLD.
+
+    OLD stays and is marked; neither a search nor a greeting brings it up again.
+    """
+    if (new is None) == (text is None):
+        raise click.UsageError("give either NEW or --text")
+    with daemon(project) as client:
+        answer = client.call("supersede", {"old": old, "new": new, "text": text})
+    if text is not None:
+        _show_capture(answer, f"supersedes {old}", as_json)
+    else:
+        _show_change(answer, f"superseded by {answer['superseded_by']}", as_json)
+
+
+@click.command()
+@click.argument("memory_id", metavar="ID")
+@click.option("--at", "when", help="A date, a time, or a span such as 30d  [default: now]")
+@project_option
+@json_option
+def expire_command(memory_id: str, when: str | None, project: Path | None, as_json: bool) -> None:
+    """Say until when a memory holds; from then on it is found no more."""
+    at = None if when is None else _moment(when, datetime.now(UTC))
+    with daemon(project) as client:
+        answer = client.call("expire", {"id": memory_id, "at": at})
+    _show_change(answer, f"valid until {answer['valid_to']}", as_json)
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    """A moment in the user's own zone, or as far in the future as a span says."""
+    if span := _SPAN.fullmatch(text.strip()):
+        return now + timedelta(**{_UNITS[span["unit"]]: int(span["count"])})
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is neither a date (2027-01-31), a time (2027-01-31T18:00) nor a span "
+            "(12h, 30d, 4w)",
+            param_hint="--at",
+        ) from None
+    return moment if moment.tzinfo else moment.astimezone()
+
+
+@click.command()
+@click.argument("what", metavar="ID|FILE")
+@click.option("--version", type=int, help="With an ID: as this version was.")
+@project_option
+@json_option
+def restore_command(what: str, version: int | None, project: Path | None, as_json: bool) -> None:
+    """Bring a memory back into force, or a backup FILE in the place of the database.
+
+    A memory that was superseded or expired is found again, with --version as it was then. With a
+    file of `subcog backup`, the present database is kept aside first, and the answer says where.
+    """
+    if _MEMORY.fullmatch(what.strip()):
+        with daemon(project) as client:
+            answer = client.call("restore", {"id": what, "version": version})
+        _show_change(answer, f"restored as version {answer['version']}", as_json)
+        return
+    if version is not None:
+        raise click.UsageError("--version goes with an ID")
+    if not Path(what).is_file():
+        raise click.UsageError(f"{what} is neither the id of a memory nor a file")
+    with daemon(project) as client:
+        answer = client.call("restore_backup", {"file": str(Path(what).absolute())})
+    if as_json:
+        show_json(answer)
+        return
+    click.echo(f"restored {answer['memories']} memories from {answer['file']}")
+    if answer["kept_aside"]:
+        click.echo(f"what was there before is kept as {answer['kept_aside']}")
+
+
+@click.command()
+@click.argument("memory_id", metavar="ID")
+@project_option
+@json_option
+def history_command(memory_id: str, project: Path | None, as_json: bool) -> None:
+    """Show every version of a memory, oldest first."""
+    with daemon(project) as client:
+        answer = client.call("history", {"id": memory_id})
+    if as_json:
+        show_json(answer)
+        return
+    for version in answer["versions"]:
+        reason = version["reason"] or "unknown"
+        click.echo(f"{version['version']:>3}  {version['updated_at']}  {reason}")
+        click.echo(f"     {version['namespace']}: {shorten(version['content'], 100)}")
+
+
+@click.command()
+@click.argument("memory_id", metavar="ID")
+@project_option
+@json_option
+def why_command(memory_id: str, project: Path | None, as_json: bool) -> None:
+    """Say where a memory came from, why it was kept, and what became of it."""
+    with daemon(project) as client:
+        answer = client.call("why", {"id": memory_id})
+    if as_json:
+        show_json(answer)
+        return
+    click.echo(f"{answer['id']} · {answer['namespace']} · {answer['scope']}")
+    click.echo(f"  {answer['summary']}")
+    click.echo(f"captured  {answer['captured_at']} by {_source(answer['captured_by'])}")
+    click.echo(f"decision  {answer['decision'] or 'unknown'}")
+    for source in answer["also_said_by"]:
+        click.echo(f"also said by {_source(source)}")
+    for version in answer["versions"][1:]:
+        click.echo(f"version {version['version']:<3} {version['updated_at']} {version['reason']}")
+    if answer["contradicts"]:
+        click.echo(f"says otherwise than {answer['contradicts']}")
+    click.echo(f"sure      {answer['confidence']:.0%}")
+    click.echo(f"injected  {answer['times_injected']} times{_last(answer['last_used'])}")
+    click.echo(f"search    {answer['hidden_because'] or 'finds it'}")
+
+
+def _source(provenance: dict[str, str]) -> str:
+    if not provenance:
+        return "somebody unknown"
+    hook = provenance.get("hook", "")
+    told = [f"{name} {value}" for name, value in provenance.items() if name != "hook"]
+    return ", ".join([hook, *told] if hook else told)
+
+
+def _last(used: str | None) -> str:
+    return f", last {used}" if used else ""
+
+
+def _show_capture(answer: dict[str, Any], done: str, as_json: bool) -> None:
+    if as_json:
+        show_json(answer)
+    elif answer["id"]:
+        click.echo(f"{done}: {answer['namespace']} · {answer['id']}, version {answer['version']}")
+        click.echo(f"  {answer['summary']}")
+        if answer["redactions"]:
+            click.echo(f"  taken out: {', '.join(answer['redactions'])}")
+    if answer["outcome"] not in {"stored", "merged"}:
+        if not as_json:
+            click.echo(f"subcog: not done: {answer['reason']}", err=True)
+        sys.exit(1)
+
+
+def _show_change(answer: dict[str, Any], done: str, as_json: bool) -> None:
+    if as_json:
+        show_json(answer)
+    else:
+        click.echo(f"{answer['id']} · {answer['namespace']}: {done}")

@@ -1,0 +1,1 @@
+"""Readers of what is imported, a file a format."""

@@ -1,0 +1,124 @@
+"""claude-mem: its SQLite file, read and never written.
+
+Its tables changed over time, so the columns that are there are asked for first, and what is
+missing is taken to be empty.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from ...bus.values import Provenance
+from .item import BadImport, Item, Items
+from .loose import moment_of, strings_of, tags_of
+
+TABLES = ("observations", "session_summaries", "memories")
+_TYPES = {
+    "decision": "decisions",
+    "discovery": "learnings",
+    "bugfix": "learnings",
+    "feature": "progress",
+    "refactor": "progress",
+    "change": "progress",
+}
+_SUMMARY_PARTS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+_TEXTS = ("narrative", "text")
+_SESSIONS = ("memory_session_id", "sdk_session_id", "session_id")
+
+
+class ClaudeMem:
+    """One file. ``project`` is the name of the project whose memories are taken; None means all."""
+
+    def __init__(self, file: Path, project: str | None) -> None:
+        self._file = file
+        self._project = project
+
+    def read(self) -> Items:
+        """The memories. Raises ``BadImport``."""
+        try:
+            with closing(self._open()) as database:
+                for table in self._tables(database):
+                    for row in database.execute(f'SELECT * FROM "{table}" ORDER BY id'):  # noqa: S608 - one of TABLES
+                        if self._is_wanted(row) and (item := _item(table, _filled(row))):
+                            yield item
+        except sqlite3.Error as error:
+            raise BadImport(self._file, f"it cannot be read as claude-mem's: {error}") from None
+
+    def projects(self) -> dict[str, int]:
+        """How many rows each project has. Raises ``BadImport``."""
+        counts: Counter[str] = Counter()
+        try:
+            with closing(self._open()) as database:
+                for table in self._tables(database):
+                    for row in database.execute(f'SELECT * FROM "{table}"'):  # noqa: S608 - one of TABLES
+                        counts[str(_filled(row).get("project", ""))] += 1
+        except sqlite3.Error as error:
+            raise BadImport(self._file, f"it cannot be read as claude-mem's: {error}") from None
+        return dict(counts)
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(f"{self._file.absolute().as_uri()}?mode=ro", uri=True)
+        database.row_factory = sqlite3.Row
+        return database
+
+    def _tables(self, database: sqlite3.Connection) -> list[str]:
+        found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        names = {row["name"] for row in found}
+        tables = [table for table in TABLES if table in names and _has_id(database, table)]
+        if not tables:
+            raise BadImport(self._file, f"it has none of the tables {', '.join(TABLES)}")
+        return tables
+
+    def _is_wanted(self, row: sqlite3.Row) -> bool:
+        if self._project is None or "project" not in row.keys():  # noqa: SIM118 - a row is no dict
+            return True
+        return str(row["project"]) == self._project
+
+
+def _has_id(database: sqlite3.Connection, table: str) -> bool:
+    columns = database.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
+    return "id" in {row["name"] for row in columns}
+
+
+def _filled(row: sqlite3.Row) -> dict[str, Any]:
+    return {name: row[name] for name in row.keys() if row[name] not in {None, ""}}  # noqa: SIM118
+
+
+def _item(table: str, row: Mapping[str, Any]) -> Item | None:
+    text = "\n\n".join(_summary(row) if table == "session_summaries" else _observed(row))
+    if not text.strip():
+        return None
+    kind = str(row.get("type", ""))
+    files = (*strings_of(row.get("files_modified")), *strings_of(row.get("files_touched")))
+    session = next((str(row[name]) for name in _SESSIONS if name in row), "")
+    return Item(
+        content=text,
+        namespace="progress" if table == "session_summaries" else _TYPES.get(kind, ""),
+        tags=tags_of(row.get("concepts"), row.get("keywords")),
+        created_at=moment_of(row.get("created_at_epoch")) or moment_of(row.get("created_at")),
+        provenance=Provenance(
+            hook="import", client="claude-mem", session=session, file=files[0] if files else ""
+        ),
+    )
+
+
+def _summary(row: Mapping[str, Any]) -> Iterator[str]:
+    for name in _SUMMARY_PARTS:
+        if text := str(row.get(name, "")).strip():
+            yield f"{name.replace('_', ' ').capitalize()}: {text}"
+
+
+def _observed(row: Mapping[str, Any]) -> Iterator[str]:
+    """Title and subtitle, then what was told, then the facts as a list."""
+    for name in ("title", "subtitle"):
+        if text := str(row.get(name, "")).strip():
+            yield text
+    if text := next((str(row[name]) for name in _TEXTS if name in row), "").strip():
+        yield text
+    if facts := strings_of(row.get("facts")):
+        yield "\n".join(f"- {fact}" for fact in facts)

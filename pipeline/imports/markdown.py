@@ -1,0 +1,191 @@
+"""Markdown: our own export, exactly, and anybody's notes, one memory a heading.
+
+A memory that we wrote stands between two comments. What is not in its text is in the first of
+them, as JSON; the heading after it is for readers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...bus.values import NAMESPACES, Provenance
+from .item import BadImport, Item, Items, Ours
+from .jsonl import lines_of
+from .loose import moment_of, strings_of, tags_of
+
+_HEADING = re.compile(r"#{1,3}\s+(?P<title>.+?)\s*#*$")
+_NAMESPACE_NOTE = re.compile(r"\[(?P<namespace>[a-z-]+)\]\s*(?P<rest>.*)$")
+_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+_BEGIN = re.compile(r"<!-- subcog:memory (?P<fields>\{.*\}) -->$")
+_END = "<!-- subcog:end -->"
+_OURS = "<!-- subcog:"
+_ESCAPED = re.compile(r"\\+<!-- subcog:")
+_NEEDS_ESCAPE = re.compile(r"\\*<!-- subcog:")
+_PROPERTY = re.compile(r"(?P<name>[\w-]+):\s*(?P<value>.*)$")
+_FRONT = "---"
+_FRONT_LINES = 50
+
+
+def write_memory(memory: dict[str, Any]) -> str:
+    """A memory as Markdown, from which ``read_markdown`` makes the same again."""
+    fields = {name: value for name, value in memory.items() if name != "content"}
+    # Two dashes or a bracket could end the comment.
+    packed = msgspec.json.encode(fields).decode().replace("--", "-\\u002d").replace(">", "\\u003e")
+    title = " ".join(memory["summary"].split())
+    text = "\n".join(map(_escaped, memory["content"].split("\n")))
+    return (
+        f"<!-- subcog:memory {packed} -->\n## [{memory['namespace']}] {title}\n\n{text}\n{_END}\n"
+    )
+
+
+def _escaped(line: str) -> str:
+    return f"\\{line}" if _NEEDS_ESCAPE.match(line) else line
+
+
+def read_markdown(file: Path, *, name: str = "") -> Items:
+    """The memories of ``file``; ``name`` is where a note says it comes from.
+
+    Raises ``BadImport`` and ``OSError``.
+    """
+    lines = Lines(file)
+    notes = Notes(lines.front, Provenance(hook="import", file=name))
+    for number, line in lines:
+        if match := _BEGIN.match(line.rstrip()):
+            yield from notes.end()
+            yield _ours(file, number, match["fields"], lines)
+        elif line.startswith(_OURS):
+            raise BadImport(file, "this comment of ours is out of place or damaged", number)
+        else:
+            yield from notes.take(line)
+    yield from notes.end()
+
+
+class Lines:
+    """The lines of a file without their newlines; ``front`` holds what is said before them."""
+
+    def __init__(self, file: Path) -> None:
+        self._lines = lines_of(file)
+        self._ahead: list[tuple[int, str]] = []
+        self.front: dict[str, Any] = self._read_front()
+        self._all = self._from_here()
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        """Goes on where the last loop over it stopped."""
+        return self._all
+
+    def _from_here(self) -> Iterator[tuple[int, str]]:
+        yield from self._ahead
+        for number, line in self._lines:
+            yield number, line.removesuffix("\n")
+
+    def _read_front(self) -> dict[str, Any]:
+        """Properties between two lines of dashes, as many note takers write them."""
+        ahead = self._ahead
+        for number, line in self._lines:
+            ahead.append((number, line.removesuffix("\n")))
+            if number == 1 and line.rstrip() != _FRONT:
+                break
+            if number > 1 and line.rstrip() == _FRONT:
+                found = _properties(text for _, text in ahead[1:-1])
+                self._ahead = []
+                return found
+            if number > _FRONT_LINES:
+                break
+        return {}
+
+
+def _properties(lines: Iterable[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    last = ""
+    for line in lines:
+        bare = line.strip()
+        if bare.startswith("- ") and isinstance(found.get(last), list):
+            found[last].append(bare[2:].strip("\"' "))
+        elif match := _PROPERTY.match(bare):
+            last, value = match["name"].lower(), match["value"].strip()
+            inner = value.removeprefix("[").removesuffix("]")
+            found[last] = [part.strip("\"' ") for part in inner.split(",") if part.strip("\"' ")]
+    return found
+
+
+def _ours(file: Path, number: int, packed: str, lines: Iterable[tuple[int, str]]) -> Item:
+    """One of our own memories; ``lines`` go on after its first comment."""
+    body: list[str] = []
+    for _, line in lines:
+        if line.rstrip() == _END:
+            break
+        if line.startswith(_OURS):
+            raise BadImport(file, f"the memory does not end with {_END}", number)
+        body.append(line[1:] if _ESCAPED.match(line) else line)
+    else:
+        raise BadImport(file, f"the memory does not end with {_END}", number)
+    try:
+        fields = msgspec.json.decode(packed, type=dict[str, Any])
+        return msgspec.convert(fields | {"content": "\n".join(_without_heading(body))}, Ours)
+    except msgspec.DecodeError as error:
+        raise BadImport(file, str(error), number) from None
+
+
+def _without_heading(body: list[str]) -> list[str]:
+    """``body`` without the lines for readers that ``write_memory`` put before it."""
+    if not body or not body[0].startswith("## ["):
+        return body
+    return body[2:] if len(body) > 1 and not body[1].strip() else body[1:]
+
+
+class Notes:
+    """Gathers notes: the text below each heading, with the heading as its first line."""
+
+    def __init__(self, front: dict[str, Any], source: Provenance) -> None:
+        named = [*strings_of(front.get("namespace")), *strings_of(front.get("type"))]
+        self._namespace = next((name for name in named if name in NAMESPACES), "")
+        self._tags = tags_of(front.get("tags"))
+        self._made = _date_of(front)
+        self._source = source
+        self._title = ""
+        self._body: list[str] = []
+        self._fence = ""
+
+    def take(self, line: str) -> Iterator[Item]:
+        """One more line; the note before it, where it begins another."""
+        fence = _FENCE.match(line)
+        if fence and not self._fence:
+            self._fence = fence[1]
+        elif fence and fence[1].startswith(self._fence):
+            self._fence = ""
+        heading = None if self._fence or fence else _HEADING.match(line.rstrip())
+        if heading is None:
+            self._body.append(line)
+            return
+        yield from self.end()
+        self._title = heading["title"]
+
+    def end(self) -> Iterator[Item]:
+        """The note so far, if it says anything."""
+        title, text = self._title, "\n".join(self._body).strip()
+        self._title, self._body, self._fence = "", [], ""
+        namespace = self._namespace
+        if (note := _NAMESPACE_NOTE.match(title)) and note["namespace"] in NAMESPACES:
+            namespace, title = note["namespace"], note["rest"]
+        if text:
+            yield Item(
+                content=f"{title}\n\n{text}" if title else text,
+                namespace=namespace,
+                tags=self._tags,
+                created_at=self._made,
+                provenance=self._source,
+            )
+
+
+def _date_of(front: dict[str, Any]) -> datetime | None:
+    for name in ("created", "created_at", "date"):
+        values = strings_of(front.get(name))
+        if values and (moment := moment_of(values[0])):
+            return moment
+    return None

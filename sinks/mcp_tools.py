@@ -1,0 +1,410 @@
+"""The tools: few and sharp. ``recall`` gives a compact index, ``get`` the detail.
+
+What a tool takes and gives is a struct; its schemas, the checks and the documents follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal
+
+import mcp_types as types
+import msgspec
+from mcp.shared.exceptions import MCPError
+from msgspec import Meta, Struct
+
+from ..bus.values import Mode
+from ..config.settings import Namespace
+from .mcp_desk import Desk, Json, Refused
+from .mcp_schema import read_arguments, schema_of
+
+MAX_QUERY = 2000
+MAX_TOPICS = 100
+
+Query = Annotated[str, Meta(min_length=1, max_length=MAX_QUERY)]
+Id = Annotated[str, Meta(min_length=1, max_length=200, description="A memory's id: mem_…")]
+Text = Annotated[
+    str, Meta(min_length=1, max_length=1_000_000, description="One fact, with its reason.")
+]
+Tag = Annotated[str, Meta(min_length=1, max_length=100)]
+InNamespace = Annotated[Namespace | None, Meta(description="What kind of memory.")]
+
+
+class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what a tool takes."""
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """Base of what a tool gives."""
+
+
+class RecallArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``recall`` takes."""
+
+    query: Annotated[Query, Meta(description="What to look for, in words or as a question.")]
+    namespace: InNamespace = None
+    limit: Annotated[int, Meta(ge=1, le=50, description="At most so many.")] = 10
+    mode: Annotated[Mode, Meta(description="How to search.")] = "hybrid"
+
+
+class Entry(Result, frozen=True, kw_only=True):
+    """One line of an index. ``score`` is absolute: below about 0.3 it is hardly relevant."""
+
+    id: str
+    namespace: str
+    summary: str
+    created_at: str
+    score: float | None = None
+
+
+class RecallResult(Result, frozen=True, kw_only=True):
+    """Best first. ``degraded`` says why a search was a lesser one."""
+
+    notice: str
+    query: str
+    mode: str
+    memories: list[Entry]
+    topics: list[str]
+    total_count: int
+    degraded: str | None = None
+
+
+class CaptureArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``capture`` takes."""
+
+    text: Text
+    namespace: Annotated[
+        Namespace | None, Meta(description="What kind of memory; found in the text if left out.")
+    ] = None
+    tags: Annotated[list[Tag], Meta(max_length=20)] = []
+    scope: Annotated[
+        Literal["project", "user", "org"],
+        Meta(description="Whose memory: this project's, the user's everywhere, the team's."),
+    ] = "project"
+    confidence: Annotated[
+        float, Meta(ge=0.0, le=1.0, description="How sure it is; 1.0 if the user said it.")
+    ] = 0.8
+
+
+class CaptureResult(Result, frozen=True, kw_only=True):
+    """What became of it. ``contradicts`` is a memory that seems to say otherwise."""
+
+    outcome: Literal["stored", "merged", "declined", "pending", "failed"]
+    namespace: str
+    id: str | None = None
+    summary: str = ""
+    reason: str = ""
+    redactions: list[str] = []
+    version: int | None = None
+    contradicts: str | None = None
+
+
+class IdArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``get`` and ``forget`` take."""
+
+    id: Id
+
+
+class Memory(Result, frozen=True, kw_only=True):
+    """A memory whole."""
+
+    notice: str
+    id: str
+    urn: str
+    namespace: str
+    content: str
+    summary: str
+    scope: str
+    tags: list[str]
+    version: int
+    confidence: float
+    created_at: str
+    updated_at: str
+    provenance: dict[str, Any]
+    valid_to: str | None = None
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    contradicts: str | None = None
+
+
+class UpdateArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``update`` takes: what is left out stays as it is."""
+
+    id: Id
+    text: Text | None = None
+    namespace: InNamespace = None
+    tags: Annotated[list[Tag], Meta(max_length=20)] | None = None
+
+
+class ForgetResult(Result, frozen=True, kw_only=True):
+    """What was deleted."""
+
+    id: str
+    forgotten: bool
+
+
+class TopicsArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``topics`` takes."""
+
+    topic: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None,
+        Meta(description="One topic, to see its memories."),
+    ] = None
+    limit: Annotated[int, Meta(ge=1, le=MAX_TOPICS)] = 30
+
+
+class Topic(Result, frozen=True, kw_only=True):
+    """A topic, and how many memories are about it."""
+
+    name: str
+    memory_count: int
+    namespaces: list[str]
+
+
+class TopicsResult(Result, frozen=True, kw_only=True):
+    """All topics, or one: its memories and what goes with it. Unknown topics have none."""
+
+    notice: str
+    topic: str | None
+    topics: list[Topic]
+    memories: list[Entry]
+    related_topics: list[str]
+    total_count: int
+
+
+class SupersedeArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``supersede`` takes: ``new`` or ``text``."""
+
+    old: Id
+    new: Annotated[Id | None, Meta(description="The id of the memory that holds now.")] = None
+    text: Annotated[Text | None, Meta(description="Or what holds now, to be kept.")] = None
+
+
+class SupersedeResult(Result, frozen=True, kw_only=True):
+    """``old`` stays readable by its id and is no longer found."""
+
+    outcome: Literal["superseded", "stored", "merged", "declined", "pending", "failed"]
+    old: str
+    new: str | None
+    reason: str = ""
+
+
+class StatusArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``status`` takes: nothing."""
+
+
+class StatusResult(Result, frozen=True, kw_only=True):
+    """Whether memories can be searched and kept; ``memories`` counts those of all projects."""
+
+    ready: bool
+    version: str
+    scopes: list[str]
+    memories: int | None = None
+    problem: str | None = None
+
+
+Run = Callable[[Desk, Any], Awaitable[Json]]
+
+
+class Tool(Struct, frozen=True, kw_only=True):
+    """One tool. ``changes`` says what it may do to what is remembered."""
+
+    name: str
+    title: str
+    description: str
+    takes: type[Arguments]
+    gives: type[Result]
+    run: Run
+    changes: Literal["nothing", "adds", "destroys"] = "nothing"
+
+    def listed(self) -> types.Tool:
+        """As a client sees it."""
+        return types.Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=schema_of(self.takes),
+            output_schema=schema_of(self.gives),
+            annotations=types.ToolAnnotations(
+                title=self.title,
+                read_only_hint=self.changes == "nothing",
+                destructive_hint=self.changes == "destroys",
+                idempotent_hint=True,
+                open_world_hint=False,
+            ),
+        )
+
+
+# --- what they do --------------------------------------------------------------------------------
+
+
+async def recall(desk: Desk, asked: RecallArguments) -> Json:
+    """Search, and give the index."""
+    return await desk.call("recall", msgspec.to_builtins(asked)) | {"notice": desk.notice}
+
+
+async def capture(desk: Desk, asked: CaptureArguments) -> Json:
+    """Keep a text."""
+    answer = await desk.call("capture", msgspec.to_builtins(asked) | {"hook": "mcp"})
+    return _settled(answer)
+
+
+async def get(desk: Desk, asked: IdArguments) -> Json:
+    """One memory whole."""
+    return await desk.call("get", {"id": asked.id}) | {"notice": desk.notice}
+
+
+async def update(desk: Desk, asked: UpdateArguments) -> Json:
+    """Make the next version of a memory."""
+    return _settled(await desk.call("update", msgspec.to_builtins(asked)))
+
+
+async def forget(desk: Desk, asked: IdArguments) -> Json:
+    """Delete a memory."""
+    return await desk.call("forget", {"id": asked.id})
+
+
+async def topics(desk: Desk, asked: TopicsArguments) -> Json:
+    """The topics, or one of them."""
+    answer = await desk.call("topics", msgspec.to_builtins(asked))
+    nothing: Json = {"topic": None, "topics": [], "memories": [], "related_topics": []}
+    total = answer.get("total_topics", answer.get("total_count"))
+    memories = answer.get("memories", [])[: asked.limit]
+    return (
+        nothing
+        | answer
+        | {"memories": memories, "total_count": total, "notice": desk.notice}
+    )
+
+
+async def supersede(desk: Desk, asked: SupersedeArguments) -> Json:
+    """Let one memory take the place of another."""
+    answer = await desk.call("supersede", msgspec.to_builtins(asked))
+    if asked.text is not None:
+        settled = _settled(answer)
+        return settled | {"old": answer["supersedes"], "new": settled["id"]}
+    return {"outcome": "superseded", "old": answer["id"], "new": answer["superseded_by"]}
+
+
+async def status(desk: Desk, asked: StatusArguments) -> Json:
+    """How the daemon is."""
+    return await desk.call("status", {}) | {"scopes": [str(scope) for scope in desk.scopes]}
+
+
+def _settled(answer: Json) -> Json:
+    """What became of a text. Raises ``Refused`` if the store could not take it."""
+    if answer["outcome"] == "failed":
+        raise Refused(f"not stored: {answer['reason']}")
+    other = answer.get("contradicts")
+    return answer | {"contradicts": other["id"] if isinstance(other, dict) else other}
+
+
+TOOLS = (
+    Tool(
+        name="recall",
+        title="Search the memory",
+        description=(
+            "Search what is remembered of this project, the user and the team: decisions, "
+            "learnings, patterns, blockers, gotchas, preferences, what was tried. Call it before "
+            "you decide something that may have been decided, or look for what may be known. "
+            "Gives a compact index, best first; `get` gives the whole text of one."
+        ),
+        takes=RecallArguments,
+        gives=RecallResult,
+        run=recall,
+    ),
+    Tool(
+        name="get",
+        title="Read a memory",
+        description="One memory whole, with where it came from and whether it still holds.",
+        takes=IdArguments,
+        gives=Memory,
+        run=get,
+    ),
+    Tool(
+        name="capture",
+        title="Keep something",
+        description=(
+            "Keep one fact worth knowing in a later session, with its reason: a decision, what "
+            "was learned, a pattern, what blocked and how it was solved. Not what the code says "
+            "itself, and no secrets (they are taken out). What is known already is merged."
+        ),
+        takes=CaptureArguments,
+        gives=CaptureResult,
+        run=capture,
+        changes="adds",
+    ),
+    Tool(
+        name="update",
+        title="Correct a memory",
+        description="Correct the text, namespace or tags of a memory. Older versions are kept.",
+        takes=UpdateArguments,
+        gives=CaptureResult,
+        run=update,
+        changes="adds",
+    ),
+    Tool(
+        name="supersede",
+        title="Replace a memory",
+        description=(
+            "Say that a memory no longer holds because another one does: give the id of the "
+            "other, or its text. The old one stays, marked, and is no longer found."
+        ),
+        takes=SupersedeArguments,
+        gives=SupersedeResult,
+        run=supersede,
+        changes="adds",
+    ),
+    Tool(
+        name="forget",
+        title="Delete a memory",
+        description="Delete a memory for good. Only when the user wants that; else supersede it.",
+        takes=IdArguments,
+        gives=ForgetResult,
+        run=forget,
+        changes="destroys",
+    ),
+    Tool(
+        name="topics",
+        title="What there is to know",
+        description="List what the memories are about, or the index of one topic.",
+        takes=TopicsArguments,
+        gives=TopicsResult,
+        run=topics,
+    ),
+    Tool(
+        name="status",
+        title="How the memory is",
+        description="Whether memories can be searched and kept now, and whose are read.",
+        takes=StatusArguments,
+        gives=StatusResult,
+        run=status,
+    ),
+)
+_BY_NAME = {tool.name: tool for tool in TOOLS}
+
+
+def list_tools() -> list[types.Tool]:
+    """All of them, as a client sees them."""
+    return [tool.listed() for tool in TOOLS]
+
+
+async def call_tool(desk: Desk, name: str, arguments: Json | None) -> types.CallToolResult:
+    """Run a tool; what it refuses is a result that says why. Raises ``MCPError`` if unknown."""
+    tool = _BY_NAME.get(name)
+    if tool is None:
+        known = ", ".join(_BY_NAME)
+        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}; known: {known}")
+    try:
+        asked = read_arguments(tool.takes, arguments or {})
+        answer = msgspec.convert(await tool.run(desk, asked), tool.gives)
+    except ValueError as error:  # what was asked, or Refused
+        return types.CallToolResult(content=[_text(str(error))], is_error=True)
+    return types.CallToolResult(
+        content=[_text(msgspec.json.encode(answer).decode())],
+        structured_content=msgspec.to_builtins(answer),
+    )
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)

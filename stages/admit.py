@@ -1,0 +1,74 @@
+"""Takes secrets and personal data out of what is imported: the same way as a capture goes."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..bus.events import (
+    Admitted,
+    CaptureRequested,
+    CaptureSettled,
+    Draft,
+    ImportAdmitted,
+    ImportRequested,
+    StoreRequested,
+)
+from ..bus.values import Memory, Provenance
+from .detect import detect
+from .redact import Redactor, redact
+
+
+def admit(event: ImportRequested, *, redactor: Redactor, max_chars: int) -> ImportAdmitted:
+    """Detect and redact each draft. Takes about 0.2 ms a draft: not for the event loop."""
+    found = [_admit(event.trace, draft, redactor, max_chars) for draft in event.drafts]
+    admitted = tuple(one for one in found if one is not None)
+    return ImportAdmitted(
+        trace=event.trace,
+        admitted=admitted,
+        declined=len(found) - len(admitted),
+        rehearsal=event.rehearsal,
+    )
+
+
+def _admit(trace: str, draft: Draft, redactor: Redactor, max_chars: int) -> Admitted | None:
+    """``draft`` as it may be stored; None where nothing of it is to be kept."""
+    memory = draft.memory
+    request = CaptureRequested(
+        trace=trace,
+        id=memory.id,
+        text=memory.content,
+        scope=memory.scope,
+        namespace=memory.namespace or None,
+        tags=memory.tags,
+        provenance=memory.provenance,
+    )
+    detected = detect(request, max_chars=max_chars)
+    if isinstance(detected, CaptureSettled):
+        return None
+    ready = redact(detected, redactor=redactor)
+    if isinstance(ready, CaptureSettled):
+        return None
+    summary = redactor.redact(memory.summary) if memory.summary else ready.summary
+    return Admitted(
+        draft=replace(draft, memory=_without_texts(memory, ready, redactor)),
+        content=ready.content,
+        summary=summary,
+    )
+
+
+def _without_texts(memory: Memory, ready: StoreRequested, redactor: Redactor) -> Memory:
+    return replace(
+        memory,
+        namespace=ready.namespace,
+        tags=ready.tags,
+        provenance=ready.request.provenance,
+        sources=tuple(_clean(source, redactor) for source in memory.sources),
+        content="",
+        summary="",
+    )
+
+
+def _clean(origin: Provenance, redactor: Redactor) -> Provenance:
+    return Provenance(
+        **{name: redactor.redact(getattr(origin, name)).text for name in origin.__struct_fields__}
+    )
