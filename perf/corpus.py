@@ -59,7 +59,9 @@ def memories(count: int, scope: Scope, seed: int = 1) -> Iterator[Memory]:
 
 def question(rng: random.Random) -> str:
     """A prompt that searches."""
-    return f"how does the {rng.choice(_SUBJECTS)} {rng.choice(_PARTS)} {rng.choice(_SUBJECTS)} work?"
+    return (
+        f"how does the {rng.choice(_SUBJECTS)} {rng.choice(_PARTS)} {rng.choice(_SUBJECTS)} work?"
+    )
 
 
 def fill(database: Path, scope: Scope, count: int) -> None:

@@ -39,6 +39,7 @@ from ..config.load import SettingsError
 from ..config.paths import Paths
 from ..config.settings import RedactionSettings, Settings
 from ..sinks.audit import Audit
+from ..sinks.mcp_changes import Changes
 from ..sinks.projects import Projects
 from ..sinks.sessions import Sessions
 from ..stages.admit import admit
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from .asking import Asking
 
 CLEANED_TEXTS = 512
+INDEXING = ("index", "index_many", "unindex", "topics", "topics_many", "untopic")
 _log = logging.getLogger(__name__)
 
 
@@ -126,11 +128,12 @@ class App:
         self.archive = LateArchive()
         self.projects = Projects()
         self.sessions = Sessions()
+        self.changes = Changes(is_busy=self._is_indexing)
         self.local: LocalClassifier | None = None
         self.redactor = _load_redactor(settings.redaction)
         self.audit = Audit(paths.state / "audit.jsonl", clock=clock)
         # The same memories come up again and again; a text is read for secrets once.
-        self._clean = lru_cache(maxsize=CLEANED_TEXTS)(self._redacted)
+        self.clean = lru_cache(maxsize=CLEANED_TEXTS)(self._redacted)
         self.asking = self._build_asking() if _is_model_wanted(settings) else None
         self.keeper = Keeper(self.bus, new_id=new_id, store_problem=lambda: self.archive.problem)
         handlers = self._handlers()
@@ -195,8 +198,16 @@ class App:
             "topics": late.handler(lambda archive, event: archive.note(event)),
             "untopic": late.handler(lambda archive, event: archive.unnote(event)),
             "settle": self._settle,
+            "announce": self.changes.stored,
+            "announce_many": self.changes.stored_many,
+            "announce_gone": self.changes.forgotten,
             "answer": self._answer,
         }
+
+    def _is_indexing(self) -> bool:
+        """Whether what was stored or forgotten is still on its way to the indexes."""
+        depths = self.bus.depths()
+        return any(depths[stage] for stage in INDEXING)
 
     async def _greet(self, event: SessionStarted) -> ResponseReady:
         return await greet(
@@ -204,7 +215,7 @@ class App:
             recall=self.archive,
             settings=self.settings.hook.session_start,
             now=self.clock(),
-            clean=self._clean,
+            clean=self.clean,
         )
 
     def _settle(self, event: CaptureSettled) -> None:
@@ -228,7 +239,7 @@ class App:
             settings=self.settings.search_intent,
             sessions=self.sessions,
             now=self.clock(),
-            clean=self._clean,
+            clean=self.clean,
         )
 
     def _respond(self, event: ContextBuilt) -> ResponseReady:

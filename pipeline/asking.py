@@ -18,7 +18,7 @@ from ..sinks.model_process import ModelProcess
 from ..sinks.model_wire import Configure
 from ..sinks.refinements import Refinements, tell_late
 from ..stages.ask_model import ModelRacer
-from ..stages.intent_prompt import SYSTEM, question, read_answer
+from ..stages.intent_prompt import MAX_CLEAN_CHARS, SYSTEM, ends, question, read_answer
 from ..stages.refine import changes_context, with_intent
 from .reserve import Reserve
 
@@ -52,7 +52,12 @@ class Asking:
             ModelProcess(
                 COMMAND, Configure(model=settings.llm.model, api_base=settings.llm.api_base)
             ),
-            Brief(system=SYSTEM, question=question, read=read_answer, clean=clean),
+            Brief(
+                system=SYSTEM,
+                question=question,
+                read=read_answer,
+                clean=lambda text: clean(ends(text, MAX_CLEAN_CHARS)),
+            ),
             late_s=search.llm_late_ms / 1000,
             breaker=Breaker(now=time.monotonic),
             problem="" if find_spec("litellm") else MISSING,

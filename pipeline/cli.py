@@ -37,6 +37,7 @@ COMMANDS = {
     "doctor": "doctor",
     "daemon": "daemon",
     "hook": "hook",
+    "mcp": "mcp",
     "install": "setup",
     "uninstall": "setup",
     "eval": "evaluate",

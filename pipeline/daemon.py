@@ -26,6 +26,7 @@ from .app import App
 from .calls import Calls
 from .early import EarlyTells
 from .entrance import Entrance
+from .mcp_door import McpDoor
 from .housekeeping import compact_when_idle
 from .server import Server
 from .sockets import listen, listen_on_loopback, only_one, socket_path, unlisten
@@ -54,10 +55,12 @@ class Daemon:
         self._early = EarlyTells()
         self._http: Http | None = None
         self._http_socket = self._listen_http()
+        self._mcp = McpDoor(self._app, self._calls, self._entrance)
         self._server = Server(
             version=VERSION,
             hook=self._entrance.answer,
             call=self._answer_call,
+            mcp=self._mcp.serve,
             more_time_ms=self._entrance.more_time_ms,
         )
 
@@ -217,6 +220,7 @@ class Daemon:
             "metrics_url": self._metrics_url(),
             "uptime_s": round(time.time() - self._started, 1),
             "clients": self._server.connections,
+            "mcp_sessions": self._mcp.sessions,
             "inboxes": self._app.bus.depths(),
             "max_rss_mb": usage.ru_maxrss // 1024,
             "llm": self._app.asking.status() if self._app.asking else None,

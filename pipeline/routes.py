@@ -141,6 +141,9 @@ ROUTES: tuple[Route, ...] = (
     Route(stage="unindex", hears=e.MemoryForgotten, about="make it unfindable"),
     Route(stage="topics", hears=e.MemoryStored, about="note what it is about"),
     Route(stage="untopic", hears=e.MemoryForgotten, about="note that it is gone"),
+    Route(stage="announce", hears=e.MemoryStored, about="tell open MCP sessions"),
+    Route(stage="announce_many", hears=e.MemoriesStored, about="tell open MCP sessions"),
+    Route(stage="announce_gone", hears=e.MemoryForgotten, about="tell open MCP sessions"),
     # a query
     Route(
         stage="answer",

@@ -19,17 +19,28 @@ _log = logging.getLogger(__name__)
 
 Answer = Callable[[str, dict[str, str], bytes], Awaitable[bytes]]
 Call = Callable[[str, dict[str, str], bytes], Awaitable[tuple[bool, bytes]]]
+Converse = Callable[[BufferedByteReceiveStream, SocketStream, dict[str, str]], Awaitable[None]]
 
 
 class Server:
-    """Serves connections. ``more_time_ms`` says how long a hook may be told to wait, or 0."""
+    """Serves connections. ``more_time_ms`` says how long a hook may be told to wait, or 0.
+
+    After the head of an ``mcp`` request the connection is handed over to ``mcp``.
+    """
 
     def __init__(
-        self, *, version: str, hook: Answer, call: Call, more_time_ms: Callable[[], int]
+        self,
+        *,
+        version: str,
+        hook: Answer,
+        call: Call,
+        mcp: Converse,
+        more_time_ms: Callable[[], int],
     ) -> None:
         self._version = version
         self._hook = hook
         self._call = call
+        self._mcp = mcp
         self._more_time_ms = more_time_ms
         self.connections = 0
         self.last_seen = anyio.current_time()
@@ -67,6 +78,9 @@ class Server:
             self._compare(fields.get("version", ""))
             if head.kind == "hook":
                 await self._answer_hook(stream, inbox, head.name, fields, body)
+                return
+            if head.kind == "mcp":
+                await self._mcp(inbox, stream, fields)
                 return
             done, answer = await self._call(head.name, fields, body)
             await stream.send(reply_frame("ok" if done else "error", self._version, answer))

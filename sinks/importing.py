@@ -83,19 +83,21 @@ class Importing:
             if not one.draft.known_by_id
         ]
         batch = _Batch()
-        await self._sort_by_id(by_id, batch)
+        copies = [memory.id for memory in by_id if memory.id not in ids]
+        await self._sort_by_id(by_id, homes | await self._store.scopes_of(copies), batch)
         await self._sort_by_text(by_text, batch)
         return batch
 
-    async def _sort_by_id(self, memories: Sequence[Memory], batch: _Batch) -> None:
+    async def _sort_by_id(
+        self, memories: Sequence[Memory], homes: Mapping[str, Scope], batch: _Batch
+    ) -> None:
         if not memories:
             return
         ids = [memory.id for memory in memories]
         here = {m.id: m for m in await self._store.get(ids, list({m.scope for m in memories}))}
-        known = await self._store.scopes_of(ids)
         for memory in memories:
             present = here.get(memory.id)
-            if present is None and memory.id in known:
+            if present is None and memory.id in homes:
                 batch.outcomes["forgotten"] += 1
             elif present is None:
                 batch.add(memory, "stored")

@@ -32,6 +32,9 @@ class Desk(Protocol):
     async def call(self, name: str, params: Mapping[str, object]) -> Json:
         """Make a call of the daemon, as the command line does. Raises ``Refused``."""
 
+    async def count(self) -> int:
+        """How many memories this project may read. Raises ``Refused``."""
+
     async def find(self, memory_id: str) -> Json | None:
         """One memory whole, or None where this project has none of that id. Raises ``Refused``."""
 

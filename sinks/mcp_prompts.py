@@ -161,6 +161,8 @@ async def research_topic(desk: Desk, asked: Mapping[str, str]) -> str:
     """What is known about a topic, to the depth that is asked for."""
     topic, depth = asked["topic"], asked.get("depth", "standard")
     memories, related = await _about(desk, topic, DEPTHS[depth])
+    if depth == "comprehensive":  # with where each came from
+        memories = [await desk.find(memory["id"]) or memory for memory in memories]
     quoted = desk.quote(memories, brief=depth == "quick")
     beside = "".join(f"\n- {Uri('topics', other)}" for other in related)
     return f"""\

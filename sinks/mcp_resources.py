@@ -82,7 +82,9 @@ async def read_resource(desk: Desk, given: str) -> types.ReadResourceResult:
         mime_type, text = await _read(desk, uri)
     except UnknownUri as error:
         shown = given[:200]
-        raise MCPError(types.INVALID_PARAMS, f"Resource not found: {error}", {"uri": shown}) from None
+        raise MCPError(
+            types.INVALID_PARAMS, f"Resource not found: {error}", {"uri": shown}
+        ) from None
     except Refused as error:
         raise MCPError(types.INTERNAL_ERROR, str(error)) from None
     content = types.TextResourceContents(uri=given, mime_type=mime_type, text=text)

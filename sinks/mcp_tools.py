@@ -194,7 +194,7 @@ class StatusArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class StatusResult(Result, frozen=True, kw_only=True):
-    """Whether memories can be searched and kept; ``memories`` counts those of all projects."""
+    """Whether memories can be searched and kept, and how many of them ``scopes`` have."""
 
     ready: bool
     version: str
@@ -229,7 +229,7 @@ class Tool(Struct, frozen=True, kw_only=True):
                 title=self.title,
                 read_only_hint=self.changes == "nothing",
                 destructive_hint=self.changes == "destroys",
-                idempotent_hint=True,
+                idempotent_hint=self.changes != "adds",
                 open_world_hint=False,
             ),
         )
@@ -270,11 +270,7 @@ async def topics(desk: Desk, asked: TopicsArguments) -> Json:
     nothing: Json = {"topic": None, "topics": [], "memories": [], "related_topics": []}
     total = answer.get("total_topics", answer.get("total_count"))
     memories = answer.get("memories", [])[: asked.limit]
-    return (
-        nothing
-        | answer
-        | {"memories": memories, "total_count": total, "notice": desk.notice}
-    )
+    return nothing | answer | {"memories": memories, "total_count": total, "notice": desk.notice}
 
 
 async def supersede(desk: Desk, asked: SupersedeArguments) -> Json:
@@ -288,7 +284,9 @@ async def supersede(desk: Desk, asked: SupersedeArguments) -> Json:
 
 async def status(desk: Desk, asked: StatusArguments) -> Json:
     """How the daemon is."""
-    return await desk.call("status", {}) | {"scopes": [str(scope) for scope in desk.scopes]}
+    answer = await desk.call("status", {})
+    readable = {"scopes": [str(scope) for scope in desk.scopes], "memories": None}
+    return answer | readable | ({"memories": await desk.count()} if answer["ready"] else {})
 
 
 def _settled(answer: Json) -> Json:
@@ -397,9 +395,10 @@ async def call_tool(desk: Desk, name: str, arguments: Json | None) -> types.Call
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}; known: {known}")
     try:
         asked = read_arguments(tool.takes, arguments or {})
-        answer = msgspec.convert(await tool.run(desk, asked), tool.gives)
-    except ValueError as error:  # what was asked, or Refused
+        said = await tool.run(desk, asked)
+    except ValueError as error:  # what was asked is wrong, or refused
         return types.CallToolResult(content=[_text(str(error))], is_error=True)
+    answer = msgspec.convert(said, tool.gives)
     return types.CallToolResult(
         content=[_text(msgspec.json.encode(answer).decode())],
         structured_content=msgspec.to_builtins(answer),

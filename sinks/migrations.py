@@ -40,7 +40,8 @@ MIGRATIONS: tuple[str, ...] = (
         model VARCHAR NOT NULL,
         vectors BLOB NOT NULL,
         words BLOB NOT NULL,
-        lengths BLOB NOT NULL
+        lengths BLOB NOT NULL,
+        terms BLOB NOT NULL
     );
     """,
 )

@@ -38,6 +38,7 @@ class Record(NamedTuple):
     vectors: bytes
     words: bytes
     lengths: bytes
+    terms: bytes
     memory: Memory
 
 
@@ -51,6 +52,7 @@ VERSION_TYPES = {
     "vectors": "BLOB",
     "words": "BLOB",
     "lengths": "BLOB",
+    "terms": "BLOB",
 }
 HEAD_TYPES = {
     "id": "VARCHAR",
@@ -107,13 +109,14 @@ def to_record(row: Row) -> Record:
         encoding.vectors,
         encoding.words,
         encoding.lengths,
+        encoding.terms,
         memory,
     )
 
 
 def version_values(record: Record) -> tuple[Any, ...]:
     """The values of ``VERSION_TYPES``."""
-    return record[:9]
+    return record[: len(VERSION_TYPES)]
 
 
 def head_values(record: Record) -> tuple[Any, ...]:
@@ -145,7 +148,7 @@ def to_memory(body: str) -> Memory:
 
 
 def to_row(columns: tuple[Any, ...]) -> Row:
-    """The row of the columns body, model, vectors, words, lengths."""
+    """The row of the columns body, model, vectors, words, lengths, terms."""
     return Row(_read_body(columns[0]), Encoding(*columns[1:]))
 
 

@@ -20,6 +20,10 @@ from .topics import MAX_TOPICS
 MAX_PROMPT_CHARS = 3000
 """What of a long prompt the model reads: half from its beginning, half from its end."""
 
+MAX_CLEAN_CHARS = 16_000
+"""What of a long prompt is read for secrets first: more than is sent, so that none is cut in two
+and passes for none."""
+
 MAX_ANSWER_CHARS = 4000
 MAX_TOPIC_CHARS = 40
 
@@ -45,12 +49,15 @@ class _Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     confidence: Annotated[float, Meta(ge=0.0, le=1.0)]
 
 
+def ends(text: str, limit: int) -> str:
+    """``text``, or of one longer than ``limit`` characters its two ends, half of that each."""
+    half = limit // 2
+    return text if len(text) <= limit else f"{text[:half]} … {text[-half:]}"
+
+
 def question(text: str) -> str:
-    """What the model is asked about ``text``, beside ``SYSTEM``; at most about twice the cap."""
-    if len(text) > MAX_PROMPT_CHARS:
-        half = MAX_PROMPT_CHARS // 2
-        text = f"{text[:half]} … {text[-half:]}"
-    return json.dumps({"prompt": text}, ensure_ascii=True)
+    """What the model is asked about ``text``, beside ``SYSTEM``."""
+    return json.dumps({"prompt": ends(text, MAX_PROMPT_CHARS)}, ensure_ascii=True)
 
 
 def read_answer(text: str) -> SearchIntent | None:

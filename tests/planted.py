@@ -128,6 +128,7 @@ SETTINGS = [
     ("password-hash", "root:{}:19000:0:99999:7:::", lambda r: "$6" + "$" + some(r, 16) + "$" + some(r, 86, ALNUM + "./")),
     ("netrc-password", "machine api.x.io login bob password {}", lambda r: some(r, 12)),
     ("pgpass-password", "db.internal:5432:app:bob:{}", lambda r: some(r, 14)),
+    ("pgpass-password", "it is db.internal:5432:app:bob:{}, they say", lambda r: some(r, 14)),
     ("command-password", "mysql -u root -p{} app", lambda r: some(r, 12)),
     ("command-password", "deploy --password {} --force", lambda r: some(r, 12)),
     ("command-password", "curl -u bob:{} https://api", lambda r: some(r, 12)),

@@ -31,7 +31,7 @@ def make_row(number: int = 1, **fields: object) -> Row:
         "content_hash": f"hash-{number}",
     }
     memory = Memory(**(known | fields))  # type: ignore[arg-type]
-    return Row(memory, Encoding("some-model", b"\0\x3c" * 8, b"\1\0", b"\1\0"))
+    return Row(memory, Encoding("some-model", b"\0\x3c" * 8, b"\1\0", b"\1\0", b"\7\0\0\0"))
 
 
 class FakeClock:

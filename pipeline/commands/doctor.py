@@ -65,6 +65,7 @@ def _examine() -> Iterator[Finding]:
         _settings,
         _permissions,
         _daemon,
+        _model,
         _wiring,
         _canary,
     )
@@ -109,6 +110,23 @@ def _daemon(paths: Paths) -> Finding:
     if status["problem"]:
         return Finding("daemon", False, status["problem"], f"see {paths.log}")
     return Finding("daemon", True, f"process {status['pid']}, version {status['version']}")
+
+
+def _model(paths: Paths) -> Finding:
+    """Whether the language model that the settings name can be asked."""
+    client = Client(paths, {})
+    try:
+        llm = client.call("status")["llm"]
+    except (DaemonUnreachable, CallFailed) as error:
+        return Finding("language model", False, str(error), f"see {paths.log}")
+    finally:
+        client.close()
+    if llm is None:
+        return Finding("language model", True, "none is asked")
+    if llm["problem"]:
+        return Finding("language model", False, llm["problem"], "or name none")
+    seen = f"{llm['model']}, circuit breaker {llm['breaker']}"
+    return Finding("language model", llm["breaker"] != "open", seen, "is it up, is the key right?")
 
 
 def _wiring(paths: Paths) -> Finding:

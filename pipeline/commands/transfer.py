@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -79,18 +80,36 @@ def _send(source: Source, found: int, target: _Target) -> Counter[str]:
     """How many memories came to which end, and in how many something was taken out."""
     counts: Counter[str] = Counter()
     with (
-        daemon(target.project) as client,
+        daemon(target.project) as first,
+        daemon(target.project) as second,
         click.progressbar(
             length=found, label="importing", hidden=target.quiet, file=sys.stderr
         ) as bar,
     ):
-        for batch in _batches(source.read()):
-            params = {"items": batch, "scope": target.scope, "dry_run": target.dry_run}
-            answer = client.call("import", params)
+        for size, answer in _calls((first, second), _batches(source.read()), target):
             counts.update(answer["outcomes"])
             counts["redacted"] += answer["redacted"]
-            bar.update(len(batch))
+            bar.update(size)
     return counts
+
+
+def _calls(
+    clients: Sequence[Client], batches: Iterable[list[Item]], target: _Target
+) -> Iterator[tuple[int, Any]]:
+    """The size and the answer of each batch. While the daemon stores one it reads the next."""
+    for client in clients:  # connecting changes the directory, which no thread may do
+        client.call("status")
+    waiting: deque[tuple[int, Future[Any]]] = deque()
+    with ThreadPoolExecutor(len(clients)) as pool:
+        for number, batch in enumerate(batches):
+            if len(waiting) == len(clients):
+                size, future = waiting.popleft()
+                yield size, future.result()
+            params = {"items": batch, "scope": target.scope, "dry_run": target.dry_run}
+            client = clients[number % len(clients)]
+            waiting.append((len(batch), pool.submit(client.call, "import", params)))
+        for size, future in waiting:
+            yield size, future.result()
 
 
 def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
@@ -91,6 +92,7 @@ class ScriptedModel:
         self._portal = portal
         self.send: Send = BEHAVIOURS["20 ms"]
         self.asked: list[dict] = []
+        self.keys: list[str] = []
         self.connections = 0
         self.accepted = 0
         self.answering = 0
@@ -126,7 +128,9 @@ class ScriptedModel:
         try:
             async with stream:
                 while True:
-                    self.asked.append(await _read_request(stream))
+                    head, question = await _read_request(stream)
+                    self.keys += re.findall(r"(?im)^authorization: (.*?)\r?$", head)
+                    self.asked.append(question)
                     await self._answer(stream)
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
@@ -152,7 +156,7 @@ async def _until_hung_up(stream: SocketStream, scope: anyio.CancelScope) -> None
         scope.cancel()
 
 
-async def _read_request(stream: SocketStream) -> dict:
+async def _read_request(stream: SocketStream) -> tuple[str, dict]:
     data = b""
     while b"\r\n\r\n" not in data:
         data += await stream.receive()
@@ -161,7 +165,7 @@ async def _read_request(stream: SocketStream) -> dict:
     length = int(lengths[0].partition(b":")[2]) if lengths else 0
     while len(body) < length:
         body += await stream.receive()
-    return json.loads(body)
+    return head.decode("latin-1"), json.loads(body)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import statistics
+import sys
 import time
 import urllib.request
 from collections import Counter, defaultdict
@@ -213,12 +214,13 @@ def test_connections_to_the_model_are_kept(bench):
 
 
 def show(times, outcomes, sources, counts) -> None:
-    print(f"\n{'model':<20} {'n':>4} {'hook p50':>9} {'max ms':>7}  outcomes; source")
+    lines = ["", f"{'model':<20} {'n':>4} {'hook p50':>9} {'max ms':>7}  outcomes; source"]
     for name, took_s in times.items():
         p50, worst = statistics.median(took_s) * 1000, max(took_s) * 1000
         ended, said = dict(outcomes[name]), dict(sources[name])
-        print(f"{name:<20} {len(took_s):>4} {p50:>9.0f} {worst:>7.0f}  {ended}; {said}")
-    print(f"sockets and threads of daemon and worker: first {counts[0]}, last {counts[-1]}")
+        lines.append(f"{name:<20} {len(took_s):>4} {p50:>9.0f} {worst:>7.0f}  {ended}; {said}")
+    lines.append(f"sockets and threads of daemon, worker: {counts[0]}, at last {counts[-1]}")
+    sys.stdout.write("\n".join([*lines, ""]))
 
 
 def test_of_many_prompts_at_once_each_is_answered(bench):
@@ -227,9 +229,8 @@ def test_of_many_prompts_at_once_each_is_answered(bench):
     took_s = anyio.run(many_at_once, bench, 200)
     bench.settle()
     ordered = sorted(took_s)
-    print(
-        f"\n200 at once: p50 {ordered[100]:.3f} s, p99 {ordered[197]:.3f} s, max {ordered[-1]:.3f} s"
-    )
+    p50, p99 = ordered[100] * 1000, ordered[197] * 1000
+    sys.stdout.write(f"\n200 at once: p50 {p50:.0f} ms, p99 {p99:.0f} ms\n")
     assert len(took_s) == 200
     assert ordered[-1] < GENEROUS_S
     bench.wait_for(lambda: bench.model.answering == 0)

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-from itertools import islice
 
 import duckdb
 import pytest
@@ -40,9 +39,9 @@ def leaks_in(data):
 
 def texts():
     """All that is planted, in a few texts of many lines."""
-    lines = iter(PLANTED)
-    while batch := list(islice(lines, SECRETS_A_TEXT)):
-        yield "What we know of it:\n" + "\n".join(f"{text}" for _, text, _ in batch)
+    for start in range(0, len(PLANTED), SECRETS_A_TEXT):
+        batch = PLANTED[start : start + SECRETS_A_TEXT]
+        yield "\n".join([f"What we know of box {start}:", *(text for _, text, _ in batch)])
 
 
 def everything(house):
@@ -103,7 +102,10 @@ def import_file(folder):
         "provenance": {"file": f"src/{TOKEN}.py", "session": AWS_KEY, "branch": TOKEN},
         "sources": [{"file": f"src/{TOKEN}.py"}],
     }
-    lines = [{"content": f"From the notes: {text}", "tags": ["ci"]} for _, text, _ in PLANTED]
+    lines = [
+        {"content": f"From the notes, {number}: {text}", "tags": ["ci"]}
+        for number, (_, text, _) in enumerate(PLANTED)
+    ]
     file = folder / "secrets.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in [*lines, ours]))
     notes = folder / "notes.md"
@@ -155,7 +157,7 @@ def test_nothing_of_a_planted_secret_is_written_or_said(house, alone, tmp_path_f
         done = house.run("import", str(file), "--json")
         assert done.returncode == 0, done.stderr
         said += [done.stdout.encode(), done.stderr.encode()]
-    kept = house.ask("recall", "what we know of it", "--limit", "5")["memories"]
+    kept = house.ask("recall", "what we know of box 30", "--limit", "5")["memories"]
     done = house.run("update", kept[0]["id"], f"Now it is {TOKEN}, they say", "--json")
     assert done.returncode == 0, done.stderr
     house.capture(f"CI is blocked until {TOKEN} works", "--namespace", "blockers")
@@ -236,7 +238,9 @@ def test_where_secrets_block_nothing_is_stored_and_the_rule_is_named(house):
     message = house.prompt(f"[remember] Builds use {TOKEN} as well")["systemMessage"]
     assert message.startswith("subcog: not kept")
     assert "github-token" in message
-    assert house.ask("status")["memories"] == 0
+    while not (status := house.ask("status"))["ready"]:
+        pass
+    assert status["memories"] == 0
     assert [line["decision"] for line in audit_of(house)] == ["blocked", "blocked"]
     assert house.capture("Deploys use argon2id")["outcome"] == "stored"
 

@@ -6,14 +6,21 @@ import re
 import time
 import tomllib
 
+import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from subcog.stages.redact import RULES_FILE, Redactor
+from subcog.stages.rules import read_rules
 from tests.planted import BLOCKS, SETTINGS, TOKENS, dashes, key_block
 
 REDACTOR = Redactor.load()
+# Every pattern over the whole of every text, as if nothing spared any work.
+THOROUGH = Redactor(
+    msgspec.structs.replace(rule, hints=("",) if rule.hints else (), reach=None, needs="")
+    for rule in read_rules(RULES_FILE)
+)
 RULES = tomllib.loads(RULES_FILE.read_text("utf-8"))["rule"]
 
 
@@ -143,6 +150,48 @@ def test_redacting_line_by_line_hides_as_much_as_redacting_the_whole(secrets, ne
 @settings(max_examples=100, deadline=None)
 def test_any_text_is_redacted_into_text_that_can_be_stored(text):
     REDACTOR.redact(text).text.encode()
+
+
+@given(st.lists(PIECES, max_size=8).map(" ".join))
+@settings(max_examples=300, deadline=None)
+def test_hints_spare_work_and_nothing_else(text):
+    assert REDACTOR.redact(text) == THOROUGH.redact(text)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        str.upper,
+        str.swapcase,
+        lambda text: text.replace("s", "ſ").replace("k", "\u212a").replace("i", "İ"),
+    ],
+)
+def test_hints_see_what_the_patterns_see_in_any_case(turn):
+    for rule, setting, make in [*((rule, "{}", make) for rule, make in TOKENS), *SETTINGS]:
+        for seed in range(3):
+            text = turn(f"İ say ſo: {setting.format(make(random.Random(seed)))} — and so on")
+            assert REDACTOR.redact(text) == THOROUGH.redact(text), rule
+
+
+HINTED = [rule for rule in read_rules(RULES_FILE) if rule.hints]
+
+
+@pytest.mark.parametrize("rule", HINTED, ids=lambda rule: rule.name)
+def test_hints_miss_nothing_that_a_pattern_matches(rule):
+    unchecked = msgspec.structs.replace(rule, check="")
+    quick = Redactor([unchecked])
+    thorough = Redactor([msgspec.structs.replace(unchecked, hints=("",), reach=None, needs="")])
+    # What is generated need not match: shorter, and without regard to what stands before it.
+    short = re.sub(r"\{(\d+),\d{3,}\}", r"{\1,99}", rule.pattern)
+    loose = re.compile(re.sub(r"\(\?<[=!][^()]*\)", "", short))
+
+    @given(st.from_regex(loose), st.sampled_from(["", "a ", "lorem ipsum " * 9]))
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    def check(text, around):
+        whole = around + text + around
+        assert quick.redact(whole) == thorough.redact(whole)
+
+    check()
 
 
 PROSE = [

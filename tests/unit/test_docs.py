@@ -36,7 +36,7 @@ WRITTEN += sorted((HOUSE / "docs").rglob("*.md")) + sorted((HOUSE / "changelog.d
 BY_HAND = [document for document in WRITTEN if document.parent.name != "reference"]
 ROOMS = "bus|config|hooks|pipeline|sinks|stages|tests|perf|docs"
 # Files that the examples of the documents name, so that they can be parsed anywhere.
-EXAMPLE_FILES = ("notes.md", "memories.jsonl", "prompts.jsonl")
+EXAMPLE_FILES = ("notes.md", "memories.jsonl", "memories.duckdb", "prompts.jsonl")
 EXAMPLE_FOLDERS = ("other-project", "judged")
 SETTINGS = tuple(origin.key for origin in load_settings(Path("/nonexistent"), {}).origins)
 PAGES = reference.pages()
@@ -257,6 +257,7 @@ def _given():
         "capture": answers.capture_answer(CaptureSettled(trace="x", kept=kept, memory=MEMORY)),
         "recall": answers.recall_answer(query, recalled, ()),
         "get": answers.memory_answer(MEMORY),
+        "why": answers.why_answer((MEMORY,), None, now=NOW),
         "topics": answers.topics_answer((), 0, NOW),
         "topics TOPIC": answers.topic_answer("x", (MEMORY,), ()),
         "classify": answers.classify_answer("x", classified),

@@ -108,3 +108,51 @@ def test_an_unknown_variable_is_an_error_and_in_a_hook_a_warning(tmp_path):
 def test_no_two_settings_share_a_variable(tmp_path):
     keys = [origin.key for origin in load_settings(tmp_path / "x", {}).origins]
     assert len({variable(key) for key in keys}) == len(keys)
+
+
+def test_a_key_is_refused_in_the_file_and_says_where_it_belongs(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text('[llm]\nmodel = "openai/m"\napi_key = "sk-secret"\n')
+    with pytest.raises(SettingsError, match="SUBCOG_LLM_API_KEY") as caught:
+        load_settings(file, {})
+    assert str(file) in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_a_key_in_the_environment_is_neither_unknown_nor_shown(tmp_path):
+    loaded = load_settings(tmp_path / "x", {"SUBCOG_LLM_API_KEY": "sk-secret"})
+    assert loaded.warnings == ()
+    assert "sk-secret" not in repr(loaded)
+
+
+def test_a_model_is_named_by_environment_alone(tmp_path):
+    env = {
+        "SUBCOG_LLM_MODEL": "openai/m",
+        "SUBCOG_LLM_API_BASE": "http://127.0.0.1:9/v1",
+        "SUBCOG_SEARCH_INTENT_LLM_POLICY": "always",
+        "SUBCOG_SEARCH_INTENT_USE_LLM": "true",
+        "SUBCOG_SEARCH_INTENT_LLM_TIMEOUT_MS": "150",
+        "SUBCOG_SEARCH_INTENT_LLM_LATE_MS": "0",
+    }
+    loaded = load_settings(tmp_path / "x", env)
+    search = loaded.settings.search_intent
+    assert loaded.settings.llm.model == "openai/m"
+    assert loaded.settings.llm.api_base == "http://127.0.0.1:9/v1"
+    assert (search.llm_policy, search.use_llm) == ("always", True)
+    assert (search.llm_timeout_ms, search.llm_late_ms) == (150, 0)
+    assert env.keys() <= {origin.source for origin in loaded.origins}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("SUBCOG_SEARCH_INTENT_LLM_POLICY", "sometimes", "when_unsure, always, never"),
+        ("SUBCOG_SEARCH_INTENT_LLM_TIMEOUT_MS", "0", ">= 1"),
+        ("SUBCOG_LLM_API_BASE", "127.0.0.1:9", "https?"),
+    ],
+)
+def test_a_bad_setting_of_the_model_is_explained(tmp_path, name, value, allowed):
+    with pytest.raises(SettingsError) as caught:
+        load_settings(tmp_path / "x", {name: value})
+    assert name in str(caught.value)
+    assert allowed in str(caught.value)

@@ -4,7 +4,7 @@ import anyio
 import pytest
 from anyio.abc import SocketStream, UNIXSocketStream
 
-from subcog.bus.frames import read_reply_head, request_frame
+from subcog.bus.frames import read_reply_head, reply_frame, request_frame
 from subcog.pipeline.server import Server, parse_version
 
 
@@ -26,8 +26,15 @@ class Parts:
         async def call(name, fields, body):
             return name != "bad", body
 
+        async def mcp(inbox, stream, fields):
+            await stream.send(reply_frame("ok", fields["cwd"], await inbox.receive()))
+
         self.server = Server(
-            version="1.2.3", hook=hook or answer, call=call, more_time_ms=lambda: more_time_ms
+            version="1.2.3",
+            hook=hook or answer,
+            call=call,
+            mcp=mcp,
+            more_time_ms=lambda: more_time_ms,
         )
 
 

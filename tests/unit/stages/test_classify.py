@@ -1,10 +1,11 @@
 from collections.abc import Mapping, Sequence
 
 import anyio
+import msgspec
 import pytest
 
-from subcog.bus.events import PromptEnriched, PromptSubmitted
-from subcog.bus.signals import degraded
+from subcog.bus.events import IntentRefined, PromptEnriched, PromptSubmitted
+from subcog.bus.signals import classified, degraded, fell_back
 from subcog.bus.values import (
     DetectionSource,
     IntentType,
@@ -15,6 +16,7 @@ from subcog.bus.values import (
     SearchIntent,
     Vote,
 )
+from subcog.stages.ask_model import Late, ModelRacer
 from subcog.stages.classify import choose, classify, cues, keyword_vote, local_vote, merge, race
 from subcog.stages.keywords import detect_search_intent
 
@@ -216,3 +218,163 @@ def test_cues_name_what_the_keywords_noticed():
     }
     assert set(cues("```\nx\n```", None)) == {"keyword none", "pasted"}
     assert {"orders only", "settled"} <= set(cues("thanks", None))
+
+
+# --- with a language model ------------------------------------------------------------------------
+
+
+class PlayedModel:
+    """Votes as told, and keeps what it was asked."""
+
+    def __init__(self, vote: Vote) -> None:
+        self.vote = vote
+        self.asked: list[str] = []
+        self.within_s = 0.0
+        self.late: Late | None = None
+
+    async def ask(self, text: str, *, within_s: float, late: Late | None = None) -> Vote:
+        self.asked.append(text)
+        self.within_s = within_s
+        self.late = late
+        return self.vote
+
+
+class Refined:
+    """Takes what is refined."""
+
+    def __init__(self) -> None:
+        self.events: list[IntentRefined] = []
+
+    async def __call__(self, event: IntentRefined) -> bool:
+        self.events.append(event)
+        return True
+
+
+def llm(kind: IntentType | None, percent: int = 90, *, missing: str = "") -> PlayedModel:
+    cast = vote(kind, percent, DetectionSource.LLM, ("subject",))
+    return PlayedModel(msgspec.structs.replace(cast, missing=missing))
+
+
+def racer(model: PlayedModel, **changes) -> ModelRacer:
+    fields = {"policy": "when_unsure", "timeout_s": 0.2, "need_s": lambda racing: 0.05}
+    return ModelRacer(model, refined=changes.pop("refined", Refined()), **(fields | changes))
+
+
+@pytest.fixture
+def heard():
+    tells = []
+
+    def watcher_of(signal):
+        def watch(sender, **facts):
+            tells.append((signal.name, sender, facts))
+
+        return watch
+
+    signals = (classified, degraded, fell_back)
+    watchers = {signal: watcher_of(signal) for signal in signals}
+    for signal, watcher in watchers.items():
+        signal.connect(watcher)
+    yield tells
+    for signal, watcher in watchers.items():
+        signal.disconnect(watcher)
+
+
+@pytest.mark.parametrize(
+    ("policy", "text", "is_asked"),
+    [
+        ("when_unsure", "where is the config?", True),
+        ("when_unsure", "run the tests", True),
+        ("when_unsure", DECISIVE, False),
+        ("always", DECISIVE, True),
+        ("never", "where is the config?", False),
+    ],
+)
+async def test_the_policy_says_when_the_model_is_asked(policy, text, is_asked):
+    model = llm(None)
+    await classify(enriched(text), local=Guesser(None, 0.9), model=racer(model, policy=policy))
+    assert model.asked == ([text] if is_asked else [])
+
+
+async def test_what_a_machine_wrote_is_not_shown_to_the_model():
+    model = llm(IntentType.HOWTO)
+    answer = await classify(
+        enriched("how?", machine=True), local=None, model=racer(model, policy="always")
+    )
+    assert (model.asked, answer.intent) == ([], None)
+
+
+async def test_the_model_alone_finds_what_others_overlook():
+    answer = await classify(
+        enriched("run the tests"), local=Guesser(None, 0.9), model=racer(llm(IntentType.LOCATION))
+    )
+    assert answer.intent.source is DetectionSource.LLM
+    assert answer.intent.topics == ("subject",)
+
+
+async def test_the_model_and_the_keywords_together_are_a_hybrid(heard):
+    answer = await classify(
+        enriched("where is the config?"),
+        local=Guesser(None, 0.9),
+        model=racer(llm(IntentType.LOCATION)),
+    )
+    assert answer.intent.source is DetectionSource.HYBRID
+    assert answer.intent.topics == ("subject", "config")
+    ((name, sender, facts),) = heard
+    assert (name, sender, facts["source"], facts["intent"]) == (
+        "classified",
+        "classify",
+        "hybrid",
+        "location",
+    )
+
+
+async def test_a_model_without_an_answer_leaves_the_others_and_it_is_told(heard):
+    answer = await classify(
+        enriched("where is the config?"),
+        local=Guesser(None, 0.9),
+        model=racer(llm(None, missing="timeout")),
+    )
+    assert answer.intent.source is DetectionSource.KEYWORD
+    assert heard[1:] == [
+        ("degraded", "classify", {"reason": "model.timeout"}),
+        ("fell_back", "llm", {"to": "keyword", "reason": "timeout"}),
+    ]
+
+
+async def test_without_a_deadline_the_model_gets_what_the_settings_allow():
+    model = llm(None)
+    await classify(enriched("where?"), local=None, model=racer(model, timeout_s=0.2))
+    assert model.within_s == 0.2
+
+
+async def test_of_a_deadline_the_model_gets_what_the_stages_after_it_leave():
+    model = llm(None)
+    with anyio.fail_after(5):
+        await classify(
+            enriched("where?"), local=None, model=racer(model, timeout_s=60, need_s=lambda n: 3 + n)
+        )
+    assert 0 < model.within_s <= 1
+
+
+async def test_a_late_vote_refines_what_was_answered():
+    model, refined = llm(None, missing="timeout"), Refined()
+    event = enriched("where is the config?")
+    answer = await classify(event, local=Guesser(None, 0.9), model=racer(model, refined=refined))
+    late = vote(IntentType.TROUBLESHOOT, 95, DetectionSource.LLM, ("late",))
+    assert await model.late(late)
+    (told,) = refined.events
+    assert told.trace == event.trace
+    assert told.classified == answer
+    assert told.vote == late
+    assert told.intent.intent_type is IntentType.TROUBLESHOOT
+    assert told.intent.topics == ("late", "config")
+
+
+async def test_a_rehearsal_takes_nothing_late():
+    model = llm(None, missing="timeout")
+    event = enriched("where is the config?")
+    event = msgspec.structs.replace(
+        event, prompt=msgspec.structs.replace(event.prompt, rehearsal=True)
+    )
+    await classify(event, local=None, model=racer(model))
+    assert model.late is None

@@ -1,0 +1,155 @@
+"""A language model beside the keywords, through the real pipe, daemon and worker."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from ..fault.scripted_model import after, scripted_model
+from .house import PATIENCE_S, House
+
+MEMORY = "The billing module lives in services/billing, see the invoices package"
+# Orders: only the model takes them for a search.
+ORDER = "please tidy the billing module invoices"
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def llm(house):
+    return house.ask("status")["llm"]
+
+
+def children(pid):
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(each) for task in tasks for each in (task / "children").read_text().split()]
+
+
+def tool_used(house, session, **fields):
+    payload = {"session_id": session, "hook_event_name": "PostToolUse", "tool_name": "Bash"}
+    answer = house.hook("PostToolUse", payload | fields) or {}
+    return answer.get("hookSpecificOutput", {}).get("additionalContext", "")
+
+
+def settle(house):
+    wait_for(lambda: llm(house)["asking"] == 0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    with scripted_model() as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def house(model, tmp_path_factory):
+    """A house whose model is up, and whose prompts wait 200 ms for it at most."""
+    house = House(tmp_path_factory.mktemp("llm"))
+    house.env |= {
+        "SUBCOG_LLM_MODEL": "openai/scripted",
+        "SUBCOG_LLM_API_BASE": model.base,
+        "SUBCOG_SEARCH_INTENT_LLM_POLICY": "always",
+        "SUBCOG_SEARCH_INTENT_LLM_LATE_MS": "10000",
+    }
+    house.capture(MEMORY)
+    house.prompt("begin")
+    wait_for(lambda: llm(house)["worker"] == "ready")
+    settle(house)
+    yield house
+    house.close()
+
+
+def late_prompt(house, model, text, session):
+    """A prompt that the model answers after 600 ms: what it added at once."""
+    model.send = after(0.6)
+    context = house.context(text, session)
+    settle(house)
+    model.send = after(0.0)
+    return context
+
+
+def test_with_no_model_named_there_is_no_worker(tmp_path):
+    house = House(tmp_path)
+    try:
+        house.capture(MEMORY)
+        house.prompt("where is the billing module?")
+        status = house.ask("status")
+        assert status["llm"] is None
+        assert children(status["pid"]) == []
+    finally:
+        house.close()
+
+
+def test_the_model_finds_what_the_keywords_overlook(house, model):
+    model.send = after(0.0)
+    wait_for(lambda: MEMORY in house.context(f"{ORDER} {time.monotonic()}", f"{time.monotonic()}"))
+
+
+def test_a_late_answer_reaches_the_session_once_with_its_next_tool(house, model):
+    assert late_prompt(house, model, f"{ORDER} first", "late") == ""
+    assert tool_used(house, "other") == ""
+    assert tool_used(house, "late", agent_id="a1") == ""
+    assert MEMORY in tool_used(house, "late")
+    assert tool_used(house, "late") == ""
+    assert house.context("where is the billing module?", "late") == ""
+
+
+def test_or_with_its_next_prompt_that_brings_nothing_of_its_own(house, model):
+    assert late_prompt(house, model, f"{ORDER} second", "next") == ""
+    model.send = after(0.0, {"intent_type": "none", "topics": [], "confidence": 0.9})
+    assert MEMORY in house.context("thanks, go on", "next")
+    assert tool_used(house, "next") == ""
+
+
+def test_what_was_forgotten_meanwhile_is_not_delivered(house, model):
+    kept = house.capture("The zorblat module lives in services/zorblat, see the grindle package")
+    assert late_prompt(house, model, "please tidy the zorblat module grindle", "gone") == ""
+    house.ask("forget", kept["id"])
+    assert "zorblat" not in tool_used(house, "gone")
+
+
+def test_private_text_and_secrets_stay_here(house, model):
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+    house.prompt(f"please tidy <private>the hidden thing</private> with {token} at once", "private")
+    settle(house)
+    said = str(model.asked[-1])
+    assert "please tidy" in said
+    assert "hidden" not in said
+    assert token not in said
+
+
+def test_a_server_of_ones_own_needs_no_key(model):
+    assert set(model.keys) == {"Bearer none"}
+
+
+def test_the_worker_is_replaced_when_it_dies(house, model):
+    (worker,) = children(house.pid())
+    os.kill(worker, signal.SIGKILL)
+    wait_for(lambda: llm(house)["worker"] == "none")
+    house.prompt(f"{ORDER} after its death", "dead")
+    wait_for(lambda: llm(house)["worker"] == "ready")
+    assert children(house.pid()) != [worker]
+
+
+def test_the_doctor_tells_about_the_model(house):
+    findings = {each["check"]: each for each in house.ask("doctor")}
+    assert findings["language model"]["ok"]
+    assert "openai/scripted" in findings["language model"]["seen"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_worker_ends_with_the_daemon(house, model, number):
+    house.start()
+    house.hook("SessionStart", {"session_id": "s", "source": "startup"})
+    pid = house.pid()
+    wait_for(lambda: llm(house)["worker"] == "ready")
+    (worker,) = children(pid)
+    os.kill(pid, number)
+    house.wait_until_gone(pid)
+    house.wait_until_gone(worker)
