@@ -7,7 +7,7 @@ ROOMS := bus config hooks pipeline sinks stages
 CLAUDE_VERSION := 2.1.330
 CLAUDE_HOME := .cache/claude
 
-.PHONY: setup demo test check lint types view perf claude clean
+.PHONY: setup demo test check lint types view perf docs claude clean
 
 setup: $(VENV)/.ready ## a virtual environment with everything in it
 
@@ -38,6 +38,9 @@ view: ## directory links, so that type checkers and editors see the package subc
 
 perf: setup ## measure, and print beside each target
 	$(BIN)/python -m pytest perf -s -q $(ARGS)
+
+docs: setup ## rewrite what is made from the code: docs/reference and the diagram in ARCHITECTURE.md
+	$(BIN)/python -m subcog.pipeline.reference --write
 
 claude: $(CLAUDE_HOME)/$(CLAUDE_VERSION).ready ## the real agent, which tests/e2e runs
 

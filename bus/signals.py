@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from blinker import NamedSignal, Namespace
+from blinker import NamedSignal as NamedSignal
+from blinker import Namespace
 
 _signals = Namespace()
 _log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ except ImportError:
     import socket as _socket  # type: ignore[no-redef]
 
 sys.path.append(__file__.rpartition("/")[0] or ".")
-import client  # noqa: E402 - it is beside this file
+import client  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class Pipe:
             connection, reason = None, "late"
         if connection is None:
             raise Unreachable(reason)
-        return connection
+        return connection  # type: ignore[no-any-return]
 
     def take(self, connection: "_socket.socket") -> None:
         """Begin with a daemon: say who we are, and what it would know if it had always been."""
@@ -233,9 +233,10 @@ class Pipe:
     def look(self) -> None:
         """Take a daemon that somebody else has started, if there is one."""
         try:
-            self.take(self.dial())
+            connection = self.dial()
         except OSError:
-            pass
+            return
+        self.take(connection)
 
     # --- carrying --------------------------------------------------------------------------------
 

@@ -296,6 +296,11 @@ class App:
         self.archive.arrive(archive)
         _log.info("ready", extra={"took_s": round(time.perf_counter() - started, 3)})
 
+    async def build_topics(self) -> None:
+        """Note what every memory is about; after ``load``, and in nobody's way."""
+        if (archive := self.archive.loaded) is not None:
+            await archive.build_topics()
+
     def _build_archive(self) -> Archive:
         # These import numpy, DuckDB and the tokenizer: what needs no model is answered meanwhile.
         self.local = _load_local_classifier()

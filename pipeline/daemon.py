@@ -26,8 +26,8 @@ from .app import App
 from .calls import Calls
 from .early import EarlyTells
 from .entrance import Entrance
-from .mcp_door import McpDoor
 from .housekeeping import compact_when_idle
+from .mcp_door import McpDoor
 from .server import Server
 from .sockets import listen, listen_on_loopback, only_one, socket_path, unlisten
 
@@ -72,6 +72,8 @@ class Daemon:
             async with self._app.running(), anyio.create_task_group() as tasks:
                 tasks.start_soon(self._accept, listener, tasks)
                 tasks.start_soon(self._load)
+                if self._http_socket is not None:
+                    tasks.start_soon(self._serve_http, self._http_socket)
                 tasks.start_soon(self._drain_spool)
                 tasks.start_soon(self._compact)
                 tasks.start_soon(self._leave_on_signal)
@@ -90,10 +92,9 @@ class Daemon:
 
     async def _load(self) -> None:
         await self._app.load()
+        await self._app.build_topics()
         gc.freeze()
         gc.enable()
-        if self._http_socket is not None:
-            await self._serve_http(self._http_socket)
 
     async def _drain_spool(self) -> None:
         """Now, and whenever a hook has set something aside since."""

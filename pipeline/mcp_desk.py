@@ -55,7 +55,8 @@ class McpDesk:
         if name == "topics":
             for memory in answer.get("memories", ()):
                 memory["summary"] = summarise(memory["content"])
-        return self._harmless(answer)
+        harmless: Json = self._harmless(answer)
+        return harmless
 
     async def count(self) -> int:
         archive = await self._archive()
@@ -103,7 +104,8 @@ class McpDesk:
 
     def _told(self, memory: Memory) -> Json:
         answer = answers.memory_answer(memory)
-        return self._harmless(msgspec.json.decode(msgspec.json.encode(answer)))
+        told: Json = self._harmless(msgspec.json.decode(msgspec.json.encode(answer)))
+        return told
 
     def _harmless(self, answer: Any, *, written: bool = False) -> Any:
         """``answer`` with what somebody wrote redacted and neutralised."""

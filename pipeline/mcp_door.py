@@ -35,7 +35,7 @@ class McpDoor:
     async def serve(
         self, source: BufferedByteReceiveStream, target: ByteSendStream, fields: dict[str, str]
     ) -> None:
-        """Serve one client until it leaves. Raises ``TimeoutError`` for one that does not read."""
+        """Serve one client until it leaves."""
         async with self._loading:  # all who come meanwhile wait for the one who imports
             kind = await anyio.to_thread.run_sync(_session_class)
         desk = McpDesk(self._app, self._calls, self._entrance, fields)

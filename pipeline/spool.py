@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ..bus.events import PromptSubmitted
+from ..bus.signals import redacted, tell
 from ..stages.markers import split_markers
 from .app import App
 from .entrance import Entrance, Payload, trace_of
@@ -79,5 +80,20 @@ async def _store(file: Path, app: App, entrance: Entrance) -> bool:
             kept = await app.keeper.keep(marked, prompt=prompt, number=number)
             if kept.outcome in {"pending", "failed"}:
                 return False
+        _tell_redactions(prompt, app)
         return True
     return False
+
+
+def _tell_redactions(prompt: PromptSubmitted, app: App) -> None:
+    """What the hook took out, before it set the prompt aside, belongs into the audit too."""
+    if rules := app.redactor.marks(prompt.text):
+        tell(
+            redacted,
+            "spool",
+            trace=prompt.trace,
+            memory="",
+            rules=rules,
+            scope=prompt.place.project.kind,
+            decision="redacted",
+        )

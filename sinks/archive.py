@@ -82,7 +82,7 @@ class Archive:
     # --- life ------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Open the store and fill the indexes. Raises ``StoreUnavailable`` (an ``OSError``)."""
+        """Open the store and fill the index. Raises ``StoreUnavailable`` (an ``OSError``)."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._bring_embedder)
             tasks.start_soon(self._open_store)
@@ -114,7 +114,19 @@ class Archive:
 
     def _fill(self, rows: Sequence[Row]) -> None:
         self.index.extend(self.encoder.refresh(rows))
-        self.topics.build(row.memory for row in rows if not self._is_over(row.memory))
+
+    async def build_topics(self) -> None:
+        """Fill the topic index, after ``open``: it takes longest, and no prompt waits for it."""
+        async for rows in self.store.load():
+            await anyio.to_thread.run_sync(self._note_all, rows)
+
+    def _note_all(self, rows: Sequence[Row]) -> None:
+        self.topics.build(
+            row.memory
+            for row in rows
+            # Not what was forgotten since it was read.
+            if row.memory.id in self.index and not self._is_over(row.memory)
+        )
 
     @property
     def count(self) -> int:

@@ -74,6 +74,9 @@ class Index:
                 self._shelf(scope).extend(entries)
                 self._tidy(scope)
 
+    def __contains__(self, id: str) -> bool:  # noqa: A002 - the name a memory gives it
+        return id in self._scope_of
+
     def remove(self, id: str) -> None:  # noqa: A002 - the name a memory gives it
         """Make a memory unfindable; nothing happens if it is not here."""
         with self._writing:

@@ -7,8 +7,9 @@ the first client comes.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
 
 import anyio
 import mcp_types as types
@@ -45,6 +46,8 @@ MAX_WATCHED = 1000
 # What never changes while the daemon runs may be kept so long; the rest is asked for anew.
 LASTING = CacheHint(ttl_ms=300_000, scope="private")
 PASSING = CacheHint(ttl_ms=0, scope="private")
+
+_log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[None]
 Page = types.PaginatedRequestParams | None
@@ -102,7 +105,7 @@ class Session:
     # --- the connection --------------------------------------------------------------------------
 
     async def serve(self, source: BufferedByteReceiveStream, target: ByteSendStream) -> None:
-        """Serve one connection. Raises ``TimeoutError`` for a client that does not read."""
+        """Serve one connection until the client leaves, or does not read what it is sent."""
         wire = Wire(source, target)
         incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
@@ -110,8 +113,8 @@ class Session:
             NotificationOptions(resources_changed=True)
         )
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wire.read, incoming)
-            tasks.start_soon(wire.write, outgoing)
+            tasks.start_soon(_until_gone, wire.read(incoming), tasks.cancel_scope)
+            tasks.start_soon(_until_gone, wire.write(outgoing), tasks.cancel_scope)
             tasks.start_soon(self._announce)
             await self.server.run(received, sent, options)
             tasks.cancel_scope.cancel()
@@ -219,6 +222,18 @@ class Session:
                 if is_touched(parse(uri), changed):
                     touched.append(uri)
         return touched
+
+
+async def _until_gone(work: Awaitable[None], connection: anyio.CancelScope) -> None:
+    """Do ``work``; end the connection where there is nobody to do it for."""
+    try:
+        await work
+    except TimeoutError:
+        _log.warning("an MCP client does not read, and is left")
+        connection.cancel()
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        _log.debug("an MCP client hung up")
+        connection.cancel()
 
 
 @contextlib.asynccontextmanager

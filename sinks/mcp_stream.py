@@ -15,7 +15,6 @@ from anyio.abc import ByteSendStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from pydantic import ValidationError
 
 MAX_LINE = 16 * 1024 * 1024
 CHUNK = 1 << 16
@@ -44,7 +43,7 @@ def read_message(line: bytes) -> types.JSONRPCMessage:
     """
     try:
         return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValidationError:
+    except ValueError:  # pydantic's
         pass
     try:
         value = json.loads(line)
@@ -53,7 +52,7 @@ def read_message(line: bytes) -> types.JSONRPCMessage:
     try:
         mended = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
         return types.jsonrpc_message_adapter.validate_json(mended, by_name=False)
-    except (ValidationError, RecursionError):
+    except (ValueError, RecursionError):
         raise BadMessage(types.INVALID_REQUEST, "Invalid Request", _id_of(value)) from None
 
 

@@ -76,6 +76,7 @@ class Redactor:
             if rule.kind != "personal" or (personal and rule.name not in allowance.names)
         )
         self.mode = mode
+        self._names = frozenset(rule.name for rule in every)
         self._rules = Rules(in_force, spares=allowance.spares)
 
     @classmethod
@@ -114,6 +115,11 @@ class Redactor:
             else:
                 parts.append(part)
         return CleanText("".join(parts), tuple(dict.fromkeys(names))), Counter(names)
+
+    def marks(self, text: str) -> Counter[str]:
+        """How often each rule has left its ``[redacted:name]`` in ``text`` before."""
+        names = (mark[1:-1].split(":")[1] for mark in _REDACTED.findall(text))
+        return Counter(name for name in names if name in self._names)
 
     def _spans(self, text: str) -> list[Span]:
         found = self._rules.spans(text)

@@ -430,3 +430,39 @@ async def test_scopes_are_counted_apart(store):
     await store.put([make_row(1), make_row(2), make_row(3, scope=ME)])
 
     assert await store.counts() == {HERE: 2, Scope("user", "me"): 1}
+
+
+async def test_pages_hold_every_current_version_by_id_whatever_its_validity(store):
+    rows = [make_row(number) for number in range(5)]
+    gone = make_row(7, superseded_by="mem_x", valid_to=START)
+    await store.put([*reversed(rows), gone, make_row(8, scope=ELSEWHERE)])
+    await store.put([make_row(2, version=2, content="newer")])
+    await store.forget(rows[1].memory.id, [HERE])
+
+    first = await store.page([HERE], limit=3)
+    rest = await store.page([HERE], after=first[-1].id, limit=3)
+
+    ids = [rows[number].memory.id for number in (0, 2, 3, 4)]
+    assert [memory.id for memory in (*first, *rest)] == [*ids, gone.memory.id]
+    assert first[1].content == "newer"
+    assert await store.page([HERE], after=gone.memory.id, limit=3) == ()
+    with pytest.raises(ValueError, match="scope"):
+        await store.page([], limit=3)
+
+
+async def test_known_texts_are_those_that_a_valid_memory_has(store):
+    await store.put([make_row(1), make_row(2, superseded_by="mem_x"), make_row(3, valid_to=START)])
+    texts = {(f"hash-{number}", HERE, "decisions") for number in range(5)}
+    others = {("hash-1", ELSEWHERE, "decisions"), ("hash-1", HERE, "tasks"), ("", HERE, "tasks")}
+
+    assert await store.known_texts(texts | others) == {("hash-1", HERE, "decisions")}
+    assert await store.known_texts(set()) == set()
+
+
+async def test_the_scope_of_an_id_is_told_even_of_a_forgotten_one(store):
+    await store.put([make_row(1), make_row(2, scope=ME), make_row(3)])
+    await store.forget(make_row(3).memory.id, [HERE])
+    ids = [make_row(number).memory.id for number in range(5)]
+
+    assert await store.scopes_of(ids) == {ids[1]: HERE, ids[2]: ME, ids[3]: HERE}
+    assert await store.scopes_of([]) == {}

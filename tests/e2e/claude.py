@@ -75,6 +75,7 @@ class Agent:
         self.root = root
         self.api = api
         self.sessions: list[Session] = []
+        self.settings: dict[str, str] = {}
         (root / "home").mkdir()
         (root / "tmp").mkdir()
 
@@ -97,6 +98,7 @@ class Agent:
             "HTTP_PROXY": DEAD_PROXY,
             "HTTPS_PROXY": DEAD_PROXY,
             "NO_PROXY": "127.0.0.1,localhost",
+            **self.settings,
         }
 
     def project(self, name: str) -> Path:

@@ -1,4 +1,7 @@
-"""A fake of the messages API that the agent talks to: it keeps each request and answers `done`."""
+"""A fake of the messages API that the agent talks to: it keeps each request and answers `done`.
+
+Where a test put commands into ``commands``, the next answers to the main loop run them first.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ class MessagesApi:
 
     def __init__(self) -> None:
         self.bodies: list[Body] = []
+        self.commands: list[str] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
@@ -56,12 +60,13 @@ class MessagesApi:
                     return
                 body = json.loads(data)
                 api.bodies.append(body)
+                said = message(body["model"])
+                if body.get("tools") and api.commands:
+                    said |= run(api.commands.pop(0))
                 if body.get("stream"):
-                    self.answer(200, "text/event-stream", b"".join(events(body["model"])))
+                    self.answer(200, "text/event-stream", b"".join(events(said)))
                 else:
-                    self.answer(
-                        200, "application/json", json.dumps(message(body["model"])).encode()
-                    )
+                    self.answer(200, "application/json", json.dumps(said).encode())
 
             def answer(self, status: int, kind: str, data: bytes) -> None:
                 self.send_response(status)
@@ -92,14 +97,27 @@ def message(model: str) -> Body:
     }
 
 
-def events(model: str) -> Iterator[bytes]:
+def run(command: str) -> Body:
+    """What makes of a whole answer one that runs a shell command."""
+    tool = {"type": "tool_use", "id": f"toolu_{abs(hash(command))}", "name": "Bash"}
+    inputs = {"command": command, "description": "run it"}
+    return {"content": [tool | {"input": inputs}], "stop_reason": "tool_use"}
+
+
+def events(said: Body) -> Iterator[bytes]:
     """The same answer as server-sent events."""
-    start = {**message(model), "content": [], "stop_reason": None}
-    stop = {"stop_reason": "end_turn", "stop_sequence": None}
-    delta = {"type": "text_delta", "text": TEXT["text"]}
+    start = {**said, "content": [], "stop_reason": None}
+    stop = {"stop_reason": said["stop_reason"], "stop_sequence": None}
+    (block,) = said["content"]
+    if block["type"] == "text":
+        empty = {**block, "text": ""}
+        delta = {"type": "text_delta", "text": block["text"]}
+    else:
+        empty = {**block, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
     for event in (
         {"type": "message_start", "message": start},
-        {"type": "content_block_start", "index": 0, "content_block": {**TEXT, "text": ""}},
+        {"type": "content_block_start", "index": 0, "content_block": empty},
         {"type": "content_block_delta", "index": 0, "delta": delta},
         {"type": "content_block_stop", "index": 0},
         {"type": "message_delta", "delta": stop, "usage": USAGE},
@@ -113,6 +131,17 @@ def texts_of(body: Body) -> str:
     blocks: list[str] = []
     for turn in body["messages"]:
         content = turn["content"]
-        parts = [{"text": content}] if isinstance(content, str) else content
-        blocks += [part["text"] for part in parts if isinstance(part.get("text"), str)]
+        blocks += _texts(content)
     return "\n".join(blocks)
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """The texts of a turn's content, and of what its tools returned."""
+    if isinstance(content, str):
+        yield content
+        return
+    for part in content:
+        if isinstance(part.get("text"), str):
+            yield part["text"]
+        elif part.get("type") == "tool_result":
+            yield from _texts(part.get("content") or "")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from ..fault.scripted_model import after, scripted_model
 from .claude import CHECKOUT, Agent
 from .messages_api import texts_of
 
@@ -132,3 +133,34 @@ def test_plugin_is_valid(claude, tmp_path):
             timeout=60,
         )
         assert done.returncode == 0, done.stdout.decode()
+
+
+def test_late_answer_of_a_language_model_reaches_the_agent_in_the_same_turn_once(agent):
+    here = agent.project("P")
+    with scripted_model() as model:
+        agent.settings = {
+            "SUBCOG_LLM_MODEL": "openai/scripted",
+            "SUBCOG_LLM_API_BASE": model.base,
+            "SUBCOG_SEARCH_INTENT_LLM_POLICY": "always",
+        }
+        model.send = after(0.6)
+        session = agent.start(here)
+        session.prompt("begin")
+        wait_until_ready(agent)
+        capture(agent, MEMORY, here)
+        # An order: only the model takes it for a search.
+        agent.api.commands += ["sleep 2", "true"]
+        session.prompt("please tidy the password hashing with argon2id")
+        session.close()
+
+    before, with_tool, last = map(texts_of, agent.api.prompts[-3:])
+    assert MEMORY not in before
+    assert "PostToolUse:Bash hook additional context" in with_tool
+    assert with_tool.count(MEMORY) == last.count(MEMORY) == 1
+
+
+def wait_until_ready(agent: Agent) -> None:
+    deadline = time.monotonic() + 60
+    while agent.subcog("status")["llm"]["worker"] != "ready":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

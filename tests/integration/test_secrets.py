@@ -13,7 +13,7 @@ from tests.planted import corpus
 from .house import PYTHON, House
 
 PIECE_CHARS = 12
-SECRETS_A_TEXT = 30
+SECRETS_A_TEXT = 60
 SOURCES = os.path.join(os.path.dirname(__file__), "../..")
 PLANTED = list(corpus(range(5)))
 TOKEN = next(secret for rule, _, secret in PLANTED if rule == "github-token")
@@ -157,7 +157,7 @@ def test_nothing_of_a_planted_secret_is_written_or_said(house, alone, tmp_path_f
         done = house.run("import", str(file), "--json")
         assert done.returncode == 0, done.stderr
         said += [done.stdout.encode(), done.stderr.encode()]
-    kept = house.ask("recall", "what we know of box 30", "--limit", "5")["memories"]
+    kept = house.ask("recall", "what we know of box 60", "--limit", "5")["memories"]
     done = house.run("update", kept[0]["id"], f"Now it is {TOKEN}, they say", "--json")
     assert done.returncode == 0, done.stderr
     house.capture(f"CI is blocked until {TOKEN} works", "--namespace", "blockers")
@@ -206,6 +206,16 @@ def test_each_redaction_is_in_the_audit_once(house):
         "decision": "redacted",
     }
     assert (house.paths.state / "audit.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_a_hook_took_out_by_itself_is_in_the_audit_too(house, alone):
+    set_aside(house, alone, f"[remember] Deploys use {TOKEN} and {AWS_KEY}")
+    house.start()
+    while list(house.paths.spool.glob("*.json")):
+        house.ask("status")
+    (line,) = audit_of(house)
+    assert line["rules"] == {"github-token": 1, "aws-access-key": 1}
+    assert (line["memory"], line["decision"]) == ("", "redacted")
 
 
 @pytest.mark.parametrize(

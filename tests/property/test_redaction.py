@@ -173,6 +173,10 @@ def test_hints_see_what_the_patterns_see_in_any_case(turn):
             assert REDACTOR.redact(text) == THOROUGH.redact(text), rule
 
 
+def _sixty_more(repeat):
+    return f"{{{repeat[1]},{int(repeat[1]) + 60}}}"
+
+
 HINTED = [rule for rule in read_rules(RULES_FILE) if rule.hints]
 
 
@@ -182,11 +186,11 @@ def test_hints_miss_nothing_that_a_pattern_matches(rule):
     quick = Redactor([unchecked])
     thorough = Redactor([msgspec.structs.replace(unchecked, hints=("",), reach=None, needs="")])
     # What is generated need not match: shorter, and without regard to what stands before it.
-    short = re.sub(r"\{(\d+),\d{3,}\}", r"{\1,99}", rule.pattern)
+    short = re.sub(r"\{(\d+),\d{3,}\}", _sixty_more, rule.pattern)
     loose = re.compile(re.sub(r"\(\?<[=!][^()]*\)", "", short))
 
     @given(st.from_regex(loose), st.sampled_from(["", "a ", "lorem ipsum " * 9]))
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
     def check(text, around):
         whole = around + text + around
         assert quick.redact(whole) == thorough.redact(whole)

@@ -27,6 +27,8 @@ LIBRARIES = {
     "sinks": {
         "anyio",
         "duckdb",
+        "mcp",
+        "mcp_types",
         "msgspec",
         "numpy",
         "prometheus_client",
@@ -148,7 +150,10 @@ def test_every_dependency_is_justified():
     [
         ("pipeline.cli, subcog.pipeline.commands.memory", "numpy duckdb anyio rich"),
         # It listens before it loads; and numpy reads OPENBLAS_NUM_THREADS when it is imported.
-        ("pipeline.daemon", "numpy duckdb tokenizers uvicorn prometheus_client rich litellm"),
+        (
+            "pipeline.daemon",
+            "numpy duckdb tokenizers uvicorn prometheus_client rich litellm mcp mcp_types",
+        ),
     ],
 )
 def test_what_must_start_fast_imports_nothing_heavy(modules, heavy):

@@ -337,7 +337,7 @@ def test_plugin_runs_the_pipe_for_the_events_that_are_answered():
     plugin = json.loads((CHECKOUT / ".claude-plugin" / "plugin.json").read_text())
 
     assert plugin["version"] == client.VERSION
-    assert set(hooks) == {"SessionStart", "UserPromptSubmit"}
+    assert set(hooks) == {"SessionStart", "UserPromptSubmit", "PostToolUse"}
     for event, groups in hooks.items():
         (entry,) = groups[0]["hooks"]
         expected = f'python3 -I -S "${{CLAUDE_PLUGIN_ROOT}}/hooks/client.py" {event}'

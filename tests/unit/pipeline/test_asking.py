@@ -8,9 +8,7 @@ from subcog.bus.events import IntentRefined
 from subcog.bus.signals import asked
 from subcog.bus.values import DetectionSource, Vote
 from subcog.config.load import load_settings
-from subcog.config.paths import find_paths
 from subcog.pipeline import asking as asking_module
-from subcog.pipeline.app import App
 from subcog.pipeline.asking import Asking
 from tests.fakes import (
     make_built,
@@ -127,6 +125,26 @@ def test_status_and_gauges_tell_the_breaker(asking):
     assert asking.gauges()["subcog_llm_breaker_state"][1] == 0
 
 
+def parts_of_an_app(tmp_path, **env):
+    """What of the model's part a process imports that builds an app."""
+    code = (
+        "import os, sys; from pathlib import Path;"
+        "from subcog.config.load import load_settings; from subcog.config.paths import find_paths;"
+        "from subcog.pipeline.app import App;"
+        "app = App(load_settings(Path('x'), os.environ).settings, find_paths(os.environ));"
+        "parts = ('litellm', 'tenacity', 'subcog.pipeline.asking', 'subcog.sinks.model');"
+        "print(*[part for part in parts if part in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"SUBCOG_HOME": str(tmp_path)} | NAMED | env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
 @pytest.mark.parametrize(
     "env",
     [
@@ -136,24 +154,10 @@ def test_status_and_gauges_tell_the_breaker(asking):
         {"SUBCOG_SEARCH_INTENT_ENABLED": "false"},
     ],
 )
-def test_where_no_model_is_to_be_asked_there_is_none(tmp_path, env):
-    code = (
-        "import os, sys; from pathlib import Path;"
-        "from subcog.config.load import load_settings; from subcog.config.paths import find_paths;"
-        "from subcog.pipeline.app import App;"
-        "app = App(load_settings(Path('x'), os.environ).settings, find_paths(os.environ));"
-        "print([m for m in sys.modules if 'litellm' in m or 'tenacity' in m or 'asking' in m])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"SUBCOG_HOME": str(tmp_path)} | NAMED | env,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "[]"
+def test_where_no_model_is_to_be_asked_nothing_of_it_is_imported(tmp_path, env):
+    assert parts_of_an_app(tmp_path, **env) == []
 
 
-def test_where_a_model_is_named_it_is_asked(tmp_path):
-    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
-    assert App(settings(tmp_path), paths).asking is not None
+def test_where_a_model_is_named_all_is_there_but_litellm(tmp_path):
+    there = ["tenacity", "subcog.pipeline.asking", "subcog.sinks.model"]
+    assert parts_of_an_app(tmp_path) == there

@@ -1,4 +1,4 @@
-from subcog.bus.signals import abstained, stored, tell
+from subcog.bus.signals import abstained, redacted, stored, tell
 from subcog.pipeline.early import EarlyTells
 
 
@@ -23,3 +23,16 @@ def test_what_was_told_early_is_told_again_once_and_in_order():
         ("inject", {"reason": "no_intent"}),
         ("inject", {"reason": "low_confidence"}),
     ]
+
+
+def test_what_the_audit_heard_already_is_not_told_again():
+    heard = []
+
+    def audit(sender, **facts):
+        heard.append(facts["memory"])
+
+    early = EarlyTells()
+    with redacted.connected_to(audit):
+        tell(redacted, "redact", memory="mem_1")
+        early.hand_over(lambda: None)
+    assert heard == ["mem_1"]

@@ -5,8 +5,10 @@ import pytest
 
 import subcog.stages.redact as module
 from subcog.bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
-from subcog.bus.values import Provenance, Scope
-from subcog.stages.redact import Redactor, redact
+from subcog.bus.signals import redacted
+from subcog.bus.values import Kept, Provenance, Scope
+from subcog.stages.detect import detect
+from subcog.stages.redact import Redactor, redact, with_warning
 from subcog.stages.rules import BadRule, Rule
 
 REDACTOR = Redactor.load()
@@ -115,3 +117,143 @@ def test_where_nothing_is_left_it_is_declined(content):
     assert settled.kept.outcome == "declined"
     assert settled.kept.redactions
     assert TOKEN not in repr(settled)
+
+
+# --- modes ---------------------------------------------------------------------------------------
+
+
+def masked(text):
+    return Redactor.load(mode="mask").redact(text).text
+
+
+def test_a_mask_shows_the_ends_of_a_long_token():
+    assert masked(f"use {TOKEN}.") == f"use [redacted:github-token:{TOKEN[:4]}…{TOKEN[-4:]}]."
+
+
+@pytest.mark.parametrize("chars", range(34, 60))
+def test_a_mask_shows_a_quarter_at_most(chars):
+    token = "gh" + "p_" + ("a1B2" * 20)[: chars - 4]
+    shown = masked(token).removeprefix("[redacted:github-token:").removesuffix("]")
+    assert len(shown.replace("…", "")) <= chars / 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password=" + "correcthorsebatterystaple",
+        "SECRET_KEY=" + "correcthorsebatterystaple",
+        "postgresql://app:" + "correcthorsebattery@db/x",
+        "Authorization: Basic " + "Ym9iOmh1bnRlcjI1Ng==",
+        "token: " + "a1B2c3D4e5",
+        "-----BEGIN " + "PRIVATE KEY-----\n" + "QUJD" * 16 + "\n-----END " + "PRIVATE KEY-----",
+        "card 4111 1111 1111 1111",
+        "password=" + TOKEN,
+    ],
+)
+def test_a_mask_shows_nothing_of_what_is_short_or_a_person_may_have_chosen(text):
+    clean = masked(text)
+    assert "[redacted:" in clean
+    assert "…" not in clean
+
+
+def test_a_mask_is_masked_once():
+    clean = masked(f"use {TOKEN}")
+    assert masked(clean) == clean
+    assert REDACTOR.redact(clean).text == clean
+
+
+def test_what_merely_looks_like_a_mask_is_redacted():
+    assert TOKEN not in REDACTOR.redact(f"[redacted:github-token:{TOKEN}]").text
+
+
+def test_where_secrets_block_the_rules_are_named_and_nothing_goes_on():
+    event = detected(f"the token is {TOKEN}, ask bob@" + "example.org")
+    settled = redact(event, redactor=Redactor.load(mode="block"))
+    assert isinstance(settled, CaptureSettled)
+    assert settled.kept.outcome == "declined"
+    assert "(github-token, email)" in settled.kept.reason
+    assert TOKEN not in repr(settled)
+
+
+def test_a_secret_in_a_tag_blocks_as_well():
+    settled = redact(detected("fine", tags=(TOKEN,)), redactor=Redactor.load(mode="block"))
+    assert isinstance(settled, CaptureSettled)
+
+
+def test_where_secrets_block_other_texts_are_kept():
+    event = detected("we use argon2id <private>for now</private>")
+    assert isinstance(redact(event, redactor=Redactor.load(mode="block")), StoreRequested)
+
+
+def test_a_warning_goes_to_who_had_something_taken_out():
+    def settled(**fields):
+        return CaptureSettled(trace="t", kept=Kept(namespace="decisions", **fields))
+
+    warned = with_warning(settled(outcome="stored", redactions=("email",))).kept
+    assert "replace it" in warned.reason
+    for event in (
+        settled(outcome="stored"),
+        settled(outcome="merged", redactions=("private",)),
+        settled(outcome="failed", redactions=("email",), reason="x"),
+    ):
+        assert with_warning(event) is event
+
+
+def test_the_marks_of_rules_are_counted_and_no_others():
+    text = f"a [redacted:email] b {masked(TOKEN)} [redacted:email] [redacted:hunter2]"
+    assert REDACTOR.marks(text) == {"email": 2, "github-token": 1}
+
+
+# --- tags, and what is told ----------------------------------------------------------------------
+
+
+def test_a_tag_that_was_a_secret_before_it_became_a_tag_is_left_out():
+    key = "AK" + "IA" + "QWERTYUIOPASDFGH"
+    long = "gh" + "s_" + "a1B2" * 15
+    request = CaptureRequested(
+        trace="t",
+        id="mem_1",
+        text="x",
+        scope=Scope("project", "p"),
+        namespace=key,
+        tags=("ci", key, long),
+    )
+    event = detect(request, max_chars=100)
+    assert key.lower() in event.tags
+    stored = redact(event, redactor=REDACTOR)
+    assert stored.tags == stored.request.tags == ("ci",)
+    assert stored.content.redactions == ("aws-access-key", "github-token")
+    assert key not in repr(stored)
+
+
+def heard(event, redactor=REDACTOR):
+    told = []
+
+    def watch(sender, **facts):
+        told.append((sender, facts))
+
+    with redacted.connected_to(watch):
+        redact(event, redactor=redactor)
+    return told
+
+
+def test_a_redaction_is_told_with_names_and_numbers_alone():
+    event = detected(f"{TOKEN} and {TOKEN} for bob@" + "example.org")
+    facts = {
+        "trace": "t",
+        "memory": "mem_1",
+        "rules": {"github-token": 2, "email": 1},
+        "scope": "project",
+    }
+    assert heard(event) == [("redact", facts | {"decision": "redacted"})]
+    blocking = Redactor.load(mode="block")
+    assert heard(event, blocking) == [("redact", facts | {"decision": "blocked"})]
+
+
+def test_where_nothing_was_taken_out_nothing_is_told():
+    assert heard(detected("we use argon2id")) == []
+
+
+def test_a_capture_that_is_nothing_but_a_secret_is_told_as_declined():
+    ((_, facts),) = heard(detected(TOKEN))
+    assert facts["decision"] == "declined"

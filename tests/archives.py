@@ -1,0 +1,94 @@
+"""An archive on a real store, and captures for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from subcog.bus.events import (
+    CaptureRequested,
+    Event,
+    MemoriesStored,
+    MemoryForgotten,
+    MemoryStored,
+    StoreRequested,
+)
+from subcog.bus.values import CleanText, Memory, Mode, Provenance, Query
+from subcog.sinks.archive import Archive
+from tests.stores import HERE, FakeClock, make_store
+
+MERGE_SIMILARITY = 0.92
+
+
+class Desk:
+    """Sends events to an archive, and lets its indexes follow as the bus does."""
+
+    def __init__(self, archive: Archive, clock: FakeClock) -> None:
+        self.archive = archive
+        self.clock = clock
+        self._count = 0
+
+    async def tell(self, events: Sequence[Event]) -> Event:
+        """Let the indexes follow; the event that settles comes back."""
+        for event in events:
+            if isinstance(event, MemoryStored):
+                self.archive.add(event)
+                self.archive.note(event)
+            elif isinstance(event, MemoriesStored):
+                await self.archive.add_many(event)
+                await self.archive.note_many(event)
+            elif isinstance(event, MemoryForgotten):
+                self.archive.remove(event)
+                self.archive.unnote(event)
+        return events[-1]
+
+    def request(self, text: str, **fields: object) -> StoreRequested:
+        self._count += 1
+        namespace, tags = fields.pop("namespace", "decisions"), fields.pop("tags", ())
+        known = {
+            "trace": f"t{self._count}",
+            "id": f"mem_{self._count:026}",
+            "text": text,
+            "scope": HERE,
+            "provenance": Provenance(hook="cli"),
+        }
+        request = CaptureRequested(**(known | fields))
+        return StoreRequested(
+            trace=request.trace,
+            request=request,
+            namespace=namespace,
+            tags=tags,
+            content=CleanText(text),
+            summary=CleanText(text[:80]),
+        )
+
+    async def keep(self, text: str, **fields: object):
+        """Capture ``text``; what settles it."""
+        return await self.tell(await self.archive.keeping.keep(self.request(text, **fields)))
+
+    async def current(self, memory_id: str) -> Memory | None:
+        found = await self.archive.store.get([memory_id], [HERE])
+        return found[0] if found else None
+
+    async def find(self, text: str, mode: Mode = "hybrid") -> list[str]:
+        """The ids that a search finds, best first."""
+        recalled = await self.archive.recall(Query(text=text, scopes=(HERE,), mode=mode))
+        return [hit.memory.id for hit in recalled.hits]
+
+
+@asynccontextmanager
+async def opened_desk(folder: Path) -> AsyncIterator[Desk]:
+    """An archive in ``folder``, open, and closed at the end."""
+    clock = FakeClock()
+    archive = Archive(
+        make_store(folder / "subcog.duckdb", clock),
+        model_folder=None,
+        merge_similarity=MERGE_SIMILARITY,
+        clock=clock,
+    )
+    await archive.open()
+    try:
+        yield Desk(archive, clock)
+    finally:
+        await archive.close()

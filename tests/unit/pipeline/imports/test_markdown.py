@@ -1,0 +1,153 @@
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subcog.bus.values import Memory, Provenance, Scope
+from subcog.pipeline.imports.item import BadImport
+from subcog.pipeline.imports.markdown import read_markdown, write_memory
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
+TRICKY = st.sampled_from(
+    "\n|\n\n|## [decisions] x|<!-- subcog:end -->|\\<!-- subcog:end -->|-->|--|```|\\|---|\t| |é"
+    "|<!-- subcog:memory {} -->".split("|")
+)
+TEXTS = st.lists(
+    TRICKY | st.text(st.characters(exclude_categories=("Cs",)), max_size=20), max_size=12
+).map("".join)
+
+
+def memory(**fields):
+    known = {
+        "id": f"mem_{1:026}",
+        "scope": Scope("project", "shop"),
+        "namespace": "decisions",
+        "content": "We use DuckDB",
+        "summary": "We use DuckDB",
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
+    return Memory(**(known | fields))
+
+
+def written(*memories):
+    return "\n".join(write_memory(msgspec.to_builtins(each)) for each in memories)
+
+
+def read(folder, text):
+    file = folder / "notes.md"
+    file.write_bytes(text.encode())
+    return list(read_markdown(file, name="notes.md"))
+
+
+def same(item, memory):
+    fields = {name: getattr(item, name) for name in item.__struct_fields__}
+    return fields == {name: getattr(memory, name) for name in fields}
+
+
+def test_a_memory_comes_back_with_every_field(tmp_path):
+    one = memory(
+        version=4,
+        tags=("a-->", "b--c", '"'),
+        confidence_percent=55,
+        provenance=Provenance(hook="PreCompact", file="a -- b.py", gate="explicit"),
+        valid_to=NOW,
+        superseded_by=f"mem_{2:026}",
+        sources=(Provenance(hook="cli"),),
+    )
+    [item] = read(tmp_path, written(one))
+    assert same(item, one)
+
+
+@given(content=TEXTS, summary=TEXTS)
+def test_no_text_is_changed_on_the_way(tmp_path_factory, content, summary):
+    folder = tmp_path_factory.mktemp("markdown", numbered=True)
+    first, second = memory(content=content, summary=summary), memory(id=f"mem_{2:026}")
+    items = read(folder, written(first, second))
+    assert [item.content for item in items] == [content, second.content]
+    assert items[0].summary == summary
+
+
+def test_an_editor_that_writes_carriage_returns_breaks_nothing(tmp_path):
+    [item] = read(tmp_path, written(memory(content="one\ntwo")).replace("\n", "\r\n"))
+    assert item.content.replace("\r", "") == "one\ntwo"
+
+
+def test_the_heading_for_readers_may_be_changed_or_left_out(tmp_path):
+    text = written(memory(content="the text"))
+    changed = text.replace("## [decisions] We use DuckDB", "## [decisions] Something else")
+    without = text.replace("## [decisions] We use DuckDB\n\n", "")
+    for each in (changed, without):
+        assert [item.content for item in read(tmp_path, each)] == ["the text"]
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (("<!-- subcog:end -->", ""), 1),
+        (('"version":1', '"version":"x"'), 1),
+        (('"version":1', '"version":0'), 1),
+        (('"id":"mem_', '"id":"nem_'), 1),
+        (("<!-- subcog:memory {", "<!-- subcog:memory "), 1),
+    ],
+)
+def test_a_damaged_memory_is_told_with_its_line(tmp_path, change, line):
+    with pytest.raises(BadImport, match=rf"notes\.md, line {line}: "):
+        read(tmp_path, written(memory()).replace(*change))
+
+
+def test_a_memory_that_does_not_end_before_the_next_is_damaged(tmp_path):
+    text = written(memory(), memory(id=f"mem_{2:026}")).replace("<!-- subcog:end -->", "", 1)
+    with pytest.raises(BadImport, match="line 1: the memory does not end"):
+        read(tmp_path, text)
+
+
+def test_notes_are_one_memory_a_heading(tmp_path):
+    text = "before\n\n# One\n\nfirst\n\n### [decisions] Two #\nsecond\nline\n\n## Empty\n"
+    items = read(tmp_path, text)
+    assert [item.content for item in items] == ["before", "One\n\nfirst", "Two\n\nsecond\nline"]
+    assert [item.namespace for item in items] == ["", "", "decisions"]
+    assert {item.id for item in items} == {None}
+    assert {item.provenance.file for item in items} == {"notes.md"}
+
+
+def test_a_hash_in_a_code_fence_is_no_heading(tmp_path):
+    text = "# One\n\n```sh\n# a comment\n```\n\n~~~\n## no\n```\n## no\n~~~\n# Two\n\nend\n"
+    items = read(tmp_path, text)
+    assert [item.content.split("\n")[0] for item in items] == ["One", "Two"]
+
+
+def test_the_properties_of_a_note_are_read(tmp_path):
+    text = (
+        "---\ntags:\n  - auth\n  - 'web app'\ntype: gotchas\ncreated: 2026-01-02\n---\n\n# T\n\nx\n"
+    )
+    [item] = read(tmp_path, text)
+    assert item.tags == ("auth", "web app")
+    assert item.namespace == "gotchas"
+    assert item.created_at == datetime(2026, 1, 2, tzinfo=UTC)
+    [item] = read(tmp_path, '---\ntags: [a, "b"]\n---\nx')
+    assert item.tags == ("a", "b")
+
+
+@pytest.mark.parametrize("text", ["---\nno end\n", "---", "---\n" + "x\n" * 100])
+def test_a_line_of_dashes_that_opens_no_properties_is_text(tmp_path, text):
+    [item] = read(tmp_path, text)
+    assert item.content == text.strip()
+
+
+def test_notes_and_memories_may_stand_in_one_file(tmp_path):
+    items = read(tmp_path, f"# Mine\n\nfirst\n\n{written(memory())}\n# Mine too\n\nlast\n")
+    assert [item.id is None for item in items] == [True, False, True]
+
+
+def test_what_is_not_utf_8_is_told_with_its_line(tmp_path):
+    file = tmp_path / "notes.md"
+    file.write_bytes(b"# One\n\nfirst \xff\n")
+    with pytest.raises(BadImport, match="not UTF-8"):
+        list(read_markdown(file))
+
+
+def test_an_empty_file_has_no_memories(tmp_path):
+    assert read(tmp_path, "") == read(tmp_path, "\n\n# \n") == []

@@ -1,0 +1,113 @@
+"""The archive on a real store: what it acknowledges is found, and what it forgets is gone."""
+
+import pytest
+from msgspec.structs import replace
+
+from subcog.bus.events import ContextBuilt, ForgetRequested
+from subcog.bus.values import InjectedMemory, MemoryContext
+from subcog.sinks.trouble import StoreUnavailable
+from tests.archives import opened_desk
+from tests.fakes import make_classified, make_parsed, make_prompt
+from tests.stores import ELSEWHERE, HERE
+
+TEXT = "The quartzite deploy key rotates on the first Monday of each month"
+OTHER = "Alembic migrations are written by hand for server defaults"
+
+
+@pytest.fixture
+async def desk(tmp_path):
+    async with opened_desk(tmp_path) as desk:
+        yield desk
+
+
+async def forget(desk, memory_id, scopes=(HERE,)):
+    event = ForgetRequested(trace="t", id=memory_id, scopes=scopes)
+    return await desk.tell(await desk.archive.forget(event))
+
+
+def files_with(folder, text):
+    return [f.name for f in folder.rglob("*") if f.is_file() and text.encode() in f.read_bytes()]
+
+
+async def test_what_was_kept_is_found_after_opening_again(tmp_path):
+    async with opened_desk(tmp_path) as desk:
+        kept = (await desk.keep(TEXT, tags=("ops",))).memory
+        old = (await desk.keep(OTHER)).memory
+        await desk.keep("Alembic writes the migrations itself", supersedes=old.id)
+    async with opened_desk(tmp_path) as desk:
+        assert (await desk.find("quartzite"))[0] == kept.id
+        assert old.id not in await desk.find("Alembic migrations")
+        assert desk.archive.topics.lookup("ops", (HERE,)) == (kept.id,)
+        assert desk.archive.count == 2
+
+
+async def test_forgetting_takes_a_memory_out_of_search_topics_and_store(desk):
+    kept = (await desk.keep(TEXT, tags=("ops",))).memory
+    assert (await forget(desk, kept.id)).found
+    assert await desk.find("quartzite") == []
+    assert desk.archive.topics.lookup("ops", (HERE,)) == ()
+    assert await desk.archive.store.history(kept.id, [HERE]) == ()
+
+
+async def test_only_who_may_read_a_memory_may_forget_it(desk):
+    kept = (await desk.keep(TEXT)).memory
+    assert not (await forget(desk, kept.id, (ELSEWHERE,))).found
+    assert not (await forget(desk, "mem_missing")).found
+    assert await desk.find("quartzite") == [kept.id]
+    assert not desk.archive.needs_compaction
+
+
+async def test_a_forgotten_text_is_nowhere_on_disk_after_compacting(desk, tmp_path):
+    first = (await desk.keep(TEXT)).memory
+    await desk.keep(f"{TEXT}, or the second", revises=first.id)
+    await desk.keep(OTHER)
+    await desk.archive.store.checkpoint()
+    assert files_with(tmp_path, "quartzite")
+    await forget(desk, first.id)
+    assert desk.archive.needs_compaction
+    await desk.archive.compact()
+    assert files_with(tmp_path, "quartzite") == []
+    assert files_with(tmp_path, "Alembic")
+    assert not desk.archive.needs_compaction
+
+
+async def test_a_compaction_that_was_due_is_still_due_for_the_next_daemon(tmp_path):
+    async with opened_desk(tmp_path) as desk:
+        await forget(desk, (await desk.keep(TEXT)).memory.id)
+    async with opened_desk(tmp_path) as desk:
+        assert desk.archive.needs_compaction
+        await desk.archive.compact()
+    assert files_with(tmp_path, "quartzite") == []
+
+
+async def test_what_went_into_a_context_is_counted(desk):
+    kept = (await desk.keep(TEXT)).memory
+    shown = InjectedMemory(id=kept.id, namespace="decisions", content_preview="", score=0.9)
+    built = ContextBuilt(
+        trace="t",
+        classified=make_classified(),
+        context=MemoryContext(search_intent_detected=True, injected_memories=(shown,)),
+        text="x",
+        tokens=1,
+    )
+    await desk.archive.count_uses(built)
+    await desk.archive.count_uses(built)
+    rehearsed = make_classified(parsed=make_parsed(make_prompt(rehearsal=True)))
+    await desk.archive.count_uses(replace(built, classified=rehearsed))
+    usage = (await desk.archive.store.usage([kept.id]))[kept.id]
+    assert usage.times_injected == 2
+    assert usage.last_used == desk.clock.now
+
+
+async def test_a_store_that_cannot_be_opened_says_so(tmp_path):
+    (tmp_path / "subcog.duckdb").write_bytes(b"this is no database" * 1000)
+    with pytest.raises(StoreUnavailable):
+        async with opened_desk(tmp_path):
+            pass
+
+
+async def test_without_a_model_memories_are_kept_and_found_by_text(desk):
+    desk.archive.encoder.embedder = None
+    desk.archive.index.embedder = None
+    kept = (await desk.keep(TEXT, explicit=False)).memory
+    assert await desk.find("quartzite") == [kept.id]
