@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from blinker import NamedSignal as NamedSignal
-from blinker import Namespace
+from blinker import NamedSignal, Namespace
 
 _signals = Namespace()
 _log = logging.getLogger(__name__)

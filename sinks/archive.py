@@ -118,9 +118,9 @@ class Archive:
     async def build_topics(self) -> None:
         """Fill the topic index, after ``open``: it takes longest, and no prompt waits for it."""
         async for rows in self.store.load():
-            await anyio.to_thread.run_sync(self._note_all, rows)
+            await anyio.to_thread.run_sync(self._note_rows, rows)
 
-    def _note_all(self, rows: Sequence[Row]) -> None:
+    def _note_rows(self, rows: Sequence[Row]) -> None:
         self.topics.build(
             row.memory
             for row in rows

@@ -47,14 +47,12 @@ def recognise(path: Path, *, project: str | None) -> Source:
 
 def _is_jsonl(path: Path) -> bool:
     """Whether the first line is an object by itself, and not the wrapping of a list."""
-    for _, line in lines_of(path):
-        if line.strip():
-            try:
-                value: Any = msgspec.json.decode(line)
-            except msgspec.DecodeError:
-                return False
-            return isinstance(value, dict) and memories_in(value) is None
-    return False
+    try:
+        line = next((line for _, line in lines_of(path) if line.strip()), "")
+        value: Any = msgspec.json.decode(line)
+    except (msgspec.DecodeError, BadImport):
+        return False
+    return isinstance(value, dict) and memories_in(value) is None
 
 
 def _claude_mem(path: Path, project: str | None) -> Source:

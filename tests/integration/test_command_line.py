@@ -123,40 +123,6 @@ def test_config_tells_where_a_value_came_from(shared):
     assert config["http.port"] == {"value": 0, "source": "default"}
 
 
-def test_what_is_exported_can_be_imported_elsewhere(house, tmp_path):
-    house.capture(ARGON, "--namespace", "decisions", "--tags", "auth")
-    house.capture("Turns out the CI cache is per branch", "--namespace", "learnings")
-    file = tmp_path / "memories.jsonl"
-    file.write_text(house.run("export", "--format", "jsonl").stdout)
-    other = house.root / "other"
-    other.mkdir()
-    counts = house.ask("import", str(file), "--project", str(other))
-    assert (counts["found"], counts["imported"]) == (2, 2)
-    again = house.ask("import", str(file), "--project", str(other))
-    assert again["merged"] == 2
-    found = house.ask("recall", "password hashing", "--project", str(other))["memories"][0]
-    assert (found["namespace"], found["tags"]) == ("decisions", ["auth"])
-    assert "## [decisions]" in house.run("export", "--format", "markdown").stdout
-
-
-def test_a_broken_import_says_the_line_and_imports_nothing(shared, tmp_path):
-    file = tmp_path / "broken.jsonl"
-    file.write_text('{"content": "fine"}\n{"content": 7}\n')
-    refused = shared.run("import", str(file))
-    assert refused.returncode == 1
-    assert "line 2" in refused.stderr
-
-
-def test_a_dry_run_imports_nothing(house, tmp_path):
-    file = tmp_path / "notes.md"
-    file.write_text("# One\n\nfirst\n\n## [decisions] Two\n\nsecond\n")
-    assert house.ask("import", str(file), "--dry-run") == {
-        "file": str(file),
-        "found": 2,
-        "imported": 0,
-    }
-
-
 @pytest.mark.parametrize("text", ["", "   ", "<private>all of it</private>"])
 def test_nothing_to_keep_is_said(shared, text):
     refused = shared.run("capture", text)

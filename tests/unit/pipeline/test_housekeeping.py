@@ -53,16 +53,17 @@ async def test_a_compaction_that_fails_is_tried_again(desk, late):
 async def test_it_waits_until_nobody_asks_anything(desk, late, monkeypatch):
     monkeypatch.setattr(housekeeping, "CHECK_S", 0.001)
     await forget_one(desk)
-    asked = []
+    asked, done = [], anyio.Event()
 
     def quiet_s():
         asked.append(desk.archive.needs_compaction)
+        if not asked[-1]:
+            done.set()
         return 0.0 if len(asked) < 3 else housekeeping.QUIET_S
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: compact_when_idle(late, quiet_s=quiet_s))
-            while desk.archive.needs_compaction:
-                await anyio.sleep(0.001)
+            await done.wait()
             tasks.cancel_scope.cancel()
     assert asked[:3] == [True, True, True]

@@ -150,4 +150,4 @@ def test_what_is_not_utf_8_is_told_with_its_line(tmp_path):
 
 
 def test_an_empty_file_has_no_memories(tmp_path):
-    assert read(tmp_path, "") == read(tmp_path, "\n\n# \n") == []
+    assert read(tmp_path, "") == read(tmp_path, "\n\n# Only a title\n") == []

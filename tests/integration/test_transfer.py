@@ -1,0 +1,205 @@
+"""Memories in and out, many at a time, through the installed command."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from .house import House
+
+TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+
+
+@pytest.fixture
+def second(tmp_path):
+    """Another home, with a project of the same place in its own tree."""
+    house = House(tmp_path / "second")
+    yield house
+    house.close()
+
+
+def fill(house):
+    """Memories in every state there is."""
+    old = house.capture("We use bcrypt\n\n## [decisions] for now\n\n<!-- subcog:end -->")["id"]
+    new = house.ask("supersede", old, "--text", "We use argon2id, see the audit")["id"]
+    house.ask("update", new, "--tags", "auth,audit")
+    house.ask("expire", house.capture("The freeze ends in May", "--namespace", "context")["id"])
+    house.capture("I prefer small commits", "--scope", "user")
+    house.capture("All repositories are on GitHub", "--scope", "org", "--confidence", "0.5")
+    house.prompt("[remember] Turns out the CI cache is per branch")
+    return old, new
+
+
+def lines(house, form="jsonl"):
+    return house.run("export", "--format", form).stdout
+
+
+def memories(text):
+    """What is exported, without whose the memories are."""
+    read = [json.loads(line) for line in text.splitlines()]
+    return [memory | {"scope": memory["scope"]["kind"]} for memory in read]
+
+
+@pytest.mark.parametrize(("form", "suffix"), [("jsonl", "jsonl"), ("markdown", "md")])
+def test_an_export_makes_the_same_memories_in_an_empty_store(house, second, form, suffix):
+    old, new = fill(house)
+    file = house.root / f"export.{suffix}"
+    file.write_text(lines(house, form))
+    before = lines(house)
+    assert house.ask("import", str(file))["unchanged"] == 6
+    assert lines(house) == before
+
+    counts = second.ask("import", str(file))
+    assert (counts["found"], counts["imported"], counts["redacted"]) == (6, 6, 0)
+    assert memories(lines(second)) == memories(before)
+    assert second.ask("get", old)["superseded_by"] == new
+    found = [memory["id"] for memory in second.ask("recall", "argon2id bcrypt audit")["memories"]]
+    assert found[0] == new
+    assert old not in found
+    assert second.ask("topics", "audit")["total_count"] == 1
+
+
+def test_an_import_into_another_project_makes_copies_once(house):
+    fill(house)
+    file = house.root / "export.jsonl"
+    file.write_text(lines(house))
+    other = house.root / "other"
+    other.mkdir()
+    first = house.ask("import", str(file), "--project", str(other))
+    assert (first["stored"], first["unchanged"]) == (4, 2)
+    again = house.ask("import", str(file), "--project", str(other))
+    assert again["unchanged"] == 6
+
+
+def test_a_dry_run_says_what_would_happen(house, tmp_path):
+    file = tmp_path / "notes.md"
+    file.write_text("# One\n\nfirst\n\n## [decisions] Two\n\nsecond\n")
+    house.capture("One\n\nfirst", "--namespace", "learnings")
+    told = house.ask("import", str(file), "--dry-run")
+    assert (told["found"], told["imported"]) == (2, 0)
+    assert told["would"] == {"stored": 1, "unchanged": 1}
+    assert house.ask("status")["memories"] == 1
+    assert house.ask("import", str(file))["imported"] == 1
+
+
+def test_nothing_of_a_broken_file_is_imported(house, tmp_path):
+    file = tmp_path / "broken.jsonl"
+    good = [json.dumps({"content": f"Fact number {n} about the build"}) for n in range(1200)]
+    file.write_text("\n".join([*good, '{"content": 7}']))
+    refused = house.run("import", str(file))
+    assert refused.returncode == 1
+    assert "broken.jsonl, line 1201: " in refused.stderr
+    assert lines(house) == ""
+
+
+def test_secrets_are_taken_out_of_every_format(house, tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"content": f"Deploy token {TOKEN}, in May"}))
+    (tmp_path / "b.md").write_text(f"# Token\n\nThe other token is {TOKEN}\n")
+    (tmp_path / "c.json").write_text(json.dumps({"results": [{"memory": f"Key {TOKEN} rotates"}]}))
+    for name in ("a.jsonl", "b.md", "c.json"):
+        assert house.ask("import", str(tmp_path / name))["redacted"] == 1
+    assert TOKEN not in lines(house)
+    house.run("daemon", "stop")
+    for path in house.paths.data.rglob("*"):
+        if path.is_file():
+            assert TOKEN.encode() not in path.read_bytes(), path
+
+
+def test_a_folder_of_notes_is_imported_with_where_they_come_from(house, tmp_path):
+    (tmp_path / "notes" / "sub").mkdir(parents=True)
+    (tmp_path / "notes" / "a.md").write_text("---\ntags: [ops]\n---\n# Deploys\n\nOn Mondays.\n")
+    (tmp_path / "notes" / "sub" / "b.md").write_text("Just a line about the build.\n")
+    counts = house.ask("import", str(tmp_path / "notes"))
+    assert (counts["format"], counts["imported"]) == ("markdown notes", 2)
+    [memory] = house.ask("topics", "ops")["memories"]
+    assert house.ask("get", memory["id"])["provenance"] == {"hook": "import", "file": "a.md"}
+
+
+def test_claude_mem_brings_this_projects_observations(house, tmp_path):
+    file = tmp_path / "claude-mem.db"
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("CREATE TABLE observations (id, project, type, title, narrative)")
+        rows = [
+            (1, house.project.name, "decision", "Use DuckDB", "It is one file."),
+            (2, "blog", "change", "Theme", "Dark now."),
+        ]
+        database.executemany("INSERT INTO observations VALUES (?, ?, ?, ?, ?)", rows)
+        database.commit()
+    counts = house.ask("import", str(file))
+    assert (counts["format"], counts["imported"]) == ("claude-mem", 1)
+    assert "blog (1)" in counts["left_out"]
+    assert house.ask("import", str(file), "--all-projects")["stored"] == 1
+
+
+def test_more_memories_than_fit_in_one_batch_or_page_come_and_go(house, tmp_path):
+    file = tmp_path / "many.jsonl"
+    texts = {f"Fact number {n} about the build {'and more ' * (n % 3000)}" for n in range(1100)}
+    file.write_text("\n".join(json.dumps({"content": text}) for text in texts))
+    counts = house.ask("import", str(file))
+    assert counts["stored"] + counts["declined"] == 1100
+    kept = {memory["content"] for memory in memories(lines(house))}
+    assert kept == {text.rstrip() for text in texts if len(text.rstrip()) <= 20_000}
+
+
+def test_an_unknown_format_is_refused(house, tmp_path):
+    (tmp_path / "x.bin").write_bytes(b"\x89PNG")
+    refused = house.run("import", str(tmp_path / "x.bin"))
+    assert refused.returncode == 1
+    assert "format is not known" in refused.stderr
+
+
+# --- backup --------------------------------------------------------------------------------------
+
+
+def test_a_backup_brings_back_what_was_and_keeps_what_is(house, tmp_path):
+    old, _ = fill(house)
+    before = lines(house)
+    told = house.ask("backup", str(tmp_path / "b.duckdb"))
+    assert told["bytes"] == (tmp_path / "b.duckdb").stat().st_size
+    house.ask("forget", old, "--now")
+    later = house.capture("Captured after the backup")["id"]
+    now = lines(house)
+
+    restored = house.ask("restore", str(tmp_path / "b.duckdb"))
+    assert lines(house) == before
+    assert house.run("get", later).returncode == 1
+    assert house.ask("history", old)["versions"][0]["version"] == 1
+    assert house.capture("Captured after restoring")["outcome"] == "stored"
+
+    house.ask("restore", restored["kept_aside"])
+    assert lines(house) == now
+    assert (tmp_path / "b.duckdb").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_backup_survives_a_new_daemon(house, tmp_path):
+    fill(house)
+    before = lines(house)
+    house.ask("backup", str(tmp_path / "b.duckdb"))
+    house.capture("Captured after the backup")
+    house.ask("restore", str(tmp_path / "b.duckdb"))
+    house.run("daemon", "stop")
+    assert lines(house) == before
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all", b"\0" * 20_000])
+def test_what_is_no_backup_is_refused_and_nothing_changes(house, tmp_path, content):
+    fill(house)
+    before = lines(house)
+    bad = tmp_path / "bad.duckdb"
+    bad.write_bytes(content)
+    refused = house.run("restore", str(bad))
+    assert refused.returncode == 1
+    assert str(bad) in refused.stderr
+    assert lines(house) == before
+    assert not list(house.paths.data.glob("*restor*"))
+
+
+def test_a_backup_never_overwrites(house, tmp_path):
+    file = tmp_path / "b.duckdb"
+    file.write_text("mine")
+    refused = house.run("backup", str(file))
+    assert refused.returncode == 1
+    assert "exists already" in refused.stderr
+    assert file.read_text() == "mine"
+    assert house.run("backup", str(tmp_path / "no" / "such" / "b.duckdb")).returncode == 1
