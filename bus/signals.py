@@ -11,6 +11,9 @@ from typing import Any
 
 from blinker import NamedSignal, Namespace
 
+# For who may not know blinker.
+__all__ = ("ALL", "NamedSignal", "tell")
+
 _signals = Namespace()
 _log = logging.getLogger(__name__)
 

@@ -172,8 +172,15 @@ def _open_log(state: bytes) -> int:
 
 
 def daemon_environment(env: Mapping[bytes, bytes], cwd: bytes) -> dict[bytes, bytes]:
-    """``env`` without what belongs to one session, and with an absolute ``SUBCOG_HOME``."""
-    kept = {key: value for key, value in env.items() if not key.startswith(SESSION_PREFIXES)}
+    """``env`` without what belongs to one session, and with an absolute ``SUBCOG_HOME``.
+
+    The keys of model providers stay: the daemon may need one.
+    """
+    kept = {
+        key: value
+        for key, value in env.items()
+        if not key.startswith(SESSION_PREFIXES) or key.endswith(b"_API_KEY")
+    }
     if moved := kept.get(b"SUBCOG_HOME"):
         kept[b"SUBCOG_HOME"] = os.path.join(cwd, moved)
     return kept

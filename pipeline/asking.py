@@ -22,7 +22,8 @@ from ..stages.intent_prompt import MAX_CLEAN_CHARS, SYSTEM, ends, question, read
 from ..stages.refine import changes_context, with_intent
 from .reserve import Reserve
 
-COMMAND = (sys.executable, "-m", "subcog.sinks.model_worker")
+# -P: the directory it starts in may be an agent's project, and nothing is imported from there.
+COMMAND = (sys.executable, "-P", "-m", "subcog.sinks.model_worker")
 MISSING = "litellm is not installed: pip install 'subcog[llm]'"
 
 Inject = Callable[[IntentClassified], ContextBuilt]

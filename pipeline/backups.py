@@ -60,6 +60,7 @@ def _copied(backup: Path, database: Path) -> Path:
         _remove(copy)
         raise BadBackup(f"{backup} cannot be copied ({error.strerror})") from None
     if not size:
+        _remove(copy)
         raise BadBackup(f"{backup} is empty")
     return copy
 

@@ -6,6 +6,7 @@ nothing for the agent.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from time import perf_counter
@@ -32,6 +33,8 @@ DEFAULT_TOTAL_MS = 200
 # Sources of a SessionStart after which the model has lost what it was shown.
 EMPTIED = ("clear", "compact")
 # Hooks whose answer may bring the model what came too late for its prompt; the first one does.
+# It must not cost the hook what else it says, so looking it up has a time of its own, in seconds.
+LATE_S = 0.03
 TAKES_LATE = ("PostToolUse", "UserPromptSubmit")
 _log = logging.getLogger(__name__)
 
@@ -83,8 +86,7 @@ class Entrance:
             return NOTHING, "malformed"
         self._note(event, fields.get("client", ""), payload)
         try:
-            with anyio.fail_after(self.budget_s(fields)):
-                return await self._answer_in_time(event, fields, payload)
+            return await self._answer_in_time(event, fields, payload)
         except TimeoutError:
             tell(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"
@@ -113,10 +115,9 @@ class Entrance:
         said = msgspec.json.decode(body)
         if "hookSpecificOutput" in said:
             return body
-        try:
+        text = ""
+        with anyio.move_on_after(LATE_S), contextlib.suppress(ConnectionError):
             text = await self._app.late_context(session)
-        except ConnectionError:  # there is nothing to look it up in
-            return body
         late = hook_answer(event, well_formed(text), said.get("systemMessage", ""))
         return msgspec.json.encode(said | late) if text else body
 

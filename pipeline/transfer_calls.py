@@ -38,10 +38,9 @@ class TransferCalls:
         archive = await self._app.archive.get()
         found = await archive.store.page(place.readable, after=params.after, limit=params.limit)
         page = _bounded(found)
-        is_end = len(page) == len(found) < params.limit
         return {
             "memories": [msgspec.to_builtins(memory) for memory in page],
-            "next": None if is_end else page[-1].id,
+            "next": page[-1].id if page else None,
         }
 
     async def import_items(self, params: ImportParams, place: Place) -> dict[str, Any]:

@@ -37,12 +37,14 @@ class Coverage(Struct, frozen=True):
     """How texts cover a question, one value a text.
 
     ``score`` orders; ``soft`` is the share, 0–1, of the question's weight that the whole text
-    covers by the same or similar words; ``rarest`` the similarity found for the weightiest quarter
+    covers by the same or similar words; ``sharp`` the same, but similar words count little;
+    ``rarest`` the similarity found for the weightiest quarter
     of its words; ``back`` the share of the text's weight that the question covers.
     """
 
     score: Floats
     soft: Floats
+    sharp: Floats
     rarest: Floats
     back: Floats
 
@@ -84,7 +86,7 @@ def cover(
     total = float(question.weights.sum())
     if not total or not len(words):
         nothing = np.zeros(texts, dtype=np.float32)
-        return Coverage(nothing, nothing, nothing, nothing)
+        return Coverage(nothing, nothing, nothing, nothing, nothing)
     similar, best = _similarities(question, words, embedder)
     by_passage = _largest(similar, word_counts)
     scores = (by_passage**2) @ question.weights / total
@@ -94,6 +96,7 @@ def cover(
     return Coverage(
         score=_largest(scores[:, None], passage_counts)[:, 0],
         soft=(by_text**2) @ question.weights / total,
+        sharp=(by_text**4) @ question.weights / total,
         rarest=by_text[:, rare].mean(axis=1),
         back=_covered_back(best, embedder.rarity(words), word_counts, passage_counts),
     )

@@ -76,7 +76,6 @@ class _Call:
         self.done = anyio.Event()
         self.vote: Vote | None = None
         self.left = False
-        self.expired = False
         self.sent = False
 
     @property
@@ -195,9 +194,6 @@ class LanguageModel:
             raise
         if call.vote is not None:
             return call.vote
-        if call.late is None and not starting:
-            call.expired = True
-            call.scope.cancel()
         return call.let_go("starting" if starting else "timeout")
 
     def _patience_s(self, within_s: float) -> float:
@@ -246,7 +242,7 @@ class LanguageModel:
 
     def _cut_off(self, call: _Call) -> str:
         """The way a question ended that was stopped: by its time, or by who asked it."""
-        if not (call.expired or anyio.current_time() >= call.scope.deadline):
+        if anyio.current_time() < call.scope.deadline:
             self._breaker.give_up()
             return "cancelled"
         if call.sent:

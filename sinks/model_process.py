@@ -139,7 +139,7 @@ class ModelProcess:
         started = anyio.current_time()
         try:
             process = await anyio.open_process(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None, cwd="/"
             )
             try:
                 await self._converse(child, process, started)

@@ -162,6 +162,8 @@ def _retry_after_s(headers: Mapping[str, str]) -> float:
 def _import_litellm() -> Any:
     # Without this the import asks the network for a table of prices.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    # And without this it reads a file .env, which may be an agent's project's.
+    os.environ["LITELLM_MODE"] = "PRODUCTION"
     import litellm
 
     litellm.suppress_debug_info = True

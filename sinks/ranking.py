@@ -118,9 +118,11 @@ def measure(
         vector=vector,
         late=covered.score,
         soft=covered.soft,
+        sharp=covered.sharp,
         rarest=covered.rarest,
         back=covered.back,
         weight=float(asked.weights.sum()),
+        words=len(asked.weights),
         memories=memories,
     )
 

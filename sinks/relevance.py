@@ -18,9 +18,9 @@ class Parts(Struct, frozen=True):
     """The raw parts of the candidates of one query, one value a candidate.
 
     ``text`` is BM25; ``share`` the share, 0–1, of the question's terms that the candidate holds,
-    weighted by rarity; ``vector`` the best cosine; ``late``, ``soft``, ``rarest`` and ``back`` are
-    told in ``late.Coverage``. ``weight`` is the sum of the question's word weights, ``memories``
-    how many memories the searched scopes hold.
+    weighted by rarity; ``vector`` the best cosine; ``late``, ``soft``, ``sharp``, ``rarest`` and
+    ``back`` are told in ``late.Coverage``. ``weight`` is the sum of the question's word weights,
+    ``words`` how many it has, ``memories`` how many memories the searched scopes hold.
     """
 
     text: Floats
@@ -28,20 +28,27 @@ class Parts(Struct, frozen=True):
     vector: Floats
     late: Floats
     soft: Floats
+    sharp: Floats
     rarest: Floats
     back: Floats
     weight: float
+    words: int
     memories: int
 
 
 def only_text(text: Floats, share: Floats, memories: int) -> Parts:
     """The parts where text search is all there is."""
     nothing = np.zeros_like(text)
-    return Parts(text, share, nothing, nothing, nothing, nothing, nothing, 0.0, memories)
+    return Parts(
+        text, share, nothing, nothing, nothing, nothing, nothing, nothing, 0.0, 0, memories
+    )
 
 
-FEATURES = ("lead", "vector", "few", "soft", "rarest", "back", "vector lead", "covered weight")
-WEIGHTS: tuple[float, ...] = (4.693, 0.257, 2.289, 2.240, 1.389, 5.978, 6.032, 0.799)
+FEATURES = (
+    "lead", "vector", "few", "soft", "sharp", "rarest", "back", "vector lead", "covered weight",
+    "held terms", "question length",
+)  # fmt: skip
+WEIGHTS: tuple[float, ...] = (4.693, 0.257, 2.289, 2.240, 0.0, 1.389, 5.978, 6.032, 0.799, 0.0, 0.0)
 BIAS = -5.780
 
 TEXT_FEATURES = ("share", "share lead", "few", "held terms")
@@ -62,10 +69,13 @@ def features(parts: Parts) -> Floats:
             parts.vector,
             _few(parts),
             parts.soft,
+            parts.sharp,
             parts.rarest,
             parts.back,
             _lead(parts.vector, _UNRELATED_VECTOR),
             np.log1p(parts.weight * parts.soft),
+            np.log1p(parts.text),
+            np.full(len(parts.text), np.log1p(parts.words), dtype=np.float32),
         ),
         axis=1,
     )

@@ -15,6 +15,7 @@ from msgspec import Struct
 from ..bus.values import Hit, IntentType, Memory
 from .envelope import Note, preview, source_of
 from .pack import Budget, Offer, Packed, pack
+from .purpose import suited
 from .text import cut
 
 SHORT_CHARS = 200
@@ -36,15 +37,25 @@ _NEGATIONS = frozenset(
 
 
 class Candidate:
-    """A hit with its weight. ``value`` orders; ``score`` is the same, at most 1.0."""
+    """A hit with its weight. ``value`` orders; ``score`` is the same, at most 1.0.
+
+    ``wanted`` is what the question wants to know, which the relevance is corrected for.
+    """
 
     def __init__(
-        self, *, hit: Hit, weight: float, kind: IntentType | None, clean: Callable[[str], str]
+        self,
+        *,
+        hit: Hit,
+        weight: float,
+        kind: IntentType | None,
+        clean: Callable[[str], str],
+        wanted: frozenset[str] = frozenset(),
     ) -> None:
         self.hit = hit
         self.memory = hit.memory
         self.weight = weight
-        self.value = hit.relevance * weight
+        self.relevance = suited(hit.relevance, wanted, hit.memory)
+        self.value = self.relevance * weight
         self.score = min(1.0, self.value)
         self._kind = kind
         self._clean = clean
@@ -63,7 +74,9 @@ class Candidate:
 
     @property
     def merit(self) -> str:
-        plain = f"relevance {self.hit.relevance:.2f}"
+        plain = f"relevance {self.relevance:.2f}"
+        if self.relevance != self.hit.relevance:
+            plain += f", {self.hit.relevance:.2f} by its words alone"
         if self._kind is None or self.weight == 1.0:
             return plain
         return f"{plain}, and {self.memory.namespace} count {self.weight:g} for {self._kind.value}"
@@ -156,8 +169,8 @@ def _stale(memory: Memory, now: datetime) -> str | None:
 
 
 def _irrelevant(candidate: Candidate, floor: float) -> str | None:
-    if candidate.hit.relevance < floor:
-        return f"relevance {candidate.hit.relevance:.2f} is below the floor of {floor:.2f}"
+    if candidate.relevance < floor:
+        return f"relevance {candidate.relevance:.2f} is below the floor of {floor:.2f}"
     if candidate.score < floor:
         namespace = candidate.memory.namespace
         return f"{namespace} count {candidate.weight:g}, which puts it below {floor:.2f}"

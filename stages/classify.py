@@ -19,6 +19,7 @@ from .topics import MAX_TOPICS, extract_topics
 
 STAGE = "classify"
 NONE_FROM = 0.45
+UNSURE_PERCENT = 50
 
 Racer = Callable[[str, SearchIntent | None], Awaitable[Vote]]
 """Answers for a text, given what the keywords found in it."""
@@ -122,7 +123,10 @@ def keyword_vote(text: str) -> Vote:
 
 
 def local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
-    """The local classifier's vote; its confidence is the probability of the type it names."""
+    """The local classifier's vote; its confidence is the probability of the type it names.
+
+    Where that is low and yet a search is likelier than none, it is ``UNSURE_PERCENT``.
+    """
     started = perf_counter()
     odds = local.weigh(text, tuple(cues(text, held)))
     kind, probability = choose(odds)
@@ -130,7 +134,8 @@ def local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
     if kind is not None:
         intent = SearchIntent(
             intent_type=kind,
-            confidence_percent=round(100 * probability),
+            # Whether it is a search at all is surer than of which kind.
+            confidence_percent=max(UNSURE_PERCENT, round(100 * probability)),
             topics=extract_topics(text, held.evidence if held else ()),
             source=DetectionSource.LOCAL,
         )

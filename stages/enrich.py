@@ -10,6 +10,7 @@ from ..bus.events import PromptEnriched, PromptParsed
 from ..bus.signals import degraded, tell
 from ..bus.values import Hit, Kept, Marked, ProjectFacts, Query
 from .ports import Keeper, Projects, Recall
+from .purpose import least
 
 SEARCH_UNAVAILABLE = "search.unavailable"
 
@@ -26,7 +27,7 @@ async def enrich(
     """Recall twice ``limit`` candidates, keep what is marked and read the project's facts, at once.
 
     Twice, because weights are applied afterwards and may lift what was found further down. What is
-    below ``min_relevance`` is fetched only where somebody wants to read why it stayed out. A
+    too irrelevant to reach ``min_relevance`` is fetched only where somebody wants to read why it stayed out. A
     prompt that nobody typed, or without words to search for, recalls nothing, and a rehearsal
     keeps nothing. Where there is nothing to search with, the event says ``search.unavailable`` in
     ``degraded``, and so does the signal of that name.
@@ -36,7 +37,7 @@ async def enrich(
         text=event.parsed.query.strip(),
         scopes=event.prompt.place.readable,
         limit=2 * limit,
-        min_relevance=0.0 if event.prompt.detailed else min_relevance,
+        min_relevance=0.0 if event.prompt.detailed else least(min_relevance),
     )
     async with anyio.create_task_group() as group:
         group.start_soon(_recall, event, recall, query, gathered)

@@ -25,6 +25,7 @@ from .choose import Candidate, Choice, choose
 from .envelope import neutralise, preview
 from .pack import Budget
 from .ports import Sessions
+from .purpose import wants
 
 MAX_TOKENS = 2400
 """Codex cuts the middle out of anything longer, whatever the settings say."""
@@ -135,12 +136,14 @@ def _weigh(
 ) -> tuple[Candidate, ...]:
     """Every hit with its weight, best first."""
     kind = event.intent.intent_type if event.intent else None
+    wanted = wants(event.enriched.parsed.text, kind)
     candidates = (
         Candidate(
             hit=hit,
             weight=weight(kind, hit.memory.namespace, settings.weights),
             kind=kind,
             clean=clean,
+            wanted=wanted,
         )
         for hit in event.enriched.candidates
     )
@@ -261,7 +264,7 @@ def _verdicts(
             text=c.hit.text,
             late=c.hit.late,
             vector=c.hit.vector,
-            relevance=c.hit.relevance,
+            relevance=c.relevance,
             weight=c.weight,
             score=c.score,
             injected=c.memory.id in chosen,

@@ -444,6 +444,7 @@ async def test_pages_hold_every_current_version_by_id_whatever_its_validity(stor
 
     ids = [rows[number].memory.id for number in (0, 2, 3, 4)]
     assert [memory.id for memory in (*first, *rest)] == [*ids, gone.memory.id]
+    assert len(first) == 3
     assert first[1].content == "newer"
     assert await store.page([HERE], after=gone.memory.id, limit=3) == ()
     with pytest.raises(ValueError, match="scope"):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import queue
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -79,6 +81,15 @@ class Lines:
             cwd=house.project,
         )
         self._id = 0
+        self._said: queue.Queue[bytes] = queue.Queue()
+        self._reader = threading.Thread(target=self._listen)
+        self._reader.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self._said.put(line)
+        self._said.put(b"")
 
     def __enter__(self) -> Lines:
         if self.era == "legacy":
@@ -88,7 +99,12 @@ class Lines:
 
     def __exit__(self, *error: object) -> None:
         self.process.kill()
-        self.process.communicate()
+        self.process.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
 
     def write(self, data: bytes) -> None:
         assert self.process.stdin
@@ -99,8 +115,7 @@ class Lines:
         self.write(json.dumps(message).encode() + b"\n")
 
     def read(self) -> Any:
-        assert self.process.stdout
-        line = self.process.stdout.readline()
+        line = self._said.get(timeout=PATIENCE_S)
         assert line, "the pipe has ended"
         return json.loads(line)
 

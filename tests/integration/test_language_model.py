@@ -57,8 +57,12 @@ def house(model, tmp_path_factory):
         "SUBCOG_SEARCH_INTENT_LLM_POLICY": "always",
         "SUBCOG_SEARCH_INTENT_LLM_LATE_MS": "10000",
     }
-    house.capture(MEMORY)
+    # The daemon is started by a hook that runs in the project, which may be anybody's.
+    for name in ("litellm.py", "subcog.py", "msgspec.py"):
+        (house.project / name).write_text(f"open({str(house.root / 'ran')!r}, 'w')\n")
+    (house.project / ".env").write_text("OPENAI_API_KEY=from-the-project\n")
     house.prompt("begin")
+    house.capture(MEMORY)
     wait_for(lambda: llm(house)["worker"] == "ready")
     settle(house)
     yield house
@@ -124,8 +128,15 @@ def test_private_text_and_secrets_stay_here(house, model):
     assert token not in said
 
 
-def test_a_server_of_ones_own_needs_no_key(model):
+def test_a_server_of_ones_own_needs_no_key_and_a_project_cannot_give_one(house, model):
+    model.send = after(0.0)
+    house.prompt(f"{ORDER} with a key", "key")
+    settle(house)
     assert set(model.keys) == {"Bearer none"}
+
+
+def test_nothing_of_a_project_is_run(house):
+    assert not (house.root / "ran").exists()
 
 
 def test_the_worker_is_replaced_when_it_dies(house, model):

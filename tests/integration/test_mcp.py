@@ -1,6 +1,7 @@
 """MCP from the outside: the official client in both eras, through the installed command."""
 
 import os
+import re
 import signal
 from urllib.parse import quote
 
@@ -33,7 +34,11 @@ NOTES = (
     ("Password strength is measured with zxcvbn and must reach three", "learnings"),
 )
 
-pytestmark = pytest.mark.parametrize("era", ERAS)
+# The test's client warns that the older era has been superseded; both are served.
+pytestmark = [
+    pytest.mark.parametrize("era", ERAS),
+    pytest.mark.filterwarnings("ignore:resources/subscribe is removed"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +58,8 @@ async def test_every_tool_says_what_it_takes_what_it_gives_and_what_it_may_do(st
 
     assert [tool.name for tool in tools] == [tool.name for tool in TOOLS]
     for tool in tools:
-        assert tool.title and tool.description
+        assert tool.title
+        assert tool.description
         for schema in (tool.input_schema, tool.output_schema):
             assert schema["type"] == "object"
             assert "$ref" not in str(schema)
@@ -161,30 +167,29 @@ async def test_what_a_memory_says_cannot_pass_for_the_agents_own(house, era):
     assert "<system-reminder>" not in written
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "told"),
-    [
-        ("recall", {}, "query"),
-        ("recall", {"query": 5}, "query: expected `str`"),
-        ("recall", {"query": ""}, "1 to 2000 characters"),
-        ("recall", {"query": "x", "limit": 99}, "1 to 50"),
-        ("recall", {"query": "x", "namespace": "nope"}, "decisions, gotchas"),
-        ("recall", {"query": "x", "extra": 1}, "query, namespace, limit, mode"),
-        ("recall", {"query": "x" * 10_000_000}, "1 to 2000 characters"),
-        ("capture", {"text": " "}, "no text"),
-        ("capture", {"text": "x", "tags": "y"}, "tags: expected `array`"),
-        ("get", {"id": "mem_nope"}, "no memory mem_nope"),
-        ("forget", {"id": "mem_nope"}, "no memory mem_nope"),
-        ("supersede", {"old": "mem_nope"}, "either the new memory or its text"),
-        ("update", {"id": "mem_nope"}, "nothing to update"),
-    ],
+WRONG_ARGUMENTS = (
+    ("recall", {}, "query"),
+    ("recall", {"query": 5}, "query: expected `str`"),
+    ("recall", {"query": ""}, "1 to 2000 characters"),
+    ("recall", {"query": "x", "limit": 99}, "1 to 50"),
+    ("recall", {"query": "x", "namespace": "nope"}, "decisions, gotchas"),
+    ("recall", {"query": "x", "extra": 1}, "query, namespace, limit, mode"),
+    ("recall", {"query": "x" * 10_000_000}, "1 to 2000 characters"),
+    ("capture", {"text": " "}, "no text"),
+    ("capture", {"text": "x", "tags": "y"}, "tags: expected `array`"),
+    ("get", {"id": "mem_nope"}, "no memory mem_nope"),
+    ("forget", {"id": "mem_nope"}, "no memory mem_nope"),
+    ("supersede", {"old": "mem_nope"}, "either the new memory or its text"),
+    ("update", {"id": "mem_nope"}, "nothing to update"),
 )
-async def test_wrong_arguments_are_told_what_is_right(stocked, era, tool, arguments, told):
-    async with session(stocked, era) as client:
-        result = await client.call_tool(tool, arguments)
 
-    assert result.is_error
-    assert told in result.content[0].text
+
+async def test_wrong_arguments_are_told_what_is_right(stocked, era):
+    async with session(stocked, era) as client:
+        for tool, arguments, told in WRONG_ARGUMENTS:
+            result = await client.call_tool(tool, arguments)
+            assert result.is_error
+            assert told in result.content[0].text
 
 
 async def test_an_unknown_tool_is_an_error_of_the_protocol(stocked, era):
@@ -270,74 +275,71 @@ async def test_the_session_tells_what_it_was_shown(house, era):
     assert [memory["summary"] for memory in told["injected"]] == [ARGON]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "a/b/../c?d#e",
-        "../topics",
-        "пароль 密码 🔑",
-        "100%",
-        "a\0b",
-        "</subcog-memory>",
-        "x" * 2000,
-    ],
+QUERIES = (
+    "a/b/../c?d#e",
+    "../topics",
+    "пароль 密码 🔑",
+    "100%",
+    "a\0b",
+    "</subcog-memory>",
+    "x" * 2000,
 )
-async def test_a_query_is_taken_literally(stocked, era, query):
+
+
+async def test_a_query_is_taken_literally(stocked, era):
     async with session(stocked, era) as client:
-        answer = await read(client, f"subcog://search/{quote(query, safe='')}")
-        unquoted = await client.read_resource(f"subcog://search/{query.replace('%', '%25')}")
+        for query in QUERIES:
+            answer = await read(client, f"subcog://search/{quote(query, safe='')}")
+            if "\0" not in query and "<" not in query:  # these are told harmlessly
+                assert answer["query"] == query
+            unquoted = f"subcog://search/{query.replace('%', '%25')}"
+            assert (await read(client, unquoted))["query"] == answer["query"]
 
-    if "\0" not in query and "<" not in query:
-        assert answer["query"] == query
-    assert unquoted.contents
 
-
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "",
-        "subcog:",
-        "subcog://",
-        "subcog://nope",
-        "subcog://search",
-        "subcog://search/",
-        "subcog://search/%20",
-        "subcog://search/" + "x" * 2001,
-        "subcog://search/" + "x" * 100_000,
-        "subcog://memory/mem_nope",
-        "subcog://namespaces/nope",
-        "subcog://help/nope",
-        "file:///etc/passwd",
-        "http://localhost/",
-    ],
+NO_URIS = (
+    "",
+    "subcog:",
+    "subcog://",
+    "subcog://nope",
+    "subcog://search",
+    "subcog://search/",
+    "subcog://search/%20",
+    "subcog://search/" + "x" * 2001,
+    "subcog://search/" + "x" * 100_000,
+    "subcog://memory/mem_nope",
+    "subcog://namespaces/nope",
+    "subcog://help/nope",
+    "file:///etc/passwd",
+    "http://localhost/",
 )
-async def test_what_is_not_there_is_not_found(stocked, era, uri):
-    async with session(stocked, era) as client:
-        with pytest.raises(MCPError) as caught:
-            await client.read_resource(uri)
 
-    assert caught.value.code == -32602
-    assert len(caught.value.message) < 500
+
+async def test_what_is_not_there_is_not_found(stocked, era):
+    async with session(stocked, era) as client:
+        for uri in NO_URIS:
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource(uri)
+            assert caught.value.code == -32602
+            assert len(caught.value.message) < 500
 
 
 # --- completion and prompts ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("template", "argument", "typed", "expected"),
-    [
-        ("topics/{topic}", "topic", "argo", "argon2id"),
-        ("namespaces/{namespace}", "namespace", "DEC", "decisions"),
-        ("search/{query}", "query", "hash", "hashing"),
-        ("memory/{id}", "id", "mem_", "mem_"),
-    ],
+COMPLETIONS = (
+    ("topics/{topic}", "topic", "argo", "argon2id"),
+    ("namespaces/{namespace}", "namespace", "DEC", "decisions"),
+    ("search/{query}", "query", "hash", "hashing"),
+    ("memory/{id}", "id", "mem_", "mem_"),
 )
-async def test_templates_are_completed(stocked, era, template, argument, typed, expected):
-    reference = ResourceTemplateReference(type="ref/resource", uri=f"subcog://{template}")
-    async with session(stocked, era) as client:
-        done = await client.complete(reference, {"name": argument, "value": typed})
 
-    assert done.completion.values[0].startswith(expected)
+
+async def test_templates_are_completed(stocked, era):
+    async with session(stocked, era) as client:
+        for template, argument, typed, expected in COMPLETIONS:
+            reference = ResourceTemplateReference(type="ref/resource", uri=f"subcog://{template}")
+            done = await client.complete(reference, {"name": argument, "value": typed})
+            assert done.completion.values[0].startswith(expected)
 
 
 async def test_arguments_of_prompts_are_completed(stocked, era):
@@ -378,9 +380,7 @@ async def _written(client, name, **arguments):
 async def test_search_with_context_has_its_sections_and_real_memories(stocked, era):
     async with session(stocked, era) as client:
         text = await _written(client, "search_with_context", query="password hashing")
-        scoped = await _written(
-            client, "search_with_context", query="password", scope="blockers"
-        )
+        scoped = await _written(client, "search_with_context", query="password", scope="blockers")
 
     for heading in (
         "# Search with Memory Context",
@@ -396,15 +396,17 @@ async def test_search_with_context_has_its_sections_and_real_memories(stocked, e
     assert ARGON not in scoped
 
 
-@pytest.mark.parametrize(("depth", "count"), [("quick", 3), ("standard", 5), (None, 5)])
-async def test_research_goes_as_deep_as_asked(stocked, era, depth, count):
+async def test_research_goes_as_deep_as_asked(stocked, era):
     async with session(stocked, era) as client:
-        asked = {"depth": depth} if depth else {}
-        text = await _written(client, "research_topic", topic="password", **asked)
-
-    assert text.count("\n- mem_") == count
-    assert f"## Research Approach ({depth or 'standard'})" in text
-    assert "- subcog://topics/password\n- subcog://search/password" in text
+        for asked, depth, count in (
+            ({"depth": "quick"}, "quick", 3),
+            ({"depth": "standard"}, "standard", 5),
+            ({}, "standard", 5),
+        ):
+            text = await _written(client, "research_topic", topic="password", **asked)
+            assert text.count("\n- mem_") == count
+            assert f"## Research Approach ({depth})" in text
+            assert "- subcog://topics/password\n- subcog://search/password" in text
 
 
 async def test_comprehensive_research_tells_where_each_memory_came_from(house, era):
@@ -427,31 +429,34 @@ async def test_intent_weighs_and_guides(stocked, era):
 
     guidance = {text.partition("## How to Use Them")[2] for text in (*texts.values(), plain)}
     assert len(guidance) == len(INTENTS) + 1
-    first = {intent: text.partition("\n- mem_")[2][:60] for intent, text in texts.items()}
-    assert "· blockers ·" in first["troubleshoot"]
-    assert "· decisions ·" in first["explain"]
+    orders = {
+        intent: re.findall(r"^- mem_\w+ · ([\w-]+) ·", text, re.MULTILINE)
+        for intent, text in texts.items()
+    }
+    assert orders["troubleshoot"][0] == "blockers"
+    assert orders["howto"].index("patterns") < orders["explain"].index("patterns")
+    assert orders["explain"].index("decisions") < orders["howto"].index("decisions")
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "told"),
-    [
-        ("nope", {}, "search_with_context, research_topic, recall_context"),
-        ("research_topic", {}, "needs the argument topic"),
-        ("research_topic", {"topic": " "}, "needs the argument topic"),
-        ("research_topic", {"topic": "x", "depth": "deep"}, "quick, standard, comprehensive"),
-        ("search_with_context", {"query": "x", "scope": "nope"}, "decisions, learnings"),
-        ("recall_context", {"topic": "x", "intent": "y"}, "howto, troubleshoot, explain, locate"),
-        ("recall_context", {"topic": "x", "other": "y"}, "takes topic, intent"),
-        ("recall_context", {"topic": "x" * 2001}, "1 to 2000"),
-    ],
+WRONG_PROMPTS = (
+    ("nope", {}, "search_with_context, research_topic, recall_context"),
+    ("research_topic", {}, "needs the argument topic"),
+    ("research_topic", {"topic": " "}, "needs the argument topic"),
+    ("research_topic", {"topic": "x", "depth": "deep"}, "quick, standard, comprehensive"),
+    ("search_with_context", {"query": "x", "scope": "nope"}, "decisions, learnings"),
+    ("recall_context", {"topic": "x", "intent": "y"}, "howto, troubleshoot, explain, locate"),
+    ("recall_context", {"topic": "x", "other": "y"}, "takes topic, intent"),
+    ("recall_context", {"topic": "x" * 2001}, "1 to 2000"),
 )
-async def test_wrong_prompts_are_told_what_is_right(stocked, era, name, arguments, told):
-    async with session(stocked, era) as client:
-        with pytest.raises(MCPError) as caught:
-            await client.get_prompt(name, arguments)
 
-    assert caught.value.code == -32602
-    assert told in caught.value.message
+
+async def test_wrong_prompts_are_told_what_is_right(stocked, era):
+    async with session(stocked, era) as client:
+        for name, arguments, told in WRONG_PROMPTS:
+            with pytest.raises(MCPError) as caught:
+                await client.get_prompt(name, arguments)
+            assert caught.value.code == -32602
+            assert told in caught.value.message
 
 
 # --- changes -------------------------------------------------------------------------------------
@@ -465,7 +470,7 @@ class Heard:
         self.lists = 0
         self._news = anyio.Event()
 
-    async def __call__(self, message):
+    async def of_legacy(self, message):
         if isinstance(message, ResourceUpdatedNotification):
             self.note(message.params.uri)
         elif isinstance(message, ResourceListChangedNotification):
@@ -505,7 +510,10 @@ async def test_what_a_hook_captures_is_told_and_can_be_read_at_once(house, era):
     heard = Heard()
     other = "subcog://memory/mem_other"
     watched = ["subcog://topics", "subcog://search/x", "subcog://namespaces/decisions", other]
-    async with session(house, era, heard=heard) as client, anyio.create_task_group() as tasks:
+    async with (
+        session(house, era, heard=heard.of_legacy if era == "legacy" else None) as client,
+        anyio.create_task_group() as tasks,
+    ):
         await heard.watch(client, watched, era, tasks)
         await anyio.to_thread.run_sync(house.prompt, f"[remember:decisions] {ARGON}")
         await heard.until(lambda: heard.lists and len(heard.uris) >= 3)
@@ -520,7 +528,10 @@ async def test_another_projects_changes_are_not_told(house, era):
     elsewhere = house.root / "elsewhere"
     elsewhere.mkdir()
     heard = Heard()
-    async with session(house, era, heard=heard) as client, anyio.create_task_group() as tasks:
+    async with (
+        session(house, era, heard=heard.of_legacy if era == "legacy" else None) as client,
+        anyio.create_task_group() as tasks,
+    ):
         await heard.watch(client, ["subcog://topics", "subcog://memory/x"], era, tasks)
         far = str(elsewhere)
         await anyio.to_thread.run_sync(house.capture, "Far away", "--project", far)
@@ -538,7 +549,10 @@ async def test_another_projects_changes_are_not_told(house, era):
 async def test_a_session_does_not_notice_that_the_daemon_was_restarted(house, era, number):
     house.capture(ARGON)
     heard = Heard()
-    async with session(house, era, heard=heard) as client, anyio.create_task_group() as tasks:
+    async with (
+        session(house, era, heard=heard.of_legacy if era == "legacy" else None) as client,
+        anyio.create_task_group() as tasks,
+    ):
         await heard.watch(client, ["subcog://topics"], era, tasks)
         before = (await call(client, "recall", query="password hashing"))["memories"]
         killed = house.pid()

@@ -1,6 +1,7 @@
 import anyio
 import pytest
 
+from subcog.bus.events import ExpireRequested
 from subcog.bus.values import Provenance
 from subcog.sinks.keeping import content_hash
 from tests.archives import opened_desk
@@ -95,7 +96,12 @@ async def test_what_is_superseded_or_over_is_contradicted_by_nothing(desk):
     old = await desk.keep(BCRYPT)
     await desk.keep(ARGON, supersedes=old.memory.id)
     third = await desk.keep("We use scrypt for password hashing in the login service")
-    assert third.kept.contradicts != old.memory.id
+    assert third.kept.contradicts not in {None, old.memory.id}
+    event = ExpireRequested(trace="t", id=third.kept.contradicts, scopes=(HERE,))
+    await desk.tell(await desk.archive.changing.expire(event))
+    await desk.keep("Logins are counted by Prometheus", revises=third.memory.id)
+    fourth = await desk.keep("We use PBKDF2 for password hashing in the login service")
+    assert fourth.kept.contradicts is None
 
 
 async def test_another_namespace_neither_merges_nor_contradicts(desk):

@@ -1,0 +1,110 @@
+"""What a question wants to know, and which memories tell it: a reason, a person, a number, a state.
+
+Search says how well a memory matches a question by its words, but a question that no memory answers
+shares its words as well. "Who …" is seldom answered by a pattern, "how far are we …" never by a
+preference. ``perf/fit_relevance.py`` fits the log-odds here, and prints them as they stand.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from ..bus.values import IntentType, Memory
+
+# The start and the end of a prompt; what lies between in a longer one is pasted.
+_HEAD_CHARS = 1100
+_TAIL_CHARS = 700
+_READ_CHARS = 2000
+
+_WANTS = {
+    "reason": r"\bwhy\b|\breasons?\b|\bhow come\b|\bwhat (?:made|speaks)\b|\bgrounds\b|\bon purpose\b"
+    r"|\barguments?\b|\bdid we (?:ever|not)\b|\bvs\b|\bversus\b|\binstead of\b",
+    "person": r"\bwho(?:m|'s|se)?\b",
+    "number": r"\bhow (?:many|much|long|often|large|big|high|fast|old|tolerant)\b|\blimits?\b"
+    r"|\bwhat (?:fraction|size|share)\b",
+    "place": r"\bwhere\b",
+    "state": r"\bstatus\b|\bprogress\b|\bhow far\b|\bfinished\b|\bis [^.?!]{3,25} (?:ready|done)\b"
+    r"|\bleft\b|\bmissing\b|\bstill (?:open|ha(?:ve|s) to|to)\b|\bremain|\bwaiting\b|\bblock"
+    r"|\bholding up\b|\bhinder|\bopen\b|\btodo\b|\bto be done\b|\bpromised?\b|\bowe\b|\balready\b",
+    "rule": r"\b(?:may|can|should|could|must|shall) (?:i|we|a|the)\b|\b(?:ok|allowed|safe) to\b"
+    r"|\ballowed\b|\bpossible\b|\bok\?",
+    "way": r"\bhow (?:do|should|to|would|can) (?:i|we)\b|\bhow (?:should|is|are|does|did)\b"
+    r"|\bprocedure\b|\bconventions?\b|\bstyle\b|\bformat\b|\bguidelines?\b|\brules?\b"
+    r"|\bwhat (?:should|goes|do i)\b",
+    "survey": r"\beverything\b|\banything\b|\bknown\b|\bpitfalls?\b|\bsurpris|\baware\b"
+    r"|\bwatch out\b|\bshould i know\b|\bhave to know\b|\bbefore (?:i|we)\b|\bsummar"
+    r"|\brules for\b|\boverview\b|\btell me about\b",
+    "textbook": r"\bdifference between\b|^explain (?!why)|^what (?:is|are) an? "
+    r"|^what does [\w -]{2,40} (?:do|mean)\b|\bhow does [\w -]{2,40} work\b",
+}
+_WANTED = {want: re.compile(pattern) for want, pattern in _WANTS.items()}
+_REASON = re.compile(
+    r"\b(?:because|since|as|due|so that|thus|therefore|cost|lost|too|made|dropped|rejected"
+    r"|declined|refused|tried|instead|would)\b"
+)
+_DIGIT = re.compile(r"\d")
+
+_GROUPS = {
+    "gotchas": "problem",
+    "learnings": "problem",
+    "blockers": "problem",
+    "decisions": "decision",
+    "patterns": "guide",
+    "preferences": "guide",
+    "progress": "state",
+    "tasks": "state",
+    "tech-debt": "debt",
+    "context": "fact",
+}
+
+LOG_ODDS: dict[str, float] = {}
+
+MOST_LIFT = 2.0
+"""Fitting may raise the log-odds of a memory by this much,"""
+MOST_DROP = 3.0
+"""and lower it by so much: words still count."""
+
+_SMALLEST = 1e-6
+
+
+def wants(text: str, intent: IntentType | None) -> frozenset[str]:
+    """What the prompt ``text`` wants to know; several things, or nothing in particular."""
+    if len(text) > _HEAD_CHARS + _TAIL_CHARS:
+        text = f"{text[:_HEAD_CHARS]}\n{text[-_TAIL_CHARS:]}"
+    text = text.casefold()
+    found = {want for want, pattern in _WANTED.items() if pattern.search(text)}
+    if intent is IntentType.TROUBLESHOOT:
+        found.add("remedy")
+    return frozenset(found)
+
+
+def evidence(wanted: frozenset[str], memory: Memory) -> Iterator[str]:
+    """The names, as in ``LOG_ODDS``, of what speaks for or against ``memory`` as an answer."""
+    group = _GROUPS.get(memory.namespace)
+    for want in wanted if group else ():
+        # What stands in the way is a state of things, too.
+        stands = want == "state" and memory.namespace == "blockers"
+        yield f"{want}: {'state' if stands else group}"
+    content = memory.content[:_READ_CHARS]
+    if "number" in wanted and not _DIGIT.search(content):
+        yield "number: none in it"
+    if "reason" in wanted and not _REASON.search(content):
+        yield "reason: none in it"
+
+
+def suited(relevance: float, wanted: frozenset[str], memory: Memory) -> float:
+    """``relevance`` by words, 0–1, corrected for whether ``memory`` is what is ``wanted``."""
+    shift = sum(LOG_ODDS.get(name, 0.0) for name in evidence(wanted, memory))
+    return _shifted(relevance, min(MOST_LIFT, max(-MOST_DROP, shift))) if shift else relevance
+
+
+def least(relevance: float) -> float:
+    """The least relevance by words from which ``suited`` may reach ``relevance``."""
+    return _shifted(relevance, -MOST_LIFT)
+
+
+def _shifted(probability: float, log_odds: float) -> float:
+    probability = min(1 - _SMALLEST, max(_SMALLEST, probability))
+    return 1 / (1 + math.exp(-log_odds) * (1 - probability) / probability)
