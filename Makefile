@@ -21,7 +21,7 @@ demo: setup ## a real prompt through the real hook pipe, and what was injected a
 	@$(BIN)/python -m subcog.pipeline.demo $(ARGS)
 
 test: setup ## the whole suite
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: lint types test ## what CI runs
 

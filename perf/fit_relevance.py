@@ -1,8 +1,8 @@
-"""Fit the weights of ``sinks/relevance.py``, and say how they do on projects not fitted on.
+"""Fit the weights of ``sinks/relevance.py`` and ``stages/purpose.py``, and say how well they do.
 
     python perf/fit_relevance.py [--project DIR ...] [--judged DIR ...]
 
-The two invented projects in ``perf/relevance`` are always used. ``--project`` adds a folder with
+The invented projects in ``perf/relevance`` are always used. ``--project`` adds a folder with
 memories.jsonl {id, text, namespace, tags} and prompts.jsonl {prompt, relevant, acceptable, kind:
 search, unknown, order or chat}; ``--judged`` one with memories.jsonl and queries.jsonl {query,
 relevant}.
@@ -11,7 +11,11 @@ Beside each prompt against its whole project, the fit sees it against small rand
 with and without the memory that answers it, against its project without that memory, and prompts of
 other projects: so a store of three memories and a question about nothing in it are ordinary cases.
 The weights that ship were fitted with one invented project of 66 memories and 119 prompts and with
-1,476 notes that coding agents wrote and 38 queries, beside the two here.
+1,476 notes that coding agents wrote and 38 queries, beside the ten here.
+
+First the relevance by words is fitted, then, with that as it is, the log-odds of what suits a
+question. Each project is scored by a fit on the others, as the product would: prompts that search
+for nothing get nothing.
 """
 
 from __future__ import annotations
@@ -35,9 +39,13 @@ import numpy.typing as npt
 from subcog.bus.values import Encoding, Memory, Query, Scope
 from subcog.sinks.embedder import Embedder
 from subcog.sinks.index import Index
+from subcog.sinks.local import LocalClassifier
 from subcog.sinks.ranking import begin, measure
 from subcog.sinks.relevance import FEATURES, TEXT_FEATURES, Parts, features, text_features
 from subcog.sinks.words import searchable
+from subcog.stages.classify import keyword_vote, local_vote, merge
+from subcog.stages.purpose import MOST_DROP, MOST_LIFT, evidence, wants
+from subcog.stages.topics import retrieval_words
 
 Array = npt.NDArray[np.float64]
 HERE = Path(__file__).parent / "relevance"
@@ -45,7 +53,11 @@ SCOPE = Scope("project", "fit")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SIZES = (1, 1, 2, 3, 5, 10, 20, 40)
 WEIGHT = {"whole": 1.0, "without": 1.0, "foreign": 0.5, "small": 0.5, "small without": 0.5}
-LISTED = 5
+LISTED = 15
+FLOORS = (0.3, 0.35, 0.4, 0.45, 0.5)
+DECISIVE_PERCENT = 80
+SHIFT_RIDGE = 5.0
+SMALLEST_SHIFT = 0.3
 
 
 @dataclass
@@ -59,7 +71,10 @@ class Project:
 
 @dataclass
 class Case:
-    """One prompt against one store: its candidates, and which of them answer it."""
+    """One prompt against one store: its candidates, and which of them answer it.
+
+    ``signs`` has for each candidate what speaks for or against it beside its words.
+    """
 
     project: str
     setting: str
@@ -69,11 +84,12 @@ class Case:
     right: npt.NDArray[np.bool_]
     spared: npt.NDArray[np.bool_]
     wanted: int
+    signs: list[list[str]]
 
 
 def read(name: str, memories: Path, prompts: Path, embedder: Embedder) -> Project:
     """Read and encode one project."""
-    rows = [json.loads(line) for line in memories.read_text().splitlines()]
+    rows = _rows(memories, "text")
     made = [
         Memory(
             id=row["id"], scope=SCOPE, namespace=row.get("namespace", "context"),
@@ -84,12 +100,26 @@ def read(name: str, memories: Path, prompts: Path, embedder: Embedder) -> Projec
     ]  # fmt: skip
     encodings = embedder.encode_many([searchable(memory) for memory in made])
     pairs = {m.id: (m, e) for m, e in zip(made, encodings, strict=True)}
-    asked = [json.loads(line) for line in prompts.read_text().splitlines()]
+    asked = _rows(prompts, "relevant")
+    local = LocalClassifier.load()
     for prompt in asked:
         prompt.setdefault("prompt", prompt.get("query"))
         prompt.setdefault("kind", "search")
         prompt.setdefault("acceptable", [])
+        votes = [keyword_vote(prompt["prompt"])]
+        found = votes[0].intent
+        if found is None or found.confidence_percent < DECISIVE_PERCENT:
+            votes.append(local_vote(prompt["prompt"], found, local))
+        intent = merge(votes)
+        prompt["searches"] = intent is not None
+        prompt["wants"] = wants(prompt["prompt"], intent.intent_type if intent else None)
     return Project(name, pairs, asked)
+
+
+def _rows(path: Path, key: str) -> list[dict[str, Any]]:
+    """The rows that have ``key``: the first line of a file may tell its licence."""
+    rows = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+    return [row for row in rows if key in row]
 
 
 def cases(
@@ -102,8 +132,21 @@ def cases(
             index = Index(embedder)
             index.extend(project.pairs[i] for i in ids)
             case = look(index, embedder, prompt, see)
-            if case is not None:
-                yield Case(project.name, setting, prompt["kind"], *case)
+            if case is not None and prompt["searches"]:
+                *measured, found = case
+                signs = [[*evidence(prompt["wants"], project.pairs[i][0])] for i in found]
+                yield Case(project.name, setting, prompt["kind"], *measured, signs)
+            elif setting == "whole":
+                yield refused(project.name, prompt)
+
+
+def refused(project: str, prompt: dict[str, Any]) -> Case:
+    """A prompt that gets nothing, as it is no search or has no candidates."""
+    none = np.zeros(0)
+    flags = none.astype(bool)
+    wanted = len(prompt["relevant"])
+    seen = np.zeros((0, 0))
+    return Case(project, "whole", prompt["kind"], seen, none, flags, flags, wanted, [])
 
 
 def stores(
@@ -115,6 +158,7 @@ def stores(
     strangers = [p for p in strangers if p["kind"] in {"search", "unknown"}]
     for prompt in project.prompts:
         if prompt["kind"] not in {"search", "unknown"}:
+            yield prompt, everything, "whole"
             continue
         bare = {**prompt, "relevant": [], "acceptable": [], "kind": "unknown"}
         known = {*prompt["relevant"], *prompt["acceptable"]}
@@ -136,7 +180,7 @@ def look(
     index: Index, embedder: Embedder, prompt: dict[str, Any], see: Callable[[Parts], Any]
 ) -> tuple[Any, ...] | None:
     """What ``see`` makes of the candidates of one prompt; None where nothing is found."""
-    text = prompt["prompt"]
+    text = " ".join(retrieval_words(prompt["prompt"])) or prompt["prompt"]
     query = Query(text=text, scopes=(SCOPE,))
     question = index.ask(text)
     parts = [begin(scope, shelf, query, question, NOW) for scope, shelf in index.shelves((SCOPE,))]
@@ -148,13 +192,13 @@ def look(
     order = order + 0.25 * measured.late / max(measured.late.max(), 1e-9)
     right = np.array([i in prompt["relevant"] for i in ids])
     spared = np.array([i in prompt["acceptable"] for i in ids]) & ~right
-    return see(measured).astype(float), order, right, spared, len(prompt["relevant"])
+    return see(measured).astype(float), order, right, spared, len(prompt["relevant"]), ids
 
 
 def fit(given: list[Case]) -> tuple[Array, float]:
     """Weighted logistic regression with a little ridge, by Newton's method."""
     rows, right, weight = [], [], []
-    for case in given:
+    for case in (case for case in given if case.signs):
         top = np.zeros(len(case.order), dtype=bool)
         top[np.argsort(-case.order)[:12]] = True
         use = (top | case.right) & ~case.spared
@@ -177,39 +221,84 @@ def fit(given: list[Case]) -> tuple[Array, float]:
     return weights, float(beta[0] - weights @ mean)
 
 
-def chances(case: Case, model: tuple[Array, float]) -> Array:
+def fit_shifts(given: list[Case], model: tuple[Array, float]) -> dict[str, float]:
+    """The log-odds of each sign, beside what the words say; ridge-penalised, by Newton's method."""
+    given = [case for case in given if case.signs]
+    names = sorted({name for case in given for signs in case.signs for name in signs})
+    x = np.concatenate([[[n in signs for n in names] for signs in c.signs] for c in given])
+    x = x.astype(float)
+    words = np.concatenate([case.seen @ model[0] + model[1] for case in given])
+    y = np.concatenate([case.right for case in given]).astype(float)
+    w = np.concatenate([np.where(c.spared, 0, WEIGHT[c.setting]) for c in given])
+    shifts = np.zeros(len(names))
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-(words + x @ shifts)))
+        slope = x.T @ (w * (p - y)) + SHIFT_RIDGE * shifts
+        bend = (x.T * (w * p * (1 - p))) @ x + SHIFT_RIDGE * np.eye(len(names))
+        shifts -= np.linalg.solve(bend, slope)
+    found = zip(names, shifts.tolist(), strict=True)
+    return {name: round(shift, 1) for name, shift in found if abs(shift) >= SMALLEST_SHIFT}
+
+
+def chances(case: Case, model: tuple[Array, float], shifts: dict[str, float]) -> Array:
     """The probability of each candidate."""
-    return 1 / (1 + np.exp(-(case.seen @ model[0] + model[1])))
+    if not case.signs:
+        return np.zeros(0)
+    shift = np.array([sum(shifts.get(name, 0.0) for name in signs) for signs in case.signs])
+    words = case.seen @ model[0] + model[1]
+    return 1 / (1 + np.exp(-words - np.clip(shift, -MOST_DROP, MOST_LIFT)))
 
 
-def score(given: list[Case], model: tuple[Array, float], floor: float) -> tuple[float, ...]:
-    """Precision, recall, and the share of prompts nothing answers that stay silent."""
+Model = tuple[tuple[Array, float], dict[str, float]]
+
+
+def count(given: list[Case], model: Model, floor: float) -> tuple[int, ...]:
+    """What was shown and is fine, shown, right, wanted; silent prompts, and those that should be.
+
+    Precision, recall and silence are a pair each.
+    """
     right = shown = wanted = silent = unanswerable = 0
+    fine = 0
     for case in given:
-        best = np.argsort(-case.order)[:10]
-        best = best[chances(case, model)[best] >= floor][:LISTED]
-        counted = best[~case.spared[best]]
+        probable = chances(case, *model)
+        best = np.argsort(-probable)[:LISTED]
+        best = best[probable[best] >= floor]
         right += int(case.right[best].sum())
-        shown += len(counted)
+        fine += int((case.right | case.spared)[best].sum())
+        shown += len(best)
         wanted += case.wanted
         if not case.wanted:
             unanswerable += 1
-            silent += not len(counted)
-    return right / max(shown, 1), right / max(wanted, 1), silent / max(unanswerable, 1)
+            silent += not len(best)
+    return fine, shown, right, wanted, silent, unanswerable
+
+
+def _line(counts: Array) -> str:
+    rates = counts[:, ::2] / np.maximum(counts[:, 1::2], 1)
+    pairs = zip(FLOORS, rates, strict=True)
+    return "   ".join(f"{f}: {p:.2f} {r:.2f} {s:.2f}" for f, (p, r, s) in pairs)
 
 
 def report(label: str, names: tuple[str, ...], given: list[Case]) -> None:
     """Print the figures for unseen projects, then the weights of a fit on all."""
     print(f"\n{label}, each project scored by a fit on the others: precision recall silence")
+    settings = {"whole": {"whole"}, "small": {"small", "small without"}}
+    counts: dict[str, list[Array]] = {setting: [] for setting in settings}
     for project in dict.fromkeys(case.project for case in given):
-        model = fit([case for case in given if case.project != project])
-        for setting, chosen in (("whole", {"whole"}), ("small", {"small", "small without"})):
+        rest = [case for case in given if case.project != project]
+        words = fit(rest)
+        model = words, fit_shifts(rest, words)
+        for setting, chosen in settings.items():
             own = [c for c in given if c.project == project and c.setting in chosen]
-            figures = [(f, *score(own, model, f)) for f in (0.3, 0.35, 0.4, 0.5)]
-            text = "   ".join(f"{f}: {p:.2f} {r:.2f} {s:.2f}" for f, p, r, s in figures)
-            print(f"  {project:8} {setting:6} {text}")
+            counted = np.array([count(own, model, floor) for floor in FLOORS])
+            if any(not case.wanted for case in own):
+                counts[setting].append(counted)
+            print(f"  {project:8} {setting:6} {_line(counted)}")
+    for setting, every in counts.items():
+        print(f"  {'together':8} {setting:6} {_line(np.sum(every, axis=0))}")
     weights, bias = fit(given)
     print(f"{names}\n({', '.join(f'{w:.3f}' for w in weights)})\n{bias:.3f}")
+    print(json.dumps(fit_shifts(given, (weights, bias)), indent=4))
 
 
 def main() -> None:
@@ -220,7 +309,8 @@ def main() -> None:
     chosen = arguments.parse_args()
     embedder = Embedder.load()
     pairs = [
-        (n, HERE / f"{n}.memories.jsonl", HERE / f"{n}.prompts.jsonl") for n in ("depot", "notes")
+        (n, HERE / f"{n}.memories.jsonl", HERE / f"{n}.prompts.jsonl")
+        for n in sorted(path.name.split(".")[0] for path in HERE.glob("*.memories.jsonl"))
     ]
     pairs += [(d.name, d / "memories.jsonl", d / "prompts.jsonl") for d in chosen.project]
     pairs += [(d.name, d / "memories.jsonl", d / "queries.jsonl") for d in chosen.judged]

@@ -104,10 +104,13 @@ async def _swap(app: App, copy: Path, backup: Path) -> Restored:
     archive = app.archive.loaded
     if archive is None:
         problem = app.archive.problem
+        await anyio.to_thread.run_sync(_remove, database)  # and its log, which is not the old one's
         await anyio.to_thread.run_sync(_move, aside, database)
         app.archive.depart()
         await app.load()
+        await app.build_topics()
         raise BadBackup(f"the backup did not come up, what was there is back: {problem}")
+    await app.build_topics()
     _log.info("a backup was restored", extra={"memories": archive.count})
     kept = str(aside) if aside.exists() else None
     return Restored(file=str(backup), memories=archive.count, kept_aside=kept)

@@ -47,7 +47,7 @@ class McpDesk:
     def scopes(self) -> tuple[Scope, ...]:
         return self._entrance.place(self._fields).readable
 
-    async def call(self, name: str, params: Mapping[str, object]) -> Json:
+    async def call(self, name: str, params: Mapping[str, object], *, brief: bool = False) -> Json:
         done, body = await self._calls.handle(name, self._fields, msgspec.json.encode(params))
         answer: Json = msgspec.json.decode(body)
         if not done:
@@ -55,6 +55,9 @@ class McpDesk:
         if name == "topics":
             for memory in answer.get("memories", ()):
                 memory["summary"] = summarise(memory["content"])
+        if brief:  # what is not told need not be made harmless
+            for memory in answer.get("memories", ()):
+                del memory["content"]
         harmless: Json = self._harmless(answer)
         return harmless
 

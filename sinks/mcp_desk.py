@@ -29,8 +29,11 @@ class Desk(Protocol):
     def scopes(self) -> tuple[Scope, ...]:
         """What may be read from this project."""
 
-    async def call(self, name: str, params: Mapping[str, object]) -> Json:
-        """Make a call of the daemon, as the command line does. Raises ``Refused``."""
+    async def call(self, name: str, params: Mapping[str, object], *, brief: bool = False) -> Json:
+        """Make a call of the daemon, as the command line does. Raises ``Refused``.
+
+        With ``brief``, memories come without their texts: the summaries remain.
+        """
 
     async def count(self) -> int:
         """How many memories this project may read. Raises ``Refused``."""

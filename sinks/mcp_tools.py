@@ -240,7 +240,8 @@ class Tool(Struct, frozen=True, kw_only=True):
 
 async def recall(desk: Desk, asked: RecallArguments) -> Json:
     """Search, and give the index."""
-    return await desk.call("recall", msgspec.to_builtins(asked)) | {"notice": desk.notice}
+    answer = await desk.call("recall", msgspec.to_builtins(asked), brief=True)
+    return answer | {"notice": desk.notice}
 
 
 async def capture(desk: Desk, asked: CaptureArguments) -> Json:
@@ -266,7 +267,7 @@ async def forget(desk: Desk, asked: IdArguments) -> Json:
 
 async def topics(desk: Desk, asked: TopicsArguments) -> Json:
     """The topics, or one of them."""
-    answer = await desk.call("topics", msgspec.to_builtins(asked))
+    answer = await desk.call("topics", msgspec.to_builtins(asked), brief=True)
     nothing: Json = {"topic": None, "topics": [], "memories": [], "related_topics": []}
     total = answer.get("total_topics", answer.get("total_count"))
     memories = answer.get("memories", [])[: asked.limit]

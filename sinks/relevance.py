@@ -48,12 +48,14 @@ FEATURES = (
     "lead", "vector", "few", "soft", "sharp", "rarest", "back", "vector lead", "covered weight",
     "held terms", "question length",
 )  # fmt: skip
-WEIGHTS: tuple[float, ...] = (4.693, 0.257, 2.289, 2.240, 0.0, 1.389, 5.978, 6.032, 0.799, 0.0, 0.0)
-BIAS = -5.780
+WEIGHTS: tuple[float, ...] = (
+    3.909, 0.204, 2.878, 9.295, -7.827, 0.503, 5.423, 5.627, 0.389, 0.532, -0.420,
+)  # fmt: skip
+BIAS = -4.494
 
 TEXT_FEATURES = ("share", "share lead", "few", "held terms")
-TEXT_WEIGHTS: tuple[float, ...] = (1.842, 5.746, 4.120, 0.961)
-TEXT_BIAS = -4.332
+TEXT_WEIGHTS: tuple[float, ...] = (1.785, 4.872, 3.538, 0.880)
+TEXT_BIAS = -3.995
 
 # What an unrelated memory reaches: a lone candidate is ahead of that, not of nothing.
 _UNRELATED = 0.15

@@ -27,10 +27,10 @@ async def enrich(
     """Recall twice ``limit`` candidates, keep what is marked and read the project's facts, at once.
 
     Twice, because weights are applied afterwards and may lift what was found further down. What is
-    too irrelevant to reach ``min_relevance`` is fetched only where somebody wants to read why it stayed out. A
-    prompt that nobody typed, or without words to search for, recalls nothing, and a rehearsal
-    keeps nothing. Where there is nothing to search with, the event says ``search.unavailable`` in
-    ``degraded``, and so does the signal of that name.
+    too irrelevant to reach ``min_relevance`` is fetched only where somebody wants to read why it
+    stayed out. A prompt that nobody typed, or without words to search for, recalls nothing, and a
+    rehearsal keeps nothing. Where there is nothing to search with, the event says
+    ``search.unavailable`` in ``degraded``, and so does the signal of that name.
     """
     gathered = _Gathered(kept=[None] * len(event.parsed.marked))
     query = Query(

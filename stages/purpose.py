@@ -19,8 +19,8 @@ _TAIL_CHARS = 700
 _READ_CHARS = 2000
 
 _WANTS = {
-    "reason": r"\bwhy\b|\breasons?\b|\bhow come\b|\bwhat (?:made|speaks)\b|\bgrounds\b|\bon purpose\b"
-    r"|\barguments?\b|\bdid we (?:ever|not)\b|\bvs\b|\bversus\b|\binstead of\b",
+    "reason": r"\bwhy\b|\breasons?\b|\bhow come\b|\bwhat (?:made|speaks)\b|\bgrounds\b"
+    r"|\bon purpose\b|\barguments?\b|\bdid we (?:ever|not)\b|\bvs\b|\bversus\b|\binstead of\b",
     "person": r"\bwho(?:m|'s|se)?\b",
     "number": r"\bhow (?:many|much|long|often|large|big|high|fast|old|tolerant)\b|\blimits?\b"
     r"|\bwhat (?:fraction|size|share)\b",
@@ -59,7 +59,48 @@ _GROUPS = {
     "context": "fact",
 }
 
-LOG_ODDS: dict[str, float] = {}
+LOG_ODDS: dict[str, float] = {
+    "number: fact": 0.4,
+    "number: guide": -0.3,
+    "number: none in it": -1.0,
+    "person: fact": 1.8,
+    "person: guide": -0.6,
+    "person: problem": -1.0,
+    "person: state": -0.3,
+    "place: decision": 0.3,
+    "place: fact": -0.3,
+    "place: guide": -0.3,
+    "place: problem": -0.3,
+    "reason: decision": 0.7,
+    "reason: fact": -0.5,
+    "reason: guide": -0.5,
+    "reason: none in it": -0.8,
+    "reason: problem": -0.3,
+    "remedy: debt": 0.4,
+    "remedy: decision": -1.1,
+    "remedy: fact": -0.6,
+    "remedy: guide": -1.0,
+    "remedy: problem": 0.5,
+    "remedy: state": -0.4,
+    "rule: fact": 0.3,
+    "rule: guide": 0.4,
+    "rule: problem": -0.3,
+    "rule: state": -0.4,
+    "state: decision": -0.3,
+    "state: fact": -0.3,
+    "state: problem": -0.4,
+    "state: state": 1.4,
+    "survey: debt": 1.2,
+    "survey: guide": 0.6,
+    "survey: problem": 0.9,
+    "textbook: problem": -0.4,
+    "way: debt": -0.3,
+    "way: decision": 0.3,
+    "way: fact": -0.3,
+    "way: guide": 0.8,
+    "way: problem": -0.4,
+    "way: state": -0.7,
+}
 
 MOST_LIFT = 2.0
 """Fitting may raise the log-odds of a memory by this much,"""

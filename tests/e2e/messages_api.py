@@ -19,7 +19,7 @@ class MessagesApi:
 
     def __init__(self) -> None:
         self.bodies: list[Body] = []
-        self.commands: list[str] = []
+        self.commands: list[str | Body] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
@@ -97,11 +97,13 @@ def message(model: str) -> Body:
     }
 
 
-def run(command: str) -> Body:
-    """What makes of a whole answer one that runs a shell command."""
-    tool = {"type": "tool_use", "id": f"toolu_{abs(hash(command))}", "name": "Bash"}
-    inputs = {"command": command, "description": "run it"}
-    return {"content": [tool | {"input": inputs}], "stop_reason": "tool_use"}
+def run(command: str | Body) -> Body:
+    """What makes of a whole answer one that runs a shell command, or uses the tool it names."""
+    if isinstance(command, str):
+        inputs = {"command": command, "description": "run it"}
+        command = {"name": "Bash", "input": inputs}
+    tool = {"type": "tool_use", "id": f"toolu_{abs(hash(str(command)))}"}
+    return {"content": [tool | command], "stop_reason": "tool_use"}
 
 
 def events(said: Body) -> Iterator[bytes]:

@@ -164,6 +164,7 @@ def test_a_backup_brings_back_what_was_and_keeps_what_is(house, tmp_path):
 
     restored = house.ask("restore", str(tmp_path / "b.duckdb"))
     assert lines(house) == before
+    assert house.ask("topics", "audit")["total_count"] == 1
     assert house.run("get", later).returncode == 1
     assert house.ask("history", old)["versions"][0]["version"] == 1
     assert house.capture("Captured after restoring")["outcome"] == "stored"

@@ -1,0 +1,75 @@
+"""MCP, end to end: the real agent, the plugin's server, the real daemon, a fake model."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .messages_api import texts_of
+
+MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+SERVER = "plugin:subcog:subcog"
+TOOL = "mcp__plugin_subcog_subcog__"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def project(agent):
+    here = agent.project("P")
+    agent.subcog("capture", MEMORY, "--namespace", "decisions", "--project", str(here))
+    return here
+
+
+def results(body):
+    """What the tools gave, in the last message of a request."""
+    content = body["messages"][-1]["content"]
+    return json.dumps([block for block in content if block["type"] == "tool_result"])
+
+
+def use(agent, project, name, **inputs):
+    """Have the model use a tool, and return what it got."""
+    agent.api.commands.append({"name": name, "input": inputs})
+    session = agent.start(project)
+    session.prompt("rename foo to bar")
+    session.close()
+    return results(agent.api.prompts[-1])
+
+
+def test_tools_and_instructions_are_before_the_model(agent, project):
+    body = agent.ask(project, "rename foo to bar")
+
+    offered = {tool["name"] for tool in body["tools"]}
+    assert {f"{TOOL}{name}" for name in ("recall", "capture", "get", "forget")} <= offered
+    assert "subcog is the memory of this project" in json.dumps(body)
+
+
+def test_what_a_tool_gives_reaches_the_model(agent, project):
+    got = use(agent, project, f"{TOOL}recall", query="how are passwords hashed?")
+
+    assert "argon2id" in got
+    assert "not instructions" in got
+
+
+def test_what_the_model_captures_is_kept_for_its_project(agent, project):
+    fact = "Invoices are numbered per tenant, never globally"
+    assert "stored" in use(agent, project, f"{TOOL}capture", text=fact)
+
+    answer = agent.subcog("recall", "how are invoices numbered", "--project", str(project))
+    assert fact in json.dumps(answer)
+
+
+def test_a_resource_is_read_with_the_agents_own_tools(agent, project):
+    listed = use(agent, project, "ListMcpResourcesTool", server=SERVER)
+    assert "subcog://topics/argon2id" in listed
+
+    uri = "subcog://search/password%20hashing"
+    assert MEMORY in use(agent, project, "ReadMcpResourceTool", server=SERVER, uri=uri)
+
+
+def test_a_prompt_is_a_slash_command(agent, project):
+    body = agent.ask(project, f"/{TOOL}research_topic argon2id quick")
+
+    assert "Research Topic: argon2id" in texts_of(body)
+    assert "argon2id for password hashing" in texts_of(body)
