@@ -38,6 +38,10 @@ from .topics import TopicIndex
 from .trouble import StoreUnavailable
 
 _log = logging.getLogger(__name__)
+# Memories a read, memories a slice (about 2 ms), and the pause after it.
+_TOPIC_PAGE = 500
+_TOPIC_SLICE = 25
+_TOPIC_PAUSE_S = 0.002
 
 
 class Archive:
@@ -116,17 +120,22 @@ class Archive:
         self.index.extend(self.encoder.refresh(rows))
 
     async def build_topics(self) -> None:
-        """Fill the topic index, after ``open``: it takes longest, and no prompt waits for it."""
-        async for rows in self.store.load():
-            await anyio.to_thread.run_sync(self._note_rows, rows)
+        """Fill the topic index, after ``open``: it takes longest, and no prompt waits for it.
 
-    def _note_rows(self, rows: Sequence[Row]) -> None:
-        self.topics.build(
-            row.memory
-            for row in rows
-            # Not what was forgotten since it was read.
-            if row.memory.id in self.index and not self._is_over(row.memory)
-        )
+        In small slices with pauses between, since a thread that computes holds up the event loop.
+        """
+        for scope in await self.store.counts():
+            after = ""
+            while page := await self.store.page([scope], after=after, limit=_TOPIC_PAGE):
+                after = page[-1].id
+                for start in range(0, len(page), _TOPIC_SLICE):
+                    part = page[start : start + _TOPIC_SLICE]
+                    await anyio.to_thread.run_sync(self._note_unless_gone, part)
+                    await anyio.sleep(_TOPIC_PAUSE_S)
+
+    def _note_unless_gone(self, memories: Sequence[Memory]) -> None:
+        """Note what is still in the index: the rest was forgotten since it was read."""
+        self.topics.build(m for m in memories if m.id in self.index and not self._is_over(m))
 
     @property
     def count(self) -> int:

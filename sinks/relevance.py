@@ -63,7 +63,12 @@ _UNRELATED_VECTOR = 0.2
 
 
 def features(parts: Parts) -> Floats:
-    """``FEATURES``, shape (candidates, features)."""
+    """``FEATURES``, shape (candidates, features).
+
+    ``sharp`` weighs against ``soft``: of two memories that cover a question as well, the one that
+    says it in other words is likelier to answer than to share a phrase with it. The longer the
+    question, the less says the same share of it.
+    """
     whole = 0.35 * parts.share + 0.4 * parts.vector + 0.25 * parts.soft
     return np.stack(
         (

@@ -63,7 +63,8 @@ def test_every_candidate_has_one_verdict_and_the_chosen_are_those_in_the_text(fo
     assert chosen == {memory.id for memory in built.context.injected_memories}
     assert all(f"- {memory_id} " in built.text for memory_id in chosen)
     assert bool(chosen) != bool(built.abstained)
-    assert all(verdict.relevance >= 0.5 for verdict in built.verdicts if verdict.injected)
+    floor = make_settings().context.min_relevance
+    assert all(verdict.relevance >= floor for verdict in built.verdicts if verdict.injected)
 
 
 @given(hits, st.booleans())

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from subcog.bus.frames import read_fields, read_head
 from subcog.hooks import mcp_pipe
 from subcog.hooks.mcp_pipe import DOWN, UP, Memory, split
 
-PIPE = Path(mcp_pipe.__file__)
+ROOM = Path(mcp_pipe.__file__).parent
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 PATIENCE_S = 20
 
@@ -140,16 +141,23 @@ def daemon(tmp_path_factory):
 
 
 @pytest.fixture
-def pipe(daemon, tmp_path):
+def script(tmp_path):
+    """A copy of the pipe in a folder where no `subcog` is near, which it would start."""
+    shutil.copytree(ROOM, tmp_path / "hooks", ignore=shutil.ignore_patterns("__py*"))
+    return str(tmp_path / "hooks" / "mcp_pipe.py")
+
+
+@pytest.fixture
+def pipe(daemon, script, tmp_path):
     env = {
         "SUBCOG_HOME": str(daemon._socket.parents[1]),
         "CLAUDE_PROJECT_DIR": "/the/project",
         "CLAUDE_CODE_SESSION_ID": "s1",
         "HOME": str(tmp_path),
-        "PATH": "",
+        "PATH": "/nowhere",
     }
     with subprocess.Popen(
-        [PYTHON, "-I", "-S", str(PIPE)],
+        [PYTHON, "-I", "-S", script],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -232,7 +240,7 @@ def test_a_request_that_kills_every_daemon_is_answered_with_an_error(daemon, pip
     assert (told["id"], told["error"]["code"]) == (7, -32603)
 
 
-def test_without_a_daemon_there_is_an_error_and_an_exit_code(daemon, pipe):
+def test_without_a_daemon_there_is_an_error_and_an_exit_code(daemon, pipe, script):
     stream, _ = daemon.accept()
     daemon.leave()
     stream.close()
@@ -241,9 +249,9 @@ def test_without_a_daemon_there_is_an_error_and_an_exit_code(daemon, pipe):
         "does not start (not_installed)" in json.loads(pipe.stdout.readline())["error"]["message"]
     )
 
-    env = {"SUBCOG_HOME": str(daemon._socket.parents[1]), "HOME": "/nowhere", "PATH": ""}
+    env = {"SUBCOG_HOME": str(daemon._socket.parents[1]), "HOME": "/nowhere", "PATH": "/nowhere"}
     done = subprocess.run(
-        [PYTHON, "-I", "-S", str(PIPE)],
+        [PYTHON, "-I", "-S", script],
         env=env,
         capture_output=True,
         check=False,

@@ -42,6 +42,12 @@ def test_similar_words_cover_better_than_unrelated_ones(embedder: Embedder) -> N
     assert found.score[0] > found.score[1]
 
 
+def test_similar_words_count_little_where_the_cover_is_to_be_sharp(embedder: Embedder) -> None:
+    found = covered(embedder, "log in", [["log in"], ["sign on with a password"]])
+    assert found.sharp[0] == pytest.approx(found.soft[0], abs=1e-3)
+    assert found.sharp[1] < 0.8 * found.soft[1]
+
+
 def test_a_text_counts_as_its_best_passage(embedder: Embedder) -> None:
     good, bad = "kafka consumer offsets", "bread and butter"
     found = covered(embedder, "kafka offsets", [[bad, good], [good], [bad]])

@@ -89,6 +89,14 @@ async def test_the_local_classifier_finds_what_has_no_signal():
     assert answer.intent.topics == ("python", "flatten", "nested", "list")
 
 
+async def test_a_search_of_an_uncertain_kind_is_still_believed():
+    answer = await classify(
+        enriched("python flatten nested list"), local=Guesser(IntentType.HOWTO, 0.3)
+    )
+    assert answer.intent is not None
+    assert answer.intent.confidence_percent == 50
+
+
 async def test_two_that_say_no_make_a_no():
     answer = await classify(enriched("run the tests"), local=Guesser(None, 0.9))
     assert answer.intent is None

@@ -120,9 +120,23 @@ def test_the_score_is_the_weighted_relevance_and_at_most_one():
 
 def test_a_weight_never_lifts_an_irrelevant_memory_over_the_floor():
     hit = make_hit(make_memory(1, namespace="patterns"), 0.4)
-    built = run(make_classified([hit], make_intent()))
+    settings = make_settings(min_relevance=0.5)
+    asked = make_parsed(text="password hashing")
+    built = run(make_classified([hit], make_intent(), parsed=asked), settings=settings)
     assert (built.text, built.abstained) == ("", "nothing_relevant")
     assert verdict_of(built, 1).why == "relevance 0.40 is below the floor of 0.50"
+
+
+def test_the_same_words_count_more_in_a_memory_that_suits_the_question():
+    parsed = make_parsed(text="whom do I ask about the invoices?")
+    hits = [
+        make_hit(make_memory(number, namespace=namespace), 0.5)
+        for number, namespace in enumerate(("gotchas", "context"), 1)
+    ]
+    built = run(make_classified(hits, make_intent(intent_type=IntentType.GENERAL), parsed=parsed))
+    assert [one.namespace for one in built.context.injected_memories] == ["context"]
+    assert verdict_of(built, 2).relevance > 0.5 > verdict_of(built, 1).relevance
+    assert "0.50 by its words alone" in verdict_of(built, 2).why
 
 
 def test_a_memory_is_shown_once_in_a_session_and_again_when_it_changed():

@@ -128,7 +128,7 @@ def test_details_are_those_of_the_specification():
     assert context["intent_type"] == "howto"
     assert context["topics"] == ["password hashing"]
     assert list(context["injected_memories"][0]) == ["id", "namespace", "content_preview", "score"]
-    assert context["injected_memories"][0]["score"] == 0.7
+    assert context["injected_memories"][0]["score"] == round(built.verdicts[0].score, 4)
     assert context["reminder"] == "These memories may be relevant to the user's question."
     assert context["suggested_resources"][0] == "subcog://search/password%20hashing"
 
