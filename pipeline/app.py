@@ -41,6 +41,7 @@ from ..config.settings import RedactionSettings, Settings
 from ..sinks.audit import Audit
 from ..sinks.mcp_changes import Changes
 from ..sinks.projects import Projects
+from ..sinks.reasons import Reasons
 from ..sinks.sessions import Sessions
 from ..stages.admit import admit
 from ..stages.allow import BadAllowance
@@ -128,6 +129,7 @@ class App:
         self.archive = LateArchive()
         self.projects = Projects()
         self.sessions = Sessions()
+        self.reasons = Reasons()
         self.changes = Changes(is_busy=self._is_indexing)
         self.local: LocalClassifier | None = None
         self.redactor = _load_redactor(settings.redaction)
@@ -198,6 +200,7 @@ class App:
             "topics": late.handler(lambda archive, event: archive.note(event)),
             "untopic": late.handler(lambda archive, event: archive.unnote(event)),
             "settle": self._settle,
+            "reasons": self.reasons.note,
             "announce": self.changes.stored,
             "announce_many": self.changes.stored_many,
             "announce_gone": self.changes.forgotten,

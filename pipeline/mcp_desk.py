@@ -81,11 +81,14 @@ class McpDesk:
         shown = self._app.sessions.shown(name)
         known = [info for info in self._app.sessions.list() if info.session == name]
         memories = [await self.find(memory_id) for memory_id, _ in sorted(shown)]
+        reasons = {memory_id: self._app.reasons.of(name, memory_id) for memory_id, _ in shown}
         return {
             "session": name or None,
             "known": msgspec.to_builtins(known[0]) if known else None,
             "injected": [
                 {key: memory[key] for key in ("id", "urn", "namespace", "summary", "version")}
+                | {"score": None, "why": None}
+                | msgspec.to_builtins(reasons[memory["id"]] or {})
                 for memory in memories
                 if memory is not None
             ],

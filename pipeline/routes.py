@@ -75,6 +75,11 @@ ROUTES: tuple[Route, ...] = (
         hears=e.ContextBuilt,
         about="count what went into a context",
     ),
+    Route(
+        stage="reasons",
+        hears=e.ContextBuilt,
+        about="remember why it went in, for whoever asks",
+    ),
     # a capture
     Route(
         stage="detect",

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ..bus.values import NAMESPACES
 from .mcp_desk import Desk, Intent, Json, Refused
-from .mcp_tools import MAX_QUERY
+from .mcp_shapes import MAX_QUERY
 from .mcp_uris import Uri
 
 SEARCHED = 8

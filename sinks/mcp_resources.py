@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from ..bus.values import NAMESPACES
 from . import mcp_help
 from .mcp_desk import Desk, Json, Refused
-from .mcp_tools import MAX_QUERY
+from .mcp_shapes import MAX_QUERY
 from .mcp_uris import UnknownUri, Uri, parse
 
 SEARCHED = 10

@@ -122,7 +122,6 @@ def measure(
         rarest=covered.rarest,
         back=covered.back,
         weight=float(asked.weights.sum()),
-        words=len(asked.weights),
         memories=memories,
     )
 

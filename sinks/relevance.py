@@ -20,7 +20,7 @@ class Parts(Struct, frozen=True):
     ``text`` is BM25; ``share`` the share, 0–1, of the question's terms that the candidate holds,
     weighted by rarity; ``vector`` the best cosine; ``late``, ``soft``, ``sharp``, ``rarest`` and
     ``back`` are told in ``late.Coverage``. ``weight`` is the sum of the question's word weights,
-    ``words`` how many it has, ``memories`` how many memories the searched scopes hold.
+    ``memories`` how many memories the searched scopes hold.
     """
 
     text: Floats
@@ -32,26 +32,23 @@ class Parts(Struct, frozen=True):
     rarest: Floats
     back: Floats
     weight: float
-    words: int
     memories: int
 
 
 def only_text(text: Floats, share: Floats, memories: int) -> Parts:
     """The parts where text search is all there is."""
     nothing = np.zeros_like(text)
-    return Parts(
-        text, share, nothing, nothing, nothing, nothing, nothing, nothing, 0.0, 0, memories
-    )
+    return Parts(text, share, nothing, nothing, nothing, nothing, nothing, nothing, 0.0, memories)
 
 
 FEATURES = (
     "lead", "vector", "few", "soft", "sharp", "rarest", "back", "vector lead", "covered weight",
-    "held terms", "question length",
+    "held terms",
 )  # fmt: skip
 WEIGHTS: tuple[float, ...] = (
-    3.909, 0.204, 2.878, 9.295, -7.827, 0.503, 5.423, 5.627, 0.389, 0.532, -0.420,
+    3.898, 0.117, 2.844, 10.689, -8.457, 0.499, 5.378, 5.812, 0.072, 0.569,
 )  # fmt: skip
-BIAS = -4.494
+BIAS = -4.953
 
 TEXT_FEATURES = ("share", "share lead", "few", "held terms")
 TEXT_WEIGHTS: tuple[float, ...] = (1.785, 4.872, 3.538, 0.880)
@@ -66,8 +63,7 @@ def features(parts: Parts) -> Floats:
     """``FEATURES``, shape (candidates, features).
 
     ``sharp`` weighs against ``soft``: of two memories that cover a question as well, the one that
-    says it in other words is likelier to answer than to share a phrase with it. The longer the
-    question, the less says the same share of it.
+    says it in other words is likelier to answer than to share a phrase with it.
     """
     whole = 0.35 * parts.share + 0.4 * parts.vector + 0.25 * parts.soft
     return np.stack(
@@ -82,7 +78,6 @@ def features(parts: Parts) -> Floats:
             _lead(parts.vector, _UNRELATED_VECTOR),
             np.log1p(parts.weight * parts.soft),
             np.log1p(parts.text),
-            np.full(len(parts.text), np.log1p(parts.words), dtype=np.float32),
         ),
         axis=1,
     )

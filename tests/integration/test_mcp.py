@@ -283,7 +283,10 @@ async def test_the_session_tells_what_it_was_shown(fresh, era):
         told = await read(client, "subcog://session")
 
     assert told["session"] == "shown"
-    assert [memory["summary"] for memory in told["injected"]] == [ARGON]
+    (memory,) = told["injected"]
+    assert memory["summary"] == ARGON
+    assert 0.5 < memory["score"] <= 1
+    assert memory["why"]
 
 
 QUERIES = (

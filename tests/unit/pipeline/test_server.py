@@ -126,3 +126,9 @@ async def test_a_request_that_breaks_is_logged_without_text_and_ends_nothing_els
     ours.close()
     assert [record.message for record in caplog.records] == ["a request broke"]
     assert "private words" not in caplog.text
+
+
+async def test_after_its_head_an_mcp_connection_is_handed_over_with_what_came_behind():
+    frame = request_frame("mcp", "stdio", {"cwd": "/w"}, b"") + b"lines"
+    with anyio.fail_after(5):
+        assert await _talk(Parts().server, frame, replies=1) == [("ok", "/w", b"lines")]

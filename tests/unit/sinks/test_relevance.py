@@ -18,9 +18,7 @@ from subcog.sinks.relevance import (
 def parts(*values: float, memories: int = 50) -> Parts:
     """Candidates whose every part has the value given, of a question with 20 of word weight."""
     array = np.array(values, dtype=np.float32)
-    return Parts(
-        array, array, array, array, array, array, array, array, 20.0, words=8, memories=memories
-    )
+    return Parts(array, array, array, array, array, array, array, array, 20.0, memories)
 
 
 def test_there_is_a_weight_for_each_feature() -> None:
