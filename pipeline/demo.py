@@ -19,7 +19,7 @@ from rich.rule import Rule
 
 from ..config.paths import find_paths
 from ..hooks import client as pipe
-from .client import Client
+from .client import Client, DaemonUnreachable
 from .page import explanation
 
 MEMORIES = (
@@ -115,9 +115,11 @@ class Demo:
         }
 
     def close(self) -> None:
-        """Stop the daemon, and wait until it has left."""
-        pid = self.client.call("status")["pid"]
-        self.client.call("stop")
+        """Stop the daemon, if it was ever started, and wait until it has left."""
+        try:
+            pid = self.client.call("stop", start=False)["pid"]
+        except DaemonUnreachable:
+            return
         self.client.close()
         while Path(f"/proc/{pid}").exists() and not _is_zombie(pid):
             time.sleep(0.02)
