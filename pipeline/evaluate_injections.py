@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 import msgspec
@@ -30,22 +30,16 @@ from ..bus.events import ContextBuilt, PromptSubmitted
 from ..bus.values import Kept, Marked, Memory, Place, ProjectFacts, Scope
 from ..config.settings import Settings
 from ..sinks.embedder import Embedder
-from ..sinks.index import Index
 from ..sinks.local import LocalClassifier
-from ..sinks.search import Search
 from ..sinks.sessions import Sessions
-from ..sinks.words import searchable
 from ..stages.classify import classify
 from ..stages.enrich import enrich
 from ..stages.inject import inject
 from ..stages.parse import parse
 from ..stages.redact import Redactor
-from .evaluate_retrieval import JudgedMemory
-
-_BATCH = 500
+from .judged import JudgedMemory, read_rows, scratch_search
 
 Progress = Callable[[int, int], None]
-_Row = TypeVar("_Row")
 
 
 class JudgedPrompt(Struct, frozen=True):
@@ -73,8 +67,8 @@ def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> dict[st
     ``progress`` hears (done, in all). Raises ``OSError`` where a file cannot be read and
     ``ValueError`` where a line is not what it should be, with file and line.
     """
-    memories = _read(folder / "memories.jsonl", JudgedMemory)
-    prompts = _read(folder / "prompts.jsonl", JudgedPrompt)
+    memories = read_rows(folder / "memories.jsonl", JudgedMemory)
+    prompts = read_rows(folder / "prompts.jsonl", JudgedPrompt)
     if not memories or not prompts:
         raise ValueError(f"{folder} holds no memories, or no prompts")
     answer = _product(memories, settings)
@@ -169,7 +163,8 @@ def _product(
     memories: Sequence[JudgedMemory], settings: Settings
 ) -> Callable[[PromptSubmitted], Awaitable[ContextBuilt]]:
     """The stages from a prompt to its context, over a scratch index of ``memories``."""
-    search, sessions, local = _filled(memories), Sessions(), LocalClassifier.load()
+    search = scratch_search([_in_place(one.memory()) for one in memories], Embedder.load())
+    sessions, local = Sessions(), LocalClassifier.load()
     redactor, wanted = Redactor.load(), settings.search_intent
     find = partial(
         enrich,
@@ -193,32 +188,8 @@ def _product(
     return answer
 
 
-def _filled(memories: Sequence[JudgedMemory]) -> Search:
-    by_id = {judged.id: _in_place(judged.memory()) for judged in memories}
-    if len(by_id) != len(memories):
-        raise ValueError("memories.jsonl uses an id more than once")
-    embedder = Embedder.load()
-    index = Index(embedder)
-    everything = list(by_id.values())
-    for start in range(0, len(everything), _BATCH):
-        part = everything[start : start + _BATCH]
-        encodings = embedder.encode_many([searchable(memory) for memory in part])
-        index.extend(zip(part, encodings, strict=True))
-
-    def fetch(ids: Sequence[str], scopes: Sequence[Scope]) -> list[Memory]:
-        return [by_id[one] for one in ids if by_id[one].scope in scopes]
-
-    return Search(index, embedder, fetch=fetch, latest=_no_latest, clock=_now)
-
-
 def _in_place(memory: Memory) -> Memory:
     return msgspec.structs.replace(memory, scope=_PLACE.project)
-
-
-def _no_latest(
-    scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
-) -> Awaitable[tuple[Memory, ...]]:
-    raise NotImplementedError
 
 
 def _now() -> datetime:
@@ -237,19 +208,6 @@ class _Unknown:
 
     def facts(self, root: str) -> ProjectFacts:
         return ProjectFacts()
-
-
-def _read(path: Path, kind: type[_Row]) -> list[_Row]:
-    rows = []
-    decoder = msgspec.json.Decoder(kind)
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    rows.append(decoder.decode(line))
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                    raise ValueError(f"{path}, line {number}: {error}") from error
-    return rows
 
 
 _PLACE = Place(project=Scope("project", "eval"), root="", user=Scope("user", "eval"))

@@ -16,6 +16,7 @@ import msgspec
 from ..bus.values import IntentType, SearchIntent, Vote
 from ..stages.classify import keyword_vote, local_vote, merge
 from ..stages.ports import Local
+from .judged import read_rows
 
 NONE = "none"
 LABELS: tuple[str, ...] = (*(str(kind) for kind in IntentType), NONE)
@@ -46,15 +47,7 @@ def read_labelled(path: Path) -> list[Labelled]:
 
     Raises ``ValueError`` with the line's number for a line that is no labelled prompt.
     """
-    rows: list[Labelled] = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            rows.append(msgspec.json.decode(line, type=Labelled))
-        except msgspec.DecodeError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from error
-    return rows
+    return read_rows(path, Labelled)
 
 
 def evaluate(

@@ -14,56 +14,24 @@ one. All are means over the queries. ``interval`` holds the 95 % bootstrap inter
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from ..bus.values import Memory, Mode, Query, Scope
+from ..bus.values import Mode, Query, Scope
 from ..sinks.embedder import Embedder
-from ..sinks.index import Index
-from ..sinks.search import Search
-from ..sinks.words import searchable
+from .judged import JudgedMemory, read_rows, scratch_search
 
 MODES: tuple[Mode, ...] = ("hybrid", "text", "vector")
 METRICS = ("recall@1", "recall@5", "recall@10", "hit@5", "mrr", "ndcg@10")
 _DEPTH = 10
 _RESAMPLES = 1000
-_LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 Progress = Callable[[int, int], None]
-_Row = TypeVar("_Row")
-
-
-class JudgedMemory(Struct, frozen=True):
-    """A line of ``memories.jsonl``."""
-
-    id: str
-    text: str
-    scope: str = ""
-    namespace: str = "context"
-    tags: tuple[str, ...] = ()
-    created_at: datetime | None = None
-
-    def memory(self) -> Memory:
-        moment = self.created_at or _LONG_AGO
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return Memory(
-            id=self.id,
-            scope=Scope("project", self.scope),
-            namespace=self.namespace,
-            content=self.text,
-            summary="",
-            tags=self.tags,
-            created_at=moment,
-            updated_at=moment,
-        )
 
 
 class JudgedQuery(Struct, frozen=True):
@@ -82,13 +50,13 @@ def evaluate(folder: Path, *, progress: Progress, model: Path | None = None) -> 
     ``progress`` hears (done, in all). Raises ``OSError`` where a file cannot be read and
     ``ValueError`` where a line is not what it should be, with file and line.
     """
-    memories = _read(folder / "memories.jsonl", JudgedMemory)
-    queries = [q for q in _read(folder / "queries.jsonl", JudgedQuery) if q.relevant]
+    memories = read_rows(folder / "memories.jsonl", JudgedMemory)
+    queries = [q for q in read_rows(folder / "queries.jsonl", JudgedQuery) if q.relevant]
     if not memories or not queries:
         raise ValueError(f"{folder} holds no memories, or no query with relevant memories")
     total = len(memories) + len(queries) * len(MODES)
     step = _Steps(progress, total)
-    search = _filled(memories, Embedder.load(model), step)
+    search = scratch_search([one.memory() for one in memories], Embedder.load(model), step)
     everywhere = tuple(dict.fromkeys(Scope("project", memory.scope) for memory in memories))
     modes = {}
     latencies: list[float] = []
@@ -153,31 +121,6 @@ class _Steps:
         self._progress(self._done, self._total)
 
 
-def _filled(memories: Sequence[JudgedMemory], embedder: Embedder, step: _Steps) -> Search:
-    """A search over a scratch index of ``memories``."""
-    by_id = {judged.id: judged.memory() for judged in memories}
-    if len(by_id) != len(memories):
-        raise ValueError("memories.jsonl uses an id more than once")
-    index = Index(embedder)
-    everything = list(by_id.values())
-    for start in range(0, len(everything), 500):
-        part = everything[start : start + 500]
-        encodings = embedder.encode_many([searchable(memory) for memory in part])
-        index.extend(zip(part, encodings, strict=True))
-        step(len(part))
-
-    def fetch(ids: Sequence[str], scopes: Sequence[Scope]) -> list[Memory]:
-        return [by_id[one] for one in ids if by_id[one].scope in scopes]
-
-    return Search(index, embedder, fetch=fetch, latest=_no_latest, clock=lambda: datetime.now(UTC))
-
-
-def _no_latest(
-    scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
-) -> Awaitable[tuple[Memory, ...]]:
-    raise NotImplementedError
-
-
 def _summary(table: npt.NDArray[np.float64]) -> dict[str, Any]:
     """The mean of each column, and its bootstrap interval."""
     draws = np.random.default_rng(0).integers(0, len(table), size=(_RESAMPLES, len(table)))
@@ -188,16 +131,3 @@ def _summary(table: npt.NDArray[np.float64]) -> dict[str, Any]:
         name: [float(low[at]), float(high[at])] for at, name in enumerate(METRICS)
     }
     return summary
-
-
-def _read(path: Path, kind: type[_Row]) -> list[_Row]:
-    rows = []
-    decoder = msgspec.json.Decoder(kind)
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    rows.append(decoder.decode(line))
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                    raise ValueError(f"{path}, line {number}: {error}") from error
-    return rows
