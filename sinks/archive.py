@@ -28,6 +28,7 @@ from ..bus.values import Memory, Query, Recalled, Scope
 from .changing import Changing
 from .embedder import Embedder
 from .encoding import Encoder
+from .fetched import Fetched
 from .importing import Importing
 from .index import Index
 from .keeping import Keeping
@@ -79,8 +80,9 @@ class Archive:
         self._forgets = 0
         # Tells, also after a crash, that the file still holds what was forgotten.
         self._uncompacted = store.path.with_name(f"{store.path.name}.uncompacted")
+        self._fetched = Fetched(store.get_now)
         self._search = Search(
-            self.index, None, fetch=store.get_now, latest=store.latest, clock=clock
+            self.index, None, fetch=self._fetched, latest=store.latest, clock=clock
         )
 
     # --- life ------------------------------------------------------------------------------------
@@ -162,10 +164,13 @@ class Archive:
 
     def add(self, event: MemoryStored) -> None:
         """Make a committed memory findable."""
+        self._fetched.drop(event.memory.id)
         self.index.add(event.memory, event.encoding)
 
     async def add_many(self, event: MemoriesStored) -> None:
         """Make committed memories findable."""
+        for memory, _ in event.stored:
+            self._fetched.drop(memory.id)
         await anyio.to_thread.run_sync(self.index.extend, event.stored)
 
     def note(self, event: MemoryStored) -> None:
@@ -206,6 +211,7 @@ class Archive:
 
     def remove(self, event: MemoryForgotten) -> None:
         """Make a forgotten memory unfindable."""
+        self._fetched.drop(event.id)
         self.index.remove(event.id)
 
     def unnote(self, event: MemoryForgotten) -> None:
