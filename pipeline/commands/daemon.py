@@ -59,12 +59,13 @@ def _wait_for_exit(pid: int) -> None:
 
 
 @daemon_command.command()
+@json_option
 @click.pass_context
-def status(ctx: click.Context) -> None:
+def status(ctx: click.Context, as_json: bool) -> None:
     """The same as `subcog status`."""
     from .insight import status_command
 
-    ctx.invoke(status_command, as_json=False)
+    ctx.invoke(status_command, as_json=as_json)
 
 
 @daemon_command.command()

@@ -108,6 +108,7 @@ def test_status_has_the_promised_fields(shared):
     for name in ("pid", "version", "socket", "database", "memories", "ready", "metrics_url"):
         assert name in status
     assert status["running"] is True
+    assert shared.ask("daemon", "status")["pid"] == status["pid"]
 
 
 def test_status_starts_nothing(house):
