@@ -13,7 +13,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from ..bus.values import Hit, IntentType, Memory
-from .envelope import Note, preview, source_of
+from .envelope import Note, note_of, preview
 from .pack import Budget, Offer, Packed, pack
 from .purpose import suited
 from .text import cut
@@ -207,19 +207,8 @@ def _notes(candidate: Candidate) -> tuple[Note, ...]:
     """The memory at length, in its own lines, where its score earns it; and as a preview."""
     text = candidate.text
     if len(text) <= SHORT_CHARS:
-        return (_note(candidate, text),)
-    short = _note(candidate, preview(text, SHORT_CHARS))
+        return (note_of(candidate.memory, text),)
+    short = note_of(candidate.memory, preview(text, SHORT_CHARS))
     if candidate.score < LONG_SCORE:
         return (short,)
-    return (_note(candidate, cut(text, LONG_CHARS)), short)
-
-
-def _note(candidate: Candidate, text: str) -> Note:
-    memory = candidate.memory
-    return Note(
-        id=memory.id,
-        namespace=memory.namespace,
-        text=text,
-        created_at=memory.created_at,
-        source=source_of(memory.provenance),
-    )
+    return (note_of(candidate.memory, cut(text, LONG_CHARS)), short)

@@ -64,13 +64,13 @@ class Note(Value, frozen=True, kw_only=True):
     source: str = ""
 
 
-def note_of(memory: Memory) -> Note:
-    """``memory`` in full, with what is known of where it came from."""
+def note_of(memory: Memory, text: str | None = None) -> Note:
+    """``memory`` with what is known of where it came from; in full, or as ``text`` gives it."""
     return Note(
         id=memory.id,
         namespace=memory.namespace,
         created_at=memory.created_at,
-        text=memory.content,
+        text=memory.content if text is None else text,
         source=source_of(memory.provenance),
     )
 

@@ -14,7 +14,7 @@ import msgspec
 from ..bus.events import ResponseReady, SessionStarted
 from ..bus.signals import abstained, degraded, injected, tell
 from ..bus.values import Memory, Scope
-from .envelope import Note, preview, source_of
+from .envelope import Note, note_of, preview
 from .pack import Budget, Offer, pack
 from .ports import Recall
 from .respond import NOTHING, answer
@@ -125,10 +125,4 @@ def _envelope(
 
 
 def _note(memory: Memory, clean: Callable[[str], str]) -> Note:
-    return Note(
-        id=memory.id,
-        namespace=memory.namespace,
-        text=preview(clean(memory.content), _NOTE_CHARS),
-        created_at=memory.created_at,
-        source=source_of(memory.provenance),
-    )
+    return note_of(memory, preview(clean(memory.content), _NOTE_CHARS))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Protocol
 
 from ..bus.events import PromptSubmitted
@@ -92,10 +91,3 @@ class Sessions(Protocol):
 
     def show(self, session: str, shown: frozenset[tuple[str, int]]) -> None:
         """Note that the session has now seen these."""
-
-
-class Clock(Protocol):
-    """Tells the time."""
-
-    def __call__(self) -> datetime:
-        """Now, aware, UTC."""
