@@ -23,7 +23,7 @@ from tokenizers import Tokenizer
 from ..bus.values import Encoding
 from .words import Words
 
-BUNDLED: Final = Path(__file__).parent / "model"
+BUNDLED: Final = Path(__file__).parent / "static_model"
 
 # Longer passages blur in the mean of their words; shorter ones lose their context.
 PASSAGE_CHARS: Final = 400
