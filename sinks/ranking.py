@@ -39,6 +39,7 @@ class Scored(Struct, frozen=True):
 
     id: str
     scope: Scope
+    namespace: str
     text: float
     late: float
     vector: float
@@ -83,7 +84,8 @@ def rank(
     parts = [begin(scope, shelf, query, question, now) for scope, shelf in shelves]
     parts = [part for part in parts if part.rows]
     total = sum(part.total for part in parts)
-    measured = measure(parts, mode, question, embedder, max(CANDIDATES, query.limit))
+    count = max(CANDIDATES, query.limit)
+    measured = measure(parts, mode, question, embedder, candidates=count, broad=query.broad)
     if measured is None:
         return Ranking((), total)
     scores = _by_all(mode, measured) if embedder is not None else _by_text(measured)
@@ -95,7 +97,9 @@ def measure(
     mode: Mode,
     question: Question,
     embedder: Embedder | None,
+    *,
     candidates: int = CANDIDATES,
+    broad: bool = False,
 ) -> Parts | None:
     """Choose each part's candidates and measure them; None if there are none."""
     memories = sum(len(part.shelf) for part in parts)
@@ -107,7 +111,7 @@ def measure(
     text = np.concatenate([part.bm25[part.candidates] for part in parts])
     share = _term_share(parts, spread, memories)
     if embedder is None or question.vector is None or question.words is None:
-        return only_text(text, share, memories)
+        return only_text(text, share, memories, broad=broad)
     vector = np.concatenate([_cosines(part, question.vector) for part in parts])
     counts = np.sum([part.shelf.passages.spread(question.words) for part in parts], axis=0)
     asked = probe(question.words, counts, memories, embedder)
@@ -123,6 +127,7 @@ def measure(
         back=covered.back,
         weight=float(asked.weights.sum()),
         memories=memories,
+        broad=broad,
     )
 
 
@@ -264,6 +269,7 @@ def _best(parts: Sequence[Part], scores: _Scores, query: Query) -> tuple[Scored,
         Scored(
             id=places[at][0].shelf.table.ids[places[at][1]],
             scope=places[at][0].scope,
+            namespace=places[at][0].shelf.table.namespace(places[at][1]),
             text=float(scores.text[at]),
             late=float(scores.late[at]),
             vector=float(scores.vector[at]),

@@ -20,7 +20,8 @@ class Parts(Struct, frozen=True):
     ``text`` is BM25; ``share`` the share, 0–1, of the question's terms that the candidate holds,
     weighted by rarity; ``vector`` the best cosine; ``late``, ``soft``, ``sharp``, ``rarest`` and
     ``back`` are told in ``late.Coverage``. ``weight`` is the sum of the question's word weights,
-    ``memories`` how many memories the searched scopes hold.
+    ``memories`` how many memories the searched scopes hold, and ``broad`` whether the question asks
+    for all there is and not for one answer.
     """
 
     text: Floats
@@ -33,26 +34,28 @@ class Parts(Struct, frozen=True):
     back: Floats
     weight: float
     memories: int
+    broad: bool = False
 
 
-def only_text(text: Floats, share: Floats, memories: int) -> Parts:
+def only_text(text: Floats, share: Floats, memories: int, *, broad: bool = False) -> Parts:
     """The parts where text search is all there is."""
-    nothing = np.zeros_like(text)
-    return Parts(text, share, nothing, nothing, nothing, nothing, nothing, nothing, 0.0, memories)
+    no = np.zeros_like(text)
+    return Parts(text, share, no, no, no, no, no, no, 0.0, memories, broad)
 
 
 FEATURES = (
     "lead", "vector", "few", "soft", "sharp", "rarest", "back", "vector lead", "covered weight",
-    "held terms",
+    "held terms", "broad", "broad soft", "broad covered weight",
 )  # fmt: skip
 WEIGHTS: tuple[float, ...] = (
-    3.898, 0.117, 2.844, 10.689, -8.457, 0.499, 5.378, 5.812, 0.072, 0.569,
+    4.764, 2.239, 3.096, 8.291, -6.541, 0.560, 6.770, 3.512,
+    -0.216, 0.505, -0.050, 3.132, -0.210,
 )  # fmt: skip
-BIAS = -4.953
+BIAS = -5.056
 
-TEXT_FEATURES = ("share", "share lead", "few", "held terms")
-TEXT_WEIGHTS: tuple[float, ...] = (1.785, 4.872, 3.538, 0.880)
-TEXT_BIAS = -3.995
+TEXT_FEATURES = ("share", "share lead", "few", "held terms", "broad", "broad share")
+TEXT_WEIGHTS: tuple[float, ...] = (1.883, 4.689, 3.503, 0.794, -0.069, 2.655)
+TEXT_BIAS = -3.945
 
 # What an unrelated memory reaches: a lone candidate is ahead of that, not of nothing.
 _UNRELATED = 0.15
@@ -66,18 +69,23 @@ def features(parts: Parts) -> Floats:
     says it in other words is likelier to answer than to share a phrase with it.
     """
     whole = 0.35 * parts.share + 0.4 * parts.vector + 0.25 * parts.soft
+    narrow, broad = np.float32(not parts.broad), np.float32(parts.broad)
+    covered = np.log1p(parts.weight * parts.soft)
     return np.stack(
         (
-            _lead(whole, _UNRELATED),
+            narrow * _lead(whole, _UNRELATED),
             parts.vector,
             _few(parts),
             parts.soft,
             parts.sharp,
             parts.rarest,
             parts.back,
-            _lead(parts.vector, _UNRELATED_VECTOR),
-            np.log1p(parts.weight * parts.soft),
+            narrow * _lead(parts.vector, _UNRELATED_VECTOR),
+            covered,
             np.log1p(parts.text),
+            np.full_like(parts.text, broad),
+            broad * parts.soft,
+            broad * covered,
         ),
         axis=1,
     )
@@ -85,8 +93,17 @@ def features(parts: Parts) -> Floats:
 
 def text_features(parts: Parts) -> Floats:
     """``TEXT_FEATURES``, shape (candidates, features)."""
+    narrow, broad = np.float32(not parts.broad), np.float32(parts.broad)
     return np.stack(
-        (parts.share, _lead(parts.share, _UNRELATED), _few(parts), np.log1p(parts.text)), axis=1
+        (
+            parts.share,
+            narrow * _lead(parts.share, _UNRELATED),
+            _few(parts),
+            np.log1p(parts.text),
+            np.full_like(parts.text, broad),
+            broad * parts.share,
+        ),
+        axis=1,
     )
 
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
+import anyio
 import anyio.to_thread
 
 from ..bus.values import Hit, Memory, Query, Recalled, Scope
 from .embedder import Embedder
 from .index import Index
 from .ranking import Scored
+
+THREADS = 2
+"""More searches at once than this only take turns with one interpreter, and all end late."""
 
 Fetch = Callable[[Sequence[str], Sequence[Scope]], Sequence[Memory]]
 
@@ -47,6 +52,7 @@ class Search:
         self._fetch = fetch
         self._latest = latest
         self._clock = clock
+        self._threads = anyio.CapacityLimiter(THREADS)
         self.embedder = embedder
 
     @property
@@ -59,7 +65,8 @@ class Search:
 
     async def recall(self, query: Query) -> Recalled:
         """Answer ``query``, best first, from its scopes alone; in one worker thread."""
-        return await anyio.to_thread.run_sync(self.recall_now, query)
+        work = partial(self.recall_now, query)
+        return await anyio.to_thread.run_sync(work, limiter=self._threads)
 
     async def latest(
         self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
@@ -72,8 +79,7 @@ class Search:
         began = time.perf_counter()
         degraded = self._degraded(query)
         ranking = self._index.search(query, self._index.ask(query.text), self._clock())
-        worthy = [one for one in ranking.scored if one.relevance >= query.min_relevance]
-        hits = self._hits(worthy)
+        hits = self._hits(_worthy(ranking.scored, query))
         return Recalled(
             hits=hits,
             mode="text" if degraded else query.mode,
@@ -104,3 +110,11 @@ class Search:
             for one in scored
             if one.id in memories
         )
+
+
+def _worthy(scored: Sequence[Scored], query: Query) -> list[Scored]:
+    """Those that are relevant enough to be fetched."""
+    floors = dict(query.floors)
+    return [
+        one for one in scored if one.relevance >= floors.get(one.namespace, query.min_relevance)
+    ]

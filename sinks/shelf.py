@@ -61,6 +61,7 @@ class Table:
         self.ends = Column(np.int64)
         self.tagged: dict[str, list[int]] = {}
         self._numbers: dict[str, int] = {"": 0}
+        self._names: list[str] = [""]
         self.any_end = False
 
     def number(self, name: str) -> int:
@@ -82,8 +83,15 @@ class Table:
         self.ends.extend(ends)
         self.ids.extend([m.id for m in memories])
 
+    def namespace(self, row: int) -> str:
+        """The namespace of the memory in ``row``."""
+        return self._names[int(self.namespaces.view[row])]
+
     def _numbered(self, name: str) -> int:
-        return self._numbers.setdefault(name, len(self._numbers))
+        number = self._numbers.setdefault(name, len(self._numbers))
+        if number == len(self._names):
+            self._names.append(name)
+        return number
 
     def kept(self, alive: Flags) -> Table:
         """A copy with the living rows alone, numbered anew."""
@@ -98,6 +106,7 @@ class Table:
             if living:
                 copy.tagged[tag] = living
         copy._numbers = dict(self._numbers)
+        copy._names = list(self._names)
         copy.any_end = self.any_end
         return copy
 

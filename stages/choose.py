@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 
 from msgspec import Struct
 
@@ -70,7 +70,7 @@ class Candidate:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        return frozenset(_WORD.findall(self.text.casefold()))
+        return frozenset(_WORD.findall(self.memory.content[:_READ_CHARS].casefold()))
 
     @property
     def merit(self) -> str:
@@ -101,6 +101,7 @@ def choose(
     candidates: Sequence[Candidate],
     *,
     floor: float,
+    beside: float,
     shown: frozenset[tuple[str, int]],
     ceiling: int,
     budget: Budget,
@@ -108,11 +109,15 @@ def choose(
 ) -> Choice:
     """Choose at most ``ceiling`` of ``candidates`` (best first) whose envelope ``budget`` covers.
 
-    ``floor`` holds for the relevance itself as well as for the weighted score: a weight may push a
-    memory out, and never lifts an irrelevant one in.
+    Nothing is chosen unless one reaches ``floor``; beside that one, others are from ``beside`` on,
+    since a question that has an answer is likelier to have a second. A floor holds for the
+    relevance itself as well as for the weighted score: a weight may push a memory out, and never
+    lifts an irrelevant one in.
     """
     why = {c.memory.id: c.merit for c in candidates}
-    fit = _keep(candidates, why, lambda c: _stale(c.memory, now) or _irrelevant(c, floor))
+    current = _keep(candidates, why, lambda c: _stale(c.memory, now))
+    answered = any(_irrelevant(c, floor) is None for c in current)
+    fit = _keep(current, why, lambda c: _irrelevant(c, beside if answered else floor))
     fresh = _keep(fit, why, lambda c: _seen(c.memory, shown))
     best, rest = fresh[: ceiling + _SPARE], fresh[ceiling + _SPARE :]
     why |= {c.memory.id: f"over the ceiling of {ceiling}" for c in rest}
@@ -199,7 +204,7 @@ def _has_digit(word: str) -> bool:
 def _pack_distinct(
     candidates: Iterable[Candidate], ceiling: int, budget: Budget, now: datetime
 ) -> Packed:
-    offers = [Offer(notes=_notes(c), value=c.value) for c in candidates]
+    offers = [Offer(c.memory.id, c.value, partial(_notes, c)) for c in candidates]
     return pack(offers, ceiling=ceiling, budget=budget, now=now)
 
 

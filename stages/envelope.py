@@ -29,7 +29,7 @@ _FOREIGN = (
     r"subcog[\w-]{0,40}|system[\w-]{0,40}|user|user[_-][\w-]{1,40}|assistant|human|developer"
     r"|instructions?|important|private|function_\w{1,40}|invoke|tool[_-][\w-]{1,40}"
     r"|task-notification|command-[\w-]{1,40}|local-command-[\w-]{1,40}|bash-[\w-]{1,40}"
-    r"|thinking|antml:[\w-]{1,40}|reminder"
+    r"|thinking|antml:[\w-]{1,40}|reminder|hook_context|response_guidance"
 )
 _TAG = re.compile(
     rf"<(\s{{0,4}}/?\s{{0,4}}(?:{_FOREIGN})(?![\w:-])[^<>\n]{{0,200}})(>?)", re.IGNORECASE
@@ -86,13 +86,17 @@ def wrap(items: Iterable[Note], *, now: datetime) -> str:
 
     The text of every note is neutralised and quoted line by line, so none can end the envelope.
     """
-    notes = [line for item in items for line in _lines(item, now)]
-    if not notes:
-        return ""
-    return "\n".join((f"<{TAG}>", PREAMBLE, *notes, _CLOSE))
+    lines = [line for item in items for line in quote(item, now=now)]
+    return enclose(lines) if lines else ""
 
 
-def _lines(note: Note, now: datetime) -> Iterator[str]:
+def enclose(lines: Iterable[str]) -> str:
+    """The envelope around lines that ``quote`` made."""
+    return "\n".join((f"<{TAG}>", PREAMBLE, *lines, _CLOSE))
+
+
+def quote(note: Note, *, now: datetime) -> Iterator[str]:
+    """The lines of one note in its envelope; none of them is empty."""
     head = f"- {note.id} · {note.namespace} · {age_in_words(note.created_at, now)}"
     if note.source:
         head += f" · from {one_line(neutralise(note.source))}"

@@ -52,6 +52,8 @@ class ContextSettings(Protocol):
     def max_tokens(self) -> int: ...
     @property
     def min_relevance(self) -> float: ...
+    @property
+    def min_relevance_beside(self) -> float: ...
 
 
 class WeightSettings(Protocol):
@@ -120,6 +122,7 @@ def inject(
     choice = choose(
         candidates,
         floor=settings.context.min_relevance,
+        beside=min(settings.context.min_relevance, settings.context.min_relevance_beside),
         shown=sessions.shown(event.enriched.prompt.session),
         ceiling=ceiling(_sure(event.intent), settings.context),
         budget=Budget(min(settings.context.max_tokens, MAX_TOKENS), MAX_UNITS),
@@ -213,6 +216,7 @@ def _describe(
     event: IntentClassified, chosen: Sequence[Candidate], reason: str | None
 ) -> MemoryContext:
     intent = event.intent
+    detailed = event.enriched.prompt.detailed
     wanted = intent is not None and reason not in {"disabled", "machine_turn", "low_confidence"}
     return MemoryContext(
         search_intent_detected=intent is not None,
@@ -222,7 +226,7 @@ def _describe(
             InjectedMemory(
                 id=c.memory.id,
                 namespace=c.memory.namespace,
-                content_preview=neutralise(preview(c.text)),
+                content_preview=neutralise(preview(c.text)) if detailed else "",
                 score=round(c.score, 4),
             )
             for c in chosen

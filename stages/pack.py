@@ -1,44 +1,44 @@
 """Fill a budget with notes by value per token, so that their envelope stays inside it.
 
-A pure helper of ``choose``. Costs are measured on the real envelope, never guessed.
+A pure helper of ``choose``. Sizes add up exactly, so none is guessed and none is taken twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import cached_property
 
 from msgspec import Struct
 
-from .envelope import Note, wrap
-from .tokens import count_tokens, count_units
+from .envelope import Note, enclose, quote
+from .tokens import Size, size_of
 
 
 class Budget(Struct, frozen=True):
-    """What a text costs or may cost, in estimated tokens and in UTF-16 units."""
+    """What a text may cost, in estimated tokens and in UTF-16 units."""
 
     tokens: int
     units: int
 
-    def __add__(self, other: Budget) -> Budget:
-        return Budget(self.tokens + other.tokens, self.units + other.units)
-
-    def __sub__(self, other: Budget) -> Budget:
-        return Budget(self.tokens - other.tokens, self.units - other.units)
-
-    def covers(self, other: Budget) -> bool:
-        return self.tokens >= other.tokens and self.units >= other.units
+    def covers(self, size: Size) -> bool:
+        return self.tokens >= size.tokens and self.units >= size.units
 
 
-class Offer(Struct, frozen=True):
-    """A memory that may be packed: its notes, the longest first, and what it is worth."""
+class Offer:
+    """A memory that may be packed, and what it is worth.
 
-    notes: tuple[Note, ...]
-    value: float
+    ``write`` gives its notes, the longest first; it is called once, and only where they are needed.
+    """
 
-    @property
-    def id(self) -> str:
-        return self.notes[0].id
+    def __init__(self, id: str, value: float, write: Callable[[], tuple[Note, ...]]) -> None:  # noqa: A002 - the name a memory gives it
+        self.id = id
+        self.value = value
+        self._write = write
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        return self._write()
 
 
 class Packed(Struct, frozen=True):
@@ -68,55 +68,49 @@ def pack(offers: Sequence[Offer], *, ceiling: int, budget: Budget, now: datetime
 
 def _by_density(offers: Sequence[Offer], ceiling: int, packer: _Packer) -> list[Offer]:
     def density(offer: Offer) -> float:
-        return offer.value / max(1, packer.cost(offer.notes[0]).tokens)
+        return offer.value / max(1, packer.quoted(offer.notes[0]).size.tokens)
 
     return [*sorted(offers[:ceiling], key=density, reverse=True), *offers[ceiling:]]
 
 
+class _Quoted(Struct, frozen=True):
+    """A note as it stands in the envelope, and what it adds to one."""
+
+    lines: tuple[str, ...]
+    size: Size
+
+
 class _Packer:
-    """One envelope being filled. ``frame`` is what the envelope costs without any note."""
+    """One envelope being filled."""
 
     def __init__(self, budget: Budget, now: datetime) -> None:
-        self.notes: dict[str, Note] = {}
+        self.notes: dict[str, _Quoted] = {}
         self._budget = budget
         self._now = now
-        self._spent = Budget(0, 0)
-        self._frame: Budget | None = None
-        self._costs: dict[int, Budget] = {}
+        self._size = size_of(enclose(()))
+        self._quoted: dict[int, _Quoted] = {}
 
-    def cost(self, note: Note) -> Budget:
-        """What ``note`` adds to an envelope that there is already."""
-        known = self._costs.get(id(note))
+    def quoted(self, note: Note) -> _Quoted:
+        known = self._quoted.get(id(note))
         if known is None:
-            alone = self._measure([note])
-            if self._frame is None:
-                self._frame = alone + alone - self._measure([note, note])
-            known = self._costs[id(note)] = alone - self._frame
+            lines = tuple(quote(note, now=self._now))
+            known = _Quoted(lines, size_of("".join(f"\n{line}" for line in lines)))
+            self._quoted[id(note)] = known
         return known
 
     def take(self, offer: Offer) -> bool:
         for note in offer.notes:
-            spent = self._spent + self.cost(note)
-            if self._frame is not None and self._budget.covers(spent + self._frame):
-                self.notes[offer.id] = note
-                self._spent = spent
+            quoted = self.quoted(note)
+            if self._budget.covers(self._size + quoted.size):
+                self.notes[offer.id] = quoted
+                self._size += quoted.size
                 return True
         return False
 
     def close(self, offers: Sequence[Offer], refused: dict[str, str]) -> Packed:
-        """Order what was taken by value; the sum of estimates may be off, the real text never."""
-        ids = [offer.id for offer in offers if offer.id in self.notes]
-        while ids:
-            text = wrap([self.notes[id_] for id_ in ids], now=self._now)
-            cost = _cost(text)
-            if self._budget.covers(cost):
-                return Packed(tuple(ids), text, cost.tokens, refused)
-            refused[ids.pop()] = "does not fit into what is left of the budget"
-        return Packed((), "", 0, refused)
-
-    def _measure(self, notes: list[Note]) -> Budget:
-        return _cost(wrap(notes, now=self._now))
-
-
-def _cost(text: str) -> Budget:
-    return Budget(count_tokens(text), count_units(text))
+        """Put what was taken into one envelope, in the order of its value."""
+        ids = tuple(offer.id for offer in offers if offer.id in self.notes)
+        if not ids:
+            return Packed((), "", 0, refused)
+        text = enclose(line for id_ in ids for line in self.notes[id_].lines)
+        return Packed(ids, text, self._size.tokens, refused)

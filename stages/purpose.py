@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ..bus.values import IntentType, Memory
 
@@ -17,6 +17,9 @@ from ..bus.values import IntentType, Memory
 _HEAD_CHARS = 1100
 _TAIL_CHARS = 700
 _READ_CHARS = 2000
+
+BROAD = "survey"
+"""Wanted where a question asks for all there is about something."""
 
 _WANTS = {
     "reason": r"\bwhy\b|\breasons?\b|\bhow come\b|\bwhat (?:made|speaks)\b|\bgrounds\b"
@@ -30,9 +33,14 @@ _WANTS = {
     "way": r"\bhow (?:do|should|to|would|can) (?:i|we)\b|\bhow (?:should|is|are|does|did)\b"
     r"|\bprocedure\b|\bconventions?\b|\bstyle\b|\bformat\b|\bguidelines?\b|\brules?\b"
     r"|\bwhat (?:should|goes|do i)\b",
-    "survey": r"\beverything\b|\banything\b|\bknown\b|\bpitfalls?\b|\bsurpris|\baware\b"
-    r"|\bwatch out\b|\bshould i know\b|\bhave to know\b|\bbefore (?:i|we)\b|\bsummar"
-    r"|\brules for\b|\boverview\b|\btell me about\b",
+    BROAD: r"\beverything\b|\banything\b|\bknown\b|\bpitfalls?\b|\btraps?\b|\bgotchas?\b|\bsurpris"
+    r"|\baware\b|\bwatch out\b|\bshould i know\b|\bbefore (?:i|we)\b|\bsummar|\boverview\b"
+    r"|\b(?:need|have) to (?:know|respect|consider|think)\b|\bwhat (?:needs to be|must)\b"
+    r"|\btell me about\b|\bwhat do we (?:know|have)\b|\bi(?:'m| am) (?:about|going) to\b"
+    r"|\btake over\b|\bwhat (?:went wrong|bit us|did we (?:learn|settle|drop|do|find))\b|\bso far\b"
+    r"|\b(?:conventions?|constraints?|rules?|problems|decisions|lessons?|limits|duties|debts?"
+    r"|outages|things|experience)\b|\bobliged\b|\bhappened\b|\bstate (?:of|and)\b"
+    r"|\bhow do we \w+ and\b",
 }
 _WANTED = {want: re.compile(pattern) for want, pattern in _WANTS.items()}
 _REASON = re.compile(
@@ -55,34 +63,34 @@ _GROUPS = {
 }
 
 LOG_ODDS: dict[str, float] = {
-    "number: fact": 0.5,
+    "number: decision": 0.4,
     "number: none in it": -1.0,
     "person: fact": 1.8,
-    "person: guide": -0.5,
-    "person: problem": -1.0,
+    "person: guide": -0.6,
+    "person: problem": -0.8,
     "person: state": -0.3,
     "reason: decision": 0.7,
-    "reason: fact": -0.5,
-    "reason: guide": -0.5,
-    "reason: none in it": -0.8,
-    "remedy: debt": 0.3,
+    "reason: fact": -0.4,
+    "reason: guide": -0.4,
+    "reason: none in it": -0.7,
+    "remedy: debt": 0.6,
     "remedy: decision": -1.1,
-    "remedy: fact": -0.6,
-    "remedy: guide": -1.0,
+    "remedy: fact": -0.7,
+    "remedy: guide": -1.1,
     "remedy: problem": 0.5,
     "remedy: state": -0.5,
-    "state: fact": -0.3,
-    "state: problem": -0.4,
-    "state: state": 1.4,
-    "survey: debt": 1.2,
-    "survey: guide": 0.6,
-    "survey: problem": 0.9,
-    "way: debt": -0.3,
+    "state: decision": -0.4,
+    "state: problem": -0.3,
+    "state: state": 1.8,
+    "survey: decision": -0.3,
+    "survey: fact": -1.0,
+    "survey: guide": -0.6,
+    "survey: state": -0.9,
+    "way: debt": -0.5,
     "way: decision": 0.3,
-    "way: fact": -0.3,
-    "way: guide": 0.8,
-    "way: problem": -0.5,
-    "way: state": -0.7,
+    "way: guide": 1.0,
+    "way: problem": -0.4,
+    "way: state": -1.0,
 }
 
 MOST_LIFT = 2.0
@@ -106,16 +114,20 @@ def wants(text: str, intent: IntentType | None) -> frozenset[str]:
 
 def evidence(wanted: frozenset[str], memory: Memory) -> Iterator[str]:
     """The names, as in ``LOG_ODDS``, of what speaks for or against ``memory`` as an answer."""
-    group = _GROUPS.get(memory.namespace)
-    for want in wanted if group else ():
-        # What stands in the way is a state of things, too.
-        stands = want == "state" and memory.namespace == "blockers"
-        yield f"{want}: {'state' if stands else group}"
+    yield from _by_namespace(wanted, memory.namespace)
     content = memory.content[:_READ_CHARS]
     if "number" in wanted and not _DIGIT.search(content):
         yield "number: none in it"
     if "reason" in wanted and not _REASON.search(content):
         yield "reason: none in it"
+
+
+def _by_namespace(wanted: Collection[str], namespace: str) -> Iterator[str]:
+    group = _GROUPS.get(namespace)
+    for want in wanted if group else ():
+        # What stands in the way is a state of things, too.
+        stands = want == "state" and namespace == "blockers"
+        yield f"{want}: {'state' if stands else group}"
 
 
 def suited(relevance: float, wanted: frozenset[str], memory: Memory) -> float:
@@ -124,9 +136,23 @@ def suited(relevance: float, wanted: frozenset[str], memory: Memory) -> float:
     return _shifted(relevance, min(MOST_LIFT, max(-MOST_DROP, shift))) if shift else relevance
 
 
-def least(relevance: float) -> float:
-    """The least relevance by words from which ``suited`` may reach ``relevance``."""
-    return _shifted(relevance, -MOST_LIFT)
+def floors(relevance: float, wanted: frozenset[str]) -> tuple[tuple[str, float], ...]:
+    """The least relevance by words from which ``suited`` may reach ``relevance``, by namespace.
+
+    Whatever the intent turns out to be of the prompt that has ``wanted``; namespaces without a pair
+    are not corrected.
+    """
+    if relevance <= 0:
+        return ()
+    lifts = ((namespace, _lift(namespace, wanted)) for namespace in _GROUPS)
+    return tuple((namespace, _shifted(relevance, -lift)) for namespace, lift in lifts if lift)
+
+
+def _lift(namespace: str, wanted: frozenset[str]) -> float:
+    """By how much the log-odds of a memory of ``namespace`` may be raised, or are lowered."""
+    lift = sum(LOG_ODDS.get(name, 0.0) for name in _by_namespace(wanted, namespace))
+    remedy = sum(LOG_ODDS.get(name, 0.0) for name in _by_namespace({"remedy"}, namespace))
+    return min(MOST_LIFT, max(-MOST_DROP, lift + max(0.0, remedy)))
 
 
 def _shifted(probability: float, log_odds: float) -> float:

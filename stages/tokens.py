@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec import Struct
+
 # A lower-case word is a token for each six letters, a shouted one for each two.
 _PIECES = re.compile(r"[a-z]{1,6}|[A-Z][a-z]{1,5}|[A-Z]{1,2}|[0-9]{1,2}|[^\sA-Za-z0-9]|\n+")
 _WIDE = re.compile(r"[\u0800-\uffff]")
@@ -22,16 +24,38 @@ _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 _CHARS_PER_TOKEN = 4
 
 
-def count_tokens(text: str) -> int:
-    """Estimate the tokens of ``text``: never fewer than a quarter of its characters.
+class Size(Struct, frozen=True):
+    """How long a text is. The sizes of texts that are joined at an end of a line add up exactly."""
+
+    chars: int
+    pieces: int
+    units: int
+
+    def __add__(self, other: Size) -> Size:
+        return Size(self.chars + other.chars, self.pieces + other.pieces, self.units + other.units)
+
+    @property
+    def tokens(self) -> int:
+        """Estimated tokens: never fewer than a quarter of the characters."""
+        return max(-(-self.chars // _CHARS_PER_TOKEN), self.pieces)
+
+
+def size_of(text: str) -> Size:
+    """Measure ``text``.
 
     Letters of other scripts, and emoji, count by their UTF-8 bytes, since that is how a
     vocabulary without a word for them spells them: one, two or three tokens each.
     """
     pieces = len(_PIECES.findall(text))
-    if not text.isascii():
-        pieces += len(_WIDE.findall(text)) + 2 * len(_ASTRAL.findall(text))
-    return max(-(-len(text) // _CHARS_PER_TOKEN), pieces)
+    if text.isascii():
+        return Size(len(text), pieces, len(text))
+    astral = len(_ASTRAL.findall(text))
+    return Size(len(text), pieces + len(_WIDE.findall(text)) + 2 * astral, len(text) + astral)
+
+
+def count_tokens(text: str) -> int:
+    """Estimate the tokens of ``text``."""
+    return size_of(text).tokens
 
 
 def count_units(text: str) -> int:

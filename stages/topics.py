@@ -56,6 +56,20 @@ _ACTIONS = frozenset(
     write
     """.split()
 )
+# What a question says of itself, or of the kind of memory that it wants, and not of its subject.
+ASKING_WORDS = frozenset(
+    """
+    agreed agreement apply applies argument arguments aware bit careful consider considered
+    constraint constraints convention conventions decide decided decision decisions discussed
+    discussion duties duty everything expect expected experience fact facts gotcha gotchas
+    ground grounds handle handled happened history hit idea issue issues know known learn
+    learned learning learnings learnt left lesson lessons limit limitation limitations limits
+    mind moment obliged open overview pitfall pitfalls problem problems purpose rationale
+    reason reasons remember respect rule rules settle settled situation speaks spoke start
+    starting state status story summarise summarize summary surprise surprises surprising
+    touch trap traps tried watch wrong
+    """.split()
+)
 _TRAILING = frozenset(("set", "read", "run", "go", "work", "works"))
 _BEFORE_ACTION = frozenset(
     """
@@ -91,8 +105,8 @@ def topics_of(read: Sequence[Sentence], anchors: Sequence[Anchor]) -> tuple[str,
 def retrieval_words(text: str) -> tuple[str, ...]:
     """The words of ``text`` worth searching for, as written, in order, each once.
 
-    Question phrases and stop words are left out; identifiers stay whole. Pasted lines count too: an
-    error message is the best query there is.
+    Question phrases and stop words are left out, and asking words where there are others;
+    identifiers stay whole. Pasted lines count too: an error message is the best query there is.
     """
     words: dict[str, str] = {}
     spans = word_spans(text)
@@ -105,7 +119,8 @@ def retrieval_words(text: str) -> tuple[str, ...]:
         words.setdefault(word, text[start:end].strip("`"))
         if len(words) == MAX_RETRIEVAL_WORDS:
             break
-    return tuple(words.values())
+    subjects = tuple(written for word, written in words.items() if word not in ASKING_WORDS)
+    return subjects or tuple(words.values())
 
 
 def _located(read: Sequence[Sentence], evidence: Evidence) -> Iterator[Anchor]:

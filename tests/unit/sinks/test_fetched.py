@@ -1,3 +1,5 @@
+import msgspec
+
 from subcog.bus.values import Scope
 from subcog.sinks.fetched import Fetched
 from tests.stores import make_row
@@ -59,11 +61,38 @@ def test_what_changes_while_it_is_read_is_not_remembered():
     assert store.asked == [one.id, one.id]
 
 
-def test_it_remembers_a_bounded_number():
+def test_what_is_loaded_anyway_is_not_asked_for():
+    one, two = _memories(2)
+    store = Store(one, two)
+    fetched = Fetched(store.fetch)
+    fetched.warm([one])
+    assert fetched([one.id, two.id], [HERE]) == [one, two]
+    assert store.asked == [two.id]
+
+
+def test_it_remembers_so_many_bytes_and_what_was_used_lately():
     memories = _memories(4)
     store = Store(*memories)
-    fetched = Fetched(store.fetch, max_memories=2)
-    ids = [memory.id for memory in memories]
-    fetched(ids, [HERE])
-    fetched(ids[:1], [HERE])
-    assert store.asked == [*ids, ids[0]]
+    fetched = Fetched(store.fetch, max_bytes=2 * len(msgspec.msgpack.encode(memories[0])))
+    first, second, third, _ = (memory.id for memory in memories)
+    fetched.warm(memories)
+    fetched([first, second], [HERE])
+    assert store.asked == []
+    fetched([first], [HERE])
+    fetched([third], [HERE])
+    fetched([first], [HERE])
+    assert store.asked == [third]
+    fetched([second], [HERE])
+    assert store.asked == [third, second]
+
+
+def test_a_memory_that_comes_and_goes_takes_no_room():
+    one, two = _memories(2)
+    store = Store(one, two)
+    fetched = Fetched(store.fetch, max_bytes=len(msgspec.msgpack.encode(one)))
+    for _ in range(3):
+        fetched.warm([one])
+        fetched.drop(one.id)
+    fetched.warm([two])
+    assert fetched([two.id], [HERE]) == [two]
+    assert store.asked == []

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from msgspec import structs
 
 from subcog.sinks.relevance import (
     FEATURES,
@@ -53,3 +54,11 @@ def test_text_alone_says_less_about_a_smaller_share_of_the_question() -> None:
     share = np.array([0.9, 0.1], dtype=np.float32)
     found = text_relevance(only_text(text, share, 30))
     assert found[0] > 0.5 > found[1]
+
+
+@pytest.mark.parametrize("see", [relevance, text_relevance])
+def test_for_a_broad_question_it_does_not_matter_that_another_is_ahead(see) -> None:
+    few, many = parts(0.5, 0.1), parts(0.5, 0.9)
+    assert see(few)[0] > see(many)[0]
+    few, many = structs.replace(few, broad=True), structs.replace(many, broad=True)
+    assert see(few)[0] == pytest.approx(see(many)[0])

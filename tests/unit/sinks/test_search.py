@@ -4,11 +4,12 @@ from datetime import UTC, datetime
 
 import anyio
 import pytest
+from msgspec import structs
 
 from subcog.bus.values import Memory, Query, Scope
 from subcog.sinks.embedder import Embedder
 from subcog.sinks.index import Index
-from subcog.sinks.search import Search
+from subcog.sinks.search import THREADS, Search
 from subcog.sinks.words import searchable
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -133,3 +134,36 @@ async def test_nothing_found_fetches_nothing(store: Shelf, embedder: Embedder) -
 async def test_the_latest_are_the_stores(store: Shelf, embedder: Embedder) -> None:
     found = await search(store, embedder).latest((HERE,), limit=2)
     assert [memory.id for memory in found] == ["m0", "m1"]
+
+
+async def test_a_namespace_with_a_floor_of_its_own_is_fetched_from_there_on(store, embedder):
+    everything = await search(store, embedder).recall(structs.replace(QUESTION, limit=9))
+    relevance = min(hit.relevance for hit in everything.hits)
+    strict = structs.replace(QUESTION, limit=9, min_relevance=1.0)
+    assert (await search(store, embedder).recall(strict)).hits == ()
+    lower = structs.replace(strict, floors=(("decisions", relevance), ("patterns", 1.0)))
+    assert (await search(store, embedder).recall(lower)).hits == everything.hits
+    other = structs.replace(strict, min_relevance=0.0, floors=(("decisions", 1.0),))
+    assert (await search(store, embedder).recall(other)).hits == ()
+
+
+async def test_no_more_searches_run_at_once_than_an_interpreter_has_use_for(store, embedder):
+    running, most, lock = 0, 0, threading.Lock()
+    original = store.fetch
+
+    def counting(ids, scopes):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        threading.Event().wait(0.002)
+        with lock:
+            running -= 1
+        return original(ids, scopes)
+
+    store.fetch = counting
+    searching = search(store, embedder)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(20):
+            tasks.start_soon(searching.recall, QUESTION)
+    assert most == THREADS

@@ -16,6 +16,7 @@ def chosen(*candidates, ceiling=10):
     choice = choose(
         candidates,
         floor=0.5,
+        beside=0.3,
         shown=frozenset(),
         ceiling=ceiling,
         budget=Budget(2000, 8000),
@@ -94,3 +95,16 @@ def test_a_megabyte_of_one_word_is_cut_and_harmless():
 def test_short_texts_keep_their_lines():
     choice, _ = chosen(candidate(1, "first\nsecond", 0.6))
     assert "> first\n" in choice.text
+
+
+def test_a_less_relevant_one_comes_along_with_one_that_answers():
+    answer, beside, less = (candidate(n, relevance=0.8 - 0.2 * n) for n in (1, 2, 3))
+    assert chosen(answer, beside, less)[1] == [answer.memory.id, beside.memory.id]
+    choice, ids = chosen(beside, less)
+    assert ids == []
+    assert "below the floor of 0.50" in choice.why[beside.memory.id]
+
+
+def test_what_is_out_of_date_brings_nothing_along():
+    outdated = candidate(1, relevance=0.9, superseded_by="mem_x")
+    assert chosen(outdated, candidate(2, relevance=0.4))[1] == []

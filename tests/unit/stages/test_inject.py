@@ -133,7 +133,8 @@ def test_the_same_words_count_more_in_a_memory_that_suits_the_question():
         make_hit(make_memory(number, namespace=namespace), 0.5)
         for number, namespace in enumerate(("gotchas", "context"), 1)
     ]
-    built = run(make_classified(hits, make_intent(intent_type=IntentType.GENERAL), parsed=parsed))
+    asked = make_classified(hits, make_intent(intent_type=IntentType.GENERAL), parsed=parsed)
+    built = run(asked, settings=make_settings(min_relevance_beside=0.45))
     assert [one.namespace for one in built.context.injected_memories] == ["context"]
     assert verdict_of(built, 2).relevance > 0.5 > verdict_of(built, 1).relevance
     assert "0.50 by its words alone" in verdict_of(built, 2).why

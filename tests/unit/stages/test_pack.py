@@ -8,7 +8,7 @@ from tests.fakes import NOW
 
 def offer(name, *texts, value=0.7):
     notes = tuple(Note(id=name, namespace="context", created_at=NOW, text=text) for text in texts)
-    return Offer(notes=notes, value=value)
+    return Offer(name, value, lambda: notes)
 
 
 def packed(offers, ceiling=10, tokens=2000, units=8000):
@@ -65,3 +65,14 @@ def test_the_text_itself_is_inside_the_budget_where_estimates_do_not_add_up(toke
     offers = [offer("marks", "a.b:c;d!e?" * 4, value=0.9)]
     offers += [offer(f"gaps{number}", f"a{' ' * 90}b") for number in range(9)]
     assert count_tokens(packed(offers, tokens=tokens).text) <= tokens
+
+
+def test_what_stands_in_is_written_only_when_it_is_needed():
+    written = []
+
+    def lazy(name):
+        note = Note(id=name, namespace="context", created_at=NOW, text=name)
+        return Offer(name, 0.7, lambda: written.append(name) or (note,))
+
+    assert packed([lazy("a"), lazy("b"), lazy("c")], ceiling=2).ids == ("a", "b")
+    assert sorted(written) == ["a", "b"]

@@ -8,7 +8,7 @@ from subcog.stages.purpose import (
     MOST_DROP,
     MOST_LIFT,
     evidence,
-    least,
+    floors,
     suited,
     wants,
 )
@@ -101,10 +101,32 @@ def test_the_correction_is_bounded_and_stays_a_probability(relevance):
             assert 2.71828**-MOST_DROP - 1e-3 <= odds <= 2.71828**MOST_LIFT + 1e-3
 
 
+PROMPTS = (
+    "why do we cache?",
+    "who owns this?",
+    "how many retries are there?",
+    "how do we deploy, and what is left to do?",
+    "everything known about auth: status, limits, reasons, who, how should I, what is missing?",
+    "the build is broken",
+)
+
+
+@pytest.mark.parametrize("text", PROMPTS)
 @pytest.mark.parametrize("floor", [0.05, 0.4, 0.9])
-def test_what_is_less_than_the_least_cannot_reach_the_floor(floor):
-    every = [frozenset({name.split(":")[0]}) for name in LOG_ODDS]
-    for wanted in (*every, frozenset().union(*every)):
-        for namespace in NAMESPACES:
-            memory = make_memory(namespace=namespace, content="since 2019")
-            assert suited(least(floor) - 1e-6, wanted, memory) < floor
+@pytest.mark.parametrize("intent", [IntentType.HOWTO, IntentType.TROUBLESHOOT, None])
+def test_what_is_below_the_floor_of_its_namespace_cannot_reach_it(text, floor, intent):
+    by_namespace = dict(floors(floor, wants(text, None)))
+    wanted = wants(text, intent)
+    for namespace in NAMESPACES:
+        memory = make_memory(namespace=namespace, content="since 2019")
+        assert suited(by_namespace.get(namespace, floor) - 1e-6, wanted, memory) < floor
+
+
+def test_a_floor_is_no_lower_than_what_the_question_wants():
+    by_namespace = dict(floors(0.4, frozenset({"person"})))
+    assert by_namespace["context"] < 0.2
+    assert by_namespace["patterns"] > 0.4
+
+
+def test_without_a_floor_nothing_is_left_out():
+    assert floors(0.0, frozenset({"person"})) == ()

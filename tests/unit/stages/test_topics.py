@@ -61,6 +61,12 @@ def test_retrieval_words_keep_the_trouble():
     assert "error" in retrieval_words("why is there an error in the parser")
 
 
+def test_retrieval_words_are_those_of_the_subject_where_there_are_any():
+    asked = "known pitfalls and lessons before I touch the billing export?"
+    assert retrieval_words(asked) == ("billing", "export")
+    assert retrieval_words("known pitfalls?") == ("known", "pitfalls")
+
+
 def test_retrieval_words_read_pasted_lines():
     assert "ECONNREFUSED" in retrieval_words("help\n```\nError: connect ECONNREFUSED\n```")
 
