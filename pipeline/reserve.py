@@ -8,7 +8,7 @@ from collections.abc import Callable
 WINDOW = 200
 MAX_OPEN = 1024
 # For the answer to leave, and for what a busy machine adds to anything.
-FLOOR_S = 0.02
+FLOOR_S = 0.012
 # The stages after the race take prompts one by one, about so long for each, so that of many races
 # under one deadline those that were called last must end first.
 EACH_S = 0.001

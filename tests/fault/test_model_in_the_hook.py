@@ -243,7 +243,8 @@ async def many_at_once(bench: Bench, count: int) -> list[float]:
 
     async def one(number: int) -> None:
         payload = {"session_id": f"many{number}", "prompt": bench.fresh_prompt()}
-        fields = {"project": str(bench.house.project), "client": "claude"}
+        identity = f"{time.time_ns() // 1_000_000:012x}{number:020x}"
+        fields = {"id": identity, "project": str(bench.house.project), "client": "claude"}
         started = time.perf_counter()
         async with await anyio.connect_unix(path) as stream:
             body = json.dumps(payload).encode()
