@@ -78,7 +78,7 @@ class TransferCalls:
         file = Path(params.file)
         try:
             await archive.store.backup(file)
-            size = await anyio.to_thread.run_sync(lambda: file.stat().st_size)
+            size = await anyio.to_thread.run_sync(self._note_backup, file)
         except FileExistsError as error:
             raise CallRefused(str(error)) from None
         except OSError as error:
@@ -86,6 +86,13 @@ class TransferCalls:
                 raise
             raise CallRefused(f"{file} cannot be written ({error.strerror})") from None
         return {"file": str(file), "memories": archive.count, "bytes": size}
+
+    def _note_backup(self, file: Path) -> int:
+        """Remember where it is, for what is forgotten later may be in it; its size."""
+        from ..sinks.copies import note_backup
+
+        note_backup(self._app.paths.database, file)
+        return file.stat().st_size
 
     async def restore_backup(self, params: FileParams, place: Place) -> dict[str, Any]:
         try:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
+from anyio.streams.memory import MemoryObjectSendStream
 
 from ..bus.events import (
     ContextBuilt,
     Event,
     ForgetRequested,
     ForgetSettled,
+    MemoriesShown,
     MemoriesStored,
     MemoryForgotten,
     MemoryStored,
@@ -29,6 +32,7 @@ from .changing import Changing
 from .embedder import Embedder
 from .encoding import Encoder
 from .fetched import Fetched
+from .files import FileIndex
 from .importing import Importing
 from .index import Index
 from .keeping import Keeping
@@ -39,9 +43,10 @@ from .topics import TopicIndex
 from .trouble import StoreUnavailable
 
 _log = logging.getLogger(__name__)
-# Memories a read, memories a slice (about 2 ms), and the pause after it.
-_TOPIC_PAGE = 500
-_TOPIC_SLICE = 25
+# Rows that go into the index at once: each time what is there is copied, so not too few.
+_FILL_ROWS = 6_000
+# Memories a slice (about 2 ms), and the pause after it.
+_TOPIC_SLICE = 50
 _TOPIC_PAUSE_S = 0.002
 
 
@@ -63,6 +68,7 @@ class Archive:
         self.store = store
         self.index = Index()
         self.topics = TopicIndex()
+        self.files = FileIndex()
         self.encoder = Encoder()
         self.changing = Changing(store, encoder=self.encoder, clock=clock)
         self.keeping = Keeping(
@@ -92,10 +98,32 @@ class Archive:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._bring_embedder)
             tasks.start_soon(self._open_store)
+        if self._trouble is None:
+            await self._fill_index()
         if self._trouble is not None:
             raise self._trouble
-        async for rows in self.store.load():
-            await anyio.to_thread.run_sync(self._fill, rows)
+        self.store.shrink()
+
+    async def _fill_index(self) -> None:
+        """Read ahead while what was read goes into the index: both may use a processor."""
+        send, receive = anyio.create_memory_object_stream[Sequence[Row]]()
+        async with anyio.create_task_group() as tasks, receive:
+            tasks.start_soon(self._read_all, send)
+            async for rows in receive:
+                await anyio.to_thread.run_sync(self._fill, rows)
+
+    async def _read_all(self, send: MemoryObjectSendStream[Sequence[Row]]) -> None:
+        batch: list[Row] = []
+        try:
+            async with send:
+                async for rows in self.store.load():
+                    batch.extend(rows)
+                    if len(batch) >= _FILL_ROWS:
+                        await send.send(batch)
+                        batch = []
+                await send.send(batch)
+        except StoreUnavailable as error:  # a task group would wrap it in an exception group
+            self._trouble = error
 
     async def _bring_embedder(self) -> None:
         self.encoder.embedder = await anyio.to_thread.run_sync(self._load_embedder)
@@ -120,24 +148,39 @@ class Archive:
 
     def _fill(self, rows: Sequence[Row]) -> None:
         self.index.extend(self.encoder.refresh(rows))
+        self._fetched.warm(row.memory for row in rows)
 
     async def build_topics(self) -> None:
-        """Fill the topic index, after ``open``: it takes longest, and no prompt waits for it.
+        """Fill the indexes of topics and files, after ``open``: no prompt waits for them.
 
         In small slices with pauses between, since a thread that computes holds up the event loop.
         """
-        for scope in await self.store.counts():
-            after = ""
-            while page := await self.store.page([scope], after=after, limit=_TOPIC_PAGE):
-                after = page[-1].id
-                for start in range(0, len(page), _TOPIC_SLICE):
-                    part = page[start : start + _TOPIC_SLICE]
-                    await anyio.to_thread.run_sync(self._note_unless_gone, part)
-                    await anyio.sleep(_TOPIC_PAUSE_S)
+        over = 0
+        async for memories in self.store.current():
+            over += sum(self._is_over(memory) for memory in memories)
+            await self._note_slowly(memories)
+        if self.topics.memories + over < self.index.count:  # some were moved on disk meanwhile
+            for scope in await self.store.counts():
+                await self._note_what_is_missing(scope)
+        self.store.shrink()
+
+    async def _note_what_is_missing(self, scope: Scope) -> None:
+        after = ""
+        while page := await self.store.page([scope], after=after, limit=_FILL_ROWS):
+            after = page[-1].id
+            await self._note_slowly([memory for memory in page if memory.id not in self.topics])
+
+    async def _note_slowly(self, memories: Sequence[Memory]) -> None:
+        for start in range(0, len(memories), _TOPIC_SLICE):
+            part = memories[start : start + _TOPIC_SLICE]
+            await anyio.to_thread.run_sync(self._note_unless_gone, part)
+            await anyio.sleep(_TOPIC_PAUSE_S)
 
     def _note_unless_gone(self, memories: Sequence[Memory]) -> None:
         """Note what is still in the index: the rest was forgotten since it was read."""
-        self.topics.build(m for m in memories if m.id in self.index and not self._is_over(m))
+        alive = [m for m in memories if m.id in self.index and not self._is_over(m)]
+        self.topics.build(alive)
+        self.files.build(alive)
 
     @property
     def count(self) -> int:
@@ -153,6 +196,24 @@ class Archive:
         self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
     ) -> tuple[Memory, ...]:
         return await self.store.latest(scopes, limit=limit, namespaces=namespaces)
+
+    async def fetch(self, ids: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        """The memories with ``ids`` that are in ``scopes``, in the order asked."""
+        return tuple(await anyio.to_thread.run_sync(self._fetched, ids, scopes))
+
+    async def naming(self, file: str, scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        """The memories that name a file called ``file``, in whatever folder, newest first."""
+        ids = self.files.naming(file, scopes)
+        return await self.fetch(ids, scopes) if ids else ()
+
+    async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
+        """What several memories of ``scopes`` are about, the most frequent first."""
+        found = await anyio.to_thread.run_sync(partial(self.topics.list, scopes, limit=limit))
+        return tuple(topic.name for topic in found if topic.memory_count > 1)
+
+    async def count_shown(self, event: MemoriesShown) -> None:
+        """Count what went into a context at a moment that is no prompt."""
+        await self.store.mark_used([one.memory_id for one in event.shown])
 
     async def count_uses(self, event: ContextBuilt) -> None:
         """Count what went into a context; written when there is time."""
@@ -188,8 +249,10 @@ class Archive:
     def _note(self, memory: Memory) -> None:
         if self._is_over(memory):
             self.topics.remove(memory.id)
+            self.files.remove(memory.id)
         else:
             self.topics.add(memory)
+            self.files.add(memory)
 
     def _is_over(self, memory: Memory) -> bool:
         return memory.valid_to is not None and memory.valid_to <= self._clock()
@@ -217,6 +280,7 @@ class Archive:
     def unnote(self, event: MemoryForgotten) -> None:
         """Take a forgotten memory out of the topics."""
         self.topics.remove(event.id)
+        self.files.remove(event.id)
 
     @property
     def needs_compaction(self) -> bool:

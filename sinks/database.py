@@ -6,6 +6,7 @@ Nothing here is async, and all of it refuses to run on a thread with an event lo
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 import os
 import shutil
@@ -17,10 +18,12 @@ from datetime import datetime
 from pathlib import Path
 
 import duckdb
+import numpy as np
 from duckdb import DuckDBPyConnection
 
+from .known import Changed, Fingerprints
 from .migrations import ForeignSchema, NewerSchema, migrate
-from .recovery import Recovery, cut_damage, find_torn_tail, wal_of
+from .recovery import Recovery, cut_damage, find_torn_tail, put_lost_log_aside, wal_of
 from .rows import naive
 from .trouble import StoreUnavailable, busy, closed, explain, foreign, full, gives_up, newer
 
@@ -38,6 +41,7 @@ _MOST_REPAIRS = 100
 # What a checkpoint writes beyond the log: the row groups that it touches.
 _ROOM_BYTES = 16_000_000
 _SMALL_MB = 32
+_LARGE_MB = 64
 _READERS_LEAVE_WITHIN_S = 10.0
 _INTERRUPT_EVERY_S = 0.05
 
@@ -60,6 +64,9 @@ class Database:
         self.recovery: Recovery | None = None
         # DuckDB answers nothing more after a fatal error, until the file is opened anew.
         self.given_up = False
+        # Of every text that was ever committed, by whatever way.
+        self.fingerprints = Fingerprints(np.zeros(0, dtype=np.int64))
+        self.changed = Changed({})
         self._memory_limit_mb = memory_limit_mb
         self._clock = clock
         self._root: DuckDBPyConnection | None = None
@@ -79,6 +86,8 @@ class Database:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.wal.exists() and self.path.exists() and not self.path.stat().st_size:
             self.path.unlink()  # DuckDB refuses an empty file, and there is nothing to lose in one
+        if lost := put_lost_log_aside(self.path, self._clock()):
+            self._tell(lost)
         root = self._connect_mended()
         try:
             self._prepare(root)
@@ -97,9 +106,14 @@ class Database:
             self._tell(torn)
         self._make_wal_private()
         before, after = migrate(root, naive(self._clock()))
+        self.fingerprints, self.changed = _fingerprints(root), _changed(root)
         if before != after:
             _log.info("the tables were migrated", extra={"before": before, "after": after})
         if torn:  # nothing must be written behind a torn end
+            # A checkpoint with nothing to write leaves the log as it is, so there is something.
+            root.execute(
+                "INSERT INTO store.migrations VALUES (?, ?)", [after, naive(self._clock())]
+            )
             root.execute("CHECKPOINT store")
 
     def _connect_mended(self) -> DuckDBPyConnection:
@@ -128,7 +142,7 @@ class Database:
             }
         )
         try:
-            _attach(root, self.path, "store")
+            attach(root, self.path, "store")
         except duckdb.Error:
             root.close()
             raise
@@ -292,6 +306,18 @@ class Database:
                 _log.debug("some of the memory is in use")
             finally:
                 cursor.execute(f"SET memory_limit = '{self._memory_limit_mb}MB'")
+        _give_back()
+
+    def shrink_if_large(self) -> None:
+        """``shrink`` where reading here and there has filled the memory by and by.
+
+        DuckDB keeps what it read up to its limit. For the thread that writes.
+        """
+        with self.reading() as cursor:
+            used = cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()")
+            [(held,)] = used.fetchall()
+        if held > _LARGE_MB * 1_000_000:
+            self.shrink()
 
     def backup(self, target: Path) -> None:
         """A compact copy at ``target``, which must not exist yet. Raises FileExistsError."""
@@ -299,7 +325,7 @@ class Database:
             raise FileExistsError(f"{target} exists already: name another file for the backup")
         with self._copied(target.parent) as copy:
             copy.rename(target)
-        _sync(target.parent)
+        sync_directory(target.parent)
 
     @contextmanager
     def _copied(self, directory: Path) -> Iterator[Path]:
@@ -327,12 +353,30 @@ class Database:
             # A log that outlived the closing belongs to the old file.
             if not self.wal_bytes():
                 copy.replace(self.path)
-                _sync(self.path.parent)
+                sync_directory(self.path.parent)
             self._open()
 
 
+def _give_back() -> None:
+    """Hand freed memory back to the system, 50 MB after a start; glibc alone can be told to."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _fingerprints(connection: DuckDBPyConnection) -> Fingerprints:
+    found = connection.execute(
+        "SELECT fingerprint FROM store.memories WHERE fingerprint IS NOT NULL"
+    ).fetchnumpy()
+    return Fingerprints(np.array(found["fingerprint"], dtype=np.int64))
+
+
+def _changed(connection: DuckDBPyConnection) -> Changed:
+    found = connection.execute("SELECT id, version FROM store.memories WHERE version > 1")
+    return Changed(dict(found.fetchall()))
+
+
 def _copy(cursor: DuckDBPyConnection, target: Path) -> None:
-    _attach(cursor, target, _COPY)
+    attach(cursor, target, _COPY)
     try:
         cursor.execute(f"COPY FROM DATABASE store TO {_COPY}")
         cursor.execute(f"CHECKPOINT {_COPY}")
@@ -340,14 +384,18 @@ def _copy(cursor: DuckDBPyConnection, target: Path) -> None:
         cursor.execute(f"DETACH {_COPY}")
 
 
-def _attach(connection: DuckDBPyConnection, path: Path, name: str) -> None:
+def attach(
+    connection: DuckDBPyConnection, path: Path, name: str, *, read_only: bool = False
+) -> None:
+    """Make the file at ``path`` known as ``name``; it is made where there is none."""
     quoted = str(path).replace("'", "''")
     # A file that is there keeps its version, and is refused if another is asked for.
     options = _ROW_GROUPS if path.exists() else f"{_STORAGE_VERSION}, {_ROW_GROUPS}"
-    connection.execute(f"ATTACH '{quoted}' AS {name} ({options})")
+    connection.execute(f"ATTACH '{quoted}' AS {name} ({'READ_ONLY' if read_only else options})")
 
 
-def _sync(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
+    """Make sure that what was renamed in ``directory`` stays so in a crash."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

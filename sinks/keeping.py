@@ -31,15 +31,19 @@ _CONFIRMED = 5
 _MAX_TAGS = 10
 _MAX_SOURCES = 20
 # So many of the nearest memories are read for what they say otherwise, from this likeness on.
-_COMPARED = 5
+_COMPARED = 3
 _COMPARABLE = 0.3
 
 
 class _Looked(Struct, frozen=True):
-    """What a new text looks like beside the old ones: ``near`` are (id, likeness), best first."""
+    """What a new text looks like beside the old ones: ``near`` are (id, likeness), best first.
+
+    ``other`` is the nearest of the memories alike that says otherwise.
+    """
 
     encoding: Encoding
     near: Sequence[tuple[str, float]]
+    other: Memory | None
 
 
 class Keeping:
@@ -83,7 +87,8 @@ class Keeping:
             return (self._settled(event, same, "stored"),)
         if same is not None and (merged := await self._merge(event, same.id, "the same text")):
             return merged
-        looked = await anyio.to_thread.run_sync(self._look, memory)
+        compares = event.request.supersedes is None
+        looked = await anyio.to_thread.run_sync(self._look, memory, compares)
         if not event.request.explicit and looked.near:
             nearest, likeness = looked.near[0]
             if likeness >= self._merge_similarity:
@@ -108,19 +113,26 @@ class Keeping:
             content_hash=hashed,
         )
 
-    def _look(self, memory: Memory) -> _Looked:
+    def _look(self, memory: Memory, compares: bool) -> _Looked:
         """In a worker thread: encode the text once, and find what is like it."""
         encoding = self._encoder.encode(memory)
         near = self._index.nearest(encoding, memory.scope, memory.namespace, _COMPARED)
-        return _Looked(encoding, near)
+        other = self._contradicted(memory, near) if compares else None
+        return _Looked(encoding, near, other)
+
+    def _contradicted(self, memory: Memory, near: Sequence[tuple[str, float]]) -> Memory | None:
+        ids = [memory_id for memory_id, likeness in near if likeness >= _COMPARABLE]
+        for other in self._store.get_now(ids, [memory.scope]) if ids else ():
+            if self._holds(other) and says_otherwise(memory.content, other.content):
+                return other
+        return None
 
     # --- new -------------------------------------------------------------------------------------
 
     async def _add(
         self, event: StoreRequested, memory: Memory, looked: _Looked
     ) -> tuple[Event, ...]:
-        replaced = event.request.supersedes
-        other = None if replaced else await self._contradicted(memory, looked)
+        replaced, other = event.request.supersedes, looked.other
         memory = replace(
             memory,
             contradicts=other.id if other else None,
@@ -142,16 +154,6 @@ class Keeping:
         if found is not None:
             return self._settled(event, found, "stored")
         return _declined(event, "it was stored before and forgotten since")
-
-    async def _contradicted(self, memory: Memory, looked: _Looked) -> Memory | None:
-        """The nearest of the memories alike that says otherwise."""
-        ids = [memory_id for memory_id, likeness in looked.near if likeness >= _COMPARABLE]
-        if not ids:
-            return None
-        for other in await self._store.get(ids, [memory.scope]):
-            if self._holds(other) and says_otherwise(memory.content, other.content):
-                return other
-        return None
 
     async def _add_instead(
         self, event: StoreRequested, memory: Memory, encoding: Encoding, old_id: str

@@ -8,7 +8,7 @@ alone, since a topic must be known in microseconds and before anything like it w
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from functools import lru_cache
 
 from ..bus.values import NAMESPACES, Memory
 
@@ -24,8 +24,8 @@ _REMEMBERED_WORDS = 50_000
 _TOKEN = re.compile(r"[\w.'’#+-]+|[^\w ]+")
 _EDGES = "-_.'’"
 _SEPARATORS = re.compile(r"[-_\s/:,;]+")
-_HASH = re.compile(r"(?=.*\d)[0-9a-f]{7,}\Z")
-_NAME = re.compile(r"(?=.*[^\W\d_]{2}).{3,60}\Z")
+_HASH = re.compile(r"[0-9a-f]{7,}\Z")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 _INNER_CAPITAL = re.compile(r"[^\W\d_][A-Z]|[A-Z]{2}")
 
 _KEPT_AS_IS_WORDS = """
@@ -92,6 +92,11 @@ _DULL_WORDS = """
 _DULL = frozenset(_DULL_WORDS.split())
 
 
+def is_dull(word: str) -> bool:
+    """Whether ``word``, in lower case, has no subject of its own."""
+    return word in _DULL
+
+
 def lemma(word: str) -> str:
     """``word``, lower-case, in the singular: by rule, with the exceptions that software has."""
     if word in _IRREGULAR:
@@ -107,12 +112,23 @@ def lemma(word: str) -> str:
     return word[:-1]
 
 
+# The parts of names, and namespaces and tags, come again and again.
+_known_lemma = lru_cache(maxsize=8_192)(lemma)
+
+
 def topic_key(name: str) -> str:
     """The key of ``name``, in whatever case, number or spelling; "" for none."""
     parts = _SEPARATORS.split(name.casefold().strip("#@.\"' \t\n"))
-    return "-".join(lemma(part) for part in parts if part)[:MAX_KEY_CHARS]
+    return "-".join([_known_lemma(part) for part in parts if part])[:MAX_KEY_CHARS]
 
 
+def _compound_key(word: str) -> str:
+    """The key of a word that is in lower case and has no mark at either end."""
+    parts = word.split("_") if word.isidentifier() else _SEPARATORS.split(word)
+    return "-".join([_known_lemma(part) for part in parts if part])[:MAX_KEY_CHARS]
+
+
+_known_key = lru_cache(maxsize=4_096)(topic_key)
 _NAMESPACE_KEYS = {topic_key(name): name for name in NAMESPACES}
 
 
@@ -134,8 +150,9 @@ class Keyphrases:
     def topics(self, memory: Memory) -> dict[str, None]:
         """The keys of ``memory``: namespace, then tags, then words and phrases by weight."""
         names = [memory.namespace, *memory.tags[:MAX_TAGS]]
-        keys = dict.fromkeys(key for name in names if (key := topic_key(name)))
-        return keys | dict.fromkeys(self.words(memory.content))
+        keys = dict.fromkeys([key for name in names if (key := _known_key(name))])
+        keys.update(dict.fromkeys(self.words(memory.content)))
+        return keys
 
     def words(self, text: str) -> list[str]:
         """What the first 2,000 characters of ``text`` are about: single words, then phrases.
@@ -151,7 +168,7 @@ class Keyphrases:
                 # The first mention says most; each further one a third of that.
                 weights[key] = weights[key] + weight / 3 if key in weights else weight
         best = sorted(weights, key=weights.__getitem__, reverse=True)[:MAX_KEYWORDS]
-        return best + _phrases([key for key, _ in read], frozenset(best))
+        return best + _phrases(read, frozenset(best))
 
     def _weigh(self, token: str) -> _Weighed:
         if len(self._known) >= _REMEMBERED_WORDS:
@@ -160,14 +177,20 @@ class Keyphrases:
         return weighed
 
 
-def _phrases(read: list[str], best: frozenset[str]) -> list[str]:
+def _phrases(read: list[_Weighed], best: frozenset[str]) -> list[str]:
     """The first pairs of ``best`` words that follow each other in ``read``."""
-    pairs = [
-        f"{before}-{key}"
-        for before, key in pairwise(read)
-        if key in best and before in best and key != before
-    ]
-    return list(dict.fromkeys(pairs))[:MAX_PHRASES]
+    pairs: list[str] = []
+    before = ""
+    for key, _ in read:
+        if key not in best:
+            before = ""
+            continue
+        if before and before != key and (pair := f"{before}-{key}") not in pairs:
+            pairs.append(pair)
+            if len(pairs) == MAX_PHRASES:
+                break
+        before = key
+    return pairs
 
 
 def _weigh(token: str) -> _Weighed:
@@ -179,7 +202,7 @@ def _weigh(token: str) -> _Weighed:
         word = word.partition("'")[0]
     if word in _DULL:
         return _NOTHING
-    key = lemma(word) if word.isalpha() else topic_key(word)
+    key = lemma(word) if word.isalpha() else _compound_key(word)
     if key in _DULL or key in _NAMESPACE_KEYS:
         return key, 0.0
     return key, _weight(token, word)
@@ -191,7 +214,7 @@ def _weight(token: str, word: str) -> float:
     if len(word) > MAX_KEY_CHARS:
         return 0.0
     if not word.isalpha():
-        return 2.0 if _NAME.match(word) and not _HASH.match(word) else 0.0
+        return 2.0 if _LETTERS.search(word) and not _HASH.match(word) else 0.0
     if _INNER_CAPITAL.search(token):
         return 2.0
     if word.endswith(_UNLIKELY_ENDS):

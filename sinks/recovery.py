@@ -1,6 +1,7 @@
 """What a crash or a bad disk did to the write-ahead log, and what can be saved of it.
 
-Nothing is repaired before a copy of the log was kept aside.
+Nothing is repaired before a copy of the log was kept aside. All of this happens by itself when the
+database is opened; ``repair.py`` examines and mends a database that cannot be opened.
 """
 
 from __future__ import annotations
@@ -89,6 +90,24 @@ def _first_damage(wal: Path, size: int, message: str) -> int | None:
         return max(0, int(found[1]) - _ENTRY_HEAD)
     with wal.open("rb") as log:
         return 0 if readable_bytes(log, size) == 0 else None
+
+
+def put_lost_log_aside(database: Path, now: datetime) -> Recovery | None:
+    """Keep a log aside whose database is gone: DuckDB would delete it without a word.
+
+    None where there is no such log.
+    """
+    wal = wal_of(database)
+    if database.exists() or not wal.exists() or not (size := wal.stat().st_size):
+        return None
+    kept = keep_aside(wal, now)
+    wal.unlink()
+    return Recovery(
+        at=now,
+        reason="there was a write-ahead log without its database, which somebody took away",
+        kept_aside=kept,
+        dropped_bytes=size,
+    )
 
 
 def find_torn_tail(database: Path, now: datetime) -> Recovery | None:

@@ -83,6 +83,11 @@ def aware(time: datetime) -> datetime:
     return time.replace(tzinfo=UTC)
 
 
+def usage_of(times_injected: int, last_used: datetime | None) -> Usage:
+    """The use of a memory, of its columns."""
+    return Usage(times_injected, aware(last_used) if last_used else None)
+
+
 def to_record(row: Row) -> Record:
     """What is written for ``row``.
 
@@ -128,7 +133,7 @@ def head_values(record: Record) -> tuple[Any, ...]:
         record.version,
         record.scope,
         memory.namespace,
-        fingerprint(record.scope, memory.namespace, memory.content_hash),
+        fingerprint_of(record),
         naive(memory.created_at),
         naive(memory.valid_from) if memory.valid_from else None,
         naive(memory.valid_to) if memory.valid_to else None,
@@ -150,6 +155,11 @@ def to_memory(body: str) -> Memory:
 def to_row(columns: tuple[Any, ...]) -> Row:
     """The row of the columns body, model, vectors, words, lengths, terms."""
     return Row(_read_body(columns[0]), Encoding(*columns[1:]))
+
+
+def fingerprint_of(record: Record) -> int | None:
+    """The fingerprint of the memory of ``record``."""
+    return fingerprint(record.scope, record.memory.namespace, record.memory.content_hash)
 
 
 def fingerprint(scope: str, namespace: str, content_hash: str) -> int | None:

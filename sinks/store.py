@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import Future
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,7 +20,7 @@ from . import reads
 from .database import Database
 from .interruptible import Interruptible
 from .recovery import Recovery
-from .rows import Row, Usage, to_record, to_row
+from .rows import Row, Usage, fingerprint, to_record, to_row
 from .trouble import StoreUnavailable, closed
 from .writer import Writer
 from .writes import forget
@@ -124,7 +125,7 @@ class Store:
         Raises FileExistsError rather than overwrite ``target``.
         """
         await anyio.to_thread.run_sync(self._database.backup, target)
-        self._shrink()
+        self.shrink()
 
     async def compact(self) -> None:
         """Write the file anew without what was forgotten. Writes wait, reads hardly.
@@ -141,12 +142,13 @@ class Store:
 
         Ids that are missing, forgotten or not in ``scopes`` are left out.
         """
-        return await self._read(lambda cursor: reads.get(cursor, ids, scopes))
+        changed = self._database.changed
+        return await self._read(lambda cursor: reads.get(cursor, ids, scopes, changed))
 
     def get_now(self, ids: Sequence[str], scopes: Sequence[Scope]) -> tuple[Memory, ...]:
         """The same for a caller on a worker thread. Raises RuntimeError on an event loop's."""
         with self._database.reading() as cursor:
-            return reads.get(cursor, ids, scopes)
+            return reads.get(cursor, ids, scopes, self._database.changed)
 
     async def latest(
         self, scopes: Sequence[Scope], *, limit: int, namespaces: Sequence[str] = ()
@@ -163,6 +165,8 @@ class Store:
 
     async def find_hash(self, content_hash: str, scope: Scope, namespace: str) -> Memory | None:
         """A memory of ``scope`` and ``namespace`` with that hash, valid now and not superseded."""
+        if not self._may_know((content_hash, scope, namespace)):
+            return None
         now = self._clock()
         return await self._read(
             lambda cursor: reads.find_hash(cursor, content_hash, scope, namespace, now)
@@ -170,8 +174,17 @@ class Store:
 
     async def known_texts(self, texts: Collection[reads.Text]) -> set[reads.Text]:
         """Those of ``texts`` (content hash, scope, namespace) for which ``find_hash`` finds one."""
+        maybe = [text for text in texts if self._may_know(text)]
+        if not maybe:
+            return set()
         now = self._clock()
-        return await self._read(lambda cursor: reads.known_texts(cursor, texts, now))
+        return await self._read(lambda cursor: reads.known_texts(cursor, maybe, now))
+
+    def _may_know(self, text: reads.Text) -> bool:
+        """False for a text that was never written; most are not, and need no database."""
+        content_hash, scope, namespace = text
+        print_ = fingerprint(str(scope), namespace, content_hash)
+        return print_ is not None and print_ in self._database.fingerprints
 
     async def page(
         self, scopes: Sequence[Scope], *, after: str = "", limit: int
@@ -207,7 +220,21 @@ class Store:
         finally:
             with CancelScope(shield=True):
                 await anyio.to_thread.run_sync(self._database.release, cursor)
-            self._shrink()
+            self.shrink()
+
+    async def current(self) -> AsyncIterator[Sequence[Memory]]:
+        """The memories as ``load`` has them, without what retrieval needs, a read a batch.
+
+        Writes go on between the reads. A memory may be missing where others were forgotten and
+        the log was written into the file meanwhile.
+        """
+        first = 0
+        while True:
+            read = partial(reads.run, first=first, changed=self._database.changed)
+            if (found := await self._read(read)) is None:
+                return
+            yield found
+            first += reads.RUN_ROWS
 
     # --- threads ---------------------------------------------------------------------------------
 
@@ -216,7 +243,8 @@ class Store:
             raise closed()
         return self._writer
 
-    def _shrink(self) -> None:
+    def shrink(self) -> None:
+        """Give back the memory that reading very much took, when the writer has time."""
         if self._writer:
             self._writer.call(self._database.shrink)
 

@@ -10,19 +10,23 @@ import heapq
 import threading
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+import numpy as np
 from msgspec import Struct
 
 from ..bus.values import NAMESPACES, Memory, Scope
-from .keyphrases import Keyphrases, display_name, topic_key
+from .keyphrases import Keyphrases, display_name, is_dull, topic_key
 
 RELATED = 8
 FOUND = 20
 
 _RELATED_READ = 2000
 _SLACK_SLOTS = 1000
+# So many topics of a scope are searched, and looked for anew after so many more memories.
+_SEARCHED = 10_000
+_LARGEST_HOLD = 2_000
 _NAMESPACE_TOPICS = frozenset(map(topic_key, NAMESPACES))
 
 
@@ -49,6 +53,16 @@ class TopicIndex:
     def last_indexed(self) -> datetime | None:
         """The newest ``updated_at`` of all that was indexed; None while that is nothing."""
         return self._last_indexed
+
+    @property
+    def memories(self) -> int:
+        """How many memories are indexed."""
+        with self._lock:
+            return sum(len(shelf) for shelf in self._shelves.values())
+
+    def __contains__(self, memory_id: str) -> bool:
+        with self._lock:
+            return any(memory_id in shelf for shelf in self._shelves.values())
 
     def build(self, memories: Iterable[Memory]) -> None:
         """Add ``memories``, for instance in a thread while others write.
@@ -102,15 +116,28 @@ class TopicIndex:
     def search(
         self, query: str, scopes: tuple[Scope, ...], *, limit: int = FOUND
     ) -> tuple[TopicInfo, ...]:
-        """The topics that ``query`` names: itself, then by its beginning, its words, a part."""
+        """The topics that ``query`` names: itself, then by its beginning, its words, a part.
+
+        Of a scope with very many topics the 10,000 with most memories and the newest are searched.
+        """
         wanted = topic_key(query)
         words = frozenset(wanted.split("-"))
         if not wanted:
             return ()
+        telling = [word for word in words if not is_dull(word)] or words
         with self._lock:
-            counts = self._counts(scopes)
-            near = {key for word in words for key in counts if word in key}
-            ranks = {key: rank for key in near if (rank := _rank(key, wanted, words))}
+            shelves = list(self._of(scopes))
+            near = {
+                key
+                for shelf in shelves
+                for searched in shelf.searched()
+                for word in telling
+                for key in searched
+                if word in key
+            }
+            ranks = {key: rank for key in near | {wanted} if (rank := _rank(key, wanted, words))}
+            counts = {key: sum([shelf.count(key) for shelf in shelves]) for key in ranks}
+            ranks = {key: rank for key, rank in ranks.items() if counts[key]}
             ordered = sorted(ranks, key=lambda key: (ranks[key], -counts[key], key))
             return tuple(self._infos(ordered[:limit], counts, scopes))
 
@@ -207,13 +234,29 @@ class _Shelf:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._keys: list[str] = []
-        self._postings: list[array[int]] = []
+        # Most topics have one memory alone, and then a number takes the place of an array.
+        self._postings: list[array[int] | int] = []
         self._live: list[int] = []
         self._slots: dict[str, int] = {}
         self._ids: list[str] = []
         self._versions: list[int] = []
         self._namespaces: list[str] = []
         self._topics: list[tuple[int, ...]] = []
+        # By topic: the namespaces of its memories. Few sets are shared by very many topics; one
+        # that lost a memory may have lost a namespace, and is counted anew when it is asked for.
+        self._spread: list[frozenset[str]] = []
+        self._sets: dict[frozenset[str], frozenset[str]] = {}
+        self._shrunk: set[int] = set()
+        # The topics that were the largest when there were so many, and memories added since.
+        self._largest: list[str] = []
+        self._largest_of = 0
+        self._since = 0
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __contains__(self, memory_id: str) -> bool:
+        return memory_id in self._slots
 
     def put(self, memory: Memory, keys: Iterable[str]) -> None:
         """Put a memory on the shelf, unless a newer version of it is there."""
@@ -251,11 +294,29 @@ class _Shelf:
         number = self._numbers.get(key)
         return 0 if number is None else self._live[number]
 
+    def searched(self) -> Sequence[Sequence[str]]:
+        """The topics that a search looks at, in parts, some of them perhaps without memories."""
+        if len(self._keys) <= _SEARCHED:
+            return (self._keys,)
+        if not self._largest or self._since > _LARGEST_HOLD:
+            live = np.array(self._live)
+            largest = np.argpartition(live, len(live) - _SEARCHED)[-_SEARCHED:]
+            self._largest = [self._keys[number] for number in largest.tolist()]
+            self._largest_of, self._since = len(self._keys), 0
+        return self._largest, self._keys[self._largest_of :]
+
     def ids_about(self, key: str) -> list[str]:
         return [self._ids[slot] for slot in self._full(key)]
 
-    def namespaces(self, key: str) -> set[str]:
-        return {self._namespaces[slot] for slot in self._full(key)}
+    def namespaces(self, key: str) -> frozenset[str]:
+        number = self._numbers.get(key)
+        if number is None:
+            return frozenset()
+        if number in self._shrunk:
+            self._shrunk.discard(number)
+            found = frozenset(self._namespaces[slot] for slot in self._full(key))
+            self._spread[number] = self._shared(found)
+        return self._spread[number]
 
     def keys_beside(self, key: str) -> Iterator[str]:
         """The keys of every memory about ``key``, once for each memory."""
@@ -265,32 +326,49 @@ class _Shelf:
 
     def _fill(self, id_: str, version: int, namespace: str, keys: Iterable[str]) -> None:
         slot = len(self._ids)
-        numbers = tuple(map(self._number, keys))
         self._slots[id_] = slot
         self._ids.append(id_)
         self._versions.append(version)
         self._namespaces.append(namespace)
-        self._topics.append(numbers)
-        for number in numbers:
-            self._postings[number].append(slot)
-            self._live[number] += 1
+        alone = self._shared(frozenset((namespace,)))
+        self._topics.append(tuple([self._post(key, slot, alone) for key in keys]))
+        self._since += 1
 
-    def _number(self, key: str) -> int:
+    def _post(self, key: str, slot: int, alone: frozenset[str]) -> int:
+        """Note that a memory is about ``key``, ``alone`` its namespace; the topic's number."""
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._keys)
             self._keys.append(key)
-            self._postings.append(array("I"))
-            self._live.append(0)
+            self._postings.append(slot)
+            self._live.append(1)
+            self._spread.append(alone)
+            return number
+        posted = self._postings[number]
+        if isinstance(posted, int):
+            self._postings[number] = array("I", (posted, slot))
+        else:
+            posted.append(slot)
+        self._live[number] += 1
+        spread = self._spread[number]
+        if not alone <= spread:
+            self._spread[number] = self._shared(spread | alone)
         return number
+
+    def _shared(self, namespaces: frozenset[str]) -> frozenset[str]:
+        return self._sets.setdefault(namespaces, namespaces)
 
     def _empty(self, slot: int) -> None:
         for number in self._topics[slot]:
             self._live[number] -= 1
+            self._shrunk.add(number)
         self._topics[slot] = ()
         self._ids[slot] = ""
 
     def _full(self, key: str, last: int = 0) -> Iterator[int]:
         number = self._numbers.get(key)
-        posted = () if number is None else self._postings[number][-last:]
-        return (slot for slot in posted if self._ids[slot])
+        if number is None:
+            return iter(())
+        posted = self._postings[number]
+        slots = (posted,) if isinstance(posted, int) else posted[-last:]
+        return (slot for slot in slots if self._ids[slot])

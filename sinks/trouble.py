@@ -107,8 +107,8 @@ def damaged(path: Path) -> StoreUnavailable:
     """The file itself, not its log, cannot be read."""
     return StoreUnavailable(
         "damaged",
-        f"{path} is damaged and cannot be read. Nothing was changed in it. Keep the file, and its "
-        ".wal if there is one, in another place and restore a backup.",
+        f"{path} is damaged and cannot be read. Nothing was changed in it. `subcog doctor "
+        "--repair` saves what can be read and keeps the damaged file aside; else restore a backup.",
     )
 
 

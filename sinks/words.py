@@ -25,6 +25,8 @@ _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 # Words with a hump count as a whole too: "ArgoCD" is also found as "argocd".
 _HUMPED = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z]*")
 
+_HUMP = re.compile(r"[a-z][A-Z]")
+
 # Words that say nothing about the subject, and what contractions leave behind.
 _STOP_WORDS = """
     a about above after again against all also am an and any are as at be because been before being
@@ -39,6 +41,8 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 # Stems are remembered; past this many the memory starts anew, so that hex dumps do not fill it.
 _CACHE_LIMIT = 200_000
+# What a stop word is remembered by; no hash is negative.
+_NO_TERM = -1
 
 
 class Words:
@@ -47,6 +51,7 @@ class Words:
     def __init__(self) -> None:
         self._stemmer = snowballstemmer.stemmer("english")
         self._lock = threading.Lock()
+        # By the piece as it is written, so that its case is folded once.
         self._terms: dict[str, int] = {}
 
     def terms(self, text: str) -> npt.NDArray[np.uint32]:
@@ -56,22 +61,31 @@ class Words:
 
     def _hashes(self, text: str) -> list[int]:
         known = self._terms
-        hashes = []
         text = _folded(text)
-        for piece in _PIECE.findall(text) + _HUMPED.findall(text):
-            word = piece.lower()
-            if word not in STOP_WORDS:
-                term = known.get(word)
-                hashes.append(self._learn(word) if term is None else term)
+        pieces = _PIECE.findall(text)
+        if _HUMP.search(text):
+            pieces += _HUMPED.findall(text)
+        hashes = []
+        for piece in pieces:
+            term = known.get(piece)
+            if term is None:
+                term = self._learn(piece)
+            if term != _NO_TERM:
+                hashes.append(term)
         return hashes
 
-    def _learn(self, word: str) -> int:
+    def _learn(self, piece: str) -> int:
         """Stem and hash; the stemmer keeps its state in itself, hence the lock."""
+        word = piece.lower()
         with self._lock:
-            stem = self._stemmer.stemWord(word) if word.isalpha() else word
+            if word in STOP_WORDS:
+                term = _NO_TERM
+            else:
+                stem = self._stemmer.stemWord(word) if word.isalpha() else word
+                term = zlib.crc32(stem.encode())
             if len(self._terms) >= _CACHE_LIMIT:
                 self._terms = {}
-            term = self._terms[word] = zlib.crc32(stem.encode())
+            self._terms[piece] = term
         return term
 
 

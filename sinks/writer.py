@@ -15,9 +15,9 @@ import duckdb
 from msgspec import Struct
 
 from .database import Database
-from .rows import Record, Usage
+from .rows import Record, Usage, fingerprint_of
 from .trouble import StoreUnavailable, closed, explain, gives_up, refusal
-from .writes import add_records, add_uses
+from .writes import add_new, add_records, add_uses, look_new
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +31,8 @@ _IDLE_S = 1.0
 # A log below the first is not worth a checkpoint; one above the second gets it in full run.
 _IDLE_WAL_BYTES = 1_000_000
 _FULL_WAL_BYTES = 64_000_000
+# After so many groups there is housekeeping, be it idle or not.
+_MOST_GROUPS = 100
 
 _ROW_ERRORS = (
     duckdb.DataError,
@@ -62,6 +64,7 @@ class Writer:
         self._queue: queue.SimpleQueue[_Put | _Job | None] = queue.SimpleQueue()
         self._next: _Put | _Job | None = None
         self._uses: dict[str, Usage] = {}
+        self._groups = 0
         self._entrance = threading.Lock()
         self._open = True
         self._thread = threading.Thread(target=self._run, name="subcog-writer", daemon=True)
@@ -153,7 +156,8 @@ class Writer:
         for item in group:
             if isinstance(item, _Job):
                 self._call(item)
-        if self._database.wal_bytes() > _FULL_WAL_BYTES:
+        self._groups += 1
+        if self._groups >= _MOST_GROUPS or self._database.wal_bytes() > _FULL_WAL_BYTES:
             self._rest()
 
     def _commit(self, puts: Sequence[_Put]) -> None:
@@ -173,8 +177,23 @@ class Writer:
 
     def _write(self, records: Sequence[Record]) -> list[bool]:
         self._mend()
-        with self._database.transaction() as connection:
-            return add_records(connection, records)
+        taken = self._write_new(records) if look_new(records) else None
+        if taken is None:
+            with self._database.transaction() as connection:
+                taken = add_records(connection, records)
+        self._database.fingerprints.update(map(fingerprint_of, records))
+        for record, was_taken in zip(records, taken, strict=True):
+            if was_taken:
+                self._database.changed.note(record.id, record.version)
+        return taken
+
+    def _write_new(self, records: Sequence[Record]) -> list[bool] | None:
+        """None where one of them is known already; nothing is written then."""
+        try:
+            with self._database.transaction() as connection:
+                return add_new(connection, records)
+        except duckdb.ConstraintException:
+            return None
 
     def _call(self, job: _Job) -> None:
         try:
@@ -203,9 +222,12 @@ class Writer:
 
     def _rest(self) -> None:
         """Housekeeping. What fails here is tried again at the next rest."""
+        busy, self._groups = self._groups > 0, 0
         try:
             self._mend()
             self.flush_uses()
+            if busy:
+                self._database.shrink_if_large()
             if self._database.wal_bytes() > _IDLE_WAL_BYTES:
                 self._database.checkpoint()
         except (duckdb.Error, StoreUnavailable) as error:

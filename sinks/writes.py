@@ -55,6 +55,11 @@ class _Insert:
 
 _VERSIONS = _Insert("store.versions", VERSION_TYPES)
 _HEADS = _Insert("store.memories", HEAD_TYPES)
+_TOMBSTONE_TYPES = {
+    name: "TIMESTAMP" if name == "forgotten_at" else HEAD_TYPES[name]
+    for name in ("id", "key", "version", "scope", "namespace", "created_at", "forgotten_at")
+}
+_TOMBSTONES = _Insert("store.memories", _TOMBSTONE_TYPES)
 _MOVE_HEADS = (
     "UPDATE store.memories SET "  # noqa: S608 - constants
     + ", ".join(f"{name} = new.{name}" for name in HEAD_TYPES if name not in {"id", "scope"})
@@ -153,6 +158,22 @@ def add_records(connection: DuckDBPyConnection, records: Sequence[Record]) -> li
     return taken
 
 
+def add_new(connection: DuckDBPyConnection, records: Sequence[Record]) -> list[bool]:
+    """The same for records that look new, without asking first: half the work of a capture.
+
+    Raises ``duckdb.ConstraintException`` where one of their ids is known, and is to be rolled back.
+    """
+    _insert(connection, _VERSIONS, [version_values(record) for record in records])
+    _insert(connection, _HEADS, [head_values(record) for record in records])
+    return [True] * len(records)
+
+
+def look_new(records: Sequence[Record]) -> bool:
+    """Whether these are first versions, each of another memory."""
+    ids = {record.id for record in records}
+    return 0 < len(records) == len(ids) and all(record.version == 1 for record in records)
+
+
 def forget(
     connection: DuckDBPyConnection, memory_id: str, scopes: Sequence[str], now: datetime
 ) -> bool:
@@ -167,6 +188,15 @@ def forget(
         [naive(now), memory_id],
     )
     return True
+
+
+def add_tombstones(
+    connection: DuckDBPyConnection, forgotten: Iterable[tuple[str, str, datetime, datetime]]
+) -> None:
+    """Note memories that were forgotten elsewhere, as (id, scope, created_at, forgotten_at)."""
+    rows = [(id_, "", 0, scope, "", created, at) for id_, scope, created, at in forgotten]
+    if rows:
+        _insert(connection, _TOMBSTONES, rows)
 
 
 def add_uses(connection: DuckDBPyConnection, uses: Mapping[str, Usage]) -> None:

@@ -49,6 +49,8 @@ _WINDOW_CHARS = 200
 _REST_CHARS = 16
 _WORTH_KEEPING = re.compile(r"\w")
 _MASKABLE = re.compile(r"[\w.+/=@~%$-]{16,}", re.ASCII)
+_NOTHING = CleanText("", ())
+_UNKNOWN = Provenance()
 _DECISIONS = {"redact": "redacted", "mask": "masked", "block": "blocked", "warn": "warned"}
 
 
@@ -101,6 +103,8 @@ class Redactor:
 
     def examine(self, text: str) -> tuple[CleanText, Counter[str]]:
         """What ``redact`` returns, and how often each name was found."""
+        if not text:
+            return _NOTHING, Counter()
         seen = visible(text)
         public = strip_private(seen)
         names = [PRIVATE] if public != seen else []
@@ -108,7 +112,7 @@ class Redactor:
         left = _REDACTED.split(public)[::-1]
         while left:
             part = left.pop()
-            spans = [] if _REDACTED.fullmatch(part) else self._spans(part)
+            spans = [] if _REDACTED.fullmatch(part) else _spans(part, self._rules)
             names.extend(span.name for span in spans)
             if spans:  # taking a secret away can bare another one beside it, so look again
                 left.extend(self._pieces(part, spans)[::-1])
@@ -121,23 +125,6 @@ class Redactor:
         names = (mark[1:-1].split(":")[1] for mark in _REDACTED.findall(text))
         return Counter(name for name in names if name in self._names)
 
-    def _spans(self, text: str) -> list[Span]:
-        found = self._rules.spans(text)
-        if "\n" in text:
-            found += self._wrapped(text, found)
-        return _merged(found)
-
-    def _wrapped(self, text: str, found: Iterable[Span]) -> list[Span]:
-        """What goes over a line break: a token cut in two, or the rest of one of ``found``."""
-        ends = {span.end: span for span in found}
-        wrapped: list[Span] = []
-        for wrap in _WRAPPED.finditer(text):
-            whole = ends.get(wrap.start())
-            spans = _rest(text, wrap, whole) if whole else _across(text, wrap, self._rules)
-            wrapped += spans
-            ends |= {span.end: span for span in spans}
-        return wrapped
-
     def _pieces(self, text: str, spans: list[Span]) -> list[str]:
         pieces: list[str] = []
         end = 0
@@ -146,6 +133,25 @@ class Redactor:
             pieces += (text[end : span.start], f"[redacted:{span.name}{ends}]")
             end = span.end
         return [*pieces, text[end:]]
+
+
+def _spans(text: str, rules: Rules) -> list[Span]:
+    found = rules.spans(text)
+    if "\n" in text:
+        found += _wrapped(text, found, rules)
+    return _merged(found)
+
+
+def _wrapped(text: str, found: Iterable[Span], rules: Rules) -> list[Span]:
+    """What goes over a line break: a token cut in two, or the rest of one of ``found``."""
+    ends = {span.end: span for span in found}
+    wrapped: list[Span] = []
+    for wrap in _WRAPPED.finditer(text):
+        whole = ends.get(wrap.start())
+        spans = _rest(text, wrap, whole) if whole else _across(text, wrap, rules)
+        wrapped += spans
+        ends |= {span.end: span for span in spans}
+    return wrapped
 
 
 def _run(text: str, start: int) -> str:
@@ -162,14 +168,20 @@ def _rest(text: str, wrap: re.Match[str], whole: Span) -> list[Span]:
 
 def _across(text: str, wrap: re.Match[str], rules: Rules) -> list[Span]:
     """The tokens that one line break cuts in two."""
+    line, joined = _joined(text, wrap)
+    cut = wrap.start() - line
+    return [
+        Span(line + span.start, wrap.end() + span.end - cut, span.name)
+        for span in rules.spans_of_tokens(joined)
+        if span.start < cut < span.end
+    ]
+
+
+def _joined(text: str, wrap: re.Match[str]) -> tuple[int, str]:
+    """Where the line before a break begins, and that line joined with the run after it."""
     line = max(text.rfind("\n", 0, wrap.start()) + 1, wrap.start() - _WINDOW_CHARS)
     left = text[line : wrap.start()]
-    joined = left + _run(text, wrap.end())[:_WINDOW_CHARS]
-    return [
-        Span(line + span.start, wrap.end() + span.end - len(left), span.name)
-        for span in rules.spans_of_tokens(joined)
-        if span.start < len(left) < span.end
-    ]
+    return line, left + _run(text, wrap.end())[:_WINDOW_CHARS]
 
 
 def _goes_on(secret: str, run: str) -> bool:
@@ -220,10 +232,7 @@ def redact(event: CaptureDetected, *, redactor: Redactor) -> StoreRequested | Ca
         decision, reason = refusal
         _tell(request, cleaner, decision)
         return _declined(event, cleaner, reason)
-    origin = request.provenance
-    provenance = Provenance(
-        **{name: cleaner(getattr(origin, name)).text for name in origin.__struct_fields__}
-    )
+    provenance = _clean_provenance(request.provenance, cleaner)
     _tell(request, cleaner, _DECISIONS[redactor.mode])
     return StoreRequested(
         trace=event.trace,
@@ -259,8 +268,17 @@ class _Cleaner:
 
     def __call__(self, text: str) -> CleanText:
         clean, counts = self._redactor.examine(text)
-        self.counts += counts
+        if counts:
+            self.counts += counts
         return clean
+
+
+def _clean_provenance(origin: Provenance, cleaner: _Cleaner) -> Provenance:
+    if origin == _UNKNOWN:
+        return origin
+    return Provenance(
+        **{name: cleaner(getattr(origin, name)).text for name in origin.__struct_fields__}
+    )
 
 
 def _clean_tags(event: CaptureDetected, cleaner: _Cleaner) -> tuple[str, ...]:

@@ -121,20 +121,53 @@ def get_command(memory_id: str, project: Path | None, as_json: bool) -> None:
 @click.command()
 @click.argument("memory_id", metavar="ID")
 @click.option("--now", is_flag=True, help="Wait until its text has left the disk.")
+@click.option(
+    "--everywhere", is_flag=True, help="Take it out of backups and other copies too, after asking."
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @project_option
 @json_option
-def forget_command(memory_id: str, now: bool, project: Path | None, as_json: bool) -> None:
+def forget_command(
+    memory_id: str, now: bool, everywhere: bool, yes: bool, project: Path | None, as_json: bool
+) -> None:
     """Delete one memory for good, all its versions.
 
     Nothing finds it from now on. Its text leaves the disk when the daemon is next idle, or with
-    --now before this command returns, which rewrites the database and takes a moment.
+    --now before this command returns, which rewrites the database and takes a moment. Copies of the
+    database may still hold it: they are named, and --everywhere rewrites them without it. A damaged
+    copy cannot be rewritten, so it is deleted.
     """
     with daemon(project) as client:
-        answer = client.call("forget", {"id": memory_id, "now": now})
+        if everywhere and not yes:
+            _ask_about_copies(client.call("copies")["copies"])
+        params = {"id": memory_id, "now": now, "everywhere": everywhere}
+        answer = client.call("forget", params)
     if as_json:
         show_json(answer)
     else:
-        click.echo(f"forgotten: {answer['id']}")
+        _show_forgotten(answer)
+    if answer.get("left"):
+        sys.exit(1)
+
+
+def _ask_about_copies(copies: list[dict[str, Any]]) -> None:
+    if copies:
+        lines = "\n".join(f"  {copy['kind']}: {copy['file']}" for copy in copies)
+        question = f"These are rewritten, or deleted where damaged:\n{lines}\nGo on?"
+        click.confirm(question, abort=True, err=True)
+
+
+def _show_forgotten(answer: dict[str, Any]) -> None:
+    click.echo(f"forgotten: {answer['id']}")
+    for done in ("cleaned", "removed"):
+        for file in answer.get(done, ()):
+            click.echo(f"  {done}: {file}")
+    for copy in answer.get("left", ()):
+        click.echo(f"subcog: {copy['file']} may still hold it: {copy['why']}", err=True)
+    if answer["copies"] and "left" not in answer:
+        for copy in answer["copies"]:
+            click.echo(f"  may still hold it: {copy['file']} ({copy['kind']})")
+        click.echo("  `subcog copies --remove FILE` deletes such a copy")
 
 
 @click.command()

@@ -7,6 +7,7 @@ import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from ..imports.recognise import Source, recognise
 from .shared import daemon, json_option, project_option, show_json
 
 BATCH = 500
+# One batch is redacted while another is stored and a third is on its way.
+CONNECTIONS = 3
 # Of the texts of one batch, in characters; a frame has 16 MB.
 BATCH_CHARS = 2_000_000
 PAGE = 500
@@ -80,13 +83,13 @@ def _send(source: Source, found: int, target: _Target) -> Counter[str]:
     """How many memories came to which end, and in how many something was taken out."""
     counts: Counter[str] = Counter()
     with (
-        daemon(target.project) as first,
-        daemon(target.project) as second,
+        ExitStack() as connections,
         click.progressbar(
             length=found, label="importing", hidden=target.quiet, file=sys.stderr
         ) as bar,
     ):
-        for size, answer in _calls((first, second), _batches(source.read()), target):
+        clients = [connections.enter_context(daemon(target.project)) for _ in range(CONNECTIONS)]
+        for size, answer in _calls(clients, _batches(source.read()), target):
             counts.update(answer["outcomes"])
             counts["redacted"] += answer["redacted"]
             bar.update(size)

@@ -144,3 +144,18 @@ async def test_the_second_opening_after_a_repair_has_nothing_to_tell(path):
         assert store.recovery is None
         assert len(await surviving(store)) == ROWS - 1
     assert len(list(path.parent.glob("*.damaged-*"))) == 1
+
+
+@pytest.mark.parametrize("torn", [b"", b"half a write", bytes(40)])
+async def test_nothing_is_ever_written_behind_a_first_entry_that_was_cut(tmp_path, torn):
+    """The log holds its head and no whole entry: what is acknowledged next survives a crash."""
+    path = tmp_path / "s.duckdb"
+    async with opened(path):
+        pass
+    wal_of(path).write_bytes(b"\x64\x00\x62\x65\x00\x02\xff\xff" + torn)
+    crash = [sys.executable, "-c", CRASH, str(path), "1"]
+    subprocess.run(crash, cwd=ROOT, check=False)  # noqa: ASYNC221 - it waits for nothing else
+
+    async with opened(path) as store:
+        assert await surviving(store) == [0]
+        assert store.recovery is None

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.events import ContextBuilt, ForgetRequested
-from subcog.bus.values import InjectedMemory, MemoryContext
+from subcog.bus.events import ContextBuilt, ForgetRequested, MemoriesShown
+from subcog.bus.values import InjectedMemory, MemoryContext, Shown
 from subcog.sinks.trouble import StoreUnavailable
 from tests.archives import opened_desk
 from tests.fakes import make_classified, make_parsed, make_prompt
@@ -100,6 +100,37 @@ async def test_what_went_into_a_context_is_counted(desk):
     assert usage.last_used == desk.clock.now
 
 
+async def test_what_was_shown_at_another_moment_is_counted_too(desk):
+    kept = (await desk.keep(TEXT)).memory
+    one = Shown(memory_id=kept.id, score=0.9, why="names the file")
+    await desk.archive.count_shown(
+        MemoriesShown(trace="t", session="s", hook="PostToolUse", shown=(one,))
+    )
+    assert (await desk.archive.store.usage([kept.id]))[kept.id].times_injected == 1
+
+
+async def test_a_memory_is_found_by_the_file_that_it_names_until_it_is_forgotten(tmp_path):
+    async with opened_desk(tmp_path) as desk:
+        kept = (await desk.keep("src/auth/jwt.py stays pure")).memory
+        (found,) = await desk.archive.naming("jwt.py", (HERE,))
+        assert found.id == kept.id
+        assert await desk.archive.naming("jwt.py", (ELSEWHERE,)) == ()
+    async with opened_desk(tmp_path) as desk:
+        assert await desk.archive.naming("jwt.py", (HERE,)) == ()
+        await desk.archive.build_topics()
+        assert len(await desk.archive.naming("jwt.py", (HERE,))) == 1
+        await forget(desk, kept.id)
+        assert await desk.archive.naming("jwt.py", (HERE,)) == ()
+
+
+async def test_only_what_several_memories_are_about_is_a_subject(desk):
+    for text in ("quartzite is cut wet", "quartzite is heavy", "marble stains"):
+        await desk.keep(text, namespace="learnings")
+    subjects = await desk.archive.subjects((HERE,), limit=10)
+    assert "quartzite" in subjects
+    assert "marble" not in subjects
+
+
 async def test_a_store_that_cannot_be_opened_says_so(tmp_path):
     (tmp_path / "subcog.duckdb").write_bytes(b"this is no database" * 1000)
     with pytest.raises(StoreUnavailable):
@@ -112,3 +143,40 @@ async def test_without_a_model_memories_are_kept_and_found_by_text(desk):
     desk.archive.index.embedder = None
     kept = (await desk.keep(TEXT, explicit=False)).memory
     assert await desk.find("quartzite") == [kept.id]
+
+
+async def test_every_memory_has_its_topics_even_if_others_were_forgotten_before(tmp_path):
+    """What was deleted leaves gaps in the table, and rows may move when the log is written."""
+    async with opened_desk(tmp_path) as desk:
+        kept = [(await desk.keep(f"{TEXT} {number}", tags=("ops",))).memory for number in range(8)]
+        await forget(desk, kept[0].id)
+        await desk.keep(f"{TEXT} revised", revises=kept[1].id, tags=("ops",))
+    async with opened_desk(tmp_path) as desk:
+        await desk.archive.build_topics()
+        about = desk.archive.topics.lookup("ops", (HERE,))
+        assert sorted(about) == sorted(memory.id for memory in kept[1:])
+        assert desk.archive.topics.memories == desk.archive.count == 7
+
+
+async def test_topics_that_the_first_reading_missed_are_read_again(tmp_path, monkeypatch):
+    async with opened_desk(tmp_path) as desk:
+        kept = [(await desk.keep(f"{TEXT} {number}", tags=("ops",))).memory for number in range(3)]
+    async with opened_desk(tmp_path) as desk:
+        whole = desk.archive.store.current
+
+        async def one_less():
+            async for memories in whole():
+                yield memories[1:]
+
+        monkeypatch.setattr(desk.archive.store, "current", one_less)
+        await desk.archive.build_topics()
+        assert len(desk.archive.topics.lookup("ops", (HERE,))) == len(kept)
+
+
+async def test_an_index_is_filled_in_many_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr("subcog.sinks.archive._FILL_ROWS", 2)
+    monkeypatch.setattr("subcog.sinks.store._BATCH_ROWS", 1)
+    async with opened_desk(tmp_path) as desk:
+        kept = {(await desk.keep(f"{TEXT} {number}")).memory.id for number in range(7)}
+    async with opened_desk(tmp_path) as desk:
+        assert set(await desk.find("quartzite")) == kept

@@ -239,6 +239,18 @@ def test_memory_is_given_back_and_may_be_taken_again(database, monkeypatch):
     put(database, 20_000)
 
 
+def test_memory_is_given_back_only_where_there_is_much(database, monkeypatch):
+    shrunk = []
+    monkeypatch.setattr(database, "shrink", lambda: shrunk.append(True))
+    put(database, 1)
+    database.shrink_if_large()
+    assert not shrunk
+
+    monkeypatch.setattr(module, "_LARGE_MB", 0)
+    database.shrink_if_large()
+    assert shrunk
+
+
 def test_a_checkpoint_is_not_begun_without_room(database, monkeypatch):
     put(database, 1)
     usage = module.shutil.disk_usage("/")._replace(free=1_000)

@@ -92,7 +92,7 @@ def test_the_mean_of_a_memory_weighs_its_passages_by_words() -> None:
     vectors = np.eye(256, dtype=np.float32)[:2]
     passages = Passages(256)
     passages.extend(0, [encoding(vectors, [[1, 2, 3], [4]])])
-    mean = passages.mean(0)
+    (mean,) = passages.means(np.array([0]))
     assert mean[0] == pytest.approx(3 / np.sqrt(10), abs=0.01)
     assert np.linalg.norm(mean) == pytest.approx(1)
 

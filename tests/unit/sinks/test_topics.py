@@ -94,6 +94,20 @@ def test_a_new_version_replaces_the_old_one(index):
     assert index.lookup("alembic", HERE) == ()
 
 
+def test_the_namespaces_of_a_topic_follow_what_becomes_of_its_memories(index):
+    def namespaces():
+        (jwt,) = [topic for topic in index.list(HERE) if topic.name == "jwt"]
+        return jwt.namespaces
+
+    assert namespaces() == ("gotchas", "patterns")
+    index.add(make_memory(4, "JWT expiry is an hour", version=2, namespace="decisions"))
+    assert namespaces() == ("decisions", "patterns")
+    index.remove(make_memory(3).id)
+    assert namespaces() == ("decisions",)
+    index.add(make_memory(5, "JWT keys rotate", namespace="patterns"))
+    assert namespaces() == ("decisions", "patterns")
+
+
 def test_an_older_version_changes_nothing(index):
     index.add(make_memory(1, "Backups run at night", version=2))
     index.add(make_memory(1, "Database migrations run before the deploy"))
@@ -181,3 +195,35 @@ def test_it_knows_when_the_newest_was_written(index):
     index.add(make_memory(7, updated_at=NOW + timedelta(days=1)))
     index.add(make_memory(8))
     assert index.last_indexed == NOW + timedelta(days=1)
+
+
+def test_the_index_says_which_and_how_many_memories_it_has(index):
+    assert index.memories == 4
+    assert make_memory(1).id in index
+    index.remove(make_memory(1).id)
+    assert index.memories == 3
+    assert make_memory(1).id not in index
+
+
+def test_a_topic_of_one_memory_can_lose_it_and_get_another(index):
+    assert index.lookup("expiry", HERE) == ids(4)
+    index.remove(make_memory(4).id)
+    assert index.lookup("expiry", HERE) == ()
+    index.add(make_memory(7, "The expiry is one hour", namespace="decisions"))
+    index.add(make_memory(8, "The expiry moved", namespace="gotchas"))
+    assert index.lookup("expiry", HERE) == ids(8, 7)
+    [info] = [info for info in index.list(HERE) if info.name == "expiry"]
+    assert (info.memory_count, info.namespaces) == (2, ("decisions", "gotchas"))
+
+
+def test_of_very_many_topics_the_largest_the_newest_and_the_named_one_are_searched(monkeypatch):
+    monkeypatch.setattr("subcog.sinks.topics._SEARCHED", 3)
+    index = TopicIndex()
+    index.build(make_memory(number, "webhook retries") for number in range(1, 9))
+    index.build(make_memory(number, f"webhook{number} oddity") for number in range(9, 40))
+    assert names(index.search("webhook", HERE))[0] == "webhook"
+    assert names(index.search("webhook20", HERE)) == ["webhook20"], "by its name, though it is rare"
+
+    index.add(make_memory(50, "the quokka-webhook is new"))
+
+    assert "quokka-webhook" in names(index.search("webhook", HERE))

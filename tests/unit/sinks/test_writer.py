@@ -8,7 +8,7 @@ import pytest
 
 from subcog.sinks import writer as module
 from subcog.sinks.database import Database
-from subcog.sinks.rows import to_record
+from subcog.sinks.rows import fingerprint_of, to_record
 from subcog.sinks.trouble import StoreUnavailable
 from subcog.sinks.writer import Writer
 from tests.stores import ELSEWHERE, START, FakeClock, make_row
@@ -199,3 +199,55 @@ def test_trouble_while_tidying_up_is_told_without_text(database, monkeypatch, ca
     [record] = caplog.records
     assert record.reason == "failed"
     assert "hunter2" not in caplog.text
+
+
+def test_a_new_memory_is_written_without_asking_for_it_first(writer, database):
+    assert writer.put(records(1, 2, 3)).result(20) == [True] * 3
+    assert database.transactions == 1
+
+
+def test_of_new_and_known_memories_the_new_are_written_and_the_known_stay(writer, database):
+    writer.put(records(1, content="as it was")).result(20)
+
+    assert writer.put(records(1, 2)).result(20) == [False, True]
+
+    assert database.transactions == 3, "one that was refused and rolled back, and a careful one"
+    assert count(database) == 2
+
+
+def test_what_was_forgotten_is_not_written_again(writer, database):
+    writer.put(records(1)).result(20)
+    with database.transaction() as connection:
+        connection.execute("DELETE FROM store.versions")
+        connection.execute("UPDATE store.memories SET forgotten_at = now()::TIMESTAMP")
+
+    assert writer.put(records(1)).result(20) == [False]
+
+
+def test_what_was_committed_is_known_and_what_was_refused_is_not(writer, database):
+    first, second = records(1, 2)
+    bad = to_record(make_row(3, version=2, scope=ELSEWHERE))
+    writer.put([first]).result(20)
+    changed = to_record(make_row(1, version=3))
+    writer.put([changed]).result(20)
+    with pytest.raises(ValueError, match="stays in its scope"):
+        writer.put([second, to_record(make_row(1, version=4, scope=ELSEWHERE))]).result(20)
+
+    assert fingerprint_of(first) in database.fingerprints
+    assert fingerprint_of(second) not in database.fingerprints
+    assert fingerprint_of(bad) not in database.fingerprints
+    assert database.changed.version(first.id) == 3
+
+
+def test_memory_that_reading_filled_by_and_by_is_given_back_under_load(
+    writer, database, monkeypatch
+):
+    monkeypatch.setattr(module, "_MOST_GROUPS", 3)
+    shrunk = []
+    monkeypatch.setattr(database, "shrink_if_large", lambda: shrunk.append(True))
+    for number in range(7):
+        writer.put(records(number)).result(20)
+
+    writer.stop()
+
+    assert len(shrunk) == 3

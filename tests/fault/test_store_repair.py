@@ -1,0 +1,210 @@
+"""A database that cannot be opened as it is: what is wrong is said, and what can be saved is."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import duckdb
+import pytest
+
+from subcog.sinks.recovery import wal_of
+from subcog.sinks.repair import Mended, diagnose, repair
+from subcog.sinks.store import Usage
+from tests.stores import HERE, ME, START, FakeClock, make_row, opened
+
+ROWS = 5_000
+NOW = START + timedelta(days=40)
+FORGOTTEN = make_row(7).memory.id
+USED = make_row(9).memory.id
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> bytes:
+    """A database of 5,000 memories, one of them forgotten, one changed, one used."""
+    path = tmp_path_factory.mktemp("whole") / "s.duckdb"
+
+    async def make() -> None:
+        async with opened(path) as store:
+            rows = [make_row(n, content=random.Random(n).randbytes(200).hex()) for n in range(ROWS)]
+            await store.put(rows)
+            await store.put([make_row(3, version=2, content="the third says something else")])
+            await store.put([make_row(ROWS, scope=ME)])
+            await store.mark_used([USED])
+            await store.forget(FORGOTTEN, [HERE])
+
+    anyio.run(make)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def path(tmp_path, whole) -> Path:
+    path = tmp_path / "s.duckdb"
+    path.write_bytes(whole)
+    path.chmod(0o600)
+    return path
+
+
+async def mend(path: Path) -> Sequence[Mended]:
+    return await anyio.to_thread.run_sync(lambda: repair(path, now=NOW))
+
+
+def reasons(path: Path) -> list[str]:
+    return [problem.reason for problem in diagnose(path)]
+
+
+def break_column(path: Path, column: str) -> None:
+    """Flip a byte in the first block that holds ``column`` of ``versions``."""
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{path}' AS store (READ_ONLY)")
+        [(block,)] = connection.execute(
+            "SELECT min(block_id) FROM pragma_storage_info('store.versions') "
+            "WHERE column_name = ? AND segment_type <> 'VALIDITY' AND block_id >= 0",
+            [column],
+        ).fetchall()
+    data = bytearray(path.read_bytes())
+    data[12_288 + block * 262_144 + 1_000] ^= 0xFF
+    path.write_bytes(data)
+
+
+def files(path: Path) -> set[str]:
+    return {each.name for each in path.parent.iterdir()}
+
+
+def test_nothing_is_wrong_with_a_whole_database_or_with_none(path, tmp_path):
+    before = path.read_bytes()
+
+    assert diagnose(path) == ()
+    assert repair(path, now=NOW) == ()
+    assert diagnose(tmp_path / "none" / "s.duckdb") == ()
+    assert path.read_bytes() == before
+
+
+async def test_a_bad_block_of_texts_costs_those_texts_alone(path):
+    break_column(path, "body")
+    before = path.read_bytes()
+    [problem] = diagnose(path)
+    assert (problem.reason, problem.repairable) == ("damaged", True)
+    assert path.read_bytes() == before
+
+    [mended] = await mend(path)
+
+    assert 0 < mended.lost < ROWS / 2
+    assert mended.kept_aside[0].read_bytes() == before
+    assert str(mended.lost) in mended.done
+    assert diagnose(path) == ()
+    async with opened(path) as store:
+        counts = await store.counts()
+        assert sum(counts.values()) + mended.lost in {ROWS, ROWS + 1}
+        assert await store.put([make_row(7)]) == (False,), "what was forgotten stays forgotten"
+
+
+async def test_a_bad_block_of_vectors_costs_no_text(path):
+    break_column(path, "words")
+
+    [mended] = await mend(path)
+
+    assert mended.lost == 0
+    async with opened(path) as store:
+        assert (await store.counts())[HERE] == ROWS - 1
+        assert (await store.usage([USED])) == {USED: Usage(1, FakeClock().now)}
+        [third] = await store.get([make_row(3).memory.id], [HERE])
+        assert third.content == "the third says something else"
+        assert len(await store.history(third.id, [HERE])) == 2
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert not [name for name in files(path) if name.startswith(".subcog-copy-")]
+
+
+async def test_what_was_in_the_log_is_saved_too(path):
+    async with opened(path) as store:
+        await store.put([make_row(8_000)])
+        for name in (path, wal_of(path)):
+            (path.parent / f"crashed-{name.name}").write_bytes(name.read_bytes())
+    for name in (path, wal_of(path)):
+        (path.parent / f"crashed-{name.name}").replace(name)
+    break_column(path, "words")
+
+    [mended] = await mend(path)
+
+    assert len(mended.kept_aside) == 2
+    async with opened(path) as store:
+        assert len(await store.get([make_row(8_000).memory.id], [HERE])) == 1
+
+
+def test_a_file_of_which_nothing_can_be_read_is_left_as_it_is(path):
+    data = b"no database at all\n" * 1_000
+    path.write_bytes(data)
+
+    [problem] = diagnose(path)
+
+    assert (problem.reason, problem.repairable) == ("damaged", False)
+    assert "restore a backup" in problem.mend
+    assert repair(path, now=NOW) == ()
+    assert path.read_bytes() == data
+
+
+def test_a_cut_log_is_repairable(path):
+    wal_of(path).write_bytes(b"\x64\x00\x62\x65\x00\x02\xff\xff" + b"half a write")
+    before = wal_of(path).read_bytes()
+    assert reasons(path) == ["log"]
+
+    [mended] = repair(path, now=NOW)
+
+    assert mended.kept_aside[0].read_bytes() == before
+    assert reasons(path) == []
+
+
+async def test_a_log_without_its_database_is_kept_aside_and_not_deleted(path):
+    path.unlink()
+    wal_of(path).write_bytes(b"the last writes")
+    assert reasons(path) == ["lost_file"]
+
+    async with opened(path) as store:
+        assert store.recovery.kept_aside.read_bytes() == b"the last writes"
+        assert "without its database" in str(store.recovery)
+    wal_of(path).unlink(missing_ok=True)
+    path.unlink()
+    wal_of(path).write_bytes(b"the last writes")
+    [mended] = await mend(path)
+    assert mended.kept_aside[0].read_bytes() == b"the last writes"
+
+
+def test_what_a_killed_process_left_half_made_is_deleted(path):
+    (path.parent / ".subcog-copy-x").mkdir()
+    (path.parent / "s.duckdb.restoring").write_bytes(b"half a backup")
+    assert reasons(path) == ["leftovers"]
+
+    repair(path, now=NOW)
+
+    assert files(path) == {"s.duckdb"}
+
+
+async def test_what_is_held_newer_or_foreign_is_said_and_not_touched(path):
+    async with opened(path):
+        [problem] = diagnose(path)
+        assert (problem.reason, problem.repairable) == ("held", False)
+        assert str(os.getpid()) in problem.seen
+    with duckdb.connect(path) as connection:
+        connection.execute("INSERT INTO migrations VALUES (77, now()::TIMESTAMP)")
+    assert reasons(path) == ["newer"]
+    path.unlink()
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE theirs (a INTEGER)")
+    assert reasons(path) == ["foreign"]
+    assert await mend(path) == ()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write")
+def test_a_permission_that_was_taken_away_is_given_back(path):
+    path.chmod(0o400)
+    [problem] = diagnose(path)
+    assert (problem.reason, problem.repairable) == ("read_only", True)
+
+    repair(path, now=NOW)
+
+    assert path.stat().st_mode & 0o777 == 0o600
