@@ -49,3 +49,35 @@ def _first_sentence(line: str) -> str:
         if not head.endswith(_ABBREVIATIONS) and len(head) >= 12:
             return head
     return line
+
+
+_OPENERS = re.compile(
+    r"(?:(?:ok|okay|fyi|btw|by the way|note|note that|please note|heads up|hi|hm+|so|well|yes|no"
+    r"|also|and|but|remember|keep in mind|for the record|just so you know|one thing|decided)"
+    r"\b[ ,:.;–—-]+(?:that )?)+(?=\S{2})",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(
+    r"[;:,–—(]|\s(?=(?:because|since|so that|which|while|although|weil|car|porque)\s)"
+)
+_LEAST_CLAUSE = 40
+
+
+def headline(sentence: str) -> str:
+    """``sentence`` as one of its own, in one line of at most 100 characters.
+
+    Openers such as "fyi" are left out. What is too long ends after a clause.
+    """
+    lines = (_plain(line) for line in visible(sentence).split("\n"))
+    plain = one_line(" ".join(lines))
+    opener = _OPENERS.match(plain)
+    if opener is not None:
+        plain = plain[opener.end() :]
+        plain = plain[:1].upper() + plain[1:]
+    return plain if len(plain) <= MAX_CHARS else _first_clauses(plain)
+
+
+def _first_clauses(said: str) -> str:
+    """The clauses of ``said`` that fit; words, if the first does not."""
+    ends = [end.start() for end in _CLAUSE.finditer(said, _LEAST_CLAUSE, MAX_CHARS)]
+    return said[: ends[-1]].rstrip(" ,;:") + "." if ends else cut(said, MAX_CHARS)

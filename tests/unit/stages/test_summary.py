@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.stages.summary import MAX_CHARS, summarise
+from subcog.stages.summary import MAX_CHARS, headline, summarise
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,24 @@ def test_a_long_sentence_is_cut_between_words():
 def test_a_sentence_that_fits_is_preferred_to_a_cut():
     text = "A first sentence that is quite complete. " + "and then much more " * 10
     assert summarise(text.replace("and", "And", 1)) == "A first sentence that is quite complete."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "line"),
+    [
+        ("fyi the dates are local", "The dates are local"),
+        ("ok decided: **Postgres** stays", "**Postgres** stays"),
+        ("npm keeps both", "npm keeps both"),
+        (
+            "Invoices go into a bucket of their own with object lock, because the auditors want "
+            "to have seven years of files that nobody can change.",
+            "Invoices go into a bucket of their own with object lock.",
+        ),
+        ("word " * 60, "word " * 19 + "word…"),
+        ("two\nlines", "two lines"),
+        ("", ""),
+    ],
+)
+def test_a_headline_is_a_sentence_of_its_own(sentence, line):
+    assert headline(sentence) == line
+    assert len(headline(sentence)) <= MAX_CHARS

@@ -1,0 +1,249 @@
+"""Trains ``stages/signals.json``: two logistic regressions on statements, with numpy alone.
+
+    python perf/train_captures.py [--folds 10] [--write [stages/signals.json]]
+
+The messages are those of ``perf/data/captures/*.jsonl``, all written for this: {id, role, text,
+captures: [{type, namespace, span}]}. A statement that shares half of itself or of a span is worth
+keeping. Without ``--write`` it only cross-validates, leaving out whole messages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from subcog.stages.signal_features import Features, every_feature
+from subcog.stages.signal_model import MATTERS, WEIGHTS, SignalModel, SignalWeights
+from subcog.stages.statements import own_text, statements
+
+DATA = Path(__file__).with_name("data") / "captures"
+STEPS = 400
+LEARNING_RATE = 0.05
+RIDGE = 2.0
+MIN_ROWS = 2
+SMALLEST = 3
+MAIN = 0.45
+ADDED_WEIGHT = 0.3
+
+MARK = "#"
+
+
+class Row(NamedTuple):
+    """One statement of message ``message``; ``matter`` is -1 where it is not worth keeping.
+
+    ``weight`` is less for what only adds to a statement worth keeping.
+    """
+
+    message: int
+    text: str
+    seen: Features
+    matter: int
+    weight: float
+
+
+def load(folder: Path = DATA) -> list[Row]:
+    """The statements of all messages, in order."""
+    rows: list[Row] = []
+    lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.open("rb")]
+    for number, line in enumerate(lines):
+        message = json.loads(line)
+        rows.extend(rows_of(number, message))
+    return rows
+
+
+def rows_of(number: int, message: dict) -> list[Row]:
+    """The statements of one message."""
+    text = own_text(message["text"])
+    role = message["role"]
+    parts = statements(text, role=role)
+    rows = []
+    for part, seen in zip(parts, every_feature(parts, role=role), strict=True):
+        matter, share = matter_of(part.start, part.end, text, message["captures"])
+        rows.append(Row(number, part.text, seen, matter, 1.0 if share >= MAIN else ADDED_WEIGHT))
+    return rows
+
+
+def matter_of(start: int, end: int, text: str, captures: Sequence[dict]) -> tuple[int, float]:
+    """Which matter a statement is labelled with, or -1; and how much of that span it is."""
+    for capture in captures:
+        length = len(capture["span"])
+        at = text.find(capture["span"])
+        shared = min(end, at + length) - max(start, at)
+        if at >= 0 and 2 * shared >= min(end - start, length):
+            return MATTERS.index((capture["type"], capture["namespace"])), shared / length
+    return -1, 1.0
+
+
+def named(seen: Features) -> list[tuple[str, float]]:
+    """The features with their strengths; marks are told from words by ``MARK``."""
+    words = [(gram, seen.scale) for gram in seen.grams]
+    return words + [(MARK + mark, 1.0) for mark in seen.marks]
+
+
+def matrix(rows: Sequence[Row], index: dict[str, int]) -> np.ndarray:
+    """One row a statement, one column a feature."""
+    made = np.zeros((len(rows), len(index)), dtype=np.float32)
+    for at, row in enumerate(rows):
+        for name, strength in named(row.seen):
+            column = index.get(name)
+            if column is not None:
+                made[at, column] = strength
+    return made
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Each row of ``logits`` as probabilities."""
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+def fit(x: np.ndarray, y: np.ndarray, weight: np.ndarray, classes: int, power: float) -> np.ndarray:
+    """Weights ((features + 1) × classes) that minimise ridge-penalised log loss, by Adam.
+
+    ``power`` of 1 lets every class count the same, 0 every row.
+    """
+    counts = np.bincount(y, minlength=classes).clip(1)
+    sample = (((len(y) / (classes * counts)) ** power)[y] * weight).astype(np.float32)
+    sample /= sample.sum()
+    target = np.eye(classes, dtype=np.float32)[y]
+    parameters = np.zeros((x.shape[1] + 1, classes), dtype=np.float32)
+    mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
+    for step in range(1, STEPS + 1):
+        off = (softmax(x @ parameters[:-1] + parameters[-1]) - target) * sample[:, None]
+        gradient = np.vstack([x.T @ off + RIDGE / len(y) * parameters[:-1], off.sum(axis=0)])
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.99 * square + 0.01 * gradient**2
+        rate = LEARNING_RATE * (1 - step / STEPS)
+        parameters -= rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
+    return parameters
+
+
+def train(rows: Sequence[Row], slope: float = 1.0, shift: float = 0.0) -> SignalWeights:
+    """Weights for the product, in hundredths, without those that make no difference."""
+    counts = Counter(name for row in rows for name, _ in named(row.seen))
+    kept = sorted(name for name, count in counts.items() if count >= MIN_ROWS)
+    x = matrix(rows, {name: at for at, name in enumerate(kept)})
+    matters = np.array([row.matter for row in rows])
+    weight = np.array([row.weight for row in rows])
+    of = matters >= 0
+    worth = fit(x, of.astype(int), weight, 2, 0.3)
+    kind = fit(x[of], matters[of], weight[of], len(MATTERS), 0.5)
+    columns = np.rint(np.hstack([worth[:, 1:] - worth[:, :1], kind]) * 100).astype(int)
+    weighs = {
+        name: tuple(columns[at].tolist())
+        for at, name in enumerate(kept)
+        if np.abs(columns[at]).max() >= SMALLEST
+    }
+    return SignalWeights(
+        about=f"trained by perf/train_captures.py on {len(rows)} statements of"
+        f" {len({row.message for row in rows})} messages, written for this",
+        slope=round(slope, 3),
+        shift=round(shift, 3),
+        bias=tuple(columns[-1].tolist()),
+        grams={name: row for name, row in weighs.items() if not name.startswith(MARK)},
+        marks={name[len(MARK) :]: row for name, row in weighs.items() if name.startswith(MARK)},
+    )
+
+
+def held_out(
+    rows: Sequence[Row], folds: int, seed: int = 7
+) -> tuple[np.ndarray, list[tuple[str, str]]]:
+    """Score and matter of each row from a model that has not seen its message."""
+    messages = np.random.default_rng(seed).permutation(rows[-1].message + 1)
+    fold_of = {int(message): at % folds for at, message in enumerate(messages)}
+    scores = np.zeros(len(rows))
+    matters = [MATTERS[0]] * len(rows)
+    for fold in range(folds):
+        model = SignalModel(train([row for row in rows if fold_of[row.message] != fold]))
+        for at, row in enumerate(rows):
+            if fold_of[row.message] == fold:
+                scores[at] = model.score(row.seen)
+                matters[at] = model.matter(row.seen)
+    return scores, matters
+
+
+def calibration(scores: np.ndarray, worth: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """Slope and shift under which the scores fit the labels best (Platt's scaling)."""
+    best = (np.inf, 1.0, 0.0)
+    for slope in np.arange(0.3, 2.01, 0.05):
+        for shift in np.arange(-1.5, 1.51, 0.05):
+            odds = slope * scores + shift
+            loss = np.average(np.logaddexp(0, np.where(worth, -odds, odds)), weights=weight)
+            best = min(best, (float(loss), float(slope), float(shift)))
+    return best[1], best[2]
+
+
+def message_weights(rows: Sequence[Row]) -> np.ndarray:
+    """Weights under which messages with something to keep and those without count the same.
+
+    The messages without are many because they are the hard ones, not because they are so frequent.
+    """
+    telling = {row.message for row in rows if row.matter >= 0}
+    silent = {row.message for row in rows} - telling
+    share = len(telling) / len(silent)
+    return np.array([1.0 if row.message in telling else share for row in rows])
+
+
+def report(rows: Sequence[Row], odds: np.ndarray, matters: Sequence[tuple[str, str]]) -> None:
+    """Print what held-out statements came to, at several floors."""
+    worth = np.array([row.matter >= 0 for row in rows])
+    chance = 1 / (1 + np.exp(-odds))
+    print(f"{len(rows)} statements, {worth.sum()} worth keeping")
+    for floor in (0.3, 0.5, 0.7, 0.8, 0.85, 0.9):
+        found = chance >= floor
+        right = (found & worth).sum()
+        of_found, of_worth = right / found.sum(), right / worth.sum()
+        print(f"  from {floor:.2f}: precision {of_found:.3f}, recall {of_worth:.3f}")
+    for low, high in pairwise((0, 0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 1.01)):
+        of = (chance >= low) & (chance < high)
+        print(f"  {low:.2f}–{high:.2f}: {of.sum():4d}, of which {worth[of].mean():.3f}")
+    pairs = [
+        (MATTERS[row.matter], got)
+        for row, got in zip(rows, matters, strict=True)
+        if row.matter >= 0
+    ]
+    print(f"  kind and namespace right {np.mean([want == got for want, got in pairs]):.3f}")
+
+
+def main() -> None:
+    """Cross-validate, and write the weights where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folds", type=int, default=10)
+    parser.add_argument("--wrong", action="store_true", help="print what was judged wrongly")
+    parser.add_argument("--write", nargs="?", const=WEIGHTS, type=Path)
+    arguments = parser.parse_args()
+    rows = load()
+    scores, matters = held_out(rows, arguments.folds)
+    main = np.array([row.weight >= 1 for row in rows])
+    worth = np.array([row.matter >= 0 for row in rows])
+    slope, shift = calibration(scores[main], worth[main], message_weights(rows)[main])
+    print(f"slope {slope:.2f}, shift {shift:.2f}")
+    odds = slope * scores + shift
+    report(rows, odds, matters)
+    if arguments.wrong:
+        show_wrong(rows, odds)
+    if arguments.write:
+        packed = msgspec.json.encode(train(rows, slope, shift))
+        arguments.write.write_bytes(packed + b"\n")
+        print(f"wrote {len(packed) / 1024:.0f} KB to {arguments.write}")
+
+
+def show_wrong(rows: Sequence[Row], odds: np.ndarray) -> None:
+    """Print the statements on the wrong side of even odds, the worst first."""
+    for at in np.argsort(-np.abs(odds)):
+        row = rows[at]
+        if (odds[at] > 0) != (row.matter >= 0):
+            label = MATTERS[row.matter][0] if row.matter >= 0 else "none"
+            print(f"  {odds[at]:6.2f} {label:<10} {row.text[:150]!r}")
+
+
+if __name__ == "__main__":
+    main()
