@@ -1,0 +1,378 @@
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from subcog.bus.bus import Bus
+from subcog.bus.events import (
+    CaptureSettled,
+    CompactionStarted,
+    ResponseReady,
+    ReviewRequested,
+    SessionEnded,
+    TurnEnded,
+)
+from subcog.bus.signals import degraded
+from subcog.bus.values import Kept
+from subcog.config.load import load_settings
+from subcog.pipeline.reviewing import Reviewing
+from subcog.sinks.transcripts import Transcripts
+
+from ...fakes import NOW, PLACE, FakeRecall
+
+DECISION = "We decided to use argon2id for password hashing because bcrypt truncates at 72 bytes."
+RULE = "Always run the migrations before the tests, otherwise the schema is stale."
+ORDER = "Hash the passwords of new users with argon2id"
+
+
+class House:
+    """A reviewing with a transcript to write in, and everything that it captured."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.file = folder / "session.jsonl"
+        self.marks = folder / "transcripts.json"
+        self.bus = Bus()
+        self.recall = FakeRecall()
+        self.captured = []
+        self.outcome = "stored"
+        self.gate = None
+        self.settings = load_settings(folder / "none.toml", settings).settings
+        self.numbers = itertools.count()
+        self.reviewing = Reviewing(
+            self.bus,
+            settings=self.settings,
+            transcripts=Transcripts(self.marks),
+            recall=self.recall,
+            capture=self.capture,
+            clean=str,
+            new_id=lambda: f"{next(self.numbers):026d}",
+            clock=lambda: NOW,
+        )
+
+    def forget(self) -> None:
+        """As another daemon would begin: with what is in the file of marks alone."""
+        self.reviewing._transcripts = Transcripts(self.marks)
+        self.reviewing._sessions.clear()
+
+    async def capture(self, request):
+        if self.gate is not None:
+            await self.gate.wait()
+        self.captured.append(request)
+        kept = Kept(outcome=self.outcome, namespace=request.namespace, memory_id=request.id)
+        return CaptureSettled(trace=request.trace, kept=kept)
+
+    @asynccontextmanager
+    async def running(self):
+        for event, handler in (
+            (CompactionStarted, self.reviewing.preserve),
+            (TurnEnded, self.reviewing.finish_turn),
+            (SessionEnded, self.reviewing.finish_session),
+            (ReviewRequested, self.reviewing.review),
+        ):
+            self.bus.subscribe(event, handler, name=handler.__name__, concurrency=4)
+        with anyio.fail_after(10):
+            async with self.bus:
+                yield
+
+    def say(self, text, role="user", **more):
+        at = "2026-03-01T12:00:00Z"
+        line = {"type": role, "timestamp": at, "message": {"content": text}} | more
+        with self.file.open("a") as out:
+            out.write(json.dumps(line) + "\n")
+
+    def do(self, tool, failed=False, **given):
+        call = {"type": "tool_use", "id": "t", "name": tool, "input": given}
+        self.say([call], "assistant")
+        self.say([{"type": "tool_result", "tool_use_id": "t", "is_error": failed, "content": ""}])
+
+    async def stop(self, **more):
+        await self.tell(TurnEnded, **more)
+
+    async def tell(self, kind, **more):
+        """Publish, and wait until all that follows is settled."""
+        fields = {"session": "s", "client": "claude", "place": PLACE, "transcript": str(self.file)}
+        trace = f"{next(self.numbers):026d}"
+        await self.bus.publish(kind(trace=trace, **fields | more))
+        await self.settle()
+
+    async def settle(self):
+        await anyio.wait_all_tasks_blocked()
+        while self.bus._unsettled:
+            await anyio.wait_all_tasks_blocked()
+            await anyio.lowlevel.checkpoint()
+
+    async def compact(self, within_s=5.0, **more):
+        fields = {"session": "s", "client": "claude", "place": PLACE, "transcript": str(self.file)}
+        event = CompactionStarted(trace=f"{next(self.numbers):026d}", **fields | more)
+        return (await self.bus.request(event, ResponseReady, within_s=within_s)).body.decode()
+
+    def of(self, namespace):
+        return [request for request in self.captured if request.namespace == namespace]
+
+
+@contextmanager
+def troubles():
+    told = []
+
+    def watch(sender, **facts):
+        told.append((sender, facts))
+
+    with degraded.connected_to(watch):
+        yield told
+
+
+@pytest.fixture
+def house(tmp_path):
+    return House(tmp_path)
+
+
+async def test_what_was_said_in_a_turn_is_kept_below_what_somebody_asked_to_keep(house):
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+
+    (request,) = house.captured
+    assert request.text == DECISION
+    assert request.tags == ("auto-captured",)
+    assert not request.explicit
+    assert 85 <= request.confidence_percent < 100
+    assert (request.provenance.hook, request.provenance.session) == ("Stop", "s")
+    assert request.provenance.branch == "main"
+
+
+async def test_what_was_looked_at_is_not_looked_at_again(house):
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        await house.stop()
+        house.forget()
+        await house.stop()
+
+    assert len(house.captured) == 1
+
+
+async def test_what_is_read_twice_has_one_identity(house):
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        house.marks.unlink()
+        house.forget()
+        await house.stop()
+
+    first, second = house.captured
+    assert first.id == second.id
+
+
+async def test_what_the_store_could_not_take_is_read_again(house):
+    house.say(DECISION)
+    house.outcome = "failed"
+    async with house.running():
+        with troubles() as told:
+            await house.stop()
+        house.outcome = "stored"
+        await house.stop()
+
+    assert told == [("review", {"reason": "store.unavailable"})]
+    assert [request.text for request in house.captured] == [DECISION, DECISION]
+
+
+async def test_nothing_is_kept_where_the_settings_say_so(tmp_path):
+    house = House(tmp_path, HOOK_STOP_AUTO_CAPTURE="false", SUBCOG_CAPTURE_TASKS_ENABLED="false")
+    house.say(DECISION)
+    house.do("Write", file_path="/src/shop/a.py")
+    async with house.running():
+        await house.stop()
+
+    assert house.captured == []
+
+
+async def test_a_last_word_that_is_not_written_yet_is_waited_for(house, monkeypatch):
+    async def written_meanwhile(delay_s):
+        house.say([{"type": "text", "text": DECISION}], "assistant")
+
+    house.say("what did we decide?")
+    monkeypatch.setattr("subcog.pipeline.reviewing.anyio.sleep", written_meanwhile)
+    async with house.running():
+        await house.reviewing.review(
+            ReviewRequested(
+                trace="t",
+                session="s",
+                client="claude",
+                place=PLACE,
+                transcript=str(house.file),
+                hook="Stop",
+                said=DECISION,
+            )
+        )
+
+    assert [request.text for request in house.captured] == [DECISION]
+
+
+async def test_without_a_transcript_the_last_word_counts(house):
+    async with house.running():
+        with troubles() as told:
+            await house.stop(transcript="/nowhere", said=DECISION)
+
+    assert told == [("review", {"reason": "transcript.unreadable"})]
+    assert [request.text for request in house.captured] == [DECISION]
+
+
+async def test_a_sub_agents_findings_say_so(house):
+    house.say(RULE, isSidechain=True)
+    house.say([{"type": "text", "text": DECISION}], "assistant", isSidechain=True)
+    async with house.running():
+        await house.stop(agent="Explore")
+
+    (request,) = house.captured
+    assert request.text == DECISION
+    assert request.tags == ("auto-captured", "sub-agent")
+
+
+async def test_a_long_session_is_read_beside_the_loop(house):
+    """Between two turns of the loop its own thread never computes for long."""
+    block = {"type": "tool_result", "tool_use_id": "t", "content": "word " * 20_000}
+    line = json.dumps({"type": "user", "message": {"content": [block]}}) + "\n"
+    for number in range(100):
+        house.say(f"{DECISION} And the weather is nice, number {number}. " * 5)
+        with house.file.open("a") as out:
+            out.write(line * 2)
+    took_s = []
+
+    async def tick():
+        while True:
+            before = time.thread_time()
+            await anyio.sleep(0.0005)
+            took_s.append(time.thread_time() - before)
+
+    async with house.running(), anyio.create_task_group() as tasks:
+        tasks.start_soon(tick)
+        await house.stop()
+        tasks.cancel_scope.cancel()
+
+    assert house.file.stat().st_size > 20_000_000
+    assert len(house.captured) == 1
+    assert len(took_s) > 100
+    assert max(took_s) < 0.02
+
+
+# --- compaction ----------------------------------------------------------------------------------
+
+
+async def test_a_compaction_is_told_what_was_said_and_what_was_kept(house):
+    house.say(DECISION)
+    async with house.running():
+        text = await house.compact()
+
+    assert "kept 1 memory before compaction" in text
+    assert f"- decision: {DECISION}" in text
+    assert house.captured[0].tags == ("auto-captured", "pre-compact")
+
+
+async def test_what_a_turn_before_had_kept_must_be_in_the_summary_too(house):
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        text = await house.compact()
+
+    assert "kept" not in text
+    assert DECISION in text
+    assert len(house.captured) == 1
+
+
+async def test_what_another_daemon_had_kept_must_be_in_the_summary_too(house):
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        house.forget()
+        text = await house.compact()
+
+    assert DECISION in text
+    assert len(house.captured) == 1
+
+
+async def test_a_compaction_does_not_wait_for_what_takes_long(house):
+    house.say(DECISION)
+    house.gate = anyio.Event()
+    async with house.running():
+        text = await house.compact(within_s=0.3)
+        assert house.captured == []
+        house.gate.set()
+        await house.settle()
+
+    assert DECISION in text, "what was found in time is told"
+    assert "kept" not in text
+    assert len(house.captured) == 1, "the rest is done all the same"
+
+
+async def test_of_too_much_to_read_in_time_the_end_is_told(house, monkeypatch):
+    async def endless(self, path, after=None):
+        await anyio.sleep_forever()
+        yield
+
+    house.say(DECISION)
+    monkeypatch.setattr(Transcripts, "unread", endless)
+    async with house.running():
+        text = await house.compact(within_s=0.5)
+        house.bus._closing = True
+        house.bus._workers.cancel_scope.cancel()
+
+    assert DECISION in text
+
+
+async def test_a_compaction_of_nothing_says_nothing(house):
+    house.say("hello")
+    async with house.running():
+        assert await house.compact() == "{}"
+        assert await house.compact(transcript="") == "{}"
+
+
+# --- tasks ---------------------------------------------------------------------------------------
+
+
+async def test_a_task_is_recorded_once_and_brought_up_to_date(house):
+    house.say(ORDER)
+    house.do("Write", file_path="/src/shop/user.py")
+    async with house.running():
+        await house.stop()
+        house.do("Bash", failed=True, command="pytest -q")
+        await house.stop()
+        await house.stop()
+        house.do("Bash", command="pytest -q")
+        await house.stop()
+
+    first, second, third = house.of("tasks")
+    assert first.revises is None
+    assert (second.revises, third.revises) == (first.id, first.id)
+    assert [request.tags[0] for request in (first, second, third)] == [
+        "unfinished",
+        "unfinished",
+        "success",
+    ]
+    assert first.text.startswith(ORDER)
+
+
+async def test_the_end_of_a_session_settles_how_its_task_ended(house):
+    house.say(ORDER)
+    house.do("Bash", failed=True, command="pytest -q")
+    async with house.running():
+        await house.stop()
+        await house.tell(SessionEnded)
+
+    assert [request.tags[0] for request in house.of("tasks")] == ["unfinished", "failure"]
+    assert not house.reviewing._sessions
+
+
+async def test_talk_is_no_task(house):
+    house.say("how are you?")
+    house.say([{"type": "text", "text": "fine"}], "assistant")
+    async with house.running():
+        await house.stop()
+
+    assert house.captured == []
