@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ..bus.events import ContextBuilt
+from ..bus.events import ContextBuilt, MemoriesShown
 
 MAX_SESSIONS = 256
 MAX_MEMORIES = 256
@@ -32,14 +33,24 @@ class Reasons:
     def note(self, event: ContextBuilt) -> None:
         """What went into a context, and why. Rehearsals and nameless sessions are left out."""
         prompt = event.classified.enriched.prompt
-        shown = [verdict for verdict in event.verdicts if verdict.injected]
-        if not shown or prompt.rehearsal or not prompt.session:
+        if not prompt.rehearsal:
+            shown = {v.memory_id: Reason(v.score, v.why) for v in event.verdicts if v.injected}
+            self._remember(prompt.session, shown)
+
+    def note_shown(self, event: MemoriesShown) -> None:
+        """What went into a context at another moment, and why."""
+        hook, shown = event.hook, event.shown
+        reasons = {one.memory_id: Reason(one.score, f"{hook}: {one.why}") for one in shown}
+        self._remember(event.session, reasons)
+
+    def _remember(self, session: str, shown: Mapping[str, Reason]) -> None:
+        if not shown or not session:
             return
-        reasons = self._sessions.setdefault(prompt.session, OrderedDict())
-        self._sessions.move_to_end(prompt.session)
-        for verdict in shown:
-            reasons[verdict.memory_id] = Reason(verdict.score, verdict.why)
-            reasons.move_to_end(verdict.memory_id)
+        reasons = self._sessions.setdefault(session, OrderedDict())
+        self._sessions.move_to_end(session)
+        for memory_id, reason in shown.items():
+            reasons[memory_id] = reason
+            reasons.move_to_end(memory_id)
         while len(reasons) > self._max_memories:
             reasons.popitem(last=False)
         while len(self._sessions) > self._max_sessions:

@@ -29,6 +29,9 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
 
 class _Session(Struct):
     shown: OrderedDict[tuple[str, int], None]
+    kept: OrderedDict[str, None]
+    lost: tuple[str, ...] = ()
+    greeted: bool = False
     client: str = ""
     last_event: str = ""
     events: int = 0
@@ -71,14 +74,42 @@ class Sessions:
         known.started_at = known.started_at or now
         known.seen_at = now
 
+    def keep(self, session: str, memory_id: str) -> None:
+        """Note that a memory was captured in this session."""
+        if session:
+            kept = self._lately(session).kept
+            kept[memory_id] = None
+            kept.move_to_end(memory_id)
+            while len(kept) > self._max_shown:
+                kept.popitem(last=False)
+
     def forget_shown(self, session: str) -> None:
         """Note that the session's context was emptied, so that everything may be shown again."""
         if known := self._sessions.get(session):
+            ids = (*(memory_id for memory_id, _ in reversed(known.shown)), *reversed(known.kept))
+            known.lost = tuple(dict.fromkeys(ids))
             known.shown.clear()
+            known.greeted = False
+
+    def lost(self, session: str) -> tuple[str, ...]:
+        """What was shown or captured before the context was emptied last: ids, latest first."""
+        known = self._sessions.get(session)
+        return known.lost if known else ()
+
+    def is_greeted(self, session: str) -> bool:
+        """Whether the session was greeted, and its context still has that."""
+        known = self._sessions.get(session)
+        return known is not None and known.greeted
+
+    def greet(self, session: str) -> None:
+        """Note that the session was greeted."""
+        if session:
+            self._lately(session).greeted = True
 
     def end(self, session: str) -> None:
-        """Note that the session is over."""
-        self._sessions.pop(session, None)
+        """Note that the session is over. It may be resumed, and then still has what it saw."""
+        if known := self._sessions.get(session):
+            known.started_at = None
 
     def list(self) -> tuple[SessionInfo, ...]:
         """The sessions that were heard of, the latest first."""
@@ -103,7 +134,7 @@ class Sessions:
         """The session, now the latest; the one that was quiet longest goes where it is too many."""
         known = self._sessions.get(session)
         if known is None:
-            known = self._sessions[session] = _Session(shown=OrderedDict())
+            known = self._sessions[session] = _Session(shown=OrderedDict(), kept=OrderedDict())
         self._sessions.move_to_end(session)
         while len(self._sessions) > self._max_sessions:
             self._sessions.popitem(last=False)

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from ..bus.events import ContextBuilt, ResponseReady
-from ..bus.values import NAMESPACES, Kept, Marked, SearchIntent, Signal
+from ..bus.values import NAMESPACES, Kept, Marked, Parsed, SearchIntent, Signal
+from .enriched import enriched_intent
 from .text import cut, one_line, visible, well_formed
 from .tokens import count_units
 
@@ -23,7 +24,11 @@ Beyond 10,000 Claude Code hands the model a preview and a file name instead.
 
 NOTHING = b"{}"
 
+SUGGEST_PERCENT = 85
+"""How sure it must be that a statement is worth keeping, before the user is told of it."""
+
 _MAX_LINES = 5
+_MAX_SUGGESTED_CHARS = 80
 _MAX_LINE_CHARS = 140
 _OPENING = {
     "stored": "kept as",
@@ -36,10 +41,13 @@ _REFUSALS = ("declined", "failed")
 _PLURALS = {"decisions", "learnings", "patterns", "blockers", "preferences", "gotchas", "tasks"}
 
 
-def respond(event: ContextBuilt) -> ResponseReady:
-    """The answer to a prompt; ``{}`` where there is nothing to say."""
+def respond(event: ContextBuilt, *, suggest: bool = False) -> ResponseReady:
+    """The answer to a prompt; ``{}`` where there is nothing to say.
+
+    With ``suggest`` the user reads how to keep what the prompt states without a marker.
+    """
     prompt = event.classified.enriched.prompt
-    message = _message(event)
+    message = _message(event) or (_suggestion(event.classified.enriched.parsed) if suggest else "")
     body = answer("UserPromptSubmit", well_formed(event.text), message)
     if prompt.detailed:
         body["metadata"] = _metadata(event)
@@ -71,6 +79,19 @@ def _message(event: ContextBuilt) -> str:
     return "\n".join(lines)
 
 
+def _suggestion(parsed: Parsed) -> str:
+    """One line about the surest statement that is worth keeping; empty where none is sure."""
+    sure = [s for s in parsed.signals if s.confidence_percent >= SUGGEST_PERCENT and s.namespace]
+    if parsed.machine or parsed.marked or not sure:
+        return ""
+    best = max(sure, key=lambda signal: signal.confidence_percent)
+    said = cut(one_line(visible(well_formed(best.phrase))), _MAX_SUGGESTED_CHARS)
+    return (
+        f"subcog: this reads like a {best.kind}: “{said}” "
+        f"To be sure that it is kept, begin the line with [remember:{best.namespace}]."
+    )
+
+
 def _kept_line(kept: Kept, marked: Marked) -> str:
     line = f"subcog: {_OPENING[kept.outcome]} {_one_of(kept.namespace)}"
     if said := kept.reason if kept.outcome in _REFUSALS else kept.summary:
@@ -98,7 +119,9 @@ def _metadata(event: ContextBuilt) -> dict[str, Any]:
     intent = event.classified.intent
     metadata: dict[str, Any] = {
         "signals": [_signal(signal) for signal in enriched.parsed.signals],
+        "trace": event.trace,
         "memory_context": event.context,
+        "enriched_intent": enriched_intent(enriched),
         "search_intent": _intent(intent) if intent else None,
         "abstained": event.abstained,
         "degraded": enriched.degraded,

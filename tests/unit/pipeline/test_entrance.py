@@ -1,25 +1,18 @@
 import pytest
 
-from subcog.pipeline.entrance import Payload, read_payload, trace_of
-
-
-def test_a_payload_is_read_and_the_rest_of_it_is_the_agents_business():
-    payload = read_payload(b'{"session_id":"s","prompt":"hi","tool_input":{"deep":[1]},"new":1}')
-    assert payload == Payload(session_id="s", prompt="hi")
-
-
-def test_half_a_character_is_replaced_and_the_rest_is_read():
-    assert read_payload(b'{"prompt":"caf\\u00e9 \\ud83d end"}').prompt == "café ? end"
-
-
-@pytest.mark.parametrize(
-    "body", [b"", b"no", b"[]", b"42", b'{"prompt":7}', b'{"prompt":"\xff"}', b"[" * 100_000]
-)
-def test_what_is_no_payload_is_refused_without_repeating_it(body):
-    with pytest.raises(ValueError, match=r"^\w+$"):
-        read_payload(body)
+from subcog.pipeline.entrance import room_beside, trace_of
+from subcog.stages.inject import MAX_TOKENS
+from subcog.stages.respond import MAX_UNITS
+from subcog.stages.tokens import count_tokens, count_units
 
 
 def test_an_identity_gives_a_trace_and_anything_else_none():
     assert len(trace_of("0" * 32)) == 26
     assert trace_of("") == trace_of("x" * 32) == trace_of("f" * 33) == ""
+
+
+@pytest.mark.parametrize("own", ["", "a short note " * 30, "word " * 1500, "漢" * 3000])
+def test_two_contexts_in_one_answer_stay_inside_its_limits(own):
+    room = room_beside(own)
+    assert 0 <= room <= MAX_TOKENS - count_tokens(own) or room == 0
+    assert count_units(own) > MAX_UNITS or count_units(own) + 1 + 4 * room <= MAX_UNITS

@@ -1,6 +1,7 @@
 import pytest
 
-from subcog.bus.values import Verdict
+from subcog.bus.events import MemoriesShown
+from subcog.bus.values import Shown, Verdict
 from subcog.sinks.reasons import Reason, Reasons
 from tests.fakes import make_built, make_classified, make_parsed, make_prompt
 
@@ -53,3 +54,10 @@ def test_what_was_shown_first_goes_first():
     assert reasons.of("s1", "mem_2")
     assert reasons.of("s2", "mem_3") is None
     assert reasons.of("s3", "mem_3")
+
+
+def test_why_a_memory_was_shown_at_another_moment_is_known_too():
+    reasons = Reasons()
+    one = Shown(memory_id="mem_1", score=0.9, why="names the file")
+    reasons.note_shown(MemoriesShown(trace="t1", session="s1", hook="PostToolUse", shown=(one,)))
+    assert reasons.of("s1", "mem_1") == Reason(0.9, "PostToolUse: names the file")

@@ -71,3 +71,35 @@ def test_a_session_that_is_over_is_gone():
     sessions.end("s1")
     sessions.end("s1")
     assert sessions.list() == ()
+
+
+def test_a_session_that_is_over_and_resumed_still_has_what_it_saw():
+    sessions = Sessions()
+    sessions.touch("s1", client="claude", event="SessionEnd", now=NOW)
+    sessions.show("s1", pairs(1))
+    sessions.greet("s1")
+    sessions.end("s1")
+    assert (sessions.shown("s1"), sessions.is_greeted("s1")) == (pairs(1), True)
+
+
+def test_an_emptied_context_has_lost_what_it_was_shown_and_what_it_captured():
+    sessions = Sessions()
+    for number in (1, 2):
+        sessions.show("s1", pairs(number))
+    sessions.keep("s1", "mem_3")
+    sessions.keep("s1", "mem_2")
+    sessions.keep("", "mem_4")
+    assert sessions.lost("s1") == ()
+    sessions.greet("s1")
+    sessions.forget_shown("s1")
+    assert sessions.lost("s1") == ("mem_2", "mem_1", "mem_3")
+    assert not sessions.is_greeted("s1")
+    assert sessions.lost("unknown") == ()
+
+
+def test_of_what_one_session_captured_the_oldest_is_forgotten_first():
+    sessions = Sessions(max_shown=2)
+    for number in (1, 2, 3):
+        sessions.keep("s1", f"mem_{number}")
+    sessions.forget_shown("s1")
+    assert sessions.lost("s1") == ("mem_3", "mem_2")

@@ -2,6 +2,7 @@ import json
 from typing import get_args, get_type_hints
 
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.values import InjectedMemory, Kept, Marked, MemoryContext, Signal
 from subcog.stages.inject import inject
@@ -165,3 +166,40 @@ def test_a_context_that_is_too_long_is_left_out_whole():
 def test_a_lone_surrogate_does_not_break_the_answer():
     text = answer(make_built(text="a\ud800b"))["hookSpecificOutput"]["additionalContext"]
     assert count_units(text) == 3
+
+
+SURE = Signal(
+    kind="decision",
+    phrase="we use argon2id",
+    start=0,
+    end=15,
+    namespace="decisions",
+    confidence_percent=90,
+)
+
+
+def suggested(*signals, suggest=True, **changes):
+    classified = make_classified(parsed=make_parsed(signals=signals, **changes))
+    return json.loads(respond(make_built(classified), suggest=suggest).body)
+
+
+def test_a_sure_statement_without_a_marker_is_suggested_once():
+    surer = replace(SURE, phrase="never bcrypt\nagain", confidence_percent=95)
+    assert suggested(SURE, surer) == {
+        "systemMessage": "subcog: this reads like a decision: “never bcrypt again” "
+        "To be sure that it is kept, begin the line with [remember:decisions]."
+    }
+
+
+@pytest.mark.parametrize(
+    ("signal", "changes"),
+    [
+        (SURE, {"suggest": False}),
+        (SURE, {"machine": True}),
+        (SURE, {"marked": (Marked(content="x", marker="[remember]"),)}),
+        (replace(SURE, confidence_percent=84), {}),
+        (replace(SURE, namespace=""), {}),
+    ],
+)
+def test_nothing_is_suggested_that_is_unsure_marked_or_unwanted(signal, changes):
+    assert suggested(signal, **changes) == {}

@@ -1,0 +1,116 @@
+"""The start of a session and what its tools do, in the real agent: what the model gets to read."""
+
+from __future__ import annotations
+
+import pytest
+
+from .messages_api import texts_of
+
+JWT = "JWT tokens are signed with RS256 and expire after 15 minutes"
+BLOCKER = "CI fails with ECONNREFUSED 127.0.0.1:5432 until postgres is up; we wait for pg_isready"
+STARTED = "SessionStart hook additional context"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def agent(agent):
+    """With all the time that its hooks need: budgets are measured elsewhere."""
+    agent.settings = {
+        "PATH": f"{agent.binary.parent}:{agent.env['PATH']}",
+        "SUBCOG_HOOK_TOTAL_MS": "5000",
+        "SUBCOG_HOOK_START_MS": "5000",
+    }
+    return agent
+
+
+def capture(agent, text, project, namespace):
+    agent.subcog("capture", text, "--namespace", namespace, "--project", str(project))
+
+
+def write(path, content="x = 1\n"):
+    return {"name": "Write", "input": {"file_path": str(path), "content": content}}
+
+
+def test_writing_a_file_brings_the_memory_about_it_into_the_next_request_once(agent):
+    here = agent.project("P")
+    capture(agent, JWT, here, "learnings")
+    agent.api.commands += [write(here / "hello.py"), write(here / "jwt_handler.py"), "true"]
+    session = agent.start(here)
+    session.prompt("please do it")
+    session.close()
+
+    _, unrelated, related, last = map(texts_of, agent.api.prompts)
+    assert JWT not in unrelated
+    assert "PostToolUse:Write hook additional context" in related
+    assert "Related memories for jwt_handler.py" in related
+    assert related.count(JWT) == last.count(JWT) == 1
+
+
+def test_a_failing_command_brings_the_blocker_that_it_was_before(agent):
+    here = agent.project("P")
+    capture(agent, BLOCKER, here, "learnings")
+    agent.subcog("install")
+    fail = "echo 'Error: connect ECONNREFUSED 127.0.0.1:5432' >&2; exit 1"
+    agent.api.commands += ["exit 3", fail]
+    session = agent.start(here, plugin=None)
+    session.prompt("please do it")
+    session.close()
+
+    _, silent, after = map(texts_of, agent.api.prompts)
+    assert "PostToolUseFailure" not in silent
+    assert "PostToolUseFailure:Bash hook additional context" in after
+    assert BLOCKER in after
+
+
+def test_a_session_begins_with_guidance_and_a_resumed_one_is_not_told_twice(agent):
+    here = agent.project("P")
+    capture(agent, JWT, here, "decisions")
+    first = agent.start(here)
+    first.prompt("rename foo to bar")
+    (name,) = {event["session_id"] for event in first.events if "session_id" in event}
+    first.close()
+    again = agent.start(here, more=("--resume", name))
+    again.prompt("how long do our JWT tokens live?")
+    again.close()
+
+    begun, resumed = map(texts_of, (agent.api.prompts[0], agent.api.prompts[-1]))
+    assert "<response_guidance" in begun
+    assert begun.count(JWT) == 1
+    assert resumed.count(STARTED) == 1
+    assert resumed.count(JWT) == 1
+    assert agent.subcog("status")["memories"] == 1, "the guidance was taken for something said"
+
+
+def test_a_compaction_brings_back_what_the_session_was_shown(agent):
+    here = agent.project("P")
+    capture(agent, JWT, here, "learnings")
+    session = agent.start(here)
+    session.prompt("how long do our JWT tokens live?")
+    assert JWT in texts_of(agent.api.prompts[-1])
+    session.prompt("/compact")
+    session.prompt("rename foo to bar")
+    session.close()
+
+    after = texts_of(agent.api.prompts[-1]).rpartition(STARTED)[2]
+    assert JWT in after
+    assert "<response_guidance" in after
+
+
+def test_a_subagent_is_reminded_in_its_own_context(agent):
+    here = agent.project("P")
+    capture(agent, JWT, here, "learnings")
+    task = {"description": "write", "prompt": "write it", "subagent_type": "general-purpose"}
+    agent.api.commands += [
+        write(here / "jwt_handler.py"),
+        {"name": "Agent", "input": task | {"run_in_background": False}},
+        write(here / "jwt_keys.py"),
+    ]
+    session = agent.start(here)
+    session.prompt("please do it")
+    session.close()
+
+    asked = [texts_of(body) for body in agent.api.prompts]
+    inside = [text for text in asked if "Related memories for jwt_keys.py" in text]
+    assert inside
+    assert JWT in inside[0]

@@ -1,0 +1,21 @@
+import pytest
+
+from subcog.pipeline.payload import read_payload
+
+
+def test_a_payload_is_read_and_the_rest_of_it_is_the_agents_business():
+    payload = read_payload(b'{"session_id":"s","prompt":"hi","tool_input":{"deep":[1]},"new":1}')
+    assert (payload.session_id, payload.prompt) == ("s", "hi")
+    assert bytes(payload.tool_input) == b'{"deep":[1]}'
+
+
+def test_half_a_character_is_replaced_and_the_rest_is_read():
+    assert read_payload(b'{"prompt":"caf\\u00e9 \\ud83d end"}').prompt == "café ? end"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"no", b"[]", b"42", b'{"prompt":7}', b'{"prompt":"\xff"}', b"[" * 100_000]
+)
+def test_what_is_no_payload_is_refused_without_repeating_it(body):
+    with pytest.raises(ValueError, match=r"^\w+$"):
+        read_payload(body)
