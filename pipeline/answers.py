@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ import msgspec
 
 from ..bus.events import CaptureSettled, IntentClassified, ResponseReady
 from ..bus.values import Memory, Provenance, Query, Recalled, SearchIntent
+from ..stages.enriched import enriched_intent
 
 
 class TopicInfo(Protocol):
@@ -222,8 +223,10 @@ def classify_answer(text: str, event: IntentClassified) -> dict[str, Any]:
     return {"text": text} | intent_answer(event.intent) | {"votes": votes}
 
 
-def explain_answer(ready: ResponseReady) -> dict[str, Any]:
-    """``explain``: what each stage decided, and what would be sent."""
+def explain_answer(
+    ready: ResponseReady, *, stages: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """``explain``: what each stage decided and took (``stages``, in ms), and what would be sent."""
     built = ready.built
     if built is None:
         return {"response": msgspec.Raw(ready.body)}
@@ -232,12 +235,15 @@ def explain_answer(ready: ResponseReady) -> dict[str, Any]:
     return {
         "prompt": prompt.text,
         "project": str(prompt.place.project),
+        "trace": prompt.trace,
+        "stages_ms": dict(stages or {}),
         "parse": msgspec.to_builtins(enriched.parsed),
         "enrich": {
             "project": msgspec.to_builtins(enriched.project),
             "candidates": len(enriched.candidates),
             "degraded": enriched.degraded,
         },
+        "enriched_intent": enriched_intent(enriched),
         "classify": classify_answer(enriched.parsed.text, built.classified),
         "inject": {
             "tokens": built.tokens,

@@ -172,7 +172,7 @@ def _product(
         keeper=_Declining(),
         projects=_Unknown(),
         limit=wanted.context.max_count,
-        min_relevance=wanted.context.min_relevance,
+        min_relevance=wanted.context.least_relevance,
     )
 
     async def answer(event: PromptSubmitted) -> ContextBuilt:
@@ -208,6 +208,9 @@ class _Unknown:
 
     def facts(self, root: str) -> ProjectFacts:
         return ProjectFacts()
+
+    def existing(self, root: str, paths: Sequence[str]) -> tuple[str, ...]:
+        return ()
 
 
 _PLACE = Place(project=Scope("project", "eval"), root="", user=Scope("user", "eval"))

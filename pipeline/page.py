@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -37,13 +38,66 @@ def _stages(answer: dict[str, Any]) -> Table:
     table.add_column(style="bold cyan", no_wrap=True)
     table.add_column()
     parse, enrich, classify = answer["parse"], answer["enrich"], answer["classify"]
+    understood = answer["enriched_intent"]
     table.add_row("parse", f"words {escape(repr(parse['query']))}{_named(parse)}")
+    for told in _work(understood):
+        table.add_row("", Text(told))
     degraded = f" ({', '.join(enrich['degraded'])})" if enrich["degraded"] else ""
     table.add_row("enrich", f"{enrich['candidates']} candidates{escape(degraded)}")
+    for told in _known(understood):
+        table.add_row("", Text(told))
     table.add_row("classify", escape(_intent(classify)))
     if classify.get("arithmetic"):
         table.add_row("", Text(", ".join(classify["arithmetic"]), style="dim"))
+    if answer["stages_ms"]:
+        table.add_row("took", Text(timings(answer["stages_ms"]), style="dim"))
     return table
+
+
+def timings(stages_ms: dict[str, float]) -> str:
+    """What each stage took, in the order in which they ran."""
+    return ", ".join(f"{stage} {took:.2f} ms" for stage, took in stages_ms.items())
+
+
+def _work(understood: dict[str, Any]) -> Iterator[str]:
+    """What kind of work it is, and what it points back at."""
+    if understood["primary_intent"]:
+        words = ", ".join(signal["keyword"] for signal in understood["intent_signals"])
+        yield f"work {understood['primary_intent'].lower()}, by {words}"
+    resolved = {one["text"]: one for one in understood["memory"]["resolved_references"]}
+    for reference in understood["references"]:
+        meant = resolved.get(reference["text"])
+        if meant is None:
+            yield f"“{reference['text']}” points at nothing that is known"
+        else:
+            to = meant["resolved_to"]
+            yield f"“{reference['text']}” is {to['id']}, {meant['confidence']:.0%}: {to['summary']}"
+
+
+def _known(understood: dict[str, Any]) -> Iterator[str]:
+    """What the project's files say, and what memory has on the prompt, a line each."""
+    project, memory = understood["project"], understood["memory"]
+    if project["name"] or project["stack"]:
+        yield f"project {', '.join(filter(None, (project['name'], project['stack'])))}"
+    for task in memory["similar_tasks"]:
+        how = f": {', '.join(task['approach'])}" if task["approach"] else ""
+        ended = task["outcome"] or "end unknown"
+        yield f"task {task['similarity']:.2f} {task['input']} ({ended}){how}"
+    for pattern in memory["applicable_patterns"]:
+        yield f"pattern {pattern['match_score']:.2f} {pattern['name']}: {pattern['approach']}"
+    for gotcha in memory["known_gotchas"]:
+        yield f"gotcha [{gotcha['tech']}] {gotcha['title']}: {gotcha['problem']}"
+    for suggestion in understood["suggestions"]:
+        yield (
+            f"suggests {suggestion['confidence']:.2f} {suggestion['approach']}"
+            f" ({suggestion['evidence']})"
+        )
+    for conflict in understood["conflicts"]:
+        won, lost = conflict["winner"], conflict["loser"]
+        yield (
+            f"conflict by {conflict['about']}: {won['id']} ({won['scope']}, {won['arithmetic']})"
+            f" over {lost['id']} ({lost['scope']}, {lost['arithmetic']})"
+        )
 
 
 def _named(parse: dict[str, Any]) -> str:

@@ -7,8 +7,6 @@ never what was taken out, nor the text around it, nor anything computed from eit
 from __future__ import annotations
 
 import logging
-import os
-import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ..bus.signals import redacted
+from .journal import Journal
 
 MAX_BYTES = 1_000_000
 BACKUPS = 3
@@ -38,11 +37,8 @@ class Audit:
         max_bytes: int = MAX_BYTES,
         backups: int = BACKUPS,
     ) -> None:
-        self._file = file
+        self._journal = Journal(file, max_bytes=max_bytes, backups=backups)
         self._clock = clock
-        self._max_bytes = max_bytes
-        self._backups = backups
-        self._lock = threading.Lock()  # an import redacts in a thread
 
     def watch(self) -> None:
         """Write what is told from now on."""
@@ -70,27 +66,6 @@ class Audit:
             "decision": decision,
         }
         try:
-            with self._lock:
-                self._append(msgspec.json.encode(line) + b"\n")
+            self._journal.append(msgspec.json.encode(line))
         except OSError as error:
             _log.error("a line of the audit is lost", extra={"error": type(error).__name__})
-
-    def _append(self, line: bytes) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(target, line)
-            is_full = os.fstat(target).st_size >= self._max_bytes
-        finally:
-            os.close(target)
-        if is_full:
-            self._rotate()
-
-    def _rotate(self) -> None:
-        for number in range(self._backups - 1, 0, -1):
-            if (older := self._numbered(number)).exists():
-                older.replace(self._numbered(number + 1))
-        self._file.replace(self._numbered(1))
-
-    def _numbered(self, number: int) -> Path:
-        return self._file.with_name(f"{self._file.name}.{number}")

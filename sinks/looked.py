@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 
 Stamp = tuple[int, int, int, int, int] | None
 """Type and mode, owner, inode, size and mtime in ns; None for what is not there."""
 
+_MOST_NAMES = 2000
 _UNUSABLE = (OSError, ValueError)  # ValueError: a NUL, or characters that no file name can have
 
 
@@ -36,6 +38,25 @@ class Look:
     def owner(self, path: Path) -> int | None:
         stamp = self._stamp(path)
         return None if stamp is None else stamp[1]
+
+    def children(self, path: Path, limit: int) -> tuple[Path, ...]:
+        """The first ``limit`` of what a directory holds, by name; none of what is no directory."""
+        return tuple(path / name for name in sorted(self.names(path))[:limit])
+
+    def names(self, path: Path) -> frozenset[str]:
+        """What a directory holds; of a very large one a part, of what is no directory nothing."""
+        if not self.is_directory(path):
+            return frozenset()
+        try:
+            with os.scandir(path) as entries:
+                return frozenset(entry.name for entry in islice(entries, _MOST_NAMES))
+        except _UNUSABLE:
+            return frozenset()
+
+    def size(self, path: Path) -> int:
+        """In bytes; 0 where there is nothing."""
+        stamp = self._stamp(path)
+        return 0 if stamp is None else stamp[3]
 
     def text(self, path: Path, max_bytes: int) -> str | None:
         """The whole of a regular UTF-8 file of at most ``max_bytes``, or None."""

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ..bus.values import ProjectFacts
+from .context_file import read_context
 from .looked import Look
+from .tooling import read_tooling
 
 _MAX_BYTES = 262_144
 _MAX_NAME_CHARS = 60
@@ -59,6 +61,7 @@ _LOCKS = {
     "bun.lockb": "bun",
 }
 _PYTHON_RUNNERS = {"uv.lock": "uv run ", "poetry.lock": "poetry run ", "pdm.lock": "pdm run "}
+_VERSION = re.compile(r"\s[<>=~^v]{0,3}\d.*", re.DOTALL)
 _MAJOR = re.compile(r"(\d{1,4})(?:\.|\b)")
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _TARGET = re.compile(r"^(test|tests|build|lint|check)\s*:(?!=)", re.MULTILINE)
@@ -68,16 +71,32 @@ _GO_REQUIRE = re.compile(r"^\s*(?:require\s+)?(\S+)\s+v(\S+)", re.MULTILINE)
 
 
 def read_facts(root: Path, look: Look) -> ProjectFacts:
-    """The facts of the project in ``root``. A Makefile's targets come before a tool's own."""
-    parts = [reader(root, look) for reader in (_make, _node, _python, _rust, _go)]
-    stack = dict.fromkeys(name for part in parts for name in part.stack)
+    """The facts of the project in ``root``.
+
+    What its people wrote down comes first, then a Makefile's targets, then a tool's own ways, and
+    last what CI runs.
+    """
+    readers = (_make, _node, _python, _rust, _go, read_tooling)
+    parts = [reader(root, look) for reader in readers]
+    if (told := read_context(root, look)) is not None:
+        parts.insert(0, told)
     return ProjectFacts(
         name=_first(part.name for part in parts),
-        stack=tuple(stack)[:_MAX_STACK],
+        stack=_joined(name for part in parts for name in part.stack)[:_MAX_STACK],
         test_command=_first(part.test_command for part in parts),
         build_command=_first(part.build_command for part in parts),
         lint_command=_first(part.lint_command for part in parts),
+        quirks=told.quirks if told and told.quirks else parts[-1].quirks,
+        degraded=told.degraded if told else (),
     )
+
+
+def _joined(names: Iterator[str]) -> tuple[str, ...]:
+    """Each technology once, however its version is told; the first mention counts."""
+    found: dict[str, str] = {}
+    for name in names:
+        found.setdefault(_VERSION.sub("", name).lower(), name)
+    return tuple(found.values())
 
 
 def _make(root: Path, look: Look) -> ProjectFacts:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -22,6 +22,7 @@ from .manifests import read_facts
 _CACHED = 256
 _ID_HEX_DIGITS = 12
 _MAX_NAME_CHARS = 40
+_LOCATION = re.compile(r":\d{1,6}(?::\d{1,6})?$")
 _T = TypeVar("_T")
 
 
@@ -53,6 +54,11 @@ class Projects:
         if start is None:
             return ProjectFacts()
         return self._facts.get(start, lambda look: read_facts(start, look))
+
+    def existing(self, root: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of ``paths`` that name something inside the project at ``root``."""
+        start = _absolute(root)
+        return tuple(path for path in paths if start is not None and _is_inside(start, path))
 
 
 class _Cache(Generic[_T]):
@@ -95,6 +101,16 @@ def _scope(identity: str, path: str) -> Scope:
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
     name = re.sub(r"[^a-z0-9._-]+", "-", path.rsplit("/", 1)[-1].lower()).strip("-.")
     return Scope("project", f"{name[:_MAX_NAME_CHARS] or 'root'}-{digest[:_ID_HEX_DIGITS]}")
+
+
+def _is_inside(root: Path, named: str) -> bool:
+    """Whether ``named`` (with a line number or without) is there and within ``root``."""
+    plain = _LOCATION.sub("", named)
+    try:
+        found = Path(os.path.realpath(root / plain))
+        return found.is_relative_to(root) and found.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _absolute(path: str) -> Path | None:

@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from datetime import datetime
+
 import anyio
 import anyio.to_thread
+import msgspec
 from msgspec import Struct
 
+from ..bus.enrichment import Enrichment, Guide
 from ..bus.events import PromptEnriched, PromptParsed
 from ..bus.signals import degraded, tell
 from ..bus.values import Hit, Kept, Marked, ProjectFacts, Query
-from .ports import Keeper, Projects, Recall
-from .purpose import least
+from .applies import Subject
+from .bearing import MIN_RELEVANCE, bearing
+from .envelope import neutralise
+from .guides import is_guide
+from .ports import Guides, Keeper, Projects, Recall
+from .purpose import BROAD, floors, wants
 
 SEARCH_UNAVAILABLE = "search.unavailable"
+
+_MOST_PATHS = 10
+_MOST_MEANT = 10
+# Without brackets, colons and anything but ASCII there is nothing to neutralise.
+_PLAIN = re.compile(r"[ !-9;=?-Z^-~]*")
+
+
+class Knowledge(Struct, frozen=True):
+    """What enrichment needs beside the candidates; ``clean`` redacts a text of the store."""
+
+    guides: Guides
+    clock: Callable[[], datetime]
+    clean: Callable[[str], str] = str
+
+    def tidy(self, text: str) -> str:
+        """``text`` of the store, fit to be shown."""
+        cleaned = self.clean(text)
+        return cleaned if _PLAIN.fullmatch(cleaned) else neutralise(cleaned)
 
 
 async def enrich(
@@ -23,6 +51,7 @@ async def enrich(
     projects: Projects,
     limit: int,
     min_relevance: float = 0.0,
+    knowledge: Knowledge | None = None,
 ) -> PromptEnriched:
     """Recall twice ``limit`` candidates, keep what is marked and read the project's facts, at once.
 
@@ -31,27 +60,41 @@ async def enrich(
     stayed out. A prompt that nobody typed, or without words to search for, recalls nothing, and a
     rehearsal keeps nothing. Where there is nothing to search with, the event says
     ``search.unavailable`` in ``degraded``, and so does the signal of that name.
+
+    With ``knowledge`` the event says too what of the project, the guides and the candidates bears
+    on the prompt, and of two memories that say otherwise one is no candidate any longer. All of it
+    comes from that one recall and what is warm in memory; only what the prompt points back at is
+    searched for by itself.
     """
     gathered = _Gathered(kept=[None] * len(event.parsed.marked))
+    floor = 0.0 if event.prompt.detailed else min_relevance
+    wanted = wants(event.parsed.text, None)
     query = Query(
         text=event.parsed.query.strip(),
         scopes=event.prompt.place.readable,
         limit=2 * limit,
-        min_relevance=0.0 if event.prompt.detailed else least(min_relevance),
+        min_relevance=floor,
+        floors=floors(floor, wanted),
+        broad=BROAD in wanted,
     )
     async with anyio.create_task_group() as group:
         group.start_soon(_recall, event, recall, query, gathered)
-        group.start_soon(_read_facts, event, projects, gathered)
+        group.start_soon(_look, event, projects, knowledge, gathered)
+        if knowledge is not None and event.parsed.references:
+            group.start_soon(_find_meant, event, recall, gathered)
         for index, marked in enumerate(() if event.prompt.rehearsal else event.parsed.marked):
             group.start_soon(_keep, event, keeper, marked, index, gathered)
+    enrichment = _enrichment(event, gathered, knowledge) if knowledge else Enrichment()
+    lost = {conflict.loser.id for conflict in enrichment.conflicts}
     return PromptEnriched(
         trace=event.trace,
         prompt=event.prompt,
         parsed=event.parsed,
         project=gathered.project,
-        candidates=gathered.candidates,
+        enrichment=enrichment,
+        candidates=tuple(hit for hit in gathered.candidates if hit.memory.id not in lost),
         kept=tuple(kept for kept in gathered.kept if kept is not None),
-        degraded=gathered.degraded,
+        degraded=(*gathered.degraded, *gathered.project.degraded),
     )
 
 
@@ -61,6 +104,10 @@ class _Gathered(Struct):
     kept: list[Kept | None]
     candidates: tuple[Hit, ...] = ()
     project: ProjectFacts = ProjectFacts()
+    existing: tuple[str, ...] = ()
+    subject: Subject | None = None
+    guides: tuple[Guide, ...] = ()
+    meant: tuple[Hit, ...] = ()
     degraded: tuple[str, ...] = ()
 
 
@@ -77,11 +124,67 @@ async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _
     gathered.degraded = (recalled.degraded,) if recalled.degraded else ()
 
 
-async def _read_facts(event: PromptParsed, projects: Projects, gathered: _Gathered) -> None:
+async def _look(
+    event: PromptParsed, projects: Projects, knowledge: Knowledge | None, gathered: _Gathered
+) -> None:
+    """Read what the project's files say, and with that look up the guides."""
+    paths = [entity.value for entity in event.parsed.entities if entity.kind == "path"]
     # In a thread, and left behind when the deadline passes: a file system may hang.
-    gathered.project = await anyio.to_thread.run_sync(
-        projects.facts, event.prompt.place.root, abandon_on_cancel=True
+    gathered.project, gathered.existing = await anyio.to_thread.run_sync(
+        _read, projects, event.prompt.place.root, paths[:_MOST_PATHS], abandon_on_cancel=True
     )
+    for reason in gathered.project.degraded:
+        tell(degraded, "enrich", reason=reason)
+    if knowledge is not None and not event.parsed.machine and event.parsed.query.strip():
+        await _find_guides(event, knowledge, gathered)
+
+
+def _read(projects: Projects, root: str, paths: list[str]) -> tuple[ProjectFacts, tuple[str, ...]]:
+    return projects.facts(root), projects.existing(root, paths) if paths else ()
+
+
+async def _find_meant(event: PromptParsed, recall: Recall, gathered: _Gathered) -> None:
+    """Search for what the prompt points back at, by what its references name."""
+    about = " ".join(dict.fromkeys(one.about for one in event.parsed.references if one.about))
+    if not about:
+        return
+    query = Query(text=about, scopes=event.prompt.place.readable, limit=_MOST_MEANT)
+    try:
+        gathered.meant = (await recall.recall(query)).hits
+    except ConnectionError:
+        return  # the other recall says so
+
+
+async def _find_guides(event: PromptParsed, knowledge: Knowledge, gathered: _Gathered) -> None:
+    gathered.subject = Subject(event.parsed, gathered.project)
+    try:
+        scopes = event.prompt.place.readable
+        gathered.guides = await knowledge.guides.find(scopes, gathered.subject.keys())
+    except ConnectionError:
+        return  # the recall says so
+
+
+def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) -> Enrichment:
+    if gathered.subject is None:
+        return Enrichment(existing_paths=gathered.existing)
+    guides = {guide.memory_id: guide for guide in gathered.guides}
+    for hit in gathered.candidates:
+        if is_guide(hit.memory) and hit.relevance >= MIN_RELEVANCE:
+            guides.setdefault(hit.memory.id, knowledge.guides.read(hit.memory))
+    now = knowledge.clock()
+    made = bearing(
+        event.parsed,
+        gathered.subject,
+        hits=gathered.candidates,
+        meant=gathered.meant,
+        guides=tuple(guides.values()),
+        near=knowledge.guides.cosines,
+        now=now,
+        tidy=knowledge.tidy,
+    )
+    words, scopes = event.parsed.words, event.prompt.place.readable
+    rarity = knowledge.guides.rarity(words, scopes) if event.prompt.detailed else ()
+    return msgspec.structs.replace(made, existing_paths=gathered.existing, rarity=rarity)
 
 
 async def _keep(

@@ -1,14 +1,14 @@
-"""Finds what a text names: paths, symbols, technologies, errors, versions, features, references."""
+"""Finds what a text names: paths, symbols, technologies, errors, messages, versions, features."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from ..bus.values import Entity
 
 MAX_ENTITIES = 50
-MAX_REFERENCES = 10
 _READ_CHARS = 20_000
 
 _WORD = re.compile(r"[^\s`'\"“”<>|,;{}]{2,200}")
@@ -44,7 +44,7 @@ _SYMBOL = re.compile(
     r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\.[a-z]+[A-Z_]\w*"
     r"|@[a-z]\w*(?:\.\w+)*"
 )
-_TECHNOLOGIES = frozenset(
+TECHNOLOGIES = frozenset(
     "python javascript typescript rust golang java kotlin scala ruby php perl lua elixir erlang "
     "haskell clojure swift dart zig c++ c# f# react vue angular svelte solidjs nextjs next.js "
     "nuxt remix astro gatsby node nodejs node.js deno bun express fastify nestjs koa django flask "
@@ -78,25 +78,12 @@ _FEATURES = frozenset(
     "rollback backup scheduler cron webhook webhooks ratelimit rate-limiting permissions roles "
     "tenancy i18n localization accessibility dashboard reporting analytics messaging".split()
 )
-_REFERENCES = re.compile(
-    r"\b(?:the|that|this|our|my) (?:[\w-]{1,30} ){0,3}?(?:thing|stuff|bug|issue|problem|fix"
-    r"|approach|decision"
-    r"|change|refactor|refactoring|discussion|idea|solution|error|migration|feature|work"
-    r"|one) (?:from|we|i|you"
-    r"|that we|that i) (?:yesterday|today|earlier|before|last [a-z]{1,10}|this (?:morning|week)"
-    r"|the other day"
-    r"|had|made|did|fixed|discussed|talked about|used|tried|chose|decided on|agreed on|found|saw"
-    r"|wrote|built"
-    r"|mentioned|implemented)\b"
-    r"|\b(?:as|like|what) (?:we|i|you) (?:discussed|said|agreed|decided|did|tried|used|mentioned)"
-    r"(?: (?:before|earlier|yesterday|last [a-z]{1,10}))?\b"
-    r"|\b(?:like|same as|as) (?:last time|before|yesterday|usual|the last one|the other one)\b"
-    r"|\b(?:last time|the other day|last (?:week|month|sprint|session|friday|monday|tuesday"
-    r"|wednesday|thursday)"
-    r"|yesterday|earlier today|previously)\b"
-    r"|\b(?:pr|pull request|issue|ticket|mr|merge request|bug) ?#?\d{1,7}\b|(?<![\w&])#\d{1,7}\b"
-    r"|\b[A-Z]{2,10}-\d{1,6}\b",
-    re.IGNORECASE,
+
+
+_MOST_MESSAGES = 5
+_MESSAGE = re.compile(
+    r"\b(?:[A-Z]\w{0,60}(?:Error|Exception|Panic)|[Ee]rror(?:\[\w{1,12}\])?|ERROR|FATAL|fatal"
+    r"|panic(?:ked at)?): {1,4}(\S{1,80} [^\n]{2,200})"
 )
 
 
@@ -110,7 +97,15 @@ def find_entities(text: str) -> tuple[Entity, ...]:
             found[Entity(kind=kind, value=word.lower() if lowered else word)] = None
             if len(found) == MAX_ENTITIES:
                 break
-    return tuple(found)
+    for message in _messages(text[:_READ_CHARS]):
+        found[Entity(kind="message", value=message)] = None
+    return tuple(found)[:MAX_ENTITIES]
+
+
+def _messages(text: str) -> Iterator[str]:
+    """What an error says about itself: the rest of its line."""
+    for match in islice(_MESSAGE.finditer(text), _MOST_MESSAGES):
+        yield match[1].rstrip()
 
 
 def _words(text: str) -> Iterator[str]:
@@ -150,16 +145,10 @@ def _is_symbol(word: str) -> bool:
 
 
 _KINDS: tuple[tuple[str, Callable[[str], object]], ...] = (
-    ("technology", lambda word: word.lower() in _TECHNOLOGIES),
+    ("technology", lambda word: word.lower() in TECHNOLOGIES),
     ("feature", lambda word: word.lower() in _FEATURES),
     ("error", _ERROR.fullmatch),
     ("version", _VERSION.fullmatch),
     ("path", _is_path),
     ("symbol", _is_symbol),
 )
-
-
-def find_references(text: str) -> tuple[str, ...]:
-    """Phrases that point at something said or done before, each once, in order, at most 10."""
-    found = dict.fromkeys(match[0] for match in _REFERENCES.finditer(text[:_READ_CHARS]))
-    return tuple(found)[:MAX_REFERENCES]

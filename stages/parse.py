@@ -5,22 +5,25 @@ from __future__ import annotations
 import re
 
 from ..bus.events import PromptParsed, PromptSubmitted
-from ..bus.values import Parsed
-from .detect import signals
-from .entities import find_entities, find_references
+from ..bus.values import Noted, Parsed, Signal
+from .blocks import strip_blocks
+from .entities import find_entities
 from .envelope import strip_envelopes
 from .markers import split_markers
 from .private import strip_private
+from .references import find_references
+from .signals import find
 from .text import visible
 from .topics import retrieval_words
+from .work import work_signals
 
 _MAX_QUERY_CHARS = 2000
-_REMINDER_OPEN = "<system-reminder>"
-_REMINDER_CLOSE = "</system-reminder>"
 _MACHINE = re.compile(
-    r"<(?:task-notification|command-(?:name|message|args)|local-command-\w{1,20}|bash-(?:input|stdout|stderr)"
-    r"|user-prompt-submit-hook|teammate-message)\b|Caveat: The messages below were generated"
-    r"|\[Request interrupted by user|This session is being continued from a previous conversation"
+    r"<(?:task-notification|command-(?:name|message|args)|local-command-\w{1,20}"
+    r"|bash-(?:input|stdout|stderr)|user-prompt-submit-hook|user-memory-input|teammate-message"
+    r"|cross-session-message|webhook-payload|fork-boilerplate)(?![\w-])|<channel source="
+    r"|Caveat: The messages below were generated|\[Request interrupted by user|Stop hook feedback:"
+    r"|This session is being continued from a previous conversation"
 )
 _SLASH_COMMAND = re.compile(r"/[a-zA-Z][\w:.-]*(?:\s|$)")
 
@@ -32,8 +35,8 @@ def parse(event: PromptSubmitted) -> PromptParsed:
     injected before. A turn that no person wrote, a slash command and an empty prompt are
     ``machine``: nothing of them is kept or searched for.
     """
-    own = _own(event.text)
-    if _is_machine(own):
+    own = own_text(event.text)
+    if is_machine(own):
         return PromptParsed(
             trace=event.trace, prompt=event, parsed=Parsed(text=own, query="", machine=True)
         )
@@ -44,32 +47,30 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         query=" ".join(words) or text[:_MAX_QUERY_CHARS],
         words=words,
         marked=marked,
-        signals=signals(text),
+        signals=tuple(map(_signal, find(text))),
         entities=find_entities(text),
         references=find_references(text),
+        work=work_signals(text),
     )
     return PromptParsed(trace=event.trace, prompt=event, parsed=parsed)
 
 
-def _own(text: str) -> str:
+def _signal(noted: Noted) -> Signal:
+    return Signal(
+        kind=noted.kind,
+        phrase=noted.text,
+        start=noted.start,
+        end=noted.end,
+        namespace=noted.namespace,
+        confidence_percent=noted.confidence_percent,
+    )
+
+
+def own_text(text: str) -> str:
     """What the person wrote: visible, public, and neither our notes nor the agent's reminders."""
-    return _strip_reminders(strip_envelopes(strip_private(visible(text)))).strip()
+    return strip_blocks(strip_envelopes(strip_private(visible(text)))).strip()
 
 
-def _is_machine(text: str) -> bool:
+def is_machine(text: str) -> bool:
+    """Whether no person wrote ``text``: a notification, a slash command, or nothing at all."""
     return not text or _MACHINE.match(text) is not None or _SLASH_COMMAND.match(text) is not None
-
-
-def _strip_reminders(text: str) -> str:
-    """``text`` without the blocks that the agent put in; an opening tag alone is just dropped."""
-    kept: list[str] = []
-    at = 0
-    while (start := text.find(_REMINDER_OPEN, at)) >= 0:
-        kept.append(text[at:start])
-        body = start + len(_REMINDER_OPEN)
-        close = text.find(_REMINDER_CLOSE, body)
-        if close < 0:
-            at = body
-            break
-        at = close + len(_REMINDER_CLOSE)
-    return "".join((*kept, text[at:])).replace(_REMINDER_OPEN, "").replace(_REMINDER_CLOSE, "")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ..client import DaemonUnreachable
+from ..index_status import describe_index
 from .shared import daemon, json_option, our_settings, project_option, show_json
 
 
@@ -101,6 +102,7 @@ def _status_without_daemon() -> dict[str, Any]:
         "socket": None,
         "database": str(paths.database),
         "memories": None,
+        "index": None,
         "ready": False,
         "metrics_url": None,
         "log": str(paths.log),
@@ -113,6 +115,8 @@ def _show_status(answer: dict[str, Any]) -> None:
         return
     state = "ready" if answer["ready"] else answer["problem"] or "loading"
     click.echo(f"daemon {answer['pid']}, version {answer['version']}, {state}")
+    if answer["index"] is not None:
+        click.echo(f"  {'index':<12} {describe_index(answer['index'])}")
     for name in ("memories", "database", "socket", "metrics_url", "log"):
         if answer[name] is not None:
             click.echo(f"  {name:<12} {answer[name]}")

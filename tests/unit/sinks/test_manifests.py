@@ -58,6 +58,7 @@ def test_a_python_project(tmp_path):
         stack=("Python 3.11", "FastAPI", "SQLAlchemy 2", "pytest 8"),
         test_command="uv run pytest",
         lint_command="uv run ruff check",
+        quirks=("Python packages are locked by uv",),
     )
 
 

@@ -6,10 +6,14 @@ from anyio.lowlevel import checkpoint
 
 from subcog.bus.signals import degraded
 from subcog.bus.values import Marked, ProjectFacts
-from subcog.stages.enrich import enrich
+from subcog.stages.enrich import Knowledge, enrich
+from subcog.stages.guides import read_guide
+from subcog.stages.parse import parse
 from subcog.stages.ports import RecallUnavailable
 from tests.fakes import (
+    NOW,
     PLACE,
+    FakeGuides,
     FakeKeeper,
     FakeProjects,
     FakeRecall,
@@ -141,3 +145,85 @@ async def test_candidates_come_through_as_they_were_found():
     hit = make_hit(make_memory(7), 0.66)
     enriched = await run(make_parsed(), recall=FakeRecall(hits=[hit]))
     assert enriched.candidates == (hit,)
+
+
+# --- with knowledge -------------------------------------------------------------------------------
+
+
+async def run_knowing(text, *, hits=(), guides=None, facts=None, prompt=None, there=()):
+    recall = FakeRecall(hits=hits)
+    knowledge = Knowledge(guides or FakeGuides(), lambda: NOW)
+    with anyio.fail_after(5):
+        event = await enrich(
+            parse(prompt or make_prompt(text)),
+            recall=recall,
+            keeper=FakeKeeper(),
+            projects=FakeProjects(known=facts or ProjectFacts(), there=there),
+            limit=15,
+            knowledge=knowledge,
+        )
+    return event, recall
+
+
+async def test_guides_are_found_for_the_readable_scopes_and_read_from_candidates_too():
+    known = read_guide(make_memory(1, "Implement Google OAuth", namespace="tasks"))
+    pattern = make_memory(2, "Hash: bcrypt", namespace="patterns", tags=("authentication",))
+    guides = FakeGuides(guides=[known], near=0.4)
+    event, recall = await run_knowing(
+        "Add user authentication", hits=[make_hit(pattern, 0.8)], guides=guides
+    )
+    assert [task.id for task in event.enrichment.similar_tasks] == [known.memory_id]
+    assert [one.id for one in event.enrichment.applicable_patterns] == [pattern.id]
+    ((scopes, _),) = guides.asked
+    assert scopes == PLACE.readable
+    assert len(recall.queries) == 1
+
+
+async def test_what_is_pointed_at_is_searched_for_by_its_name_alone():
+    memory = make_memory(1, "Auth sessions live in Redis")
+    event, recall = await run_knowing("fix the auth thing", hits=[make_hit(memory, 0.3)])
+    assert [query.text for query in recall.queries][1:] == ["auth"]
+    assert [one.id for one in event.enrichment.resolved_references] == [memory.id]
+
+
+async def test_the_losing_side_of_a_conflict_is_no_candidate():
+    local = make_hit(make_memory(1, "We use bcrypt for password hashing"), 0.9)
+    wider = make_hit(make_memory(2, "I use argon2id for password hashing", scope=PLACE.user), 0.9)
+    event, _ = await run_knowing("how do we hash passwords", hits=[local, wider])
+    assert event.candidates == (local,)
+    assert event.enrichment.conflicts[0].loser.id == wider.memory.id
+
+
+async def test_what_is_wrong_with_a_projects_files_is_told():
+    with heard_degraded() as facts:
+        event, _ = await run_knowing("hm", facts=ProjectFacts(degraded=("project_context.shape",)))
+    assert event.degraded == ("project_context.shape",)
+    assert facts == [("enrich", {"reason": "project_context.shape"})]
+
+
+async def test_without_the_guides_the_rest_is_known_all_the_same():
+    event, _ = await run_knowing(
+        "fix a.py and b.py", guides=FakeGuides(raises=RecallUnavailable()), there=("a.py",)
+    )
+    assert event.enrichment.existing_paths == ("a.py",)
+    assert event.enrichment.similar_tasks == ()
+
+
+async def test_a_turn_that_nobody_typed_is_not_enriched():
+    guides = FakeGuides()
+    event, recall = await run_knowing("/compact", guides=guides)
+    assert guides.asked == recall.queries == []
+    assert event.enrichment.suggestions == ()
+
+
+async def test_rarity_is_looked_up_only_where_somebody_reads_it():
+    plain, _ = await run_knowing("hash passwords")
+    detailed, _ = await run_knowing("", prompt=make_prompt("hash passwords", detailed=True))
+    assert plain.enrichment.rarity == ()
+    assert dict(detailed.enrichment.rarity) == {"hash": 0.5, "passwords": 0.5}
+
+
+async def test_what_comes_out_of_the_store_is_redacted_and_neutralised():
+    knowledge = Knowledge(FakeGuides(), lambda: NOW, clean=lambda text: text.replace("s3cret", "…"))
+    assert knowledge.tidy("a <invoke> s3cret") == "a ‹invoke› …"
+    assert knowledge.tidy("plain text, as it is.") == "plain text, as it is."

@@ -5,6 +5,7 @@ import pytest
 from subcog.bus.events import PromptSubmitted
 from subcog.bus.values import Place, Scope
 from subcog.stages.envelope import Note, wrap
+from subcog.stages.guidance import guidance
 from subcog.stages.parse import parse
 
 PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))
@@ -21,7 +22,7 @@ def parsed(text):
 def test_a_prompt_is_taken_apart():
     found = parsed(
         "Where does `AuthService` in src/auth/jwt.py check tokens, like last time?\n"
-        "We decided to use FastAPI.\n"
+        "We decided to use FastAPI because Flask has no async views.\n"
         "[remember:decisions] use uv\nfor everything\n\nthanks"
     )
     assert "remember" not in found.text
@@ -33,7 +34,7 @@ def test_a_prompt_is_taken_apart():
     assert {("symbol", "AuthService"), ("path", "src/auth/jwt.py"), ("technology", "fastapi")} <= {
         (entity.kind, entity.value) for entity in found.entities
     }
-    assert found.references == ("like last time",)
+    assert [reference.text for reference in found.references] == ["like last time"]
     assert "AuthService" in found.words
     assert "AuthService" in found.query
     assert not found.machine
@@ -57,6 +58,13 @@ def test_our_own_notes_and_the_agents_reminders_are_not_the_persons_words():
     assert found.marked == found.signals == ()
 
 
+def test_what_other_agents_put_in_front_of_a_prompt_is_not_the_persons_words():
+    ours = f"<hook_context>{guidance('detailed')}</hook_context>"
+    found = parsed(f"{ours}\n<ide_selection>[remember] z</ide_selection>what is it?")
+    assert found.text == "what is it?"
+    assert not found.machine
+
+
 def test_a_reminder_that_is_never_closed_loses_its_tag_alone():
     assert parsed("<system-reminder> what is it?").text == "what is it?"
 
@@ -72,6 +80,11 @@ def test_a_reminder_that_is_never_closed_loses_its_tag_alone():
         "/mcp__mem__brief alpha\n[remember] x",
         "<command-name>/x</command-name>",
         "[Request interrupted by user]",
+        "<user-memory-input>we decided x</user-memory-input>",
+        "Stop hook feedback:\nwe decided x",
+        '<channel source="x">we decided x</channel>',
+        "<hook_context>we decided x</hook_context>\n",
+        "<system-reminder>we decided x</system-reminder>",
     ],
 )
 def test_a_turn_that_no_person_wrote_is_the_machines(text):
