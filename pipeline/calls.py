@@ -11,8 +11,6 @@ import msgspec
 from ..bus.bus import BusClosed
 from ..bus.events import (
     CaptureRequested,
-    ForgetRequested,
-    ForgetSettled,
     PromptEnriched,
     PromptSubmitted,
     QueryAnswered,
@@ -25,11 +23,11 @@ from ..stages.parse import parse
 from . import answers
 from .app import App
 from .entrance import Entrance
+from .forget_calls import ForgetCalls
 from .lifecycle_calls import LifecycleCalls
 from .params import (
     CallRefused,
     CaptureParams,
-    ForgetParams,
     IdParams,
     NoParams,
     Params,
@@ -59,13 +57,13 @@ class Calls:
             "capture": (CaptureParams, self.capture),
             "recall": (RecallParams, self.recall),
             "get": (IdParams, self.get),
-            "forget": (ForgetParams, self.forget),
             "topics": (TopicParams, self.topics),
             "classify": (TextParams, self.classify),
             "explain": (TextParams, self.explain),
             "status": (NoParams, self.status),
             **LifecycleCalls(app).table,
             **TransferCalls(app).table,
+            **ForgetCalls(app).table,
         }
 
     async def handle(self, name: str, fields: Fields, body: bytes) -> tuple[bool, bytes]:
@@ -107,16 +105,6 @@ class Calls:
             settled = await self._app.keeper.capture(request)
         return answers.capture_answer(settled)
 
-    async def forget(self, params: ForgetParams, place: Place) -> dict[str, Any]:
-        memory_id = full_id(params.id)
-        event = ForgetRequested(trace=self._app.new_id(), id=memory_id, scopes=place.readable)
-        settled = await self._app.bus.request(event, ForgetSettled, within_s=CAPTURE_S)
-        if not settled.found:
-            raise not_found(params.id, place)
-        if params.now:
-            await (await self._app.archive.get()).compact()
-        return {"id": memory_id, "forgotten": True}
-
     # --- finding ---------------------------------------------------------------------------------
 
     async def recall(self, params: RecallParams, place: Place) -> dict[str, Any]:
@@ -150,9 +138,9 @@ class Calls:
                 topics.list(scopes, limit=params.limit), topics.count(scopes), topics.last_indexed
             )
         ids = archive.topics.lookup(params.topic, place.readable)
-        memories = await archive.store.get(ids, place.readable)
+        memories = await archive.store.get(ids[: params.limit], place.readable)
         related = archive.topics.related(params.topic, place.readable)
-        return answers.topic_answer(params.topic, memories, related)
+        return answers.topic_answer(params.topic, memories, related) | {"total_count": len(ids)}
 
     # --- understanding ---------------------------------------------------------------------------
 
@@ -172,7 +160,7 @@ class Calls:
     async def explain(self, params: TextParams, place: Place) -> dict[str, Any]:
         prompt = self._prompt(params.text, place)
         ready = await self._app.bus.request(prompt, ResponseReady, within_s=QUERY_S)
-        return answers.explain_answer(ready)
+        return answers.explain_answer(ready, stages=self._app.traces.stages(prompt.trace))
 
     def _prompt(self, text: str, place: Place) -> PromptSubmitted:
         return PromptSubmitted(

@@ -61,7 +61,7 @@ class LifecycleCalls:
             namespace=params.namespace or old.namespace,
             tags=old.tags if params.tags is None else params.tags,
             confidence_percent=old.confidence_percent,
-            provenance=_by_hand(place),
+            provenance=Provenance(hook=params.hook, branch=place.branch or ""),
             revises=old.id,
         )
         return await self._capture(request)
@@ -87,7 +87,7 @@ class LifecycleCalls:
             scope=old.scope,
             namespace=old.namespace,
             tags=old.tags,
-            provenance=_by_hand(place),
+            provenance=Provenance(hook=params.hook, branch=place.branch or ""),
             supersedes=old.id,
         )
         return await self._capture(request) | {"supersedes": old.id}
@@ -147,7 +147,3 @@ class LifecycleCalls:
         if not found:
             raise not_found(memory_id, place)
         return found[0]
-
-
-def _by_hand(place: Place) -> Provenance:
-    return Provenance(hook="cli", branch=place.branch or "")

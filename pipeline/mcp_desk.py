@@ -61,6 +61,14 @@ class McpDesk:
         harmless: Json = self._harmless(answer)
         return harmless
 
+    async def hook(self, event: str, client: str, payload: bytes) -> bytes:
+        """What a hook would print, for an agent whose hooks are calls of our tool."""
+        fields = self._fields | {"client": client or self._fields.get("client", "")}
+        fields.pop("id", None)  # it names the connection, and would be that of every hook
+        # The payload's directory is the caller's word, and must not open another project.
+        fields["project"] = fields.get("project") or fields.get("cwd", "")
+        return await self._entrance.answer(event, fields, payload)
+
     async def count(self) -> int:
         archive = await self._archive()
         counts = await archive.store.counts()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import logging
+import gc
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -19,8 +21,6 @@ from .mcp_desk import McpDesk
 if TYPE_CHECKING:
     from ..sinks.mcp_server import Session
 
-_log = logging.getLogger(__name__)
-
 
 class McpDoor:
     """Serves MCP over connections whose head was read already."""
@@ -30,24 +30,44 @@ class McpDoor:
         self._calls = calls
         self._entrance = entrance
         self._loading = anyio.Lock()
+        self._is_loaded = False
         self.sessions = 0
 
     async def serve(
         self, source: BufferedByteReceiveStream, target: ByteSendStream, fields: dict[str, str]
     ) -> None:
         """Serve one client until it leaves."""
-        async with self._loading:  # all who come meanwhile wait for the one who imports
-            kind = await anyio.to_thread.run_sync(_session_class)
+        await self.load()
+        with self._opened(fields) as session:
+            await session.serve(source, target)
+
+    async def load(self) -> None:
+        """Import the SDK; all who come meanwhile wait for the one who does."""
+        async with self._loading:
+            if not self._is_loaded:
+                await anyio.to_thread.run_sync(_import_sdk)
+                self._is_loaded = True
+
+    def opened_over_http(self, project: str, max_listeners: int) -> AbstractContextManager[Session]:
+        """A session of ``project``, or of the user alone where it is empty; after ``load``."""
+        fields = {"project": project} if project else {"scope": "user"}
+        return self._opened(fields, max_listeners=max_listeners)
+
+    @contextmanager
+    def _opened(self, fields: dict[str, str], **limits: int) -> Iterator[Session]:
+        from ..sinks.mcp_server import Session
+
         desk = McpDesk(self._app, self._calls, self._entrance, fields)
         self.sessions += 1
         try:
             with self._app.changes.watching(desk.scopes) as watch:
-                await kind(desk, watch, version=VERSION).serve(source, target)
+                yield Session(desk, watch, version=VERSION, **limits)
         finally:
             self.sessions -= 1
 
 
-def _session_class() -> type[Session]:
-    from ..sinks.mcp_server import Session
+def _import_sdk() -> None:
+    from ..sinks import mcp_server  # noqa: F401 - it is imported here and found there
 
-    return Session
+    # It stays for good; to look through it for garbage would hold everything up for 35 ms.
+    gc.freeze()

@@ -49,10 +49,17 @@ class IdParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ForgetParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``forget``; ``now`` waits until the text has left the disk."""
+    """``forget``; ``now`` waits until the text has left the disk, ``everywhere`` copies too."""
 
     id: str
     now: bool = False
+    everywhere: bool = False
+
+
+class CopiesParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``remove_copies``: absolute paths."""
+
+    files: tuple[str, ...]
 
 
 class UpdateParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,6 +69,7 @@ class UpdateParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True
     text: str | None = None
     namespace: str | None = None
     tags: tuple[str, ...] | None = None
+    hook: str = "cli"
 
 
 class SupersedeParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,6 +78,7 @@ class SupersedeParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=T
     old: str
     new: str | None = None
     text: str | None = None
+    hook: str = "cli"
 
 
 class ExpireParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,7 +99,7 @@ class TopicParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """``topics``."""
 
     topic: str | None = None
-    limit: int = 100
+    limit: Annotated[int, Meta(ge=1)] = 100
 
 
 class TextParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -131,12 +140,16 @@ def full_id(given: str) -> str:
 
 
 def scope_of(kind: str, place: Place) -> Scope:
-    """The scope of that kind at ``place``."""
-    return {"project": place.project, "user": place.user}.get(kind) or place.organisation
+    """The scope of that kind at ``place``. Raises ``CallRefused`` where it has none."""
+    scopes = {"project": place.project, "user": place.user, "org": place.organisation}
+    scope = scopes[kind]
+    if scope.kind != kind:
+        raise CallRefused(f"scope = {kind!r}: no project was named, so there is only user")
+    return scope
 
 
 def not_found(memory_id: str, place: Place) -> CallRefused:
     """The refusal where no readable scope has ``memory_id``."""
-    return CallRefused(
-        f"no memory {memory_id} in {place.project}, {place.user} or {place.organisation}"
-    )
+    *others, last = map(str, place.readable)
+    where = f"{', '.join(others)} or {last}" if others else last
+    return CallRefused(f"no memory {memory_id} in {where}")

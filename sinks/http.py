@@ -1,44 +1,62 @@
-"""The daemon's HTTP side: ``/metrics`` and ``/healthz`` on the loopback interface.
+"""The daemon's HTTP side, on the loopback interface: a list of routes, each made where it belongs.
 
-Neither holds text. A request whose Host is not this machine's loopback is refused, so that a web
-page cannot read them through a name that it made to point here (DNS rebinding).
+What is open to everybody on this machine holds no text: ``/metrics`` and ``/healthz``. Whatever
+reads memories or changes anything wants the token (``guard``). A request whose Host or Origin is
+not this machine's loopback is refused, so that no web page can reach it, be it through a name that
+it made to point here (DNS rebinding).
 """
 
 from __future__ import annotations
 
 import contextlib
+import secrets
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+# An MCP client names the resource that it reads in a header too, however long that is.
+MAX_HEADERS = 1 << 18
+# Above so many connections and requests at a time, the next is told to come later (503).
+MAX_CONNECTIONS = 512
+
+Routes = list[BaseRoute]
+
+_ALLOWED_ORIGINS = ("127.0.0.1", "localhost", "::1")
 
 
 class Http:
     """One HTTP server on a socket that listens already."""
 
-    def __init__(
-        self,
-        listener: socket.socket,
-        *,
-        metrics: Callable[[], bytes],
-        metrics_type: str,
-        ready: Callable[[], bool],
-    ) -> None:
+    def __init__(self, listener: socket.socket, *, routes: Sequence[BaseRoute]) -> None:
         self._listener = listener
-        self._metrics = metrics
-        self._metrics_type = metrics_type
-        self._ready = ready
+        app = Starlette(
+            routes=routes,
+            middleware=[
+                Middleware(TrustedHostMiddleware, allowed_hosts=ALLOWED_HOSTS),
+                Middleware(OriginCheck),
+            ],
+        )
         self._server = _Server(
             uvicorn.Config(
-                self._app(), lifespan="off", log_config=None, access_log=False, ws="none"
+                app,
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                ws="none",
+                http="h11",
+                h11_max_incomplete_event_size=MAX_HEADERS,
+                limit_concurrency=MAX_CONNECTIONS,
             )
         )
 
@@ -49,21 +67,72 @@ class Http:
     def stop(self) -> None:
         self._server.should_exit = True
 
-    def _app(self) -> Starlette:
-        return Starlette(
-            routes=[
-                Route("/metrics", self._answer_metrics),
-                Route("/healthz", self._answer_health),
-            ],
-            middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=ALLOWED_HOSTS)],
+
+def open_routes(
+    *, metrics: Callable[[], bytes], metrics_type: str, ready: Callable[[], bool]
+) -> Routes:
+    """What needs no token, since it holds counts and no text."""
+
+    async def answer_metrics(request: Request) -> Response:
+        return Response(metrics(), media_type=metrics_type)
+
+    async def answer_health(request: Request) -> Response:
+        is_ready = ready()
+        return JSONResponse({"ready": is_ready}, status_code=200 if is_ready else 503)
+
+    return [Route("/metrics", answer_metrics), Route("/healthz", answer_health)]
+
+
+def route(path: str, app: ASGIApp, middleware: Sequence[Middleware]) -> BaseRoute:
+    """A route to an application of its own, whatever the method."""
+    return Route(path, app, middleware=middleware)
+
+
+def guard(token: str) -> list[Middleware]:
+    """The ``middleware`` of a route that only whoever has the token may use."""
+    return [Middleware(TokenCheck, token=token)]
+
+
+class TokenCheck:
+    """Lets a request pass that brings ``Authorization: Bearer TOKEN``; answers 401 to others."""
+
+    def __init__(self, app: ASGIApp, *, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        given = Headers(scope=scope).get("authorization", "").encode("latin-1", "replace")
+        if secrets.compare_digest(given, self._expected):
+            await self._app(scope, receive, send)
+            return
+        answer = PlainTextResponse(
+            "the token is missing or wrong; `subcog mcp --http` says where it is\n",
+            status_code=401,
+            headers={"WWW-Authenticate": "Bearer"},
         )
+        await answer(scope, receive, send)
 
-    async def _answer_metrics(self, request: Request) -> Response:
-        return Response(self._metrics(), media_type=self._metrics_type)
 
-    async def _answer_health(self, request: Request) -> Response:
-        ready = self._ready()
-        return JSONResponse({"ready": ready}, status_code=200 if ready else 503)
+class OriginCheck:
+    """Refuses what a browser sends for a page that is not served by this machine."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        origin = Headers(scope=scope).get("origin") if scope["type"] == "http" else None
+        if origin is None or is_local(origin):
+            await self._app(scope, receive, send)
+            return
+        await PlainTextResponse("not from here\n", status_code=403)(scope, receive, send)
+
+
+def is_local(origin: str) -> bool:
+    """Whether an ``Origin`` header names this machine's loopback."""
+    try:
+        return urlsplit(origin).hostname in _ALLOWED_ORIGINS
+    except ValueError:
+        return False
 
 
 class _Server(uvicorn.Server):

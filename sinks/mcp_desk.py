@@ -35,6 +35,9 @@ class Desk(Protocol):
         With ``brief``, memories come without their texts: the summaries remain.
         """
 
+    async def hook(self, event: str, client: str, payload: bytes) -> bytes:
+        """What a hook would print, for an agent whose hooks are calls of our tool."""
+
     async def count(self) -> int:
         """How many memories this project may read. Raises ``Refused``."""
 

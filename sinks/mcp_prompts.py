@@ -231,7 +231,7 @@ async def _recalled(desk: Desk, query: str, limit: int, namespace: str | None = 
 async def _about(desk: Desk, topic: str, count: int) -> tuple[list[Json], list[str]]:
     """The newest memories of a topic, and what a search for it finds besides."""
     known = await desk.call("topics", {"topic": topic, "limit": count})
-    memories: list[Json] = known["memories"][:count]
+    memories: list[Json] = known["memories"]
     if len(memories) < count:
         ids = {memory["id"] for memory in memories}
         answer = await _recalled(desk, topic, count)

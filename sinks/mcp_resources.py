@@ -121,7 +121,7 @@ async def _topics(desk: Desk, _: str) -> Json:
 
 async def _topic(desk: Desk, topic: str) -> Json:
     answer = await desk.call("topics", {"topic": topic, "limit": LISTED})
-    return {"notice": desk.notice} | answer | {"memories": answer["memories"][:LISTED]}
+    return {"notice": desk.notice} | answer
 
 
 async def _memory(desk: Desk, memory_id: str) -> Json:

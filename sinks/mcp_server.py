@@ -1,5 +1,8 @@
 """One MCP session: the SDK's server at one desk, in whichever protocol era the client speaks.
 
+A client on a pipe has a session of its own, and so has one that introduces itself over HTTP. All
+others on HTTP, whose requests stand for themselves, share one for each project.
+
 Importing this costs a second or two and 65 MB, for the SDK. The daemon does it in a thread when
 the first client comes.
 """
@@ -10,6 +13,7 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import anyio
 import mcp_types as types
@@ -27,6 +31,8 @@ from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 from .mcp_changes import Changed, Watch
 from .mcp_desk import Desk, Refused
 from .mcp_help import INSTRUCTIONS
+from .mcp_hook_tool import NAME as HOOK_TOOL
+from .mcp_hook_tool import call_hook
 from .mcp_prompts import get_prompt, list_prompts, values_of
 from .mcp_resources import (
     complete,
@@ -36,8 +42,11 @@ from .mcp_resources import (
     values_for,
 )
 from .mcp_stream import Wire
-from .mcp_tools import call_tool, list_tools
+from .mcp_tools import call_tool, input_schema, list_tools
 from .mcp_uris import UnknownUri, is_touched, parse
+
+if TYPE_CHECKING:
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
 
 MAX_LISTENERS = 8
 MAX_EVENTS = 64
@@ -54,14 +63,16 @@ Page = types.PaginatedRequestParams | None
 
 
 class Session:
-    """One client. ``serve`` runs until it leaves."""
+    """One desk's server. ``serve`` and ``converse`` run until the one client leaves."""
 
-    def __init__(self, desk: Desk, watch: Watch, *, version: str) -> None:
+    def __init__(
+        self, desk: Desk, watch: Watch, *, version: str, max_listeners: int = MAX_LISTENERS
+    ) -> None:
         self._desk = desk
         self._watch = watch
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(
-            self._bus, max_subscriptions=MAX_LISTENERS, max_buffered_events=MAX_EVENTS
+            self._bus, max_subscriptions=max_listeners, max_buffered_events=MAX_EVENTS
         )
         self._watched: Counter[str] = Counter()
         # Where a client of the initialize era hears what it did not ask for.
@@ -84,6 +95,7 @@ class Session:
                 "resources/list": PASSING,
                 "resources/read": PASSING,
             },
+            get_tool_input_schema=input_schema,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -109,13 +121,21 @@ class Session:
         wire = Wire(source, target)
         incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_until_gone, wire.read(incoming), tasks.cancel_scope)
+            tasks.start_soon(_until_gone, wire.write(outgoing), tasks.cancel_scope)
+            await self.converse(received, sent)
+            tasks.cancel_scope.cancel()
+
+    async def converse(
+        self, received: ReadStream[SessionMessage | Exception], sent: WriteStream[SessionMessage]
+    ) -> None:
+        """Serve one client over a pair of streams until they close."""
         options = self.server.create_initialization_options(
             NotificationOptions(resources_changed=True)
         )
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_until_gone, wire.read(incoming), tasks.cancel_scope)
-            tasks.start_soon(_until_gone, wire.write(outgoing), tasks.cancel_scope)
-            tasks.start_soon(self._announce)
+            tasks.start_soon(self.announce)
             await self.server.run(received, sent, options)
             tasks.cancel_scope.cancel()
 
@@ -128,6 +148,8 @@ class Session:
     async def _call_tool(
         self, ctx: Context, asked: types.CallToolRequestParams
     ) -> types.CallToolResult:
+        if asked.name == HOOK_TOOL:
+            return await call_hook(self._desk, asked.arguments)
         return await call_tool(self._desk, asked.name, asked.arguments)
 
     async def _list_resources(self, ctx: Context, page: Page) -> types.ListResourcesResult:
@@ -203,8 +225,8 @@ class Session:
             told = f"a session watches at most {MAX_WATCHED} resources"
             raise MCPError(types.INVALID_PARAMS, told)
 
-    async def _announce(self) -> None:
-        """Tell the client what it may want to read anew, as it changes."""
+    async def announce(self) -> None:
+        """Tell clients what they may want to read anew, as it changes; never returns."""
         while True:
             changed = await self._watch.next()
             for uri in self._touched(changed):

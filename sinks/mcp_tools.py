@@ -6,6 +6,7 @@ What each takes and gives is in ``mcp_shapes.py``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Any, Literal
 
 import mcp_types as types
@@ -33,6 +34,9 @@ from .mcp_shapes import (
     TopicsResult,
     UpdateArguments,
 )
+
+# Where a memory that was written here came from.
+HOOK = {"hook": "mcp"}
 
 Run = Callable[[Desk, Any], Awaitable[Json]]
 
@@ -77,7 +81,7 @@ async def recall(desk: Desk, asked: RecallArguments) -> Json:
 
 async def capture(desk: Desk, asked: CaptureArguments) -> Json:
     """Keep a text."""
-    answer = await desk.call("capture", msgspec.to_builtins(asked) | {"hook": "mcp"})
+    answer = await desk.call("capture", msgspec.to_builtins(asked) | HOOK)
     return _settled(answer)
 
 
@@ -88,7 +92,7 @@ async def get(desk: Desk, asked: IdArguments) -> Json:
 
 async def update(desk: Desk, asked: UpdateArguments) -> Json:
     """Make the next version of a memory."""
-    return _settled(await desk.call("update", msgspec.to_builtins(asked)))
+    return _settled(await desk.call("update", msgspec.to_builtins(asked) | HOOK))
 
 
 async def forget(desk: Desk, asked: IdArguments) -> Json:
@@ -101,13 +105,12 @@ async def topics(desk: Desk, asked: TopicsArguments) -> Json:
     answer = await desk.call("topics", msgspec.to_builtins(asked), brief=True)
     nothing: Json = {"topic": None, "topics": [], "memories": [], "related_topics": []}
     total = answer.get("total_topics", answer.get("total_count"))
-    memories = answer.get("memories", [])[: asked.limit]
-    return nothing | answer | {"memories": memories, "total_count": total, "notice": desk.notice}
+    return nothing | answer | {"total_count": total, "notice": desk.notice}
 
 
 async def supersede(desk: Desk, asked: SupersedeArguments) -> Json:
     """Let one memory take the place of another."""
-    answer = await desk.call("supersede", msgspec.to_builtins(asked))
+    answer = await desk.call("supersede", msgspec.to_builtins(asked) | HOOK)
     if asked.text is not None:
         settled = _settled(answer)
         return settled | {"old": answer["supersedes"], "new": settled["id"]}
@@ -214,9 +217,20 @@ TOOLS = (
 _BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
+@cache
 def list_tools() -> list[types.Tool]:
     """All of them, as a client sees them."""
     return [tool.listed() for tool in TOOLS]
+
+
+def input_schema(name: str) -> Json | None:
+    """What the tool ``name`` takes; None where there is no such tool."""
+    return _input_schemas().get(name)
+
+
+@cache
+def _input_schemas() -> dict[str, Json]:
+    return {tool.name: schema_of(tool.takes) for tool in TOOLS}
 
 
 async def call_tool(desk: Desk, name: str, arguments: Json | None) -> types.CallToolResult:

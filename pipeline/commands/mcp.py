@@ -1,23 +1,79 @@
-"""``mcp``: what an MCP client runs."""
+"""``mcp``: what an MCP client runs, and how one reaches the daemon over HTTP."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import click
 
 from ...hooks import client
+from .shared import daemon, json_option, our_paths, project_option, show_json
+
+TOKEN_VARIABLE = "SUBCOG_HTTP_TOKEN"  # noqa: S105 - its name
 
 
 @click.command()
-def mcp_command() -> None:
+@click.option("--http", "over_http", is_flag=True, help="Only say how to connect over HTTP.")
+@project_option
+@json_option
+def mcp_command(over_http: bool, project: Path | None, as_json: bool) -> None:
     """Serve MCP on standard input and output, for the project of the current directory.
 
-    This is a pipe to the daemon, which it starts if need be; an MCP client runs it.
+    This is a pipe to the daemon, which it starts if need be; an MCP client runs it. With --http it
+    serves nothing: it says how to reach the same over HTTP, where the daemon listens anyway.
     """
+    if over_http:
+        _say_http(project, as_json=as_json)
+    elif project is not None or as_json:
+        raise click.UsageError("--project and --json go with --http")
+    else:
+        _become_the_pipe()
+
+
+def _become_the_pipe() -> None:
     script = Path(client.__file__).absolute().with_name("mcp_pipe.py")
     launcher = Path(sys.argv[0]).absolute()
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
     os.execv(python, [python, "-I", "-S", str(script), str(launcher)])  # noqa: S606 - our own pipe
+
+
+def _say_http(project: Path | None, *, as_json: bool) -> None:
+    with daemon(project) as asking:
+        url = asking.call("status")["mcp_url"]
+    if url is None:
+        raise click.ClickException("HTTP is not served; http.enabled = true serves it")
+    chosen = project or Path(os.environ.get("CLAUDE_PROJECT_DIR") or ".")
+    answer = _reach(url, chosen.absolute(), our_paths().http_token)
+    if as_json:
+        show_json(answer)
+        return
+    click.echo(f"""\
+{answer["url"]}
+  for this project; without ?project=… it is about the user's own memories alone
+{answer["token_file"]}
+  holds the token, which each request brings as `Authorization: Bearer TOKEN`
+
+For a client that takes mcpServers, with the token in its environment
+({answer["environment"]}):
+""")
+    show_json(answer["config"])
+
+
+def _reach(url: str, project: Path, token_file: Path) -> dict[str, Any]:
+    """How a client connects. The token itself is not in it."""
+    with_project = f"{url}?project={quote(str(project), safe='/')}"
+    header = f"Bearer ${{{TOKEN_VARIABLE}}}"
+    server = {"type": "http", "url": with_project, "headers": {"Authorization": header}}
+    return {
+        "url": with_project,
+        "url_of_the_user": url,
+        "project": str(project),
+        "token_file": str(token_file),
+        "environment": f'export {TOKEN_VARIABLE}="$(cat {shlex.quote(str(token_file))})"',
+        "config": {"mcpServers": {"subcog": server}},
+    }

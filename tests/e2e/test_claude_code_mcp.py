@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from .claude import SUBCOG
 from .messages_api import texts_of
+from .terminal import Terminal
 
 MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
 SERVER = "plugin:subcog:subcog"
@@ -73,3 +76,36 @@ def test_a_prompt_is_a_slash_command(agent, project):
 
     assert "Research Topic: argon2id" in texts_of(body)
     assert "argon2id for password hashing" in texts_of(body)
+
+
+def test_a_resource_is_mentioned_where_somebody_types(agent, project):
+    server = {"command": str(SUBCOG), "args": ["mcp"]}
+    config = json.dumps({"mcpServers": {"subcog": server}})
+    terminal = Terminal(agent, project, "--strict-mcp-config", "--mcp-config", config)
+    try:
+        terminal.wait_for("? for shortcuts")
+        # A mention means nothing until the agent has listed what there is, which nothing shows.
+        for number in range(20):
+            terminal.type(f"what does @subcog:subcog://topics/argon2id tell us, {number}?")
+            terminal.press_enter()
+            terminal.wait(lambda number=number: len(agent.api.prompts) > number)
+            if MEMORY in texts_of(agent.api.prompts[number]):
+                break
+    finally:
+        terminal.close()
+
+    assert MEMORY in texts_of(agent.api.prompts[-1])
+
+
+def test_the_configuration_that_is_printed_for_http_works(agent, project):
+    reach = agent.subcog("mcp", "--http", "--project", str(project))
+    token = Path(reach["token_file"]).read_text().strip()
+    agent.settings = {"SUBCOG_HTTP_TOKEN": token}
+    agent.api.commands.append({"name": "mcp__subcog__recall", "input": {"query": "password"}})
+    config = json.dumps(reach["config"])
+
+    session = agent.start(project, plugin=None, more=("--mcp-config", config))
+    session.prompt("rename foo to bar")
+    session.close()
+
+    assert "argon2id" in results(agent.api.prompts[-1])

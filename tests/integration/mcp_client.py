@@ -1,4 +1,4 @@
-"""The official client, and raw lines, through the real ``subcog mcp``."""
+"""The official client, and raw lines, through the real ``subcog mcp`` and over real HTTP."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+from urllib.parse import quote
 
 import anyio
+import httpx2
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
+from mcp_types import ResourceListChangedNotification, ResourceUpdatedNotification
 
 from .house import PATIENCE_S, SUBCOG, House
 
 ERAS = ("legacy", "2026-07-28")
+HTTP = " over HTTP"
+WAYS = (*ERAS, *(era + HTTP for era in ERAS))
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
@@ -40,15 +47,41 @@ async def session(
 ) -> AsyncIterator[Client]:
     """A client in ``era``, of the house's project unless ``env`` names another.
 
-    ``heard`` gets what the server says unasked.
+    ``heard`` gets what the server says unasked. An era of ``WAYS`` may say that it is over HTTP.
     """
+    protocol, _, over_http = era.partition(HTTP[:-4])
+    with anyio.fail_after(PATIENCE_S):
+        async with contextlib.AsyncExitStack() as stack:
+            if over_http:
+                project = env.get("CLAUDE_PROJECT_DIR", str(house.project))
+                transport = await _http(house, stack, f"?project={quote(project)}")
+            else:
+                transport = _stdio(house, env)
+            client = Client(transport, mode=protocol, message_handler=heard)
+            yield await stack.enter_async_context(client)
+
+
+def _stdio(house: House, env: dict[str, str]) -> Any:
     server = StdioServerParameters(
         command=SUBCOG, args=["mcp"], env=house.env | env, cwd=house.project
     )
-    transport = stdio_client(server, errlog=sys.stderr)
+    return stdio_client(server, errlog=sys.stderr)
+
+
+async def _http(house: House, stack: contextlib.AsyncExitStack, query: str) -> Any:
+    url = await anyio.to_thread.run_sync(lambda: house.mcp_url)
+    headers = {"Authorization": f"Bearer {house.paths.http_token.read_text().strip()}"}
+    http = httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S)
+    return streamable_http_client(url + query, http_client=await stack.enter_async_context(http))
+
+
+@contextlib.asynccontextmanager
+async def session_of_the_user(house: House, era: str) -> AsyncIterator[Client]:
+    """A client over HTTP that names no project."""
     with anyio.fail_after(PATIENCE_S):
-        async with Client(transport, mode=era, message_handler=heard) as client:
-            yield client
+        async with contextlib.AsyncExitStack() as stack:
+            client = Client(await _http(house, stack, ""), mode=era)
+            yield await stack.enter_async_context(client)
 
 
 async def read(client: Client, uri: str) -> Any:
@@ -66,6 +99,50 @@ async def call(client: Client, tool: str, **arguments: Any) -> Any:
     assert not result.is_error, text.text
     assert json.loads(text.text) == result.structured_content
     return result.structured_content
+
+
+class Heard:
+    """What a client of either era hears of changes."""
+
+    def __init__(self):
+        self.uris = set()
+        self.lists = 0
+        self._news = anyio.Event()
+
+    async def of_legacy(self, message):
+        if isinstance(message, ResourceUpdatedNotification):
+            self.note(message.params.uri)
+        elif isinstance(message, ResourceListChangedNotification):
+            self.note(None)
+
+    def note(self, uri):
+        if uri is None:
+            self.lists += 1
+        else:
+            self.uris.add(uri)
+        self._news.set()
+
+    async def until(self, condition):
+        while not condition():
+            await self._news.wait()
+            self._news = anyio.Event()
+
+    async def watch(self, client, uris, era, tasks):
+        """Subscribe, and return when the server has acknowledged it."""
+        if era.startswith("legacy"):
+            for uri in uris:
+                await client.subscribe_resource(uri)
+        else:
+            await tasks.start(self._listen, client, uris)
+
+    async def _listen(self, client, uris, task_status):
+        async with client.listen(
+            resources_list_changed=True, resource_subscriptions=uris
+        ) as events:
+            task_status.started()
+            async for event in events:
+                assert isinstance(event, ResourceUpdated | ResourcesListChanged)
+                self.note(event.uri if isinstance(event, ResourceUpdated) else None)
 
 
 class Lines:

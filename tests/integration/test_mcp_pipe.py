@@ -1,0 +1,75 @@
+"""MCP on a pipe: what the client's process says of itself, and the daemon's life behind it."""
+
+import os
+import signal
+
+import anyio
+import pytest
+
+from .mcp_client import ERAS, Heard, call, read, session
+
+ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+
+# The test's client warns that the older era has been superseded; both are served.
+pytestmark = [
+    pytest.mark.parametrize("era", ERAS),
+    pytest.mark.filterwarnings("ignore:resources/subscribe is removed"),
+]
+
+
+async def test_the_session_tells_what_it_was_shown(fresh, era):
+    fresh.capture(ARGON, "--namespace", "decisions")
+    assert ARGON in fresh.context("how do I hash passwords here?", session="shown")
+
+    async with session(fresh, era, CLAUDE_CODE_SESSION_ID="shown") as client:
+        told = await read(client, "subcog://session")
+
+    assert told["session"] == "shown"
+    (memory,) = told["injected"]
+    assert memory["summary"] == ARGON
+    assert 0.5 < memory["score"] <= 1
+    assert memory["why"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+async def test_a_session_does_not_notice_that_the_daemon_was_restarted(house, era, number):
+    house.capture(ARGON)
+    heard = Heard()
+    async with (
+        session(house, era, heard=heard.of_legacy if era.startswith("legacy") else None) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        await heard.watch(client, ["subcog://topics"], era, tasks)
+        before = (await call(client, "recall", query="password hashing"))["memories"]
+        killed = house.pid()
+        os.kill(killed, number)
+        await anyio.to_thread.run_sync(house.wait_until_gone, killed)
+
+        after = (await call(client, "recall", query="password hashing"))["memories"]
+        await call(client, "capture", text="Something new to tell whoever watches")
+        await heard.until(lambda: "subcog://topics" in heard.uris and heard.lists)
+        tasks.cancel_scope.cancel()
+
+    assert [hit["id"] for hit in after] == [hit["id"] for hit in before]
+    assert house.pid() != killed
+
+
+async def test_a_session_starts_the_daemon(house, era):
+    async with session(house, era) as client:
+        assert (await call(client, "status"))["ready"] in {True, False}
+
+
+async def test_the_tool_for_hooks_reads_no_other_project(fresh, era):
+    elsewhere = fresh.root / "elsewhere"
+    elsewhere.mkdir()
+    fresh.capture(ARGON, "--namespace", "decisions", "--project", str(elsewhere))
+    payload = {"session_id": "s", "prompt": "how do I hash passwords here?", "cwd": str(elsewhere)}
+    asked = {"event": "UserPromptSubmit", "payload": payload}
+
+    for env, found in (
+        ({"CLAUDE_PROJECT_DIR": ""}, False),
+        ({"CLAUDE_PROJECT_DIR": str(elsewhere)}, True),
+    ):
+        async with session(fresh, era, **env) as client:
+            (text,) = (await client.call_tool("hook", asked)).content
+        assert (ARGON in text.text) is found
