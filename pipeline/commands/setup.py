@@ -2,71 +2,214 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
+from pathlib import Path
+from typing import Any
 
 import click
 
-from ..install import (
-    Change,
-    SettingsUnreadable,
-    claude_settings_file,
-    install_claude,
-    our_client_script,
-    our_launcher,
-    real_interpreter,
-    uninstall_claude,
-)
-from .shared import json_option, show_json
+from ..clients.agent import Agent
+from ..clients.look import Sight, look, plugin_enabled
+from ..clients.transport import Http, Mcp, Transport, http_of, why_not
+from ..install import AGENTS, Change, SettingsUnreadable, install, our_parts, uninstall, wired
+from .shared import daemon, json_option, our_paths, our_settings, show_json
+
+_TOKEN = re.compile(r"Bearer [\w-]+")
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show the change; change nothing.")
 client_argument = click.argument(
-    "client", type=click.Choice(["claude"]), default="claude", required=False
+    "client", type=click.Choice(list(AGENTS)), default="claude", required=False
 )
+project_option = click.option(
+    "--project",
+    "project",
+    is_flag=False,
+    flag_value=".",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="The settings of the project in DIR [default: the current directory] alone.",
+)
+user_option = click.option("--user", is_flag=True, help="Your own settings; this is the default.")
 
 
 @click.command()
 @client_argument
+@user_option
+@project_option
+@click.option(
+    "--transport",
+    "way",
+    type=click.Choice(["command", "http", "mcp"]),
+    default="command",
+    show_default=True,
+    help="How hooks reach the daemon, where the agent's version has the choice.",
+)
+@click.option("--no-mcp", is_flag=True, help="Leave the MCP server out.")
+@click.option("--list", "list_all", is_flag=True, help="Show what is here, and what is wired.")
 @dry_run_option
 @json_option
-def install_command(client: str, dry_run: bool, as_json: bool) -> None:
-    """Add subcog's hooks to the user settings of CLIENT (Claude Code).
+def install_command(
+    client: str,
+    user: bool,
+    project: Path | None,
+    way: str,
+    no_mcp: bool,
+    list_all: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Add subcog's hooks and MCP server to the settings of CLIENT [default: claude].
 
-    Only its own entries are written; a copy of the file is kept beside it. Can be repeated.
+    Only its own entries are written; a copy of each file is kept beside it. Can be repeated.
     """
-    file = claude_settings_file(os.environ)
+    if list_all:
+        _list(as_json)
+        return
+    agent, place = AGENTS[client], _project(user, project)
+    sight = look(agent, os.environ)
+    transport, notes = _transport(way, agent, sight, no_mcp)
     try:
-        change = install_claude(
-            file,
-            interpreter=real_interpreter(),
-            client_script=our_client_script(),
-            launcher=our_launcher(),
+        changes = install(
+            agent,
+            our_parts(),
+            os.environ,
+            project=place,
+            version=sight.version,
+            transport=transport,
+            server=not no_mcp,
             dry_run=dry_run,
         )
     except SettingsUnreadable as error:
         raise click.ClickException(str(error)) from None
-    _report(change, as_json, dry_run)
+    notes += [agent.advice] if agent.advice else []
+    if agent.name == "claude" and plugin_enabled(os.environ):
+        notes.append(
+            "subcog is installed as a plugin too: everything would run twice. "
+            "Keep one: `subcog uninstall`, or `claude plugin uninstall subcog`."
+        )
+    _report(changes, notes, as_json, dry_run)
 
 
 @click.command()
 @client_argument
+@user_option
+@project_option
 @dry_run_option
 @json_option
-def uninstall_command(client: str, dry_run: bool, as_json: bool) -> None:
-    """Take subcog's hooks out of the user settings of CLIENT; memories stay where they are."""
+def uninstall_command(
+    client: str, user: bool, project: Path | None, dry_run: bool, as_json: bool
+) -> None:
+    """Take subcog's entries out of the settings of CLIENT [default: claude]; memories stay."""
     try:
-        change = uninstall_claude(claude_settings_file(os.environ), dry_run=dry_run)
+        changes = uninstall(
+            AGENTS[client], os.environ, project=_project(user, project), dry_run=dry_run
+        )
     except SettingsUnreadable as error:
         raise click.ClickException(str(error)) from None
-    _report(change, as_json, dry_run)
+    _report(changes, [], as_json, dry_run)
 
 
-def _report(change: Change, as_json: bool, dry_run: bool) -> None:
+def _project(user: bool, project: Path | None) -> Path | None:
+    if user and project is not None:
+        raise click.UsageError("--user or --project, not both")
+    return project.resolve() if project is not None else None
+
+
+def _transport(
+    way: str, agent: Agent, sight: Sight, no_mcp: bool
+) -> tuple[Transport | None, list[str]]:
+    """The way that was asked for, or none and the reason why commands it is."""
+    if way == "command":
+        return None, []
+    if reason := why_not(agent, sight.version):
+        return None, [f"hooks are commands: {reason}"]
+    if way == "mcp":
+        if no_mcp:
+            return None, ["hooks are commands: --no-mcp leaves out the server that they would use"]
+        return Mcp(client=agent.name), []
+    if not our_settings().settings.http.enabled:
+        return None, ["hooks are commands: http.enabled is false"]
+    return _http(agent), ["the settings hold the token of the daemon, and are yours alone (0600)"]
+
+
+def _http(agent: Agent) -> Http:
+    """The daemon's port and token, which it keeps over restarts; it is started for that."""
+    with daemon() as client:
+        client.call("status")
+    way = http_of(agent.name, our_paths(), os.environ)
+    if way is None:
+        raise click.ClickException("the daemon serves no HTTP; its log says why")
+    return way
+
+
+def _report(changes: list[Change], notes: list[str], as_json: bool, dry_run: bool) -> None:
     if as_json:
-        show_json({"file": str(change.file), "action": change.action, "backup": change.backup})
+        files = [
+            {"file": str(change.file), "action": change.action, "backup": change.backup}
+            for change in changes
+        ]
+        show_json({"files": files, "notes": notes})
         return
-    would = "would be " if dry_run and change.action != "unchanged" else ""
-    click.echo(f"{change.file}: {would}{change.action}")
-    if change.backup is not None:
-        click.echo(f"  the file as it was: {change.backup}")
-    if dry_run and change.after is not None and change.after != change.before:
-        click.echo(change.after)
+    for change in changes:
+        would = "would be " if dry_run and change.action != "unchanged" else ""
+        click.echo(f"{change.file}: {would}{change.action}")
+        if change.backup is not None:
+            click.echo(f"  the file as it was: {change.backup}")
+        if dry_run:
+            click.echo(_difference(change), nl=False)
+    for note in notes:
+        click.echo(note)
+
+
+def _difference(change: Change) -> str:
+    """What would be written, without the token that may be in it."""
+    before, after = ((text or "").splitlines(True) for text in (change.before, change.after))
+    lines = difflib.unified_diff(before, after, n=1)
+    told = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    return _TOKEN.sub("Bearer …", told)
+
+
+# --- what is here ---------------------------------------------------------------------------------
+
+
+def _list(as_json: bool) -> None:
+    found = [_seen(agent) for agent in AGENTS.values()]
+    if as_json:
+        show_json(found)
+        return
+    for each in found:
+        version = each["version"] or ("of unknown version" if each["program"] else "not found")
+        click.echo(f"{each['title']}: {version}{'  ' + each['program'] if each['program'] else ''}")
+        for file in each["files"]:
+            what = file["problem"] or ", ".join(file["wired"]) or "nothing of ours"
+            click.echo(f"  {file['file']}: {what}")
+        if each["plugin"]:
+            click.echo("  subcog is enabled as a plugin")
+
+
+def _seen(agent: Agent) -> dict[str, Any]:
+    sight = look(agent, os.environ)
+    return {
+        "client": agent.name,
+        "title": agent.title,
+        "program": sight.program,
+        "version": ".".join(map(str, sight.version)) or None,
+        "files": [_wired_in(agent, place.file, None) for place in agent.places(os.environ, None)]
+        + [
+            _wired_in(agent, place.file, Path.cwd())
+            for place in agent.places(os.environ, Path.cwd())
+            if place.hooks
+        ],
+        "plugin": agent.name == "claude" and plugin_enabled(os.environ),
+    }
+
+
+def _wired_in(agent: Agent, file: Path, project: Path | None) -> dict[str, Any]:
+    problem, names = None, []
+    try:
+        wiring = wired(agent, os.environ, project=project)[file]
+        names = [*wiring.events, *(["MCP"] if wiring.server is not None else [])]
+    except SettingsUnreadable as error:
+        problem = str(error)
+    return {"file": str(file), "exists": file.exists(), "wired": names, "problem": problem}

@@ -2,35 +2,40 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from subcog.pipeline.clients.wiring import is_our_command
 from subcog.pipeline.install import (
-    EVENTS,
+    AGENTS,
     Change,
     SettingsUnreadable,
-    claude_settings_file,
     hook_command,
-    install_claude,
-    is_ours,
-    our_client_script,
+    our_parts,
     real_interpreter,
-    uninstall_claude,
+    timeouts_s,
 )
+from subcog.pipeline.install import install as install_agent
+from subcog.pipeline.install import uninstall as uninstall_agent
 
-PLACES = {
-    "interpreter": Path("/usr/bin/python3.11"),
-    "client_script": Path("/opt/sub cog/hooks/client.py"),
-    "launcher": Path("/opt/sub cog/bin/subcog"),
-}
+CLAUDE = AGENTS["claude"]
+NEW = (2, 1, 330)
+PARTS = msgspec.structs.replace(
+    our_parts(),
+    interpreter=Path("/usr/bin/python3.11"),
+    launcher=Path("/opt/sub cog/bin/subcog"),
+)
+EVENTS = tuple(timeouts_s(PARTS))
 PROMPT_COMMAND = (
-    "/usr/bin/python3.11 -I -S '/opt/sub cog/hooks/client.py' UserPromptSubmit "
-    "'/opt/sub cog/bin/subcog'"
+    f"/usr/bin/python3.11 -I -S {shlex.quote(str(PARTS.hooks / 'client.py'))} UserPromptSubmit "
+    "'/opt/sub cog/bin/subcog' claude"
 )
 THEIRS = {"type": "command", "command": "python3 -I -S /other/hooks/client.py Stop"}
 TEXTS = {
@@ -52,7 +57,15 @@ TEXTS = {
 
 
 def install(file: Path, *, dry_run: bool = False, **changes: Path) -> Change:
-    return install_claude(file, dry_run=dry_run, **{**PLACES, **changes})
+    """Wire Claude Code without the MCP server, which is in another file."""
+    parts = msgspec.structs.replace(PARTS, **changes)
+    env = {"CLAUDE_CONFIG_DIR": str(file.parent)}
+    changed = install_agent(CLAUDE, parts, env, version=NEW, server=False, dry_run=dry_run)
+    return changed[0]
+
+
+def uninstall_claude(file: Path) -> Change:
+    return uninstall_agent(CLAUDE, {"CLAUDE_CONFIG_DIR": str(file.parent)})[0]
 
 
 def commands(file: Path, event: str = "UserPromptSubmit") -> list[str]:
@@ -82,10 +95,15 @@ def test_every_event_gets_its_command(file):
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_installed_events_are_those_of_the_plugin():
-    hooks = json.loads((our_client_script().parent / "hooks.json").read_text())["hooks"]
+def test_events_are_those_of_the_plugin_and_one_that_old_versions_do_not_know(file):
+    hooks = json.loads((PARTS.hooks / "hooks.json").read_text())["hooks"]
+    env = {"CLAUDE_CONFIG_DIR": str(file.parent)}
+    for version in ((), (2, 0, 14)):
+        install_agent(CLAUDE, PARTS, env, version=version)
+        assert set(json.loads(file.read_text())["hooks"]) == set(hooks) - {"PostToolUseFailure"}
 
-    assert set(hooks) == set(EVENTS)
+    install_agent(CLAUDE, PARTS, env, version=NEW)
+    assert set(json.loads(file.read_text())["hooks"]) == {*hooks, "PostToolUseFailure"}
 
 
 def test_what_the_user_wrote_stays(existing):
@@ -157,7 +175,9 @@ def test_uninstalling_keeps_what_was_changed_in_between(existing):
     after = json.loads(existing.read_text())
     assert after["added"] is True
     assert after["hooks"]["Stop"][-1] == {"hooks": [THEIRS]}
-    assert not any(is_ours(command) for event in EVENTS for command in commands(existing, event))
+    assert not any(
+        is_our_command(command) for event in EVENTS for command in commands(existing, event)
+    )
     assert {k: v for k, v in after.items() if k not in {"hooks", "added"}} == {
         k: v for k, v in before.items() if k != "hooks"
     }
@@ -177,7 +197,9 @@ def test_an_older_installation_is_replaced(existing):
     change = install(existing)
 
     assert change.action == "updated"
-    assert [command for command in commands(existing) if is_ours(command)] == [PROMPT_COMMAND]
+    assert [command for command in commands(existing) if is_our_command(command)] == [
+        PROMPT_COMMAND
+    ]
 
 
 def test_our_hook_in_a_group_of_the_user_is_taken_out_alone(file):
@@ -228,7 +250,7 @@ def test_dry_run_says_what_would_be_done_and_writes_nothing(existing):
     [
         (b'{"a": 1,}', "line 1"),
         (b'{\n"a": 1\n', "line 3"),
-        (b"// comment\n{}", "line 1"),
+        (b"// comment\n{}", "comments"),
         (b"[1]", "shape"),
         (b'{"hooks": []}', "shape"),
         (b'{"hooks": {"Stop": {}}}', "shape"),
@@ -293,18 +315,23 @@ def test_linked_settings_are_changed_where_they_are(file, tmp_path):
     ],
 )
 def test_hooks_of_others_are_not_ours(command):
-    assert not is_ours(command)
+    assert not is_our_command(command)
 
 
 def test_our_commands_are_recognised_wherever_they_point():
-    assert is_ours(PROMPT_COMMAND)
-    assert is_ours(hook_command("Stop", **PLACES))
+    assert is_our_command(PROMPT_COMMAND)
+    assert is_our_command(PROMPT_COMMAND.removesuffix(" claude"))
+    assert is_our_command(hook_command("Stop", "gemini", PARTS))
 
 
-def test_settings_are_where_claude_code_looks_for_them():
-    assert claude_settings_file({"HOME": "/h"}) == Path("/h/.claude/settings.json")
-    moved = {"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c"}
-    assert claude_settings_file(moved) == Path("/c/settings.json")
+def test_older_installation_does_not_come_back_with_the_next_ones_uninstallation(existing):
+    before = existing.read_bytes()
+    install(existing, launcher=Path("/old/subcog"))
+    install(existing)
+
+    uninstall_claude(existing)
+
+    assert existing.read_bytes() == before
 
 
 def test_interpreter_is_no_shim():

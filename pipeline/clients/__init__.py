@@ -1,0 +1,1 @@
+"""The agents that subcog serves: what each calls its moments, and where each keeps its settings."""

@@ -1,0 +1,1 @@
+"""What `subcog doctor` looks at, and what it can mend."""

@@ -1,0 +1,165 @@
+"""Looks at the agents: what they are wired with, whether that still leads to us, who was heard."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ...config.load import SettingsError
+from ...config.paths import Paths
+from ..clients.agent import Agent
+from ..clients.look import look, plugin_enabled
+from ..clients.settings_file import SettingsUnreadable
+from ..clients.transport import Http, Mcp, Transport, http_of
+from ..clients.wiring import Hook, Wiring
+from ..install import AGENTS, Parts, install, our_parts, wired
+from .finding import Finding, Unrepaired
+
+Env = Mapping[str, str]
+
+
+def examine(paths: Paths, env: Env) -> Iterator[Finding]:
+    """A finding for each agent that is here or wired, and one if something runs twice."""
+    wirings = {}
+    for agent in AGENTS.values():
+        try:
+            wirings[agent.name] = _joined(wired(agent, env))
+        except SettingsUnreadable as error:
+            mend = "mend that file; the agent cannot read it either"
+            yield Finding(check=agent.title, ok=False, seen=str(error), mend=mend)
+            continue
+        yield _agent(agent, wirings[agent.name], paths, env)
+    yield from _twice(wirings.get("claude", Wiring()), env)
+
+
+def _joined(found: Mapping[Path, Wiring]) -> Wiring:
+    """What is ours in all files of an agent."""
+    servers = [each.server for each in found.values() if each.server is not None]
+    hooks = tuple(hook for each in found.values() for hook in each.hooks)
+    return Wiring(hooks=hooks, server=servers[0] if servers else None)
+
+
+def _agent(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> Finding:
+    if not wiring:
+        if agent.name == "claude" and plugin_enabled(env):
+            return Finding(check=agent.title, ok=True, seen="has the plugin")
+        sight = look(agent, env)
+        if sight.program is None:
+            return Finding(check=agent.title, ok=True, seen="is not here")
+        how = f"`subcog install {agent.name}` wires it"
+        return Finding(check=agent.title, ok=True, seen=f"{sight.program}, not wired; {how}")
+    parts = [*wiring.events, *(["MCP"] if wiring.server is not None else [])]
+    seen = f"wired for {', '.join(parts)}"
+    if lost := sorted({*_lost(wiring), *_astray(wiring, paths, env)}):
+        return Finding(
+            check=agent.title,
+            ok=False,
+            seen=f"{seen}, but {', '.join(lost)}",
+            mend=f"`subcog install {agent.name}` or `subcog doctor --repair` writes them anew",
+            repair=partial(_wire_anew, agent, wiring, paths, env),
+        )
+    return Finding(check=agent.title, ok=True, seen=seen)
+
+
+def _lost(wiring: Wiring) -> Iterator[str]:
+    """What the commands name, and is not there any more."""
+    for hook in wiring.hooks:
+        words = shlex.split(str(hook.entry.get("command", "")))
+        yield from (f"{word} is gone" for word in _paths_in(words) if not Path(word).exists())
+    if wiring.server is not None:
+        words = [str(wiring.server.get("command", "")), *map(str, wiring.server["args"])]
+        yield from (f"{word} is gone" for word in _paths_in(words) if not Path(word).exists())
+
+
+def _paths_in(words: Sequence[str]) -> list[str]:
+    return [word for word in words if word.startswith("/")]
+
+
+def _astray(wiring: Wiring, paths: Paths, env: Env) -> Iterator[str]:
+    """Hooks over HTTP that knock at another door than the daemon's, or with another key."""
+    posted = [hook.entry for hook in wiring.hooks if hook.entry.get("type") == "http"]
+    if not posted:
+        return
+    way = _http(paths, env)
+    if way is None:
+        yield "the daemon serves no HTTP"
+        return
+    wanted = way.entry("", 0)
+    if any(not str(entry["url"]).startswith(wanted["url"]) for entry in posted):
+        yield "the daemon has another port"
+    keys = {entry["headers"].get("Authorization") for entry in posted}
+    if keys != {wanted["headers"]["Authorization"]}:
+        yield "the daemon has another token"
+
+
+def _http(paths: Paths, env: Env) -> Http | None:
+    with contextlib.suppress(SettingsError, OSError):
+        return http_of("claude", paths, env)
+    return None
+
+
+def _wire_anew(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> tuple[str, ...]:
+    try:
+        changes = install(
+            agent,
+            our_parts(),
+            env,
+            version=look(agent, env).version,
+            transport=_way(agent, wiring.hooks, paths, env),
+            server=wiring.server is not None,
+        )
+    except SettingsUnreadable as error:
+        raise Unrepaired(str(error)) from None
+    return tuple(
+        f"{change.file}: {change.action}"
+        + (f", the file as it was: {change.backup}" if change.backup else "")
+        for change in changes
+    )
+
+
+def _way(agent: Agent, hooks: Sequence[Hook], paths: Paths, env: Env) -> Transport | None:
+    """The way to the daemon that the hooks took."""
+    kinds = {hook.entry.get("type") for hook in hooks}
+    if "mcp_tool" in kinds:
+        return Mcp(client=agent.name)
+    return _http(paths, env) if "http" in kinds else None
+
+
+def _twice(wiring: Wiring, env: Env) -> Iterator[Finding]:
+    if wiring.hooks and plugin_enabled(env):
+        yield Finding(
+            check="wired once",
+            ok=False,
+            seen="Claude Code has subcog as a plugin and in its settings: everything runs twice",
+            mend="keep one: `subcog uninstall claude`, or `claude plugin uninstall subcog`",
+        )
+
+
+def heard(pairs: Sequence[Mapping[str, Any]]) -> Finding:
+    """When each hook of each agent was heard last, the latest first."""
+    told = [f"{each['client']} {each['event']} {str(each['at'])[:19]}Z" for each in pairs]
+    seen = ", ".join(reversed(told)) or "none yet: nobody has used a wired agent"
+    return Finding(check="hooks heard last", ok=True, seen=seen)
+
+
+def hook_commands(env: Env, parts: Parts) -> dict[str, list[str]]:
+    """For each agent that is wired by commands, the one that it runs for a prompt.
+
+    Ours, as an agent would be wired, where none is.
+    """
+    found: dict[str, list[str]] = {}
+    for agent in AGENTS.values():
+        try:
+            hooks = _joined(wired(agent, env)).hooks
+        except SettingsUnreadable:
+            continue
+        for hook in hooks:
+            words = shlex.split(str(hook.entry.get("command", "")))
+            if agent.events.get(hook.event) == "UserPromptSubmit" and words:
+                found[agent.title] = words
+    pipe = [str(parts.interpreter), "-I", "-S", str(parts.hooks / "client.py")]
+    return found or {"the pipe": [*pipe, "UserPromptSubmit", str(parts.launcher)]}

@@ -1,0 +1,81 @@
+"""Sends a memory all the way: captured, recalled, injected through each wired hook, forgotten.
+
+It lives in a project of its own, a folder that is made for it and gone afterwards, so nothing of
+the user's is read or written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ...config.paths import Paths
+from ..client import CallFailed, Client, DaemonUnreachable
+from .finding import Finding
+
+TEXT = "The canary lives in the blue aviary behind the observatory"
+QUESTION = "where does the canary live?"
+HOOK_S = 20
+
+Env = Mapping[str, str]
+
+
+def fly(paths: Paths, env: Env, commands: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    """One finding; a second one for each of ``commands`` that does not bring the memory back."""
+    with tempfile.TemporaryDirectory(prefix="subcog-canary-") as folder:
+        project = os.path.realpath(folder)
+        client = Client(paths, {"project": project})
+        try:
+            kept = client.call("capture", {"text": TEXT, "namespace": "context"})
+            if kept["id"] is None:
+                seen = "it could not be kept"
+                yield Finding(check="canary", ok=False, seen=seen, mend=kept["reason"])
+                return
+            try:
+                found = client.call("recall", {"query": QUESTION})["memories"]
+                silent = [
+                    name
+                    for name, words in commands.items()
+                    if TEXT not in _context(words, project, env)
+                ]
+            finally:
+                client.call("forget", {"id": kept["id"]})
+        except (DaemonUnreachable, CallFailed, OSError, ValueError) as error:
+            yield Finding(check="canary", ok=False, seen="did not come back", mend=str(error))
+            return
+        except subprocess.SubprocessError as error:
+            seen = f"the hook did not end well ({type(error).__name__})"
+            yield Finding(check="canary", ok=False, seen=seen, mend=f"see {paths.log}")
+            return
+        finally:
+            client.close()
+    if kept["id"] not in {memory["id"] for memory in found}:
+        mend = "`subcog status` says whether memories can be searched"
+        yield Finding(check="canary", ok=False, seen="it was kept, and not found", mend=mend)
+    elif silent:
+        seen = f"the hook of {', '.join(silent)} did not bring it back"
+        yield Finding(check="canary", ok=False, seen=seen, mend=f"see {paths.log}")
+    else:
+        seen = f"captured, recalled, injected through {', '.join(commands)}, forgotten"
+        yield Finding(check="canary", ok=True, seen=seen)
+
+
+def _context(words: Sequence[str], project: str, env: Env) -> str:
+    """What a hook adds to the model's context, run as an agent runs it."""
+    # Without a session, so that it is not taken for a hook of an agent that was heard.
+    payload = {"session_id": "", "cwd": project, "prompt": QUESTION}
+    done = subprocess.run(  # noqa: S603 - what we wrote into the agent's settings
+        list(words),
+        input=json.dumps(payload).encode(),
+        stdout=subprocess.PIPE,
+        env={**env, "CLAUDE_PROJECT_DIR": project, "CLAUDECODE": "1"},
+        cwd=Path(project),
+        timeout=HOOK_S,
+        check=True,
+    )
+    answer = json.loads(done.stdout or b"{}")
+    return str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))

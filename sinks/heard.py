@@ -1,0 +1,73 @@
+"""When each hook of each agent was heard last, over restarts; so that a silent one can be found."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+MAX_PAIRS = 64
+_MAX_BYTES = 65_536
+_MAX_NAME = 64
+
+
+class LastHeard(Struct, frozen=True, kw_only=True):
+    """One hook of one agent, by Claude Code's name for the event."""
+
+    client: str
+    event: str
+    at: datetime
+    count: int = 1
+
+
+class Heard:
+    """Keeps the pairs that were heard lately in ``file``. Losing it loses nothing else."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._pairs = {(each.client, each.event): each for each in _read(file)}
+        self._changed = False
+
+    def note(self, client: str, event: str, at: datetime) -> None:
+        """Note that ``event`` was heard. Names that no agent has are not noted."""
+        if not all(name.isalnum() and len(name) <= _MAX_NAME for name in (client, event)):
+            return
+        before = self._pairs.pop((client, event), None)
+        count = before.count + 1 if before else 1
+        self._pairs[client, event] = LastHeard(client=client, event=event, at=at, count=count)
+        while len(self._pairs) > MAX_PAIRS:
+            del self._pairs[next(iter(self._pairs))]
+        self._changed = True
+
+    def list(self) -> tuple[LastHeard, ...]:
+        """All of them, the latest last."""
+        return tuple(self._pairs.values())
+
+    def save(self) -> None:
+        """Write what is new into the file; a disk that takes nothing costs no more than that."""
+        if self._changed:
+            self._changed = False
+            with contextlib.suppress(OSError):
+                _write(self._file, msgspec.json.encode(self.list()))
+
+
+def _write(file: Path, text: bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = file.with_name(f"{file.name}.new")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as opened:
+        opened.write(text)
+    fresh.replace(file)
+
+
+def _read(file: Path) -> tuple[LastHeard, ...]:
+    try:
+        with file.open("rb") as opened:
+            return msgspec.json.decode(opened.read(_MAX_BYTES), type=tuple[LastHeard, ...])
+    except (OSError, ValueError):
+        return ()

@@ -1,0 +1,143 @@
+"""Runs Codex and Gemini CLI as they are installed, each against its fake API."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from .claude import CHECKOUT, Agent
+from .other_apis import OtherApi
+
+RUN_S = 60
+CODEX_SETTINGS = """\
+# this stays
+model = "fake-model"
+model_provider = "fake"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.fake]
+name = "fake"
+base_url = "{url}/v1"
+env_key = "FAKE_KEY"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+supports_websockets = false
+"""
+GEMINI_SETTINGS = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+    "privacy": {"usageStatisticsEnabled": False},
+    "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+}
+
+
+class OtherAgent(Agent):
+    """An agent that runs one prompt a process; its settings are in the home like a user's."""
+
+    api: OtherApi  # type: ignore[assignment]
+
+    @property
+    def env(self) -> dict[str, str]:
+        env = {k: v for k, v in super().env.items() if not k.startswith(("CLAUDE", "ANTHROPIC"))}
+        return env | {
+            "PATH": f"{env['PATH']}:{Path(shutil.which('node') or '/usr/bin/node').parent}",
+            "FAKE_KEY": "no-key",
+            "GEMINI_API_KEY": "no-key",
+            "GOOGLE_GEMINI_BASE_URL": self.api.url,
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+            "NO_COLOR": "1",
+        }
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    def run(self, project: Path, text: str) -> str:
+        """One prompt, with every tool use that the fake answers with; what the agent printed."""
+        done = subprocess.run(
+            self.command(text),
+            cwd=project,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=RUN_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr.decode()[-2000:]
+        return done.stdout.decode() + done.stderr.decode()
+
+    def command(self, text: str) -> list[str]:
+        raise NotImplementedError
+
+
+class Codex(OtherAgent):
+    def set_up(self) -> None:
+        file = self.home / ".codex" / "config.toml"
+        file.parent.mkdir()
+        file.write_text(CODEX_SETTINGS.format(url=self.api.url))
+
+    def codex(self, *arguments: str) -> None:
+        """Run a command of Codex itself."""
+        done = subprocess.run(
+            [str(self.binary), *arguments],
+            env=self.env,
+            cwd=self.root,
+            capture_output=True,
+            timeout=RUN_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr.decode()
+
+    def command(self, text: str) -> list[str]:
+        how = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"]
+        return [str(self.binary), *how, text]
+
+
+class Gemini(OtherAgent):
+    def set_up(self) -> None:
+        file = self.home / ".gemini" / "settings.json"
+        file.parent.mkdir()
+        file.write_text(json.dumps(GEMINI_SETTINGS, indent=2))
+
+    def command(self, text: str) -> list[str]:
+        node = shutil.which("node") or "node"
+        how = ["--approval-mode", "yolo", "-m", "gemini-2.5-flash", "-p", text]
+        return [node, str(self.binary), *how]
+
+
+def marketplace(folder: Path) -> Path:
+    """The checkout as a clone has it: the agents copy all of it, environments and caches too."""
+    for name in (".claude-plugin", "hooks"):
+        shutil.copytree(
+            CHECKOUT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    return folder
+
+
+def settings_of(agent: OtherAgent) -> dict[str, bytes]:
+    """Every file in the agent's folders of settings that we may write into, but backups."""
+    return {
+        name: (agent.home / name).read_bytes()
+        for name in (".codex/config.toml", ".codex/hooks.json", ".gemini/settings.json")
+        if (agent.home / name).exists() and not os.path.islink(agent.home / name)
+    }
+
+
+def wait_for_memory(agent: Agent, project: Path, question: str, text: str) -> dict[str, Any]:
+    """The memory with ``text``, which is kept behind the agent's back."""
+    deadline = time.monotonic() + RUN_S
+    while time.monotonic() < deadline:
+        found = agent.subcog("recall", question, "--project", str(project))["memories"]
+        for memory in found:
+            if text in memory["content"]:
+                return memory
+        time.sleep(0.2)
+    raise AssertionError("it was not kept")

@@ -1,0 +1,88 @@
+"""Codex, as `subcog install codex` wires it: the real client, the real daemon, a fake model."""
+
+from __future__ import annotations
+
+import pytest
+
+from .other_agents import marketplace, settings_of, wait_for_memory
+from .other_apis import said_in
+
+MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+QUESTION = "how do I hash passwords here?"
+SAID = (
+    "Thanks. We decided to use PostgreSQL for the ledger, because SQLite locks the whole file "
+    "when two workers write. Please tidy the imports."
+)
+DECISION = "The API speaks JSON only"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def project(codex):
+    here = codex.project("P")
+    codex.subcog("capture", MEMORY, "--namespace", "learnings", "--project", str(here))
+    codex.subcog("capture", DECISION, "--namespace", "decisions", "--project", str(here))
+    return here
+
+
+def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(codex, project):
+    before = settings_of(codex)
+    codex.subcog("install", "codex")
+
+    codex.run(project, QUESTION)
+
+    body = codex.api.prompts[0]
+    start, answer = (item for item in body["input"] if "subcog" in said_in(item))
+    assert (start["role"], answer["role"]) == ("developer", "developer")
+    assert DECISION in said_in(start)
+    assert MEMORY in said_in(answer)
+
+    codex.subcog("uninstall", "codex")
+    assert settings_of(codex) == before
+    codex.run(project, QUESTION)
+    assert MEMORY not in said_in(codex.api.prompts[-1])
+
+
+def test_marked_prompt_is_stored_for_its_project(codex, project):
+    codex.subcog("install", "codex")
+
+    codex.run(project, "[remember:decisions] Invoices are numbered per tenant, never globally")
+
+    answer = codex.subcog("recall", "how are invoices numbered", "--project", str(project))
+    assert "per tenant" in answer["memories"][0]["content"]
+
+
+def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(codex, project):
+    codex.subcog("install", "codex")
+    codex.api.commands += [
+        {"name": "exec_command", "input": {"cmd": "echo hi"}},
+        {"name": "recall", "namespace": "mcp__subcog", "input": {"query": "hash passwords"}},
+    ]
+
+    codex.run(project, "please tidy up")
+
+    assert "hi\n" in said_in(codex.api.prompts[1]["input"][-1])
+    heard = {(each["client"], each["event"]) for each in codex.subcog("status")["heard"]}
+    assert ("codex", "PostToolUse") in heard
+    assert "argon2id" in said_in(codex.api.prompts[2]["input"][-1])
+
+
+def test_plugin_folder_of_claude_code_serves_codex_too(codex, project):
+    codex.codex("plugin", "marketplace", "add", str(marketplace(codex.root / "clone")))
+    codex.codex("plugin", "add", "subcog@subcog")
+
+    codex.run(project, QUESTION)
+
+    assert MEMORY in said_in(codex.api.prompts[0])
+    heard = {(each["client"], each["event"]) for each in codex.subcog("status")["heard"]}
+    assert {("codex", "SessionStart"), ("codex", "UserPromptSubmit"), ("codex", "Stop")} <= heard
+
+
+def test_decision_that_was_said_in_passing_is_kept_when_the_turn_ends(codex, project):
+    codex.subcog("install", "codex")
+
+    codex.run(project, SAID)
+
+    kept = wait_for_memory(codex, project, "which database does the ledger use?", "PostgreSQL")
+    assert "auto-captured" in kept["tags"]

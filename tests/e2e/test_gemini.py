@@ -1,0 +1,76 @@
+"""Gemini CLI, as `subcog install gemini` wires it: real client and daemon, a fake model."""
+
+from __future__ import annotations
+
+import pytest
+
+from .other_agents import settings_of, wait_for_memory
+from .other_apis import said_in
+
+MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+QUESTION = "how do I hash passwords here?"
+SAID = (
+    "Thanks. We decided to use PostgreSQL for the ledger, because SQLite locks the whole file "
+    "when two workers write. Please tidy the imports."
+)
+DECISION = "The API speaks JSON only"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def project(gemini):
+    here = gemini.project("P")
+    gemini.subcog("capture", MEMORY, "--namespace", "learnings", "--project", str(here))
+    gemini.subcog("capture", DECISION, "--namespace", "decisions", "--project", str(here))
+    return here
+
+
+def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(gemini, project):
+    before = settings_of(gemini)
+    gemini.subcog("install", "gemini")
+
+    gemini.run(project, QUESTION)
+
+    parts = [part["text"] for turn in gemini.api.prompts[0]["contents"] for part in turn["parts"]]
+    (start,) = (text for text in parts if QUESTION in text)
+    (answer,) = (text for text in parts if MEMORY in text)
+    assert DECISION in start
+    assert answer.startswith("<hook_context>")
+    gemini.subcog("uninstall", "gemini")
+    assert settings_of(gemini) == before
+    gemini.run(project, QUESTION)
+    assert MEMORY not in said_in(gemini.api.prompts[-1])
+
+
+def test_marked_prompt_is_stored_for_its_project_without_what_stood_before_it(gemini, project):
+    gemini.subcog("install", "gemini")
+
+    told = gemini.run(project, "[remember:decisions] Invoices are numbered per tenant")
+
+    assert "kept as decision" in told
+    answer = gemini.subcog("recall", "how are invoices numbered", "--project", str(project))
+    assert answer["memories"][0]["content"] == "Invoices are numbered per tenant"
+
+
+def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(gemini, project):
+    gemini.subcog("install", "gemini")
+    gemini.api.commands += [
+        {"name": "run_shell_command", "input": {"command": "echo hi", "description": "say it"}},
+        {"name": "mcp_subcog_recall", "input": {"query": "hash passwords"}},
+    ]
+
+    gemini.run(project, "please tidy up")
+
+    assert "argon2id" in said_in(gemini.api.prompts[2]["contents"][-1])
+    heard = {(each["client"], each["event"]) for each in gemini.subcog("status")["heard"]}
+    assert {("gemini", event) for event in ("SessionStart", "PostToolUse", "Stop")} <= heard
+
+
+def test_decision_that_was_said_in_passing_is_kept_when_the_turn_ends(gemini, project):
+    gemini.subcog("install", "gemini")
+
+    gemini.run(project, SAID)
+
+    kept = wait_for_memory(gemini, project, "which database does the ledger use?", "PostgreSQL")
+    assert "auto-captured" in kept["tags"]

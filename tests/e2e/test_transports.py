@@ -1,0 +1,71 @@
+"""Hooks without a process of their own: the real agent posts them, or calls the MCP server."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from .messages_api import texts_of
+
+MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+QUESTION = "how do I hash passwords here?"
+LABEL = "UserPromptSubmit hook additional context"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def project(agent):
+    agent.settings = {"PATH": f"{agent.binary.parent}:{agent.env['PATH']}"}
+    here = agent.project("P")
+    agent.subcog("capture", MEMORY, "--namespace", "learnings", "--project", str(here))
+    return here
+
+
+def hooks_of(agent) -> dict[str, str]:
+    """Each wired event and the kind of its hook."""
+    settings = json.loads((agent.root / "home/.claude/settings.json").read_text())
+    return {event: groups[0]["hooks"][0]["type"] for event, groups in settings["hooks"].items()}
+
+
+@pytest.mark.parametrize(("way", "kind"), [("http", "http"), ("mcp", "mcp_tool")])
+def test_prompt_is_answered_without_a_process(agent, project, way, kind):
+    agent.subcog("install", "claude", "--transport", way)
+
+    wired = hooks_of(agent)
+    assert (wired["SessionStart"], wired["UserPromptSubmit"]) == ("command", kind)
+    asked = texts_of(agent.ask(project, QUESTION, plugin=None))
+    _, label, added = asked.partition(LABEL)
+    assert label
+    assert MEMORY in added
+
+
+def test_daemon_that_is_gone_does_not_hold_up_hooks_over_http(agent, project):
+    agent.subcog("install", "claude", "--transport", "http")
+    session = agent.start(project, plugin=None)
+    session.prompt("begin")
+    agent.subcog("daemon", "stop")
+
+    session.prompt(QUESTION)
+    session.close()
+
+    assert QUESTION in texts_of(agent.api.prompts[-1])
+
+
+def test_settings_with_the_token_are_for_their_user_alone(agent, project):
+    file = agent.root / "home/.claude/settings.json"
+    file.parent.mkdir()
+    file.write_text('{"model": "opus"}\n')
+    file.chmod(0o644)
+
+    agent.subcog("install", "claude", "--transport", "http")
+
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert os.stat(agent.root / "s/data" / "http-token").st_mode & 0o777 == 0o600
+    agent.subcog("uninstall", "claude")
+    assert file.read_text() == '{"model": "opus"}\n'
+    kept = [path for path in Path(file.parent).iterdir() if "Bearer" in path.read_text()]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in kept)

@@ -1,0 +1,221 @@
+"""`subcog doctor` finds what is wrong in a real house, and mends it without losing anything."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+from pathlib import Path
+
+import duckdb
+import pytest
+
+# DuckDB's own: where the first block begins, and how long each is.
+FIRST_BLOCK, BLOCK = 12_288, 262_144
+MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+
+
+def examine(house, *args):
+    """Each finding by its name, and the exit code."""
+    done = house.run("doctor", "--json", *args)
+    said = json.loads(done.stdout)
+    findings = said["findings"] if isinstance(said, dict) else said
+    return {each["check"]: each for each in findings}, done.returncode
+
+
+def repaired(house):
+    done = house.run("doctor", "--repair", "--json")
+    return json.loads(done.stdout)["repaired"], done.returncode
+
+
+def claude_settings(house):
+    return house.root / ".claude" / "settings.json"
+
+
+def test_well_house_is_told_well_after_a_restart_too_and_the_canary_leaves_nothing(house):
+    house.capture(MEMORY)
+    house.prompt("rename foo to bar")
+    before = house.ask("status")["memories"]
+    house.run("daemon", "stop")
+
+    found, code = examine(house)
+
+    assert [each for each in found.values() if not each["ok"]] == []
+    assert code == 0
+    assert "recalled, injected through the pipe, forgotten" in found["canary"]["seen"]
+    assert "claude UserPromptSubmit" in found["hooks heard last"]["seen"]
+    assert house.ask("status")["memories"] == before
+    assert "aviary" not in json.dumps(house.ask("recall", "where does the canary live?"))
+
+
+def test_canary_flies_through_every_wired_agent(house):
+    for agent in ("claude", "codex", "gemini"):
+        house.ask("install", agent)
+
+    found, code = examine(house)
+
+    assert code == 0
+    assert "through Claude Code, Codex, Gemini CLI" in found["canary"]["seen"]
+    assert "UserPromptSubmit" in found["Codex"]["seen"]
+    assert "BeforeAgent" in found["Gemini CLI"]["seen"]
+
+
+def test_files_that_others_may_read_are_closed(house):
+    house.capture(MEMORY)
+    house.paths.data.chmod(0o755)
+    house.paths.database.chmod(0o644)
+
+    found, code = examine(house)
+    assert (found["permissions"]["ok"], code) == (False, 1)
+
+    done, code = repaired(house)
+    assert {each["check"] for each in done} == {"permissions"}
+    assert code == 0
+    modes = [stat.S_IMODE(p.stat().st_mode) for p in (house.paths.data, house.paths.database)]
+    assert modes == [0o700, 0o600]
+
+
+def test_socket_that_nobody_listens_on_is_removed(house):
+    house.start()
+    pid = house.pid()
+    house.kill()
+    house.wait_until_gone(pid)
+    assert os.path.lexists(house.paths.link)
+
+    found, code = examine(house)  # looks before it starts the daemon
+    assert "left over" in found["socket"]["seen"]
+    assert code == 1
+    assert examine(house)[1] == 0
+
+
+def test_daemon_that_cannot_be_reached_is_not_worked_around(house):
+    house.paths.data.mkdir(parents=True, mode=0o700)
+    house.paths.link.touch(mode=0o600)
+    with house.paths.lock.open("w") as lock:
+        os.chmod(house.paths.lock, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = house.run("doctor", "--repair", "--json")
+
+    findings = {each["check"]: each for each in json.loads(done.stdout)["findings"]}
+    assert "end the process" in findings["socket"]["mend"]
+    assert done.returncode == 1
+    assert house.paths.link.exists()
+
+
+def damage(database, table):
+    """Change one byte of what ``table`` needs, and of nothing that other tables need."""
+    whole = database.read_bytes()
+    for place in range(FIRST_BLOCK, len(whole), BLOCK):
+        database.write_bytes(whole[: place + 5000] + b"\xa5\x5a" + whole[place + 5002 :])
+        if unreadable(database) == {table}:
+            return
+    raise AssertionError(f"no block is of {table} alone")
+
+
+def unreadable(database):
+    found = set()
+    with duckdb.connect() as connection:
+        try:
+            connection.execute(f"ATTACH '{database}' AS store (READ_ONLY)")
+        except duckdb.Error:
+            return {"file"}
+        for table in ("memories", "versions"):
+            try:
+                connection.execute(f"SELECT bit_xor(hash(t)) FROM store.{table} t").fetchall()
+            except duckdb.Error:
+                found.add(table)
+    return found
+
+
+def damaged_house(house, table):
+    house.capture("Service 2 keeps its queue in the table jobs_2")
+    pid = house.pid()
+    house.run("daemon", "stop")
+    house.wait_until_gone(pid)
+    damage(house.paths.database, table)
+    return house.paths.database.read_bytes()
+
+
+def test_damaged_database_is_saved_and_the_old_one_kept(house):
+    damaged = damaged_house(house, "memories")
+
+    found, code = examine(house)
+    assert (found["database"]["repairable"], code) == (True, 1)
+
+    done, code = repaired(house)
+    assert code == 0
+    kept = [Path(each["done"].partition("kept as ")[2]) for each in done if "kept" in each["done"]]
+    assert damaged in [path.read_bytes() for path in kept]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in kept)
+    assert "jobs_2" in json.dumps(house.ask("recall", "the queue of service 2"))
+
+
+def test_database_that_cannot_be_saved_is_left_as_it_is(house):
+    damaged = damaged_house(house, "versions")
+
+    done, code = repaired(house)
+
+    assert code == 1
+    assert [each["well"] for each in done if each["check"] == "database"] == [False]
+    assert house.paths.database.read_bytes() == damaged
+
+
+def test_hooks_that_lead_nowhere_are_written_anew(house):
+    settings = claude_settings(house)
+    settings.parent.mkdir()
+    settings.write_text('{"model": "opus"}\n')
+    house.ask("install", "claude")
+    pipe = str(house.root / "gone" / "hooks" / "client.py")
+    text = settings.read_text()
+    ours = json.loads(text)["hooks"]["Stop"][0]["hooks"][0]["command"].split()[3]
+    settings.write_text(text.replace(ours, pipe))
+
+    found, code = examine(house)
+    assert (found["Claude Code"]["ok"], code) == (False, 1)
+    assert f"{pipe} is gone" in found["Claude Code"]["seen"]
+
+    done, code = repaired(house)
+    assert code == 0
+    assert any("updated" in each["done"] for each in done)
+    house.ask("uninstall", "claude")
+    assert settings.read_text() == '{"model": "opus"}\n'
+
+
+def test_hooks_over_http_that_knock_at_another_door_are_told(house):
+    program = house.root / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho '2.1.330 (Claude Code)'\n")
+    program.chmod(0o755)
+    house.env["PATH"] = f"{program.parent}:{house.env['PATH']}"
+    house.ask("install", "claude", "--transport", "http")
+    assert examine(house)[0]["Claude Code"]["ok"]
+
+    house.env["SUBCOG_HTTP_PORT"] = "4711"
+    assert "another port" in examine(house)[0]["Claude Code"]["seen"]
+
+
+def test_plugin_and_settings_together_are_told(house):
+    house.ask("install", "claude")
+    settings = claude_settings(house)
+    known = json.loads(settings.read_text())
+    settings.write_text(json.dumps(known | {"enabledPlugins": {"subcog@subcog": True}}))
+
+    found, code = examine(house)
+
+    assert code == 1
+    assert "twice" in found["wired once"]["seen"]
+    assert "plugin uninstall" in found["wired once"]["mend"]
+    assert "twice" in json.dumps(house.ask("install", "claude")["notes"])
+
+
+@pytest.mark.parametrize("text", ["{ broken", "[]"])
+def test_settings_of_an_agent_that_cannot_be_read_are_told_and_left(house, text):
+    settings = claude_settings(house)
+    settings.parent.mkdir()
+    settings.write_text(text)
+
+    found, code = examine(house, "--repair")
+
+    assert (found["Claude Code"]["ok"], code) == (False, 1)
+    assert settings.read_text() == text

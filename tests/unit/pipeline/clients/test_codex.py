@@ -1,0 +1,48 @@
+import msgspec
+import pytest
+from msgspec import Raw
+
+from subcog.pipeline.clients.codex import hear, wrote
+from subcog.pipeline.payload import Payload
+
+PATCH = """*** Begin Patch
+*** Update File: src/auth.py
+@@
+-old
++new = 1
+*** Add File: b.py
++print("hi")
+*** End Patch
+"""
+
+
+def used(tool: str, command: object) -> Payload:
+    return Payload(tool_name=tool, tool_input=Raw(msgspec.json.encode({"command": command})))
+
+
+@pytest.mark.parametrize(
+    "payload", [used("apply_patch", PATCH), used("Bash", f"apply_patch <<'EOF'\n{PATCH}EOF\n")]
+)
+def test_patch_is_an_edit_of_the_first_file_that_it_names(payload):
+    event, edit = hear("PostToolUse", payload)
+
+    assert (event, edit.tool_name) == ("PostToolUse", "Edit")
+    assert msgspec.json.decode(edit.tool_input) == {
+        "file_path": "src/auth.py",
+        "new_string": 'new = 1\nprint("hi")',
+    }
+
+
+@pytest.mark.parametrize(
+    "payload", [used("Bash", "echo apply_patch"), used("Bash", 7), used("Write", PATCH), Payload()]
+)
+def test_everything_else_stays_as_it_is(payload):
+    assert hear("PostToolUse", payload) == ("PostToolUse", payload)
+    assert hear("Stop", payload) == ("Stop", payload)
+
+
+def test_its_payloads_are_known_without_its_name():
+    assert wrote(Payload(turn_id="t"))
+    assert wrote(Payload(transcript_path="/h/.codex/sessions/2026/rollout-2026-1.jsonl"))
+    assert not wrote(Payload(transcript_path="/h/.claude/projects/p/s.jsonl"))
+    assert not wrote(Payload(transcript_path=None))
