@@ -1,45 +1,133 @@
-"""The daemon's log: a constant sentence and fields, one JSON object a line, rotated."""
+"""The daemon's log: a constant sentence and fields, as JSON or for reading, rotated.
+
+No text of prompts or memories is in it: what libraries say is left out, and of what was raised
+there is the kind and the place alone.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
+import sys
+import threading
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
 
 import msgspec
 
 MAX_BYTES = 2_000_000
 BACKUPS = 3
+OURS = "subcog"
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_log = logging.getLogger(__name__)
+
+Format = Literal["json", "console"]
+
+
+def entry_of(record: logging.LogRecord) -> dict[str, Any]:
+    """What is told of a record: time, level, where, what, and the fields given in ``extra``.
+
+    Of a record that is not ours there is only that a library said something: its sentence and its
+    fields may quote what somebody typed, and so may the text of an exception.
+    """
+    ours = record.name.partition(".")[0] == OURS
+    entry: dict[str, Any] = {
+        "time": datetime.fromtimestamp(record.created, UTC),
+        "level": record.levelname.lower(),
+        "where": record.name.removeprefix(f"{OURS}."),
+        "what": record.msg if ours else "a library said something",
+    }
+    if ours:
+        entry |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
+    if record.exc_info and record.exc_info[0]:
+        entry["error"] = record.exc_info[0].__name__
+    return entry
+
+
+def line_of(entry: dict[str, Any]) -> str:
+    """An entry as one line for reading: time to the second, level, where, what, fields."""
+    head = {key: str(entry.get(key, "")) for key in ("time", "level", "where", "what")}
+    fields = (f"{key}={_value(value)}" for key, value in entry.items() if key not in head)
+    time = head["time"][:19].replace(" ", "T")
+    start = f"{time}Z {head['level']:<7} {head['where']}: {head['what']}"
+    return printable("  ".join([start, *fields]))
+
+
+def _value(value: object) -> str:
+    text = str(value)
+    return repr(text) if any(sign.isspace() for sign in text) else text
+
+
+def printable(text: str) -> str:
+    """``text`` without what would steer a terminal or break the line."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
 
 
 class JsonLines(logging.Formatter):
-    """A record as JSON: time, level, where, what, and the fields given in ``extra``.
-
-    The text of an exception is left out on purpose: it may quote what somebody typed.
-    """
+    """A record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        entry: dict[str, object] = {
-            "time": datetime.fromtimestamp(record.created, UTC),
-            "level": record.levelname.lower(),
-            "where": record.name.removeprefix("subcog."),
-            "what": record.msg if record.name.startswith("subcog") else "a library said something",
-        }
-        entry |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
-        if record.exc_info and record.exc_info[0]:
-            entry["error"] = record.exc_info[0].__name__
-        return msgspec.json.encode(entry, enc_hook=str).decode()
+        return msgspec.json.encode(entry_of(record), enc_hook=str).decode()
 
 
-def log_to(file: Path, level: str) -> logging.Handler:
+class ConsoleLines(logging.Formatter):
+    """A record as one line for reading."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return line_of(entry_of(record))
+
+
+class _PrivateFile(RotatingFileHandler):
+    """Each file that it makes is readable by its owner only, whatever the process's mask is."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(
+            self.baseFilename,
+            "a",
+            encoding=self.encoding,
+            opener=lambda path, flags: os.open(path, flags, 0o600),
+        )
+
+
+def log_to(file: Path, level: str, form: Format = "json") -> logging.Handler:
     """Send every log record of the process to ``file``, readable by its owner only."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file.touch(mode=0o600)
-    handler = RotatingFileHandler(file, maxBytes=MAX_BYTES, backupCount=BACKUPS, encoding="utf-8")
-    handler.setFormatter(JsonLines())
+    handler = _PrivateFile(file, maxBytes=MAX_BYTES, backupCount=BACKUPS, encoding="utf-8")
+    handler.setFormatter(JsonLines() if form == "json" else ConsoleLines())
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(level.upper())
     return handler
+
+
+def log_uncaught() -> None:
+    """Log what nobody caught by its kind and place, instead of a traceback with its text.
+
+    Standard error gets as much, for whoever started the process.
+    """
+    sys.excepthook = _on_uncaught
+    threading.excepthook = lambda hooked: _on_uncaught(
+        hooked.exc_type, hooked.exc_value, hooked.exc_traceback
+    )
+
+
+def _on_uncaught(
+    kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None
+) -> None:
+    place = _place(traceback)
+    _log.critical("something was not caught", extra={"error": kind.__name__, "at": place})
+    if sys.stderr is not None:
+        sys.stderr.write(f"subcog: {kind.__name__} at {place} was not caught\n")
+
+
+def _place(traceback: TracebackType | None) -> str:
+    """The file and line at the end of ``traceback``."""
+    if traceback is None:
+        return ""
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return f"{Path(traceback.tb_frame.f_code.co_filename).name}:{traceback.tb_lineno}"

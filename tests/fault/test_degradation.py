@@ -1,0 +1,247 @@
+"""The chain of lesser answers: each link broken for real, alone and with its neighbour.
+
+language model → local classifier → embedding → search → any stage. Whatever breaks, the hook exits
+0 with valid output, the scrape counts it, and the log says it, without a word of the prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from ..integration.house import PATIENCE_S, House
+from .ruins import raising, ruin
+from .scripted_model import BEHAVIOURS, scripted_model
+
+ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+# Keywords alone are not sure of it, so that everybody is asked.
+QUESTION = "where is password hashing of argon2id?"
+LATE_MS = 100
+
+
+@dataclass
+class Fault:
+    """How a part is broken, and what must be counted and logged about one prompt then."""
+
+    env: dict[str, str] = field(default_factory=dict)
+    damaged: dict[str, bytes] = field(default_factory=dict)
+    model: str = ""
+    held: bool = False
+    counted: dict[str, dict[str, str]] = field(default_factory=dict)
+    logged: tuple[tuple[str, str, str], ...] = ()  # level, where, what
+
+
+LESSER = ("warning", "sinks.setbacks", "a lesser answer was given")
+MODEL_LATE = Fault(
+    model="never",
+    counted={
+        "subcog_fallback_total": {"from": "llm", "reason": "timeout"},
+        "subcog_llm_requests_total": {"outcome": "timeout"},
+        "subcog_degraded_total": {"stage": "classify", "reason": "model.timeout"},
+    },
+    logged=(LESSER,),
+)
+MODEL_ERROR = Fault(
+    model="wrong shape",
+    counted={
+        "subcog_fallback_total": {"from": "llm", "reason": "malformed"},
+        "subcog_llm_requests_total": {"outcome": "malformed"},
+        "subcog_degraded_total": {"stage": "classify", "reason": "model.malformed"},
+    },
+    logged=(LESSER,),
+)
+LOCAL = Fault(
+    damaged={"sinks/intents.json": b'{"about": "half a file of wei'},
+    counted={
+        "subcog_fallback_total": {"from": "local", "to": "keyword", "reason": "unavailable"},
+        "subcog_degraded_total": {"stage": "classify", "reason": "local.unavailable"},
+    },
+    logged=(("error", "pipeline.app", "the local classifier cannot be loaded"), LESSER),
+)
+EMBEDDER = Fault(
+    env={"SUBCOG_EMBEDDING_MODEL": "/nonexistent/model"},
+    counted={
+        "subcog_fallback_total": {"from": "embedder", "to": "text", "reason": "unavailable"},
+        "subcog_degraded_total": {"stage": "embedder", "reason": "embedder.unavailable"},
+    },
+    logged=(("error", "sinks.archive", "the embedding cannot be loaded"), LESSER),
+)
+SEARCH = Fault(
+    held=True,
+    counted={
+        "subcog_fallback_total": {"from": "search", "to": "none", "reason": "unavailable"},
+        "subcog_degraded_total": {"stage": "enrich", "reason": "search.unavailable"},
+    },
+    logged=(("error", "pipeline.app", "the memories cannot be opened"), LESSER),
+)
+STAGE = Fault(
+    damaged={"stages/respond.py": raising("stages/respond.py", "respond")},
+    counted={
+        "subcog_events_total": {"stage": "respond", "outcome": "failed"},
+        "subcog_hooks_total": {"event": "UserPromptSubmit", "outcome": "failed"},
+    },
+    logged=(
+        ("error", "bus.bus", "a stage failed"),
+        ("warning", "pipeline.entrance", "a hook was passed through"),
+    ),
+)
+CHAIN = {
+    "the model is late": (MODEL_LATE,),
+    "the model errs": (MODEL_ERROR,),
+    "no local classifier": (LOCAL,),
+    "no embedding": (EMBEDDER,),
+    "no search": (SEARCH,),
+    "a stage fails": (STAGE,),
+    "the model is late, no local classifier": (MODEL_LATE, LOCAL),
+    "no local classifier, no embedding": (LOCAL, EMBEDDER),
+    "no embedding, no search": (EMBEDDER, SEARCH),
+    "no search, a stage fails": (SEARCH, STAGE),
+}
+
+
+@pytest.fixture(scope="module")
+def model():
+    with scripted_model() as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """A house with one memory, and no daemon running."""
+    house = House(tmp_path_factory.mktemp("chain"))
+    house.capture(ARGON, "--namespace", "decisions")
+    house.run("daemon", "stop")
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def broken(request, house, model, tmp_path):
+    """The house with these faults, the daemon not started yet; afterwards it is whole again."""
+    whole, holder = dict(house.env), None
+    damaged = {}
+    for fault in request.param:
+        house.env |= fault.env
+        damaged |= fault.damaged
+        if fault.model:
+            model.send = BEHAVIOURS[fault.model]
+            house.env |= naming(model)
+        if fault.held:
+            holder = duckdb.connect(house.paths.database)
+    if damaged:
+        house.env |= ruin(tmp_path / "ruin", damaged)
+    house.paths.log.unlink(missing_ok=True)
+    yield request.param
+    house.run("daemon", "stop")
+    if holder is not None:
+        holder.close()
+    house.env = whole
+
+
+def naming(model):
+    return {
+        "SUBCOG_LLM_MODEL": "openai/scripted",
+        "SUBCOG_LLM_API_BASE": model.base,
+        "SUBCOG_SEARCH_INTENT_LLM_POLICY": "always",
+        "SUBCOG_SEARCH_INTENT_LLM_LATE_MS": str(LATE_MS),
+    }
+
+
+def wait_for(ask):
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := ask()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+def warm(house):
+    """Have the model's worker ready, as after the start of a session."""
+    house.hook("SessionStart", {"session_id": "another", "source": "startup"})
+    wait_for(lambda: house.ask("status")["llm"]["worker"] == "ready")
+
+
+def settle(house):
+    wait_for(lambda: house.ask("status")["llm"]["asking"] == 0)
+
+
+def scrape(house):
+    """Every sample: its name, its labels, and its value."""
+    url = house.ask("status")["metrics_url"]
+
+    def page():
+        try:
+            with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+                return answer.read().decode()
+        except (urllib.error.URLError, ConnectionError):
+            return ""  # it is served a moment after the first hook
+
+    families = text_string_to_metric_families(wait_for(page))
+    return [(s.name, s.labels, s.value) for family in families for s in family.samples]
+
+
+def count(samples, name, labels):
+    return sum(v for n, found, v in samples if n == name and labels.items() <= found.items())
+
+
+@pytest.mark.parametrize("broken", list(CHAIN.values()), ids=list(CHAIN), indirect=True)
+def test_whatever_breaks_the_hook_answers_and_the_scrape_and_the_log_say_so(house, broken):
+    if any(fault.model for fault in broken):
+        warm(house)
+    payload = {"session_id": "s1", "cwd": str(house.project), "prompt": QUESTION}
+    done = house.run("hook", "UserPromptSubmit", "--explain", stdin=json.dumps(payload))
+    if any(fault.model for fault in broken):
+        settle(house)
+
+    assert done.returncode == 0, done.stderr
+    check_answer(json.loads(done.stdout), broken)
+    samples = scrape(house)
+    for name, labels in counted(broken):
+        assert count(samples, name, labels) == 1, (name, labels)
+    assert count(samples, "subcog_hooks_total", {"event": "UserPromptSubmit"}) == 1
+    check_log(house, broken)
+
+
+def counted(faults):
+    for fault in faults:
+        for name, labels in fault.counted.items():
+            # Where nothing is searched, nothing takes the place of the embedding either.
+            if fault is not EMBEDDER or SEARCH not in faults or name != "subcog_fallback_total":
+                yield name, labels
+
+
+def check_answer(answer, faults):
+    if STAGE in faults:
+        assert answer == {}
+        return
+    metadata = answer["metadata"]
+    context = answer.get("hookSpecificOutput", {}).get("additionalContext", "")
+    if SEARCH in faults:
+        assert context == ""
+        assert metadata["abstained"] == "search_unavailable"
+        assert metadata["degraded"] == ["search.unavailable"]
+    else:
+        assert ARGON in context
+        assert metadata["abstained"] is None
+        assert metadata["degraded"] == (["embedder.unavailable"] if EMBEDDER in faults else [])
+    source = metadata["search_intent"]["source"]
+    assert source == ("keyword" if LOCAL in faults else "hybrid")
+
+
+def check_log(house, faults):
+    told = house.log()
+    lines = {(entry["level"], entry["where"], entry["what"]) for entry in told}
+    for fault in faults:
+        assert set(fault.logged) <= lines
+    reasons = {entry["reason"] for entry in told if entry["what"] == LESSER[2]}
+    expected = [fault.counted.get("subcog_degraded_total", {}) for fault in faults]
+    assert reasons == {labels["reason"] for labels in expected if labels}
+    assert "argon2id" not in Path(house.paths.log).read_text()

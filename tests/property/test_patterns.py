@@ -1,0 +1,164 @@
+"""No text, however hostile, is read in more than linear time.
+
+Every regular expression of the product is collected as it is made, and attacked with texts made
+from the expression itself. One that takes long over such a text may do so behind a limit; so the
+text is then given to every function of the product that takes a text, and these must be linear.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from subcog.bus.events import CaptureRequested
+from subcog.sinks.keyphrases import Keyphrases
+from subcog.sinks.local import features
+from subcog.stages.detect import detect
+from subcog.stages.parse import parse
+from subcog.stages.redact import Redactor
+from tests.attacks import attacks
+from tests.fakes import PROJECT, make_memory, make_prompt
+
+# An exponential one is found out with so few signs, and would not end with more.
+SHORT = (24, 240)
+LONG = 8_000
+# What is read as fast as this needs no closer look: a quiet machine takes a third of it.
+QUICK_S = 0.025
+# Twice the text takes twice the time, or four times where it is quadratic.
+MOST_GROWTH = 3.0
+# In ten times what a linear expression needs for a short text.
+SUSPICIOUS_S = 0.0004
+
+COLLECT = """
+import importlib, json, pkgutil, re, sys
+found, compile_ = {}, re._compile
+def collect(pattern, flags=0):
+    made, frame = compile_(pattern, flags), sys._getframe(1)
+    while frame.f_back and frame.f_globals["__name__"] == "re":
+        frame = frame.f_back
+    if frame.f_globals.get("__name__", "").startswith("subcog.") and isinstance(made.pattern, str):
+        found[made.pattern, made.flags] = frame.f_globals["__name__"]
+    return made
+re._compile = collect
+import subcog
+for room in ("bus", "config", "hooks", "pipeline", "sinks", "stages"):
+    package = importlib.import_module(f"subcog.{room}")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+from subcog.stages.redact import Redactor
+Redactor.load()
+print(json.dumps([[*key, where] for key, where in found.items()]))
+"""
+
+
+@pytest.fixture(scope="module")
+def collected() -> list[tuple[re.Pattern, str]]:
+    """Every expression that is made when the product is imported, and the module that makes it."""
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECT], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return [(re.compile(text, flags), where) for text, flags, where in json.loads(done.stdout)]
+
+
+def readers() -> Iterator[tuple[str, Callable[[str], object]]]:
+    """Every public function of stages and sinks that takes one text, and what is given events."""
+    for room in ("stages", "sinks"):
+        package = importlib.import_module(f"subcog.{room}")
+        for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(info.name)
+            for name, function in inspect.getmembers(module, inspect.isfunction):
+                public = function.__module__ == info.name and not name.startswith("_")
+                if public and takes_a_text(function):
+                    yield f"{info.name}.{name}", function
+    redactor, keyphrases = Redactor.load(), Keyphrases()
+    yield "parse", lambda text: parse(make_prompt(text))
+    yield "redact", redactor.redact
+    yield "topics", lambda text: keyphrases.topics(make_memory(content=text))
+    yield "local", lambda text: features(text, ())
+    yield "detect", lambda text: detect(capture(text), max_chars=LONG * 2)
+
+
+def capture(text):
+    return CaptureRequested(trace="t", id="mem_1", text=text, scope=PROJECT)
+
+
+def takes_a_text(function) -> bool:
+    parameters = list(inspect.signature(function).parameters.values())
+    needed = [p for p in parameters if p.default is p.empty]
+    return len(needed) == 1 and parameters[0] is needed[0] and needed[0].annotation == "str"
+
+
+def cpu_s(read: Callable[[str], object], text: str) -> float:
+    started = time.thread_time()
+    with contextlib.suppress(ValueError, LookupError, OSError):  # it is refused, and soon
+        read(text)
+    return time.thread_time() - started
+
+
+def scan(pattern: re.Pattern) -> Callable[[str], object]:
+    return lambda text: sum(1 for _ in pattern.finditer(text))
+
+
+def worst(pattern: re.Pattern) -> tuple[float, int]:
+    """The time that the worst of the short attacks takes, and its number."""
+    for length in SHORT:
+        took = []
+        for text in attacks(pattern, length):
+            took.append(cpu_s(scan(pattern), text))
+            if took[-1] > 20 * SUSPICIOUS_S:
+                break
+        found = max((took_s, number) for number, took_s in enumerate(took))
+        if found[0] > SUSPICIOUS_S:
+            break
+    return found
+
+
+@pytest.fixture(scope="module")
+def suspects(collected):
+    """For each expression that is slow somewhere: where, and the attack in its long form."""
+    found = {}
+    for pattern, where in collected:
+        took_s, number = worst(pattern)
+        if took_s > SUSPICIOUS_S:
+            text = next(t for n, t in enumerate(attacks(pattern, LONG)) if n == number)
+            found[f"{where}: {pattern.pattern[:60]}"] = text
+    return found
+
+
+def test_the_expressions_are_collected(collected):
+    assert len(collected) > 150
+    assert {"subcog.stages.rules", "subcog.sinks.gitdir"} <= {where for _, where in collected}
+
+
+def test_a_bad_expression_is_found_out():
+    took_s, _ = worst(re.compile(r"\w+\w+\w+:"))
+    assert took_s > SUSPICIOUS_S
+
+
+@pytest.mark.parametrize(
+    ("name", "read"), list(readers()), ids=lambda x: x if type(x) is str else ""
+)
+def test_a_text_that_an_expression_is_slow_on_is_read_in_linear_time(name, read, suspects):
+    slow = []
+    for where, text in suspects.items():
+        long_s = cpu_s(read, text)
+        if long_s > QUICK_S:
+            half = text[: len(text) // 2]
+            half_s = min(cpu_s(read, half) for _ in range(2))
+            long_s = min(long_s, cpu_s(read, text))
+            if long_s > MOST_GROWTH * half_s:
+                slow.append(
+                    f"{where}: {half_s * 1000:.0f} ms, twice as long {long_s * 1000:.0f} ms"
+                )
+    assert slow == []
