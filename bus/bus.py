@@ -209,7 +209,8 @@ class Bus:
         if outcome == "":
             self._settled(letter)
             event = type(letter.event).__name__
-            tell(delivered, subscription.name, event=event, took_s=took_s)
+            trace = letter.event.trace
+            tell(delivered, subscription.name, event=event, trace=trace, took_s=took_s)
         elif outcome == "failed":
             self._settled(letter)
         else:

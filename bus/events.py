@@ -10,6 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from .enrichment import Enrichment
 from .values import (
     CleanText,
     Encoding,
@@ -25,6 +26,7 @@ from .values import (
     Recalled,
     Scope,
     SearchIntent,
+    Shown,
     Verdict,
     Vote,
 )
@@ -67,6 +69,7 @@ class PromptEnriched(Event, frozen=True, kw_only=True, tag="prompt.enriched"):
     prompt: PromptSubmitted
     parsed: Parsed
     project: ProjectFacts
+    enrichment: Enrichment = Enrichment()
     candidates: tuple[Hit, ...] = ()
     kept: tuple[Kept, ...] = ()
     degraded: tuple[str, ...] = ()
@@ -119,6 +122,103 @@ class SessionStarted(Event, frozen=True, kw_only=True, tag="session.started"):
     client: str
     place: Place
     source: str
+
+
+class ToolUsed(Event, frozen=True, kw_only=True, tag="tool.used"):
+    """The agent used a tool, and it worked.
+
+    ``paths`` are the files that it names, as it names them; ``text`` is what was written, changed
+    or said, capped. ``agent`` names a sub-agent and is empty for the session's own.
+    """
+
+    session: str
+    client: str
+    place: Place
+    tool: str
+    paths: tuple[str, ...] = ()
+    text: str = ""
+    agent: str = ""
+    detailed: bool = False
+
+
+class ToolFailed(Event, frozen=True, kw_only=True, tag="tool.failed"):
+    """The agent used a tool, and it failed with ``error``. ``text`` is what it was asked to do.
+
+    ``hook`` is the one that reported it, and that an answer has to name.
+    """
+
+    session: str
+    client: str
+    place: Place
+    tool: str
+    error: str
+    hook: str = "PostToolUseFailure"
+    paths: tuple[str, ...] = ()
+    text: str = ""
+    agent: str = ""
+    detailed: bool = False
+
+
+class MemoriesShown(Event, frozen=True, kw_only=True, tag="memories.shown"):
+    """Memories went into a session's context at a ``hook`` that is no prompt."""
+
+    session: str
+    hook: str
+    shown: tuple[Shown, ...]
+
+
+class CompactionStarted(Event, frozen=True, kw_only=True, tag="compaction.started"):
+    """The session's context is about to be summarised. ``transcript`` is a file's path, or empty.
+
+    ``trigger`` is manual or auto.
+    """
+
+    session: str
+    client: str
+    place: Place
+    transcript: str
+    trigger: str = ""
+
+
+class TurnEnded(Event, frozen=True, kw_only=True, tag="turn.ended"):
+    """The agent, or the sub-agent named ``agent``, is done with what it was asked.
+
+    ``said`` is its last word, which may not stand in the transcript yet.
+    """
+
+    session: str
+    client: str
+    place: Place
+    transcript: str
+    agent: str = ""
+    said: str = ""
+
+
+class SessionEnded(Event, frozen=True, kw_only=True, tag="session.ended"):
+    """A session is over, for a ``reason`` in the client's own words."""
+
+    session: str
+    client: str
+    place: Place
+    transcript: str
+    reason: str = ""
+
+
+class ReviewRequested(Event, frozen=True, kw_only=True, tag="review.requested"):
+    """Somebody wants what was said in a session since the last review looked through.
+
+    ``hook`` is the moment that led to it. ``agent`` and ``said`` are as in ``TurnEnded``; ``last``
+    says that nothing follows in this session.
+    """
+
+    session: str
+    client: str
+    place: Place
+    transcript: str
+    hook: str
+    agent: str = ""
+    said: str = ""
+    last: bool = False
 
 
 # --- a capture -----------------------------------------------------------------------------------

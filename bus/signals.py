@@ -17,11 +17,12 @@ __all__ = ("ALL", "NamedSignal", "tell")
 _signals = Namespace()
 _log = logging.getLogger(__name__)
 
-delivered = _signals.signal("delivered", doc="A letter was handled. event, took_s.")
+delivered = _signals.signal("delivered", doc="A letter was handled. event, trace, took_s.")
 failed = _signals.signal("failed", doc="A handler raised. event, error.")
 dropped = _signals.signal("dropped", doc="A letter was not handled. event, reason.")
 degraded = _signals.signal("degraded", doc="A lesser answer was given. reason.")
 stored = _signals.signal("stored", doc="A memory was committed. namespace, outcome.")
+settled = _signals.signal("settled", doc="A capture came to its end. outcome.")
 injected = _signals.signal("injected", doc="Memories went into a context. count, tokens.")
 abstained = _signals.signal("abstained", doc="Nothing went into a context. reason.")
 answered = _signals.signal("answered", doc="A hook was answered. event, outcome, took_s.")
@@ -39,6 +40,7 @@ ALL: tuple[NamedSignal, ...] = (
     dropped,
     degraded,
     stored,
+    settled,
     injected,
     abstained,
     answered,

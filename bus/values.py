@@ -48,6 +48,20 @@ class DetectionSource(enum.StrEnum):
     HYBRID = "hybrid"
 
 
+class WorkKind(enum.StrEnum):
+    """What kind of work a prompt asks for."""
+
+    FEATURE = "FEATURE"
+    BUGFIX = "BUGFIX"
+    REFACTOR = "REFACTOR"
+    TEST = "TEST"
+    DOCS = "DOCS"
+    PERFORMANCE = "PERFORMANCE"
+    REVIEW = "REVIEW"
+    CHORE = "CHORE"
+    QUESTION = "QUESTION"
+
+
 class Value(Struct, frozen=True, kw_only=True):
     """Base of every value: immutable, named arguments only."""
 
@@ -76,8 +90,8 @@ class Place(Value, frozen=True, kw_only=True):
 
     @property
     def readable(self) -> tuple[Scope, ...]:
-        """Every scope that a query from this place may read."""
-        return (self.project, self.user, self.organisation)
+        """Every scope that a query from this place may read, each once."""
+        return tuple(dict.fromkeys((self.project, self.user, self.organisation)))
 
 
 class Provenance(Value, frozen=True, kw_only=True):
@@ -154,7 +168,9 @@ class Query(Value, frozen=True, kw_only=True):
     """A search. ``scopes`` is never empty: nothing reads without a scope.
 
     ``tags`` asks for memories that have all of them; ``since`` and ``until`` bound ``created_at``.
-    What is below ``min_relevance`` is not even fetched.
+    What is below ``min_relevance`` is not even fetched; ``floors`` has (namespace, relevance) pairs
+    for namespaces where that lies elsewhere. A ``broad`` question asks for all there is about
+    something: that one memory is ahead of the others does not count then.
     """
 
     text: str
@@ -167,6 +183,8 @@ class Query(Value, frozen=True, kw_only=True):
     until: datetime | None = None
     branch: str | None = None
     min_relevance: float = 0.0
+    floors: tuple[tuple[str, float], ...] = ()
+    broad: bool = False
 
 
 class Hit(Value, frozen=True, kw_only=True):
@@ -206,16 +224,56 @@ class Marked(Value, frozen=True, kw_only=True):
 
 
 class Signal(Value, frozen=True, kw_only=True):
-    """A phrase that hints at something worth keeping. ``kind`` is a namespace-like word."""
+    """A phrase that hints at something worth keeping. ``kind`` is a namespace-like word.
+
+    ``namespace`` is where it would be kept.
+    """
 
     kind: str
     phrase: str
     start: int
     end: int
+    namespace: str = ""
+    confidence_percent: int = 0
+
+
+class Noted(Value, frozen=True, kw_only=True):
+    """A statement worth keeping, found in what somebody said.
+
+    ``kind`` is decision, learning, blocker, resolution, preference, progress or pattern; ``text``
+    is the statement, the characters from ``start`` to ``end`` of what was read; ``summary`` is a
+    sentence of its own of at most 100 characters.
+    """
+
+    kind: str
+    namespace: str
+    text: str
+    summary: str
+    confidence_percent: int
+    start: int
+    end: int
+
+
+class WorkSignal(Value, frozen=True, kw_only=True):
+    """A word of a prompt that tells what kind of work it asks for, as it is written there."""
+
+    keyword: str
+    kind: WorkKind
+
+
+class Reference(Value, frozen=True, kw_only=True):
+    """A phrase that points at something said or done before ("the auth thing", "like last time").
+
+    ``about`` is what it names beside that: words, or for a number the number itself.
+    """
+
+    text: str
+    kind: Literal["subject", "time", "number"]
+    about: str = ""
 
 
 class Entity(Value, frozen=True, kw_only=True):
-    """Something named: ``kind`` is path, symbol, technology, error, version or feature."""
+    """Something named: ``kind`` is path, symbol, technology, error, message, version or feature."""
 
     kind: str
     value: str
@@ -230,7 +288,8 @@ class Parsed(Value, frozen=True, kw_only=True):
     marked: tuple[Marked, ...] = ()
     signals: tuple[Signal, ...] = ()
     entities: tuple[Entity, ...] = ()
-    references: tuple[str, ...] = ()
+    references: tuple[Reference, ...] = ()
+    work: tuple[WorkSignal, ...] = ()
     machine: bool = False
 
 
@@ -272,13 +331,18 @@ class Vote(Value, frozen=True, kw_only=True):
 
 
 class ProjectFacts(Value, frozen=True, kw_only=True):
-    """What the project's own files say about it. Empty where unknown."""
+    """What the project's own files say about it. Empty where unknown.
+
+    ``degraded`` says, a constant each, which of them could not be used as it is.
+    """
 
     name: str = ""
     stack: tuple[str, ...] = ()
     test_command: str = ""
     build_command: str = ""
     lint_command: str = ""
+    quirks: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()
 
 
 class Kept(Value, frozen=True, kw_only=True):
@@ -315,12 +379,26 @@ class Verdict(Value, frozen=True, kw_only=True):
 
 
 class InjectedMemory(Value, frozen=True, kw_only=True):
-    """A memory as it went into the context. ``score`` is absolute."""
+    """A memory as it went into the context. ``score`` is absolute.
+
+    ``content_preview`` is there where somebody asked for details, and empty else.
+    """
 
     id: str
     namespace: str
     content_preview: str
     score: float
+
+
+class Shown(Value, frozen=True, kw_only=True):
+    """A memory that went into a context at a moment that is no prompt, and why.
+
+    ``score`` is absolute, 0.0–1.0; 1.0 where the memory was not searched for.
+    """
+
+    memory_id: str
+    score: float
+    why: str
 
 
 class MemoryContext(Value, frozen=True, kw_only=True):

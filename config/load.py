@@ -21,8 +21,8 @@ from .settings import Namespace, Settings
 DEFAULTS = Path(__file__).with_name("default.toml")
 MAX_FILE_BYTES = 1_000_000
 PREFIX = "SUBCOG_"
-# Variables of ours that are not settings: the home of everything, a secret, what tests read.
-NOT_SETTINGS = re.compile(r"SUBCOG_(HOME|LLM_API_KEY|TEST_\w+)$")
+# Variables of ours that are not settings: the home of everything, secrets, what tests read.
+NOT_SETTINGS = re.compile(r"SUBCOG_(HOME|HTTP_TOKEN|LLM_API_KEY|TEST_\w+)$")
 # Keys that may not stand in a file, and where they belong.
 SECRETS = {
     "llm.api_key": "a key never stands in a file; set SUBCOG_LLM_API_KEY, or the provider's own "

@@ -38,8 +38,20 @@ class Paths(Struct, frozen=True, kw_only=True):
         return self.data / "daemon.lock"
 
     @property
+    def http_token(self) -> Path:
+        return self.data / "http-token"
+
+    @property
+    def http_port(self) -> Path:
+        return self.data / "http-port"
+
+    @property
     def log(self) -> Path:
         return self.state / "daemon.log"
+
+    @property
+    def heard(self) -> Path:
+        return self.state / "heard.json"
 
     @property
     def config_file(self) -> Path:

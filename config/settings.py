@@ -40,6 +40,12 @@ class ContextSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     max_count: Count
     max_tokens: Annotated[int, Meta(ge=0, le=100_000)]
     min_relevance: Fraction
+    min_relevance_beside: Fraction
+
+    @property
+    def least_relevance(self) -> float:
+        """What is less relevant is injected in no case."""
+        return min(self.min_relevance, self.min_relevance_beside)
 
 
 class WeightSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -81,6 +87,37 @@ class SessionStartSettings(Section, frozen=True, kw_only=True, forbid_unknown_fi
 
     enabled: bool
     max_memories: Count
+    include_guidance: bool
+    guidance_detail: Literal["minimal", "standard", "detailed"]
+
+
+class UserPromptSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[hook.user_prompt]``."""
+
+    suggest_captures: bool
+
+
+class FailureSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[hook.post_tool_use_failure]``."""
+
+    enabled: bool
+    min_similarity: Fraction
+    max_results: Count
+
+
+class ToolSettings(FailureSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[hook.post_tool_use]``."""
+
+    tools: tuple[str, ...]
+
+
+class ReviewSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[hook.pre_compact]`` and ``[hook.stop]``: what is kept of what was said."""
+
+    enabled: bool
+    auto_capture: bool
+    min_confidence: Fraction
+    max_captures: Annotated[int, Meta(ge=0, le=20)]
 
 
 class HookSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,6 +126,17 @@ class HookSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     total_ms: Milliseconds
     start_ms: Milliseconds
     session_start: SessionStartSettings
+    user_prompt: UserPromptSettings
+    post_tool_use: ToolSettings
+    post_tool_use_failure: FailureSettings
+    pre_compact: ReviewSettings
+    stop: ReviewSettings
+
+
+class TaskSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[capture.tasks]``."""
+
+    enabled: bool
 
 
 class CaptureSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,6 +144,7 @@ class CaptureSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
 
     merge_similarity: Fraction
     max_chars: Annotated[int, Meta(ge=100, le=1_000_000)]
+    tasks: TaskSettings
 
 
 class RedactionSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -132,10 +181,18 @@ class HttpSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     port: Annotated[int, Meta(ge=0, le=65_535)]
 
 
+class TraceSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[trace]``: what is noted of each prompt."""
+
+    enabled: bool
+    keep_text: bool
+
+
 class LogSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[log]``."""
 
     level: Literal["debug", "info", "warning", "error"]
+    format: Literal["json", "console"]
 
 
 class Settings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -150,4 +207,5 @@ class Settings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     store: StoreSettings
     daemon: DaemonSettings
     http: HttpSettings
+    trace: TraceSettings
     log: LogSettings

@@ -1,12 +1,12 @@
 """The pipe between an agent's hook and the daemon: bytes in, bytes out, never in the agent's way.
 
-Run as ``python3 -I -S client.py EVENT [LAUNCHER [detailed]]`` with the hook's payload on standard
-input; ``detailed`` asks for metadata that no agent reads. It prints the daemon's answer when the
-whole of it has arrived, or nothing, and always exits 0. It parses nothing, because every module
-that is imported here is paid for on every prompt: what is seldom needed (starting the daemon,
-keeping a capture that no daemon took) is loaded from the files beside this one when it is needed.
-The bytes on the wire are those of ``bus/frames.py``; a contract test holds the two equal. Runs on
-Python 3.9 and later.
+Run as ``python3 -I -S client.py EVENT [LAUNCHER [CLIENT | detailed]]`` with the hook's payload on
+standard input; ``CLIENT`` names the agent where its environment does not, and ``detailed`` asks for
+metadata that no agent reads. It prints the daemon's answer when the whole of it has arrived, or
+nothing, and always exits 0. It parses nothing, because every module that is imported here is paid
+for on every prompt: what is seldom needed (starting the daemon, keeping a capture that no daemon
+took) is loaded from the files beside this one when it is needed. The bytes on the wire are those
+of ``bus/frames.py``; a contract test holds the two equal. Runs on Python 3.9 and later.
 """
 
 import sys
@@ -282,6 +282,8 @@ def main(argv: "list[str]") -> None:
             hook = Hook(event, launcher, getattr(posix, "environb", posix.environ))
             if argv[3:] == ["detailed"]:
                 hook.fields[b"detailed"] = b"1"
+            elif len(argv) == 4 and argv[3].isascii() and argv[3].isalnum():
+                hook.fields[b"client"] = argv[3][:64].encode()
             _write_all(1, hook.run())
     except BaseException as error:  # noqa: BLE001 - a hook never fails: the agent would be told
         _write_all(2, b"subcog hook: unexpected " + type(error).__name__.encode() + b"\n")

@@ -10,12 +10,13 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
+from msgspec.structs import replace
 
 from ..bus.bus import Bus
 from ..bus.events import (
@@ -30,32 +31,39 @@ from ..bus.events import (
     QueryAnswered,
     QueryRequested,
     ResponseReady,
-    SessionStarted,
     StoreRequested,
 )
 from ..bus.ids import ulid_of
+from ..bus.signals import settled, tell
 from ..bus.values import Hit, Kept, Scope
 from ..config.load import SettingsError
 from ..config.paths import Paths
 from ..config.settings import RedactionSettings, Settings
 from ..sinks.audit import Audit
+from ..sinks.lore import Lore
 from ..sinks.mcp_changes import Changes
 from ..sinks.projects import Projects
 from ..sinks.reasons import Reasons
 from ..sinks.sessions import Sessions
+from ..sinks.traces import Traces
+from ..sinks.setbacks import Setbacks
+from ..sinks.transcripts import Transcripts
 from ..stages.admit import admit
 from ..stages.allow import BadAllowance
 from ..stages.classify import classify
 from ..stages.detect import detect
-from ..stages.enrich import enrich
-from ..stages.greet import greet
-from ..stages.inject import inject
+from ..stages.enrich import Knowledge, enrich
+from ..stages.guides import read_guide
+from ..stages.inject import MAX_TOKENS, inject
 from ..stages.parse import parse
 from ..stages.ports import RecallUnavailable
 from ..stages.redact import Redactor, redact, with_warning
 from ..stages.respond import respond
+from .cleaned import Cleaner
 from .keeper import Keeper
 from .late import LateArchive
+from .reminding import Reminding
+from .reviewing import Reviewing
 from .routes import ROUTES
 
 if TYPE_CHECKING:
@@ -64,7 +72,6 @@ if TYPE_CHECKING:
     from ..sinks.store import Store
     from .asking import Asking
 
-CLEANED_TEXTS = 512
 INDEXING = ("index", "index_many", "unindex", "topics", "topics_many", "untopic")
 _log = logging.getLogger(__name__)
 
@@ -134,10 +141,30 @@ class App:
         self.local: LocalClassifier | None = None
         self.redactor = _load_redactor(settings.redaction)
         self.audit = Audit(paths.state / "audit.jsonl", clock=clock)
-        # The same memories come up again and again; a text is read for secrets once.
-        self.clean = lru_cache(maxsize=CLEANED_TEXTS)(self._redacted)
+        self.setbacks = Setbacks(now=time.monotonic)
+        self.clean = Cleaner(self._redacted)
+        self.traces = Traces(
+            paths.state / "traces.jsonl",
+            settings=settings.trace,
+            clock=clock,
+            clean=self._redacted,
+        )
         self.asking = self._build_asking() if _is_model_wanted(settings) else None
         self.keeper = Keeper(self.bus, new_id=new_id, store_problem=lambda: self.archive.problem)
+        self.lore = Lore(
+            archive=self.archive.get,
+            loaded=lambda: self.archive.loaded,
+            read=read_guide,
+            clock=clock,
+        )
+        self.reviewing = self._build_reviewing()
+        self.reminding = Reminding(
+            settings.hook,
+            archive=self.archive,
+            sessions=self.sessions,
+            clock=clock,
+            clean=self.clean,
+        )
         handlers = self._handlers()
         for route in ROUTES:
             self.bus.subscribe(
@@ -145,8 +172,22 @@ class App:
                 handlers[route.stage],
                 name=route.stage,
                 concurrency=route.concurrency,
+                capacity=route.capacity,
+                overflow=route.overflow,
                 leads_on=bool(route.says),
             )
+
+    def _build_reviewing(self) -> Reviewing:
+        return Reviewing(
+            self.bus,
+            settings=self.settings,
+            transcripts=Transcripts(self.paths.state / "transcripts.json"),
+            recall=self.archive,
+            capture=self.keeper.capture,
+            clean=self.clean,
+            new_id=self.new_id,
+            clock=self.clock,
+        )
 
     def _build_asking(self) -> Asking:
         # With no model named, nothing of this is imported.
@@ -160,6 +201,10 @@ class App:
         async with AsyncExitStack() as parts:
             self.audit.watch()
             parts.callback(self.audit.unwatch)
+            self.traces.watch()
+            parts.callback(self.traces.unwatch)
+            self.setbacks.watch()
+            parts.callback(self.setbacks.unwatch)
             if self.asking is not None:
                 await parts.enter_async_context(self.asking.running())
             await parts.enter_async_context(self.bus)
@@ -176,13 +221,22 @@ class App:
                 keeper=self.keeper,
                 projects=self.projects,
                 limit=search.context.max_count,
-                min_relevance=search.context.min_relevance,
+                min_relevance=search.context.least_relevance,
+                knowledge=Knowledge(self.lore, self.clock, self.clean),
             ),
             "classify": self.classify,
             "inject": self._inject,
             "respond": self._respond,
             "refine": self._refine,
-            "greet": self._greet,
+            "greet": self.reminding.greet,
+            "remind": self.reminding.remind,
+            "remedy": self.reminding.remedy,
+            "use_shown": late.handler(lambda archive, event: archive.count_shown(event)),
+            "reasons_shown": self.reasons.note_shown,
+            "preserve": self.reviewing.preserve,
+            "finish_turn": self.reviewing.finish_turn,
+            "finish_session": self.reviewing.finish_session,
+            "review": self.reviewing.review,
             "detect": partial(detect, max_chars=self.settings.capture.max_chars),
             "redact": partial(redact, redactor=self.redactor),
             "store": self._store,
@@ -201,6 +255,11 @@ class App:
             "untopic": late.handler(lambda archive, event: archive.unnote(event)),
             "settle": self._settle,
             "reasons": self.reasons.note,
+            "trace": self.traces.note,
+            "lore": self.lore.stored,
+            "lore_many": self.lore.stored_many,
+            "unlore": self.lore.forgotten,
+            "warm": self.lore.warm,
             "announce": self.changes.stored,
             "announce_many": self.changes.stored_many,
             "announce_gone": self.changes.forgotten,
@@ -212,16 +271,10 @@ class App:
         depths = self.bus.depths()
         return any(depths[stage] for stage in INDEXING)
 
-    async def _greet(self, event: SessionStarted) -> ResponseReady:
-        return await greet(
-            event,
-            recall=self.archive,
-            settings=self.settings.hook.session_start,
-            now=self.clock(),
-            clean=self.clean,
-        )
-
     def _settle(self, event: CaptureSettled) -> None:
+        if event.memory is not None:
+            self.sessions.keep(event.memory.provenance.session, event.memory.id)
+        tell(settled, "settle", outcome=event.kept.outcome)
         warns = self.settings.redaction.mode == "warn"
         self.keeper.settle(with_warning(event) if warns else event)
 
@@ -236,10 +289,12 @@ class App:
         self.asking.reserve.begin(event.trace)
         return answer
 
-    def _inject(self, event: IntentClassified) -> ContextBuilt:
+    def _inject(self, event: IntentClassified, max_tokens: int = MAX_TOKENS) -> ContextBuilt:
+        search = self.settings.search_intent
+        room = replace(search.context, max_tokens=min(search.context.max_tokens, max_tokens))
         return inject(
             event,
-            settings=self.settings.search_intent,
+            settings=replace(search, context=room),
             sessions=self.sessions,
             now=self.clock(),
             clean=self.clean,
@@ -248,17 +303,18 @@ class App:
     def _respond(self, event: ContextBuilt) -> ResponseReady:
         if self.asking is not None:
             self.asking.reserve.end(event.trace)
-        return respond(event)
+        return respond(event, suggest=self.settings.hook.user_prompt.suggest_captures)
 
     def _refine(self, event: IntentRefined) -> None:
         if self.asking is not None:
             self.asking.refine(event)
 
-    async def late_context(self, session: str) -> str:
+    async def late_context(self, session: str, *, max_tokens: int) -> str:
         """What the model said too late for the last prompt of ``session``, told once."""
         if self.asking is None:
             return ""
-        return await self.asking.late_context(session, current=self._current, inject=self._inject)
+        choose = partial(self._inject, max_tokens=max_tokens)
+        return await self.asking.late_context(session, current=self._current, inject=choose)
 
     async def _current(self, hits: tuple[Hit, ...], scopes: tuple[Scope, ...]) -> tuple[Hit, ...]:
         """Those of ``hits`` whose memory is still kept, in the same version."""

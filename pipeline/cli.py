@@ -29,11 +29,14 @@ COMMANDS = {
     "import": "transfer",
     "export": "transfer",
     "backup": "transfer",
+    "copies": "copies",
     "classify": "insight",
     "explain": "insight",
+    "trace": "trace",
     "routes": "insight",
     "status": "insight",
     "config": "insight",
+    "logs": "logs",
     "doctor": "doctor",
     "daemon": "daemon",
     "hook": "hook",
@@ -41,6 +44,7 @@ COMMANDS = {
     "install": "setup",
     "uninstall": "setup",
     "eval": "evaluate",
+    "help": "help",
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import logging
 import os
@@ -16,29 +15,38 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 import msgspec
-from anyio.abc import SocketListener, TaskGroup
+from anyio.abc import TaskGroup
 
 from ..config.load import Loaded
 from ..config.paths import Paths
 from ..hooks.client import VERSION
+from ..sinks.http_keys import http_token
+from ..sinks.mcp_gate import McpGate
 from . import spool
 from .app import App
 from .calls import Calls
 from .early import EarlyTells
 from .entrance import Entrance
+from .gauges import Gauges
 from .housekeeping import compact_when_idle
+from .http_port import listen_on_the_same
+from .index_status import index_status
+from .listener import Listener
 from .mcp_door import McpDoor
+from .moments import MOMENTS
+from .routes import ROUTES
 from .server import Server
-from .sockets import listen, listen_on_loopback, only_one, socket_path, unlisten
+from .sockets import listen, only_one, socket_path, unlisten
 
 if TYPE_CHECKING:
-    from ..sinks.http import Http
+    from ..sinks.http import Http, Routes
     from ..sinks.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
 SPOOL_CHECK_S = 5.0
 HTTP_DELAY_S = 1.0
+HEARD_SAVE_S = 10.0
 
 
 class Daemon:
@@ -55,7 +63,9 @@ class Daemon:
         self._early = EarlyTells()
         self._http: Http | None = None
         self._http_socket = self._listen_http()
+        self._http_token = self._make_token()
         self._mcp = McpDoor(self._app, self._calls, self._entrance)
+        self._mcp_http = McpGate(self._mcp.load, self._mcp.opened_over_http, seen=self._was_seen)
         self._server = Server(
             version=VERSION,
             hook=self._entrance.answer,
@@ -63,18 +73,28 @@ class Daemon:
             mcp=self._mcp.serve,
             more_time_ms=self._entrance.more_time_ms,
         )
+        self._gauges = Gauges(
+            self._app,
+            paths,
+            clients=lambda: self._server.connections,
+            mcp_sessions=lambda: self._mcp.sessions,
+        )
 
     async def run(self) -> None:
         """Listen first, load behind it, serve until leaving, then drain and close."""
-        listener = await SocketListener.from_socket(listen(self._paths))
+        listener = Listener(listen(self._paths))
         _log.info("listening", extra={"pid": os.getpid(), "version": VERSION})
         try:
             async with self._app.running(), anyio.create_task_group() as tasks:
-                tasks.start_soon(self._accept, listener, tasks)
+                tasks.start_soon(listener.serve, self._server.serve, tasks)
                 tasks.start_soon(self._load)
                 if self._http_socket is not None:
                     tasks.start_soon(self._serve_http, self._http_socket)
+                else:
+                    self._early.hand_over(lambda: None)
+                tasks.start_soon(self._mcp_http.run)
                 tasks.start_soon(self._drain_spool)
+                tasks.start_soon(self._keep_heard)
                 tasks.start_soon(self._compact)
                 tasks.start_soon(self._leave_on_signal)
                 tasks.start_soon(self._leave_when_idle)
@@ -82,13 +102,10 @@ class Daemon:
                 await self._leaving.wait()
                 await self._finish(listener, tasks)
         finally:
+            self._entrance.heard.save()
             await self._app.unload()
             unlisten(self._paths)
             _log.info("left")
-
-    async def _accept(self, listener: SocketListener, tasks: TaskGroup) -> None:
-        with contextlib.suppress(anyio.ClosedResourceError):  # that is how leaving begins
-            await listener.serve(self._server.serve, tasks)
 
     async def _load(self) -> None:
         await self._app.load()
@@ -103,6 +120,12 @@ class Daemon:
                 await spool.drain(self._paths.spool, self._app, self._entrance)
             await anyio.sleep(SPOOL_CHECK_S if self._app.archive.settled else 0.1)
 
+    async def _keep_heard(self) -> None:
+        """Write down when hooks were heard; losing the last seconds of that does no harm."""
+        while True:
+            await anyio.sleep(HEARD_SAVE_S)
+            await anyio.to_thread.run_sync(self._entrance.heard.save)
+
     async def _compact(self) -> None:
         await compact_when_idle(
             self._app.archive, quiet_s=lambda: anyio.current_time() - self._server.last_seen
@@ -114,10 +137,20 @@ class Daemon:
         if not self._settings.http.enabled:
             return None
         try:
-            return listen_on_loopback(self._settings.http.port)
+            return listen_on_the_same(self._settings.http.port, self._paths.http_port)
         except OSError as error:
             _log.error("the HTTP port cannot be used", extra={"error": type(error).__name__})
             return None
+
+    def _make_token(self) -> str:
+        """The token; empty where nothing that needs one is served."""
+        if self._http_socket is None:
+            return ""
+        try:
+            return http_token(self._paths.http_token)
+        except OSError as error:
+            _log.error("the HTTP token cannot be kept", extra={"error": type(error).__name__})
+            return ""
 
     async def _serve_http(self, listener: socket.socket) -> None:
         """Serve HTTP a moment later: what it imports would hold up the first prompts."""
@@ -128,43 +161,50 @@ class Daemon:
         await http.serve()
 
     def _build_http(self, listener: socket.socket) -> tuple[Http, Metrics]:
-        from ..sinks.http import Http
+        from ..sinks.http import Http, open_routes
         from ..sinks.metrics import CONTENT_TYPE, Metrics
 
-        metrics = Metrics(version=VERSION, gauges=self._gauges)
-        http = Http(
-            listener,
+        metrics = Metrics(
+            version=VERSION,
+            gauges=self._gauges.read,
+            stages=[route.stage for route in ROUTES],
+            events=tuple(MOMENTS),
+        )
+        for_everybody = open_routes(
             metrics=metrics.expose,
             metrics_type=CONTENT_TYPE,
             ready=lambda: self._app.archive.loaded is not None,
         )
-        return http, metrics
+        return Http(listener, routes=[*for_everybody, *self._guarded_routes()]), metrics
 
-    def _metrics_url(self) -> str | None:
+    def _guarded_routes(self) -> Routes:
+        """What HTTP answers to whoever has the token; none where it cannot be kept."""
+        from ..sinks.http import guard, route
+        from ..sinks.http_hooks import hook_route
+
+        if not self._http_token:
+            return []
+        with_token = guard(self._http_token)
+        return [
+            route("/mcp", self._mcp_http, with_token),
+            hook_route(self._entrance.answer, self._was_seen, with_token),
+        ]
+
+    def _http_url(self, path: str) -> str | None:
         if self._http_socket is None:
             return None
         host, port = self._http_socket.getsockname()
-        return f"http://{host}:{port}/metrics"
+        return f"http://{host}:{port}/{path}"
 
-    def _gauges(self) -> dict[str, tuple[str, float]]:
-        archive = self._app.archive.loaded
-        database = self._paths.database
-        return {
-            "subcog_ready": ("1 when memories can be searched.", archive is not None),
-            "subcog_memories": ("Memories kept.", archive.count if archive else 0),
-            "subcog_inbox_depth": ("Letters waiting.", sum(self._app.bus.depths().values())),
-            "subcog_clients": ("Connections open.", self._server.connections),
-            "subcog_database_bytes": (
-                "Size of the database.",
-                database.stat().st_size if database.exists() else 0,
-            ),
-            **(self._app.asking.gauges() if self._app.asking else {}),
-        }
+    def _was_seen(self) -> None:
+        """Somebody came over HTTP who is a client, as one on the socket is."""
+        self._server.last_seen = anyio.current_time()
 
-    async def _finish(self, listener: SocketListener, tasks: TaskGroup) -> None:
+    async def _finish(self, listener: Listener, tasks: TaskGroup) -> None:
         """Close the entrance, let work in progress end, then stop serving."""
         unlisten(self._paths)
-        await listener.aclose()
+        listener.close()
+        self._mcp_http.close()
         if self._http is not None:
             self._http.stop()
         await self._app.bus.drain(self._settings.daemon.drain_s)
@@ -186,7 +226,8 @@ class Daemon:
         while True:
             await anyio.sleep(min(IDLE_CHECK_S, idle_s))
             quiet_s = anyio.current_time() - self._server.last_seen
-            if self._server.connections == 0 and quiet_s >= idle_s:
+            open_now = self._server.connections + self._mcp_http.in_flight
+            if open_now == 0 and quiet_s >= idle_s:
                 _log.info("nobody needs me", extra={"idle_s": round(quiet_s)})
                 self.leave()
                 return
@@ -216,9 +257,11 @@ class Daemon:
             "socket": str(socket_path(self._paths)),
             "database": str(self._paths.database),
             "memories": archive.count if archive else None,
+            "index": index_status(archive) if archive else None,
             "ready": archive is not None,
             "problem": self._app.archive.problem or None,
-            "metrics_url": self._metrics_url(),
+            "metrics_url": self._http_url("metrics"),
+            "mcp_url": self._http_url("mcp") if self._http_token else None,
             "uptime_s": round(time.time() - self._started, 1),
             "clients": self._server.connections,
             "mcp_sessions": self._mcp.sessions,
@@ -226,6 +269,7 @@ class Daemon:
             "max_rss_mb": usage.ru_maxrss // 1024,
             "llm": self._app.asking.status() if self._app.asking else None,
             "log": str(self._paths.log),
+            "heard": self._entrance.heard.list(),
         }
 
 

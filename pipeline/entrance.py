@@ -7,46 +7,44 @@ nothing for the agent.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
-from time import perf_counter
+from time import perf_counter, time
 
 import anyio
 import msgspec
-from msgspec import Struct
 
 from ..bus.bus import BusClosed
-from ..bus.events import PromptSubmitted, ResponseReady, SessionStarted
+from ..bus.events import Event, ResponseReady
 from ..bus.ids import ulid_of_hex
 from ..bus.inbox import StageFailed
 from ..bus.signals import answered, degraded, tell
-from ..bus.values import Place
+from ..bus.values import Place, Scope
+from ..sinks.heard import Heard
+from ..stages.inject import MAX_TOKENS
+from ..stages.preserve import GIVE_PLAIN_TEXT
+from ..stages.respond import MAX_UNITS
 from ..stages.respond import answer as hook_answer
 from ..stages.text import well_formed
+from ..stages.tokens import count_tokens, count_units
 from .app import App
+from .clients import speech
+from .crowd import LEAST_S, Crowd, waited_s
+from .moments import MOMENTS, Asked, Moment
+from .payload import Payload, read_payload
+from .whereabouts import Whereabouts
 
 NOTHING = b"{}"
-# What the pipe needs before and after the daemon's part, in milliseconds.
-PIPE_MS = 40
+# What the pipe needs before it notes the time, and after the daemon's part, in milliseconds.
+PIPE_MS = 20
 # What the pipe waits by itself, in milliseconds.
 DEFAULT_TOTAL_MS = 200
 # Sources of a SessionStart after which the model has lost what it was shown.
-EMPTIED = ("clear", "compact")
+EMPTIED = ("startup", "clear", "compact")
 # Hooks whose answer may bring the model what came too late for its prompt; the first one does.
 # It must not cost the hook what else it says, so looking it up has a time of its own, in seconds.
 LATE_S = 0.03
-TAKES_LATE = ("PostToolUse", "UserPromptSubmit")
+TAKES_LATE = ("PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
 _log = logging.getLogger(__name__)
-
-
-class Payload(Struct):
-    """What we read of a hook's payload; the rest is the agent's business."""
-
-    session_id: str = ""
-    cwd: str = ""
-    prompt: str = ""
-    source: str = ""
-    agent_id: str = ""
 
 
 class Entrance:
@@ -54,15 +52,22 @@ class Entrance:
 
     def __init__(self, app: App) -> None:
         self._app = app
+        self._whereabouts = Whereabouts()
+        self.heard = Heard(app.paths.heard)
+        self._crowd = Crowd()
 
-    def budget_s(self, fields: dict[str, str]) -> float:
-        """How long this hook may take here: longer while the memories are being loaded."""
+    def _left_s(self, fields: dict[str, str]) -> float:
+        """How long this hook may still take: longer while the memories are being loaded."""
         hook = self._app.settings.hook
         total_ms = hook.total_ms if self._app.archive.settled else hook.start_ms
         asked = fields.get("budget_ms", "")
         if not self._app.archive.settled and asked.isdecimal():
             total_ms = min(total_ms, int(asked))
-        return max(0.02, (total_ms - PIPE_MS) / 1000)
+        return (total_ms - PIPE_MS) / 1000 - self._waited_s(fields.get("id", ""))
+
+    def _waited_s(self, identity: str) -> float:
+        """How long this hook waits already, from when it began or the memories were there."""
+        return waited_s(identity, now=time(), since=self._app.archive.settled_at)
 
     def more_time_ms(self) -> int:
         """What a hook is told to wait beyond its own patience: 0 where that suffices."""
@@ -75,6 +80,9 @@ class Entrance:
         """The hook output for one payload; never raises for what a client sent."""
         started = perf_counter()
         out, outcome = await self._answer(event, fields, body)
+        moment = MOMENTS.get(event)
+        if out == NOTHING and moment and moment.plain and fields.get("client") in GIVE_PLAIN_TEXT:
+            out = b""
         tell(answered, event, outcome=outcome, took_s=perf_counter() - started)
         return out
 
@@ -84,47 +92,66 @@ class Entrance:
         except ValueError:
             _log.warning("a hook sent what is no payload", extra={"event": event})
             return NOTHING, "malformed"
-        self._note(event, fields.get("client", ""), payload)
         try:
-            return await self._answer_in_time(event, fields, payload)
+            heard = speech.hear(fields.get("client", ""), event, payload)
+            self._note(heard.event, heard.client, heard.payload)
+            known = fields | {"client": heard.client, "project": self._project(heard, fields)}
+            out, outcome = await self._answer_in_time(heard.event, known, heard.payload)
+            return speech.say(heard, out), outcome
         except TimeoutError:
             tell(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"
-        except (StageFailed, BusClosed, ValueError) as error:
+        except (StageFailed, BusClosed, ValueError, RecursionError) as error:
             _log.warning("a hook was passed through", extra={"error": type(error).__name__})
             return NOTHING, "failed"
 
     async def _answer_in_time(
         self, event: str, fields: dict[str, str], payload: Payload
     ) -> tuple[bytes, str]:
-        asked = self._ask(event, fields, payload)
+        moment = MOMENTS.get(event)
+        asked = moment.make(self._asked(fields, payload)) if moment else None
         body = NOTHING
-        if asked is not None:
-            ready = await self._app.bus.request(
-                asked, ResponseReady, within_s=self.budget_s(fields)
-            )
-            body = ready.body
+        if moment and asked is not None:
+            if self._crowd.turns_away(asked, left_s=self._left_s(fields)):
+                tell(degraded, "entrance", reason="hook.crowded")
+                return NOTHING, "crowded"
+            with self._crowd.inside():
+                body = await self._said(moment, asked, fields)
         if event in TAKES_LATE and not payload.agent_id:
             body = await self._with_late(event, body, payload.session_id)
         if body != NOTHING:
             return body, "answered"
         return body, "passed" if asked is None else "nothing"
 
+    async def _said(self, moment: Moment, asked: Event, fields: dict[str, str]) -> bytes:
+        if not moment.answers:
+            await self._app.bus.publish(asked)
+            return NOTHING
+        within_s = max(LEAST_S, self._left_s(fields))
+        return (await self._app.bus.request(asked, ResponseReady, within_s=within_s)).body
+
     async def _with_late(self, event: str, body: bytes, session: str) -> bytes:
-        """``body`` with what the model said too late, if ``body`` brings no context of its own."""
+        """``body`` with what the model said too late for the prompt before.
+
+        A prompt that brings a context of its own leaves it to the next hook; a tool's has both.
+        """
         said = msgspec.json.decode(body)
-        if "hookSpecificOutput" in said:
+        own = said.get("hookSpecificOutput", {}).get("additionalContext", "")
+        if own and event == "UserPromptSubmit":
             return body
         text = ""
         with anyio.move_on_after(LATE_S), contextlib.suppress(ConnectionError):
-            text = await self._app.late_context(session)
-        late = hook_answer(event, well_formed(text), said.get("systemMessage", ""))
+            text = await self._app.late_context(session, max_tokens=room_beside(own))
+        both = "\n".join(part for part in (well_formed(text), own) if part)
+        late = hook_answer(event, both, said.get("systemMessage", ""))
         return msgspec.json.encode(said | late) if text else body
 
     def _note(self, event: str, client: str, payload: Payload) -> None:
         """Remember that the session lives; what it was shown is gone when its context is."""
         sessions, session = self._app.sessions, payload.session_id
         sessions.touch(session, client=client, event=event, now=self._app.clock())
+        if session:
+            self.heard.note(client, event, self._app.clock())
         if event == "SessionStart" and payload.source in EMPTIED:
             sessions.forget_shown(session)
         elif event == "SessionEnd":
@@ -135,39 +162,42 @@ class Entrance:
             elif event == "SessionEnd":
                 asking.forget(session)
 
-    def _ask(
-        self, event: str, fields: dict[str, str], payload: Payload
-    ) -> PromptSubmitted | SessionStarted | None:
-        trace = trace_of(fields.get("id", "")) or self._app.new_id()
-        session = payload.session_id or fields.get("session", "")
-        client = fields.get("client", "")
-        settings = self._app.settings
-        if event == "UserPromptSubmit":
-            return PromptSubmitted(
-                trace=trace,
-                session=session,
-                client=client,
-                place=self.place(fields, payload.cwd),
-                text=payload.prompt,
-                detailed=fields.get("detailed") == "1",
-            )
-        if event == "SessionStart" and settings.hook.session_start.enabled:
-            return SessionStarted(
-                trace=trace,
-                session=session,
-                client=client,
-                place=self.place(fields, payload.cwd),
-                source=payload.source,
-            )
-        return None
+    def _asked(self, fields: dict[str, str], payload: Payload) -> Asked:
+        return Asked(
+            trace=trace_of(fields.get("id", "")) or self._app.new_id(),
+            session=payload.session_id or fields.get("session", ""),
+            client=fields.get("client", ""),
+            place=self.place(fields, payload.cwd),
+            payload=payload,
+            hook=self._app.settings.hook,
+            detailed=fields.get("detailed") == "1",
+        )
+
+    def _project(self, heard: speech.Heard, fields: dict[str, str]) -> str:
+        begins = heard.event == "SessionStart"
+        return self._whereabouts.project(
+            heard.payload.session_id,
+            told=fields.get("project", ""),
+            start=heard.payload.cwd if begins else "",
+        )
 
     def place(self, fields: dict[str, str], cwd: str = "") -> Place:
-        """The project that a request comes from."""
+        """The project that a request comes from; the user alone where it says that it has none."""
+        if fields.get("scope") == "user":
+            user = Scope("user", self._app.user)
+            return Place(project=user, root="", user=user, organisation=user)
         return self._app.projects.place(
             project_dir=fields.get("project", ""),
             cwd=cwd or fields.get("cwd", ""),
             user=self._app.user,
         )
+
+
+def room_beside(context: str) -> int:
+    """How many tokens of another context one answer can take beside ``context``."""
+    tokens, units = count_tokens(context), count_units(context)
+    # A token is at most four units.
+    return max(0, min(MAX_TOKENS - tokens, (MAX_UNITS - units) // 4 - 1))
 
 
 def trace_of(identity: str) -> str:
@@ -176,22 +206,3 @@ def trace_of(identity: str) -> str:
         return ulid_of_hex(identity)
     except ValueError:
         return ""
-
-
-def read_payload(body: bytes) -> Payload:
-    """Decode a payload. Raises ``ValueError``.
-
-    A lone surrogate (half of a character that a client cut in two) becomes a question mark; what
-    else is not JSON, or not of this shape, is refused.
-    """
-    try:
-        return msgspec.json.decode(body, type=Payload)
-    except msgspec.ValidationError as error:
-        raise ValueError(type(error).__name__) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        pass
-    try:
-        mended = json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace")
-        return msgspec.json.decode(mended, type=Payload)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(type(error).__name__) from None

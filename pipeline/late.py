@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import math
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
 from ..bus.events import Event
+from ..bus.signals import fell_back, tell
 from ..bus.values import Memory, Query, Recalled, Scope
 from ..stages.ports import RecallUnavailable
 
@@ -21,11 +24,16 @@ RESERVE_S = 0.03
 
 
 class LateArchive:
-    """Stands for the archive from the first moment; fulfils the ``Recall`` port."""
+    """Stands for the archive from the first moment; fulfils ``Recall`` and ``Catalogue``.
 
-    def __init__(self) -> None:
+    ``settled_at`` is when loading was over, in seconds since 1970; in the future until then.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._settled = anyio.Event()
         self._archive: Archive | None = None
+        self._clock = clock
+        self.settled_at = math.inf
         self.problem = ""
 
     @property
@@ -40,7 +48,7 @@ class LateArchive:
 
     def arrive(self, archive: Archive) -> None:
         self._archive, self.problem = archive, ""
-        self._settled.set()
+        self._settle()
 
     def depart(self) -> Archive | None:
         """The archive leaves, and whoever needs one waits for the next; what left."""
@@ -51,6 +59,10 @@ class LateArchive:
     def fail(self, problem: str) -> None:
         """Loading failed; ``problem`` says why, in words for the user."""
         self.problem = problem
+        self._settle()
+
+    def _settle(self) -> None:
+        self.settled_at = self._clock()
         self._settled.set()
 
     async def get(self) -> Archive:
@@ -63,12 +75,31 @@ class LateArchive:
         return self._archive
 
     async def recall(self, query: Query) -> Recalled:
-        return await (await self.get()).recall(query)
+        """Answer ``query``; tells what took over where there is less than a whole search."""
+        try:
+            archive = await self.get()
+        except RecallUnavailable:
+            tell(fell_back, "search", to="none", reason="unavailable")
+            raise
+        recalled = await archive.recall(query)
+        if recalled.degraded:
+            part, _, reason = recalled.degraded.partition(".")
+            tell(fell_back, part, to=recalled.mode, reason=reason)
+        return recalled
 
     async def latest(
         self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
     ) -> tuple[Memory, ...]:
         return await (await self.get()).latest(scopes, limit=limit, namespaces=namespaces)
+
+    async def fetch(self, ids: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        return await (await self.get()).fetch(ids, scopes)
+
+    async def naming(self, file: str, scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        return await (await self.get()).naming(file, scopes)
+
+    async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
+        return await (await self.get()).subjects(scopes, limit=limit)
 
     def handler(
         self, method: Callable[[Archive, E], Said | Awaitable[Said]]

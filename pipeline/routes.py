@@ -5,12 +5,14 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ..bus import events as e
+from ..bus.inbox import Overflow
 
 
 class Route(Struct, frozen=True, kw_only=True):
     """One subscriber. ``asks`` are events that it publishes while it handles one.
 
-    ``concurrency`` above 1 is for a stage that waits for something else.
+    ``concurrency`` above 1 is for a stage that waits for something else. So many events wait in
+    its inbox at most, and what happens beyond that is its ``overflow``.
     """
 
     stage: str
@@ -18,6 +20,8 @@ class Route(Struct, frozen=True, kw_only=True):
     says: tuple[type[e.Event], ...] = ()
     asks: tuple[type[e.Event], ...] = ()
     concurrency: int = 1
+    capacity: int = 1024
+    overflow: Overflow = Overflow.WAIT
     about: str
 
 
@@ -66,14 +70,79 @@ ROUTES: tuple[Route, ...] = (
     Route(
         stage="greet",
         hears=e.SessionStarted,
-        says=(e.ResponseReady,),
+        says=(e.ResponseReady, e.MemoriesShown),
         concurrency=16,
         about="tell a new session what matters now",
+    ),
+    Route(
+        stage="remind",
+        hears=e.ToolUsed,
+        says=(e.ResponseReady, e.MemoriesShown),
+        concurrency=16,
+        about="remind of what is known about a file that was changed",
+    ),
+    Route(
+        stage="remedy",
+        hears=e.ToolFailed,
+        says=(e.ResponseReady, e.MemoriesShown),
+        concurrency=16,
+        about="bring up what is known about a failure",
+    ),
+    Route(
+        stage="preserve",
+        hears=e.CompactionStarted,
+        says=(e.ResponseReady,),
+        asks=(e.ReviewRequested,),
+        concurrency=16,
+        about="tell a compaction what to keep",
+    ),
+    Route(
+        stage="finish_turn",
+        hears=e.TurnEnded,
+        says=(e.ReviewRequested,),
+        about="have what was said in a turn looked through",
+    ),
+    Route(
+        stage="finish_session",
+        hears=e.SessionEnded,
+        says=(e.ReviewRequested,),
+        about="have the end of a session looked through",
+    ),
+    Route(
+        stage="review",
+        hears=e.ReviewRequested,
+        asks=(e.CaptureRequested,),
+        concurrency=4,
+        capacity=256,
+        overflow=Overflow.DROP,
+        about="keep what was said that is worth it, and record what was done",
+    ),
+    Route(
+        stage="trace",
+        hears=e.ResponseReady,
+        capacity=256,
+        overflow=Overflow.DROP,
+        about="note what was decided, for who asks later",
+    ),
+    Route(
+        stage="warm",
+        hears=e.SessionStarted,
+        about="read what guides work here, before somebody asks",
     ),
     Route(
         stage="use",
         hears=e.ContextBuilt,
         about="count what went into a context",
+    ),
+    Route(
+        stage="use_shown",
+        hears=e.MemoriesShown,
+        about="count what went into a context at another moment",
+    ),
+    Route(
+        stage="reasons_shown",
+        hears=e.MemoriesShown,
+        about="remember why it went in, for whoever asks",
     ),
     Route(
         stage="reasons",
@@ -146,6 +215,9 @@ ROUTES: tuple[Route, ...] = (
     Route(stage="unindex", hears=e.MemoryForgotten, about="make it unfindable"),
     Route(stage="topics", hears=e.MemoryStored, about="note what it is about"),
     Route(stage="untopic", hears=e.MemoryForgotten, about="note that it is gone"),
+    Route(stage="lore", hears=e.MemoryStored, about="have it at hand where it guides work"),
+    Route(stage="lore_many", hears=e.MemoriesStored, about="have what guides work at hand"),
+    Route(stage="unlore", hears=e.MemoryForgotten, about="have it at hand no longer"),
     Route(stage="announce", hears=e.MemoryStored, about="tell open MCP sessions"),
     Route(stage="announce_many", hears=e.MemoriesStored, about="tell open MCP sessions"),
     Route(stage="announce_gone", hears=e.MemoryForgotten, about="tell open MCP sessions"),
@@ -163,6 +235,11 @@ ROUTES: tuple[Route, ...] = (
 ENTRANCES: tuple[type[e.Event], ...] = (
     e.PromptSubmitted,
     e.SessionStarted,
+    e.ToolUsed,
+    e.ToolFailed,
+    e.CompactionStarted,
+    e.TurnEnded,
+    e.SessionEnded,
     e.CaptureRequested,
     e.ForgetRequested,
     e.SupersedeRequested,

@@ -73,7 +73,8 @@ def _point(link: Path, target: Path) -> None:
 
 def listen_on_loopback(port: int) -> socket.socket:
     """A listening TCP socket that this machine alone can reach; port 0 picks a free one."""
-    listener = socket.socket()
+    # Its protocol is named: the event loop sends small answers at once only where it is.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))

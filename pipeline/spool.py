@@ -15,7 +15,8 @@ from ..bus.events import PromptSubmitted
 from ..bus.signals import redacted, tell
 from ..stages.markers import split_markers
 from .app import App
-from .entrance import Entrance, Payload, trace_of
+from .entrance import Entrance, trace_of
+from .payload import Payload
 
 MAX_ENTRY_BYTES = 4_000_000
 PATIENCE_S = 30.0

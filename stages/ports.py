@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
+from ..bus.enrichment import Guide
 from ..bus.events import PromptSubmitted
 from ..bus.values import (
     IntentType,
@@ -36,6 +37,19 @@ class Recall(Protocol):
         self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
     ) -> tuple[Memory, ...]:
         """The newest memories of ``scopes``, newest first."""
+
+
+class Catalogue(Protocol):
+    """Finds memories otherwise than by searching. Raises ``ConnectionError`` while it cannot."""
+
+    async def fetch(self, ids: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        """The memories with ``ids`` that are in ``scopes``, in the order asked."""
+
+    async def naming(self, file: str, scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        """The memories that name a file called ``file``, in whatever folder, newest first."""
+
+    async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
+        """What several memories of ``scopes`` are about, the most frequent first."""
 
 
 class Local(Protocol):
@@ -82,6 +96,35 @@ class Projects(Protocol):
     def facts(self, root: str) -> ProjectFacts:
         """What the files under ``root`` say; cached, never walking a tree."""
 
+    def existing(self, root: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of ``paths`` that are there, in the project at ``root``; may wait for a disk."""
+
+
+class Guides(Protocol):
+    """Knows the tasks, patterns and gotchas that are remembered, without a search."""
+
+    async def find(
+        self, scopes: tuple[Scope, ...], keys: Mapping[str, Sequence[str]]
+    ) -> tuple[Guide, ...]:
+        """The guides of ``scopes`` that share most with ``keys`` (namespace → keys of ``Guide``).
+
+        Raises ``RecallUnavailable`` (a ``ConnectionError``) while they cannot be read.
+        """
+
+    def read(self, memory: Memory) -> Guide:
+        """``memory`` as a guide."""
+
+    def cosines(self, text: str, others: Sequence[str]) -> tuple[float | None, ...]:
+        """How near each of ``others`` is to ``text``, −1 to 1; None where nothing can tell."""
+
+    def rarity(
+        self, words: Sequence[str], scopes: tuple[Scope, ...]
+    ) -> tuple[tuple[str, float], ...]:
+        """Each of ``words`` with how rare it is in ``scopes``: 0.0 is in every memory, 1.0 in none.
+
+        Empty while there is nothing to look it up in.
+        """
+
 
 class Sessions(Protocol):
     """Remembers what was shown in a session."""
@@ -91,3 +134,12 @@ class Sessions(Protocol):
 
     def show(self, session: str, shown: frozenset[tuple[str, int]]) -> None:
         """Note that the session has now seen these."""
+
+    def lost(self, session: str) -> tuple[str, ...]:
+        """What was shown or captured before the context was emptied last: ids, latest first."""
+
+    def is_greeted(self, session: str) -> bool:
+        """Whether the session was greeted, and its context still has that."""
+
+    def greet(self, session: str) -> None:
+        """Note that the session was greeted."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+from blinker import NamedSignal
 
+from subcog.bus.enrichment import Guide
 from subcog.bus.events import (
     ContextBuilt,
     IntentClassified,
@@ -33,10 +36,23 @@ from subcog.bus.values import (
 )
 from subcog.config.load import DEFAULTS
 from subcog.config.settings import SearchIntentSettings
+from subcog.stages.guides import read_guide
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PROJECT = Scope("project", "shop-0123456789ab")
 PLACE = Place(project=PROJECT, root="/src/shop", user=Scope("user", "u"), branch="main")
+
+
+@contextmanager
+def telling(signal: NamedSignal) -> Iterator[list[tuple[str, dict[str, object]]]]:
+    """What is told by ``signal`` meanwhile: who told it, and the facts."""
+    told: list[tuple[str, dict[str, object]]] = []
+
+    def watch(sender: str, **facts: object) -> None:
+        told.append((sender, facts))
+
+    with signal.connected_to(watch):
+        yield told
 
 
 @dataclass
@@ -89,6 +105,35 @@ class FakeRecall:
 
 
 @dataclass
+class FakeCatalogue:
+    """Knows ``memories``; of the files that they name, those that provenance gives."""
+
+    memories: Sequence[Memory] = ()
+    topics: Sequence[str] = ()
+    raises: Exception | None = None
+
+    async def fetch(self, ids: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        if self.raises is not None:
+            raise self.raises
+        known = {memory.id: memory for memory in self.memories if memory.scope in scopes}
+        return tuple(known[id_] for id_ in ids if id_ in known)
+
+    async def naming(self, file: str, scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        if self.raises is not None:
+            raise self.raises
+        return tuple(m for m in self.memories if m.scope in scopes and _names(m, file))
+
+    async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
+        if self.raises is not None:
+            raise self.raises
+        return tuple(self.topics[:limit])
+
+
+def _names(memory: Memory, file: str) -> bool:
+    return memory.provenance.file.endswith(file) or file in memory.content
+
+
+@dataclass
 class FakeKeeper:
     """Keeps everything at once; ``gate`` is awaited first."""
 
@@ -115,9 +160,41 @@ class FakeProjects:
     known: ProjectFacts = field(default_factory=lambda: ProjectFacts(name="shop"))
     asked: list[str] = field(default_factory=list)
 
+    there: Sequence[str] = ()
+
     def facts(self, root: str) -> ProjectFacts:
         self.asked.append(root)
         return self.known
+
+    def existing(self, root: str, paths: Sequence[str]) -> tuple[str, ...]:
+        return tuple(path for path in paths if path in self.there)
+
+
+@dataclass
+class FakeGuides:
+    """Finds every guide it was given, or raises; texts are as near as ``near`` says."""
+
+    guides: Sequence[Guide] = ()
+    near: float | None = None
+    raises: Exception | None = None
+    asked: list[object] = field(default_factory=list)
+
+    async def find(self, scopes: tuple[Scope, ...], keys: object) -> tuple[Guide, ...]:
+        self.asked.append((scopes, keys))
+        if self.raises is not None:
+            raise self.raises
+        return tuple(self.guides)
+
+    def read(self, memory: Memory) -> Guide:
+        return read_guide(memory)
+
+    def cosines(self, text: str, others: Sequence[str]) -> tuple[float | None, ...]:
+        return (self.near,) * len(others)
+
+    def rarity(
+        self, words: Sequence[str], scopes: tuple[Scope, ...]
+    ) -> tuple[tuple[str, float], ...]:
+        return tuple((word, 0.5) for word in words)
 
 
 @dataclass
@@ -125,12 +202,23 @@ class FakeSessions:
     """Remembers everything for ever."""
 
     seen: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
+    emptied: dict[str, Sequence[str]] = field(default_factory=dict)
+    greeted: set[str] = field(default_factory=set)
 
     def shown(self, session: str) -> frozenset[tuple[str, int]]:
         return frozenset(self.seen.get(session, ()))
 
     def show(self, session: str, shown: frozenset[tuple[str, int]]) -> None:
         self.seen.setdefault(session, set()).update(shown)
+
+    def lost(self, session: str) -> tuple[str, ...]:
+        return tuple(self.emptied.get(session, ()))
+
+    def is_greeted(self, session: str) -> bool:
+        return session in self.greeted
+
+    def greet(self, session: str) -> None:
+        self.greeted.add(session)
 
 
 def make_settings(enabled: bool = True, **context: object) -> SearchIntentSettings:

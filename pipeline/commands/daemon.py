@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sys
 import time
 
 import click
@@ -11,6 +13,7 @@ from ..client import DaemonUnreachable
 from .shared import daemon, json_option, our_paths, our_settings, show_json
 
 STOP_S = 30.0
+UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
 
 
 @click.group()
@@ -73,12 +76,14 @@ def run() -> None:
     """Be the daemon, in this process, until told to leave."""
     import logging
 
-    from ..logs import log_to
+    from ..logs import log_to, log_uncaught
     from ..sockets import AlreadyRunning
 
     paths = our_paths()
     loaded = our_settings(lenient=True)
-    log_to(paths.log, loaded.settings.log.level)
+    log = loaded.settings.log
+    log_to(paths.log, log.level, log.format)
+    log_uncaught()
     for warning in loaded.warnings:
         logging.getLogger("subcog.config").warning(warning)
     from ..daemon import run_daemon
@@ -88,3 +93,14 @@ def run() -> None:
     except AlreadyRunning:
         # It may be about to listen, or about to leave: whoever needs a daemon looks again.
         click.echo("a daemon runs already", err=True)
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        # Its client reads this, and tells it.
+        click.echo(
+            f"subcog: {error.filename or paths.data} cannot be written ({error.strerror}). See to "
+            f"it that your user may write in {paths.data} and that there is room, or set "
+            "SUBCOG_HOME to another directory.",
+            err=True,
+        )
+        sys.exit(1)

@@ -64,6 +64,20 @@ def injections(folder: Path, as_json: bool) -> None:
         click.echo(render(report))
 
 
+@eval_command.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@json_option
+def captures(file: Path, as_json: bool) -> None:
+    """Measure what is found worth keeping on FILE, JSONL of {id, role, text, captures}."""
+    from ..evaluate_captures import evaluate, read_messages, render
+
+    report = _checked(lambda: evaluate(read_messages(file)))
+    if as_json:
+        show_json(report)
+    else:
+        click.echo(render(report))
+
+
 @contextmanager
 def _progress(*, hidden: bool) -> Iterator[Callable[[int, int], None]]:
     """A bar for people, moved by (done, in all)."""

@@ -106,13 +106,16 @@ class Agent:
         folder.mkdir(exist_ok=True)
         return folder
 
-    def start(self, project: Path, *, plugin: Path | None = CHECKOUT) -> Session:
+    def start(
+        self, project: Path, *, plugin: Path | None = CHECKOUT, more: tuple[str, ...] = ()
+    ) -> Session:
         """Begin a session in ``project``, with subcog as a plugin unless told otherwise."""
         command = [str(self.binary), "-p", "--verbose", "--permission-mode", "bypassPermissions"]
         command += ["--input-format", "stream-json", "--output-format", "stream-json"]
         command += ["--model", "claude-sonnet-4-5"]
         if plugin:
             command += ["--plugin-dir", str(plugin)]
+        command += more
         session = Session(command, project, self.env)
         self.sessions.append(session)
         return session

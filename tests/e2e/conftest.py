@@ -11,8 +11,13 @@ import pytest
 
 from .claude import CHECKOUT, Agent
 from .messages_api import MessagesApi
+from .other_agents import Codex, Gemini, OtherAgent
+from .other_apis import GenerateContentApi, OtherApi, ResponsesApi
 
 CLAUDE = ".cache/claude/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
+CODEX_MODULE = ".cache/codex/node_modules/@openai/codex-linux-x64"
+CODEX = f"{CODEX_MODULE}/vendor/x86_64-unknown-linux-musl/bin/codex"
+GEMINI = ".cache/gemini/node_modules/@google/gemini-cli/bundle/gemini.js"
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +25,7 @@ def claude() -> Path:
     """The agent's binary. It may be missing on a developer's machine, never in CI."""
     binary = Path(os.environ.get("SUBCOG_TEST_CLAUDE") or CHECKOUT / CLAUDE)
     if not os.access(binary, os.X_OK):
-        missing = f"Claude Code is not at {binary}; `make claude` installs it"
+        missing = f"Claude Code is not at {binary}; `make agents` installs it"
         if os.environ.get("CI") == "true":
             pytest.fail(missing)
         pytest.skip(missing)
@@ -34,4 +39,33 @@ def agent(claude: Path) -> Iterator[Agent]:
         agent = Agent(claude, Path(root), api)
         yield agent
         agent.close()
+        api.close()
+
+
+@pytest.fixture
+def codex() -> Iterator[Codex]:
+    """Codex with a home of its own, not wired yet."""
+    yield from _other(Codex, CODEX, "codex", ResponsesApi())
+
+
+@pytest.fixture
+def gemini() -> Iterator[Gemini]:
+    """Gemini CLI with a home of its own, not wired yet."""
+    yield from _other(Gemini, GEMINI, "gemini", GenerateContentApi())
+
+
+def _other(kind: type[OtherAgent], place: str, name: str, api: OtherApi) -> Iterator[OtherAgent]:
+    try:
+        binary = Path(os.environ.get(f"SUBCOG_TEST_{name.upper()}") or CHECKOUT / place)
+        if not binary.exists():
+            missing = f"{name} is not at {binary}; `make agents` installs it"
+            if os.environ.get("CI") == "true":
+                pytest.fail(missing)
+            pytest.skip(missing)
+        with tempfile.TemporaryDirectory(prefix="sc", ignore_cleanup_errors=True) as root:
+            agent = kind(binary, Path(root), api)
+            agent.set_up()
+            yield agent
+            agent.close()
+    finally:
         api.close()

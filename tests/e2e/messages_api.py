@@ -98,7 +98,11 @@ def message(model: str) -> Body:
 
 
 def run(command: str | Body) -> Body:
-    """What makes of a whole answer one that runs a shell command, or uses the tool it names."""
+    """What makes of a whole answer one that runs a shell command, uses the tool it names, or says
+    a text.
+    """
+    if isinstance(command, dict) and "text" in command:
+        return {"content": [TEXT | command]}
     if isinstance(command, str):
         inputs = {"command": command, "description": "run it"}
         command = {"name": "Bash", "input": inputs}

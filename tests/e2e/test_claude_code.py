@@ -24,8 +24,9 @@ LABEL = "UserPromptSubmit hook"
 pytestmark = pytest.mark.slow
 
 
-def capture(agent: Agent, text: str, project: Path) -> None:
-    agent.subcog("capture", text, "--namespace", "decisions", "--project", str(project))
+def capture(agent: Agent, text: str, project: Path, namespace: str = "learnings") -> None:
+    """By default where the start of a session does not bring it up already."""
+    agent.subcog("capture", text, "--namespace", namespace, "--project", str(project))
 
 
 def recalled(agent: Agent, query: str, project: Path) -> list[str]:
@@ -95,7 +96,7 @@ def test_daemon_killed_during_a_prompt_does_not_hold_the_agent(agent):
 
 def test_session_starts_with_a_short_context(agent):
     here = agent.project("P")
-    capture(agent, MEMORY, here)
+    capture(agent, MEMORY, here, namespace="decisions")
 
     text = texts_of(agent.ask(here, "rename foo to bar"))
 

@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 
 from .house import House
@@ -16,3 +18,13 @@ def shared(tmp_path_factory):
     house = House(tmp_path_factory.mktemp("shared"))
     yield house
     house.close()
+
+
+@pytest.fixture
+def fresh(shared, tmp_path):
+    """A project of its own, of the same daemon."""
+    house = copy.copy(shared)
+    house.root, house.project = tmp_path, tmp_path / "project"
+    house.project.mkdir()
+    house.env = shared.env | {"CLAUDE_PROJECT_DIR": str(house.project)}
+    return house

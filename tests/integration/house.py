@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,11 @@ class House:
             "CLAUDE_PROJECT_DIR": str(self.project),
             **GENEROUS,
         }
+
+    @cached_property
+    def mcp_url(self) -> str:
+        """Where the daemon serves MCP over HTTP, about the user alone; it is started for this."""
+        return str(self.ask("mcp", "--http")["url_of_the_user"])
 
     @property
     def paths(self) -> Paths:

@@ -174,8 +174,9 @@ def test_the_metrics_count_what_happened(house):
     assert 'subcog_hooks_total{event="UserPromptSubmit",outcome="answered"} 1.0' in lines
     assert 'subcog_hooks_total{event="UserPromptSubmit",outcome="nothing"} 1.0' in lines
     assert 'subcog_captures_total{namespace="decisions",outcome="stored"} 1.0' in lines
-    assert 'subcog_abstentions_total{reason="no_intent"} 1.0' in lines
-    assert "subcog_memories 1.0" in lines
+    assert 'subcog_abstentions_total{reason="no_intent",stage="inject"} 1.0' in lines
+    assert 'subcog_memories{scope="project"} 1.0' in lines
+    assert 'subcog_capture_decisions_total{decision="stored"} 1.0' in lines
 
 
 def test_another_web_page_cannot_read_the_metrics(house):

@@ -104,6 +104,17 @@ def test_a_late_answer_reaches_the_session_once_with_its_next_tool(house, model)
     assert house.context("where is the billing module?", "late") == ""
 
 
+def test_a_late_answer_comes_along_with_what_the_tool_itself_brings_up(house, model):
+    about_file = "tests/conftest.py and src/ledger.py share one clock fixture"
+    house.capture(about_file)
+    late_prompt(house, model, ORDER, "late-and-file")
+    edited = {"tool_name": "Edit", "tool_input": {"file_path": "src/ledger.py", "new_string": "x"}}
+    added = tool_used(house, "late-and-file", **edited)
+    assert added.count(MEMORY) == added.count(about_file) == 1
+    assert added.index(MEMORY) < added.index(about_file)
+    assert tool_used(house, "late-and-file", **edited) == ""
+
+
 def test_or_with_its_next_prompt_that_brings_nothing_of_its_own(house, model):
     assert late_prompt(house, model, f"{ORDER} second", "next") == ""
     model.send = after(0.0, {"intent_type": "none", "topics": [], "confidence": 0.9})

@@ -34,7 +34,8 @@ def test_a_marked_prompt_is_kept_and_said_so(house):
 
 
 def test_a_new_session_is_told_what_matters(house):
-    assert house.hook("SessionStart", {"session_id": "s", "source": "startup"}) == {}
+    empty = house.hook("SessionStart", {"session_id": "s", "source": "startup"})
+    assert "subcog-memory" not in empty["hookSpecificOutput"]["additionalContext"]
     house.capture("CI is blocked by the expired registry certificate", "--namespace", "blockers")
     answer = house.hook("SessionStart", {"session_id": "t", "source": "startup"})
     output = answer["hookSpecificOutput"]
@@ -44,8 +45,10 @@ def test_a_new_session_is_told_what_matters(house):
 
 def test_other_events_pass_through(house):
     house.start()
-    for event in ("PostToolUse", "PreCompact", "Stop", "SessionEnd"):
+    for event in ("PostToolUse", "Stop", "SessionEnd"):
         assert house.hook(event, {"session_id": "s", "tool_name": "Write"}) == {}
+    # What this one prints would be read as text.
+    assert house.hook("PreCompact", {"session_id": "s"}) is None
 
 
 def test_what_comes_back_is_never_kept_again(house):

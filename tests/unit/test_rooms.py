@@ -32,6 +32,7 @@ LIBRARIES = {
         "msgspec",
         "numpy",
         "prometheus_client",
+        "yaml",
         "safetensors",
         "snowballstemmer",
         "starlette",
@@ -42,6 +43,7 @@ LIBRARIES = {
 }
 # The evaluation of retrieval draws its intervals with numpy.
 EXTRA = {
+    "pipeline/evaluate_captures.py": {"numpy"},
     "pipeline/evaluate_injections.py": {"numpy"},
     "pipeline/evaluate_retrieval.py": {"numpy"},
     "pipeline/evaluate_intents.py": {"numpy"},
@@ -92,7 +94,7 @@ def test_the_package_list_names_every_folder_with_code():
         for path in _sources(room)
         if path.name == "__init__.py"
     }
-    assert set(listed) == found
+    assert set(listed) == found | {"subcog.docs"}  # what `subcog help` shows; it has no code
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -103,7 +105,7 @@ def test_importing_a_package_does_no_work(room):
             assert [type(each) for each in body] == [ast.Expr], f"{path} is more than a text"
 
 
-def test_broad_excepts_are_the_four_that_say_why():
+def test_broad_excepts_are_the_five_that_say_why():
     broad = [
         f"{path.relative_to(HOUSE)}"
         for room in ROOMS
@@ -116,6 +118,7 @@ def test_broad_excepts_are_the_four_that_say_why():
         "bus/signals.py",
         "hooks/client.py",
         "pipeline/server.py",
+        "sinks/mcp_http.py",
     ]
 
 

@@ -14,6 +14,8 @@ import pytest
 from subcog.bus.frames import reply_frame
 from subcog.config.paths import find_paths
 from subcog.hooks import client
+from subcog.pipeline.install import LATE_EVENTS
+from subcog.pipeline.moments import MOMENTS
 
 CHECKOUT = Path(__file__).parents[3]
 PAYLOAD = b'{"session_id": "s", "prompt": "how do I hash passwords here?"}'
@@ -337,7 +339,7 @@ def test_plugin_runs_the_pipe_for_the_events_that_are_answered():
     plugin = json.loads((CHECKOUT / ".claude-plugin" / "plugin.json").read_text())
 
     assert plugin["version"] == client.VERSION
-    assert set(hooks) == {"SessionStart", "UserPromptSubmit", "PostToolUse"}
+    assert set(hooks) == set(MOMENTS) - set(LATE_EVENTS)
     for event, groups in hooks.items():
         (entry,) = groups[0]["hooks"]
         expected = f'python3 -I -S "${{CLAUDE_PLUGIN_ROOT}}/hooks/client.py" {event}'

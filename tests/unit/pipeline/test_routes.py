@@ -2,6 +2,7 @@ import inspect
 
 from subcog.bus import events
 from subcog.bus.events import Event
+from subcog.bus.inbox import Overflow
 from subcog.pipeline.routes import ENTRANCES, EXITS, ROUTES, diagram
 
 
@@ -53,3 +54,8 @@ def test_stages_have_distinct_names():
 def test_the_diagram_shows_every_stage():
     drawn = diagram()
     assert all(f"--> {route.stage}" in drawn for route in ROUTES)
+
+
+def test_nobody_waits_for_room_to_have_a_session_looked_through():
+    (review,) = [route for route in ROUTES if route.stage == "review"]
+    assert (review.overflow, review.capacity) == (Overflow.DROP, 256)
