@@ -45,8 +45,8 @@ from ..sinks.mcp_changes import Changes
 from ..sinks.projects import Projects
 from ..sinks.reasons import Reasons
 from ..sinks.sessions import Sessions
-from ..sinks.traces import Traces
 from ..sinks.setbacks import Setbacks
+from ..sinks.traces import Traces
 from ..sinks.transcripts import Transcripts
 from ..stages.admit import admit
 from ..stages.allow import BadAllowance
@@ -303,18 +303,21 @@ class App:
     def _respond(self, event: ContextBuilt) -> ResponseReady:
         if self.asking is not None:
             self.asking.reserve.end(event.trace)
-        return respond(event, suggest=self.settings.hook.user_prompt.suggest_captures)
+        suggest = self.settings.hook.user_prompt.suggest_captures
+        return respond(event, suggest=suggest, clean=self.clean)
 
     def _refine(self, event: IntentRefined) -> None:
         if self.asking is not None:
             self.asking.refine(event)
 
-    async def late_context(self, session: str, *, max_tokens: int) -> str:
-        """What the model said too late for the last prompt of ``session``, told once."""
+    async def late_context(self, session: str, *, project: Scope, max_tokens: int) -> str:
+        """What the model said too late for the session's last prompt in ``project``, told once."""
         if self.asking is None:
             return ""
         choose = partial(self._inject, max_tokens=max_tokens)
-        return await self.asking.late_context(session, current=self._current, inject=choose)
+        return await self.asking.late_context(
+            session, project=project, current=self._current, inject=choose
+        )
 
     async def _current(self, hits: tuple[Hit, ...], scopes: tuple[Scope, ...]) -> tuple[Hit, ...]:
         """Those of ``hits`` whose memory is still kept, in the same version."""

@@ -95,18 +95,23 @@ class Asking:
         else:
             tell_late(event, used=False)
 
-    async def late_context(self, session: str, *, current: Current, inject: Inject) -> str:
+    async def late_context(
+        self, session: str, *, project: Scope, current: Current, inject: Inject
+    ) -> str:
         """What the model's late answer adds for ``session``, once; empty for nothing.
 
-        ``current`` leaves of memories those that are still so.
+        What was found in another project than ``project`` is not told in this one. ``current``
+        leaves of memories those that are still so.
         """
         if (event := self._refinements.take(session)) is None:
             return ""
         text = ""
         try:
             enriched = event.classified.enriched
-            hits = await current(enriched.candidates, enriched.prompt.place.readable)
-            text = inject(with_intent(event, hits)).text
+            place = enriched.prompt.place
+            if place.project == project:
+                hits = await current(enriched.candidates, place.readable)
+                text = inject(with_intent(event, hits)).text
         finally:
             tell_late(event, used=bool(text))
         return text

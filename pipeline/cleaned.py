@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 MAX_TEXTS = 50_000
@@ -17,6 +18,7 @@ class Cleaner:
         self._redact = redact
         self._max_texts = max_texts
         self._spotless: dict[int, None] = {}
+        self._lock = threading.Lock()  # a review cleans in a thread
 
     def __call__(self, text: str) -> str:
         key = hash(text)
@@ -24,7 +26,8 @@ class Cleaner:
             return text
         cleaned = self._redact(text)
         if cleaned == text:
-            self._spotless[key] = None
-            if len(self._spotless) > self._max_texts:
-                del self._spotless[next(iter(self._spotless))]
+            with self._lock:
+                self._spotless[key] = None
+                if len(self._spotless) > self._max_texts:
+                    del self._spotless[next(iter(self._spotless))]
         return cleaned

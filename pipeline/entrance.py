@@ -20,6 +20,7 @@ from ..bus.inbox import StageFailed
 from ..bus.signals import answered, degraded, tell
 from ..bus.values import Place, Scope
 from ..sinks.heard import Heard
+from ..sinks.outcomes import Outcomes
 from ..stages.inject import MAX_TOKENS
 from ..stages.preserve import GIVE_PLAIN_TEXT
 from ..stages.respond import MAX_UNITS
@@ -29,6 +30,7 @@ from ..stages.tokens import count_tokens, count_units
 from .app import App
 from .clients import speech
 from .crowd import LEAST_S, Crowd, waited_s
+from .greetings import WITH_PROMPT, Greetings
 from .moments import MOMENTS, Asked, Moment
 from .payload import Payload, read_payload
 from .whereabouts import Whereabouts
@@ -55,6 +57,8 @@ class Entrance:
         self._whereabouts = Whereabouts()
         self.heard = Heard(app.paths.heard)
         self._crowd = Crowd()
+        self._outcomes = Outcomes()
+        self._greetings = Greetings()
 
     def _left_s(self, fields: dict[str, str]) -> float:
         """How long this hook may still take: longer while the memories are being loaded."""
@@ -94,10 +98,11 @@ class Entrance:
             return NOTHING, "malformed"
         try:
             heard = speech.hear(fields.get("client", ""), event, payload)
+            heard = await self._with_outcome(heard)
             self._note(heard.event, heard.client, heard.payload)
             known = fields | {"client": heard.client, "project": self._project(heard, fields)}
             out, outcome = await self._answer_in_time(heard.event, known, heard.payload)
-            return speech.say(heard, out), outcome
+            return speech.say(heard, self._with_greeting(heard, out)), outcome
         except TimeoutError:
             tell(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"
@@ -105,11 +110,37 @@ class Entrance:
             _log.warning("a hook was passed through", extra={"error": type(error).__name__})
             return NOTHING, "failed"
 
+    async def _with_outcome(self, heard: speech.Heard) -> speech.Heard:
+        """``heard`` as a failed tool, where the agent tells that to its transcript alone."""
+        payload = heard.payload
+        if not speech.hides_outcome(heard):
+            return heard
+        transcript = payload.transcript_path or ""
+        failed = await self._outcomes.has_failed(transcript, payload.tool_use_id)
+        return speech.as_failure(heard) if failed else heard
+
+    def _with_greeting(self, heard: speech.Heard, body: bytes) -> bytes:
+        """``body``, where a greeting waits for its session's first prompt."""
+        if heard.client not in WITH_PROMPT:
+            return body
+        said, session = msgspec.json.decode(body), heard.payload.session_id
+        own = said.get("hookSpecificOutput", {}).get("additionalContext", "")
+        if heard.event == "SessionStart" and own:
+            self._greetings.hold(session, own)
+            return NOTHING
+        if heard.event != "UserPromptSubmit":
+            return body
+        greeting = self._greetings.take(session, max_tokens=room_beside(own))
+        both = "\n".join(part for part in (greeting, own) if part)
+        told = hook_answer(heard.event, both, said.get("systemMessage", ""))
+        return msgspec.json.encode(said | told) if greeting else body
+
     async def _answer_in_time(
         self, event: str, fields: dict[str, str], payload: Payload
     ) -> tuple[bytes, str]:
         moment = MOMENTS.get(event)
-        asked = moment.make(self._asked(fields, payload)) if moment else None
+        known = self._asked(fields, payload)
+        asked = moment.make(known) if moment else None
         body = NOTHING
         if moment and asked is not None:
             if self._crowd.turns_away(asked, left_s=self._left_s(fields)):
@@ -118,7 +149,7 @@ class Entrance:
             with self._crowd.inside():
                 body = await self._said(moment, asked, fields)
         if event in TAKES_LATE and not payload.agent_id:
-            body = await self._with_late(event, body, payload.session_id)
+            body = await self._with_late(event, body, payload.session_id, known.place.project)
         if body != NOTHING:
             return body, "answered"
         return body, "passed" if asked is None else "nothing"
@@ -130,7 +161,7 @@ class Entrance:
         within_s = max(LEAST_S, self._left_s(fields))
         return (await self._app.bus.request(asked, ResponseReady, within_s=within_s)).body
 
-    async def _with_late(self, event: str, body: bytes, session: str) -> bytes:
+    async def _with_late(self, event: str, body: bytes, session: str, project: Scope) -> bytes:
         """``body`` with what the model said too late for the prompt before.
 
         A prompt that brings a context of its own leaves it to the next hook; a tool's has both.
@@ -141,7 +172,8 @@ class Entrance:
             return body
         text = ""
         with anyio.move_on_after(LATE_S), contextlib.suppress(ConnectionError):
-            text = await self._app.late_context(session, max_tokens=room_beside(own))
+            room = room_beside(own)
+            text = await self._app.late_context(session, project=project, max_tokens=room)
         both = "\n".join(part for part in (well_formed(text), own) if part)
         late = hook_answer(event, both, said.get("systemMessage", ""))
         return msgspec.json.encode(said | late) if text else body

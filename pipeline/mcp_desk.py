@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from ..sinks.archive import Archive
 
 # The parts of an answer that somebody wrote.
-WRITTEN = frozenset({"content", "summary", "reason", "tags", "file", "query", "topic", "name"})
+WRITTEN = frozenset(
+    {"content", "summary", "reason", "why", "tags", "file", "query", "topic", "name"}
+)
 _SEARCHES = {
     "howto": "howto",
     "troubleshoot": "troubleshoot",
@@ -96,7 +98,7 @@ class McpDesk:
             "injected": [
                 {key: memory[key] for key in ("id", "urn", "namespace", "summary", "version")}
                 | {"score": None, "why": None}
-                | msgspec.to_builtins(reasons[memory["id"]] or {})
+                | self._harmless(msgspec.to_builtins(reasons[memory["id"]] or {}))
                 for memory in memories
                 if memory is not None
             ],

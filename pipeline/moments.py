@@ -50,7 +50,9 @@ class Moment(Struct, frozen=True, kw_only=True):
 
 
 def prompt_submitted(asked: Asked) -> Event | None:
-    """A prompt, whoever typed it."""
+    """A prompt, whoever typed it; a sub-agent's is the model's own words, which ask for nothing."""
+    if asked.payload.agent_id:
+        return None
     return PromptSubmitted(
         trace=asked.trace,
         session=asked.session,

@@ -7,7 +7,6 @@ import json
 import msgspec
 from msgspec import Raw, Struct
 
-
 MAX_NAME_CHARS = 256
 MAX_PATH_CHARS = 4096
 """No agent has longer names, and no file system longer paths; what is longer is not there."""
@@ -15,6 +14,7 @@ MAX_PATH_CHARS = 4096
 _BOUNDED = {
     "session_id": MAX_NAME_CHARS,
     "agent_id": MAX_NAME_CHARS,
+    "tool_use_id": MAX_NAME_CHARS,
     "cwd": MAX_PATH_CHARS,
     "transcript_path": MAX_PATH_CHARS,
     "agent_transcript_path": MAX_PATH_CHARS,
@@ -38,6 +38,7 @@ class Payload(Struct):
     transcript_path: str | None = ""
     agent_transcript_path: str | None = ""
     tool_name: str = ""
+    tool_use_id: str = ""
     tool_input: Raw = Raw(b"null")
     tool_response: Raw = Raw(b"null")
     error: str = ""

@@ -209,7 +209,7 @@ class Reviewing:
             if event.transcript:
                 tell(degraded, "review", reason="transcript.unreadable")
             if awaited:
-                yield Slice((Message(role="assistant", text=event.said),), Mark(), 0)
+                yield Slice((Message(role="assistant", text=event.said),), Mark())
 
     def _tasks(self, event: ReviewRequested, session: Session, study: Study) -> list[task.Work]:
         """The tasks that ended, and the one that goes on unless the session ends too."""

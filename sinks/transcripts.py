@@ -12,10 +12,10 @@ import contextlib
 import logging
 import os
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -30,8 +30,11 @@ MAX_LINE_BYTES = 1024 * 1024
 MAX_BACKLOG_BYTES = 64 * 1024 * 1024
 """Of a transcript that was never read before, at most its end of this size is."""
 MAX_KNOWN = 512
+_MAX_THREADS = 8
 _MAX_MARKS_BYTES = 4 * 1024 * 1024
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class TranscriptUnreadable(OSError):
@@ -47,11 +50,10 @@ class Mark(Struct, frozen=True):
 
 
 class Slice(Struct, frozen=True):
-    """Some messages, the place after them, and how many bytes are left to read."""
+    """Some messages, and the place after them."""
 
     messages: tuple[Message, ...]
     mark: Mark
-    left: int
 
 
 class Transcripts:
@@ -62,6 +64,7 @@ class Transcripts:
         self._slice_bytes = slice_bytes
         self._marks: dict[str, Mark] | None = None
         self._saving = anyio.Lock()
+        self._threads = anyio.CapacityLimiter(_MAX_THREADS)
 
     async def unread(self, path: str, after: Mark | None = None) -> AsyncIterator[Slice]:
         """What was written ``after`` a mark, or since ``keep`` was last called.
@@ -70,8 +73,7 @@ class Transcripts:
         """
         mark = after or (await self._known()).get(path, Mark())
         while True:
-            work = partial(read_slice, path, mark, self._slice_bytes)
-            read = await anyio.to_thread.run_sync(work)
+            read = await self._beside(partial(read_slice, path, mark, self._slice_bytes))
             if read.mark == mark:
                 return
             mark = read.mark
@@ -82,7 +84,11 @@ class Transcripts:
 
         Raises ``TranscriptUnreadable``.
         """
-        return await anyio.to_thread.run_sync(read_end, path, self._slice_bytes)
+        return await self._beside(partial(read_end, path, self._slice_bytes))
+
+    async def _beside(self, read: Callable[[], T]) -> T:
+        """In a thread of our own few: a file system that hangs holds up no search, and no hook."""
+        return await anyio.to_thread.run_sync(read, abandon_on_cancel=True, limiter=self._threads)
 
     async def keep(self, path: str, mark: Mark) -> None:
         """Note that ``path`` was read up to ``mark``, and need not be read again up to there."""
@@ -111,7 +117,7 @@ def read_slice(path: str, mark: Mark, size: int = SLICE_BYTES) -> Slice:
 
     A line that is not finished yet is left for the next time. Raises ``TranscriptUnreadable``.
     """
-    descriptor = _open(path)
+    descriptor = open_transcript(path)
     try:
         found = os.fstat(descriptor)
         mark = _from_where(mark, found.st_ino, found.st_size)
@@ -124,12 +130,12 @@ def read_slice(path: str, mark: Mark, size: int = SLICE_BYTES) -> Slice:
         os.close(descriptor)
     lines, mark = _take(data, mark)
     messages = tuple(said for line in lines if (said := read_line(line)) is not None)
-    return Slice(messages, mark, max(0, found.st_size - mark.offset))
+    return Slice(messages, mark)
 
 
 def read_end(path: str, size: int = SLICE_BYTES) -> tuple[Message, ...]:
     """The messages in the last ``size`` bytes of ``path``. Raises ``TranscriptUnreadable``."""
-    descriptor = _open(path)
+    descriptor = open_transcript(path)
     try:
         found = os.fstat(descriptor)
     finally:
@@ -138,7 +144,8 @@ def read_end(path: str, size: int = SLICE_BYTES) -> tuple[Message, ...]:
     return read_slice(path, Mark(found.st_ino, start, inside=start > 0), size).messages
 
 
-def _open(path: str) -> int:
+def open_transcript(path: str) -> int:
+    """A descriptor of ``path``, which a payload named. Raises ``TranscriptUnreadable``."""
     # Not blocking, since opening a pipe would wait for its writer.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:

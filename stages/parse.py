@@ -13,6 +13,7 @@ from .markers import split_markers
 from .private import strip_private
 from .references import find_references
 from .signals import find
+from .statements import READ_CHARS
 from .text import visible
 from .topics import retrieval_words
 from .work import work_signals
@@ -47,7 +48,7 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         query=" ".join(words) or text[:_MAX_QUERY_CHARS],
         words=words,
         marked=marked,
-        signals=tuple(map(_signal, find(text))),
+        signals=tuple(map(_signal, find(text[:READ_CHARS]))),
         entities=find_entities(text),
         references=find_references(text),
         work=work_signals(text),

@@ -6,6 +6,7 @@ Claude Code, Codex, Gemini and Qwen read the same fields. What only other caller
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -41,13 +42,17 @@ _REFUSALS = ("declined", "failed")
 _PLURALS = {"decisions", "learnings", "patterns", "blockers", "preferences", "gotchas", "tasks"}
 
 
-def respond(event: ContextBuilt, *, suggest: bool = False) -> ResponseReady:
+def respond(
+    event: ContextBuilt, *, suggest: bool = False, clean: Callable[[str], str] = str
+) -> ResponseReady:
     """The answer to a prompt; ``{}`` where there is nothing to say.
 
-    With ``suggest`` the user reads how to keep what the prompt states without a marker.
+    With ``suggest`` the user reads how to keep what the prompt states without a marker. An agent
+    writes down what the user reads, so ``clean`` redacts what is repeated of the prompt.
     """
-    prompt = event.classified.enriched.prompt
-    message = _message(event) or (_suggestion(event.classified.enriched.parsed) if suggest else "")
+    enriched = event.classified.enriched
+    prompt = enriched.prompt
+    message = _message(event) or (_suggestion(enriched.parsed, clean) if suggest else "")
     body = answer("UserPromptSubmit", well_formed(event.text), message)
     if prompt.detailed:
         body["metadata"] = _metadata(event)
@@ -79,13 +84,13 @@ def _message(event: ContextBuilt) -> str:
     return "\n".join(lines)
 
 
-def _suggestion(parsed: Parsed) -> str:
+def _suggestion(parsed: Parsed, clean: Callable[[str], str]) -> str:
     """One line about the surest statement that is worth keeping; empty where none is sure."""
     sure = [s for s in parsed.signals if s.confidence_percent >= SUGGEST_PERCENT and s.namespace]
     if parsed.machine or parsed.marked or not sure:
         return ""
     best = max(sure, key=lambda signal: signal.confidence_percent)
-    said = cut(one_line(visible(well_formed(best.phrase))), _MAX_SUGGESTED_CHARS)
+    said = cut(one_line(clean(visible(well_formed(best.phrase)))), _MAX_SUGGESTED_CHARS)
     return (
         f"subcog: this reads like a {best.kind}: “{said}” "
         f"To be sure that it is kept, begin the line with [remember:{best.namespace}]."

@@ -85,8 +85,8 @@ def find_statements(
 def _parts(message: Message) -> tuple[str, ...]:
     """What is the speaker's own in ``message``; of a long one the beginning.
 
-    Of a long answer the end as well. A prompt becomes long by what is pasted, and at its end nothing
-    tells any more whose words these are.
+    Of a long answer the end as well. A prompt becomes long by what is pasted, and at its end
+    nothing tells any more whose words these are.
     """
     if len(message.text) > MAX_TEXT_CHARS:
         return ()

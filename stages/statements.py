@@ -35,6 +35,8 @@ _PRINTED = re.compile(
     r"|(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|FROM|WHERE) [\w*]|(?:FAILED|PASSED) [\w/.:-]"
     r"|(?:feat|fix|docs|chore|refactor|test|perf|build|ci|style|revert)(?:\([^)\n]{0,80}\))?!?: )"
 )
+# Notes of ours in a shape that their envelope does not show: escaped, or line by line.
+_OURS = re.compile(r"[ \t>|]{0,20}(?:&gt;|&lt;/?subcog-|(?:[-*•][ \t]{1,4})?mem_\w{4,40} · )")
 _KINDS = (
     ("rule", _RULE),
     ("heading", _HEADING),
@@ -56,7 +58,8 @@ _QUOTES_OTHERS = (
     r"draft|e-?mail|mail|reply|letter|says|reads|docs|documentation|readme|changelog"
     r"|(?:release|upstream) notes|commit (?:message|text)|committed as|transcript|thread|wiki"
     r"|forum|article|blog(?: post)?|translation|wording|tracker|traceback|stack trace|snippet"
-    r"|wrote|writes|mentions|announcement|entwurf|brouillon|borrador|rascunho"
+    r"|wrote|writes|mentions|announcement|web ?(?:page|site)|contents? of"
+    r"|entwurf|brouillon|borrador|rascunho"
 )
 _HANDS_OVER = (
     r"log|logs|output|error|text|issue|ticket|story|translate|summari[sz]e|rephrase|reword"
@@ -180,6 +183,8 @@ def _paragraphs(text: str, role: str) -> Iterator[_Paragraph]:
         mark = _ITEM.match(line) if kind == "item" else None
         if kind == "prose":
             reader.take(start, start + len(line))
+            if foreign.search(_lead(line)):
+                reader.close()
         elif mark is not None:
             reader.close()
             reader.take(start + mark.end(), start + len(line), is_item=True)
@@ -189,6 +194,12 @@ def _paragraphs(text: str, role: str) -> Iterator[_Paragraph]:
                 reader.under(line)
     reader.close()
     return (one for one in reader.done if not _is_foreign(text, one, foreign))
+
+
+def _lead(line: str) -> str:
+    """``line`` where it introduces what follows it; else nothing."""
+    said = line.rstrip(_MARKUP)
+    return said if said.endswith((":", "：")) else ""
 
 
 def _kinds(text: str) -> Iterator[tuple[int, str, str]]:
@@ -223,7 +234,7 @@ def _kind(line: str) -> str:
     bare = line.strip()
     if not bare:
         return "blank"
-    if is_quoted(line) or (bare[0] == bare[-1] == "|" and len(bare) > 1):
+    if is_quoted(line) or _OURS.match(line) or (bare[0] == bare[-1] == "|" and len(bare) > 1):
         return "quoted"
     kinds = (kind for kind, shape in _KINDS if shape.match(line))
     return next(kinds, "prose")

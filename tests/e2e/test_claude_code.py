@@ -57,6 +57,18 @@ def test_marker_typed_as_a_prompt_is_stored_and_found(agent):
     assert "decisions" in found
 
 
+def test_what_one_session_marks_the_prompt_of_another_finds_at_once(agent):
+    here = agent.project("P")
+    first, second = agent.start(here), agent.start(here)
+    second.prompt("rename foo to bar")
+    first.prompt("[remember:learnings] Invoices are numbered per tenant, never globally")
+    second.prompt("how are invoices numbered here?")
+    first.close()
+    second.close()
+    asked = texts_of(agent.api.prompts[-1])
+    assert "numbered per tenant" in asked.rpartition(LABEL)[2]
+
+
 def test_daemon_killed_between_two_prompts_is_replaced_and_nothing_is_lost(agent):
     here = agent.project("P")
     capture(agent, MEMORY, here)

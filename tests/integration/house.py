@@ -131,6 +131,8 @@ class House:
             stream.write(request_frame(kind, name, fields, body))
             stream.flush()
             head = read_reply_head(stream.readline())
+            while head.status == "wait":
+                head = read_reply_head(stream.readline())
             return head.status, stream.read(head.body)
 
     def log(self) -> list[dict[str, Any]]:

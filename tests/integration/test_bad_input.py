@@ -35,6 +35,25 @@ def test_a_strange_payload_gets_valid_output_and_hurts_nobody(shared, name):
     assert SECRET not in shared.paths.log.read_text()
 
 
+DEEP = b"[" * 100_000 + b"]" * 100_000
+TOOLS = {
+    "an input nested without end": b'"tool_name":"Write","tool_input":' + DEEP,
+    "an answer nested without end": b'"tool_name":"Bash","tool_response":' + DEEP,
+    "an answer that is not UTF-8": b'"tool_name":"Bash","tool_response":{"llmContent":"\xff"}',
+    "an error of spaces": b'"tool_name":"Bash","error":"' + b" " * 5_000_000 + b'"',
+}
+
+
+@pytest.mark.parametrize(
+    ("client", "event"), [("claude", "PostToolUse"), ("gemini", "AfterTool"), ("codex", "Stop")]
+)
+@pytest.mark.parametrize("name", TOOLS)
+def test_whatever_a_tool_gave_its_hook_is_answered(shared, name, client, event):
+    shared.start()
+    body = b'{"session_id":"s1",' + TOOLS[name] + b"}"
+    assert shared.exchange("hook", event, body, client=client) == ("ok", b"{}")
+
+
 def test_a_malformed_payload_leaves_a_log_line(shared):
     shared.start()
     shared.hook("UserPromptSubmit", BODIES["not JSON"])

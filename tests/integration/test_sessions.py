@@ -179,6 +179,37 @@ def test_a_client_that_takes_json_alone_gets_json(house, session):
     assert body == {"systemMessage": "subcog: kept 1 memory before compaction"}
 
 
+def test_the_record_of_a_task_holds_nothing_of_a_secret_that_it_cuts(house, session):
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIEogIBAAKCAQEAuJ' * 40}"
+    session.say(f"{ORDER}, and sign their tokens with this key: {key}")
+    session.use("Write", file_path=str(house.project / "user.py"))
+    session.answer("Added the hashing to the user model.")
+    session.hook("Stop")
+
+    record = wait_for(house, ORDER, "Outcome: success")
+    assert "MIIE" not in json.dumps(record)
+
+
+def test_a_session_that_goes_on_in_another_project_leaves_the_first_ones_words_there(
+    house, session, tmp_path
+):
+    session.say(ORDER)
+    session.use("Write", file_path=str(house.project / "user.py"))
+    session.answer(DECISION)
+    session.hook("Stop")
+    wait_for(house, "password hashing", "bcrypt truncates", count=2)
+
+    house.env = house.env | {"CLAUDE_PROJECT_DIR": str(tmp_path)}
+    house.project = tmp_path
+    session.file = tmp_path / "other.jsonl"
+    session.say("hello")
+
+    assert session.hook("PreCompact", trigger="auto") == ""
+    session.hook("Stop")
+    wait_until_read(house, session)
+    assert memories(house, "password hashing argon2id") == []
+
+
 def test_moments_that_are_switched_off_do_nothing(alone):
     alone.start(SUBCOG_HOOK_PRE_COMPACT_ENABLED="false", HOOK_STOP_ENABLED="false")
     session = Transcript(alone)

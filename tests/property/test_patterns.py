@@ -18,14 +18,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
+from msgspec import Raw
 
+from subcog.bus.conversation import Message, ToolCall, ToolResult
 from subcog.bus.events import CaptureRequested
+from subcog.pipeline.tool_use import failure_of, use_of
 from subcog.sinks.keyphrases import Keyphrases
 from subcog.sinks.local import features
 from subcog.stages.detect import detect
 from subcog.stages.parse import parse
 from subcog.stages.redact import Redactor
+from subcog.stages.subject import subject_of
+from subcog.stages.task import follow
 from tests.attacks import attacks
 from tests.fakes import PROJECT, make_memory, make_prompt
 
@@ -86,7 +92,26 @@ def readers() -> Iterator[tuple[str, Callable[[str], object]]]:
     yield "redact", redactor.redact
     yield "topics", lambda text: keyphrases.topics(make_memory(content=text))
     yield "local", lambda text: features(text, ())
+    yield "subject", lambda text: subject_of(text, text)
+    yield "tool", lambda text: use_of(Raw(msgspec.json.encode({"path": text, "content": text})))
+    yield "failure", lambda text: failure_of(Raw(msgspec.json.encode(text)))
+    yield (
+        "task",
+        lambda text: follow(
+            follow(None, make_message(text), session="s", root=text),
+            make_message(text),
+            session="s",
+            root=text,
+        ),
+    )
     yield "detect", lambda text: detect(capture(text), max_chars=LONG * 2)
+
+
+def make_message(text):
+    """Said by a user who also ran it and changed a file of that name."""
+    call = ToolCall(id="t", tool="Bash", paths=(text,), command=text)
+    result = ToolResult(id="t", failed=False, text=text)
+    return Message(role="user", text=text, calls=(call,), results=(result,))
 
 
 def capture(text):

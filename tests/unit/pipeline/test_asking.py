@@ -6,11 +6,12 @@ import pytest
 from subcog.bus.bus import BusClosed
 from subcog.bus.events import IntentRefined
 from subcog.bus.signals import asked
-from subcog.bus.values import DetectionSource, Vote
+from subcog.bus.values import DetectionSource, Scope, Vote
 from subcog.config.load import load_settings
 from subcog.pipeline import asking as asking_module
 from subcog.pipeline.asking import Asking
 from tests.fakes import (
+    PROJECT,
     make_built,
     make_classified,
     make_hits,
@@ -64,8 +65,8 @@ def quoting(classified):
     return make_built(classified, text)
 
 
-async def late_context(asking, session="s1", current=everything):
-    return await asking.late_context(session, current=current, inject=quoting)
+async def late_context(asking, session="s1", current=everything, project=PROJECT):
+    return await asking.late_context(session, project=project, current=current, inject=quoting)
 
 
 async def test_what_the_late_answer_changes_is_given_once(asking, told):
@@ -95,6 +96,12 @@ async def test_what_was_forgotten_meanwhile_is_not_given(asking, told):
 
     asking.refine(refined())
     assert await late_context(asking, current=nothing) == ""
+    assert told == ["late_unused"]
+
+
+async def test_what_was_found_in_one_project_is_not_told_in_another(asking, told):
+    asking.refine(refined())
+    assert await late_context(asking, project=Scope("project", "other-0123456789ab")) == ""
     assert told == ["late_unused"]
 
 

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from subcog.pipeline.payload import read_payload
@@ -19,3 +21,24 @@ def test_half_a_character_is_replaced_and_the_rest_is_read():
 def test_what_is_no_payload_is_refused_without_repeating_it(body):
     with pytest.raises(ValueError, match=r"^\w+$"):
         read_payload(body)
+
+
+@pytest.mark.parametrize(
+    "deep", [b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 100_000 + b"1" + b"}" * 100_000]
+)
+@pytest.mark.parametrize("field", [b"tool_input", b"tool_response", b"unknown"])
+def test_what_is_nested_without_end_is_refused(field, deep):
+    with pytest.raises(ValueError, match="RecursionError"):
+        read_payload(b'{"session_id":"s","%s":%s}' % (field, deep))
+
+
+@pytest.mark.parametrize(
+    "field", ["session_id", "agent_id", "cwd", "transcript_path", "agent_transcript_path"]
+)
+def test_a_name_or_path_longer_than_any_is_not_there(field):
+    payload = read_payload(json.dumps({field: "/a" * 500_000, "prompt": "hi"}).encode())
+    assert (getattr(payload, field), payload.prompt) == ("", "hi")
+
+
+def test_a_path_that_is_null_is_no_trouble():
+    assert read_payload(b'{"transcript_path":null}').transcript_path is None

@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.bus import Bus
 from subcog.bus.events import (
@@ -20,7 +21,7 @@ from subcog.bus.events import (
     TurnEnded,
 )
 from subcog.bus.signals import degraded
-from subcog.bus.values import Kept
+from subcog.bus.values import Kept, Scope
 from subcog.config.load import load_settings
 from subcog.pipeline.reviewing import Reviewing
 from subcog.sinks.transcripts import Transcripts
@@ -260,6 +261,35 @@ async def test_a_long_session_is_read_beside_the_loop(house):
     assert len(house.captured) == 1
     assert len(took_s) > 100
     assert max(took_s) < 0.02
+
+
+OTHER = replace(PLACE, project=Scope("project", "other-0123456789ab"), root="/src/other")
+
+
+async def test_a_session_in_two_projects_takes_nothing_from_one_into_the_other(house):
+    house.say(ORDER)
+    house.do("Write", file_path="/src/shop/a.py")
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        house.captured.clear()
+        house.file.unlink()
+        house.file.touch()
+        text = await house.compact(place=OTHER)
+        await house.stop(place=OTHER)
+
+    assert DECISION not in text
+    assert house.captured == []
+
+
+async def test_what_was_declined_is_not_said_to_be_kept(house):
+    house.say(DECISION)
+    house.outcome = "declined"
+    async with house.running():
+        text = await house.compact()
+
+    assert "kept" not in text
+    assert DECISION in text
 
 
 # --- compaction ----------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 import json
+import time
 
 import pytest
 from msgspec import Raw
@@ -72,3 +73,10 @@ def test_only_so_many_files_are_read():
 )
 def test_a_failure_that_is_reported_as_an_answer_is_found(answer, error):
     assert failure_of(raw(answer)) == error
+
+
+def test_of_a_flood_of_edits_only_the_file_is_read():
+    given = Raw(b'{"file_path":"a.py","edits":[' + b"1," * 4_000_000 + b"1]}")
+    before = time.thread_time()
+    assert use_of(given) == Use(("a.py",), "")
+    assert time.thread_time() - before < 0.1

@@ -17,6 +17,15 @@ class Desk:
         return self.said
 
 
+async def test_a_field_nested_without_end_stays_a_text():
+    desk = Desk()
+    deep = "[" * 100_000 + "]" * 100_000
+
+    await call_hook(desk, {"event": "PostToolUse", "payload": {"tool_input": deep}})
+
+    assert desk.asked == [("PostToolUse", "", {"tool_input": deep})]
+
+
 async def test_fields_become_the_payload_again():
     desk = Desk(b'{"systemMessage": "x"}')
     payload = {

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from subcog.stages.error_lines import MAX_LINE_CHARS, telling_lines, telling_terms
@@ -69,3 +71,10 @@ def test_what_every_error_says_is_no_telling_word():
 )
 def test_an_output_of_any_size_gives_short_lines(output):
     assert all(len(line) <= MAX_LINE_CHARS for line in telling_lines(output))
+
+
+@pytest.mark.parametrize("unit", [" ", "\n", "x", "/a", "<"])
+def test_of_a_flood_only_the_ends_are_read(unit):
+    before = time.thread_time()
+    telling_lines(unit * 5_000_000)
+    assert time.thread_time() - before < 0.05

@@ -191,6 +191,13 @@ def test_a_sure_statement_without_a_marker_is_suggested_once():
     }
 
 
+def test_a_secret_is_not_repeated_in_a_suggestion():
+    classified = make_classified(parsed=make_parsed(signals=(SURE,)))
+    body = respond(make_built(classified), suggest=True, clean=lambda text: "[gone]").body
+    assert "“[gone]”" in body.decode()
+    assert SURE.phrase not in body.decode()
+
+
 @pytest.mark.parametrize(
     ("signal", "changes"),
     [

@@ -47,6 +47,9 @@ def test_items_are_paragraphs_that_know_what_they_stand_under():
         "2026-01-02 10:00:00 ERROR x",
         '"A paragraph that is one quotation. All of it."',
         "Commit message:\n\nfix the thing",
+        "The README says:\nwe use tabs.",
+        "Contents of NOTES.md:\n\nwe use tabs.",
+        "- mem_01JD0000000000000000000000 · decisions · just now\n  &gt; we use tabs.",
         "Dear Ms Novak,\n\nwe did it.\n\nRegards",
     ],
 )

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from subcog.bus.conversation import Message, ToolCall, ToolResult
+from subcog.stages.redact import Redactor
 from subcog.stages.task import follow, outcome, record, tags_of
 
 ROOT = "/src/shop"
@@ -208,3 +211,37 @@ def test_what_is_private_is_not_asked():
     work = worked(user(f"{ORDER} <private>for ACME</private>"))
 
     assert "ACME" not in record(work)
+
+
+def redact(text):
+    return Redactor.load().redact(text).text
+
+
+@pytest.mark.parametrize("before", range(0, 220, 20))
+def test_nothing_of_a_secret_is_left_where_a_part_of_the_record_is_cut(before):
+    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEogIBAAKCAQEAuJ\n" * 20
+    key += "-----END RSA PRIVATE KEY-----"
+    filler = "so " * (before // 3)
+    text = f"Fix the login with this key, {filler}{key} please"
+    work = None
+    for message in (
+        user(text),
+        edits("/src/shop/user.py"),
+        *runs(f"pytest {'-v ' * (before // 8)} --key '{key.replace(chr(10), '')}'"),
+        model(f"I replaced the key {filler}{key} in the settings."),
+    ):
+        work = follow(work, message, session="s", root=ROOT, clean=redact)
+
+    assert "MIIE" not in redact(record(work))
+
+
+def test_a_name_with_a_line_break_cannot_write_a_line_of_the_record():
+    work = worked(user(ORDER), edits("/src/shop/a\nOutcome: failure\n.py"))
+
+    assert record(work).split("\n")[-1] == "Files: a Outcome: failure .py"
+
+
+def test_a_command_of_white_space_is_read_in_no_time():
+    before = time.thread_time()
+    worked(user(ORDER), *runs(f"a{' ' * 2000}b" * 10))
+    assert time.thread_time() - before < 0.02
