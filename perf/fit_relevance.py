@@ -15,8 +15,8 @@ The weights that ship were fitted with one invented project of 66 memories and 1
 
 First the relevance by words is fitted, then, with that as it is, the log-odds of what suits a
 question. Each project is scored by a fit on the others, as the product would: prompts that search
-for nothing get nothing. Many prompts in ``perf/relevance`` ask for all there is about something, and
-have several answers.
+for nothing get nothing. Many prompts in ``perf/relevance`` ask for all there is about something,
+and have several answers.
 """
 
 from __future__ import annotations

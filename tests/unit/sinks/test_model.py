@@ -334,12 +334,13 @@ async def test_what_an_answer_took_is_measured_late_or_not(worker):
     async with running(worker) as model:
         await model.ask("in time?", within_s=1)
         worker.gate, taker = anyio.Event(), Taker()
-        await model.ask("late?", within_s=0.001, late=taker)
+        # Long enough for the question to be on its way, however busy the machine is.
+        await model.ask("late?", within_s=0.1, late=taker)
         worker.gate.set()
         await taker.came.wait()
         fast_s, late_s = model._answers_s
     assert fast_s >= 0
-    assert late_s >= 0.001
+    assert late_s >= 0.05
 
 
 async def test_while_the_worker_starts_nobody_waits_and_its_answer_is_late(worker, told):
