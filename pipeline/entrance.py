@@ -30,7 +30,7 @@ from ..stages.tokens import count_tokens, count_units
 from .app import App
 from .clients import speech
 from .crowd import LEAST_S, Crowd, waited_s
-from .greetings import WITH_PROMPT, Greetings
+from .greetings import Greetings
 from .moments import MOMENTS, Asked, Moment
 from .payload import Payload, read_payload
 from .whereabouts import Whereabouts
@@ -121,15 +121,14 @@ class Entrance:
 
     def _with_greeting(self, heard: speech.Heard, body: bytes) -> bytes:
         """``body``, where a greeting waits for its session's first prompt."""
-        if heard.client not in WITH_PROMPT:
+        if not self._greetings.concern(heard.client, heard.event):
             return body
         said, session = msgspec.json.decode(body), heard.payload.session_id
         own = said.get("hookSpecificOutput", {}).get("additionalContext", "")
-        if heard.event == "SessionStart" and own:
+        if heard.event == "SessionStart":
             self._greetings.hold(session, own)
-            return NOTHING
-        if heard.event != "UserPromptSubmit":
-            return body
+            said.pop("hookSpecificOutput", None)
+            return msgspec.json.encode(said)
         greeting = self._greetings.take(session, max_tokens=room_beside(own))
         both = "\n".join(part for part in (greeting, own) if part)
         told = hook_answer(heard.event, both, said.get("systemMessage", ""))

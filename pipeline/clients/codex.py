@@ -1,7 +1,8 @@
 """Codex: the same events and payloads as Claude Code, but for how it edits files.
 
 It gives its hooks no variables of its own; its payloads are known by a ``turn_id``, or by the name
-of the transcript at the start and end of a session. It says nothing of a tool that failed.
+of the transcript at the start and end of a session. That a command has failed, it tells to its
+transcript alone.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from .agent import Agent, Env, Place, home, json_place
 PATCH_TOOL = "apply_patch"
 # A longer patch is cut: what is written to files is looked at, not kept.
 MAX_PATCH_CHARS = 200_000
+# What it gives of an output is at most about 40,000 characters; the error is mostly at its end.
+MAX_OUTPUT_BYTES = 256 * 1024
+MAX_ERROR_CHARS = 4000
 _FILE_MARKS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
@@ -42,6 +46,26 @@ def hear(event: str, payload: Payload) -> tuple[str, Payload]:
         payload, tool_name="Edit", tool_input=Raw(msgspec.json.encode(edit))
     )
     return event, changed
+
+
+def hides_outcome(event: str, payload: Payload) -> bool:
+    """Whether ``payload`` has what a command printed, but not whether that was a failure."""
+    told = (payload.tool_name, event) == ("Bash", "PostToolUse")
+    return told and bool(payload.tool_use_id and _output(payload))
+
+
+def as_failure(payload: Payload) -> Payload:
+    """``payload`` of a command that is known to have failed."""
+    return msgspec.structs.replace(payload, error=_output(payload)[-MAX_ERROR_CHARS:])
+
+
+def _output(payload: Payload) -> str:
+    if len(memoryview(payload.tool_response)) > MAX_OUTPUT_BYTES:
+        return ""
+    try:
+        return msgspec.json.decode(payload.tool_response, type=str).strip()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
 
 
 def _command(payload: Payload) -> str:

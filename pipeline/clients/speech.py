@@ -43,6 +43,17 @@ def hear(client: str, event: str, payload: Payload) -> Heard:
     return Heard(client=client, event=event, own_event=own_event, payload=payload)
 
 
+def hides_outcome(heard: Heard) -> bool:
+    """Whether a tool may have failed without its payload saying so."""
+    return heard.client == "codex" and codex.hides_outcome(heard.event, heard.payload)
+
+
+def as_failure(heard: Heard) -> Heard:
+    """``heard`` where the tool is known to have failed."""
+    failed = codex.as_failure(heard.payload)
+    return msgspec.structs.replace(heard, event="PostToolUseFailure", payload=failed)
+
+
 def say(heard: Heard, body: bytes) -> bytes:
     """``body`` as the agent takes it.
 

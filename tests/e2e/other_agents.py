@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .claude import CHECKOUT, Agent
-from .other_apis import OtherApi
+from .other_apis import OtherApi, ResponsesApi
 
 RUN_S = 60
 CODEX_SETTINGS = """\
@@ -60,10 +60,13 @@ class OtherAgent(Agent):
     def home(self) -> Path:
         return self.root / "home"
 
-    def run(self, project: Path, text: str) -> str:
-        """One prompt, with every tool use that the fake answers with; what the agent printed."""
+    def run(self, project: Path, text: str, *, resume: bool = False) -> str:
+        """One prompt, with every tool use that the fake answers with; what the agent printed.
+
+        With ``resume`` it belongs to the latest session, else to a new one.
+        """
         done = subprocess.run(
-            self.command(text),
+            self.command(text, resume=resume),
             cwd=project,
             env=self.env,
             stdin=subprocess.DEVNULL,
@@ -74,15 +77,25 @@ class OtherAgent(Agent):
         assert done.returncode == 0, done.stderr.decode()[-2000:]
         return done.stdout.decode() + done.stderr.decode()
 
-    def command(self, text: str) -> list[str]:
+    def command(self, text: str, *, resume: bool = False) -> list[str]:
         raise NotImplementedError
 
 
 class Codex(OtherAgent):
+    api: ResponsesApi
+
     def set_up(self) -> None:
         file = self.home / ".codex" / "config.toml"
         file.parent.mkdir()
         file.write_text(CODEX_SETTINGS.format(url=self.api.url))
+
+    def set(self, **settings: str | int) -> None:
+        """Settings of Codex that are not the usual ones."""
+        file = self.home / ".codex" / "config.toml"
+        lines = file.read_text().splitlines()
+        kept = [line for line in lines if line.split(" ")[0] not in settings]
+        given = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+        file.write_text("\n".join((*given, *kept)) + "\n")
 
     def codex(self, *arguments: str) -> None:
         """Run a command of Codex itself."""
@@ -96,8 +109,9 @@ class Codex(OtherAgent):
         )
         assert done.returncode == 0, done.stderr.decode()
 
-    def command(self, text: str) -> list[str]:
-        how = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"]
+    def command(self, text: str, *, resume: bool = False) -> list[str]:
+        how = ["exec", *(["resume", "--last"] if resume else [])]
+        how += ["--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"]
         return [str(self.binary), *how, text]
 
 
@@ -107,9 +121,10 @@ class Gemini(OtherAgent):
         file.parent.mkdir()
         file.write_text(json.dumps(GEMINI_SETTINGS, indent=2))
 
-    def command(self, text: str) -> list[str]:
+    def command(self, text: str, *, resume: bool = False) -> list[str]:
         node = shutil.which("node") or "node"
-        how = ["--approval-mode", "yolo", "-m", "gemini-2.5-flash", "-p", text]
+        how = ["--resume", "latest"] if resume else []
+        how += ["--approval-mode", "yolo", "-m", "gemini-2.5-flash", "-p", text]
         return [node, str(self.binary), *how]
 
 

@@ -1,14 +1,14 @@
 """Fakes of the APIs that Codex and Gemini CLI talk to: each keeps its requests and answers `done`.
 
-Where a test put tool uses into ``commands``, ``{"name": …, "input": …}`` each, the next answers
-use those tools first.
+Where a test put tool uses into ``commands``, ``{"name": …, "input": …}`` each or a function that
+makes one of the request, the next answers use those tools first.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -22,7 +22,7 @@ class OtherApi:
 
     def __init__(self) -> None:
         self.prompts: list[Body] = []
-        self.commands: list[Body] = []
+        self.commands: list[Body | Callable[[Body], Body]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
@@ -38,6 +38,11 @@ class OtherApi:
 
     def events(self, used: Body | None) -> Iterable[Body]:
         raise NotImplementedError
+
+    def next_for(self, body: Body) -> Body | None:
+        """What to answer ``body`` with; None for `done`."""
+        used = self.commands.pop(0) if self.commands else None
+        return used(body) if callable(used) else used
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         api = self
@@ -55,7 +60,7 @@ class OtherApi:
                     self.answer("application/json", b'{"totalTokens": 1}')
                     return
                 api.prompts.append(json.loads(data))
-                events = api.events(api.commands.pop(0) if api.commands else None)
+                events = api.events(api.next_for(api.prompts[-1]))
                 self.answer("text/event-stream", "".join(map(_line, events)).encode())
 
             def answer(self, kind: str, data: bytes) -> None:
@@ -69,27 +74,44 @@ class OtherApi:
 
 
 class ResponsesApi(OtherApi):
-    """What Codex talks to."""
+    """What Codex talks to.
+
+    A tool use may claim how many ``tokens`` the session has by now; where the ``input`` is a text,
+    the tool is a freeform one. A sub-agent that is given a text of ``findings`` answers with what
+    stands there.
+    """
 
     path = "/responses"
 
+    def __init__(self) -> None:
+        self.findings: dict[str, str] = {}
+        super().__init__()
+
+    def next_for(self, body: Body) -> Body | None:
+        asked = said_in([item for item in body["input"][-2:] if item.get("role") == "user"])
+        for text, finding in self.findings.items():
+            if text in asked:
+                return {"text": finding}
+        return super().next_for(body)
+
     def events(self, used: Body | None) -> Iterable[Body]:
-        if used is None:
+        used = used or {"text": "done"}
+        if "text" in used:
             item: Body = {
                 "type": "message",
                 "role": "assistant",
-                "content": [{"type": "output_text", "text": "done", "annotations": []}],
+                "content": [{"type": "output_text", "text": used["text"], "annotations": []}],
             }
         else:
-            item = {
-                "type": "function_call",
-                "name": used["name"],
-                "arguments": json.dumps(used["input"]),
-                "call_id": f"call_{len(self.prompts)}",
-            }
+            item = {"name": used["name"], "call_id": f"call_{len(self.prompts)}"}
+            if isinstance(used["input"], str):
+                item |= {"type": "custom_tool_call", "input": used["input"]}
+            else:
+                item |= {"type": "function_call", "arguments": json.dumps(used["input"])}
             item |= {"namespace": used["namespace"]} if "namespace" in used else {}
         item |= {"id": f"item_{len(self.prompts)}", "status": "completed"}
-        usage = {"input_tokens": 10, "output_tokens": 1, "total_tokens": 11}
+        tokens = used.get("tokens", 10)
+        usage = {"input_tokens": tokens, "output_tokens": 1, "total_tokens": tokens + 1}
         whole = {"id": "resp_1", "object": "response", "status": "completed", "output": [item]}
         yield {"type": "response.created", "response": {**whole, "output": []}}
         yield {"type": "response.output_item.done", "output_index": 0, "item": item}
@@ -117,7 +139,7 @@ def _line(event: Body) -> str:
     return f"{named}data: {json.dumps(event)}\n\n"
 
 
-def said_in(body: Body) -> str:
+def said_in(body: Body | list[Body]) -> str:
     """Everything in a request, as one text with its line breaks."""
     return "\n".join(_strings(body))
 

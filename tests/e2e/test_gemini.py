@@ -33,9 +33,10 @@ def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(g
     gemini.run(project, QUESTION)
 
     parts = [part["text"] for turn in gemini.api.prompts[0]["contents"] for part in turn["parts"]]
-    (start,) = (text for text in parts if QUESTION in text)
+    (asked,) = (text for text in parts if QUESTION in text)
     (answer,) = (text for text in parts if MEMORY in text)
-    assert DECISION in start
+    assert asked == QUESTION
+    assert DECISION in answer
     assert answer.startswith("<hook_context>")
     gemini.subcog("uninstall", "gemini")
     assert settings_of(gemini) == before

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from subcog.bus.events import (
     CompactionStarted,
+    PromptSubmitted,
     SessionEnded,
     SessionStarted,
     ToolFailed,
@@ -49,6 +50,12 @@ def test_other_tools_are_left_alone_unless_they_are_named(hook, tool):
     assert made("PostToolUse", hook, payload) is None
     named = replace(hook, post_tool_use=replace(hook.post_tool_use, tools=(tool,)))
     assert isinstance(made("PostToolUse", named, payload), ToolUsed)
+
+
+def test_the_prompt_of_a_sub_agent_is_not_one_of_the_users(hook):
+    prompt = {"prompt": "[remember] The sky is green"}
+    assert isinstance(made("UserPromptSubmit", hook, prompt), PromptSubmitted)
+    assert made("UserPromptSubmit", hook, prompt | {"agent_id": "a1"}) is None
 
 
 def test_a_failed_tool_is_told_with_its_error(hook):

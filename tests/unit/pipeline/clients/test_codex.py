@@ -2,7 +2,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from subcog.pipeline.clients.codex import hear, wrote
+from subcog.pipeline.clients.codex import as_failure, hear, hides_outcome, wrote
 from subcog.pipeline.payload import Payload
 
 PATCH = """*** Begin Patch
@@ -39,6 +39,27 @@ def test_patch_is_an_edit_of_the_first_file_that_it_names(payload):
 def test_everything_else_stays_as_it_is(payload):
     assert hear("PostToolUse", payload) == ("PostToolUse", payload)
     assert hear("Stop", payload) == ("Stop", payload)
+
+
+def ran(printed: object, **changes: str) -> Payload:
+    said = Raw(msgspec.json.encode(printed))
+    return Payload(**({"tool_name": "Bash", "tool_use_id": "call_1"} | changes), tool_response=said)
+
+
+def test_how_a_command_that_printed_something_ended_is_not_in_its_payload():
+    assert hides_outcome("PostToolUse", ran("Error: no\n"))
+    assert not hides_outcome("PostToolUse", ran(" \n"))
+    assert not hides_outcome("PostToolUse", ran({"output": "x"}))
+    assert not hides_outcome("PostToolUse", ran("x" * 300_000))
+    assert not hides_outcome("PostToolUse", ran("x", tool_use_id=""))
+    assert not hides_outcome("PostToolUse", ran("x", tool_name="apply_patch"))
+    assert not hides_outcome("Stop", ran("x"))
+
+
+def test_a_failure_tells_the_end_of_what_was_printed():
+    assert as_failure(ran("Error: no\n")).error == "Error: no"
+    long = as_failure(ran("start" + "x" * 9000 + "end")).error
+    assert (len(long), long[-3:]) == (4000, "end")
 
 
 def test_its_payloads_are_known_without_its_name():

@@ -1,8 +1,9 @@
 import json
 
 import pytest
+from msgspec import Raw
 
-from subcog.pipeline.clients.speech import hear, say
+from subcog.pipeline.clients.speech import as_failure, hear, hides_outcome, say
 from subcog.pipeline.payload import Payload
 
 CONTEXT = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "x"}}
@@ -34,6 +35,20 @@ def test_agent_that_takes_json_alone_gets_nothing_else(client, body):
 def test_codex_is_recognised_where_a_plugin_cannot_name_it():
     assert hear("other", "Stop", Payload(turn_id="t")).client == "codex"
     assert hear("other", "Stop", Payload()).client == "other"
+
+
+def test_a_command_of_codex_that_failed_is_answered_under_the_name_of_its_hook():
+    printed = {"tool_name": "Bash", "tool_use_id": "c", "tool_response": Raw(b'"no"')}
+    payload = Payload(hook_event_name="PostToolUse", **printed)
+    assert not hides_outcome(hear("claude", "PostToolUse", payload))
+    heard = hear("codex", "PostToolUse", payload)
+    assert hides_outcome(heard)
+
+    failed = as_failure(heard)
+
+    assert (failed.event, failed.payload.error) == ("PostToolUseFailure", "no")
+    said = json.loads(say(failed, json.dumps(CONTEXT).encode()))
+    assert said["hookSpecificOutput"]["hookEventName"] == "PostToolUse"
 
 
 def test_hook_that_does_not_name_its_event_has_the_name_of_its_command():

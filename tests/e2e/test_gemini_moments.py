@@ -1,0 +1,56 @@
+"""A whole session of Gemini CLI: its tools, one that fails, its end, a resume."""
+
+from __future__ import annotations
+
+import pytest
+
+from .other_apis import said_in
+
+JWT = "JWT tokens are signed with RS256 and expire after 15 minutes"
+REFUSED = "CI fails with ECONNREFUSED 127.0.0.1:5432 until postgres is up; we wait for pg_isready"
+PORTS = "The payment service listens on port 8443 behind the gateway"
+ORDER = "please write the handler"
+FAIL = "echo 'Error: connect ECONNREFUSED 127.0.0.1:5432' >&2; exit 1"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def project(gemini):
+    """With all the time that its hooks need: budgets are measured elsewhere."""
+    gemini.settings = {"SUBCOG_HOOK_TOTAL_MS": "5000", "SUBCOG_HOOK_START_MS": "5000"}
+    here = gemini.project("P")
+    for text in (JWT, REFUSED, PORTS):
+        gemini.subcog("capture", text, "--namespace", "learnings", "--project", str(here))
+    gemini.subcog("install", "gemini")
+    return here
+
+
+def test_tools_and_a_resume_reach_the_model(gemini, project):
+    file = str(project / "jwt_handler.py")
+    edit = {"file_path": file, "old_string": "x = 1", "new_string": "x = 2", "instruction": "two"}
+    gemini.api.commands += [
+        {"name": "write_file", "input": {"file_path": file, "content": "x = 1\n"}},
+        {"name": "replace", "input": edit},
+        {"name": "run_shell_command", "input": {"command": FAIL, "description": "test"}},
+    ]
+    gemini.run(project, ORDER)
+
+    first, written, replaced, failed = map(said_in, gemini.api.prompts)
+    assert JWT not in first
+    assert "<hook_context>Related memories for jwt_handler.py" in written
+    assert written.count(JWT) == replaced.count(JWT) == failed.count(JWT) == 1
+    assert REFUSED not in replaced
+    assert failed.count(REFUSED) == 1
+
+    gemini.run(project, "which port does the payment service listen on?", resume=True)
+
+    resumed = said_in(gemini.api.prompts[-1])
+    assert resumed.count(PORTS) == 1
+    assert JWT not in said_in(gemini.api.prompts[-1]["contents"][-1])
+    assert resumed.count("response_guidance detail") == 1, "it was greeted already"
+    assert ORDER in resumed, "what stands behind a hook's words is left out of a resumed session"
+    counts = {each["event"]: each["count"] for each in gemini.subcog("status")["heard"]}
+    assert counts["PostToolUse"] == 2
+    assert counts["PostToolUseFailure"] == 1
+    assert counts["SessionStart"] == counts["SessionEnd"] == 2
