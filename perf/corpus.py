@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
+from msgspec.structs import replace
 
 from subcog.bus.ids import ulid_of
 from subcog.bus.values import NAMESPACES, Memory, Scope
@@ -45,7 +46,7 @@ def memories(count: int, scope: Scope, seed: int = 1) -> Iterator[Memory]:
         content = " ".join(sentence(rng) for _ in range(4))
         when = _EPOCH + timedelta(minutes=number)
         yield Memory(
-            id=f"mem_{ulid_of(int(when.timestamp() * 1000), rng.randbytes(10))}",
+            id=_new_id(when, rng),
             scope=scope,
             namespace=rng.choice(NAMESPACES),
             content=content,
@@ -55,6 +56,10 @@ def memories(count: int, scope: Scope, seed: int = 1) -> Iterator[Memory]:
             updated_at=when,
             content_hash=f"{seed}-{number}",
         )
+
+
+def _new_id(when: datetime, rng: random.Random) -> str:
+    return f"mem_{ulid_of(int(when.timestamp() * 1000), rng.randbytes(10))}"
 
 
 def question(rng: random.Random) -> str:
@@ -67,6 +72,28 @@ def question(rng: random.Random) -> str:
 def fill(database: Path, scope: Scope, count: int) -> None:
     """Write a database with ``count`` memories of ``scope``, as the product writes them."""
     anyio.run(_fill, database, scope, count)
+
+
+def fill_others(database: Path, scopes: Sequence[Scope], count: int) -> None:
+    """The same for many scopes, ``count`` memories each of the same texts, encoded once."""
+    anyio.run(_fill_others, database, scopes, count)
+
+
+async def _fill_others(database: Path, scopes: Sequence[Scope], count: int) -> None:
+    embedder = Embedder.load(None)
+    store = Store(database, memory_limit_mb=512, clock=lambda: _EPOCH)
+    await store.open()
+    texts = list(memories(count, scopes[0], seed=2))
+    encodings = embedder.encode_many([searchable(memory) for memory in texts])
+    rng = random.Random(3)
+    for scope in scopes:
+        rows = [
+            Row(replace(memory, id=_new_id(memory.created_at, rng), scope=scope), encoding)
+            for memory, encoding in zip(texts, encodings, strict=True)
+        ]
+        for start in range(0, count, 4 * BATCH):
+            await store.put(rows[start : start + 4 * BATCH])
+    await store.close()
 
 
 async def _fill(database: Path, scope: Scope, count: int) -> None:

@@ -1,8 +1,10 @@
 """The daemon's side of a prompt, and a cold start. Times are reported, never gated."""
 
 import json
+import os
 import random
 import time
+from pathlib import Path
 
 import pytest
 
@@ -45,8 +47,53 @@ def test_a_prompt_in_the_daemon(filled):
         assert status == "ok"
         contexts += b"additionalContext" in answer
     assert contexts, "no prompt got a context, so nothing was measured"
-    say(f"prompt, socket in → out, {count:,} memories", took_ms, target="p50 5, p99 15 at 10,000")
+    say(
+        f"prompt, socket in → out, {count:,} memories",
+        took_ms,
+        target="p50 5, p99 15 at 10,000",
+        key=f"prompt.{count}",
+    )
     print(f"  {contexts} of {PROMPTS} prompts got a context")
+
+
+@pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure"])
+def test_a_tool_in_the_daemon(filled, event):
+    count, house = filled
+    rng, pid = random.Random(3), house.pid()
+    took_ms, contexts, spent_s = [], 0, cpu_s(pid)
+    for number in range(PROMPTS):
+        body = json.dumps(tool_use(event, f"t{number}", question(rng))).encode()
+        started = time.perf_counter()
+        status, answer = house.exchange(
+            "hook", event, body, project=str(house.project), client="claude"
+        )
+        took_ms.append((time.perf_counter() - started) * 1000)
+        assert status == "ok"
+        contexts += b"additionalContext" in answer
+    each_ms = (cpu_s(pid) - spent_s) / PROMPTS * 1000
+    say(
+        f"{event}, socket in → out, {count:,} memories",
+        took_ms,
+        target="p99 10 at 10,000",
+        key=f"{event}.{count}",
+    )
+    print(f"  {contexts} of {PROMPTS} got a context; {each_ms:.1f} ms of processor time each")
+
+
+def tool_use(event: str, session: str, words: str) -> dict[str, object]:
+    """What the agent sends for an edit of 200 lines, or for a command that failed."""
+    given: dict[str, object] = {"session_id": session, "tool_name": "Edit"}
+    if event == "PostToolUseFailure":
+        return given | {"tool_name": "Bash", "error": f"Exit code 1\nError: cannot {words}"}
+    name = "_".join(words.split()[3:6])
+    text = f"def {name}(value):\n    return {words.split()[3]}.find(value)\n" * 100
+    return given | {"tool_input": {"file_path": f"src/{name}.py", "new_string": text}}
+
+
+def cpu_s(pid: int) -> float:
+    """The processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_cold_start(tmp_path):
@@ -63,5 +110,25 @@ def test_a_cold_start(tmp_path):
             took_ms.append((time.perf_counter() - started) * 1000)
     finally:
         house.close()
-    say("first hook, no daemon running", took_ms, target="1,000, and never above the budget")
+    target = "1,000, and never above the budget"
+    say("first hook, no daemon running", took_ms, target=target, key="cold")
     print(f"  {answered} of 10 got their memory on that first prompt")
+
+
+def test_the_end_of_a_turn_with_a_transcript_of_50_mb(tmp_path):
+    house = House(tmp_path)
+    try:
+        house.start()
+        transcript = tmp_path / "transcript.jsonl"
+        result = {"type": "tool_result", "tool_use_id": "t", "content": "word " * 20_000}
+        line = json.dumps({"type": "user", "message": {"content": [result]}}) + "\n"
+        transcript.write_text(line * 520)
+        took_ms = []
+        for number in range(5):
+            payload = {"session_id": f"s{number}", "transcript_path": str(transcript)}
+            started = time.perf_counter()
+            assert house.hook("Stop", payload) == {}
+            took_ms.append((time.perf_counter() - started) * 1000)
+    finally:
+        house.close()
+    say("turn ends, transcript of 50 MB, whole hook", took_ms, target="300", key="stop.50mb")

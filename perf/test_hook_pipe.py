@@ -22,6 +22,8 @@ import pytest
 
 from subcog.bus.frames import reply_frame
 
+from .report import record
+
 CHECKOUT = Path(__file__).parents[1]
 CLIENT = CHECKOUT / "hooks" / "client.py"
 SUBCOG = Path(sys.executable).parent / "subcog"
@@ -51,12 +53,13 @@ def measure_ms(command: list[str], env: dict[str, str], payload: Path) -> float:
     return took_ms
 
 
-def compare(env: dict[str, str], payload: Path, what: str) -> float:
+def compare(env: dict[str, str], payload: Path, what: str, key: str) -> float:
     """Run both in turn, report, and return the ratio of the medians."""
     for command in (BARE, PIPE):
         measure_ms(command, env, payload)
     pairs = [(measure_ms(BARE, env, payload), measure_ms(PIPE, env, payload)) for _ in range(PAIRS)]
     bare, pipe = (sorted(side) for side in zip(*pairs, strict=True))
+    record(key, pipe, bare)
     ratio = statistics.median(pipe) / statistics.median(bare)
     print(f"\nhook pipe, {what} ({PAIRS} pairs)         p50 ms   p99 ms")
     for name, side in (("bare interpreter", bare), ("hook pipe", pipe)):
@@ -160,12 +163,12 @@ def memories(count: int) -> Iterator[dict[str, object]]:
 
 def test_pipe_costs_at_most_twice_a_bare_interpreter(scripted, env, payload):
     assert run_pipe(env, payload) == ANSWER
-    assert compare(env, payload, "scripted daemon") <= MAX_RATIO
+    assert compare(env, payload, "scripted daemon", "pipe.scripted") <= MAX_RATIO
 
 
 def test_pipe_with_the_daemon_and_1000_memories_costs_at_most_twice_a_bare_one(real, payload):
     assert b"additionalContext" in run_pipe(real, payload)
-    assert compare(real, payload, "daemon with 1,000 memories") <= MAX_RATIO
+    assert compare(real, payload, "daemon with 1,000 memories", "pipe.1000") <= MAX_RATIO
 
 
 def test_pipe_loads_nothing_that_it_does_not_need(scripted, env, payload):

@@ -20,6 +20,8 @@ from subcog.stages.classify import local_vote
 from subcog.stages.keywords import detect_search_intent
 from subcog.stages.topics import retrieval_words
 
+from .report import record
+
 CHARS = 10_000
 RUNS = 200
 TARGET_MS = 1.0
@@ -79,7 +81,7 @@ def text_of(kind: str, chars: int) -> str:
 def test_reading_a_hostile_prompt_is_linear(reader: str) -> None:
     """The least time of ten times the text, beside the least time of the text."""
     print(f"\n{reader}, {CHARS:,} characters, target p99 {TARGET_MS} ms")
-    slow = []
+    slow, worst, grown = [], [0.0], 0.0
     for kind in HOSTILE:
         short, long = text_of(kind, CHARS), text_of(kind, 10 * CHARS)
         read = READERS[reader]
@@ -90,8 +92,14 @@ def test_reading_a_hostile_prompt_is_linear(reader: str) -> None:
             f"  {kind:<20} p50 {once[RUNS // 2]:6.3f} ms  p99 {p99(once):6.3f} ms"
             f"  p99 of CPU {p99(cpu):6.3f} ms  growth {growth:5.2f}"
         )
+        worst, grown = max(worst, once, key=p99), max(grown, growth)
+        if kind == "prose" and reader == "detect_search_intent":
+            record("keywords.prose", once)
         if growth > GROWTH:
             slow.append(kind)
+    if reader == "detect_search_intent":
+        record("keywords.worst", worst)
+        record("keywords.growth", [grown])
     assert slow == []
 
 
@@ -105,6 +113,8 @@ def test_the_local_classifier_on_real_and_hostile_prompts() -> None:
             held = detect_search_intent(text)
             alone = times_ms(partial(local.weigh, text, ()), clock=time.thread_time)
             whole = times_ms(partial(local_vote, text, held, local), clock=time.thread_time)
+            if (kind, chars) == ("prose", 200):
+                record("local", whole)
             print(
                 f"  {kind:<20} {chars:>6} chars  p99 of CPU: weigh {p99(alone):.3f} ms,"
                 f" whole vote {p99(whole):.3f} ms"

@@ -5,8 +5,10 @@ Everything happens in a scratch directory that is removed at the end, with the d
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.rule import Rule
 
@@ -144,15 +147,32 @@ def show(console: Console, kept: list[dict[str, Any]], answers: list[dict[str, A
         reached = "reached the model" if answer["injected"] else "nothing reached the model"
         console.print(f"  {reached}; whole hook {answer['hook_ms']} ms\n", style="dim")
     silent = sum(not answer["injected"] for answer in answers)
-    console.print(f"{len(answers) - silent} prompts got memories, {silent} rightly got nothing.")
+    got = len(answers) - silent
+    console.print(f"{got} {_prompts(got)} got memories, {silent} rightly got nothing.")
     console.print(
         "Next: [bold].venv/bin/subcog install[/] wires it into Claude Code; "
         "[bold].venv/bin/subcog --help[/] lists the rest."
     )
 
 
+def _prompts(count: int) -> str:
+    return "prompt" if count == 1 else "prompts"
+
+
+def draw(kept: list[dict[str, Any]], answers: list[dict[str, Any]]) -> str:
+    """The page as an SVG picture, with one prompt and the first that gets nothing."""
+    silent = next(answer for answer in answers if not answer["injected"])
+    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
+    show(console, kept, [answers[0], silent])
+    # Without the fonts that it would fetch from elsewhere.
+    fetched = r"@font-face {{.*?}}\s*|<!--.*?-->\s*"
+    plain = re.sub(fetched, "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    picture = console.export_svg(title="make demo", code_format=plain, unique_id="demo")
+    return re.sub(r"[ \t]+$", "", picture, flags=re.MULTILINE)
+
+
 def main() -> None:
-    """Run the demo; ``--json`` prints it for machines."""
+    """Run the demo; ``--json`` prints it for machines, ``--svg FILE`` draws it too."""
     with tempfile.TemporaryDirectory(prefix="subcog-demo-") as scratch:
         demo = Demo(Path(scratch))
         try:
@@ -160,6 +180,8 @@ def main() -> None:
             answers = [demo.ask(prompt) for prompt in PROMPTS]
         finally:
             demo.close()
+    if "--svg" in sys.argv:
+        Path(sys.argv[sys.argv.index("--svg") + 1]).write_text(draw(kept, answers))
     if "--json" in sys.argv:
         sys.stdout.write(json.dumps({"captured": kept, "prompts": answers}, indent=2) + "\n")
     else:

@@ -1,4 +1,4 @@
-"""Renders the reference pages from the code: settings, commands, metrics, signals, events, routes.
+"""Renders the reference pages from the code: settings, commands, metrics, MCP, events, routes.
 
 ``python -m subcog.pipeline.reference --write`` rewrites them and the diagram in ARCHITECTURE.md;
 without ``--write`` it names the pages that are out of date, and exits 1 if there are any. A test
@@ -20,11 +20,14 @@ import click
 import msgspec
 import msgspec.inspect as kinds
 
-from ..bus import events, signals, values
+from ..bus import enrichment, events, signals, values
 from ..config.load import DEFAULTS, load_settings, variable
 from ..config.settings import Settings
-from ..sinks.metrics import Metrics
+from ..sinks.metrics import Gauge, Metrics
 from .cli import COMMANDS, cli
+from .markup import code as _code
+from .markup import table as _table
+from .reference_mcp import mcp_page
 from .routes import ENTRANCES, EXITS, ROUTES, diagram
 
 HOUSE = Path(__file__).resolve().parent.parent
@@ -42,6 +45,7 @@ def pages() -> dict[str, str]:
         "settings.md": ("Settings", settings_page()),
         "commands.md": ("Commands", commands_page()),
         "metrics.md": ("Metrics", metrics_page()),
+        "mcp-items.md": ("MCP tools, resources and prompts", mcp_page()),
         "signals.md": ("Signals", signals_page()),
         "events.md": ("Events", events_page()),
         "routes.md": ("Routes", routes_page()),
@@ -58,18 +62,6 @@ def with_diagram(text: str) -> str:
     """``text`` with the route diagram of the code between its two marks."""
     drawn = f"```mermaid\n{diagram()}\n```\n"
     return _DIAGRAM.sub(lambda _: drawn, text)
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    columns = list(head)
-    yield f"| {' | '.join(columns)} |"
-    yield f"|{'---|' * len(columns)}"
-    for row in rows:
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
-
-
-def _code(value: object) -> str:
-    return f"`{value}`"
 
 
 def _prose(docstring: str | None) -> str:
@@ -202,9 +194,10 @@ def _option(option: click.Option) -> tuple[str, str]:
 
 def metrics_page() -> list[str]:
     """Each metric with its kind and labels, as a scrape shows them."""
-    metrics = Metrics(version="x", gauges=lambda: dict(_gauges()))
+    gauges = dict(_gauges())
+    metrics = Metrics(version="x", gauges=lambda: gauges)
     text = metrics.expose().decode()
-    labels = dict(_labels(metrics)) | {"subcog_build_info": ("version",)}
+    labels = metrics.labels() | {name: gauge[2:] for name, gauge in gauges.items()}
     abouts = dict(re.findall(r"^# HELP (\S+) (.*)$", text, re.MULTILINE))
     rows = [
         (
@@ -214,27 +207,22 @@ def metrics_page() -> list[str]:
             abouts[name],
         )
         for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE)
-        if not name.endswith("_created")
+        if name.startswith("subcog_") and not name.endswith("_created")
     ]
     lines = [
-        "`subcog status` shows the address. No label carries text of prompts or memories.",
+        "`subcog status` shows the address. No label carries text of prompts or memories. On Linux",
+        "there are also the usual `process_` metrics: memory, files, CPU time, time of start.",
         "`docs/operators.md` says what the reasons and outcomes mean.",
         "",
     ]
     return [*lines, *_table(("metric", "kind", "labels", "meaning"), rows)]
 
 
-def _labels(metrics: Metrics) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The labels of each metric; a scrape shows them only once something was counted."""
-    for part in vars(metrics).values():
-        if names := getattr(part, "_labelnames", ()):
-            yield part._name, tuple(names)
-
-
-def _gauges() -> Iterator[tuple[str, tuple[str, float]]]:
+def _gauges() -> Iterator[tuple[str, Gauge]]:
     """What the daemon's parts give to be read at each scrape.
 
-    From the source, as ``{"subcog_name": (about, value)}``: to call it takes a daemon that runs.
+    From the source, as ``{"subcog_name": (about, value)}`` or ``(about, values, label)``: to call
+    it takes a daemon that runs.
     """
     for file in sorted((HOUSE / "pipeline").glob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -243,16 +231,17 @@ def _gauges() -> Iterator[tuple[str, tuple[str, float]]]:
             for node in ast.walk(tree)
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
         }
-        for key, about in _pairs(tree):
-            yield key, (str(texts[about.id] if isinstance(about, ast.Name) else _text(about)), 0.0)
+        for key, (first, *rest) in _pairs(tree):
+            about = str(texts[first.id] if isinstance(first, ast.Name) else _text(first))
+            yield key, (about, {}, _text(rest[1])) if len(rest) > 1 else (about, 0.0)
 
 
-def _pairs(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+def _pairs(tree: ast.Module) -> Iterator[tuple[str, list[ast.expr]]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(value, ast.Tuple) and (name := _text(key)).startswith("subcog_"):
-                    yield name, value.elts[0]
+                    yield name, value.elts
 
 
 def _text(node: ast.expr | None) -> str:
@@ -278,7 +267,8 @@ def events_page() -> list[str]:
     for event in _structs(events, events.Event):
         lines += _struct(event, f"{event.__name__} · `{event.__struct_config__.tag}`")
     lines += ["", "# Values that events carry"]
-    for value in (values.Scope, values.CleanText, values.Encoding, *_structs(values, values.Value)):
+    carried = (*_structs(values, values.Value), *_structs(enrichment, values.Value))
+    for value in (values.Scope, values.CleanText, values.Encoding, *carried):
         lines += _struct(value, value.__name__)
     return lines
 

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import shlex
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,17 +27,19 @@ from subcog.bus.values import (
     SearchIntent,
 )
 from subcog.config.load import load_settings, variable
+from subcog.hooks.client import VERSION
 from subcog.pipeline import answers, reference
 from subcog.pipeline.cli import cli
 from subcog.pipeline.daemon import Daemon
 
 HOUSE = Path(__file__).parents[2]
-WRITTEN = [HOUSE / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
+ROOT = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+WRITTEN = [HOUSE / name for name in ROOT]
 WRITTEN += sorted((HOUSE / "docs").rglob("*.md")) + sorted((HOUSE / "changelog.d").glob("*.md"))
 BY_HAND = [document for document in WRITTEN if document.parent.name != "reference"]
 ROOMS = "bus|config|hooks|pipeline|sinks|stages|tests|perf|docs"
 # Files that the examples of the documents name, so that they can be parsed anywhere.
-EXAMPLE_FILES = ("notes.md", "memories.jsonl", "memories.duckdb", "prompts.jsonl")
+EXAMPLE_FILES = ("notes.md", "memories.jsonl", "memories.duckdb", "prompts.jsonl", "messages.jsonl")
 EXAMPLE_FOLDERS = ("other-project", "judged")
 SETTINGS = tuple(origin.key for origin in load_settings(Path("/nonexistent"), {}).origins)
 PAGES = reference.pages()
@@ -79,7 +82,7 @@ def test_nothing_else_lies_among_the_reference_pages():
     assert [file for file in reference.stale() if file not in reference.documents()] == []
 
 
-def test_every_setting_command_metric_signal_event_and_stage_has_its_line():
+def test_every_setting_command_metric_signal_event_stage_and_item_has_its_line():
     for key in SETTINGS:
         assert f"| `{key}` |" in PAGES["settings.md"]
     for command in cli.list_commands(click.Context(cli)):
@@ -90,6 +93,8 @@ def test_every_setting_command_metric_signal_event_and_stage_has_its_line():
         assert f"## {event} · " in PAGES["events.md"]
     assert "| `abstained` |" in PAGES["signals.md"]
     assert "| `untopic` |" in PAGES["routes.md"]
+    for item in ("### supersede\n", "| `subcog://search/{query}` |", "| `research_topic` |"):
+        assert item in PAGES["mcp-items.md"]
 
 
 # --- links and names ------------------------------------------------------------------------------
@@ -121,7 +126,7 @@ def test_every_file_that_is_named_exists(document):
 
 @pytest.mark.parametrize("document", WRITTEN, ids=_named)
 def test_every_test_that_is_named_exists(document):
-    for path, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", _prose(document)):
+    for path, name in re.findall(r"`((?:tests|perf)/[\w/]+\.py)::(\w+)`", _prose(document)):
         tree = ast.parse((HOUSE / path).read_text())
         functions = {getattr(node, "name", "") for node in tree.body}
         assert name in functions, f"{path} has no {name}"
@@ -131,7 +136,8 @@ def test_every_test_that_is_named_exists(document):
 def test_every_setting_variable_and_metric_that_is_named_exists(document):
     named = re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)(?: = \w+)?`", _prose(document))
     sections = {key.split(".")[0] for key in SETTINGS}
-    files_and_reasons = {"daemon.log", "daemon.sock", "daemon.lock", "hook.timeout"}
+    files_and_reasons = {"daemon.log", "daemon.sock", "daemon.lock"}
+    files_and_reasons |= _documented_reasons("docs/operators.md", "`subcog_degraded_total`:")
     settings = {name for name in named if name.split(".")[0] in sections} - files_and_reasons
     assert {name for name in settings if not any(k.startswith(name) for k in SETTINGS)} == set()
     variables = set(re.findall(r"\bSUBCOG_[A-Z_]*[A-Z]\b", _prose(document))) - {"SUBCOG_HOME"}
@@ -144,6 +150,22 @@ def test_every_row_of_the_security_page_names_a_test():
     rows = re.findall(r"^\| (?!defence)(.+) \|$", (HOUSE / "docs/security.md").read_text(), re.M)
     assert len(rows) > 30
     assert [row for row in rows if "::test_" not in row] == []
+
+
+# How many tasks each phase of the specification has.
+TASKS = {1: 11, 2: 12, 3: 16, 4: 10, 5: 12, 6: 16}
+
+
+def test_every_task_of_the_specification_names_its_file_and_its_test():
+    text = (HOUSE / "docs" / "spec.md").read_text()
+    lines = re.findall(r"^\| (?!task |part |step )(.+)\|$", text, re.M)
+    rows = [[cell.strip() for cell in line.split(" | ")] for line in lines]
+    numbers = [row[0].split()[0] for row in rows if re.match(r"\d\.\d", row[0])]
+    assert numbers == [f"{phase}.{n}" for phase, last in TASKS.items() for n in range(1, last + 1)]
+    for row in rows:
+        _, where, shown, *_ = row
+        assert re.match(rf"`(?:{ROOMS}|[A-Z]+\.md)", where), row
+        assert re.fullmatch(r"`[\w/]+\.py::test_\w+`(?: \|)?", shown), row
 
 
 def test_every_record_is_in_the_list_and_has_its_three_parts():
@@ -163,9 +185,25 @@ def test_every_record_is_in_the_list_and_has_its_three_parts():
 def test_every_fragment_has_a_known_kind_and_a_line_or_two():
     kinds = "added|changed|fixed|removed|security"
     for file in (HOUSE / "changelog.d").iterdir():
-        if file.name != "README.md":
+        if file.name not in {"README.md", "template.jinja"}:
             assert re.fullmatch(rf"[a-z-]+\.(?:{kinds})\.md", file.name), file.name
             assert 1 <= len(file.read_text().splitlines()) <= 2, file.name
+
+
+def test_the_changelog_knows_the_kinds_in_their_order():
+    project = tomllib.loads((HOUSE / "pyproject.toml").read_text())
+    kinds = [one["directory"] for one in project["tool"]["towncrier"]["type"]]
+    assert kinds == ["added", "changed", "fixed", "removed", "security"]
+    assert (
+        ", ".join(f"`{kind}`" for kind in kinds[:4])
+        in (HOUSE / "changelog.d/README.md").read_text()
+    )
+
+
+def test_the_version_is_the_same_wherever_it_stands():
+    project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]["version"]
+    plugin = json.loads((HOUSE / ".claude-plugin" / "plugin.json").read_text())["version"]
+    assert project == plugin == VERSION
 
 
 # --- examples -------------------------------------------------------------------------------------
@@ -193,7 +231,7 @@ def test_every_example_is_a_command_that_there_is(line, tmp_path, monkeypatch):
     elif words[0] == "make":
         assert f"\n{words[1]}:" in (HOUSE / "Makefile").read_text()
     else:
-        assert words[0] in {"cp", ".venv/bin/python"}, "an example of something else"
+        assert words[0] in {"cp", "ln", "mkdir", ".venv/bin/python"}, "an example of something else"
 
 
 def _first_of_ours(line):
@@ -356,6 +394,17 @@ def _told(signal, fact):
     return found
 
 
+def _passed(function, place):
+    """The texts that stages hand to ``function`` at ``place``."""
+    calls = (node for tree in _trees("stages") for node in ast.walk(tree))
+    return {
+        text
+        for node in calls
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == function
+        for text in _texts(node.args[place])
+    }
+
+
 def _is_in(value, names):
     return isinstance(value, ast.Name) and value.id in names
 
@@ -364,6 +413,7 @@ def test_every_reason_for_injecting_nothing_is_explained():
     written = _returned("stages/inject.py", {"_refuse_all"}, place=0)
     written |= _returned("stages/inject.py", {"_nothing_reason"})
     written |= _told("abstained", "reason")
+    written |= _passed("abstain", place=2) | _returned("stages/reminder.py", {"_reason"})
     assert "no_intent" in written
     assert "already_shown" in written
     assert written == _documented_reasons("docs/users.md", "When nothing was injected")

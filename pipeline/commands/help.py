@@ -1,0 +1,92 @@
+"""``help``: the documents in the terminal."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from .shared import json_option, show_json
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs"
+# topic → its page in FOLDER, and what is in it
+TOPICS = {
+    "users": ("users.md", "keeping, finding, changing and forgetting memories"),
+    "operators": ("operators.md", "directories, settings, metrics, backup, upgrade, trouble"),
+    "mcp": ("mcp.md", "connecting a client, tools, resources, prompts"),
+    "formats": ("formats.md", "JSON answers, hook output, wire format, import and export"),
+    "security": ("security.md", "threats, the defence against each, and the gaps"),
+    "spec": ("spec.md", "what was asked for, where it is, and which test shows it"),
+    "dependencies": ("dependencies.md", "why each package is here"),
+    "settings": ("reference/settings.md", "every setting"),
+    "commands": ("reference/commands.md", "every command"),
+    "metrics": ("reference/metrics.md", "every metric"),
+    "mcp-items": ("reference/mcp-items.md", "every tool, resource and prompt"),
+    "events": ("reference/events.md", "every event and value"),
+    "signals": ("reference/signals.md", "every signal"),
+    "routes": ("reference/routes.md", "who hears what, and says what"),
+}
+_COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
+
+
+@click.command()
+@click.argument("topic", required=False)
+@json_option
+def help_command(topic: str | None, as_json: bool) -> None:
+    """Show the document about TOPIC, or the help of a command; without TOPIC, what there is.
+
+    In a terminal it is laid out and paged; elsewhere it is Markdown as it stands.
+    """
+    if topic is None:
+        _list(as_json)
+        return
+    if topic.lower() not in TOPICS:
+        _show_command(topic)
+        return
+    text = page(topic.lower())
+    if as_json:
+        show_json({"topic": topic.lower(), "text": text})
+    elif sys.stdout.isatty():
+        _show_paged(text)
+    else:
+        click.echo(text, nl=False)
+
+
+def page(topic: str) -> str:
+    """The page of a known topic, as Markdown without comments."""
+    file, _ = TOPICS[topic]
+    return _COMMENT.sub("", (FOLDER / file).read_text(encoding="utf-8"))
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        show_json([{"topic": topic, "about": about} for topic, (_, about) in TOPICS.items()])
+        return
+    for topic, (_, about) in TOPICS.items():
+        click.echo(f"{topic:<14}{about}")
+    click.echo("\nsubcog help TOPIC shows one; subcog help COMMAND shows what a command takes.")
+
+
+def _show_command(name: str) -> None:
+    """The help of a command. Raises ``BadParameter`` with what is nearest to an unknown name."""
+    from ..cli import COMMANDS, cli
+
+    with click.Context(cli, info_name="subcog", **cli.context_settings) as parent:
+        if (command := cli.get_command(parent, name)) is not None:
+            click.echo(command.get_help(click.Context(command, info_name=name, parent=parent)))
+            return
+    near = difflib.get_close_matches(name.lower(), [*TOPICS, *COMMANDS], n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(TOPICS)}"
+    raise click.BadParameter(f"there is no topic {name}; {hint}", param_hint="TOPIC")
+
+
+def _show_paged(text: str) -> None:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console()
+    with console.pager(styles=True):
+        console.print(Markdown(text))
