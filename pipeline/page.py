@@ -84,9 +84,10 @@ def _known(understood: dict[str, Any]) -> Iterator[str]:
         ended = task["outcome"] or "end unknown"
         yield f"task {task['similarity']:.2f} {task['input']} ({ended}){how}"
     for pattern in memory["applicable_patterns"]:
-        yield f"pattern {pattern['match_score']:.2f} {pattern['name']}: {pattern['approach']}"
+        said = _titled(pattern["name"], pattern["approach"])
+        yield f"pattern {pattern['match_score']:.2f} {said}"
     for gotcha in memory["known_gotchas"]:
-        yield f"gotcha [{gotcha['tech']}] {gotcha['title']}: {gotcha['problem']}"
+        yield f"gotcha [{gotcha['tech']}] {_titled(gotcha['title'], gotcha['problem'])}"
     for suggestion in understood["suggestions"]:
         yield (
             f"suggests {suggestion['confidence']:.2f} {suggestion['approach']}"
@@ -98,6 +99,11 @@ def _known(understood: dict[str, Any]) -> Iterator[str]:
             f"conflict by {conflict['about']}: {won['id']} ({won['scope']}, {won['arithmetic']})"
             f" over {lost['id']} ({lost['scope']}, {lost['arithmetic']})"
         )
+
+
+def _titled(title: str, text: str) -> str:
+    """Both, or the text alone where the title is no more than how it begins."""
+    return text if text.startswith(title.rstrip("….")) else f"{title}: {text}"
 
 
 def _named(parse: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from .topics import STOP_WORDS
 _DOMAINS = {
     "authentication": "auth authentication authenticate authenticated login logins logout logged "
     "signin sign-in signup sign-up sign sso oauth oauth2 oidc openid saml jwt jwts token tokens "
-    "session sessions password passwords passwordless credential credentials bcrypt argon2 "
+    "password passwords passwordless credential credentials bcrypt argon2 "
     "argon2id scrypt nextauth nextauth.js passport mfa 2fa totp passkey passkeys webauthn",
     "authorization": "authorization authorisation authorize permission permissions role roles "
     "rbac acl acls tenancy tenant tenants",

@@ -85,6 +85,15 @@ def test_a_page_shows_what_memory_has_on_a_prompt():
         assert told in page
 
 
+def test_a_pattern_of_one_sentence_is_told_once():
+    whole = "Every handler takes its database session from the dependency"
+    pattern = msgspec.structs.replace(
+        KNOWN.applicable_patterns[0], name="Every handler takes its database…", approach=whole
+    )
+    page = drawn(explanation(answer("Add auth", Enrichment(applicable_patterns=(pattern,)))))
+    assert page.count("Every handler") == 1
+
+
 def test_what_is_not_known_takes_no_line():
     page = drawn(explanation(answer("hm", Enrichment())))
     for word in ("work", "task", "gotcha", "suggests", "conflict"):
