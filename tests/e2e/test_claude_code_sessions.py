@@ -41,11 +41,21 @@ def wait_for(agent, project, query, holding):
     raise AssertionError(f"nothing was kept about {query!r}")
 
 
+def wait_until_written(agent, text):
+    """The agent writes its transcript behind what it does."""
+    deadline = time.monotonic() + RUN_S / 4
+    projects = agent.root / "home" / ".claude" / "projects"
+    while not any(text in file.read_text() for file in projects.rglob("*.jsonl")):
+        assert time.monotonic() < deadline, "the agent wrote no transcript"
+        time.sleep(0.05)
+
+
 def test_what_was_decided_before_a_compaction_is_kept_and_told_to_the_summariser(agent):
     here = agent.project("P")
     agent.settings = {"SUBCOG_HOOK_STOP_ENABLED": "false"}
     session = agent.start(here)
     session.prompt(f"{DECISION} Please tidy the imports.")
+    wait_until_written(agent, DECISION)
     session.prompt("/compact")
     shown = [e for e in session.events if "kept 1 memory before compaction" in json.dumps(e)]
     session.close()
