@@ -38,19 +38,24 @@ class Event(Struct, frozen=True, kw_only=True):
     trace: str
 
 
+class AgentEvent(Event, frozen=True, kw_only=True):
+    """Base of what an agent's hook tells: in which session of which client, and where."""
+
+    session: str
+    client: str
+    place: Place
+
+
 # --- a prompt ------------------------------------------------------------------------------------
 
 
-class PromptSubmitted(Event, frozen=True, kw_only=True, tag="prompt.submitted"):
+class PromptSubmitted(AgentEvent, frozen=True, kw_only=True, tag="prompt.submitted"):
     """The user typed a prompt.
 
     ``detailed`` asks for metadata beside the client's own fields. A ``rehearsal`` is explained
     only: nothing is stored, and no session remembers it.
     """
 
-    session: str
-    client: str
-    place: Place
     text: str
     detailed: bool = False
     rehearsal: bool = False
@@ -115,25 +120,19 @@ class ResponseReady(Event, frozen=True, kw_only=True, tag="response.ready"):
 # --- other moments of the agent ------------------------------------------------------------------
 
 
-class SessionStarted(Event, frozen=True, kw_only=True, tag="session.started"):
+class SessionStarted(AgentEvent, frozen=True, kw_only=True, tag="session.started"):
     """A session began or went on. ``source`` is startup, resume, clear, compact or fork."""
 
-    session: str
-    client: str
-    place: Place
     source: str
 
 
-class ToolUsed(Event, frozen=True, kw_only=True, tag="tool.used"):
+class ToolUsed(AgentEvent, frozen=True, kw_only=True, tag="tool.used"):
     """The agent used a tool, and it worked.
 
     ``paths`` are the files that it names, as it names them; ``text`` is what was written, changed
     or said, capped. ``agent`` names a sub-agent and is empty for the session's own.
     """
 
-    session: str
-    client: str
-    place: Place
     tool: str
     paths: tuple[str, ...] = ()
     text: str = ""
@@ -141,15 +140,12 @@ class ToolUsed(Event, frozen=True, kw_only=True, tag="tool.used"):
     detailed: bool = False
 
 
-class ToolFailed(Event, frozen=True, kw_only=True, tag="tool.failed"):
+class ToolFailed(AgentEvent, frozen=True, kw_only=True, tag="tool.failed"):
     """The agent used a tool, and it failed with ``error``. ``text`` is what it was asked to do.
 
     ``hook`` is the one that reported it, and that an answer has to name.
     """
 
-    session: str
-    client: str
-    place: Place
     tool: str
     error: str
     hook: str = "PostToolUseFailure"
@@ -167,53 +163,41 @@ class MemoriesShown(Event, frozen=True, kw_only=True, tag="memories.shown"):
     shown: tuple[Shown, ...]
 
 
-class CompactionStarted(Event, frozen=True, kw_only=True, tag="compaction.started"):
+class CompactionStarted(AgentEvent, frozen=True, kw_only=True, tag="compaction.started"):
     """The session's context is about to be summarised. ``transcript`` is a file's path, or empty.
 
     ``trigger`` is manual or auto.
     """
 
-    session: str
-    client: str
-    place: Place
     transcript: str
     trigger: str = ""
 
 
-class TurnEnded(Event, frozen=True, kw_only=True, tag="turn.ended"):
+class TurnEnded(AgentEvent, frozen=True, kw_only=True, tag="turn.ended"):
     """The agent, or the sub-agent named ``agent``, is done with what it was asked.
 
     ``said`` is its last word, which may not stand in the transcript yet.
     """
 
-    session: str
-    client: str
-    place: Place
     transcript: str
     agent: str = ""
     said: str = ""
 
 
-class SessionEnded(Event, frozen=True, kw_only=True, tag="session.ended"):
+class SessionEnded(AgentEvent, frozen=True, kw_only=True, tag="session.ended"):
     """A session is over, for a ``reason`` in the client's own words."""
 
-    session: str
-    client: str
-    place: Place
     transcript: str
     reason: str = ""
 
 
-class ReviewRequested(Event, frozen=True, kw_only=True, tag="review.requested"):
+class ReviewRequested(AgentEvent, frozen=True, kw_only=True, tag="review.requested"):
     """Somebody wants what was said in a session since the last review looked through.
 
     ``hook`` is the moment that led to it. ``agent`` and ``said`` are as in ``TurnEnded``; ``last``
     says that nothing follows in this session.
     """
 
-    session: str
-    client: str
-    place: Place
     transcript: str
     hook: str
     agent: str = ""

@@ -6,10 +6,12 @@ One function a moment; ``MOMENTS`` names them as Claude Code does.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from ..bus.events import (
+    AgentEvent,
     CompactionStarted,
     Event,
     PromptSubmitted,
@@ -24,6 +26,8 @@ from ..config.settings import HookSettings
 from .payload import Payload
 from .tool_use import failure_of, use_of
 
+E = TypeVar("E", bound=AgentEvent)
+
 
 class Asked(Struct, frozen=True, kw_only=True):
     """One hook: who asks, from where, and what it brought."""
@@ -35,6 +39,12 @@ class Asked(Struct, frozen=True, kw_only=True):
     payload: Payload
     hook: HookSettings
     detailed: bool = False
+
+    def event(self, kind: type[E], **told: Any) -> E:
+        """An event of ``kind`` from whoever asks; ``told`` are the fields that it has besides."""
+        return kind(
+            trace=self.trace, session=self.session, client=self.client, place=self.place, **told
+        )
 
 
 class Moment(Struct, frozen=True, kw_only=True):
@@ -53,11 +63,8 @@ def prompt_submitted(asked: Asked) -> Event | None:
     """A prompt, whoever typed it; a sub-agent's is the model's own words, which ask for nothing."""
     if asked.payload.agent_id:
         return None
-    return PromptSubmitted(
-        trace=asked.trace,
-        session=asked.session,
-        client=asked.client,
-        place=asked.place,
+    return asked.event(
+        PromptSubmitted,
         text=asked.payload.prompt,
         detailed=asked.detailed,
     )
@@ -67,11 +74,8 @@ def session_started(asked: Asked) -> Event | None:
     """The start of a session, where it is to be greeted."""
     if not asked.hook.session_start.enabled:
         return None
-    return SessionStarted(
-        trace=asked.trace,
-        session=asked.session,
-        client=asked.client,
-        place=asked.place,
+    return asked.event(
+        SessionStarted,
         source=asked.payload.source,
     )
 
@@ -84,11 +88,8 @@ def tool_used(asked: Asked) -> Event | None:
     if not settings.enabled or payload.tool_name not in settings.tools:
         return None
     use = use_of(payload.tool_input)
-    return ToolUsed(
-        trace=asked.trace,
-        session=asked.session,
-        client=asked.client,
-        place=asked.place,
+    return asked.event(
+        ToolUsed,
         tool=payload.tool_name,
         paths=use.paths,
         text=use.text,
@@ -107,11 +108,8 @@ def tool_failed(asked: Asked) -> Event | None:
 
 def _tool_failed(asked: Asked, error: str, hook: str = "PostToolUseFailure") -> Event:
     use = use_of(asked.payload.tool_input)
-    return ToolFailed(
-        trace=asked.trace,
-        session=asked.session,
-        client=asked.client,
-        place=asked.place,
+    return asked.event(
+        ToolFailed,
         tool=asked.payload.tool_name,
         error=error,
         hook=hook,
@@ -126,11 +124,8 @@ def compaction_started(asked: Asked) -> Event | None:
     """The session's context is about to be summarised."""
     if not asked.hook.pre_compact.enabled:
         return None
-    return CompactionStarted(
-        trace=asked.trace,
-        session=asked.session,
-        client=asked.client,
-        place=asked.place,
+    return asked.event(
+        CompactionStarted,
         transcript=asked.payload.transcript_path or "",
         trigger=asked.payload.trigger,
     )
@@ -140,11 +135,8 @@ def turn_ended(asked: Asked) -> Event | None:
     """The agent is done with a turn."""
     if not asked.hook.stop.enabled:
         return None
-    return TurnEnded(
-        trace=asked.trace,
-        session=asked.session,
-        client=asked.client,
-        place=asked.place,
+    return asked.event(
+        TurnEnded,
         transcript=asked.payload.transcript_path or "",
         said=asked.payload.last_assistant_message or "",
     )
@@ -155,11 +147,8 @@ def agent_ended(asked: Asked) -> Event | None:
     payload = asked.payload
     if not asked.hook.stop.enabled or not payload.agent_type:
         return None
-    return TurnEnded(
-        trace=asked.trace,
-        session=asked.session,
-        client=asked.client,
-        place=asked.place,
+    return asked.event(
+        TurnEnded,
         transcript=payload.agent_transcript_path or "",
         agent=payload.agent_type,
         said=payload.last_assistant_message or "",
@@ -170,11 +159,8 @@ def session_ended(asked: Asked) -> Event | None:
     """A session is over."""
     if not asked.hook.stop.enabled:
         return None
-    return SessionEnded(
-        trace=asked.trace,
-        session=asked.session,
-        client=asked.client,
-        place=asked.place,
+    return asked.event(
+        SessionEnded,
         transcript=asked.payload.transcript_path or "",
         reason=asked.payload.reason,
     )

@@ -264,7 +264,7 @@ def signals_page() -> list[str]:
 def events_page() -> list[str]:
     """Each event with its fields, then the values that events carry."""
     lines = ["An event is a fact in the past tense. Its topic is its type."]
-    for event in _structs(events, events.Event):
+    for event in (one for one in _structs(events, events.Event) if one is not events.AgentEvent):
         lines += _struct(event, f"{event.__name__} · `{event.__struct_config__.tag}`")
     lines += ["", "# Values that events carry"]
     carried = (*_structs(values, values.Value), *_structs(enrichment, values.Value))

@@ -1,7 +1,7 @@
 import inspect
 
 from subcog.bus import events
-from subcog.bus.events import Event
+from subcog.bus.events import AgentEvent, Event
 from subcog.bus.inbox import Overflow
 from subcog.pipeline.routes import ENTRANCES, EXITS, ROUTES, diagram
 
@@ -10,7 +10,7 @@ def _every_event():
     return {
         thing
         for _, thing in inspect.getmembers(events, inspect.isclass)
-        if issubclass(thing, Event) and thing is not Event
+        if issubclass(thing, Event) and thing not in {Event, AgentEvent}
     }
 
 
