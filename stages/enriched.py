@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..bus.enrichment import ApplicablePattern, Conflict, Enrichment, Gotcha, SimilarTask
+from ..bus.enrichment import Conflict, Enrichment
 from ..bus.events import PromptEnriched
 from ..bus.values import Entity, Parsed, ProjectFacts, Reference
 from .text import well_formed
@@ -34,9 +34,9 @@ def enriched_intent(event: PromptEnriched) -> dict[str, Any]:
         "domains": list(found.domains),
         "project": _project(event.project),
         "memory": {
-            "similar_tasks": [_task(one) for one in found.similar_tasks],
-            "applicable_patterns": [_pattern(one) for one in found.applicable_patterns],
-            "known_gotchas": [_gotcha(one) for one in found.known_gotchas],
+            "similar_tasks": [msgspec.to_builtins(one) for one in found.similar_tasks],
+            "applicable_patterns": [msgspec.to_builtins(one) for one in found.applicable_patterns],
+            "known_gotchas": [msgspec.to_builtins(one) for one in found.known_gotchas],
             "resolved_references": [
                 {
                     "text": well_formed(one.text),
@@ -83,38 +83,6 @@ def _project(facts: ProjectFacts) -> dict[str, Any]:
         "build_cmd": facts.build_command,
         "lint_cmd": facts.lint_command,
         "quirks": list(facts.quirks),
-    }
-
-
-def _task(task: SimilarTask) -> dict[str, Any]:
-    return {
-        "id": task.id,
-        "input": task.input,
-        "similarity": task.similarity,
-        "outcome": task.outcome,
-        "approach": list(task.approach),
-        "files": list(task.files),
-        "session": task.session,
-    }
-
-
-def _pattern(pattern: ApplicablePattern) -> dict[str, Any]:
-    return {
-        "id": pattern.id,
-        "name": pattern.name,
-        "approach": pattern.approach,
-        "match_score": pattern.match_score,
-        "confidence": pattern.confidence,
-        "matched": list(pattern.matched),
-    }
-
-
-def _gotcha(gotcha: Gotcha) -> dict[str, Any]:
-    return {
-        "id": gotcha.id,
-        "tech": gotcha.tech,
-        "title": gotcha.title,
-        "problem": gotcha.problem,
     }
 
 
