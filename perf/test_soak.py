@@ -145,7 +145,7 @@ def house(tmp_path):
 
 def test_an_hour_of_events_levels_off(house):
     pid = house.start()
-    time.sleep(1.5)  # HTTP is served a moment after the start
+    house.metrics()  # HTTP is served a moment after the start, and is to be there from here on
     url = house.ask("status")["metrics_url"]
     sender, kinds = Sender(house), list(an_hour(HOURS))
     every = max(1, len(kinds) // SAMPLES)

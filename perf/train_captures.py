@@ -1,6 +1,6 @@
 """Trains ``stages/signals.json``: two logistic regressions on statements, with numpy alone.
 
-    python perf/train_captures.py [--folds 10] [--write [stages/signals.json]]
+    python -m perf.train_captures [--folds 10] [--write [stages/signals.json]]
 
 The messages are those of ``perf/data/captures/*.jsonl``, all written for this: {id, role, text,
 captures: [{type, namespace, span}]}. A statement that shares half of itself or of a span is worth
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -24,9 +23,10 @@ from subcog.stages.signal_features import Features, every_feature
 from subcog.stages.signal_model import MATTERS, WEIGHTS, SignalModel, SignalWeights
 from subcog.stages.statements import own_text, statements
 
+from .logistic import Named, fit, matrix, vocabulary
+
 DATA = Path(__file__).with_name("data") / "captures"
 STEPS = 400
-LEARNING_RATE = 0.05
 RIDGE = 2.0
 MIN_ROWS = 2
 SMALLEST = 3
@@ -82,64 +82,28 @@ def matter_of(start: int, end: int, text: str, captures: Sequence[dict]) -> tupl
     return -1, 1.0
 
 
-def named(seen: Features) -> list[tuple[str, float]]:
+def named(seen: Features) -> Named:
     """The features with their strengths; marks are told from words by ``MARK``."""
     words = [(gram, seen.scale) for gram in seen.grams]
     return words + [(MARK + mark, 1.0) for mark in seen.marks]
 
 
-def matrix(rows: Sequence[Row], index: dict[str, int]) -> np.ndarray:
-    """One row a statement, one column a feature."""
-    made = np.zeros((len(rows), len(index)), dtype=np.float32)
-    for at, row in enumerate(rows):
-        for name, strength in named(row.seen):
-            column = index.get(name)
-            if column is not None:
-                made[at, column] = strength
-    return made
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Each row of ``logits`` as probabilities."""
-    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return odds / odds.sum(axis=1, keepdims=True)
-
-
-def fit(x: np.ndarray, y: np.ndarray, weight: np.ndarray, classes: int, power: float) -> np.ndarray:
-    """Weights ((features + 1) × classes) that minimise ridge-penalised log loss, by Adam.
-
-    ``power`` of 1 lets every class count the same, 0 every row.
-    """
-    counts = np.bincount(y, minlength=classes).clip(1)
-    sample = (((len(y) / (classes * counts)) ** power)[y] * weight).astype(np.float32)
-    sample /= sample.sum()
-    target = np.eye(classes, dtype=np.float32)[y]
-    parameters = np.zeros((x.shape[1] + 1, classes), dtype=np.float32)
-    mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
-    for step in range(1, STEPS + 1):
-        off = (softmax(x @ parameters[:-1] + parameters[-1]) - target) * sample[:, None]
-        gradient = np.vstack([x.T @ off + RIDGE / len(y) * parameters[:-1], off.sum(axis=0)])
-        mean = 0.9 * mean + 0.1 * gradient
-        square = 0.99 * square + 0.01 * gradient**2
-        rate = LEARNING_RATE * (1 - step / STEPS)
-        parameters -= rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
-    return parameters
-
-
 def train(rows: Sequence[Row], slope: float = 1.0, shift: float = 0.0) -> SignalWeights:
     """Weights for the product, in hundredths, without those that make no difference."""
-    counts = Counter(name for row in rows for name, _ in named(row.seen))
-    kept = sorted(name for name, count in counts.items() if count >= MIN_ROWS)
-    x = matrix(rows, {name: at for at, name in enumerate(kept)})
+    features = [named(row.seen) for row in rows]
+    index = vocabulary(features, MIN_ROWS)
+    x = matrix(features, index)
     matters = np.array([row.matter for row in rows])
     weight = np.array([row.weight for row in rows])
     of = matters >= 0
-    worth = fit(x, of.astype(int), weight, 2, 0.3)
-    kind = fit(x[of], matters[of], weight[of], len(MATTERS), 0.5)
+    worth = fit(x, of.astype(int), weight, classes=2, power=0.3, ridge=RIDGE, steps=STEPS)
+    kind = fit(
+        x[of], matters[of], weight[of], classes=len(MATTERS), power=0.5, ridge=RIDGE, steps=STEPS
+    )
     columns = np.rint(np.hstack([worth[:, 1:] - worth[:, :1], kind]) * 100).astype(int)
     weighs = {
         name: tuple(columns[at].tolist())
-        for at, name in enumerate(kept)
+        for name, at in index.items()
         if np.abs(columns[at]).max() >= SMALLEST
     }
     return SignalWeights(

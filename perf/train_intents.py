@@ -1,6 +1,6 @@
 """Trains ``sinks/intents.json``: a multinomial logistic regression, with numpy alone.
 
-    python perf/train_intents.py [ROWS.jsonl ...] [--folds 10] [--write [sinks/intents.json]]
+    python -m perf.train_intents [ROWS.jsonl ...] [--folds 10] [--write [sinks/intents.json]]
 
 A row is ``{"text", "intent"}`` and may have a ``source``; rows whose source is none of ``ALLOWED``
 are never trained on. ``perf/data/intents.jsonl`` is always trained on. Without ``--write`` it only
@@ -22,19 +22,19 @@ from subcog.sinks.local import CLASSES, WEIGHTS, LocalClassifier, Weights, featu
 from subcog.stages.classify import cues
 from subcog.stages.keywords import detect_search_intent
 
+from .logistic import Named, fit, matrix, softmax, vocabulary
+
 OWN = Path(__file__).with_name("data") / "intents.jsonl"
 ALLOWED = frozenset(("own", "written", "project", "devmem"))
 NAMES = [str(kind) if kind else "none" for kind in CLASSES]
 
 MIN_ROWS = 2
 STEPS = 300
-LEARNING_RATE = 0.05
 RIDGE = 1.0
 CLASS_POWER = 0.5
 SMALLEST = 4
 
 Row = dict[str, str]
-Seen = list[tuple[str, float]]
 
 
 def load(path: Path, source: str = "own") -> list[Row]:
@@ -44,56 +44,9 @@ def load(path: Path, source: str = "own") -> list[Row]:
     return [row for row in rows if row["source"] in ALLOWED]
 
 
-def seen(text: str) -> Seen:
+def seen(text: str) -> Named:
     """The features of one prompt, as the product makes them."""
     return features(text, tuple(cues(text, detect_search_intent(text))))
-
-
-def vocabulary(rows: Sequence[Seen]) -> dict[str, int]:
-    """The features that at least ``MIN_ROWS`` rows have."""
-    counts = Counter(name for row in rows for name, _ in row)
-    kept = sorted(name for name, count in counts.items() if count >= MIN_ROWS)
-    return {name: at for at, name in enumerate(kept)}
-
-
-def matrix(rows: Sequence[Seen], index: dict[str, int]) -> np.ndarray:
-    """One row a prompt, one column a feature."""
-    made = np.zeros((len(rows), len(index)), dtype=np.float32)
-    for at, row in enumerate(rows):
-        for name, scale in row:
-            column = index.get(name)
-            if column is not None:
-                made[at, column] = scale
-    return made
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Each row of ``logits`` as probabilities."""
-    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return odds / odds.sum(axis=1, keepdims=True)
-
-
-def fit(
-    x: np.ndarray, y: np.ndarray, row_weights: np.ndarray, ridge: float = RIDGE
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (features × classes) and bias that minimise ridge-penalised log loss, by Adam."""
-    counts = np.bincount(y, minlength=len(CLASSES)).clip(1)
-    balance = (len(y) / (len(CLASSES) * counts)) ** CLASS_POWER
-    sample = (balance[y] * row_weights).astype(np.float32)
-    sample /= sample.sum()
-    target = np.eye(len(CLASSES), dtype=np.float32)[y]
-    parameters = np.zeros((x.shape[1] + 1, len(CLASSES)), dtype=np.float32)
-    mean = np.zeros_like(parameters)
-    square = np.zeros_like(parameters)
-    for step in range(1, STEPS + 1):
-        off = (softmax(x @ parameters[:-1] + parameters[-1]) - target) * sample[:, None]
-        gradient = np.vstack([x.T @ off + ridge / len(y) * parameters[:-1], off.sum(axis=0)])
-        mean = 0.9 * mean + 0.1 * gradient
-        square = 0.99 * square + 0.01 * gradient**2
-        rate = LEARNING_RATE * (1 - step / STEPS)
-        corrected = (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
-        parameters -= rate * corrected
-    return parameters[:-1], parameters[-1]
 
 
 def temperature(logits: np.ndarray, y: np.ndarray) -> float:
@@ -111,16 +64,19 @@ def row_weights(rows: Sequence[Row]) -> np.ndarray:
 def train(rows: Sequence[Row], t: float = 1.0) -> Weights:
     """Weights for the product, in hundredths, without those that make no difference."""
     prompts = [seen(row["text"]) for row in rows]
-    index = vocabulary(prompts)
+    index = vocabulary(prompts, MIN_ROWS)
     y = np.array([NAMES.index(row["intent"]) for row in rows])
-    w, bias = fit(matrix(prompts, index), y, row_weights(rows))
-    hundredths = np.rint(w * 100).astype(int)
+    x = matrix(prompts, index)
+    fitted = fit(
+        x, y, row_weights(rows), classes=len(CLASSES), power=CLASS_POWER, ridge=RIDGE, steps=STEPS
+    )
+    hundredths = np.rint(fitted * 100).astype(int)
     counts = Counter(row["source"] for row in rows)
     return Weights(
         about="trained by perf/train_intents.py on "
         + ", ".join(f"{count} {source}" for source, count in sorted(counts.items())),
         temperature=round(t, 2),
-        bias=tuple(int(one) for one in np.rint(bias * 100)),
+        bias=tuple(int(one) for one in hundredths[-1]),
         features={
             name: tuple(int(one) for one in hundredths[at])
             for name, at in index.items()

@@ -75,6 +75,7 @@ class Agent:
         self.root = root
         self.api = api
         self.sessions: list[Session] = []
+        self.projects: set[Path] = set()
         self.settings: dict[str, str] = {}
         (root / "home").mkdir()
         (root / "tmp").mkdir()
@@ -104,7 +105,19 @@ class Agent:
     def project(self, name: str) -> Path:
         folder = self.root / name
         folder.mkdir(exist_ok=True)
+        self.projects.add(folder)
         return folder
+
+    def remembering(self, *memories: tuple[str, str]) -> Path:
+        """A project of its own in which these memories are known, a text and its namespace each.
+
+        What the agent said before is forgotten.
+        """
+        here = self.project(f"P{len(self.projects)}")
+        for text, namespace in memories:
+            self.subcog("capture", text, "--namespace", namespace, "--project", str(here))
+        self.api.forget()
+        return here
 
     def start(
         self, project: Path, *, plugin: Path | None = CHECKOUT, more: tuple[str, ...] = ()

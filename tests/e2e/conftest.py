@@ -6,18 +6,20 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from .claude import CHECKOUT, Agent
 from .messages_api import MessagesApi
-from .other_agents import Codex, Gemini, OtherAgent
+from .other_agents import PATIENT, Codex, Gemini, OtherAgent
 from .other_apis import GenerateContentApi, OtherApi, ResponsesApi
 
 CLAUDE = ".cache/claude/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
 CODEX_MODULE = ".cache/codex/node_modules/@openai/codex-linux-x64"
 CODEX = f"{CODEX_MODULE}/vendor/x86_64-unknown-linux-musl/bin/codex"
 GEMINI = ".cache/gemini/node_modules/@google/gemini-cli/bundle/gemini.js"
+AnyAgent = TypeVar("AnyAgent", bound=OtherAgent)
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +36,17 @@ def claude() -> Path:
 
 @pytest.fixture
 def agent(claude: Path) -> Iterator[Agent]:
+    """Claude Code with a home of its own."""
+    yield from _agent(claude)
+
+
+@pytest.fixture(scope="module")
+def same_agent(claude: Path) -> Iterator[Agent]:
+    """Claude Code with one home and one daemon, for tests that have a project of their own."""
+    yield from _agent(claude)
+
+
+def _agent(claude: Path) -> Iterator[Agent]:
     api = MessagesApi()
     with tempfile.TemporaryDirectory(prefix="sc", ignore_cleanup_errors=True) as root:
         agent = Agent(claude, Path(root), api)
@@ -54,7 +67,26 @@ def gemini() -> Iterator[Gemini]:
     yield from _other(Gemini, GEMINI, "gemini", GenerateContentApi())
 
 
-def _other(kind: type[OtherAgent], place: str, name: str, api: OtherApi) -> Iterator[OtherAgent]:
+@pytest.fixture(scope="module")
+def wired_codex() -> Iterator[Codex]:
+    """Codex as `subcog install codex` wires it, for tests that have a project of their own."""
+    yield from _wired(_other(Codex, CODEX, "codex", ResponsesApi()))
+
+
+@pytest.fixture(scope="module")
+def wired_gemini() -> Iterator[Gemini]:
+    """Gemini CLI as `subcog install gemini` wires it, for tests with a project of their own."""
+    yield from _wired(_other(Gemini, GEMINI, "gemini", GenerateContentApi()))
+
+
+def _wired(agents: Iterator[AnyAgent]) -> Iterator[AnyAgent]:
+    for agent in agents:
+        agent.settings = dict(PATIENT)
+        agent.subcog("install", agent.name)
+        yield agent
+
+
+def _other(kind: type[AnyAgent], place: str, name: str, api: OtherApi) -> Iterator[AnyAgent]:
     try:
         binary = Path(os.environ.get(f"SUBCOG_TEST_{name.upper()}") or CHECKOUT / place)
         if not binary.exists():

@@ -6,77 +6,42 @@ Where a test put commands into ``commands``, the next answers to the main loop r
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from .loopback import EVENTS, JSON, Answer, LoopbackApi
 
 Body = dict[str, Any]
 
 
-class MessagesApi:
-    """Listens on loopback."""
+class MessagesApi(LoopbackApi):
+    """What Claude Code talks to."""
 
     def __init__(self) -> None:
         self.bodies: list[Body] = []
         self.commands: list[str | Body] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__()
 
     @property
     def prompts(self) -> list[Body]:
         """The bodies of the agent's main loop, which are those that offer tools."""
         return [body for body in self.bodies if body.get("tools")]
 
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(10)
+    def forget(self) -> None:
+        self.bodies.clear()
+        self.commands.clear()
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        api = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-            def do_HEAD(self) -> None:
-                self.answer(200, "application/json", b"{}")
-
-            def do_GET(self) -> None:
-                self.answer(200, "application/json", b"{}")
-
-            def do_POST(self) -> None:
-                data = self.rfile.read(int(self.headers.get("content-length") or 0))
-                if self.path.split("?")[0] != "/v1/messages":
-                    self.answer(200, "application/json", b'{"input_tokens": 1}')
-                    return
-                body = json.loads(data)
-                api.bodies.append(body)
-                said = message(body["model"])
-                if body.get("tools") and api.commands:
-                    said |= run(api.commands.pop(0))
-                if body.get("stream"):
-                    self.answer(200, "text/event-stream", b"".join(events(said)))
-                else:
-                    self.answer(200, "application/json", json.dumps(said).encode())
-
-            def answer(self, status: int, kind: str, data: bytes) -> None:
-                self.send_response(status)
-                self.send_header("content-type", kind)
-                self.send_header("content-length", str(len(data)))
-                self.end_headers()
-                if self.command != "HEAD":
-                    self.wfile.write(data)
-
-        return Handler
+    def post(self, path: str, data: bytes) -> Answer:
+        if path.partition("?")[0] != "/v1/messages":
+            return JSON, b'{"input_tokens": 1}'
+        body = json.loads(data)
+        self.bodies.append(body)
+        said = message(body["model"])
+        if body.get("tools") and self.commands:
+            said |= run(self.commands.pop(0))
+        if body.get("stream"):
+            return EVENTS, b"".join(events(said))
+        return JSON, json.dumps(said).encode()
 
 
 TEXT = {"type": "text", "text": "done"}

@@ -14,6 +14,19 @@ from .claude import CHECKOUT, Agent
 from .other_apis import OtherApi, ResponsesApi
 
 RUN_S = 60
+# All the time that hooks need: budgets are measured elsewhere.
+PATIENT = {"SUBCOG_HOOK_TOTAL_MS": "5000", "SUBCOG_HOOK_START_MS": "5000"}
+MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+QUESTION = "how do I hash passwords here?"
+DECISION = "The API speaks JSON only"
+SAID = (
+    "Thanks. We decided to use PostgreSQL for the ledger, because SQLite locks the whole file "
+    "when two workers write. Please tidy the imports."
+)
+JWT = "JWT tokens are signed with RS256 and expire after 15 minutes"
+REFUSED = "CI fails with ECONNREFUSED 127.0.0.1:5432 until postgres is up; we wait for pg_isready"
+PORTS = "The payment service listens on port 8443 behind the gateway"
+FAIL = "echo 'Error: connect ECONNREFUSED 127.0.0.1:5432' >&2; exit 1"
 CODEX_SETTINGS = """\
 # this stays
 model = "fake-model"
@@ -43,6 +56,7 @@ class OtherAgent(Agent):
     """An agent that runs one prompt a process; its settings are in the home like a user's."""
 
     api: OtherApi  # type: ignore[assignment]
+    name = ""
 
     @property
     def env(self) -> dict[str, str]:
@@ -83,6 +97,7 @@ class OtherAgent(Agent):
 
 class Codex(OtherAgent):
     api: ResponsesApi
+    name = "codex"
 
     def set_up(self) -> None:
         file = self.home / ".codex" / "config.toml"
@@ -116,6 +131,8 @@ class Codex(OtherAgent):
 
 
 class Gemini(OtherAgent):
+    name = "gemini"
+
     def set_up(self) -> None:
         file = self.home / ".gemini" / "settings.json"
         file.parent.mkdir()
@@ -144,6 +161,14 @@ def settings_of(agent: OtherAgent) -> dict[str, bytes]:
         for name in (".codex/config.toml", ".codex/hooks.json", ".gemini/settings.json")
         if (agent.home / name).exists() and not os.path.islink(agent.home / name)
     }
+
+
+def wired_and_busy(agent: OtherAgent) -> Path:
+    """A project for a whole session, with all the time that its hooks need."""
+    agent.settings = dict(PATIENT)
+    here = agent.remembering(*((text, "learnings") for text in (JWT, REFUSED, PORTS)))
+    agent.subcog("install", agent.name)
+    return here
 
 
 def wait_for_memory(agent: Agent, project: Path, question: str, text: str) -> dict[str, Any]:

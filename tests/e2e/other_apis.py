@@ -7,34 +7,35 @@ makes one of the request, the next answers use those tools first.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from .loopback import EVENTS, JSON, Answer, LoopbackApi
 
 Body = dict[str, Any]
 
 
-class OtherApi:
-    """Listens on loopback. What a subclass says of a request, it says as server-sent events."""
+class OtherApi(LoopbackApi):
+    """What a subclass says of a request, it says as server-sent events."""
 
     path = ""
+    found = b'{"object": "list", "data": [], "models": []}'
 
     def __init__(self) -> None:
         self.prompts: list[Body] = []
         self.commands: list[Body | Callable[[Body], Body]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
+        super().__init__()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+    def forget(self) -> None:
+        self.prompts.clear()
+        self.commands.clear()
 
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(10)
+    def post(self, path: str, data: bytes) -> Answer:
+        if self.path not in path:
+            return JSON, b'{"totalTokens": 1}'
+        self.prompts.append(json.loads(data))
+        events = self.events(self.next_for(self.prompts[-1]))
+        return EVENTS, "".join(map(_line, events)).encode()
 
     def events(self, used: Body | None) -> Iterable[Body]:
         raise NotImplementedError
@@ -43,34 +44,6 @@ class OtherApi:
         """What to answer ``body`` with; None for `done`."""
         used = self.commands.pop(0) if self.commands else None
         return used(body) if callable(used) else used
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        api = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *args: object) -> None:
-                pass
-
-            def do_GET(self) -> None:
-                self.answer("application/json", b'{"object": "list", "data": [], "models": []}')
-
-            def do_POST(self) -> None:
-                data = self.rfile.read(int(self.headers.get("content-length") or 0))
-                if api.path not in self.path:
-                    self.answer("application/json", b'{"totalTokens": 1}')
-                    return
-                api.prompts.append(json.loads(data))
-                events = api.events(api.next_for(api.prompts[-1]))
-                self.answer("text/event-stream", "".join(map(_line, events)).encode())
-
-            def answer(self, kind: str, data: bytes) -> None:
-                self.send_response(200)
-                self.send_header("content-type", kind)
-                self.send_header("content-length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-        return Handler
 
 
 class ResponsesApi(OtherApi):

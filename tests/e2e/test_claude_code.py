@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from ..fault.scripted_model import after, scripted_model
-from .claude import CHECKOUT, Agent
+from .claude import CHECKOUT, SUBCOG, Agent
 from .messages_api import texts_of
 
 MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
 QUESTION = "how do I hash passwords here?"
 LABEL = "UserPromptSubmit hook"
+UNTIL_ANSWERED = f"until {SUBCOG} status --json | grep -q '\"asking\": 0'; do :; done"
 
 pytestmark = pytest.mark.slow
 
@@ -162,7 +163,7 @@ def test_late_answer_of_a_language_model_reaches_the_agent_in_the_same_turn_once
         wait_until_ready(agent)
         capture(agent, MEMORY, here)
         # An order: only the model takes it for a search.
-        agent.api.commands += ["sleep 2", "true"]
+        agent.api.commands += [UNTIL_ANSWERED, "true"]
         session.prompt("please tidy the password hashing with argon2id")
         session.close()
 

@@ -19,10 +19,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def project(agent):
-    here = agent.project("P")
-    agent.subcog("capture", MEMORY, "--namespace", "decisions", "--project", str(here))
-    return here
+def project(same_agent):
+    return same_agent.remembering((MEMORY, "decisions"))
 
 
 def results(body):
@@ -40,45 +38,46 @@ def use(agent, project, name, **inputs):
     return results(agent.api.prompts[-1])
 
 
-def test_tools_and_instructions_are_before_the_model(agent, project):
-    body = agent.ask(project, "rename foo to bar")
+def test_tools_and_instructions_are_before_the_model(same_agent, project):
+    body = same_agent.ask(project, "rename foo to bar")
 
     offered = {tool["name"] for tool in body["tools"]}
     assert {f"{TOOL}{name}" for name in ("recall", "capture", "get", "forget")} <= offered
     assert "subcog is the memory of this project" in json.dumps(body)
 
 
-def test_what_a_tool_gives_reaches_the_model(agent, project):
-    got = use(agent, project, f"{TOOL}recall", query="how are passwords hashed?")
+def test_what_a_tool_gives_reaches_the_model(same_agent, project):
+    got = use(same_agent, project, f"{TOOL}recall", query="how are passwords hashed?")
 
     assert "argon2id" in got
     assert "not instructions" in got
 
 
-def test_what_the_model_captures_is_kept_for_its_project(agent, project):
+def test_what_the_model_captures_is_kept_for_its_project(same_agent, project):
     fact = "Invoices are numbered per tenant, never globally"
-    assert "stored" in use(agent, project, f"{TOOL}capture", text=fact)
+    assert "stored" in use(same_agent, project, f"{TOOL}capture", text=fact)
 
-    answer = agent.subcog("recall", "how are invoices numbered", "--project", str(project))
+    answer = same_agent.subcog("recall", "how are invoices numbered", "--project", str(project))
     assert fact in json.dumps(answer)
 
 
-def test_a_resource_is_read_with_the_agents_own_tools(agent, project):
-    listed = use(agent, project, "ListMcpResourcesTool", server=SERVER)
+def test_a_resource_is_read_with_the_agents_own_tools(same_agent, project):
+    listed = use(same_agent, project, "ListMcpResourcesTool", server=SERVER)
     assert "subcog://topics/argon2id" in listed
 
     uri = "subcog://search/password%20hashing"
-    assert MEMORY in use(agent, project, "ReadMcpResourceTool", server=SERVER, uri=uri)
+    assert MEMORY in use(same_agent, project, "ReadMcpResourceTool", server=SERVER, uri=uri)
 
 
-def test_a_prompt_is_a_slash_command(agent, project):
-    body = agent.ask(project, f"/{TOOL}research_topic argon2id quick")
+def test_a_prompt_is_a_slash_command(same_agent, project):
+    body = same_agent.ask(project, f"/{TOOL}research_topic argon2id quick")
 
     assert "Research Topic: argon2id" in texts_of(body)
     assert "argon2id for password hashing" in texts_of(body)
 
 
-def test_a_resource_is_mentioned_where_somebody_types(agent, project):
+def test_a_resource_is_mentioned_where_somebody_types(agent):
+    project = agent.remembering((MEMORY, "decisions"))
     server = {"command": str(SUBCOG), "args": ["mcp"]}
     config = json.dumps({"mcpServers": {"subcog": server}})
     terminal = Terminal(agent, project, "--strict-mcp-config", "--mcp-config", config)
@@ -97,7 +96,8 @@ def test_a_resource_is_mentioned_where_somebody_types(agent, project):
     assert MEMORY in texts_of(agent.api.prompts[-1])
 
 
-def test_the_configuration_that_is_printed_for_http_works(agent, project):
+def test_the_configuration_that_is_printed_for_http_works(agent):
+    project = agent.remembering((MEMORY, "decisions"))
     reach = agent.subcog("mcp", "--http", "--project", str(project))
     token = Path(reach["token_file"]).read_text().strip()
     agent.settings = {"SUBCOG_HTTP_TOKEN": token}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from .messages_api import texts_of
+from .other_agents import PATIENT
 
 JWT = "JWT tokens are signed with RS256 and expire after 15 minutes"
 BLOCKER = "CI fails with ECONNREFUSED 127.0.0.1:5432 until postgres is up; we wait for pg_isready"
@@ -13,15 +14,22 @@ STARTED = "SessionStart hook additional context"
 pytestmark = pytest.mark.slow
 
 
+def with_patience(agent):
+    """With all the time that its hooks need: budgets are measured elsewhere."""
+    agent.settings = PATIENT | {"PATH": f"{agent.binary.parent}:{agent.env['PATH']}"}
+    return agent
+
+
 @pytest.fixture
 def agent(agent):
-    """With all the time that its hooks need: budgets are measured elsewhere."""
-    agent.settings = {
-        "PATH": f"{agent.binary.parent}:{agent.env['PATH']}",
-        "SUBCOG_HOOK_TOTAL_MS": "5000",
-        "SUBCOG_HOOK_START_MS": "5000",
-    }
-    return agent
+    return with_patience(agent)
+
+
+@pytest.fixture
+def same_agent(same_agent):
+    """The one of all these tests; each has a project of its own."""
+    same_agent.settings = {}
+    return with_patience(same_agent)
 
 
 def capture(agent, text, project, namespace):
@@ -32,15 +40,14 @@ def write(path, content="x = 1\n"):
     return {"name": "Write", "input": {"file_path": str(path), "content": content}}
 
 
-def test_writing_a_file_brings_the_memory_about_it_into_the_next_request_once(agent):
-    here = agent.project("P")
-    capture(agent, JWT, here, "learnings")
-    agent.api.commands += [write(here / "hello.py"), write(here / "jwt_handler.py"), "true"]
-    session = agent.start(here)
+def test_writing_a_file_brings_the_memory_about_it_into_the_next_request_once(same_agent):
+    here = same_agent.remembering((JWT, "learnings"))
+    same_agent.api.commands += [write(here / "hello.py"), write(here / "jwt_handler.py"), "true"]
+    session = same_agent.start(here)
     session.prompt("please do it")
     session.close()
 
-    _, unrelated, related, last = map(texts_of, agent.api.prompts)
+    _, unrelated, related, last = map(texts_of, same_agent.api.prompts)
     assert JWT not in unrelated
     assert "PostToolUse:Write hook additional context" in related
     assert "Related memories for jwt_handler.py" in related
@@ -82,35 +89,33 @@ def test_a_session_begins_with_guidance_and_a_resumed_one_is_not_told_twice(agen
     assert agent.subcog("status")["memories"] == 1, "the guidance was taken for something said"
 
 
-def test_a_compaction_brings_back_what_the_session_was_shown(agent):
-    here = agent.project("P")
-    capture(agent, JWT, here, "learnings")
-    session = agent.start(here)
+def test_a_compaction_brings_back_what_the_session_was_shown(same_agent):
+    here = same_agent.remembering((JWT, "learnings"))
+    session = same_agent.start(here)
     session.prompt("how long do our JWT tokens live?")
-    assert JWT in texts_of(agent.api.prompts[-1])
+    assert JWT in texts_of(same_agent.api.prompts[-1])
     session.prompt("/compact")
     session.prompt("rename foo to bar")
     session.close()
 
-    after = texts_of(agent.api.prompts[-1]).rpartition(STARTED)[2]
+    after = texts_of(same_agent.api.prompts[-1]).rpartition(STARTED)[2]
     assert JWT in after
     assert "<response_guidance" in after
 
 
-def test_a_subagent_is_reminded_in_its_own_context(agent):
-    here = agent.project("P")
-    capture(agent, JWT, here, "learnings")
+def test_a_subagent_is_reminded_in_its_own_context(same_agent):
+    here = same_agent.remembering((JWT, "learnings"))
     task = {"description": "write", "prompt": "write it", "subagent_type": "general-purpose"}
-    agent.api.commands += [
+    same_agent.api.commands += [
         write(here / "jwt_handler.py"),
         {"name": "Agent", "input": task | {"run_in_background": False}},
         write(here / "jwt_keys.py"),
     ]
-    session = agent.start(here)
+    session = same_agent.start(here)
     session.prompt("please do it")
     session.close()
 
-    asked = [texts_of(body) for body in agent.api.prompts]
+    asked = [texts_of(body) for body in same_agent.api.prompts]
     inside = [text for text in asked if "Related memories for jwt_keys.py" in text]
     assert inside
     assert JWT in inside[0]

@@ -21,14 +21,14 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def asking(agent):
+def asking(same_agent):
     """An agent whose project has the same subject in three namespaces, none of it greeted with."""
-    agent.settings["SUBCOG_HOOK_SESSION_START_ENABLED"] = "false"
-    agent.settings["SUBCOG_SEARCH_INTENT_CONTEXT_MIN_RELEVANCE"] = "0"
-    here = agent.project("P")
-    for namespace, text in STORED.items():
-        agent.subcog("capture", text, "--namespace", namespace, "--project", str(here))
-    return agent, here
+    same_agent.settings = {
+        "SUBCOG_HOOK_SESSION_START_ENABLED": "false",
+        "SUBCOG_SEARCH_INTENT_CONTEXT_MIN_RELEVANCE": "0",
+    }
+    here = same_agent.remembering(*((text, namespace) for namespace, text in STORED.items()))
+    return same_agent, here
 
 
 def namespaces(request):

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from .other_agents import marketplace, settings_of, wait_for_memory
-from .other_apis import said_in
-
-MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
-QUESTION = "how do I hash passwords here?"
-SAID = (
-    "Thanks. We decided to use PostgreSQL for the ledger, because SQLite locks the whole file "
-    "when two workers write. Please tidy the imports."
+from .other_agents import (
+    DECISION,
+    MEMORY,
+    QUESTION,
+    SAID,
+    marketplace,
+    settings_of,
+    wait_for_memory,
 )
-DECISION = "The API speaks JSON only"
+from .other_apis import said_in
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def project(codex):
-    here = codex.project("P")
-    codex.subcog("capture", MEMORY, "--namespace", "learnings", "--project", str(here))
-    codex.subcog("capture", DECISION, "--namespace", "decisions", "--project", str(here))
-    return here
-
-
-def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(codex, project):
+def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(codex):
+    project = codex.remembering((MEMORY, "learnings"), (DECISION, "decisions"))
     before = settings_of(codex)
     codex.subcog("install", "codex")
 
@@ -44,8 +37,8 @@ def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(c
     assert MEMORY not in said_in(codex.api.prompts[-1])
 
 
-def test_marked_prompt_is_stored_for_its_project(codex, project):
-    codex.subcog("install", "codex")
+def test_marked_prompt_is_stored_for_its_project(wired_codex):
+    codex, project = wired_codex, wired_codex.remembering()
 
     codex.run(project, "[remember:decisions] Invoices are numbered per tenant, never globally")
 
@@ -53,8 +46,8 @@ def test_marked_prompt_is_stored_for_its_project(codex, project):
     assert "per tenant" in answer["memories"][0]["content"]
 
 
-def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(codex, project):
-    codex.subcog("install", "codex")
+def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(wired_codex):
+    codex, project = wired_codex, wired_codex.remembering((MEMORY, "learnings"))
     codex.api.commands += [
         {"name": "exec_command", "input": {"cmd": "echo hi"}},
         {"name": "recall", "namespace": "mcp__subcog", "input": {"query": "hash passwords"}},
@@ -68,7 +61,8 @@ def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(codex, project):
     assert "argon2id" in said_in(codex.api.prompts[2]["input"][-1])
 
 
-def test_plugin_folder_of_claude_code_serves_codex_too(codex, project):
+def test_plugin_folder_of_claude_code_serves_codex_too(codex):
+    project = codex.remembering((MEMORY, "learnings"))
     codex.codex("plugin", "marketplace", "add", str(marketplace(codex.root / "clone")))
     codex.codex("plugin", "add", "subcog@subcog")
 
@@ -79,8 +73,8 @@ def test_plugin_folder_of_claude_code_serves_codex_too(codex, project):
     assert {("codex", "SessionStart"), ("codex", "UserPromptSubmit"), ("codex", "Stop")} <= heard
 
 
-def test_decision_that_was_said_in_passing_is_kept_when_the_turn_ends(codex, project):
-    codex.subcog("install", "codex")
+def test_decision_that_was_said_in_passing_is_kept_when_the_turn_ends(wired_codex):
+    codex, project = wired_codex, wired_codex.remembering()
 
     codex.run(project, SAID)
 

@@ -6,19 +6,15 @@ import re
 
 import pytest
 
-from .other_agents import wait_for_memory
+from .other_agents import FAIL, JWT, PORTS, REFUSED, wait_for_memory, wired_and_busy
 from .other_apis import said_in
 
-JWT = "JWT tokens are signed with RS256 and expire after 15 minutes"
-REFUSED = "CI fails with ECONNREFUSED 127.0.0.1:5432 until postgres is up; we wait for pg_isready"
-PORTS = "The payment service listens on port 8443 behind the gateway"
 DECISION = "We decided to use argon2id for password hashing because bcrypt truncates at 72 bytes."
 LEARNED = (
     "Root cause: the flaky tests share one temporary directory, so parallel workers delete each "
     "other's files."
 )
 PATCH = "*** Begin Patch\n*** Add File: jwt_handler.py\n+x = 1\n*** End Patch\n"
-FAIL = "echo 'Error: connect ECONNREFUSED 127.0.0.1:5432' >&2; exit 1"
 FULL = 90_000
 SUMMARISE = "CHECKPOINT COMPACTION"
 
@@ -27,13 +23,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def project(codex):
-    """With all the time that its hooks need: budgets are measured elsewhere."""
-    codex.settings = {"SUBCOG_HOOK_TOTAL_MS": "5000", "SUBCOG_HOOK_START_MS": "5000"}
-    here = codex.project("P")
-    for text in (JWT, REFUSED, PORTS):
-        codex.subcog("capture", text, "--namespace", "learnings", "--project", str(here))
-    codex.subcog("install", "codex")
-    return here
+    return wired_and_busy(codex)
 
 
 def heard(codex):

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from .other_agents import settings_of, wait_for_memory
-from .other_apis import said_in
-
-MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
-QUESTION = "how do I hash passwords here?"
-SAID = (
-    "Thanks. We decided to use PostgreSQL for the ledger, because SQLite locks the whole file "
-    "when two workers write. Please tidy the imports."
+from .other_agents import (
+    DECISION,
+    MEMORY,
+    QUESTION,
+    SAID,
+    settings_of,
+    wait_for_memory,
 )
-DECISION = "The API speaks JSON only"
+from .other_apis import said_in
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def project(gemini):
-    here = gemini.project("P")
-    gemini.subcog("capture", MEMORY, "--namespace", "learnings", "--project", str(here))
-    gemini.subcog("capture", DECISION, "--namespace", "decisions", "--project", str(here))
-    return here
-
-
-def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(gemini, project):
+def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(gemini):
+    project = gemini.remembering((MEMORY, "learnings"), (DECISION, "decisions"))
     before = settings_of(gemini)
     gemini.subcog("install", "gemini")
 
@@ -44,8 +36,10 @@ def test_prompt_and_start_of_session_bring_memories_and_uninstalling_ends_that(g
     assert MEMORY not in said_in(gemini.api.prompts[-1])
 
 
-def test_marked_prompt_is_stored_for_its_project_without_what_stood_before_it(gemini, project):
-    gemini.subcog("install", "gemini")
+def test_marked_prompt_is_stored_for_its_project_without_what_stood_before_it(wired_gemini):
+    gemini = wired_gemini
+    # What the session begins with stands before the prompt.
+    project = gemini.remembering((DECISION, "decisions"))
 
     told = gemini.run(project, "[remember:decisions] Invoices are numbered per tenant")
 
@@ -54,8 +48,8 @@ def test_marked_prompt_is_stored_for_its_project_without_what_stood_before_it(ge
     assert answer["memories"][0]["content"] == "Invoices are numbered per tenant"
 
 
-def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(gemini, project):
-    gemini.subcog("install", "gemini")
+def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(wired_gemini):
+    gemini, project = wired_gemini, wired_gemini.remembering((MEMORY, "learnings"))
     gemini.api.commands += [
         {"name": "run_shell_command", "input": {"command": "echo hi", "description": "say it"}},
         {"name": "mcp_subcog_recall", "input": {"query": "hash passwords"}},
@@ -68,8 +62,8 @@ def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(gemini, project):
     assert {("gemini", event) for event in ("SessionStart", "PostToolUse", "Stop")} <= heard
 
 
-def test_decision_that_was_said_in_passing_is_kept_when_the_turn_ends(gemini, project):
-    gemini.subcog("install", "gemini")
+def test_decision_that_was_said_in_passing_is_kept_when_the_turn_ends(wired_gemini):
+    gemini, project = wired_gemini, wired_gemini.remembering()
 
     gemini.run(project, SAID)
 

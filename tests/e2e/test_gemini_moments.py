@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from .other_agents import FAIL, JWT, PORTS, REFUSED, wired_and_busy
 from .other_apis import said_in
 
-JWT = "JWT tokens are signed with RS256 and expire after 15 minutes"
-REFUSED = "CI fails with ECONNREFUSED 127.0.0.1:5432 until postgres is up; we wait for pg_isready"
-PORTS = "The payment service listens on port 8443 behind the gateway"
 ORDER = "please write the handler"
-FAIL = "echo 'Error: connect ECONNREFUSED 127.0.0.1:5432' >&2; exit 1"
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def project(gemini):
-    """With all the time that its hooks need: budgets are measured elsewhere."""
-    gemini.settings = {"SUBCOG_HOOK_TOTAL_MS": "5000", "SUBCOG_HOOK_START_MS": "5000"}
-    here = gemini.project("P")
-    for text in (JWT, REFUSED, PORTS):
-        gemini.subcog("capture", text, "--namespace", "learnings", "--project", str(here))
-    gemini.subcog("install", "gemini")
-    return here
-
-
-def test_tools_and_a_resume_reach_the_model(gemini, project):
+def test_tools_and_a_resume_reach_the_model(gemini):
+    project = wired_and_busy(gemini)
     file = str(project / "jwt_handler.py")
     edit = {"file_path": file, "old_string": "x = 1", "new_string": "x = 2", "instruction": "two"}
     gemini.api.commands += [

@@ -119,21 +119,10 @@ CALLS = (
     ["prompts/list"],
     *(
         ["resources/read", "--uri", f"subcog://{path}"]
-        for path in (
-            "search/password%20hashing",
-            "topics",
-            "topics/argon2id",
-            "memory/{id}",
-            "namespaces",
-            "namespaces/decisions",
-            "session",
-            "help",
-            "help/searching",
-        )
+        # One of each kind: to the protocol all of them are a text.
+        for path in ("search/password%20hashing", "memory/{id}", "help/searching")
     ),
     ["prompts/get", "--prompt-name", "search_with_context", "--prompt-args", "query=password"],
-    ["prompts/get", "--prompt-name", "research_topic", "--prompt-args", "topic=argon2id"],
-    ["prompts/get", "--prompt-name", "recall_context", "--prompt-args", "topic=argon2id"],
     *(
         ["tools/call", "--tool-name", name, *(f"--tool-arg={each}" for each in arguments)]
         for name, arguments in (

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.error
-import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -175,16 +173,7 @@ def settle(house):
 
 def scrape(house):
     """Every sample: its name, its labels, and its value."""
-    url = house.ask("status")["metrics_url"]
-
-    def page():
-        try:
-            with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
-                return answer.read().decode()
-        except (urllib.error.URLError, ConnectionError):
-            return ""  # it is served a moment after the first hook
-
-    families = text_string_to_metric_families(wait_for(page))
+    families = text_string_to_metric_families(house.metrics())
     return [(s.name, s.labels, s.value) for family in families for s in family.samples]
 
 

@@ -3,13 +3,20 @@ import copy
 import pytest
 
 from .house import House
+from .notes import NOTES
 
 
 @pytest.fixture
-def house(tmp_path):
+def alone(tmp_path):
+    """A house whose daemon is nobody else's."""
     house = House(tmp_path)
     yield house
     house.close()
+
+
+@pytest.fixture
+def house(alone):
+    return alone
 
 
 @pytest.fixture(scope="module")
@@ -28,3 +35,11 @@ def fresh(shared, tmp_path):
     house.project.mkdir()
     house.env = shared.env | {"CLAUDE_PROJECT_DIR": str(house.project)}
     return house
+
+
+@pytest.fixture(scope="module")
+def stocked(shared):
+    """A house that knows something; nothing here may change what it knows."""
+    for text, namespace in NOTES:
+        shared.capture(text, "--namespace", namespace)
+    return shared

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,12 @@ class House:
     def log(self) -> list[dict[str, Any]]:
         lines = self.paths.log.read_text().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{")]
+
+    def metrics(self) -> str:
+        """What a scrape gives; it is served a moment after the start, and waited for."""
+        url = self.ask("status")["metrics_url"]
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+            return str(answer.read().decode())
 
     def wait_until_gone(self, pid: int) -> None:
         deadline = time.monotonic() + PATIENCE_S

@@ -30,7 +30,12 @@ def test_what_is_captured_can_be_found_shown_and_forgotten(house):
 
     assert house.ask("get", captured["id"])["content"] == ARGON
     answer = house.ask("forget", captured["id"])
-    assert answer == {"id": captured["id"], "forgotten": True, "copies": []}
+    assert answer == {
+        "id": captured["id"],
+        "forgotten": True,
+        "team": None,
+        "copies": [],
+    }
     assert house.ask("recall", "password hashing")["memories"] == []
     gone = house.run("get", captured["id"])
     assert gone.returncode == 1

@@ -168,9 +168,7 @@ def test_the_metrics_count_what_happened(house):
     house.capture(ARGON, "--namespace", "decisions")
     assert ARGON in house.context(QUESTION)
     house.prompt("rename foo to bar")
-    status = house.ask("status")
-    with urllib.request.urlopen(status["metrics_url"], timeout=30) as answer:
-        lines = answer.read().decode().splitlines()
+    lines = house.metrics().splitlines()
     assert 'subcog_hooks_total{event="UserPromptSubmit",outcome="answered"} 1.0' in lines
     assert 'subcog_hooks_total{event="UserPromptSubmit",outcome="nothing"} 1.0' in lines
     assert 'subcog_captures_total{namespace="decisions",outcome="stored"} 1.0' in lines

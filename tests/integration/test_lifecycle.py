@@ -11,6 +11,12 @@ TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 
 
 @pytest.fixture
+def house(fresh):
+    """A project of its own; the daemon is shared."""
+    return fresh
+
+
+@pytest.fixture
 def old(house):
     return house.capture(BCRYPT, "--namespace", "decisions", "--tags", "auth")["id"]
 
@@ -126,14 +132,15 @@ def test_what_cannot_be_done_is_refused_in_words(house, old):
     assert house.ask("get", old)["content"] == BCRYPT
 
 
-def test_a_forgotten_text_is_in_no_file_any_more(house, old):
-    house.ask("update", old, f"{BCRYPT}, with quartzite pepper")
-    kept = house.capture("Alembic migrations are written by hand")["id"]
-    assert house.ask("forget", old, "--now")["forgotten"] is True
-    for file in house.root.rglob("*"):
+def test_a_forgotten_text_is_in_no_file_any_more(alone):
+    old = alone.capture(BCRYPT, "--namespace", "decisions", "--tags", "auth")["id"]
+    alone.ask("update", old, f"{BCRYPT}, with quartzite pepper")
+    kept = alone.capture("Alembic migrations are written by hand")["id"]
+    assert alone.ask("forget", old, "--now")["forgotten"] is True
+    for file in alone.root.rglob("*"):
         if file.is_file():
             assert b"bcrypt" not in file.read_bytes(), file
-    assert house.ask("get", kept)["id"] == kept
+    assert alone.ask("get", kept)["id"] == kept
 
 
 def test_commands_say_what_they_did_to_people_too(house, old):

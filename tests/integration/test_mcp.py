@@ -1,44 +1,26 @@
 """MCP from the outside: the official client in both eras, on a pipe and over HTTP."""
 
-import re
 from urllib.parse import quote
 
 import anyio
 import pytest
 from jsonschema import validate
 from mcp.shared.exceptions import MCPError
-from mcp_types import PromptReference, ResourceTemplateReference
+from mcp_types import ResourceTemplateReference
 
 from subcog.bus.values import NAMESPACES
 from subcog.sinks.mcp_help import TOPICS
-from subcog.sinks.mcp_prompts import DEPTHS, INTENTS, PROMPTS
 from subcog.sinks.mcp_tools import TOOLS
 from subcog.stages.envelope import PREAMBLE, TAG
 
 from .mcp_client import WAYS, Heard, call, read, session
-
-ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
-NOTES = (
-    (ARGON, "decisions"),
-    ("Password reset tokens expire after 15 minutes, see src/auth/reset.py", "patterns"),
-    ("Password login failed behind the proxy until X-Forwarded-Proto was trusted", "blockers"),
-    ("The password policy test needs a fake clock, or it fails at midnight", "gotchas"),
-    ("Password strength is measured with zxcvbn and must reach three", "learnings"),
-)
+from .notes import ARGON, NOTES
 
 # The test's client warns that the older era has been superseded; both are served.
 pytestmark = [
     pytest.mark.parametrize("era", WAYS),
     pytest.mark.filterwarnings("ignore:resources/subscribe is removed"),
 ]
-
-
-@pytest.fixture(scope="module")
-def stocked(shared):
-    """A house that knows something; nothing here may change what it knows."""
-    for text, namespace in NOTES:
-        shared.capture(text, "--namespace", namespace)
-    return shared
 
 
 # --- what there is -------------------------------------------------------------------------------
@@ -313,143 +295,6 @@ async def test_what_is_not_there_is_not_found(stocked, era):
                 await client.read_resource(uri)
             assert caught.value.code == -32602
             assert len(caught.value.message) < 500
-
-
-# --- completion and prompts ----------------------------------------------------------------------
-
-
-COMPLETIONS = (
-    ("topics/{topic}", "topic", "argo", "argon2id"),
-    ("namespaces/{namespace}", "namespace", "DEC", "decisions"),
-    ("search/{query}", "query", "hash", "hashing"),
-    ("memory/{id}", "id", "mem_", "mem_"),
-)
-
-
-async def test_templates_are_completed(stocked, era):
-    async with session(stocked, era) as client:
-        for template, argument, typed, expected in COMPLETIONS:
-            reference = ResourceTemplateReference(type="ref/resource", uri=f"subcog://{template}")
-            done = await client.complete(reference, {"name": argument, "value": typed})
-            assert done.completion.values[0].startswith(expected)
-
-
-async def test_arguments_of_prompts_are_completed(stocked, era):
-    async def complete(prompt, argument, typed=""):
-        reference = PromptReference(type="ref/prompt", name=prompt)
-        done = await client.complete(reference, {"name": argument, "value": typed})
-        return tuple(done.completion.values)
-
-    async with session(stocked, era) as client:
-        assert await complete("research_topic", "depth") == tuple(DEPTHS)
-        assert await complete("recall_context", "intent") == INTENTS
-        assert await complete("search_with_context", "scope", "pa") == ("patterns",)
-        assert (await complete("research_topic", "topic", "argo"))[0] == "argon2id"
-        assert await complete("nope", "nope") == ()
-
-
-async def test_prompts_are_listed_with_their_arguments(stocked, era):
-    async with session(stocked, era) as client:
-        prompts = (await client.list_prompts()).prompts
-
-    listed = {
-        prompt.name: [(each.name, bool(each.required)) for each in prompt.arguments]
-        for prompt in prompts
-    }
-    assert listed == {
-        "search_with_context": [("query", True), ("scope", False)],
-        "research_topic": [("topic", True), ("depth", False)],
-        "recall_context": [("topic", True), ("intent", False)],
-    }
-    assert len(prompts) == len(PROMPTS)
-
-
-async def _written(client, name, **arguments):
-    (message,) = (await client.get_prompt(name, arguments)).messages
-    return message.content.text
-
-
-async def test_search_with_context_has_its_sections_and_real_memories(stocked, era):
-    async with session(stocked, era) as client:
-        text = await _written(client, "search_with_context", query="password hashing")
-        scoped = await _written(client, "search_with_context", query="password", scope="blockers")
-
-    for heading in (
-        "# Search with Memory Context",
-        "## Relevant Memories",
-        "## Search Strategy",
-        "## Proceed with Search",
-    ):
-        assert heading in text
-    assert ARGON in text
-    assert "subcog://search/password%20hashing" in text
-    assert "subcog://topics/" in text
-    assert "X-Forwarded-Proto" in scoped
-    assert ARGON not in scoped
-
-
-async def test_research_goes_as_deep_as_asked(stocked, era):
-    async with session(stocked, era) as client:
-        for asked, depth, count in (
-            ({"depth": "quick"}, "quick", 3),
-            ({"depth": "standard"}, "standard", 5),
-            ({}, "standard", 5),
-        ):
-            text = await _written(client, "research_topic", topic="password", **asked)
-            assert text.count("\n- mem_") == count
-            assert f"## Research Approach ({depth})" in text
-            assert "- subcog://topics/password\n- subcog://search/password" in text
-
-
-async def test_comprehensive_research_tells_where_each_memory_came_from(fresh, era):
-    async with session(fresh, era) as client:
-        for number in range(12):
-            named = "abcdefghijkl"[number] * 9
-            await call(client, "capture", text=f"Billing rule {number}: {named} is monthly")
-        text = await _written(client, "research_topic", topic="billing", depth="comprehensive")
-
-    assert text.count("\n- mem_") == 12
-    assert text.count("from mcp") == 12
-
-
-async def test_intent_weighs_and_guides(stocked, era):
-    async with session(stocked, era) as client:
-        texts = {
-            intent: await _written(client, "recall_context", topic="password", intent=intent)
-            for intent in INTENTS
-        }
-        plain = await _written(client, "recall_context", topic="password")
-
-    guidance = {text.partition("## How to Use Them")[2] for text in (*texts.values(), plain)}
-    assert len(guidance) == len(INTENTS) + 1
-    orders = {
-        intent: re.findall(r"^- mem_\w+ · ([\w-]+) ·", text, re.MULTILINE)
-        for intent, text in texts.items()
-    }
-    assert orders["troubleshoot"].index("blockers") <= orders["howto"].index("blockers")
-    assert orders["howto"].index("patterns") <= orders["explain"].index("patterns")
-    assert len({tuple(order) for order in orders.values()}) > 1
-
-
-WRONG_PROMPTS = (
-    ("nope", {}, "search_with_context, research_topic, recall_context"),
-    ("research_topic", {}, "needs the argument topic"),
-    ("research_topic", {"topic": " "}, "needs the argument topic"),
-    ("research_topic", {"topic": "x", "depth": "deep"}, "quick, standard, comprehensive"),
-    ("search_with_context", {"query": "x", "scope": "nope"}, "decisions, learnings"),
-    ("recall_context", {"topic": "x", "intent": "y"}, "howto, troubleshoot, explain, locate"),
-    ("recall_context", {"topic": "x", "other": "y"}, "takes topic, intent"),
-    ("recall_context", {"topic": "x" * 2001}, "1 to 2000"),
-)
-
-
-async def test_wrong_prompts_are_told_what_is_right(stocked, era):
-    async with session(stocked, era) as client:
-        for name, arguments, told in WRONG_PROMPTS:
-            with pytest.raises(MCPError) as caught:
-                await client.get_prompt(name, arguments)
-            assert caught.value.code == -32602
-            assert told in caught.value.message
 
 
 # --- changes -------------------------------------------------------------------------------------

@@ -5,10 +5,18 @@ import os
 import shutil
 import subprocess
 
+import pytest
+
 from .house import PYTHON
 
 ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
 QUESTION = "how do I hash passwords here?"
+
+
+@pytest.fixture
+def house(fresh):
+    """A project of its own; the daemon is shared."""
+    return fresh
 
 
 def test_a_question_gets_its_answer_once_a_session(house):
@@ -51,38 +59,38 @@ def test_other_events_pass_through(house):
     assert house.hook("PreCompact", {"session_id": "s"}) is None
 
 
-def test_what_comes_back_is_never_kept_again(house):
-    house.capture(ARGON)
-    context = house.context(QUESTION)
-    house.prompt(f"{context}\nthanks")
-    assert house.ask("status")["memories"] == 1
+def test_what_comes_back_is_never_kept_again(alone):
+    alone.capture(ARGON)
+    context = alone.context(QUESTION)
+    alone.prompt(f"{context}\nthanks")
+    assert alone.ask("status")["memories"] == 1
 
 
-def test_without_a_daemon_a_marked_prompt_is_set_aside_and_stored_once(house, tmp_path):
-    alone = tmp_path / "alone"
-    shutil.copytree(os.path.join(os.path.dirname(__file__), "../../hooks"), alone / "hooks")
-    (alone / "stages").mkdir()
+def test_without_a_daemon_a_marked_prompt_is_set_aside_and_stored_once(alone, tmp_path):
+    pipe = tmp_path / "pipe"
+    shutil.copytree(os.path.join(os.path.dirname(__file__), "../../hooks"), pipe / "hooks")
+    (pipe / "stages").mkdir()
     shutil.copy(
-        os.path.join(os.path.dirname(__file__), "../../stages/secrets.toml"), alone / "stages"
+        os.path.join(os.path.dirname(__file__), "../../stages/secrets.toml"), pipe / "stages"
     )
     payload = {"session_id": "s", "prompt": "[remember] The VPN drops after eight hours"}
     done = subprocess.run(
-        [PYTHON, "-I", "-S", str(alone / "hooks" / "client.py"), "UserPromptSubmit"],
+        [PYTHON, "-I", "-S", str(pipe / "hooks" / "client.py"), "UserPromptSubmit"],
         input=json.dumps(payload).encode(),
-        env=house.env | {"PATH": "/usr/bin:/bin"},
+        env=alone.env | {"PATH": "/usr/bin:/bin"},
         capture_output=True,
         check=True,
     )
     assert "kept for later" in json.loads(done.stdout)["systemMessage"]
-    (entry,) = house.paths.spool.glob("*.json")
+    (entry,) = alone.paths.spool.glob("*.json")
     copy = entry.read_bytes()
 
-    assert _stored(house) == ["The VPN drops after eight hours"]
-    assert list(house.paths.spool.iterdir()) == []
+    assert _stored(alone) == ["The VPN drops after eight hours"]
+    assert list(alone.paths.spool.iterdir()) == []
 
-    house.run("daemon", "stop")
+    alone.run("daemon", "stop")
     entry.write_bytes(copy)
-    assert _stored(house) == ["The VPN drops after eight hours"]
+    assert _stored(alone) == ["The VPN drops after eight hours"]
 
 
 def _stored(house):
@@ -93,13 +101,13 @@ def _stored(house):
     return [memory["content"] for memory in found]
 
 
-def test_an_entry_of_the_spool_that_is_damaged_is_set_aside(house):
-    house.paths.spool.mkdir(parents=True)
-    (house.paths.spool / f"{'0' * 32}.json").write_text("{")
-    house.start()
-    while list(house.paths.spool.glob("*.json")):
-        house.ask("status")
-    assert [path.name for path in house.paths.spool.iterdir()] == [f"{'0' * 32}.bad"]
+def test_an_entry_of_the_spool_that_is_damaged_is_set_aside(alone):
+    alone.paths.spool.mkdir(parents=True)
+    (alone.paths.spool / f"{'0' * 32}.json").write_text("{")
+    alone.start()
+    while list(alone.paths.spool.glob("*.json")):
+        alone.ask("status")
+    assert [path.name for path in alone.paths.spool.iterdir()] == [f"{'0' * 32}.bad"]
 
 
 def test_the_command_line_hook_adds_metadata(house):

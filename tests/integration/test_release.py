@@ -12,9 +12,11 @@ import tomllib
 import venv
 import zipfile
 from email.parser import Parser
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from subcog.hooks.client import VERSION
 
@@ -54,13 +56,20 @@ def wheel(dist) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory) -> dict[str, str]:
-    """An environment with the wheel and what it needs, and a home of its own."""
+    """An environment with the wheel and what it says that it needs, and a home of its own.
+
+    What it needs is here already, since this environment was made by the same list; each of its
+    files is linked into the new one, and nothing else is.
+    """
     place = tmp_path_factory.mktemp("clean")
-    venv.create(place / "venv", with_pip=True)
+    venv.create(place / "venv", with_pip=False)
     python = str(place / "venv" / "bin" / "python")
     # Byte code is made when it is needed: most of it never is.
-    options = ("--quiet", "--disable-pip-version-check", "--no-compile")
-    run(python, "-m", "pip", "install", *options, str(wheel))
+    options = ("--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps", "--no-index")
+    run(sys.executable, "-m", "pip", "--python", python, "install", *options, str(wheel))
+    [packages] = place.glob("venv/lib/python*/site-packages")
+    for needed in needs(wheel):
+        link(needed, packages)
     (place / "project").mkdir()
     env = {
         "PATH": f"{place}/venv/bin:/usr/bin:/bin",
@@ -72,6 +81,35 @@ def installed(wheel, tmp_path_factory) -> dict[str, str]:
     }
     yield env
     subprocess.run(["subcog", "daemon", "stop"], env=env, check=False, capture_output=True)
+
+
+def needs(wheel: Path) -> list[Distribution]:
+    """The distributions of this environment that a wheel needs, and those that they need."""
+    with zipfile.ZipFile(wheel) as archive:
+        about = archive.read(f"subcog-{VERSION}.dist-info/METADATA").decode()
+    asked = [(one, {""}) for one in Parser().parsestr(about).get_all("Requires-Dist")]
+    found: dict[tuple[str, str], Distribution] = {}
+    while asked:
+        text, extras = asked.pop()
+        one = Requirement(text)
+        if one.marker and not any(one.marker.evaluate({"extra": extra}) for extra in extras):
+            continue
+        there = distribution(one.name)
+        assert one.specifier.contains(there.version, prereleases=True), f"{text}: {there.version}"
+        for extra in ("", *one.extras):
+            if (there.name, extra) not in found:
+                found[there.name, extra] = there
+                asked += [(more, {extra}) for more in there.requires or ()]
+    return list({there.name: there for there in found.values()}.values())
+
+
+def link(there: Distribution, packages: Path) -> None:
+    """Link what ``there`` consists of, by its topmost names, into a folder of packages."""
+    names = {file.parts[0] for file in there.files or () if file.parts[0] != ".."}
+    for name in names - {"__pycache__"}:
+        place = packages / name
+        if not place.is_symlink():
+            place.symlink_to(there.locate_file(name))
 
 
 def expected() -> set[str]:

@@ -76,11 +76,11 @@ def plant_in_the_project(house):
     (git / "config").write_text(f'[remote "origin"]\n\turl = https://bob:{TOKEN}@x.org/a/b.git\n')
 
 
-def set_aside(house, alone, prompt):
+def set_aside(house, lone_hooks, prompt):
     """What the hook does where no daemon can be started."""
     payload = {"session_id": "s", "cwd": str(house.project), "prompt": prompt}
     done = subprocess.run(
-        [PYTHON, "-I", "-S", str(alone / "hooks" / "client.py"), "UserPromptSubmit"],
+        [PYTHON, "-I", "-S", str(lone_hooks / "hooks" / "client.py"), "UserPromptSubmit"],
         input=json.dumps(payload).encode(),
         env=house.env | {"PATH": "/usr/bin:/bin"},
         capture_output=True,
@@ -114,14 +114,14 @@ def import_file(folder):
 
 
 @pytest.fixture
-def alone(tmp_path_factory):
+def lone_hooks(tmp_path_factory):
     """The hook's own files, without a daemon to start."""
-    alone = tmp_path_factory.mktemp("alone")
+    folder = tmp_path_factory.mktemp("lone")
     ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(os.path.join(SOURCES, "hooks"), alone / "hooks", ignore=ignore)
-    (alone / "stages").mkdir()
-    shutil.copy(os.path.join(SOURCES, "stages/secrets.toml"), alone / "stages")
-    return alone
+    shutil.copytree(os.path.join(SOURCES, "hooks"), folder / "hooks", ignore=ignore)
+    (folder / "stages").mkdir()
+    shutil.copy(os.path.join(SOURCES, "stages/secrets.toml"), folder / "stages")
+    return folder
 
 
 def test_the_corpus_is_large_enough():
@@ -136,9 +136,9 @@ def test_the_search_finds_what_was_planted():
     assert not leaks_in(b"What we know of it: [redacted:github-token]")
 
 
-def test_nothing_of_a_planted_secret_is_written_or_said(house, alone, tmp_path_factory):
+def test_nothing_of_a_planted_secret_is_written_or_said(house, lone_hooks, tmp_path_factory):
     plant_in_the_project(house)
-    said = [set_aside(house, alone, f"[remember] Set aside. {text}") for text in texts()]
+    said = [set_aside(house, lone_hooks, f"[remember] Set aside. {text}") for text in texts()]
     spooled = dict(everything(house))
     assert len(list(house.paths.spool.glob("*.json"))) == len(list(texts()))
     assert {name: leaks_in(data) for name, data in spooled.items() if leaks_in(data)} == {}
@@ -208,8 +208,8 @@ def test_each_redaction_is_in_the_audit_once(house):
     assert (house.paths.state / "audit.jsonl").stat().st_mode & 0o777 == 0o600
 
 
-def test_what_a_hook_took_out_by_itself_is_in_the_audit_too(house, alone):
-    set_aside(house, alone, f"[remember] Deploys use {TOKEN} and {AWS_KEY}")
+def test_what_a_hook_took_out_by_itself_is_in_the_audit_too(house, lone_hooks):
+    set_aside(house, lone_hooks, f"[remember] Deploys use {TOKEN} and {AWS_KEY}")
     house.start()
     while list(house.paths.spool.glob("*.json")):
         house.ask("status")

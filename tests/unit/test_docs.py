@@ -5,37 +5,18 @@ import json
 import re
 import shlex
 import tomllib
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 import pytest
 
-from subcog.bus import frames
-from subcog.bus.events import CaptureSettled, IntentClassified, PromptEnriched, PromptSubmitted
-from subcog.bus.values import (
-    Hit,
-    IntentType,
-    Kept,
-    Memory,
-    Parsed,
-    Place,
-    ProjectFacts,
-    Query,
-    Recalled,
-    Scope,
-    SearchIntent,
-)
 from subcog.config.load import load_settings, variable
 from subcog.hooks.client import VERSION
-from subcog.pipeline import answers, reference
+from subcog.pipeline import reference
 from subcog.pipeline.cli import cli
-from subcog.pipeline.daemon import Daemon
 
-HOUSE = Path(__file__).parents[2]
-ROOT = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
-WRITTEN = [HOUSE / name for name in ROOT]
-WRITTEN += sorted((HOUSE / "docs").rglob("*.md")) + sorted((HOUSE / "changelog.d").glob("*.md"))
+from .written import HOUSE, WRITTEN, documented_reasons, fences, named, prose
+
 BY_HAND = [document for document in WRITTEN if document.parent.name != "reference"]
 ROOMS = "bus|config|hooks|pipeline|sinks|stages|tests|perf|docs"
 # Files that the examples of the documents name, so that they can be parsed anywhere.
@@ -43,35 +24,12 @@ EXAMPLE_FILES = ("notes.md", "memories.jsonl", "memories.duckdb", "prompts.jsonl
 EXAMPLE_FOLDERS = ("other-project", "judged")
 SETTINGS = tuple(origin.key for origin in load_settings(Path("/nonexistent"), {}).origins)
 PAGES = reference.pages()
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-SHOP = Scope("project", "shop")
-MEMORY = Memory(
-    id="mem_1",
-    scope=SHOP,
-    namespace="decisions",
-    content="x",
-    summary="x",
-    created_at=NOW,
-    updated_at=NOW,
-)
-
-
-def _named(document):
-    return str(document.relative_to(HOUSE))
-
-
-def _fences(document, kind):
-    return re.findall(rf"^```{kind}\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
-
-
-def _prose(document):
-    return re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
 # --- what is made from the code -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("document", list(reference.documents()), ids=_named)
+@pytest.mark.parametrize("document", list(reference.documents()), ids=named)
 def test_what_is_made_from_the_code_is_up_to_date(document):
     remedy = "run: python -m subcog.pipeline.reference --write"
     assert document.is_file(), remedy
@@ -102,14 +60,14 @@ def test_every_setting_command_metric_signal_event_stage_and_item_has_its_line()
 
 def _anchors(document):
     """The names under which the headings of ``document`` can be linked to, as forges make them."""
-    titles = re.findall(r"^#+ (.+)$", _prose(document), re.MULTILINE)
+    titles = re.findall(r"^#+ (.+)$", prose(document), re.MULTILINE)
     plain = (re.sub(r"[^\w\- ]", "", title.lower()) for title in titles)
     return {title.strip().replace(" ", "-") for title in plain}
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=_named)
+@pytest.mark.parametrize("document", WRITTEN, ids=named)
 def test_every_link_leads_somewhere(document):
-    for link in re.findall(r"\]\(([^)\s]+)\)", _prose(document)):
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(document)):
         place, _, anchor = link.partition("#")
         target = (document.parent / place).resolve() if place else document
         assert target.exists(), f"{link} leads nowhere"
@@ -118,31 +76,31 @@ def test_every_link_leads_somewhere(document):
             assert anchor in _anchors(target), f"{link} names no heading"
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=_named)
+@pytest.mark.parametrize("document", WRITTEN, ids=named)
 def test_every_file_that_is_named_exists(document):
-    named = re.findall(rf"`((?:{ROOMS})/[\w./-]+)(?:::\w+)?`", _prose(document))
-    assert [path for path in named if not (HOUSE / path).exists()] == []
+    paths = re.findall(rf"`((?:{ROOMS})/[\w./-]+)(?:::\w+)?`", prose(document))
+    assert [path for path in paths if not (HOUSE / path).exists()] == []
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=_named)
+@pytest.mark.parametrize("document", WRITTEN, ids=named)
 def test_every_test_that_is_named_exists(document):
-    for path, name in re.findall(r"`((?:tests|perf)/[\w/]+\.py)::(\w+)`", _prose(document)):
+    for path, name in re.findall(r"`((?:tests|perf)/[\w/]+\.py)::(\w+)`", prose(document)):
         tree = ast.parse((HOUSE / path).read_text())
         functions = {getattr(node, "name", "") for node in tree.body}
         assert name in functions, f"{path} has no {name}"
 
 
-@pytest.mark.parametrize("document", BY_HAND, ids=_named)
+@pytest.mark.parametrize("document", BY_HAND, ids=named)
 def test_every_setting_variable_and_metric_that_is_named_exists(document):
-    named = re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)(?: = \w+)?`", _prose(document))
+    names = re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)(?: = \w+)?`", prose(document))
     sections = {key.split(".")[0] for key in SETTINGS}
     files_and_reasons = {"daemon.log", "daemon.sock", "daemon.lock"}
-    files_and_reasons |= _documented_reasons("docs/operators.md", "`subcog_degraded_total`:")
-    settings = {name for name in named if name.split(".")[0] in sections} - files_and_reasons
+    files_and_reasons |= documented_reasons("docs/operators.md", "`subcog_degraded_total`:")
+    settings = {name for name in names if name.split(".")[0] in sections} - files_and_reasons
     assert {name for name in settings if not any(k.startswith(name) for k in SETTINGS)} == set()
-    variables = set(re.findall(r"\bSUBCOG_[A-Z_]*[A-Z]\b", _prose(document))) - {"SUBCOG_HOME"}
+    variables = set(re.findall(r"\bSUBCOG_[A-Z_]*[A-Z]\b", prose(document))) - {"SUBCOG_HOME"}
     assert variables <= {variable(key) for key in SETTINGS} | {"SUBCOG_LLM_API_KEY"}
-    metrics = re.findall(r"`(subcog_\w+)`", _prose(document))
+    metrics = re.findall(r"`(subcog_\w+)`", prose(document))
     assert {name for name in metrics if f"| `{name}` |" not in PAGES["metrics.md"]} == set()
 
 
@@ -211,10 +169,10 @@ def test_the_version_is_the_same_wherever_it_stands():
 
 def _examples():
     for document in WRITTEN:
-        for fence in _fences(document, "console"):
+        for fence in fences(document, "console"):
             for line in fence.splitlines():
                 if line.startswith("$ "):
-                    yield pytest.param(line[2:], id=f"{_named(document)}: {line[2:][:60]}")
+                    yield pytest.param(line[2:], id=f"{named(document)}: {line[2:][:60]}")
 
 
 @pytest.mark.parametrize("line", list(_examples()))
@@ -263,178 +221,16 @@ def test_the_two_commands_of_the_readme_are_in_the_makefile():
         assert re.search(rf"^{target}:", makefile, re.M)
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=_named)
+@pytest.mark.parametrize("document", WRITTEN, ids=named)
 def test_every_make_target_that_is_named_exists(document):
     targets = set(re.findall(r"^([a-z]+):", (HOUSE / "Makefile").read_text(), re.M))
     assert set(re.findall(r"`make ([a-z]+)`", document.read_text())) <= targets
 
 
-# --- formats --------------------------------------------------------------------------------------
-
-
-def _documented(heading):
-    text = (HOUSE / "docs" / "formats.md").read_text()
-    found = re.search(rf"^### {heading}\n(.*?)(?=^##)", text, re.DOTALL | re.MULTILINE)
-    return json.loads(re.search(r"```json\n(.*?)```", found[1], re.DOTALL)[1])
-
-
-def _given():
-    """What the code answers, by the heading under which it is documented."""
-    query = Query(text="x", scopes=(SHOP,))
-    hit = Hit(memory=MEMORY, text=1.0, late=1.0, vector=1.0, order=1.0, relevance=1.0)
-    recalled = Recalled(hits=(hit,), mode="hybrid", total=1, took_ms=1.0)
-    kept = Kept(outcome="stored", namespace="decisions", memory_id="mem_1")
-    place = Place(project=SHOP, root="/x", user=Scope("user", "x"))
-    prompt = PromptSubmitted(trace="x", session="", client="", place=place, text="x")
-    enriched = PromptEnriched(
-        trace="x", prompt=prompt, parsed=Parsed(text="x", query="x"), project=ProjectFacts()
-    )
-    intent = SearchIntent(intent_type=IntentType.HOWTO, confidence_percent=50)
-    classified = IntentClassified(trace="x", enriched=enriched, intent=intent)
-    return {
-        "capture": answers.capture_answer(CaptureSettled(trace="x", kept=kept, memory=MEMORY)),
-        "recall": answers.recall_answer(query, recalled, ()),
-        "get": answers.memory_answer(MEMORY),
-        "why": answers.why_answer((MEMORY,), None, now=NOW),
-        "topics": answers.topics_answer((), 0, NOW),
-        "topics TOPIC": answers.topic_answer("x", (MEMORY,), ()),
-        "classify": answers.classify_answer("x", classified),
-    }
-
-
-@pytest.mark.parametrize("heading", list(_given()))
-def test_documented_answers_have_the_fields_of_the_code(heading):
-    documented, given = _documented(heading), _given()[heading]
-    assert list(documented) == list(given)
-    if given.get("memories"):
-        assert list(documented["memories"][0]) == list(given["memories"][0])
-
-
-def test_the_documented_status_has_the_fields_of_the_code():
-    tree = ast.parse((HOUSE / "pipeline" / "daemon.py").read_text())
-    [status] = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name == Daemon.status.__name__
-    ]
-    [answer] = [node.value for node in ast.walk(status) if isinstance(node, ast.Return)]
-    assert list(_documented("status")) == [*(key.value for key in answer.keys), "running"]
-
-
-@pytest.mark.parametrize("document", WRITTEN, ids=_named)
-def test_every_json_example_is_json(document):
-    for example in _fences(document, "json"):
-        json.loads(example)
-
-
-def test_the_documented_frame_is_one():
-    text = (HOUSE / "docs" / "formats.md").read_text()
-    example = re.search(rf"```text\n({frames.PROTOCOL} call .*?)\n```", text, re.DOTALL)[1].encode()
-    line, _, rest = example.partition(b"\n")
-    head = frames.read_head(line)
-    assert (head.kind, head.fields + head.body) == ("call", len(rest))
-    assert frames.read_fields(rest[: head.fields]) == {"version": "0.1.0"}
-    for name, limit in (
-        ("the first line", frames.MAX_LINE),
-        ("fields", frames.MAX_FIELDS),
-        ("body", frames.MAX_BODY),
-    ):
-        assert f"| {name} | {limit:,} |" in text
-
-
-# --- reasons and outcomes -------------------------------------------------------------------------
-
-
-def _documented_reasons(document, heading):
-    """The names in the first table after ``heading``."""
-    text = (HOUSE / document).read_text()
-    section = text[text.index(heading) :]
-    table = re.search(r"(?:^\|.*\n)+", section, re.M)[0]
-    return set(re.findall(r"^\| `([\w.]+)` \|", table, re.M))
-
-
-def _trees(*rooms):
-    return [ast.parse(p.read_text()) for room in rooms for p in sorted((HOUSE / room).glob("*.py"))]
-
-
-def _texts(node):
-    """The strings that ``node`` can be: its own, and those of either branch."""
-    if isinstance(node, ast.IfExp):
-        return _texts(node.body) | _texts(node.orelse)
-    return {node.value} if isinstance(node, ast.Constant) and isinstance(node.value, str) else set()
-
-
-def _returned(file, functions, place=None):
-    """What ``functions`` of ``file`` return, or what stands at ``place`` of a returned tuple."""
-    found = set()
-    for function in ast.walk(ast.parse((HOUSE / file).read_text())):
-        if getattr(function, "name", "") in functions:
-            for node in ast.walk(function):
-                if isinstance(node, ast.Return) and node.value is not None:
-                    parts = node.value.elts if isinstance(node.value, ast.Tuple) else []
-                    found |= _texts(node.value if place is None else (parts or [None] * 9)[place])
-    return found
-
-
-def _told(signal, fact):
-    """What ``fact`` is when ``signal`` is told somewhere; names are looked up in their module."""
-    found = set()
-    for tree in _trees("bus", "pipeline", "sinks", "stages"):
-        names = {
-            target.id: node.value.value
-            for node in tree.body
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-            for target in node.targets
-        }
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node).startswith(f"tell({signal}, "):
-                [value] = [keyword.value for keyword in node.keywords if keyword.arg == fact]
-                known = {names[value.id]} & {*names.values()} if _is_in(value, names) else set()
-                found |= _texts(value) | known
-    return found
-
-
-def _passed(function, place):
-    """The texts that stages hand to ``function`` at ``place``."""
-    calls = (node for tree in _trees("stages") for node in ast.walk(tree))
-    return {
-        text
-        for node in calls
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == function
-        for text in _texts(node.args[place])
-    }
-
-
-def _is_in(value, names):
-    return isinstance(value, ast.Name) and value.id in names
-
-
-def test_every_reason_for_injecting_nothing_is_explained():
-    written = _returned("stages/inject.py", {"_refuse_all"}, place=0)
-    written |= _returned("stages/inject.py", {"_nothing_reason"})
-    written |= _told("abstained", "reason")
-    written |= _passed("abstain", place=2) | _returned("stages/reminder.py", {"_reason"})
-    assert "no_intent" in written
-    assert "already_shown" in written
-    assert written == _documented_reasons("docs/users.md", "When nothing was injected")
-
-
-def test_every_reason_for_a_lesser_answer_is_explained():
-    written = _told("degraded", "reason")
-    assert {"hook.timeout", "search.unavailable"} <= written
-    assert written == _documented_reasons("docs/operators.md", "`subcog_degraded_total`:")
-
-
-def test_every_outcome_of_a_hook_is_explained():
-    written = _returned("pipeline/entrance.py", {"_answer", "_answer_in_time"}, place=1)
-    assert {"answered", "nothing"} <= written
-    assert written == _documented_reasons("docs/operators.md", "`subcog_hooks_total`:")
-
-
 # --- what has no place here -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=_named)
+@pytest.mark.parametrize("document", WRITTEN, ids=named)
 def test_the_documents_speak_of_the_project_alone(document):
     text = document.read_text()
     assert re.findall(r"(?<![\w&/])#\d+\b", text) == [], "a ticket number"

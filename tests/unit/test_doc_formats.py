@@ -1,0 +1,110 @@
+"""The documented formats are those of the code: answers, status, frames."""
+
+import ast
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from subcog.bus import frames
+from subcog.bus.events import CaptureSettled, IntentClassified, PromptEnriched, PromptSubmitted
+from subcog.bus.values import (
+    Hit,
+    IntentType,
+    Kept,
+    Memory,
+    Parsed,
+    Place,
+    ProjectFacts,
+    Query,
+    Recalled,
+    Scope,
+    SearchIntent,
+)
+from subcog.pipeline import answers
+from subcog.pipeline.daemon import Daemon
+
+from .written import HOUSE, WRITTEN, fences, named
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SHOP = Scope("project", "shop")
+MEMORY = Memory(
+    id="mem_1",
+    scope=SHOP,
+    namespace="decisions",
+    content="x",
+    summary="x",
+    created_at=NOW,
+    updated_at=NOW,
+)
+
+
+def _documented(heading):
+    text = (HOUSE / "docs" / "formats.md").read_text()
+    found = re.search(rf"^### {heading}\n(.*?)(?=^##)", text, re.DOTALL | re.MULTILINE)
+    return json.loads(re.search(r"```json\n(.*?)```", found[1], re.DOTALL)[1])
+
+
+def _given():
+    """What the code answers, by the heading under which it is documented."""
+    query = Query(text="x", scopes=(SHOP,))
+    hit = Hit(memory=MEMORY, text=1.0, late=1.0, vector=1.0, order=1.0, relevance=1.0)
+    recalled = Recalled(hits=(hit,), mode="hybrid", total=1, took_ms=1.0)
+    kept = Kept(outcome="stored", namespace="decisions", memory_id="mem_1")
+    place = Place(project=SHOP, root="/x", user=Scope("user", "x"))
+    prompt = PromptSubmitted(trace="x", session="", client="", place=place, text="x")
+    enriched = PromptEnriched(
+        trace="x", prompt=prompt, parsed=Parsed(text="x", query="x"), project=ProjectFacts()
+    )
+    intent = SearchIntent(intent_type=IntentType.HOWTO, confidence_percent=50)
+    classified = IntentClassified(trace="x", enriched=enriched, intent=intent)
+    return {
+        "capture": answers.capture_answer(CaptureSettled(trace="x", kept=kept, memory=MEMORY)),
+        "recall": answers.recall_answer(query, recalled, ()),
+        "get": answers.memory_answer(MEMORY),
+        "why": answers.why_answer((MEMORY,), None, now=NOW),
+        "topics": answers.topics_answer((), 0, NOW),
+        "topics TOPIC": answers.topic_answer("x", (MEMORY,), ()),
+        "classify": answers.classify_answer("x", classified),
+    }
+
+
+@pytest.mark.parametrize("heading", list(_given()))
+def test_documented_answers_have_the_fields_of_the_code(heading):
+    documented, given = _documented(heading), _given()[heading]
+    assert list(documented) == list(given)
+    if given.get("memories"):
+        assert list(documented["memories"][0]) == list(given["memories"][0])
+
+
+def test_the_documented_status_has_the_fields_of_the_code():
+    tree = ast.parse((HOUSE / "pipeline" / "daemon.py").read_text())
+    [status] = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == Daemon.status.__name__
+    ]
+    [answer] = [node.value for node in ast.walk(status) if isinstance(node, ast.Return)]
+    assert list(_documented("status")) == [*(key.value for key in answer.keys), "running"]
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=named)
+def test_every_json_example_is_json(document):
+    for example in fences(document, "json"):
+        json.loads(example)
+
+
+def test_the_documented_frame_is_one():
+    text = (HOUSE / "docs" / "formats.md").read_text()
+    example = re.search(rf"```text\n({frames.PROTOCOL} call .*?)\n```", text, re.DOTALL)[1].encode()
+    line, _, rest = example.partition(b"\n")
+    head = frames.read_head(line)
+    assert (head.kind, head.fields + head.body) == ("call", len(rest))
+    assert frames.read_fields(rest[: head.fields]) == {"version": "0.1.0"}
+    for name, limit in (
+        ("the first line", frames.MAX_LINE),
+        ("fields", frames.MAX_FIELDS),
+        ("body", frames.MAX_BODY),
+    ):
+        assert f"| {name} | {limit:,} |" in text

@@ -1,0 +1,83 @@
+"""Every reason and outcome that the code tells stands in the documents, and no other."""
+
+import ast
+
+from .written import HOUSE, documented_reasons
+
+
+def _trees(*rooms):
+    return [ast.parse(p.read_text()) for room in rooms for p in sorted((HOUSE / room).glob("*.py"))]
+
+
+def _texts(node):
+    """The strings that ``node`` can be: its own, and those of either branch."""
+    if isinstance(node, ast.IfExp):
+        return _texts(node.body) | _texts(node.orelse)
+    return {node.value} if isinstance(node, ast.Constant) and isinstance(node.value, str) else set()
+
+
+def _returned(file, functions, place=None):
+    """What ``functions`` of ``file`` return, or what stands at ``place`` of a returned tuple."""
+    found = set()
+    for function in ast.walk(ast.parse((HOUSE / file).read_text())):
+        if getattr(function, "name", "") in functions:
+            for node in ast.walk(function):
+                if isinstance(node, ast.Return) and node.value is not None:
+                    parts = node.value.elts if isinstance(node.value, ast.Tuple) else []
+                    found |= _texts(node.value if place is None else (parts or [None] * 9)[place])
+    return found
+
+
+def _told(signal, fact):
+    """What ``fact`` is when ``signal`` is told somewhere; names are looked up in their module."""
+    found = set()
+    for tree in _trees("bus", "pipeline", "sinks", "stages"):
+        names = {
+            target.id: node.value.value
+            for node in tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+            for target in node.targets
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node).startswith(f"tell({signal}, "):
+                [value] = [keyword.value for keyword in node.keywords if keyword.arg == fact]
+                known = {names[value.id]} & {*names.values()} if _is_in(value, names) else set()
+                found |= _texts(value) | known
+    return found
+
+
+def _passed(function, place):
+    """The texts that stages hand to ``function`` at ``place``."""
+    calls = (node for tree in _trees("stages") for node in ast.walk(tree))
+    return {
+        text
+        for node in calls
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == function
+        for text in _texts(node.args[place])
+    }
+
+
+def _is_in(value, names):
+    return isinstance(value, ast.Name) and value.id in names
+
+
+def test_every_reason_for_injecting_nothing_is_explained():
+    written = _returned("stages/inject.py", {"_refuse_all"}, place=0)
+    written |= _returned("stages/inject.py", {"_nothing_reason"})
+    written |= _told("abstained", "reason")
+    written |= _passed("abstain", place=2) | _returned("stages/reminder.py", {"_reason"})
+    assert "no_intent" in written
+    assert "already_shown" in written
+    assert written == documented_reasons("docs/users.md", "When nothing was injected")
+
+
+def test_every_reason_for_a_lesser_answer_is_explained():
+    written = _told("degraded", "reason")
+    assert {"hook.timeout", "search.unavailable"} <= written
+    assert written == documented_reasons("docs/operators.md", "`subcog_degraded_total`:")
+
+
+def test_every_outcome_of_a_hook_is_explained():
+    written = _returned("pipeline/entrance.py", {"_answer", "_answer_in_time"}, place=1)
+    assert {"answered", "nothing"} <= written
+    assert written == documented_reasons("docs/operators.md", "`subcog_hooks_total`:")

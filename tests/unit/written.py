@@ -1,0 +1,32 @@
+"""What is written: the documents, and how tests read them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+HOUSE = Path(__file__).parents[2]
+ROOT = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+WRITTEN = [HOUSE / name for name in ROOT]
+WRITTEN += sorted((HOUSE / "docs").rglob("*.md")) + sorted((HOUSE / "changelog.d").glob("*.md"))
+
+
+def named(document):
+    """Its path in the checkout."""
+    return str(document.relative_to(HOUSE))
+
+
+def fences(document, kind):
+    return re.findall(rf"^```{kind}\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def prose(document):
+    return re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def documented_reasons(document, heading):
+    """The names in the first table after ``heading``."""
+    text = (HOUSE / document).read_text()
+    section = text[text.index(heading) :]
+    table = re.search(r"(?:^\|.*\n)+", section, re.M)[0]
+    return set(re.findall(r"^\| `([\w.]+)` \|", table, re.M))
