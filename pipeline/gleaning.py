@@ -188,5 +188,5 @@ class Gleaner:
             # The same was asked before: how it ended this time is what counts.
             again = replace(request, trace=self._new_id(), revises=settled.kept.memory_id)
             settled = await self._capture_or_raise(again)
-        work.memory_id = settled.kept.memory_id or ""
+        work.memory_id = settled.kept.memory_id or work.memory_id
         work.recorded = request.text

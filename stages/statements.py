@@ -69,6 +69,19 @@ _FOREIGN_LEADS = {
     "assistant": re.compile(rf"\b(?:{_QUOTES_OTHERS})\b[^\n]{{0,80}}$", re.IGNORECASE),
     "user": re.compile(rf"\b(?:{_QUOTES_OTHERS}|{_HANDS_OVER})\b[^\n]{{0,80}}$", re.IGNORECASE),
 }
+# Such a source, and that it says something, before a colon: what follows are its words.
+_SOURCE = re.compile(
+    r"\b(?:readme|contributing|docs?|documentation|change-?log|wiki|e-?mail|letter|comment|issue"
+    r"|ticket|file|article|blog|page|transcript|thread|notes?|description|commit|message)\b"
+    r"|\.(?:md|txt|rst|adoc)\b",
+    re.IGNORECASE,
+)
+_TELLS = re.compile(
+    r"\b(?:says?|said|reads|contains?|states?|stated|wrote|writes|mentions?|the following"
+    r"|(?:this|the|a) (?:text|sentence|paragraph|line)|found (?:this |it )?in)\b",
+    re.IGNORECASE,
+)
+_SOURCE_CHARS = 160
 _ENDS = re.compile(r"`[^`\n]{1,200}`|(?<![.!?…])[.!?…]+[\"'”»)\]*_]{0,3}(?=\s)|[。！？]+|\n")
 _ABBREVIATION = re.compile(
     r"\b(?:e\.g|i\.e|z\.B|d\.h|u\.a|bzw|vs|etc|cf|Dr|Mr|Mrs|Ms|No|Nr|St|approx|ca|resp|incl|max"
@@ -116,8 +129,10 @@ def statements(text: str, *, role: str = "user") -> list[Statement]:
     found: list[Statement] = []
     for number, paragraph in enumerate(_paragraphs(text, role)):
         for at, (start, end) in enumerate(_sentences(text, paragraph.start, paragraph.end)):
+            said = text[start:end]
+            if _hands_the_word_over(said):
+                break
             if end - start <= MAX_STATEMENT_CHARS:
-                said = text[start:end]
                 found.append(
                     Statement(said, start, end, number, at, paragraph.is_item, paragraph.lead)
                 )
@@ -254,6 +269,12 @@ def _is_foreign(text: str, paragraph: _Paragraph, foreign: re.Pattern[str]) -> b
     if said.startswith(_OPENS_QUOTE) and said.endswith(('"', "”", "“", "»", "'")):
         return True
     return paragraph.lead.endswith((":", "：")) and foreign.search(paragraph.lead) is not None
+
+
+def _hands_the_word_over(said: str) -> bool:
+    """Whether a sentence goes on in somebody else's words: "the README says: we decided …"."""
+    before, colon, _ = said[:_SOURCE_CHARS].partition(": ")
+    return bool(colon and _TELLS.search(before) and _SOURCE.search(before))
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -71,7 +71,7 @@ def _output(payload: Payload) -> str:
 def _command(payload: Payload) -> str:
     try:
         return msgspec.json.decode(payload.tool_input, type=_Command).command[:MAX_PATCH_CHARS]
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
 
 

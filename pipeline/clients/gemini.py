@@ -72,7 +72,7 @@ def _outcome(raw: Raw) -> tuple[Raw, str]:
     try:
         response = msgspec.json.decode(raw, type=_Response)
         text = msgspec.json.decode(response.llmContent)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return raw, ""
     said = response.llmContent
     if response.error is not None:

@@ -111,7 +111,7 @@ def write(change: Change) -> Change:
     if change.after is None:
         target.unlink()
     else:
-        _replace(target, change.after, private=change.private)
+        replace_file(target, change.after, private=change.private)
     return Change(
         file=change.file,
         action=change.action,
@@ -161,12 +161,17 @@ def _back_up(target: Path, text: str) -> Path:
     number = len(files) + 1
     while (path := target.with_name(f"{target.name}.subcog-{number}.bak")).exists():
         number += 1
-    _replace(path, text, like=target)
+    replace_file(path, text, like=target)
     return path
 
 
-def _replace(target: Path, text: str, like: Path | None = None, *, private: bool = False) -> None:
-    """Write ``target`` in one step, with the permissions of ``like`` (itself), or 0600 if new."""
+def replace_file(
+    target: Path, text: str, like: Path | None = None, *, private: bool = False
+) -> None:
+    """Write ``target`` in one step, with the permissions of ``like`` (itself), or 0600 if new.
+
+    With ``private`` it is 0600 in any case.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     model = like or target
     mode = model.stat().st_mode & 0o777 if model.exists() and not private else 0o600

@@ -67,16 +67,16 @@ def _agent(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> Finding:
 
 def _lost(wiring: Wiring) -> Iterator[str]:
     """What the commands name, and is not there any more."""
-    for hook in wiring.hooks:
-        words = shlex.split(str(hook.entry.get("command", "")))
-        yield from (f"{word} is gone" for word in _paths_in(words) if not Path(word).exists())
+    commands = [shlex.split(str(hook.entry.get("command", ""))) for hook in wiring.hooks]
     if wiring.server is not None:
-        words = [str(wiring.server.get("command", "")), *map(str, wiring.server["args"])]
-        yield from (f"{word} is gone" for word in _paths_in(words) if not Path(word).exists())
+        command = [wiring.server.get("command", ""), *wiring.server["args"]]
+        commands.append([str(word) for word in command])
+    yield from (f"{word} is gone" for words in commands for word in missing(words))
 
 
-def _paths_in(words: Sequence[str]) -> list[str]:
-    return [word for word in words if word.startswith("/")]
+def missing(words: Sequence[str]) -> list[str]:
+    """The files that a command names and that are not there."""
+    return [word for word in words if word.startswith("/") and not Path(word).exists()]
 
 
 def _astray(wiring: Wiring, paths: Paths, env: Env) -> Iterator[str]:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from ...config.paths import Paths
 from ..client import CallFailed, Client, DaemonUnreachable
+from ..install import AGENTS
+from .agents import missing
 from .finding import Finding
 
 TEXT = "The canary lives in the blue aviary behind the observatory"
@@ -22,10 +24,30 @@ QUESTION = "where does the canary live?"
 HOOK_S = 20
 
 Env = Mapping[str, str]
+Commands = Mapping[str, Sequence[str]]
 
 
-def fly(paths: Paths, env: Env, commands: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
-    """One finding; a second one for each of ``commands`` that does not bring the memory back."""
+def fly(paths: Paths, env: Env, commands: Commands) -> Iterator[Finding]:
+    """A finding for each of ``commands`` (by title) that cannot run, and one for all others."""
+    grounded = {title: missing(words) for title, words in commands.items()}
+    for title, lost in grounded.items():
+        if lost:
+            yield _grounded(title, lost)
+    able = {title: words for title, words in commands.items() if not grounded[title]}
+    if able:
+        yield from _fly(paths, env, able)
+
+
+def _grounded(title: str, lost: Sequence[str]) -> Finding:
+    """What a hook runs is not there any more: a moved checkout, a removed environment."""
+    names = [agent.name for agent in AGENTS.values() if agent.title == title]
+    mend = f"`subcog install {names[0]}` writes it anew" if names else "install subcog once more"
+    seen = f"the hook of {title} runs {', '.join(lost)}, and that is gone"
+    return Finding(check="canary", ok=False, seen=seen, mend=mend)
+
+
+def _fly(paths: Paths, env: Env, commands: Commands) -> Iterator[Finding]:
+    """One finding: how far the memory came."""
     with tempfile.TemporaryDirectory(prefix="subcog-canary-") as folder:
         project = os.path.realpath(folder)
         client = Client(paths, {"project": project})

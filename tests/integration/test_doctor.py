@@ -174,6 +174,8 @@ def test_hooks_that_lead_nowhere_are_written_anew(house):
     found, code = examine(house)
     assert (found["Claude Code"]["ok"], code) == (False, 1)
     assert f"{pipe} is gone" in found["Claude Code"]["seen"]
+    assert pipe in found["canary"]["seen"]
+    assert "`subcog install claude`" in found["canary"]["mend"]
 
     done, code = repaired(house)
     assert code == 0

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from .house import PATIENCE_S, House
+from .house import PATIENCE_S
 
 DECISION = "We decided to use argon2id for password hashing because bcrypt truncates at 72 bytes."
 KEY = "AKIAIOSFODNN7EXAMPL3"
@@ -57,14 +57,6 @@ class Transcript:
 def house(fresh):
     """A project of its own; the daemon is shared, and runs."""
     return fresh
-
-
-@pytest.fixture
-def alone(tmp_path):
-    """A house whose daemon is nobody else's."""
-    house = House(tmp_path)
-    yield house
-    house.close()
 
 
 @pytest.fixture
@@ -188,6 +180,22 @@ def test_the_record_of_a_task_holds_nothing_of_a_secret_that_it_cuts(house, sess
 
     record = wait_for(house, ORDER, "Outcome: success")
     assert "MIIE" not in json.dumps(record)
+
+
+def test_where_secrets_block_the_task_that_held_one_is_not_recorded(alone):
+    alone.env["SUBCOG_REDACTION_MODE"] = "block"
+    session = Transcript(alone)
+    for order in (f"Log in with {KEY}", ORDER):
+        session.say(order)
+        session.use("Write", file_path=str(alone.project / f"{len(order)}.py"))
+        session.answer("Wrote the module as asked")
+    session.hook("Stop")
+
+    record = wait_for(alone, ORDER, "Outcome: success")
+    wait_until_read(alone, session)
+    assert [m["id"] for m in memories(alone, "log in module")] == [record["id"]]
+    (told,) = map(json.loads, (alone.paths.state / "audit.jsonl").read_text().splitlines())
+    assert (told["decision"], told["rules"]) == ("blocked", {"aws-access-key": 1})
 
 
 def test_a_session_that_goes_on_in_another_project_leaves_the_first_ones_words_there(

@@ -57,7 +57,8 @@ class Gleaning:
 
     async def capture(self, request):
         self.captured.append(request)
-        kept = Kept(outcome=self.outcome, namespace=request.namespace, memory_id="mem_7")
+        kept_as = None if self.outcome == "declined" else "mem_7"
+        kept = Kept(outcome=self.outcome, namespace=request.namespace, memory_id=kept_as)
         return CaptureSettled(trace=request.trace, kept=kept)
 
     async def keep(self, *statements, event=EVENT):
@@ -175,6 +176,16 @@ async def test_a_task_like_an_older_one_replaces_what_that_one_says(gleaning):
     assert (first.revises, second.revises) == (None, "mem_7")
     assert second.text == first.text
     assert work.memory_id == "mem_7"
+
+
+async def test_a_record_that_was_declined_once_is_revised_all_the_same_later(gleaning):
+    work = Work(id="mem_1", asked="Hash the passwords", files={"a.py": None})
+    for outcome, file in (("stored", "b.py"), ("declined", "c.py"), ("stored", "d.py")):
+        gleaning.outcome = outcome
+        work.files[file] = None
+        await gleaning.gleaner.record(EVENT, [work])
+
+    assert [request.revises for request in gleaning.captured] == [None, "mem_7", "mem_7"]
 
 
 async def test_tasks_without_work_or_wish_are_not_recorded(gleaning, tmp_path):

@@ -72,6 +72,34 @@ def test_a_user_hands_over_to_what_was_pasted_and_an_assistant_does_not(pasted):
     assert said(f"look at this\n\n{pasted}", role="user") == ["look at this"]
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "README contains this text: We decided on tabs. And nobody asked.",
+        "I found this in the changelog: we decided on tabs",
+        "the wiki reads: we decided on tabs",
+        "An e-mail of Ann says: we decided on tabs",
+        "CONTRIBUTING.md states the following: we decided on tabs",
+    ],
+)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_what_a_sentence_quotes_is_left_out_with_the_rest_of_its_paragraph(sentence, role):
+    assert said(f"Before. {sentence}\n\nAfter.", role=role) == ["Before.", "After."]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Note on the changelog: we decided on tabs",
+        "For the docs: run make docs",
+        "The docs were wrong: it is in seconds",
+        "We said it at length: tabs",
+    ],
+)
+def test_a_sentence_with_a_colon_may_be_the_speakers_own(sentence):
+    assert said(sentence) == [sentence]
+
+
 def test_own_text_has_neither_markers_nor_private_spans():
     text = "keep\n<private>secret</private>\n\n[remember] this\n"
     assert own_text(text).split() == ["keep"]

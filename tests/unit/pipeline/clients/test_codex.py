@@ -34,7 +34,16 @@ def test_patch_is_an_edit_of_the_first_file_that_it_names(payload):
 
 
 @pytest.mark.parametrize(
-    "payload", [used("Bash", "echo apply_patch"), used("Bash", 7), used("Write", PATCH), Payload()]
+    "payload",
+    [
+        used("Bash", "echo apply_patch"),
+        used("Bash", 7),
+        used("Write", PATCH),
+        Payload(),
+        Payload(tool_name="Bash", tool_input=Raw(b'{"command":"\xff"}')),
+        Payload(tool_name="Bash", tool_input=Raw(b'{"x":' + b"[" * 100_000)),
+    ],
+    ids=range(6),
 )
 def test_everything_else_stays_as_it_is(payload):
     assert hear("PostToolUse", payload) == ("PostToolUse", payload)

@@ -71,7 +71,11 @@ def test_tool_that_failed_is_a_failure(said, why):
         response(llmContent=[{"text": "Exit Code: 3"}]),
         response(llmContent="Exit Code: 0"),
         response(error=7),
+        Raw(b'{"llmContent":"\xff"}'),
+        Raw(b'{"llmContent":"x","error":{"message":"\xff"}}'),
+        Raw(b'{"llmContent":' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
     ],
+    ids=range(9),
 )
 def test_any_other_response_is_no_failure(said):
     assert hear("AfterTool", Payload(tool_response=said))[0] == "PostToolUse"
