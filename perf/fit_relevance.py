@@ -13,10 +13,9 @@ other projects: so a store of three memories and a question about nothing in it 
 The weights that ship were fitted with one invented project of 66 memories and 119 prompts and with
 1,476 notes that coding agents wrote and 38 queries, beside the ten here.
 
-First the relevance by words is fitted, then, with that as it is, the log-odds of what suits a
-question. Each project is scored by a fit on the others, as the product would: prompts that search
-for nothing get nothing. Many prompts in ``perf/relevance`` ask for all there is about something,
-and have several answers.
+The relevance by words and the log-odds of what suits a question are fitted at once. Each project
+is scored by a fit on the others, as the product would: prompts that search for nothing get nothing.
+Many prompts in ``perf/relevance`` ask for all there is about something, and have several answers.
 """
 
 from __future__ import annotations
@@ -56,10 +55,16 @@ SIZES = (1, 1, 2, 3, 5, 10, 20, 40)
 WEIGHT = {"whole": 1.0, "without": 1.0, "foreign": 0.5, "small": 0.5, "small without": 0.5}
 LISTED = 15
 # What the best must reach, and what others must beside it.
-FLOORS = ((0.4, 0.2), (0.45, 0.45), (0.45, 0.2), (0.45, 0.1), (0.5, 0.2), (0.55, 0.2))
+FLOORS = ((0.4, 0.25), (0.45, 0.45), (0.45, 0.25), (0.45, 0.15), (0.5, 0.25), (0.55, 0.25))
 DECISIVE_PERCENT = 80
-SHIFT_RIDGE = 5.0
+RIDGE = 1.0
+SIGN_RIDGE = 5.0
 SMALLEST_SHIFT = 0.3
+# The candidates of one prompt that a fit looks at, beside the right ones.
+COMPETING = 12
+
+# The weights and the bias of the features, and the log-odds of the signs.
+Model = tuple[tuple[Array, float], dict[str, float]]
 
 
 @dataclass
@@ -198,61 +203,58 @@ def look(
     return see(measured).astype(float), order, right, spared, len(prompt["relevant"]), ids
 
 
-def fit(given: list[Case]) -> tuple[Array, float]:
-    """Weighted logistic regression with a little ridge, by Newton's method."""
+def fit(given: list[Case]) -> Model:
+    """Weighted logistic regression with a little ridge.
+
+    Features and signs are fitted at once: what a question wants to know explains a part of what
+    would else be laid to its words. Only what competes for the first places counts.
+    """
+    given = [case for case in given if case.signs]
+    names = sorted({name for case in given for signs in case.signs for name in signs})
     rows, right, weight = [], [], []
-    for case in (case for case in given if case.signs):
-        top = np.zeros(len(case.order), dtype=bool)
-        top[np.argsort(-case.order)[:12]] = True
-        use = (top | case.right) & ~case.spared
-        rows.append(case.seen[use])
+    for case in given:
+        use = _competing(case)
+        signs = np.array([[name in told for name in names] for told in case.signs])
+        rows.append(np.c_[case.seen, signs][use])
         right.append(case.right[use])
         weight.append(np.full(use.sum(), WEIGHT[case.setting]))
     x, y, w = np.concatenate(rows), np.concatenate(right).astype(float), np.concatenate(weight)
+    features = x.shape[1] - len(names)
     mean, spread = x.mean(0), x.std(0) + 1e-9
-    z = np.c_[np.ones(len(x)), (x - mean) / spread]
-    ridge = np.eye(z.shape[1])
-    ridge[0, 0] = 0
+    mean[features:], spread[features:] = 0, 1
+    found = _logistic((x - mean) / spread, y, w, [RIDGE] * features + [SIGN_RIDGE] * len(names))
+    weights = found[1:] / spread
+    shifts = zip(names, weights[features:].tolist(), strict=True)
+    told = {name: round(shift, 1) for name, shift in shifts if abs(shift) >= SMALLEST_SHIFT}
+    return (weights[:features], float(found[0] - weights @ mean)), told
+
+
+def _competing(case: Case) -> npt.NDArray[np.bool_]:
+    """The best candidates, and every right one."""
+    top = np.zeros(len(case.order), dtype=bool)
+    top[np.argsort(-case.order)[:COMPETING]] = True
+    return np.asarray((top | case.right) & ~case.spared)
+
+
+def _logistic(x: Array, y: Array, w: Array, ridge: list[float]) -> Array:
+    """The bias, then the weights of the columns of ``x``, whose rows count ``w``; by Newton."""
+    z, penalty = np.c_[np.ones(len(x)), x], np.diag([0.0, *ridge])
     beta = np.zeros(z.shape[1])
-    for _ in range(50):
-        p = 1 / (1 + np.exp(-z @ beta))
-        step = np.linalg.solve(
-            (z.T * (w * p * (1 - p))) @ z + ridge, z.T @ (w * (p - y)) + ridge @ beta
-        )
-        beta -= step
-    weights = beta[1:] / spread
-    return weights, float(beta[0] - weights @ mean)
-
-
-def fit_shifts(given: list[Case], model: tuple[Array, float]) -> dict[str, float]:
-    """The log-odds of each sign, beside what the words say; ridge-penalised, by Newton's method."""
-    given = [case for case in given if case.signs]
-    names = sorted({name for case in given for signs in case.signs for name in signs})
-    x = np.concatenate([[[n in signs for n in names] for signs in c.signs] for c in given])
-    x = x.astype(float)
-    words = np.concatenate([case.seen @ model[0] + model[1] for case in given])
-    y = np.concatenate([case.right for case in given]).astype(float)
-    w = np.concatenate([np.where(c.spared, 0, WEIGHT[c.setting]) for c in given])
-    shifts = np.zeros(len(names))
     for _ in range(30):
-        p = 1 / (1 + np.exp(-(words + x @ shifts)))
-        slope = x.T @ (w * (p - y)) + SHIFT_RIDGE * shifts
-        bend = (x.T * (w * p * (1 - p))) @ x + SHIFT_RIDGE * np.eye(len(names))
-        shifts -= np.linalg.solve(bend, slope)
-    found = zip(names, shifts.tolist(), strict=True)
-    return {name: round(shift, 1) for name, shift in found if abs(shift) >= SMALLEST_SHIFT}
+        p = 1 / (1 + np.exp(-z @ beta))
+        bend = (z.T * (w * p * (1 - p))) @ z + penalty
+        beta -= np.linalg.solve(bend, z.T @ (w * (p - y)) + penalty @ beta)
+    return beta
 
 
-def chances(case: Case, model: tuple[Array, float], shifts: dict[str, float]) -> Array:
+def chances(case: Case, model: Model) -> Array:
     """The probability of each candidate."""
     if not case.signs:
         return np.zeros(0)
+    (weights, bias), shifts = model
     shift = np.array([sum(shifts.get(name, 0.0) for name in signs) for signs in case.signs])
-    words = case.seen @ model[0] + model[1]
-    return 1 / (1 + np.exp(-words - np.clip(shift, -MOST_DROP, MOST_LIFT)))
-
-
-Model = tuple[tuple[Array, float], dict[str, float]]
+    words = case.seen @ weights + bias
+    return np.asarray(1 / (1 + np.exp(-words - np.clip(shift, -MOST_DROP, MOST_LIFT))))
 
 
 def count(given: list[Case], model: Model, floors: tuple[float, float]) -> tuple[int, ...]:
@@ -263,7 +265,7 @@ def count(given: list[Case], model: Model, floors: tuple[float, float]) -> tuple
     right = shown = wanted = silent = unanswerable = 0
     fine = 0
     for case in given:
-        probable = chances(case, *model)
+        probable = chances(case, model)
         best = np.argsort(-probable)[:LISTED]
         answered = len(best) and probable[best[0]] >= floors[0]
         best = best[probable[best] >= floors[1]] if answered else best[:0]
@@ -290,8 +292,7 @@ def report(label: str, names: tuple[str, ...], given: list[Case]) -> None:
     counts: dict[str, list[Array]] = {setting: [] for setting in settings}
     for project in dict.fromkeys(case.project for case in given):
         rest = [case for case in given if case.project != project]
-        words = fit(rest)
-        model = words, fit_shifts(rest, words)
+        model = fit(rest)
         for setting, chosen in settings.items():
             own = [c for c in given if c.project == project and c.setting in chosen]
             counted = np.array([count(own, model, floor) for floor in FLOORS])
@@ -300,9 +301,9 @@ def report(label: str, names: tuple[str, ...], given: list[Case]) -> None:
             print(f"  {project:8} {setting:6} {_line(counted)}")
     for setting, every in counts.items():
         print(f"  {'together':8} {setting:6} {_line(np.sum(every, axis=0))}")
-    weights, bias = fit(given)
+    (weights, bias), shifts = fit(given)
     print(f"{names}\n({', '.join(f'{w:.3f}' for w in weights)})\n{bias:.3f}")
-    print(json.dumps(fit_shifts(given, (weights, bias)), indent=4))
+    print(json.dumps(shifts, indent=4))
 
 
 def main() -> None:

@@ -48,14 +48,14 @@ FEATURES = (
     "held terms", "broad", "broad soft", "broad covered weight",
 )  # fmt: skip
 WEIGHTS: tuple[float, ...] = (
-    4.764, 2.239, 3.096, 8.291, -6.541, 0.560, 6.770, 3.512,
-    -0.216, 0.505, -0.050, 3.132, -0.210,
+    4.316, 2.196, 3.039, 7.141, -5.377, 0.582, 7.260, 3.660,
+    -0.245, 0.558, -0.313, 2.714, -0.099,
 )  # fmt: skip
-BIAS = -5.056
+BIAS = -5.135
 
 TEXT_FEATURES = ("share", "share lead", "few", "held terms", "broad", "broad share")
-TEXT_WEIGHTS: tuple[float, ...] = (1.883, 4.689, 3.503, 0.794, -0.069, 2.655)
-TEXT_BIAS = -3.945
+TEXT_WEIGHTS: tuple[float, ...] = (1.942, 4.396, 3.481, 0.856, -0.191, 2.503)
+TEXT_BIAS = -4.177
 
 # What an unrelated memory reaches: a lone candidate is ahead of that, not of nothing.
 _UNRELATED = 0.15

@@ -160,7 +160,14 @@ _TABLE: tuple[tuple[IntentType, int, str], ...] = (
         "|notes about|everything about|everything on|^list the open|^summarise how"
         "|^summarize how|^summarise what we know|^summarize what we know",
     ),
-    (GENERAL, 2, "^who|^do we have|^do we support|^may|what we know"),
+    (
+        GENERAL,
+        2,
+        "^who|^do we have|^do we support|^may|what we know|that we know|everything that concerns"
+        "|bit us|^traps|and traps|traps that|traps with|traps of|specific traps|^lessons"
+        "|lessons about|lessons on|lessons of|caveats of|known problems|problems we had"
+        "|issues we had|outages we had",
+    ),
     (GENERAL, 1, "^any|^list|^search"),
 )
 

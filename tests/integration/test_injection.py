@@ -50,6 +50,12 @@ def test_the_same_memories_come_in_the_order_of_what_is_asked(open_house, prompt
     assert {"patterns", "blockers"} <= set(namespaces)
 
 
+def test_asking_for_all_there_is_needs_no_question(open_house):
+    context = hooked(open_house, "webhooks: everything that bit us", "all")["memory_context"]
+    assert context["intent_type"] == "general"
+    assert context["injected_memories"]
+
+
 def test_the_second_identical_prompt_brings_nothing_again(open_house):
     prompt = "how do I retry failed webhooks?"
     first = hooked(open_house, prompt, "twice")["memory_context"]["injected_memories"]

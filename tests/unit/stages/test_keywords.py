@@ -45,6 +45,10 @@ def found(text: str) -> SearchIntent:
         ("what do you know about the billing module", "general"),
         ("search the memories for caching", "general"),
         ("any notes on the importer?", "general"),
+        ("stripe: everything that bit us", "general"),
+        ("android traps that we know", "general"),
+        ("the runtime: traps", "general"),
+        ("scanner problems we had", "general"),
     ],
 )
 def test_the_type_of_a_question(text, kind):
@@ -79,6 +83,9 @@ def test_the_type_of_a_question(text, kind):
         "what next?",
         "did you run the failing tests?",
         "somehow nowhere elsewhere",
+        "the script traps SIGTERM",
+        "add the known problems and traps to the readme",
+        "I did everything that you asked for",
         "where_is the_error vs.json",
         "",
         "\ud800\x00",
