@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -74,25 +74,36 @@ def fill(database: Path, scope: Scope, count: int) -> None:
     anyio.run(_fill, database, scope, count)
 
 
-def fill_others(database: Path, scopes: Sequence[Scope], count: int) -> None:
-    """The same for many scopes, ``count`` memories each of the same texts, encoded once."""
-    anyio.run(_fill_others, database, scopes, count)
+def fill_others(
+    database: Path,
+    scopes: Sequence[Scope],
+    count: int,
+    told: Callable[[int], None] = lambda filled: None,
+) -> None:
+    """The same for many scopes, ``count`` memories each of the same texts, encoded once.
+
+    ``told`` hears after each scope how many there are.
+    """
+    anyio.run(_fill_others, database, scopes, count, told)
 
 
-async def _fill_others(database: Path, scopes: Sequence[Scope], count: int) -> None:
+async def _fill_others(
+    database: Path, scopes: Sequence[Scope], count: int, told: Callable[[int], None]
+) -> None:
     embedder = Embedder.load(None)
     store = Store(database, memory_limit_mb=512, clock=lambda: _EPOCH)
     await store.open()
     texts = list(memories(count, scopes[0], seed=2))
     encodings = embedder.encode_many([searchable(memory) for memory in texts])
     rng = random.Random(3)
-    for scope in scopes:
+    for number, scope in enumerate(scopes, 1):
         rows = [
             Row(replace(memory, id=_new_id(memory.created_at, rng), scope=scope), encoding)
             for memory, encoding in zip(texts, encodings, strict=True)
         ]
         for start in range(0, count, 4 * BATCH):
             await store.put(rows[start : start + 4 * BATCH])
+        told(number * count)
     await store.close()
 
 

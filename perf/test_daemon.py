@@ -19,15 +19,17 @@ PROMPTS = 300
 
 @pytest.fixture(scope="module", params=[1_000, 10_000])
 def filled(request, tmp_path_factory):
-    """A house whose project has many memories, with a warm daemon."""
+    """A house whose project has many memories, with a daemon that is up, and a session begun."""
     house = House(tmp_path_factory.mktemp("filled"))
     place = Projects().place(project_dir=str(house.project), cwd="", user="x")
     house.paths.data.mkdir(parents=True, mode=0o700)
     fill(house.paths.database, place.project, request.param)
     del house.env["SUBCOG_HOOK_TOTAL_MS"]
     house.start()
-    while not house.ask("status")["ready"]:
-        pass
+    while not (now := house.ask("status"))["ready"] or now["index"]["in_topics"] < now["memories"]:
+        time.sleep(0.1)
+    house.metrics()
+    house.hook("SessionStart", {"session_id": "s", "source": "startup"})
     yield request.param, house
     house.close()
 

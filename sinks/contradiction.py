@@ -7,6 +7,7 @@ one side that denies, or another name where a choice is named.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
@@ -55,6 +56,9 @@ class _Change(NamedTuple):
 def says_otherwise(new: str, old: str) -> Kind | None:
     """In what ``new`` contradicts ``old``; None where they agree or are about different things."""
     ours, theirs = _words(new), _words(old)
+    # At most so many words can be in common in the same order; counting them is soon done.
+    if sum((Counter(ours) & Counter(theirs)).values()) < _COMMON * min(len(ours), len(theirs)):
+        return None
     matcher = SequenceMatcher(None, theirs, ours, autojunk=False)
     common = sum(block.size for block in matcher.get_matching_blocks())
     if common < _COMMON * min(len(ours), len(theirs)) or common < 2:

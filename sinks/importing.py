@@ -16,8 +16,7 @@ from ..bus.signals import stored, tell
 from ..bus.values import Encoding, Memory, Scope
 from .changing import Changing
 from .encoding import Encoder
-from .keeping import content_hash
-from .rows import Row
+from .rows import Row, content_hash
 from .store import Store
 
 # The first characters of an id are the time it was made, the rest tells it from others.

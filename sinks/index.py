@@ -74,8 +74,21 @@ class Index:
                 self._shelf(scope).extend(entries)
                 self._tidy(scope)
 
+    def settle(self) -> None:
+        """Make what ``extend`` added as quick to search as it can be; after the last of it."""
+        with self._writing:
+            for shelf in self._shelves.values():
+                shelf.postings.fold()
+
     def __contains__(self, id: str) -> bool:  # noqa: A002 - the name a memory gives it
         return id in self._scope_of
+
+    def own(self, id: str) -> str | None:  # noqa: A002 - the name a memory gives it
+        """``id`` as the index holds it, so that others need not hold it again; None if not here."""
+        scope = self._scope_of.get(id)
+        shelf = None if scope is None else self._shelves.get(scope)
+        row = None if shelf is None else shelf.row_of.get(id)
+        return None if shelf is None or row is None else shelf.table.ids[row]
 
     def remove(self, id: str) -> None:  # noqa: A002 - the name a memory gives it
         """Make a memory unfindable; nothing happens if it is not here."""

@@ -18,7 +18,8 @@ MAX_TAGS = 12
 MAX_KEY_CHARS = 60
 
 _READ_CHARS = 2000
-_REMEMBERED_WORDS = 50_000
+_REMEMBERED_WORDS = 20_000
+_REMEMBERED_CHARS = 30
 
 # A name may hold these marks; what else is between words ends a phrase, and so does a full stop.
 _TOKEN = re.compile(r"[\w.'’#+-]+|[^\w ]+")
@@ -145,7 +146,8 @@ class Keyphrases:
     """Finds topics. Remembers what it has weighed, up to a bound."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Weighed] = {}
+        # By what stands between two blanks: mostly one word, with the marks around it.
+        self._known: dict[str, tuple[_Weighed, ...]] = {}
 
     def topics(self, memory: Memory) -> dict[str, None]:
         """The keys of ``memory``: namespace, then tags, then words and phrases by weight."""
@@ -159,9 +161,10 @@ class Keyphrases:
 
         The weightiest words first, then pairs of these that stand side by side.
         """
-        known, weigh = self._known.get, self._weigh
-        tokens = _TOKEN.findall(text[:_READ_CHARS].replace(". ", " . "))
-        read = [known(token) or weigh(token) for token in tokens]
+        known = self._known.get
+        read: list[_Weighed] = []
+        for piece in text[:_READ_CHARS].replace(". ", " . ").split(" "):
+            read += known(piece) or self._weigh(piece)
         weights: dict[str, float] = {}
         for key, weight in read:
             if weight:
@@ -170,10 +173,12 @@ class Keyphrases:
         best = sorted(weights, key=weights.__getitem__, reverse=True)[:MAX_KEYWORDS]
         return best + _phrases(read, frozenset(best))
 
-    def _weigh(self, token: str) -> _Weighed:
-        if len(self._known) >= _REMEMBERED_WORDS:
-            self._known.clear()
-        weighed = self._known[token] = _weigh(token.strip(_EDGES))
+    def _weigh(self, piece: str) -> tuple[_Weighed, ...]:
+        weighed = tuple([_weigh(token.strip(_EDGES)) for token in _TOKEN.findall(piece)])
+        if len(piece) <= _REMEMBERED_CHARS:
+            if len(self._known) >= _REMEMBERED_WORDS:
+                self._known.clear()
+            self._known[piece] = weighed
         return weighed
 
 

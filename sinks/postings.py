@@ -1,19 +1,21 @@
 """Text postings in memory: which rows have a term, and how often.
 
-A packed base (terms sorted, the rows of each term one after another) takes what is loaded; what is
-added since lies in small lists and is folded into the base when it has grown. One writer; a
-reader's ``lookup`` is safe beside it.
+What is loaded is packed (terms sorted, the rows of each term one after another), in few parts of
+which each is larger than those after it together; what is added since lies in small lists and is
+folded into one part with the rest when it has grown. One writer; a reader's ``lookup`` is safe
+beside it.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-# The lists are folded in when they hold this many rows, or this share of the base's if more.
+# The lists are folded in when they hold this many rows, or this share of what is packed if more.
 _FOLD_ROWS = 512
 _FOLD_SHARE = 0.05
 
@@ -35,6 +37,10 @@ class Packed(Struct, frozen=True):
             return slice(0, 0)
         return slice(int(self.starts[at]), int(self.starts[at + 1]))
 
+    @property
+    def nbytes(self) -> int:
+        return self.terms.nbytes + self.starts.nbytes + self.rows.nbytes + self.counts.nbytes
+
 
 _NOTHING = Packed(
     np.zeros(0, np.uint32), np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint8)
@@ -45,8 +51,8 @@ class Postings:
     """The terms of the rows of one scope."""
 
     def __init__(self, base: Packed = _NOTHING, base_rows: int = 0) -> None:
-        self._base = base
-        self._base_rows = base_rows
+        self._parts: tuple[Packed, ...] = (base,)
+        self._packed_rows = base_rows
         self._recent: dict[int, tuple[list[int], list[int]]] = {}
         self._recent_rows = 0
         self._lock = threading.Lock()
@@ -61,45 +67,51 @@ class Postings:
                 rows.append(row)
                 times.append(count)
             self._recent_rows += 1
-        if self._recent_rows >= max(_FOLD_ROWS, _FOLD_SHARE * self._base_rows):
+        if self._recent_rows >= max(_FOLD_ROWS, _FOLD_SHARE * self._packed_rows):
             self.fold()
 
     def load(self, rows: Rows, terms: npt.NDArray[np.uint32], row_count: int) -> None:
         """Note many new rows at once: ``terms[i]`` occurs in ``rows[i]``, repeated as it does."""
-        self.fold()
-        self._base = _joined(self._base, _packed(rows, terms))
-        self._base_rows += row_count
+        if self._recent:
+            self.fold()
+        parts = (*self._parts, _packed(rows, terms))
+        # So each row is copied a few times in all, and not once for every load after it.
+        while len(parts) > 1 and len(parts[-2].rows) <= 2 * len(parts[-1].rows):
+            parts = (*parts[:-2], _joined(parts[-2:]))
+        self._parts = parts
+        self._packed_rows += row_count
 
     def lookup(self, term: int) -> tuple[Rows, Counts]:
         """The rows that have ``term``, ascending, and how often; shared memory, read only."""
         with self._lock:
-            base = self._base
-            rows, counts = self._recent.get(term, ((), ()))
-            recent_rows = np.array(rows, dtype=np.uint32)
-            recent_counts = np.array(counts, dtype=np.uint8)
-        at = base.slice_of(term)
-        if not len(recent_rows):
-            return base.rows[at], base.counts[at]
+            parts = self._parts
+            recent_rows, recent_counts = self._recent.get(term, ((), ()))
+            rows = [np.array(recent_rows, dtype=np.uint32)]
+            counts = [np.array(recent_counts, dtype=np.uint8)]
+        places = [part.slice_of(term) for part in parts]
+        if len(parts) == 1 and not len(rows[0]):
+            return parts[0].rows[places[0]], parts[0].counts[places[0]]
+        packed = list(zip(parts, places, strict=True))
         return (
-            np.concatenate((base.rows[at], recent_rows)),
-            np.concatenate((base.counts[at], recent_counts)),
+            np.concatenate([part.rows[at] for part, at in packed] + rows),
+            np.concatenate([part.counts[at] for part, at in packed] + counts),
         )
 
     def fold(self) -> None:
-        """Take the recent rows into the base; readers wait for the exchange alone."""
-        if not self._recent:
+        """Make one part of all; readers wait for the exchange alone."""
+        if not self._recent and len(self._parts) == 1:
             return
-        base = _joined(self._base, _from_lists(self._recent))
+        joined = _joined((*self._parts, _from_lists(self._recent)))
         with self._lock:
-            self._base = base
-            self._base_rows += self._recent_rows
+            self._parts = (joined,)
+            self._packed_rows += self._recent_rows
             self._recent = {}
             self._recent_rows = 0
 
     def kept(self, alive: npt.NDArray[np.bool_]) -> Postings:
         """A copy with the living rows alone, numbered anew."""
         self.fold()
-        base = self._base
+        (base,) = self._parts
         keep = alive[base.rows]
         new_rows = (np.cumsum(alive) - 1).astype(np.uint32)
         kept_before = np.concatenate(([0], np.cumsum(keep)))[base.starts]
@@ -114,10 +126,8 @@ class Postings:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the base, and an estimate of what the lists take."""
-        base = self._base
-        packed = base.terms.nbytes + base.starts.nbytes + base.rows.nbytes + base.counts.nbytes
-        return packed + len(self._recent) * 300
+        """Bytes of what is packed, and an estimate of what the lists take."""
+        return sum(part.nbytes for part in self._parts) + len(self._recent) * 300
 
 
 def _packed(rows: Rows, terms: npt.NDArray[np.uint32]) -> Packed:
@@ -158,25 +168,25 @@ def _from_lists(recent: dict[int, tuple[list[int], list[int]]]) -> Packed:
     )
 
 
-def _joined(old: Packed, new: Packed) -> Packed:
-    """Both; the rows of ``new`` are larger than those of ``old``, so each term's stay ascending."""
-    if not len(old.terms):
-        return new
-    terms = np.concatenate((old.terms, new.terms))
+def _joined(parts: Sequence[Packed]) -> Packed:
+    """All of ``parts``; rows grow from one to the next, so that each term's stay ascending."""
+    filled = [part for part in parts if len(part.terms)]
+    if len(filled) <= 1:
+        return filled[0] if filled else _NOTHING
+    terms = np.concatenate([part.terms for part in filled])
     terms.sort()
     terms = terms[_fresh(terms)]
-    sizes = np.zeros((2, len(terms)), dtype=np.int64)
-    sizes[0, np.searchsorted(terms, old.terms)] = np.diff(old.starts)
-    sizes[1, np.searchsorted(terms, new.terms)] = np.diff(new.starts)
+    sizes = np.zeros((len(filled), len(terms)), dtype=np.int64)
+    for size, part in zip(sizes, filled, strict=True):
+        size[np.searchsorted(terms, part.terms)] = np.diff(part.starts)
     starts = np.concatenate(([0], np.cumsum(sizes.sum(axis=0))))
     rows = np.empty(starts[-1], dtype=np.uint32)
     counts = np.empty(starts[-1], dtype=np.uint8)
-    for part, first, size in (
-        (old, starts[:-1], sizes[0]),
-        (new, starts[:-1] + sizes[0], sizes[1]),
-    ):
+    first = starts[:-1].copy()
+    for size, part in zip(sizes, filled, strict=True):
         before = np.cumsum(size) - size
         to = np.repeat(first - before, size) + np.arange(len(part.rows))
         rows[to] = part.rows
         counts[to] = part.counts
+        first += size
     return Packed(terms, starts, rows, counts)

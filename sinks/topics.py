@@ -8,25 +8,19 @@ from __future__ import annotations
 
 import heapq
 import threading
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-import numpy as np
 from msgspec import Struct
 
 from ..bus.values import NAMESPACES, Memory, Scope
 from .keyphrases import Keyphrases, display_name, is_dull, topic_key
+from .topic_shelf import TopicShelf
 
 RELATED = 8
 FOUND = 20
 
-_RELATED_READ = 2000
-_SLACK_SLOTS = 1000
-# So many topics of a scope are searched, and looked for anew after so many more memories.
-_SEARCHED = 10_000
-_LARGEST_HOLD = 2_000
 _NAMESPACE_TOPICS = frozenset(map(topic_key, NAMESPACES))
 
 
@@ -44,7 +38,7 @@ class TopicIndex:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._keyphrases = Keyphrases()
-        self._shelves: dict[Scope, _Shelf] = {}
+        self._shelves: dict[Scope, TopicShelf] = {}
         self._builds = 0
         self._gone: set[str] = set()
         self._last_indexed: datetime | None = None
@@ -121,20 +115,13 @@ class TopicIndex:
         Of a scope with very many topics the 10,000 with most memories and the newest are searched.
         """
         wanted = topic_key(query)
-        words = frozenset(wanted.split("-"))
-        if not wanted:
+        words = frozenset(filter(None, wanted.split("-")))  # a key cut short may end in "-"
+        if not words:
             return ()
         telling = [word for word in words if not is_dull(word)] or words
         with self._lock:
             shelves = list(self._of(scopes))
-            near = {
-                key
-                for shelf in shelves
-                for searched in shelf.searched()
-                for word in telling
-                for key in searched
-                if word in key
-            }
+            near = {key for shelf in shelves for key in shelf.having(telling)}
             ranks = {key: rank for key in near | {wanted} if (rank := _rank(key, wanted, words))}
             counts = {key: sum([shelf.count(key) for shelf in shelves]) for key in ranks}
             ranks = {key: rank for key, rank in ranks.items() if counts[key]}
@@ -164,7 +151,7 @@ class TopicIndex:
         if memory.superseded_by:
             self._remove(memory.id)
             return
-        shelf = self._shelves.setdefault(memory.scope, _Shelf())
+        shelf = self._shelves.setdefault(memory.scope, TopicShelf())
         shelf.put(memory, self._keyphrases.topics(memory))
         self._tidy(memory.scope, shelf)
         if self._last_indexed is None or memory.updated_at > self._last_indexed:
@@ -175,11 +162,11 @@ class TopicIndex:
             if shelf.remove(memory_id):
                 self._tidy(scope, shelf)
 
-    def _tidy(self, scope: Scope, shelf: _Shelf) -> None:
+    def _tidy(self, scope: Scope, shelf: TopicShelf) -> None:
         if shelf.is_hollow:
             self._shelves[scope] = shelf.renumbered()
 
-    def _of(self, scopes: tuple[Scope, ...]) -> Iterator[_Shelf]:
+    def _of(self, scopes: tuple[Scope, ...]) -> Iterator[TopicShelf]:
         for scope in dict.fromkeys(scopes):
             if shelf := self._shelves.get(scope):
                 yield shelf
@@ -222,153 +209,3 @@ def _rank(key: str, wanted: str, words: frozenset[str]) -> int:
     if len(wanted) > 2 and wanted in key:
         return 4
     return 5 if not words.isdisjoint(parts) else 0
-
-
-class _Shelf:
-    """The topics of one scope: numbers instead of strings, so that 100,000 memories are small.
-
-    A memory has a slot. Taking it out empties the slot and leaves its number in the postings, until
-    the shelf is hollow and is renumbered.
-    """
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._keys: list[str] = []
-        # Most topics have one memory alone, and then a number takes the place of an array.
-        self._postings: list[array[int] | int] = []
-        self._live: list[int] = []
-        self._slots: dict[str, int] = {}
-        self._ids: list[str] = []
-        self._versions: list[int] = []
-        self._namespaces: list[str] = []
-        self._topics: list[tuple[int, ...]] = []
-        # By topic: the namespaces of its memories. Few sets are shared by very many topics; one
-        # that lost a memory may have lost a namespace, and is counted anew when it is asked for.
-        self._spread: list[frozenset[str]] = []
-        self._sets: dict[frozenset[str], frozenset[str]] = {}
-        self._shrunk: set[int] = set()
-        # The topics that were the largest when there were so many, and memories added since.
-        self._largest: list[str] = []
-        self._largest_of = 0
-        self._since = 0
-
-    def __len__(self) -> int:
-        return len(self._slots)
-
-    def __contains__(self, memory_id: str) -> bool:
-        return memory_id in self._slots
-
-    def put(self, memory: Memory, keys: Iterable[str]) -> None:
-        """Put a memory on the shelf, unless a newer version of it is there."""
-        slot = self._slots.get(memory.id)
-        if slot is not None:
-            if self._versions[slot] > memory.version:
-                return
-            self._empty(slot)
-        self._fill(memory.id, memory.version, memory.namespace, keys)
-
-    def remove(self, memory_id: str) -> bool:
-        """Take a memory off the shelf; tells whether it was there."""
-        slot = self._slots.pop(memory_id, None)
-        if slot is None:
-            return False
-        self._empty(slot)
-        return True
-
-    @property
-    def is_hollow(self) -> bool:
-        return len(self._ids) > 2 * len(self._slots) + _SLACK_SLOTS
-
-    def renumbered(self) -> _Shelf:
-        """The same shelf without its empty slots and unused topics."""
-        shelf = _Shelf()
-        for id_, slot in self._slots.items():
-            keys = [self._keys[number] for number in self._topics[slot]]
-            shelf._fill(id_, self._versions[slot], self._namespaces[slot], keys)
-        return shelf
-
-    def counts(self) -> Iterator[tuple[str, int]]:
-        return ((key, live) for key, live in zip(self._keys, self._live, strict=True) if live)
-
-    def count(self, key: str) -> int:
-        number = self._numbers.get(key)
-        return 0 if number is None else self._live[number]
-
-    def searched(self) -> Sequence[Sequence[str]]:
-        """The topics that a search looks at, in parts, some of them perhaps without memories."""
-        if len(self._keys) <= _SEARCHED:
-            return (self._keys,)
-        if not self._largest or self._since > _LARGEST_HOLD:
-            live = np.array(self._live)
-            largest = np.argpartition(live, len(live) - _SEARCHED)[-_SEARCHED:]
-            self._largest = [self._keys[number] for number in largest.tolist()]
-            self._largest_of, self._since = len(self._keys), 0
-        return self._largest, self._keys[self._largest_of :]
-
-    def ids_about(self, key: str) -> list[str]:
-        return [self._ids[slot] for slot in self._full(key)]
-
-    def namespaces(self, key: str) -> frozenset[str]:
-        number = self._numbers.get(key)
-        if number is None:
-            return frozenset()
-        if number in self._shrunk:
-            self._shrunk.discard(number)
-            found = frozenset(self._namespaces[slot] for slot in self._full(key))
-            self._spread[number] = self._shared(found)
-        return self._spread[number]
-
-    def keys_beside(self, key: str) -> Iterator[str]:
-        """The keys of every memory about ``key``, once for each memory."""
-        for slot in self._full(key, last=_RELATED_READ):
-            for number in self._topics[slot]:
-                yield self._keys[number]
-
-    def _fill(self, id_: str, version: int, namespace: str, keys: Iterable[str]) -> None:
-        slot = len(self._ids)
-        self._slots[id_] = slot
-        self._ids.append(id_)
-        self._versions.append(version)
-        self._namespaces.append(namespace)
-        alone = self._shared(frozenset((namespace,)))
-        self._topics.append(tuple([self._post(key, slot, alone) for key in keys]))
-        self._since += 1
-
-    def _post(self, key: str, slot: int, alone: frozenset[str]) -> int:
-        """Note that a memory is about ``key``, ``alone`` its namespace; the topic's number."""
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self._keys)
-            self._keys.append(key)
-            self._postings.append(slot)
-            self._live.append(1)
-            self._spread.append(alone)
-            return number
-        posted = self._postings[number]
-        if isinstance(posted, int):
-            self._postings[number] = array("I", (posted, slot))
-        else:
-            posted.append(slot)
-        self._live[number] += 1
-        spread = self._spread[number]
-        if not alone <= spread:
-            self._spread[number] = self._shared(spread | alone)
-        return number
-
-    def _shared(self, namespaces: frozenset[str]) -> frozenset[str]:
-        return self._sets.setdefault(namespaces, namespaces)
-
-    def _empty(self, slot: int) -> None:
-        for number in self._topics[slot]:
-            self._live[number] -= 1
-            self._shrunk.add(number)
-        self._topics[slot] = ()
-        self._ids[slot] = ""
-
-    def _full(self, key: str, last: int = 0) -> Iterator[int]:
-        number = self._numbers.get(key)
-        if number is None:
-            return iter(())
-        posted = self._postings[number]
-        slots = (posted,) if isinstance(posted, int) else posted[-last:]
-        return (slot for slot in slots if self._ids[slot])

@@ -29,6 +29,7 @@ from .detect import clean_tags
 from .private import strip_private
 from .rules import RULES_FILE, Rule, Rules, Span, read_rules
 from .summary import summarise
+from .task import NAMESPACE as TASKS
 from .text import visible
 
 Mode = Literal["redact", "mask", "block", "warn"]
@@ -228,6 +229,9 @@ def redact(event: CaptureDetected, *, redactor: Redactor) -> StoreRequested | Ca
     """
     request, cleaner = event.request, _Cleaner(redactor)
     content, tags = cleaner(event.content), _clean_tags(event, cleaner)
+    if redactor.mode == "block" and event.namespace == TASKS and not request.explicit:
+        # Who wrote the record of a task had to redact the parts of it before cutting them.
+        cleaner.counts += redactor.marks(content.text)
     if refusal := _refusal(content, cleaner, redactor.mode):
         decision, reason = refusal
         _tell(request, cleaner, decision)
@@ -247,8 +251,16 @@ def redact(event: CaptureDetected, *, redactor: Redactor) -> StoreRequested | Ca
         namespace=event.namespace,
         tags=tags,
         content=CleanText(content.text, tuple(cleaner.counts)),
-        summary=redactor.redact(summarise(content.text)),
+        summary=_summary(content, redactor),
     )
+
+
+def _summary(content: CleanText, redactor: Redactor) -> CleanText:
+    """Of a text without a secret its own words need not be read again."""
+    summary = summarise(content.text)
+    if not content.redactions and summary.rstrip("… ") in content.text:
+        return CleanText(summary, ())
+    return redactor.redact(summary)
 
 
 def with_warning(event: CaptureSettled) -> CaptureSettled:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -36,6 +37,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     hints: tuple[str, ...] = ()
     reach: int | None = None
     needs: str = ""
+    run: int = 0
 
 
 class BadRule(ValueError):
@@ -120,6 +122,11 @@ class _Hinted:
         self._folded = folded
         self._places: dict[str, list[int]] = {}
 
+    @cached_property
+    def longest_run(self) -> int:
+        """How many characters stand together at most without white space between them."""
+        return max(map(len, self._text.split()), default=0)
+
     def places(self, hint: str) -> list[int]:
         if hint not in self.present:
             return []
@@ -140,6 +147,7 @@ class _Matcher:
         self._group = rule.group
         self._shows = rule.kind in {"token", "personal"}
         self._reach = rule.reach
+        self._run = rule.run
         self._spares = spares
         self._check = CHECKS.get(rule.check)
         self.hints = frozenset(rule.hints)
@@ -157,7 +165,7 @@ class _Matcher:
                 yield Span(start, end, self._name, self._shows)
 
     def _matches(self, text: str, hinted: _Hinted) -> Iterator[re.Match[str]]:
-        if self._needs.search(text) is None:
+        if self._run > hinted.longest_run or self._needs.search(text) is None:
             return iter(())
         if (reach := self._reach) is None:
             return self._pattern.finditer(text)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from subcog.bus.events import Admitted, Draft, ForgetRequested, ImportAdmitted
 from subcog.bus.values import CleanText, Memory, Provenance
 from subcog.sinks.importing import id_in
-from subcog.sinks.keeping import content_hash
+from subcog.sinks.rows import content_hash
 from tests.archives import opened_desk
 from tests.stores import ELSEWHERE, HERE, START
 

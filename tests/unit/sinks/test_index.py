@@ -357,3 +357,23 @@ def no_thread_is_left() -> Iterator[None]:
     before = threading.active_count()
     yield
     assert threading.active_count() == before
+
+
+def test_an_id_is_given_back_as_the_index_holds_it(shelved: Shelved) -> None:
+    one = memory("mem_one", PASSWORDS)
+    shelved.add(one)
+    assert shelved.index.own("_".join(["mem", "one"])) is one.id
+    shelved.index.remove("mem_one")
+    assert shelved.index.own("mem_one") is None
+
+
+def test_a_settled_index_finds_what_it_found_before(embedder: Embedder) -> None:
+    index = Index(embedder)
+    for start in range(0, 60, 20):
+        many = [memory(f"m{n}", f"{PASSWORDS} {n}") for n in range(start, start + 20)]
+        index.extend((one, embedder.encode(one.content)) for one in many)
+    query = Query(text="password 41", scopes=(HERE,))
+    before = index.search(query, index.ask(query.text), NOW)
+    index.settle()
+    assert index.search(query, index.ask(query.text), NOW) == before
+    assert before.scored[0].id == "m41"

@@ -3,7 +3,7 @@ import pytest
 
 from subcog.bus.events import ExpireRequested
 from subcog.bus.values import Provenance
-from subcog.sinks.keeping import content_hash
+from subcog.sinks.rows import content_hash
 from tests.archives import opened_desk
 from tests.stores import HERE
 

@@ -68,3 +68,24 @@ def test_recent_rows_are_folded_in_by_themselves() -> None:
     assert not postings._recent
     assert len(found(postings, 1)) == module._FOLD_ROWS
     assert postings.nbytes < 10_000
+
+
+def test_what_is_loaded_in_many_parts_is_found_as_if_it_were_loaded_at_once() -> None:
+    postings, whole = Postings(), Postings()
+    rows = np.arange(40, dtype=np.uint32)
+    terms = (rows % 7).astype(np.uint32)
+    whole.load(rows, terms, 40)
+    for start, end in ((0, 16), (16, 24), (24, 28), (28, 30), (30, 39), (39, 40)):
+        postings.load(rows[start:end], terms[start:end], end - start)
+        assert [len(part.rows) for part in postings._parts] == sorted(
+            (len(part.rows) for part in postings._parts), reverse=True
+        )
+    assert len(postings._parts) > 1
+    postings.add(40, np.array([3, 3], dtype=np.uint32))
+    whole.add(40, np.array([3, 3], dtype=np.uint32))
+    for _ in range(2):
+        for term in range(8):
+            for ours, theirs in zip(postings.lookup(term), whole.lookup(term), strict=True):
+                assert ours.tolist() == theirs.tolist()
+        postings.fold()
+    assert len(postings._parts) == 1

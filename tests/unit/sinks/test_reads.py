@@ -35,9 +35,12 @@ class Spy:
         self.cursor = cursor
         self.asked: list[tuple[str, list[object]]] = []
 
-    def execute(self, query: str, parameters: list[object]):
-        self.asked.append((query, parameters))
-        return self.cursor.execute(query, parameters)
+    def extract_statements(self, sql: str):
+        return self.cursor.extract_statements(sql)
+
+    def execute(self, statement, parameters: list[object]):
+        self.asked.append((statement.query, parameters))
+        return self.cursor.execute(statement, parameters)
 
 
 async def test_memories_are_looked_up_by_id_and_not_searched_for(tmp_path):

@@ -217,7 +217,7 @@ def test_a_topic_of_one_memory_can_lose_it_and_get_another(index):
 
 
 def test_of_very_many_topics_the_largest_the_newest_and_the_named_one_are_searched(monkeypatch):
-    monkeypatch.setattr("subcog.sinks.topics._SEARCHED", 3)
+    monkeypatch.setattr("subcog.sinks.topic_shelf._SEARCHED", 3)
     index = TopicIndex()
     index.build(make_memory(number, "webhook retries") for number in range(1, 9))
     index.build(make_memory(number, f"webhook{number} oddity") for number in range(9, 40))
@@ -227,3 +227,11 @@ def test_of_very_many_topics_the_largest_the_newest_and_the_named_one_are_search
     index.add(make_memory(50, "the quokka-webhook is new"))
 
     assert "quokka-webhook" in names(index.search("webhook", HERE))
+
+
+def test_a_query_that_is_cut_between_two_words_ends_and_finds_the_first():
+    index = TopicIndex()
+    word = "k" * 59
+    index.add(make_memory(content=f"The {word} is full."))
+    [found] = index.search(f"{word} behind", (PROJECT,))
+    assert found.name == word

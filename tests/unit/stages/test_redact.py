@@ -2,6 +2,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import subcog.stages.redact as module
 from subcog.bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
@@ -180,6 +181,19 @@ def test_a_secret_in_a_tag_blocks_as_well():
     assert isinstance(settled, CaptureSettled)
 
 
+def test_where_secrets_block_the_record_of_a_task_that_held_one_is_declined_too():
+    def record(**fields):
+        event = detected("Log in with [redacted:github-token]\nOutcome: success", **fields)
+        return replace(event, namespace="tasks")
+
+    settled = redact(record(explicit=False), redactor=Redactor.load(mode="block"))
+    assert settled.kept.outcome == "declined"
+    assert "github-token" in settled.kept.reason
+    assert isinstance(redact(record(explicit=False), redactor=REDACTOR), StoreRequested)
+    # Somebody who writes such a mark writes no secret.
+    assert isinstance(redact(record(), redactor=Redactor.load(mode="block")), StoreRequested)
+
+
 def test_where_secrets_block_other_texts_are_kept():
     event = detected("we use argon2id <private>for now</private>")
     assert isinstance(redact(event, redactor=Redactor.load(mode="block")), StoreRequested)
@@ -257,3 +271,13 @@ def test_where_nothing_was_taken_out_nothing_is_told():
 def test_a_capture_that_is_nothing_but_a_secret_is_told_as_declined():
     ((_, facts),) = heard(detected(TOKEN))
     assert facts["decision"] == "declined"
+
+
+def test_the_summary_of_a_text_without_a_secret_is_not_read_again(monkeypatch):
+    read, examine = [], Redactor.examine
+    monkeypatch.setattr(Redactor, "examine", lambda self, t: read.append(t) or examine(self, t))
+    clean = redact(detected("The cache lives in Redis. It is small."), redactor=REDACTOR)
+    assert clean.summary.text == "The cache lives in Redis."
+    assert clean.summary.text not in read
+    other = redact(detected(f"The cache lives in Redis. {TOKEN} opens it."), redactor=REDACTOR)
+    assert other.summary.text in read

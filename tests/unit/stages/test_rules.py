@@ -43,6 +43,12 @@ def test_what_a_pattern_needs_is_looked_for_first():
     assert spans("abc", Rule(name="x", pattern="b", needs="z")) == []
 
 
+def test_a_text_without_so_long_a_run_is_not_searched():
+    rule = Rule(name="x", pattern="b{4,9}", run=4)
+    assert spans("a bbb b", Rule(name="x", pattern="b", run=4)) == []
+    assert spans("a\tbbbb\nb", rule) == [(2, 6, "x")]
+
+
 def test_a_reach_without_hints_is_refused():
     with pytest.raises(BadRule, match="no hints"):
         Rules([Rule(name="x", pattern="b", reach=1)], spares=lambda value: False)
