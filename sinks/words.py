@@ -61,12 +61,8 @@ class Words:
 
     def _hashes(self, text: str) -> list[int]:
         known = self._terms
-        text = _folded(text)
-        pieces = _PIECE.findall(text)
-        if _HUMP.search(text):
-            pieces += _HUMPED.findall(text)
         hashes = []
-        for piece in pieces:
+        for piece in pieces(text):
             term = known.get(piece)
             if term is None:
                 term = self._learn(piece)
@@ -87,6 +83,15 @@ class Words:
                 self._terms = {}
             self._terms[piece] = term
         return term
+
+
+def pieces(text: str) -> list[str]:
+    """The words of ``text`` as they are written, those with a hump also in parts."""
+    text = _folded(text)
+    found = _PIECE.findall(text)
+    if _HUMP.search(text):
+        found += _HUMPED.findall(text)
+    return found
 
 
 def searchable(memory: Memory) -> str:

@@ -15,6 +15,7 @@ START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 HERE = Scope("project", "here:with/colon")
 ELSEWHERE = Scope("project", "elsewhere")
 ME = Scope("user", "me")
+ALL = Scope("org", "local")
 
 
 def make_row(number: int = 1, **fields: object) -> Row:
@@ -58,3 +59,16 @@ async def opened(path: Path, clock: FakeClock | None = None) -> AsyncIterator[St
         yield store
     finally:
         await store.close()
+
+
+def versions_of(row: Row, *changes: dict[str, object]) -> list[Row]:
+    """``row``, and one version more of it for each of ``changes``."""
+    rows = [row]
+    for number, change in enumerate(changes, 2):
+        rows.append(make_row(1, **({"id": row.memory.id, "version": number} | change)))
+    return rows
+
+
+async def everything(store: Store) -> list[Row]:
+    """What ``load`` gives."""
+    return [row async for batch in store.load() for row in batch]

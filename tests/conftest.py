@@ -1,0 +1,5 @@
+"""What tests of every room may ask for."""
+
+from .postgres import postgres, quick_team, team, used_database
+
+__all__ = ["postgres", "quick_team", "team", "used_database"]

@@ -1,0 +1,180 @@
+"""What every store finds: the newest, the same text, all of it, and how often it was used."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from subcog.sinks.rows import Usage
+from tests.stores import ALL, ELSEWHERE, HERE, START, make_row, versions_of
+
+
+async def test_latest_is_newest_first_and_limited(store):
+    await store.put([make_row(2), make_row(1), make_row(3, namespace="tasks"), make_row(4)])
+
+    newest = await store.latest([HERE, ALL], limit=2)
+    named = await store.latest([HERE], limit=9, namespaces=["tasks", "gotchas"])
+
+    assert [memory.summary for memory in newest] == ["number 4", "number 3"]
+    assert [memory.summary for memory in named] == ["number 3"]
+
+
+async def test_latest_leaves_out_what_is_not_valid_now(store, clock):
+    now = clock.now
+    await store.put(
+        [
+            make_row(1, superseded_by="mem_x"),
+            make_row(2, valid_to=now),
+            make_row(3, valid_from=now + timedelta(seconds=1)),
+            make_row(4, valid_from=now, valid_to=now + timedelta(seconds=1)),
+        ]
+    )
+
+    assert [memory.summary for memory in await store.latest([HERE], limit=9)] == ["number 4"]
+    clock.now += timedelta(seconds=1)
+    assert [memory.summary for memory in await store.latest([HERE], limit=9)] == ["number 3"]
+
+
+async def test_superseding_takes_a_memory_off_the_latest_and_restoring_brings_it_back(store):
+    old, marked, restored = versions_of(make_row(), {"superseded_by": "mem_new"}, {})
+    await store.put([old])
+    await store.put([marked])
+    assert await store.latest([HERE], limit=9) == ()
+    assert await store.get([old.memory.id], [HERE]) == (marked.memory,)
+
+    await store.put([restored])
+
+    assert await store.latest([HERE], limit=9) == (restored.memory,)
+
+
+async def test_an_exact_duplicate_is_found_by_its_hash(store):
+    row = make_row()
+    await store.put([row, make_row(2)])
+
+    assert await store.find_hash("hash-1", HERE, "decisions") == row.memory
+    assert await store.find_hash("hash-1", HERE, "tasks") is None
+    assert await store.find_hash("hash-3", HERE, "decisions") is None
+    assert await store.find_hash("", HERE, "decisions") is None
+
+
+async def test_a_changed_or_superseded_text_is_no_duplicate(store):
+    row, changed = versions_of(make_row(), {"content_hash": "other"})
+    gone = make_row(2, superseded_by="mem_x")
+    await store.put([row, changed, gone])
+
+    assert await store.find_hash("hash-1", HERE, "decisions") is None
+    assert await store.find_hash("other", HERE, "decisions") == changed.memory
+    assert await store.find_hash("hash-2", HERE, "decisions") is None
+
+
+async def test_uses_are_counted(store, clock):
+    rows = [make_row(1), make_row(2)]
+    await store.put(rows)
+    first, second = (row.memory.id for row in rows)
+    await store.mark_used([first, second, "mem_missing"])
+    clock.now += timedelta(hours=1)
+    await store.mark_used([first])
+    await store.mark_used([])
+
+    assert await store.usage([first, second, "mem_missing"]) == {
+        first: Usage(2, clock.now),
+        second: Usage(1, clock.now - timedelta(hours=1)),
+    }
+
+
+async def test_uses_outlive_a_new_version(store):
+    row, changed = versions_of(make_row(), {"content": "two"})
+    await store.put([row])
+    await store.mark_used([row.memory.id])
+    assert (await store.usage([row.memory.id]))[row.memory.id].times_injected == 1
+
+    await store.put([changed])
+    await store.mark_used([row.memory.id])
+
+    assert (await store.usage([row.memory.id]))[row.memory.id].times_injected == 2
+
+
+async def test_what_was_never_used_says_so(store):
+    row = make_row()
+    await store.put([row])
+
+    assert await store.usage([row.memory.id]) == {row.memory.id: Usage(0, None)}
+    assert await store.usage([]) == {}
+
+
+async def test_loading_gives_everything_once_in_batches(store):
+    rows = [make_row(number) for number in range(4_100)]
+    await store.put(rows)
+
+    sizes, ids = [], []
+    async for batch in store.load():
+        sizes.append(len(batch))
+        ids.extend(row.memory.id for row in batch)
+
+    assert sorted(ids) == [row.memory.id for row in rows]
+    assert max(sizes) <= 2_048
+
+
+async def test_loading_can_be_left_halfway(store):
+    await store.put([make_row(number) for number in range(3_000)])
+    loading = store.load()
+    async for _ in loading:
+        break
+    await loading.aclose()
+
+    assert await store.put([make_row(9_999)]) == (True,)
+
+
+async def test_writes_go_on_while_everything_is_loaded(store):
+    await store.put([make_row(number) for number in range(3_000)])
+
+    seen = 0
+    async for batch in store.load():
+        seen += len(batch)
+        assert await store.put([make_row(100_000 + seen)]) == (True,)
+
+    assert seen == 3_000
+
+
+async def test_scopes_are_counted_apart(store):
+    await store.put([make_row(1), make_row(2), make_row(3, scope=ALL)])
+
+    assert await store.counts() == {HERE: 2, ALL: 1}
+
+
+async def test_pages_hold_every_current_version_by_id_whatever_its_validity(store):
+    rows = [make_row(number) for number in range(5)]
+    gone = make_row(7, superseded_by="mem_x", valid_to=START)
+    await store.put([*reversed(rows), gone, make_row(8, scope=ELSEWHERE)])
+    await store.put([make_row(2, version=2, content="newer")])
+    await store.forget(rows[1].memory.id, [HERE])
+
+    first = await store.page([HERE], limit=3)
+    rest = await store.page([HERE], after=first[-1].id, limit=3)
+
+    ids = [rows[number].memory.id for number in (0, 2, 3, 4)]
+    assert [memory.id for memory in (*first, *rest)] == [*ids, gone.memory.id]
+    assert len(first) == 3
+    assert first[1].content == "newer"
+    assert await store.page([HERE], after=gone.memory.id, limit=3) == ()
+    with pytest.raises(ValueError, match="scope"):
+        await store.page([], limit=3)
+
+
+async def test_known_texts_are_those_that_a_valid_memory_has(store):
+    await store.put([make_row(1), make_row(2, superseded_by="mem_x"), make_row(3, valid_to=START)])
+    texts = {(f"hash-{number}", HERE, "decisions") for number in range(5)}
+    others = {("hash-1", ELSEWHERE, "decisions"), ("hash-1", HERE, "tasks"), ("", HERE, "tasks")}
+
+    assert await store.known_texts(texts | others) == {("hash-1", HERE, "decisions")}
+    assert await store.known_texts(set()) == set()
+
+
+async def test_the_scope_of_an_id_is_told_even_of_a_forgotten_one(store):
+    await store.put([make_row(1), make_row(2, scope=ALL), make_row(3)])
+    await store.forget(make_row(3).memory.id, [HERE])
+    ids = [make_row(number).memory.id for number in range(5)]
+
+    assert await store.scopes_of(ids) == {ids[1]: HERE, ids[2]: ALL, ids[3]: HERE}
+    assert await store.scopes_of([]) == {}

@@ -1,0 +1,39 @@
+"""The server that tests of a team use leaves nothing behind, whatever becomes of the tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.postgres import PATIENCE_S
+
+HOUSE = Path(__file__).parents[2]
+SCRIPT = """
+from tests.postgres import Server
+server = Server()
+server.start()
+print(server.folder, flush=True)
+input()
+"""
+
+
+def test_a_server_goes_with_a_test_run_that_was_killed(postgres):
+    run = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT],
+        cwd=HOUSE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    folder = Path(run.stdout.readline().strip())
+    assert (folder / "data").is_dir()
+
+    run.kill()
+    run.communicate()
+
+    deadline = time.monotonic() + PATIENCE_S
+    while folder.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
