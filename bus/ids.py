@@ -31,3 +31,8 @@ def next_ulid(text: str, steps: int) -> str:
     for character in text:
         number = number << 5 | _ALPHABET.index(character)
     return ulid((number + steps) % (1 << _BITS))
+
+
+def ulid_beside(text: str, randomness: bytes) -> str:
+    """The ULID of the same moment as ``text``, with ten other random bytes."""
+    return text[:10] + ulid(int.from_bytes(randomness[:10], "big"))[10:]

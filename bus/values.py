@@ -97,7 +97,8 @@ class Place(Value, frozen=True, kw_only=True):
 class Provenance(Value, frozen=True, kw_only=True):
     """How a memory came to be. Empty strings mean unknown.
 
-    ``gate`` says in a few words why this version was kept as it is.
+    ``gate`` says in a few words why this version was kept as it is. ``author`` is the member of the
+    team who wrote it, and empty where it was written on this machine.
     """
 
     hook: str = ""
@@ -107,6 +108,7 @@ class Provenance(Value, frozen=True, kw_only=True):
     commit: str = ""
     branch: str = ""
     gate: str = ""
+    author: str = ""
 
 
 # --- memories ------------------------------------------------------------------------------------

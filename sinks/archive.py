@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectSendStream
+from msgspec.structs import replace
 
 from ..bus.events import (
     ContextBuilt,
@@ -33,6 +34,7 @@ from .embedder import Embedder
 from .encoding import Encoder
 from .fetched import Fetched
 from .files import FileIndex
+from .heap import keep_small
 from .importing import Importing
 from .index import Index
 from .keeping import Keeping
@@ -70,10 +72,12 @@ class Archive:
         self.topics = TopicIndex()
         self.files = FileIndex()
         self.encoder = Encoder()
+        self._fetched = Fetched(store.get_now)
         self.changing = Changing(store, encoder=self.encoder, clock=clock)
         self.keeping = Keeping(
             store,
             index=self.index,
+            fetch=self._fetched,
             encoder=self.encoder,
             changing=self.changing,
             merge_similarity=merge_similarity,
@@ -83,10 +87,6 @@ class Archive:
         self._trouble: StoreUnavailable | None = None
         self._model_folder = model_folder
         self._clock = clock
-        self._forgets = 0
-        # Tells, also after a crash, that the file still holds what was forgotten.
-        self._uncompacted = store.path.with_name(f"{store.path.name}.uncompacted")
-        self._fetched = Fetched(store.get_now)
         self._search = Search(
             self.index, None, fetch=self._fetched, latest=store.latest, clock=clock
         )
@@ -95,6 +95,7 @@ class Archive:
 
     async def open(self) -> None:
         """Open the store and fill the index. Raises ``StoreUnavailable`` (an ``OSError``)."""
+        keep_small()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._bring_embedder)
             tasks.start_soon(self._open_store)
@@ -111,6 +112,7 @@ class Archive:
             tasks.start_soon(self._read_all, send)
             async for rows in receive:
                 await anyio.to_thread.run_sync(self._fill, rows)
+        await anyio.to_thread.run_sync(self.index.settle)
 
     async def _read_all(self, send: MemoryObjectSendStream[Sequence[Row]]) -> None:
         batch: list[Row] = []
@@ -178,7 +180,8 @@ class Archive:
 
     def _note_unless_gone(self, memories: Sequence[Memory]) -> None:
         """Note what is still in the index: the rest was forgotten since it was read."""
-        alive = [m for m in memories if m.id in self.index and not self._is_over(m)]
+        here = [(memory, self.index.own(memory.id)) for memory in memories]
+        alive = [replace(m, id=own) for m, own in here if own and not self._is_over(m)]
         self.topics.build(alive)
         self.files.build(alive)
 
@@ -264,8 +267,6 @@ class Archive:
             memory = await self.changing.find(event.id, event.scopes)
             if memory is None:
                 return (ForgetSettled(trace=event.trace, id=event.id, found=False),)
-            self._forgets += 1
-            await anyio.to_thread.run_sync(self._mark_uncompacted)
             await self.store.forget(event.id, event.scopes)
         return (
             MemoryForgotten(trace=event.trace, id=event.id, scope=memory.scope),
@@ -285,20 +286,11 @@ class Archive:
     @property
     def needs_compaction(self) -> bool:
         """Whether the file on disk still holds what was forgotten."""
-        return self._uncompacted.exists()
+        return self.store.needs_compaction
 
     async def compact(self) -> None:
         """Write the file anew without what was forgotten.
 
         Raises ``TimeoutError`` while a long read is under way, and ``StoreUnavailable``.
         """
-        forgets = self._forgets
         await self.store.compact()
-        if forgets == self._forgets:
-            await anyio.to_thread.run_sync(self._unmark_uncompacted)
-
-    def _mark_uncompacted(self) -> None:
-        self._uncompacted.touch(mode=0o600)
-
-    def _unmark_uncompacted(self) -> None:
-        self._uncompacted.unlink(missing_ok=True)

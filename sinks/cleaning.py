@@ -54,7 +54,8 @@ def _clean(file: Path, memory_id: str, scopes: Sequence[str], now: datetime) -> 
     database.open()
     try:
         with database.transaction() as connection:
-            forget(connection, memory_id, scopes, now)
+            if forget(connection, memory_id, scopes, now):
+                database.outbox.note_forgotten(connection, memory_id, now)
         # Also where it had been forgotten before: its bytes may still be there.
         database.compact()
     except duckdb.Error as error:

@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -21,20 +21,18 @@ import duckdb
 import numpy as np
 from duckdb import DuckDBPyConnection
 
+from .attached import connect, copy_store
 from .known import Changed, Fingerprints
+from .membership import Joined, read_joined
 from .migrations import ForeignSchema, NewerSchema, migrate
+from .outbox import Outbox, last_number
 from .recovery import Recovery, cut_damage, find_torn_tail, put_lost_log_aside, wal_of
-from .rows import naive
+from .rows import Record, Row, fingerprint_of, naive, to_record
+from .statements import Statement
 from .trouble import StoreUnavailable, busy, closed, explain, foreign, full, gives_up, newer
 
 _log = logging.getLogger(__name__)
 
-# Files that DuckDB 1.5 can read as well, should one have to go back.
-_STORAGE_VERSION = "STORAGE_VERSION 'v1.4.0'"
-# A checkpoint rewrites each row group that changed: with DuckDB's own 122,880 rows one new memory
-# cost a checkpoint of 4 s at 100,000 memories, with these 0.1 s.
-_ROW_GROUPS = "ROW_GROUP_SIZE 8192"
-_COPY = "compacted"
 _PRIVATE = ".subcog-copy-"
 # Each cut leaves less of the log, so this only bounds a log with very many damaged places.
 _MOST_REPAIRS = 100
@@ -43,6 +41,7 @@ _ROOM_BYTES = 16_000_000
 _SMALL_MB = 32
 _LARGE_MB = 64
 _READERS_LEAVE_WITHIN_S = 10.0
+_BEGIN, _COMMIT = Statement("BEGIN"), Statement("COMMIT")
 _INTERRUPT_EVERY_S = 0.05
 
 
@@ -67,6 +66,9 @@ class Database:
         # Of every text that was ever committed, by whatever way.
         self.fingerprints = Fingerprints(np.zeros(0, dtype=np.int64))
         self.changed = Changed({})
+        self.outbox = Outbox(Joined(), 0)
+        # Tells, also after a crash, that the file still holds what was deleted.
+        self._uncompacted = path.with_name(f"{path.name}.uncompacted")
         self._memory_limit_mb = memory_limit_mb
         self._clock = clock
         self._root: DuckDBPyConnection | None = None
@@ -107,6 +109,7 @@ class Database:
         self._make_wal_private()
         before, after = migrate(root, naive(self._clock()))
         self.fingerprints, self.changed = _fingerprints(root), _changed(root)
+        self.outbox = Outbox(read_joined(root), last_number(root))
         if before != after:
             _log.info("the tables were migrated", extra={"before": before, "after": after})
         if torn:  # nothing must be written behind a torn end
@@ -119,34 +122,13 @@ class Database:
     def _connect_mended(self) -> DuckDBPyConnection:
         for _ in range(_MOST_REPAIRS):
             try:
-                return self._connect()
+                return connect(self.path, self._memory_limit_mb)
             except duckdb.Error as error:
                 mended = cut_damage(self.path, str(error), self._clock())
                 if not mended:
                     raise
                 self._tell(mended)
-        return self._connect()
-
-    def _connect(self) -> DuckDBPyConnection:
-        # Attached, for only so can the size of a row group be chosen.
-        root = duckdb.connect(
-            config={
-                "memory_limit": f"{self._memory_limit_mb}MB",
-                "threads": 1,
-                # The writer checkpoints by itself, long before this.
-                "wal_autocheckpoint": "1GB",
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-                "allow_community_extensions": False,
-                "python_enable_replacements": False,
-            }
-        )
-        try:
-            attach(root, self.path, "store")
-        except duckdb.Error:
-            root.close()
-            raise
-        return root
+        return connect(self.path, self._memory_limit_mb)
 
     def _tell(self, recovery: Recovery) -> None:
         self.recovery = recovery
@@ -257,15 +239,29 @@ class Database:
             raise closed()
         self._make_wal_private()
         writer = self._writer
-        writer.execute("BEGIN")
+        _BEGIN.run(writer)
         try:
             yield writer
-            writer.execute("COMMIT")
+            _COMMIT.run(writer)
         except BaseException as error:
             self.given_up |= gives_up(error)
             with suppress(duckdb.Error):  # a commit that failed has rolled back by itself
                 writer.execute("ROLLBACK")
             raise
+
+    def note_written(self, connection: DuckDBPyConnection, records: Iterable[Record]) -> None:
+        """Queue for the team what was written in this transaction; nothing without a team."""
+        if self.outbox.joined.member:
+            self.outbox.note(connection, records, self._clock())
+
+    def note_current(self, rows: Iterable[Row], gone: Iterable[str]) -> None:
+        """What was committed in another way than by appending is current, or gone."""
+        for row in rows:
+            record = to_record(row)
+            self.fingerprints.update([fingerprint_of(record)])
+            self.changed.set(record.id, record.version)
+        for memory_id in gone:
+            self.changed.set(memory_id, 1)
 
     def _make_wal_private(self) -> None:
         """DuckDB makes the log anew after each checkpoint, readable by everybody."""
@@ -331,11 +327,20 @@ class Database:
     def _copied(self, directory: Path) -> Iterator[Path]:
         """A copy with what is alive alone, in a private directory inside ``directory``."""
         with tempfile.TemporaryDirectory(prefix=_PRIVATE, dir=directory) as private:
-            copy = Path(private) / f"{_COPY}.duckdb"
+            copy = Path(private) / "compacted.duckdb"
             with self.reading() as cursor:
-                _copy(cursor, copy)
+                copy_store(cursor, copy)
             copy.chmod(0o600)
             yield copy
+
+    @property
+    def needs_compaction(self) -> bool:
+        """Whether the file still holds what was deleted from it."""
+        return self._uncompacted.exists()
+
+    def mark_uncompacted(self) -> None:
+        """Something is about to be deleted. For the thread that writes."""
+        self._uncompacted.touch(mode=0o600)
 
     def compact(self) -> None:
         """Replace the file by a copy without what was deleted from it.
@@ -354,6 +359,7 @@ class Database:
             if not self.wal_bytes():
                 copy.replace(self.path)
                 sync_directory(self.path.parent)
+                self._uncompacted.unlink(missing_ok=True)
             self._open()
 
 
@@ -373,25 +379,6 @@ def _fingerprints(connection: DuckDBPyConnection) -> Fingerprints:
 def _changed(connection: DuckDBPyConnection) -> Changed:
     found = connection.execute("SELECT id, version FROM store.memories WHERE version > 1")
     return Changed(dict(found.fetchall()))
-
-
-def _copy(cursor: DuckDBPyConnection, target: Path) -> None:
-    attach(cursor, target, _COPY)
-    try:
-        cursor.execute(f"COPY FROM DATABASE store TO {_COPY}")
-        cursor.execute(f"CHECKPOINT {_COPY}")
-    finally:
-        cursor.execute(f"DETACH {_COPY}")
-
-
-def attach(
-    connection: DuckDBPyConnection, path: Path, name: str, *, read_only: bool = False
-) -> None:
-    """Make the file at ``path`` known as ``name``; it is made where there is none."""
-    quoted = str(path).replace("'", "''")
-    # A file that is there keeps its version, and is refused if another is asked for.
-    options = _ROW_GROUPS if path.exists() else f"{_STORAGE_VERSION}, {_ROW_GROUPS}"
-    connection.execute(f"ATTACH '{quoted}' AS {name} ({'READ_ONLY' if read_only else options})")
 
 
 def sync_directory(directory: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -19,8 +18,9 @@ from ..bus.values import Encoding, Kept, Memory, Provenance
 from .changing import Changing
 from .contradiction import says_otherwise
 from .encoding import Encoder
+from .fetched import Fetch
 from .index import Index
-from .rows import Row
+from .rows import Row, content_hash
 from .store import Store
 from .trouble import StoreUnavailable
 
@@ -54,6 +54,7 @@ class Keeping:
         store: Store,
         *,
         index: Index,
+        fetch: Fetch,
         encoder: Encoder,
         changing: Changing,
         merge_similarity: float,
@@ -61,6 +62,7 @@ class Keeping:
     ) -> None:
         self._store = store
         self._index = index
+        self._fetch = fetch
         self._encoder = encoder
         self._changing = changing
         self._merge_similarity = merge_similarity
@@ -122,7 +124,7 @@ class Keeping:
 
     def _contradicted(self, memory: Memory, near: Sequence[tuple[str, float]]) -> Memory | None:
         ids = [memory_id for memory_id, likeness in near if likeness >= _COMPARABLE]
-        for other in self._store.get_now(ids, [memory.scope]) if ids else ():
+        for other in self._fetch(ids, [memory.scope]) if ids else ():
             if self._holds(other) and says_otherwise(memory.content, other.content):
                 return other
         return None
@@ -310,8 +312,3 @@ def could_not_store(event: StoreRequested, reason: str) -> CaptureSettled:
     """The end of a capture that the store could not take."""
     kept = Kept(outcome="failed", namespace=event.namespace, reason=reason)
     return CaptureSettled(trace=event.trace, kept=kept)
-
-
-def content_hash(text: str) -> str:
-    """Equal for texts that differ in white space and case alone."""
-    return hashlib.sha256(" ".join(text.lower().split()).encode()).hexdigest()

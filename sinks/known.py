@@ -54,3 +54,10 @@ class Changed:
         """A version was committed; an older one than the current changes nothing."""
         if version > self.version(memory_id):
             self._versions[memory_id] = version
+
+    def set(self, memory_id: str, version: int) -> None:
+        """Another version is current now, which may be an older one."""
+        if version == 1:
+            self._versions.pop(memory_id, None)
+        else:
+            self._versions[memory_id] = version

@@ -14,10 +14,14 @@ from duckdb import DuckDBPyConnection
 from ..bus.values import Memory, Scope
 from .known import Changed
 from .rows import Usage, fingerprint, naive, to_memory, to_scope, usage_of
+from .statements import by_count
 from .writes import among
 
 # What an exact duplicate has in common: content hash, scope and namespace.
 Text = tuple[str, Scope, str]
+
+# As many as a search finds; each parsed statement takes 5 kB.
+_MOST_PARSED = 20
 
 # Rows of a run: what DuckDB reads at once, and the decoding takes 10 ms.
 RUN_ROWS = 2_048
@@ -31,6 +35,13 @@ LOAD = (
     "SELECT v.body, v.model, v.vectors, v.words, v.lengths, v.terms "
     "FROM store.memories m JOIN store.versions v ON v.key = m.key"
 )
+
+
+def _bodies(wanted: str) -> str:
+    return f"SELECT key, body FROM store.versions WHERE {wanted}"  # noqa: S608 - placeholders
+
+
+_BODIES = by_count(lambda count: _bodies(among("key", [""] * count)[0]), most=_MOST_PARSED)
 
 
 def scope_texts(scopes: Sequence[Scope]) -> list[str]:
@@ -77,11 +88,11 @@ def latest(
 def _versions(cursor: DuckDBPyConnection, keys: Sequence[str]) -> tuple[Memory, ...]:
     if not keys:
         return ()
-    wanted, parameters = among("key", keys)
-    found = cursor.execute(
-        f"SELECT key, body FROM store.versions WHERE {wanted}",  # noqa: S608 - placeholders
-        parameters,
-    ).fetchall()
+    if len(keys) <= _MOST_PARSED:
+        found = _BODIES(len(keys)).run(cursor, keys).fetchall()
+    else:
+        wanted, parameters = among("key", keys)
+        found = cursor.execute(_bodies(wanted), parameters).fetchall()
     bodies = dict(found)
     return tuple(to_memory(bodies[key]) for key in keys if key in bodies)
 

@@ -18,9 +18,10 @@ from pathlib import Path
 import duckdb
 from msgspec import Struct
 
+from .attached import attach
 from .copies import UNFINISHED
-from .database import Database, attach, sync_directory
-from .migrations import MIGRATIONS, ForeignSchema, schema_version
+from .database import Database, sync_directory
+from .migrations import MIGRATIONS, ForeignSchema, schema_version, tables
 from .recovery import put_lost_log_aside, readable_bytes, wal_of
 from .rows import naive
 from .salvage import salvage
@@ -30,6 +31,7 @@ _MEMORY_LIMIT_MB = 256
 # Opening writes a few blocks; with less room than this every write is refused.
 _LEAST_FREE_BYTES = 16_000_000
 _OWNER_WRITES = stat.S_IWUSR | stat.S_IRUSR
+_TABLES = {"memories", "versions", "team", "shared", "outbox", "received"}
 _SALVAGED = "salvaged.duckdb"
 
 
@@ -204,7 +206,7 @@ def _read_everything(database: Path) -> None:
             found = schema_version(connection)
             if found > len(MIGRATIONS):
                 raise newer(database, found, len(MIGRATIONS))
-            for table in ("memories", "versions") if found else ():
+            for table in _TABLES & tables(connection):
                 # A checksum of the blocks is looked at when they are read, so all must be.
                 connection.execute(f"SELECT bit_xor(hash(t)) FROM store.{table} t").fetchall()  # noqa: S608 - constants
     except StoreUnavailable:

@@ -69,6 +69,8 @@ HEAD_TYPES = {
 
 _write_body = msgspec.json.Encoder().encode
 _read_body = msgspec.json.Decoder(Memory).decode
+_canonical = msgspec.json.Encoder(order="deterministic").encode
+_EMPTY: tuple[object, ...] = (None, "", [], {})
 
 
 def naive(time: datetime) -> datetime:
@@ -119,6 +121,12 @@ def to_record(row: Row) -> Record:
     )
 
 
+def row_of(record: Record) -> Row:
+    """The memory and its encoding, as ``to_record`` got them."""
+    encoding = Encoding(record.model, record.vectors, record.words, record.lengths, record.terms)
+    return Row(record.memory, encoding)
+
+
 def version_values(record: Record) -> tuple[Any, ...]:
     """The values of ``VERSION_TYPES``."""
     return record[: len(VERSION_TYPES)]
@@ -139,6 +147,35 @@ def head_values(record: Record) -> tuple[Any, ...]:
         naive(memory.valid_to) if memory.valid_to else None,
         memory.superseded_by,
     )
+
+
+def digest(memory: Memory) -> bytes:
+    """What tells whether two versions say the same: SHA-256 of all but their authors.
+
+    Who wrote a version is for the team's server to say. Fields that are empty are left out, so
+    that one that a later subcog adds changes nothing. Raises ValueError where a text is not valid
+    Unicode.
+    """
+    try:
+        said = _canonical(_said(msgspec.to_builtins(memory)))
+    except UnicodeEncodeError:
+        raise ValueError("the text of a memory is not valid Unicode") from None
+    return hashlib.sha256(said).digest()
+
+
+def _said(value: Any) -> Any:
+    """``value`` without authors and without what is empty."""
+    if isinstance(value, dict):
+        pairs = ((name, _said(each)) for name, each in value.items() if name != "author")
+        return {name: each for name, each in pairs if each not in _EMPTY}
+    if isinstance(value, list | tuple):
+        return [_said(each) for each in value]
+    return value
+
+
+def content_hash(text: str) -> str:
+    """Equal for texts that differ in white space and case alone."""
+    return hashlib.sha256(" ".join(text.lower().split()).encode()).hexdigest()
 
 
 def to_scope(text: str) -> Scope:

@@ -17,12 +17,12 @@ from duckdb import DuckDBPyConnection
 from msgspec import DecodeError, Struct
 
 from ..bus.values import Encoding
-from .database import attach
-from .rows import Record, Row, to_memory, to_record, usage_of
+from .attached import attach
+from .migrations import tables
+from .rows import Record, Row, aware, to_memory, to_record, usage_of
+from .salvage_team import read, save_team, steps
 from .writes import add_records, add_tombstones, add_uses
 
-# DuckDB reads so many rows of a column at once: smaller steps save no more.
-_STEP = 2048
 _WHOLE = "body, model, vectors, words, lengths, terms"
 _NO_ENCODING = ("", b"", b"", b"", b"")
 
@@ -48,17 +48,19 @@ def salvage(connection: DuckDBPyConnection, damaged: Path, now: datetime) -> Sal
             kept += sum(add_records(connection, records))
             lost += unreadable
         _save_uses(connection, source)
+        if "team" in tables(source):
+            save_team(connection, source, aware(now), is_whole=not lost)
     return Salvaged(kept, lost)
 
 
 def _versions(source: DuckDBPyConnection) -> Iterator[tuple[list[Record], int]]:
-    for start in _steps(source, "versions"):
-        rows = _read(source, _WHOLE, "versions", start)
+    for start in steps(source, "versions"):
+        rows = read(source, _WHOLE, "versions", start)
         if rows is None:
-            bodies = _read(source, "body", "versions", start)
+            bodies = read(source, "body", "versions", start)
             rows = None if bodies is None else [(body, *_NO_ENCODING) for (body,) in bodies]
         if rows is None:
-            yield [], len(_read(source, "rowid", "versions", start) or ())
+            yield [], len(read(source, "rowid", "versions", start) or ())
             continue
         records = [record for row in rows if (record := _record(row)) is not None]
         yield records, len(rows) - len(records)
@@ -74,31 +76,13 @@ def _record(columns: tuple[Any, ...]) -> Record | None:
 def _save_tombstones(
     connection: DuckDBPyConnection, source: DuckDBPyConnection, now: datetime
 ) -> None:
-    for start in _steps(source, "memories"):
-        rows = _read(source, "id, scope, created_at, forgotten_at", "memories", start) or ()
+    for start in steps(source, "memories"):
+        rows = read(source, "id, scope, created_at, forgotten_at", "memories", start) or ()
         add_tombstones(connection, [row for row in rows if row[3] is not None])
 
 
 def _save_uses(connection: DuckDBPyConnection, source: DuckDBPyConnection) -> None:
-    for start in _steps(source, "memories"):
-        rows = _read(source, "id, times_injected, last_used", "memories", start) or ()
+    for start in steps(source, "memories"):
+        rows = read(source, "id, times_injected, last_used", "memories", start) or ()
         if uses := {row[0]: usage_of(*row[1:]) for row in rows if row[1]}:
             add_uses(connection, uses)
-
-
-def _steps(source: DuckDBPyConnection, table: str) -> range:
-    [(last,)] = source.execute(f"SELECT max(rowid) FROM store.{table}").fetchall()  # noqa: S608 - constants
-    return range(0, -1 if last is None else last + 1, _STEP)
-
-
-def _read(
-    source: DuckDBPyConnection, columns: str, table: str, start: int
-) -> list[tuple[Any, ...]] | None:
-    """Some rows; None where a block of theirs is damaged."""
-    try:
-        return source.execute(
-            f"SELECT {columns} FROM store.{table} WHERE rowid >= ? AND rowid < ?",  # noqa: S608 - constants
-            [start, start + _STEP],
-        ).fetchall()
-    except duckdb.Error:
-        return None

@@ -20,6 +20,7 @@ from . import reads
 from .database import Database
 from .interruptible import Interruptible
 from .recovery import Recovery
+from .replica import Replica
 from .rows import Row, Usage, fingerprint, to_record, to_row
 from .trouble import StoreUnavailable, closed
 from .writer import Writer
@@ -38,6 +39,8 @@ _FEW_ROWS = 32
 class Store:
     """Memories in the file at ``path``.
 
+    ``replica`` is its part in a team's memory.
+
     Reads are scoped, but for ``load`` and ``counts``, and ``usage`` and ``scopes_of``, which hold
     no text.
 
@@ -50,6 +53,7 @@ class Store:
         self._clock = clock
         self._writer: Writer | None = None
         self._limiter: CapacityLimiter | None = None
+        self.replica = Replica(self._database, write=self._write, read=self._read, clock=clock)
 
     @property
     def path(self) -> Path:
@@ -106,7 +110,11 @@ class Store:
 
         def work() -> bool:
             with self._database.transaction() as connection:
-                return forget(connection, id, readable, self._clock())
+                forgotten = forget(connection, id, readable, self._clock())
+                if forgotten:
+                    self._database.mark_uncompacted()
+                    self._database.outbox.note_forgotten(connection, id, self._clock())
+                return forgotten
 
         return await self._write(work)
 
@@ -126,6 +134,11 @@ class Store:
         """
         await anyio.to_thread.run_sync(self._database.backup, target)
         self.shrink()
+
+    @property
+    def needs_compaction(self) -> bool:
+        """Whether the file still holds what was forgotten, or left with a team."""
+        return self._database.needs_compaction
 
     async def compact(self) -> None:
         """Write the file anew without what was forgotten. Writes wait, reads hardly.

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import datetime
+from itertools import compress
 from typing import Any, TypeVar
 
 import duckdb
-from msgspec import Struct
+from msgspec import MsgspecError, Struct
 
 from .database import Database
 from .rows import Record, Usage, fingerprint_of
@@ -40,6 +41,8 @@ _ROW_ERRORS = (
     duckdb.NotSupportedError,
     duckdb.ProgrammingError,
 )
+# What a mistake in somebody's work raises; it was rolled back.
+_WORK_ERRORS = (AttributeError, LookupError, MsgspecError, RuntimeError, TypeError)
 
 
 class _Put(Struct, frozen=True):
@@ -115,7 +118,11 @@ class Writer:
     def _run(self) -> None:
         try:
             while group := self._await_group():
-                self._do([item for item in group if item.future.set_running_or_notify_cancel()])
+                asked = [item for item in group if item.future.set_running_or_notify_cancel()]
+                try:
+                    self._do(asked)
+                finally:  # an error of our own ends the thread, and leaves nobody waiting
+                    _refuse(item for item in asked if not item.future.done())
             self._rest()
         finally:
             self._refuse_the_rest()
@@ -181,6 +188,7 @@ class Writer:
         if taken is None:
             with self._database.transaction() as connection:
                 taken = add_records(connection, records)
+                self._database.note_written(connection, compress(records, taken))
         self._database.fingerprints.update(map(fingerprint_of, records))
         for record, was_taken in zip(records, taken, strict=True):
             if was_taken:
@@ -191,7 +199,9 @@ class Writer:
         """None where one of them is known already; nothing is written then."""
         try:
             with self._database.transaction() as connection:
-                return add_new(connection, records)
+                taken = add_new(connection, records)
+                self._database.note_written(connection, records)
+                return taken
         except duckdb.ConstraintException:
             return None
 
@@ -201,6 +211,9 @@ class Writer:
             result = job.work()
         except (duckdb.Error, OSError, ValueError) as error:
             job.future.set_exception(self._told(error))
+            return
+        except _WORK_ERRORS as error:  # whoever asked for it hears of it, and the others go on
+            job.future.set_exception(error)
             return
         job.future.set_result(result)
 
@@ -245,4 +258,9 @@ class Writer:
             self._open = False
         while not self._queue.empty():
             if (item := self._queue.get()) and item.future.set_running_or_notify_cancel():
-                item.future.set_exception(closed())
+                _refuse([item])
+
+
+def _refuse(items: Iterable[_Put | _Job]) -> None:
+    for item in items:
+        item.future.set_exception(closed())

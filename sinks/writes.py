@@ -17,6 +17,7 @@ from .rows import (
     naive,
     version_values,
 )
+from .statements import Statement
 
 # Up to here ids are looked up one by one through the primary key; beyond, one scan is cheaper.
 _FEW = 100
@@ -44,26 +45,33 @@ def _unnested(types: Mapping[str, str]) -> str:
     return "SELECT " + ", ".join(f"unnest(?::{kind}[]) AS {name}" for name, kind in types.items())
 
 
-class _Insert:
+class Insert:
     """One statement for a single row, and one, slower to begin with, for any number."""
 
     def __init__(self, table: str, types: Mapping[str, str]) -> None:
         into = f"INSERT INTO {table} ({', '.join(types)})"
-        self.one = f"{into} VALUES ({', '.join('?' * len(types))})"
-        self.many = f"{into} {_unnested(types)}"
+        self.one = Statement(f"{into} VALUES ({', '.join('?' * len(types))})")
+        self.many = Statement(f"{into} {_unnested(types)}")
 
 
-_VERSIONS = _Insert("store.versions", VERSION_TYPES)
-_HEADS = _Insert("store.memories", HEAD_TYPES)
+_VERSIONS = Insert("store.versions", VERSION_TYPES)
+_HEADS = Insert("store.memories", HEAD_TYPES)
 _TOMBSTONE_TYPES = {
     name: "TIMESTAMP" if name == "forgotten_at" else HEAD_TYPES[name]
     for name in ("id", "key", "version", "scope", "namespace", "created_at", "forgotten_at")
 }
-_TOMBSTONES = _Insert("store.memories", _TOMBSTONE_TYPES)
+_TOMBSTONES = Insert("store.memories", _TOMBSTONE_TYPES)
 _MOVE_HEADS = (
     "UPDATE store.memories SET "  # noqa: S608 - constants
     + ", ".join(f"{name} = new.{name}" for name in HEAD_TYPES if name not in {"id", "scope"})
     + f" FROM ({_unnested(HEAD_TYPES)}) AS new WHERE memories.id = new.id"
+)
+# key, id, version and scope stay.
+_KEYS = 4
+_REWRITE = (
+    "UPDATE store.versions SET "  # noqa: S608 - constants
+    + ", ".join(f"{name} = ?" for name in list(VERSION_TYPES)[_KEYS:])
+    + " WHERE key = ?"
 )
 _ADD_USES = (
     "UPDATE store.memories SET times_injected = times_injected + new.times, last_used = "  # noqa: S608
@@ -83,16 +91,18 @@ def _columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _insert(
-    connection: DuckDBPyConnection, insert: _Insert, rows: Sequence[tuple[Any, ...]]
+def insert(
+    connection: DuckDBPyConnection, statement: Insert, rows: Sequence[tuple[Any, ...]]
 ) -> None:
+    """Add rows to the table of ``statement``: at least one."""
     if len(rows) == 1:
-        connection.execute(insert.one, rows[0])
+        statement.one.run(connection, rows[0])
     else:
-        connection.execute(insert.many, _columns(rows))
+        statement.many.run(connection, _columns(rows))
 
 
-def _heads(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Head]:
+def heads(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Head]:
+    """What is known of each of ``ids``; nothing of those that were never stored."""
     condition, parameters = among("id", ids)
     found = connection.execute(
         "SELECT id, version, scope, forgotten_at IS NOT NULL FROM store.memories "  # noqa: S608 - placeholders
@@ -107,7 +117,7 @@ class _Plan:
 
     def __init__(self, connection: DuckDBPyConnection, records: Sequence[Record]) -> None:
         self._connection = connection
-        self._heads = _heads(connection, list({record.id for record in records}))
+        self._heads = heads(connection, list({record.id for record in records}))
         self.versions: dict[str, Record] = {}
         self.added: dict[str, Record] = {}
         self.moved: dict[str, Record] = {}
@@ -149,13 +159,29 @@ def add_records(connection: DuckDBPyConnection, records: Sequence[Record]) -> li
         return []
     plan = _Plan(connection, records)
     taken = [plan.take(record) for record in records]
-    if plan.versions:
-        _insert(connection, _VERSIONS, [version_values(each) for each in plan.versions.values()])
+    append_versions(connection, list(plan.versions.values()))
     if plan.added:
-        _insert(connection, _HEADS, [head_values(each) for each in plan.added.values()])
-    if plan.moved:
-        connection.execute(_MOVE_HEADS, _columns(map(head_values, plan.moved.values())))
+        insert(connection, _HEADS, [head_values(each) for each in plan.added.values()])
+    move_heads(connection, list(plan.moved.values()))
     return taken
+
+
+def append_versions(connection: DuckDBPyConnection, records: Sequence[Record]) -> None:
+    """Append versions that are new. The caller sees to which is current."""
+    if records:
+        insert(connection, _VERSIONS, [version_values(record) for record in records])
+
+
+def move_heads(connection: DuckDBPyConnection, records: Sequence[Record]) -> None:
+    """Make each of ``records`` the current version of its memory."""
+    if records:
+        connection.execute(_MOVE_HEADS, _columns(map(head_values, records)))
+
+
+def rewrite(connection: DuckDBPyConnection, record: Record) -> None:
+    """Put ``record`` in place of what is stored under its key."""
+    values = version_values(record)
+    connection.execute(_REWRITE, [*values[_KEYS:], record.key])
 
 
 def add_new(connection: DuckDBPyConnection, records: Sequence[Record]) -> list[bool]:
@@ -163,8 +189,8 @@ def add_new(connection: DuckDBPyConnection, records: Sequence[Record]) -> list[b
 
     Raises ``duckdb.ConstraintException`` where one of their ids is known, and is to be rolled back.
     """
-    _insert(connection, _VERSIONS, [version_values(record) for record in records])
-    _insert(connection, _HEADS, [head_values(record) for record in records])
+    append_versions(connection, records)
+    insert(connection, _HEADS, [head_values(record) for record in records])
     return [True] * len(records)
 
 
@@ -178,16 +204,30 @@ def forget(
     connection: DuckDBPyConnection, memory_id: str, scopes: Sequence[str], now: datetime
 ) -> bool:
     """Delete every version of a memory and leave its tombstone; whether there was one to forget."""
-    head = _heads(connection, [memory_id]).get(memory_id)
+    head = heads(connection, [memory_id]).get(memory_id)
     if head is None or head.forgotten or head.scope not in scopes:
         return False
-    connection.execute("DELETE FROM store.versions WHERE id = ?", [memory_id])
-    connection.execute(
-        "UPDATE store.memories SET key = '', namespace = '', fingerprint = NULL, "
-        "valid_from = NULL, valid_to = NULL, superseded_by = NULL, forgotten_at = ? WHERE id = ?",
-        [naive(now), memory_id],
-    )
+    bury(connection, [memory_id], now)
     return True
+
+
+def bury(connection: DuckDBPyConnection, ids: Sequence[str], now: datetime) -> None:
+    """Delete every version of memories that are there, and leave their tombstones."""
+    condition, parameters = among("id", ids)
+    connection.execute(f"DELETE FROM store.versions WHERE {condition}", parameters)  # noqa: S608 - placeholders
+    connection.execute(
+        "UPDATE store.memories SET key = '', namespace = '', fingerprint = NULL, "  # noqa: S608 - placeholders
+        "valid_from = NULL, valid_to = NULL, superseded_by = NULL, forgotten_at = ? "
+        f"WHERE {condition}",
+        [naive(now), *parameters],
+    )
+
+
+def delete_versions(connection: DuckDBPyConnection, keys: Sequence[str]) -> None:
+    """Delete some versions. The caller sees to it that each memory keeps one, and which."""
+    if keys:
+        condition, parameters = among("key", keys)
+        connection.execute(f"DELETE FROM store.versions WHERE {condition}", parameters)  # noqa: S608 - placeholders
 
 
 def add_tombstones(
@@ -196,7 +236,7 @@ def add_tombstones(
     """Note memories that were forgotten elsewhere, as (id, scope, created_at, forgotten_at)."""
     rows = [(id_, "", 0, scope, "", created, at) for id_, scope, created, at in forgotten]
     if rows:
-        _insert(connection, _TOMBSTONES, rows)
+        insert(connection, _TOMBSTONES, rows)
 
 
 def add_uses(connection: DuckDBPyConnection, uses: Mapping[str, Usage]) -> None:

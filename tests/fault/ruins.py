@@ -1,8 +1,10 @@
-"""A copy of the installation in which some files are damaged, for real processes to run."""
+"""Damaged files: a copy of the installation for real processes to run, and a database."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+import duckdb
 
 HOUSE = Path(__file__).parents[2]
 ROOMS = ("bus", "config", "hooks", "pipeline", "sinks", "stages")
@@ -28,3 +30,17 @@ def raising(name: str, function: str) -> bytes:
     """The module ``name`` with a ``function`` that raises what it was given."""
     added = f"\n\ndef {function}(event, *args, **kwargs):\n    raise KeyError(str(event))\n"
     return (HOUSE / name).read_bytes() + added.encode()
+
+
+def break_column(path: Path, column: str) -> None:
+    """Flip a byte in the first block that holds ``column`` of ``versions``."""
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{path}' AS store (READ_ONLY)")
+        [(block,)] = connection.execute(
+            "SELECT min(block_id) FROM pragma_storage_info('store.versions') "
+            "WHERE column_name = ? AND segment_type <> 'VALIDITY' AND block_id >= 0",
+            [column],
+        ).fetchall()
+    data = bytearray(path.read_bytes())
+    data[12_288 + block * 262_144 + 1_000] ^= 0xFF
+    path.write_bytes(data)

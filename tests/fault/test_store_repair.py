@@ -16,6 +16,7 @@ import pytest
 from subcog.sinks.recovery import wal_of
 from subcog.sinks.repair import Mended, diagnose, repair
 from subcog.sinks.store import Usage
+from tests.fault.ruins import break_column
 from tests.stores import HERE, ME, START, FakeClock, make_row, opened
 
 ROWS = 5_000
@@ -56,20 +57,6 @@ async def mend(path: Path) -> Sequence[Mended]:
 
 def reasons(path: Path) -> list[str]:
     return [problem.reason for problem in diagnose(path)]
-
-
-def break_column(path: Path, column: str) -> None:
-    """Flip a byte in the first block that holds ``column`` of ``versions``."""
-    with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{path}' AS store (READ_ONLY)")
-        [(block,)] = connection.execute(
-            "SELECT min(block_id) FROM pragma_storage_info('store.versions') "
-            "WHERE column_name = ? AND segment_type <> 'VALIDITY' AND block_id >= 0",
-            [column],
-        ).fetchall()
-    data = bytearray(path.read_bytes())
-    data[12_288 + block * 262_144 + 1_000] ^= 0xFF
-    path.write_bytes(data)
 
 
 def files(path: Path) -> set[str]:

@@ -12,7 +12,10 @@ from subcog.sinks.migrations import (
     migrate,
     schema_version,
 )
+from subcog.sinks.rows import to_record
+from subcog.sinks.writes import add_records
 from tests.stores import HERE, make_row, opened
+from tests.teams import join
 
 NOW = datetime(2026, 1, 2)  # noqa: DTZ001 - as the tables hold it
 LATER = (
@@ -46,7 +49,8 @@ def test_an_empty_file_gets_every_step(attach):
     connection = attach()
 
     assert migrate(connection, NOW) == (0, len(MIGRATIONS))
-    assert tables(connection) == {"memories", "versions", "migrations"}
+    team = {"team", "shared", "outbox", "received"}
+    assert tables(connection) == {"memories", "versions", "migrations"} | team
     assert schema_version(connection) == len(MIGRATIONS)
 
 
@@ -114,11 +118,14 @@ def test_no_transaction_is_left_open(attach):
         other.execute("CHECKPOINT store")
 
 
-async def test_the_store_opens_what_the_first_version_wrote(tmp_path, attach):
+async def test_the_store_opens_what_the_first_version_wrote_and_can_share_it(tmp_path, attach):
     connection = attach()
     migrate(connection, NOW, MIGRATIONS[:1])
+    add_records(connection, [to_record(make_row(1)), to_record(make_row(1, version=2))])
     connection.close()
 
     async with opened(tmp_path / "s.duckdb") as store:
-        assert await store.put([make_row()]) == (True,)
-        assert await store.counts() == {HERE: 1}
+        assert await store.put([make_row(2)]) == (True,)
+        assert await store.counts() == {HERE: 2}
+        await join(store, sends=[HERE])
+        assert (await store.replica.depth()).count == 3

@@ -4,9 +4,11 @@ from datetime import datetime
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.values import Provenance, Scope
 from subcog.sinks.rows import (
+    digest,
     fingerprint,
     head_values,
     naive,
@@ -72,3 +74,18 @@ def test_fingerprints_tell_places_and_texts_apart():
     assert fingerprint("s", "n", "h") == fingerprint("s", "n", "h")
     assert fingerprint("s", "n", "") is None
     assert all(-(2**63) <= fingerprint("s", "n", str(n)) < 2**63 for n in range(100))
+
+
+def test_a_digest_tells_what_is_said_and_not_who_says_so():
+    memory = make_row(sources=(Provenance(session="s"),)).memory
+    signed = replace(
+        memory,
+        provenance=Provenance(author="anna"),
+        sources=(Provenance(session="s", author="bob"),),
+    )
+
+    assert digest(signed) == digest(memory)
+    assert digest(replace(memory, tags=("one",))) != digest(memory)
+    assert digest(replace(memory, version=2)) != digest(memory)
+    with pytest.raises(ValueError, match="not valid Unicode"):
+        digest(replace(memory, content="half a pair \ud800"))

@@ -251,3 +251,22 @@ def test_memory_that_reading_filled_by_and_by_is_given_back_under_load(
     writer.stop()
 
     assert len(shrunk) == 3
+
+
+def test_a_mistake_in_a_piece_of_work_is_its_askers_and_the_writer_goes_on(writer):
+    broken = writer.call(lambda: {}["missing"])
+
+    with pytest.raises(KeyError):
+        broken.result(20)
+    assert writer.put(records(1)).result(20) == [True]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_whatever_else_ends_the_writer_leaves_nobody_waiting(writer):
+    def work() -> None:
+        raise ArithmeticError
+
+    with pytest.raises(StoreUnavailable):
+        writer.call(work).result(20)
+    with pytest.raises(StoreUnavailable):
+        writer.put(records(1)).result(20)
