@@ -33,6 +33,10 @@ redacted = _signals.signal(
     "redacted",
     doc="Secrets were taken out of a capture. trace, memory, rules, scope, decision.",
 )
+synced = _signals.signal(
+    "synced",
+    doc="Changes went to the team, or came from it. sent, received, conflicts, skipped.",
+)
 
 ALL: tuple[NamedSignal, ...] = (
     delivered,
@@ -48,6 +52,7 @@ ALL: tuple[NamedSignal, ...] = (
     fell_back,
     asked,
     redacted,
+    synced,
 )
 
 

@@ -174,6 +174,12 @@ class DaemonSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
     drain_s: Annotated[float, Meta(ge=0, le=60)]
 
 
+class TeamSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[team]``. Anything goes for the address: a complaint would show what is wrong with it."""
+
+    url: str
+
+
 class HttpSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[http]``."""
 
@@ -207,5 +213,6 @@ class Settings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     store: StoreSettings
     daemon: DaemonSettings
     http: HttpSettings
+    team: TeamSettings
     trace: TraceSettings
     log: LogSettings

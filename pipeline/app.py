@@ -65,6 +65,7 @@ from .late import LateArchive
 from .reminding import Reminding
 from .reviewing import Reviewing
 from .routes import ROUTES
+from .team import Team
 
 if TYPE_CHECKING:
     from ..sinks.archive import Archive
@@ -165,6 +166,14 @@ class App:
             clock=clock,
             clean=self.clean,
         )
+        self.team = Team(
+            settings.team.url,
+            archive=self.archive,
+            publish=self.bus.publish,
+            redactor=self.redactor,
+            new_id=new_id,
+            clock=clock,
+        )
         handlers = self._handlers()
         for route in ROUTES:
             self.bus.subscribe(
@@ -260,6 +269,9 @@ class App:
             "lore_many": self.lore.stored_many,
             "unlore": self.lore.forgotten,
             "warm": self.lore.warm,
+            "push": self.team.nudge,
+            "push_many": self.team.nudge,
+            "push_gone": self.team.nudge,
             "announce": self.changes.stored,
             "announce_many": self.changes.stored_many,
             "announce_gone": self.changes.forgotten,
@@ -356,6 +368,7 @@ class App:
             self.archive.fail(str(error))
             return
         self.archive.arrive(archive)
+        self.team.restart()
         _log.info("ready", extra={"took_s": round(time.perf_counter() - started, 3)})
 
     async def build_topics(self) -> None:

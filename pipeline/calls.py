@@ -25,6 +25,7 @@ from .app import App
 from .entrance import Entrance
 from .forget_calls import ForgetCalls
 from .lifecycle_calls import LifecycleCalls
+from .list_calls import ListCalls
 from .params import (
     CallRefused,
     CaptureParams,
@@ -38,6 +39,7 @@ from .params import (
     not_found,
     scope_of,
 )
+from .team_calls import TeamCalls
 from .transfer_calls import TransferCalls
 
 CAPTURE_S = 10.0
@@ -64,6 +66,8 @@ class Calls:
             **LifecycleCalls(app).table,
             **TransferCalls(app).table,
             **ForgetCalls(app).table,
+            **ListCalls(app).table,
+            **TeamCalls(app).table,
         }
 
     async def handle(self, name: str, fields: Fields, body: bytes) -> tuple[bool, bytes]:

@@ -94,6 +94,7 @@ class Daemon:
                     self._early.hand_over(lambda: None)
                 tasks.start_soon(self._mcp_http.run)
                 tasks.start_soon(self._drain_spool)
+                tasks.start_soon(self._app.team.run)
                 tasks.start_soon(self._keep_heard)
                 tasks.start_soon(self._compact)
                 tasks.start_soon(self._leave_on_signal)
@@ -268,6 +269,7 @@ class Daemon:
             "inboxes": self._app.bus.depths(),
             "max_rss_mb": usage.ru_maxrss // 1024,
             "llm": self._app.asking.status() if self._app.asking else None,
+            "team": self._app.team.status(),
             "log": str(self._paths.log),
             "heard": self._entrance.heard.list(),
         }

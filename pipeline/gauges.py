@@ -47,6 +47,7 @@ class Gauges:
             **self._work(),
             **self._files(),
             **(self._app.asking.gauges() if self._app.asking else {}),
+            **self._app.team.gauges(),
         }
 
     def _memory(self, archive: Archive | None) -> dict[str, Gauge]:

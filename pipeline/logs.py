@@ -118,13 +118,13 @@ def log_uncaught() -> None:
 def _on_uncaught(
     kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None
 ) -> None:
-    place = _place(traceback)
+    place = place_of(traceback)
     _log.critical("something was not caught", extra={"error": kind.__name__, "at": place})
     if sys.stderr is not None:
         sys.stderr.write(f"subcog: {kind.__name__} at {place} was not caught\n")
 
 
-def _place(traceback: TracebackType | None) -> str:
+def place_of(traceback: TracebackType | None) -> str:
     """The file and line at the end of ``traceback``."""
     if traceback is None:
         return ""

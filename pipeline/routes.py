@@ -221,6 +221,15 @@ ROUTES: tuple[Route, ...] = (
     Route(stage="announce", hears=e.MemoryStored, about="tell open MCP sessions"),
     Route(stage="announce_many", hears=e.MemoriesStored, about="tell open MCP sessions"),
     Route(stage="announce_gone", hears=e.MemoryForgotten, about="tell open MCP sessions"),
+    # to the team
+    *(
+        Route(stage=stage, hears=hears, overflow=Overflow.DROP, about=about)
+        for stage, hears, about in (
+            ("push", e.MemoryStored, "have it sent to the team, where it is shared"),
+            ("push_many", e.MemoriesStored, "have them sent to the team, where they are shared"),
+            ("push_gone", e.MemoryForgotten, "have the team forget it too"),
+        )
+    ),
     # a query
     Route(
         stage="answer",

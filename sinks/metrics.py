@@ -45,18 +45,12 @@ LLM_OUTCOMES = (
     "cancelled",
     "breaker_open",
 )
-HOOK_EVENTS = frozenset(
-    {
-        "SessionStart",
-        "UserPromptSubmit",
-        "PostToolUse",
-        "PostToolUseFailure",
-        "PreCompact",
-        "Stop",
-        "SubagentStop",
-        "SessionEnd",
-    }
-)
+SYNCED = {
+    "sent": "Versions and deletions sent to the team.",
+    "received": "Versions and deletions received from the team.",
+    "conflicts": "Memories that two members changed at once; both versions are kept.",
+    "skipped": "Versions that were not sent or not taken in: by the secret filter, or malformed.",
+}
 
 Gauge = tuple[str, float] | tuple[str, Mapping[str, float], str]
 """What it means and its value; or what it means, its values by label, and the label's name."""
@@ -83,7 +77,7 @@ class Metrics:
         self._registry.register(_Gauges(version, gauges))
         ProcessCollector(registry=self._registry)
         self._series: dict[MetricWrapperBase, set[tuple[str, ...]]] = {}
-        self._names = HOOK_EVENTS | set(events)
+        self._names = frozenset(events)
         self._hooks = self._counter("subcog_hooks", "Hooks answered.", "event", "outcome")
         self._hook_s = self._histogram("subcog_hook_seconds", "Time for one hook.", "event")
         self._events = self._counter("subcog_events", "Letters settled.", "stage", "outcome")
@@ -116,6 +110,9 @@ class Metrics:
         self._llm_s = self._histogram(
             "subcog_llm_seconds", "Time until the language model had answered.", "outcome"
         )
+        self._synced = {
+            name: self._counter(f"subcog_team_{name}", about) for name, about in SYNCED.items()
+        }
         self._begin(stages, events)
 
     def watch(self) -> None:
@@ -132,6 +129,7 @@ class Metrics:
         signals.classified.connect(self._on_classified)
         signals.fell_back.connect(self._on_fell_back)
         signals.asked.connect(self._on_asked)
+        signals.synced.connect(self._on_synced)
 
     def expose(self) -> bytes:
         """The metrics in Prometheus' text format."""
@@ -224,6 +222,10 @@ class Metrics:
         self._one(self._llm, outcome).inc()
         if outcome in ANSWERED:
             self._one(self._llm_s, outcome).observe(took_s)
+
+    def _on_synced(self, _: str, **counts: int) -> None:
+        for name, count in counts.items():
+            self._synced[name].inc(count)
 
 
 class _Gauges(Collector):

@@ -48,6 +48,12 @@ class Projects:
         root = str(start if named else top).encode("utf-8", "replace").decode()
         return Place(project=scope, root=root, user=Scope("user", user), branch=branch)
 
+    def has_origin(self, directory: str) -> bool:
+        """Whether clones elsewhere are the same project: it has an origin that is no path here."""
+        start = _absolute(directory)
+        repository = find_repository(start, Look()) if start is not None else None
+        return repository is not None and _is_elsewhere(repository.origin)
+
     def facts(self, root: str) -> ProjectFacts:
         """What the manifests directly under ``root`` say; empty where they say nothing."""
         start = _absolute(root)
@@ -88,12 +94,16 @@ def _locate(start: Path, look: Look) -> tuple[Scope, Path, str | None]:
 
 
 def _identity(repository: Repository) -> tuple[str, str]:
-    if repository.origin and not repository.origin.startswith("/"):
+    if _is_elsewhere(repository.origin):
         return f"remote:{repository.origin}", repository.origin
     # A clone from a path shares with the working tree that it was cloned from, and `git init`
     # does not make a new project of a directory.
     tree = repository.origin or working_tree_of(str(repository.common))
     return f"tree:{tree}", tree
+
+
+def _is_elsewhere(origin: str) -> bool:
+    return bool(origin) and not origin.startswith("/")
 
 
 def _scope(identity: str, path: str) -> Scope:

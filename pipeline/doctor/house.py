@@ -14,12 +14,14 @@ from time import monotonic, sleep
 from typing import Any
 
 from ...config.load import SettingsError, load_settings
+from ...config.masking import without_password
 from ...config.paths import Paths
 from ...hooks.client import VERSION
 from ...sinks.trouble import StoreUnavailable
 from ..client import CallFailed, Client, DaemonUnreachable, connect
 from ..install import real_interpreter
 from ..sockets import AlreadyRunning, only_one, socket_path, unlisten
+from . import team
 from .finding import Finding, Unrepaired
 
 Env = Mapping[str, str]
@@ -52,6 +54,7 @@ class House:
         self.status, trouble = _ask(self._paths)
         yield _daemon(self._paths, self.status, trouble)
         yield _model(self.status)
+        yield team.examine(self.status)
         yield from _database(self._paths, self.status)
 
 
@@ -94,8 +97,19 @@ def open_to_others(paths: Paths) -> list[Path]:
     """Our folders and files that others than their owner may use, but no links."""
     folders = [paths.data, paths.state, paths.spool]
     files = [path for folder in folders for path in _children(folder)]
-    places = dict.fromkeys([*folders, *files, socket_path(paths) if paths.data.exists() else None])
-    return [place for place in places if place and _is_open(place)]
+    socket = [socket_path(paths)] if paths.data.exists() else []
+    secret = [paths.config_file] if _holds_password(paths.config_file) else []
+    places = dict.fromkeys([*folders, *files, *socket, *secret])
+    return [place for place in places if _is_open(place)]
+
+
+def _holds_password(settings: Path) -> bool:
+    """Whether the address of a team's server stands there with its password."""
+    try:
+        url = load_settings(settings, {}, lenient=True).settings.team.url
+    except SettingsError:
+        return False
+    return without_password(url) != url
 
 
 def _children(folder: Path) -> list[Path]:

@@ -41,6 +41,7 @@ LIBRARIES = {
     },
     "pipeline": {"anyio", "click", "msgspec", "rich"},
 }
+SERVER = "admin columns connection feed reads schema search store trouble".split()
 # The evaluation of retrieval draws its intervals with numpy.
 EXTRA = {
     "pipeline/evaluate_captures.py": {"numpy"},
@@ -50,6 +51,9 @@ EXTRA = {
     # The model's worker is a process of its own, and nobody else may import what it does.
     "sinks/model_worker.py": {"litellm"},
     "sinks/model.py": {"tenacity"},
+    # A team's server; nobody else may import what speaks with it, so it loads with a team alone.
+    **{f"sinks/postgres/{name}.py": {"psycopg"} for name in SERVER},
+    "sinks/sync.py": {"tenacity"},
 }
 OWN_MODULES = {"hooks": {path.stem for path in (HOUSE / "hooks").glob("*.py")}}
 # Built-in halves of the standard library, and its Windows names.
@@ -156,7 +160,7 @@ def test_every_dependency_is_justified():
         # It listens before it loads; and numpy reads OPENBLAS_NUM_THREADS when it is imported.
         (
             "pipeline.daemon",
-            "numpy duckdb tokenizers uvicorn prometheus_client rich litellm mcp mcp_types",
+            "numpy duckdb tokenizers uvicorn prometheus_client rich litellm mcp mcp_types psycopg",
         ),
     ],
 )

@@ -17,10 +17,17 @@ SQL = re.compile(
 # each made of constants in the same file; and the path of a database, which is quoted.
 PUT_IN = {
     "pipeline/imports/claude_mem.py": {"table"},
-    "sinks/database.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},
+    "sinks/applying.py": {"wanted"},
+    "sinks/attached.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},
+    "sinks/leaving.py": {"wanted"},
+    "sinks/outbox.py": {"wanted"},
+    "sinks/postgres/reads.py": {"_CURRENT", "_PRINTS", "_VALID"},
+    "sinks/postgres/store.py": {"', '.join((f'%s::{kind}[]' for kind in COLUMN_TYPES))"},
+    "sinks/postgres/trouble.py": {"schema", "server"},  # a sentence that quotes a statement
     "sinks/reads.py": {"_VALID", "allowed", "wanted", "where"},
     "sinks/repair.py": {"table"},
-    "sinks/salvage.py": {"columns", "table"},
+    "sinks/salvage_team.py": {"columns", "table"},
+    "sinks/settling.py": {"wanted"},
     "sinks/writes.py": {
         "', '.join('?' * len(types))",
         "', '.join(types)",
@@ -28,6 +35,7 @@ PUT_IN = {
         "', '.join((f'{name} = new.{name}' for name in HEAD_TYPES if name not in {'id', 'scope'}))",
         "_unnested(HEAD_TYPES)",
         "_unnested(_USE_TYPES)",
+        "', '.join((f'{name} = ?' for name in list(VERSION_TYPES)[_KEYS:]))",
         "column",
         "condition",
         "into",

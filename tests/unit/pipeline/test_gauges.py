@@ -5,6 +5,7 @@ from subcog.config.paths import find_paths
 from subcog.pipeline.app import INDEXING
 from subcog.pipeline.gauges import Gauges
 from subcog.pipeline.late import LateArchive
+from subcog.pipeline.team import Team
 from subcog.sinks.index import IndexStats
 from subcog.sinks.topics import TopicIndex
 from tests.fakes import PROJECT, make_memory
@@ -33,6 +34,9 @@ class AnApp:
         self.paths = paths
         self.archive = LateArchive()
         self.asking = None
+        self.team = Team(
+            "", archive=self.archive, publish=None, redactor=None, new_id=None, clock=None
+        )
         self.bus = self
 
     def depths(self):

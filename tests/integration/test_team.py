@@ -1,0 +1,199 @@
+"""Three machines, one server: through the hooks and commands that an agent and a person use."""
+
+import itertools
+import json
+import subprocess
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.postgres import STRANGER, fresh_database
+from tests.proxy import Proxy
+from tests.waiting import eventually
+
+from .house import House
+
+ORIGIN = "git@git.example:acme/shop.git"
+ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+QUESTION = "how do I hash passwords here?"
+PORT = "The staging database listens on port 6543, since 5432 is taken by the old one"
+ADDRESS = "maria.schmidt@customer.example"
+
+
+class Machine(House):
+    """A home with a clone of the team's project."""
+
+    def __init__(self, root):
+        super().__init__(root)
+        self._sessions = itertools.count()
+        for command in (["init", "-q"], ["remote", "add", "origin", ORIGIN]):
+            subprocess.run(["git", *command], cwd=self.project, check=True)
+
+    def join(self, url):
+        return self.ask("team", "join", url, "--yes")
+
+    def asked(self, question):
+        """What a prompt of a new session gets; an old one is not told the same twice."""
+        return self.context(question, session=f"asks-{next(self._sessions)}")
+
+    def settled(self):
+        """Wait until it has sent everything, and received everything."""
+
+        def is_settled():
+            now = self.ask("team", "status")
+            looked = now["connected"] and now["last_push"] and now["last_pull"]
+            return looked and not now["outbox"] and not now["remaining"]
+
+        return eventually(is_settled)
+
+
+@contextmanager
+def machine(root, url=""):
+    made = Machine(root)
+    try:
+        if url:
+            made.join(url)
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def base(postgres):
+    """The team's database."""
+    with fresh_database(postgres) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def three(base, tmp_path_factory):
+    """The machines of alice, who shares the project, and of bob and carol, who join later.
+
+    Carol's has a memory from before there was a rule, and a line that can be cut.
+    """
+    root = tmp_path_factory.mktemp("team")
+    with ExitStack() as machines:
+        alice = machines.enter_context(machine(root / "alice", base.url("alice")))
+        alice.ask("team", "share", "--yes")
+        bob = machines.enter_context(machine(root / "bob", base.url("bob")))
+        carol = machines.enter_context(machine(root / "carol"))
+        text = f"The pilot customer is {ADDRESS}, who tests every release"
+        carol.capture(text, SUBCOG_REDACTION_PERSONAL="false")
+        carol.run("daemon", "stop")
+        carol.line = machines.enter_context(Proxy(("127.0.0.1", base.server.port)))
+        carol.url = base.url("carol").replace(str(base.server.port), str(carol.line.port))
+        carol.join(carol.url)
+        yield alice, bob, carol
+
+
+def libraries(house):
+    """The files that its daemon has loaded."""
+    return Path(f"/proc/{house.pid()}/maps").read_text()
+
+
+def everything(base):
+    """All that is in the database, as text."""
+    return base.server.run("pg_dump", "--data-only", "--schema=subcog", base.owner_url)
+
+
+def test_what_one_captures_the_others_prompts_get_and_a_stranger_nothing(three, base, tmp_path):
+    alice, *others = three
+    alice.prompt(f"[remember:decisions] {ARGON}")
+    for other in others:
+        told = eventually(lambda other=other: other.asked(QUESTION))
+        assert ARGON in told
+        assert "alice" in told
+    assert "alice" not in alice.asked(QUESTION)
+    with machine(tmp_path) as mallory:
+        assert mallory.asked(QUESTION) == ""
+        assert "psycopg" not in libraries(mallory)
+        refused = mallory.run("team", "join", base.url(STRANGER), "--yes")
+        assert refused.returncode == 1
+        assert "psycopg" in libraries(mallory)
+        assert mallory.asked(QUESTION) == ""
+    for table in ("versions", "memories", "changes", "projects", "members"):
+        assert base.psql("alice", f"SELECT count(*) FROM subcog.{table}").strip() not in {"", "0"}
+        seen = base.psql(STRANGER, f"SELECT * FROM subcog.{table}")
+        assert "denied" in seen or seen.strip() == ""
+
+
+def test_what_is_the_users_own_or_private_never_leaves(three, base):
+    alice, bob, _ = three
+    alice.capture("My own note: the cat is called Zebedee", "--scope", "user")
+    alice.prompt("[remember:context] The build needs <private>Quetzal</private> and a token")
+    alice.capture("Everybody writes British English", "--scope", "org")
+    eventually(lambda: "British" in str(bob.ask("recall", "which English do we write")))
+    alice.settled()
+    there = everything(base)
+    assert "British English" in there
+    assert "The build needs" in there
+    assert "Zebedee" not in there
+    assert "Quetzal" not in there
+
+
+def test_what_todays_rules_know_is_taken_out_before_it_leaves_and_here_too(three, base):
+    *_, carol = three
+    carol.settled()
+    assert "The pilot customer is [redacted:email]" in everything(base)
+    assert ADDRESS not in everything(base)
+    here = carol.ask("recall", "who is the pilot customer?")["memories"]
+    assert any("[redacted:email]" in memory["content"] for memory in here)
+    assert ADDRESS not in json.dumps(here)
+
+
+def test_no_hook_waits_for_a_server_that_hangs(three):
+    *_, carol = three
+    carol.line.freeze()
+    try:
+        kept = carol.prompt(f"[remember:context] {PORT}")["systemMessage"]
+        assert "kept as context" in kept
+        assert PORT in carol.asked("which port does the staging database listen on?")
+        now = carol.ask("team", "status")
+        assert now["outbox"] == 1
+        assert carol.line.frozen  # so none of these answers came after one of the server
+        pid = carol.pid()
+        carol.run("daemon", "stop")
+        carol.wait_until_gone(pid)
+    finally:
+        carol.line.thaw()
+    carol.start()
+    carol.settled()
+
+
+def test_two_who_supersede_one_memory_both_keep_theirs_and_it_is_flagged(three):
+    alice, _, carol = three
+    old = alice.capture("We deploy on Fridays at noon", "--namespace", "decisions")["id"]
+    eventually(lambda: carol.run("get", old).returncode == 0)
+    carol.line.cut()
+    first = alice.ask("supersede", old, "--text", "We deploy on Mondays at nine")["id"]
+    alice.settled()
+    second = carol.ask("supersede", old, "--text", "We deploy every evening by the robot")["id"]
+    carol.line.mend()
+
+    def flagged(who):
+        shown = {memory["id"]: memory for memory in who.ask("list")["memories"]}
+        return {first, second} <= shown.keys() and shown[second]["contradicts"] == first
+
+    for who in three:
+        eventually(lambda who=who: flagged(who))
+        assert who.ask("get", old)["superseded_by"] == first
+        assert who.ask("why", second)["contradicts"] == first
+
+
+def test_leaving_takes_off_what_others_wrote_and_leaves_ones_own(three):
+    alice, bob, carol = three
+    theirs = alice.capture("The mirror of the packages is behind the proxy of the office")["id"]
+    own = carol.capture("The office proxy wants a certificate of ours")["id"]
+    eventually(lambda: carol.run("get", theirs).returncode == 0)
+    eventually(lambda: bob.run("get", own).returncode == 0)
+    carol.ask("team", "leave", "--yes")
+    left = {memory["id"] for memory in carol.ask("list")["memories"]}
+    assert own in left
+    assert theirs not in left
+    assert not any(memory["author"] for memory in carol.ask("list")["memories"])
+    assert carol.asked("where is the mirror of the packages?") == ""
+    assert bob.run("get", own).returncode == 0
+
+    carol.join(carol.url)
+    eventually(lambda: carol.run("get", theirs).returncode == 0)
