@@ -11,6 +11,7 @@ import msgspec
 from ..bus.events import CaptureSettled, IntentClassified, ResponseReady
 from ..bus.values import Memory, Provenance, Query, Recalled, SearchIntent
 from ..stages.enriched import enriched_intent
+from ..stages.envelope import author_name
 
 
 class TopicInfo(Protocol):
@@ -98,6 +99,7 @@ def why_answer(versions: Sequence[Memory], usage: Usage | None, *, now: datetime
                 "updated_at": memory.updated_at,
                 "reason": memory.provenance.gate,
                 "by": memory.provenance.hook,
+                "author": author_name(memory.provenance.author),
             }
             for memory in versions
         ],
@@ -117,7 +119,7 @@ def hidden_because(memory: Memory, now: datetime) -> str | None:
 
 def provenance_answer(provenance: Provenance) -> dict[str, str]:
     """What is known of where a memory came from."""
-    known = msgspec.structs.asdict(provenance)
+    known = msgspec.structs.asdict(provenance) | {"author": author_name(provenance.author)}
     return {name: value for name, value in known.items() if value and name != "gate"}
 
 
@@ -159,6 +161,7 @@ def recall_answer(query: Query, recalled: Recalled, topics: Sequence[TopicInfo])
                 "tags": hit.memory.tags,
                 "summary": hit.memory.summary,
                 "scope": str(hit.memory.scope),
+                "author": author_name(hit.memory.provenance.author),
             }
             for hit in recalled.hits
         ],
@@ -166,6 +169,17 @@ def recall_answer(query: Query, recalled: Recalled, topics: Sequence[TopicInfo])
         "total_count": recalled.total,
         "execution_time_ms": round(recalled.took_ms, 3),
         "degraded": recalled.degraded,
+    }
+
+
+def listed_answer(memory: Memory) -> dict[str, Any]:
+    """One memory of ``list``."""
+    return _brief(memory) | {
+        "summary": memory.summary,
+        "scope": str(memory.scope),
+        "tags": memory.tags,
+        "author": author_name(memory.provenance.author),
+        "contradicts": memory.contradicts,
     }
 
 
@@ -191,7 +205,10 @@ def topic_answer(topic: str, memories: Sequence[Memory], related: Sequence[str])
     """``topics TOPIC``: its memories; none for an unknown topic, which is no error."""
     return {
         "topic": topic,
-        "memories": [_brief(memory) | {"tags": memory.tags} for memory in memories],
+        "memories": [
+            _brief(memory) | {"tags": memory.tags, "author": author_name(memory.provenance.author)}
+            for memory in memories
+        ],
         "related_topics": list(related),
         "total_count": len(memories),
     }

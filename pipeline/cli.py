@@ -17,6 +17,7 @@ from .client import CallFailed, DaemonUnreachable
 COMMANDS = {
     "capture": "memory",
     "recall": "memory",
+    "list": "memory",
     "get": "memory",
     "forget": "memory",
     "topics": "memory",
@@ -30,6 +31,7 @@ COMMANDS = {
     "export": "transfer",
     "backup": "transfer",
     "copies": "copies",
+    "team": "team",
     "classify": "insight",
     "explain": "insight",
     "trace": "trace",

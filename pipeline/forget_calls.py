@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from ..bus.events import ForgetRequested, ForgetSettled
-from ..bus.values import Place
+from ..bus.values import Place, Scope
 from .app import App
 from .params import (
     CallRefused,
@@ -53,7 +53,8 @@ class ForgetCalls:
             await (await self._app.archive.get()).compact()
         since = min(memory.created_at for memory in history)
         holding = [copy for copy in await self._copies() if copy.may_hold(since)]
-        answer: dict[str, Any] = {"id": memory_id, "forgotten": True}
+        team = await self._team_of(history[0].scope)
+        answer: dict[str, Any] = {"id": memory_id, "forgotten": True, "team": team}
         if params.everywhere:
             cleaned = await self._clean(holding, memory_id, str(history[0].scope))
             gone = {*cleaned.cleaned, *cleaned.removed}
@@ -62,6 +63,15 @@ class ForgetCalls:
             answer["removed"] = [str(file) for file in cleaned.removed]
             answer["left"] = [{"file": str(file), "why": why} for file, why in cleaned.left]
         return answer | {"copies": [_shown(copy) for copy in holding]}
+
+    async def _team_of(self, scope: Scope) -> str | None:
+        """The team that hears of it when a memory of ``scope`` is forgotten."""
+        replica = (await self._app.archive.get()).store.replica
+        membership = await replica.membership()
+        if membership is None:
+            return None
+        sends = {sharing.scope for sharing in await replica.shared() if sharing.sends}
+        return membership.team if scope in sends else None
 
     async def copies(self, params: NoParams, place: Place) -> dict[str, Any]:
         """The copies of the database that subcog keeps or has made."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # The parts of an answer that somebody wrote.
 WRITTEN = frozenset(
-    {"content", "summary", "reason", "why", "tags", "file", "query", "topic", "name"}
+    {"author", "content", "summary", "reason", "why", "tags", "file", "query", "topic", "name"}
 )
 _SEARCHES = {
     "howto": "howto",
@@ -60,6 +60,8 @@ class McpDesk:
         if brief:  # what is not told need not be made harmless
             for memory in answer.get("memories", ()):
                 del memory["content"]
+                if not memory["author"]:
+                    del memory["author"]
         harmless: Json = self._harmless(answer)
         return harmless
 
@@ -145,4 +147,5 @@ def _note(memory: Json, *, brief: bool) -> Note:
         created_at=datetime.fromisoformat(memory["created_at"]),
         text=memory["summary"] if brief and memory.get("summary") else memory["content"],
         source=", ".join(part for part in known.values() if part),
+        author=provenance.get("author", ""),
     )

@@ -102,6 +102,15 @@ class TopicParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
     limit: Annotated[int, Meta(ge=1)] = 100
 
 
+class ListParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``list``: only those that a member wrote, or that say otherwise than another one."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 20
+    namespace: str | None = None
+    author: str | None = None
+    contradicting: bool = False
+
+
 class TextParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``classify`` and ``explain``."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..bus.values import Mode
 from ..config.settings import Namespace
@@ -39,12 +39,16 @@ class RecallArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Entry(Result, frozen=True, kw_only=True):
-    """One line of an index. ``score`` is absolute: below about 0.3 it is hardly relevant."""
+    """One line of an index. ``score`` is absolute: below about 0.3 it is hardly relevant.
+
+    ``author`` is the colleague who wrote it; missing where it was written on this machine.
+    """
 
     id: str
     namespace: str
     summary: str
     created_at: str
+    author: str | UnsetType = UNSET
     score: float | None = None
 
 

@@ -16,6 +16,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs"
 TOPICS = {
     "users": ("users.md", "keeping, finding, changing and forgetting memories"),
     "operators": ("operators.md", "directories, settings, metrics, backup, upgrade, trouble"),
+    "team": ("team.md", "sharing memories with colleagues: joining, the server, what leaves"),
+    "scale": ("scale.md", "what a team's memory costs, and how large it can become"),
     "mcp": ("mcp.md", "connecting a client, tools, resources, prompts"),
     "formats": ("formats.md", "JSON answers, hook output, wire format, import and export"),
     "security": ("security.md", "threats, the defence against each, and the gaps"),

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
+from ...config.load import Origin
 from ..client import DaemonUnreachable
 from ..index_status import describe_index
 from .shared import daemon, json_option, our_settings, project_option, show_json
@@ -117,6 +119,10 @@ def _show_status(answer: dict[str, Any]) -> None:
     click.echo(f"daemon {answer['pid']}, version {answer['version']}, {state}")
     if answer["index"] is not None:
         click.echo(f"  {'index':<12} {describe_index(answer['index'])}")
+    if answer.get("team"):
+        from ..team_page import in_a_line
+
+        click.echo(f"  {'team':<12} {in_a_line(answer['team'])}")
     for name in ("memories", "database", "socket", "metrics_url", "log"):
         if answer[name] is not None:
             click.echo(f"  {name:<12} {answer[name]}")
@@ -126,7 +132,7 @@ def _show_status(answer: dict[str, Any]) -> None:
 @json_option
 def config_command(as_json: bool) -> None:
     """Show each setting, its value here, and where it came from."""
-    origins = our_settings().origins
+    origins = [_shown(origin) for origin in our_settings().origins]
     if as_json:
         show_json(
             {origin.key: {"value": origin.value, "source": origin.source} for origin in origins}
@@ -135,3 +141,12 @@ def config_command(as_json: bool) -> None:
     width = max(len(origin.key) for origin in origins)
     for origin in origins:
         click.echo(f"{origin.key:<{width}}  {origin.value!r:<12}  {origin.source}")
+
+
+def _shown(origin: Origin) -> Origin:
+    """``origin`` without the password that an address may hold."""
+    from ...config.masking import without_password
+
+    if not isinstance(origin.value, str):
+        return origin
+    return replace(origin, value=without_password(origin.value))

@@ -11,10 +11,12 @@ from typing import Any
 import click
 
 from .memory import namespace_choice
-from .shared import daemon, json_option, project_option, shorten, show_json
+from .shared import by, daemon, json_option, project_option, shorten, show_json
 
 _SPAN = re.compile(r"\+?(?P<count>\d{1,5})\s*(?P<unit>[mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+# Of a provenance, what says itself what it is.
+_BARE = ("author", "hook")
 _MEMORY = re.compile(r"(?:subcog://memory/)?mem_[0-9a-z]+")
 
 
@@ -141,7 +143,8 @@ def history_command(memory_id: str, project: Path | None, as_json: bool) -> None
         return
     for version in answer["versions"]:
         reason = version["reason"] or "unknown"
-        click.echo(f"{version['version']:>3}  {version['updated_at']}  {reason}")
+        author = by(version["provenance"].get("author", ""))
+        click.echo(f"{version['version']:>3}  {version['updated_at']}  {reason}{author}")
         click.echo(f"     {version['namespace']}: {shorten(version['content'], 100)}")
 
 
@@ -163,7 +166,8 @@ def why_command(memory_id: str, project: Path | None, as_json: bool) -> None:
     for source in answer["also_said_by"]:
         click.echo(f"also said by {_source(source)}")
     for version in answer["versions"][1:]:
-        click.echo(f"version {version['version']:<3} {version['updated_at']} {version['reason']}")
+        told = f"{version['updated_at']} {version['reason']}{by(version['author'])}"
+        click.echo(f"version {version['version']:<3} {told}")
     if answer["contradicts"]:
         click.echo(f"says otherwise than {answer['contradicts']}")
     click.echo(f"sure      {answer['confidence']:.0%}")
@@ -174,9 +178,9 @@ def why_command(memory_id: str, project: Path | None, as_json: bool) -> None:
 def _source(provenance: dict[str, str]) -> str:
     if not provenance:
         return "somebody unknown"
-    hook = provenance.get("hook", "")
-    told = [f"{name} {value}" for name, value in provenance.items() if name != "hook"]
-    return ", ".join([hook, *told] if hook else told)
+    bare = [provenance[name] for name in _BARE if name in provenance]
+    told = [f"{name} {value}" for name, value in provenance.items() if name not in _BARE]
+    return ", ".join([*bare, *told])
 
 
 def _last(used: str | None) -> str:

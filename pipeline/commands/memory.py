@@ -1,4 +1,4 @@
-"""``capture``, ``recall``, ``get``, ``forget``, ``topics``: memories, one at a time."""
+"""``capture``, ``recall``, ``list``, ``get``, ``forget``, ``topics``: memories, one at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ...bus.values import NAMESPACES
-from .shared import daemon, json_option, project_option, shorten, show_json
+from .shared import by, daemon, json_option, project_option, shorten, show_json
 
 namespace_choice = click.Choice(NAMESPACES, case_sensitive=False)
 
@@ -88,12 +88,45 @@ def recall_command(
         show_json(answer)
         return
     for memory in answer["memories"]:
-        click.echo(f"{memory['score']:.2f}  {memory['namespace']:<11} {memory['id']}")
+        author = by(memory["author"])
+        click.echo(f"{memory['score']:.2f}  {memory['namespace']:<11} {memory['id']}{author}")
         click.echo(f"      {shorten(memory['content'], 100)}")
     if not answer["memories"]:
         click.echo("nothing found")
     if answer["degraded"]:
         click.echo(f"({answer['degraded']}: searched by {answer['mode']} alone)", err=True)
+
+
+@click.command()
+@click.option("--limit", default=20, show_default=True, help="At most so many.")
+@click.option("--namespace", type=namespace_choice, help="Only from this one.")
+@click.option("--by", "author", help="Only what this member of the team wrote.")
+@click.option("--contradicting", is_flag=True, help="Only what says otherwise than another one.")
+@project_option
+@json_option
+def list_command(
+    limit: int,
+    namespace: str | None,
+    author: str | None,
+    contradicting: bool,
+    project: Path | None,
+    as_json: bool,
+) -> None:
+    """List the memories that hold, newest first."""
+    params = {"limit": limit, "namespace": namespace, "author": author}
+    with daemon(project) as client:
+        answer = client.call("list", params | {"contradicting": contradicting})
+    if as_json:
+        show_json(answer)
+        return
+    for memory in answer["memories"]:
+        written = f"{memory['created_at'][:16]}  {memory['namespace']:<11} {memory['id']}"
+        click.echo(f"{written}{by(memory['author'])}")
+        click.echo(f"      {shorten(memory['content'], 100)}")
+        if memory["contradicts"]:
+            click.echo(f"      says otherwise than {memory['contradicts']}")
+    if not answer["memories"]:
+        click.echo("there are none")
 
 
 @click.command()
@@ -109,12 +142,16 @@ def get_command(memory_id: str, project: Path | None, as_json: bool) -> None:
         return
     click.echo(f"{answer['id']} · {answer['namespace']} · {answer['scope']}")
     click.echo(f"created {answer['created_at']}, version {answer['version']}")
+    if author := answer["provenance"].get("author"):
+        click.echo(f"written by {author}")
     if answer["tags"]:
         click.echo(f"tags {', '.join(answer['tags'])}")
     if answer["superseded_by"]:
         click.echo(f"superseded by {answer['superseded_by']}")
     if answer["valid_to"]:
         click.echo(f"valid until {answer['valid_to']}")
+    if answer["contradicts"]:
+        click.echo(f"says otherwise than {answer['contradicts']}")
     click.echo(f"\n{answer['content']}")
 
 
@@ -132,10 +169,11 @@ def forget_command(
 ) -> None:
     """Delete one memory for good, all its versions.
 
-    Nothing finds it from now on. Its text leaves the disk when the daemon is next idle, or with
-    --now before this command returns, which rewrites the database and takes a moment. Copies of the
-    database may still hold it: they are named, and --everywhere rewrites them without it. A damaged
-    copy cannot be rewritten, so it is deleted.
+    Nothing finds it from now on; if it is shared with a team, on none of its machines. Its text
+    leaves the disk when the daemon is next idle, or with --now before this command returns, which
+    rewrites the database and takes a moment. Copies of the database may still hold it: they are
+    named, and --everywhere rewrites them without it. A damaged copy cannot be rewritten, so it is
+    deleted.
     """
     with daemon(project) as client:
         if everywhere and not yes:
@@ -159,6 +197,8 @@ def _ask_about_copies(copies: list[dict[str, Any]]) -> None:
 
 def _show_forgotten(answer: dict[str, Any]) -> None:
     click.echo(f"forgotten: {answer['id']}")
+    if answer["team"]:
+        click.echo(f"  and deleted for everybody in the team {answer['team']}")
     for done in ("cleaned", "removed"):
         for file in answer.get(done, ()):
             click.echo(f"  {done}: {file}")
@@ -197,7 +237,7 @@ def _show_topics(answer: dict[str, Any]) -> None:
 
 def _show_topic(answer: dict[str, Any]) -> None:
     for memory in answer["memories"]:
-        click.echo(f"{memory['namespace']:<11} {memory['id']}")
+        click.echo(f"{memory['namespace']:<11} {memory['id']}{by(memory['author'])}")
         click.echo(f"      {shorten(memory['content'], 100)}")
     if not answer["memories"]:
         click.echo("nothing found")

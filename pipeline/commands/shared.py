@@ -68,6 +68,11 @@ def show_json(value: object) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2))
 
 
+def by(author: str) -> str:
+    """Who of the team wrote a memory, to be put behind it; nothing where it was written here."""
+    return f"  by {author}" if author else ""
+
+
 def shorten(text: str, width: int) -> str:
     """One line of at most ``width`` characters."""
     line = " ".join(text.split())

@@ -1,0 +1,267 @@
+"""``team``: share memories with colleagues, through a PostgreSQL server of the team's."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from ...config.load import variable
+from ..client import Client
+from ..clients.settings_file import SettingsUnreadable
+from ..config_file import write_setting
+from ..team_page import (
+    count,
+    found,
+    joined,
+    joining,
+    leaving,
+    left,
+    prepared,
+    sharing,
+    standing,
+    unshared,
+)
+from ..team_progress import follow
+from .memory import namespace_choice
+from .shared import daemon, json_option, our_paths, our_settings, show_json
+
+URL = variable("team.url")
+
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would happen; do nothing.")
+project_argument = click.argument("project", metavar="[PROJECT]", default="")
+
+
+@click.group()
+def team_command() -> None:
+    """Share memories with a team, through a PostgreSQL server of yours: see `subcog help team`.
+
+    Nothing leaves this machine before `join` and `share` have said what will, and you agreed.
+    """
+
+
+@team_command.command()
+@click.argument("url", metavar="URL")
+@click.option("--team", required=True, help="The name of the team.")
+@click.option("--member", "members", multiple=True, help="Let this one in; may be given again.")
+@json_option
+def init(url: str, team: str, members: tuple[str, ...], as_json: bool) -> None:
+    """Prepare the database at URL for a team, or bring it up to date, and let members in.
+
+    URL is an administrator's (postgresql://admin@host/database; - reads it from standard input).
+    It is used once and kept nowhere. Each new member gets a login of their own, whose URL is shown
+    this once. Can be repeated.
+    """
+    try:
+        from ...sinks.postgres import admin
+    except ImportError as error:
+        raise without_psycopg(error) from None
+    try:
+        done = admin.init(_typed(url), team, members)
+    except (ConnectionError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    _show(msgspec.to_builtins(done), prepared(msgspec.to_builtins(done)), as_json)
+
+
+@team_command.command()
+@click.argument("url", metavar="[URL]", default="")
+@yes_option
+@dry_run_option
+@json_option
+def join(url: str, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Join the team whose server is at URL [default: the setting team.url].
+
+    Says first what would leave this machine, and who would read it, and asks. - reads the URL from
+    standard input, so that a password in it is in no history of a shell.
+    """
+    url = _server(_typed(url))
+    with daemon() as client:
+        preview = client.call("team-join", {"url": url, "yes": False})
+        if dry_run:
+            _show(preview, joining(preview), as_json)
+            return
+        _ask(joining(preview), "Join the team?", yes)
+        shown = [project["scope"] for project in preview["projects"]]
+        answer = client.call("team-join", {"url": url, "yes": True, "scopes": shown})
+        _note(url)
+        _show(answer, joined(answer), as_json)
+        if not as_json and sys.stderr.isatty():
+            follow(client)
+
+
+@team_command.command()
+@json_option
+def status(as_json: bool) -> None:
+    """Say how this machine and its team stand, and what is shared."""
+    with daemon() as client:
+        answer = client.call("team-status")
+    _show(answer, standing(answer, datetime.now(UTC)), as_json)
+
+
+@team_command.command()
+@click.argument("query")
+@click.option(
+    "--project", default="all", show_default=True, help="Only of this one: its name, or scope."
+)
+@click.option(
+    "--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="At most so many."
+)
+@click.option("--namespace", type=namespace_choice, help="Only from this one.")
+@json_option
+def recall(query: str, project: str, limit: int, namespace: str | None, as_json: bool) -> None:
+    """Search on the team's server itself, best first, also what is not received on this machine.
+
+    QUERY goes to the server, without the secrets that are recognised in it. Searched are the
+    organisation and all projects that the team shares.
+    """
+    asked = {"query": query, "project": project, "limit": limit, "namespace": namespace}
+    with daemon() as client:
+        answer = client.call("team-recall", asked)
+    _show(answer, found(answer), as_json)
+
+
+@team_command.command()
+@project_argument
+@yes_option
+@dry_run_option
+@json_option
+def share(project: str, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Share PROJECT with the team: a directory [default: this one], or a name of `team status`.
+
+    Says first how much leaves this machine, and asks.
+    """
+    with daemon(_directory(project)) as client:
+        asked = {"scope": _scope(client, project)}
+        preview = client.call("team-share", asked | {"yes": False})
+        if dry_run:
+            _show(preview, sharing(preview), as_json)
+            return
+        _ask(sharing(preview), "Share it?", yes)
+        answer = client.call("team-share", asked | {"yes": True})
+    _show(answer, [f"shared; on the way: {count(answer['leaves'])}"], as_json)
+
+
+@team_command.command()
+@project_argument
+@json_option
+def unshare(project: str, as_json: bool) -> None:
+    """Share PROJECT no longer, neither way: a directory [default: this one], or a name.
+
+    What others wrote of it leaves this machine. What was sent stays with the team.
+    """
+    with daemon(_directory(project)) as client:
+        answer = client.call("team-unshare", {"scope": _scope(client, project)})
+    _show(answer, unshared(answer), as_json)
+
+
+@team_command.command()
+@yes_option
+@dry_run_option
+@json_option
+def leave(yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Leave the team: what others wrote is taken off this machine, what you wrote stays."""
+    with daemon() as client:
+        preview = client.call("team-leave", {"yes": False})
+        if dry_run:
+            _show(preview, leaving(preview), as_json)
+            return
+        _ask(leaving(preview), "Leave the team?", yes)
+        answer = client.call("team-leave", {"yes": True})
+    _show(answer, left(answer), as_json)
+
+
+# --- where the server is --------------------------------------------------------------------------
+
+
+def _typed(url: str) -> str:
+    """``url``, or for - what is typed without being shown, or piped in."""
+    if url != "-":
+        return url
+    if somebody_is_there():
+        return str(click.prompt("URL", hide_input=True, err=True))
+    return sys.stdin.readline().strip()
+
+
+def _server(url: str) -> str:
+    """The URL to join by: ``url``, else the setting."""
+    found = url or our_settings().settings.team.url
+    if not found:
+        raise click.UsageError("give the URL of the team's server, or set team.url")
+    if url and os.environ.get(URL, url) != url:
+        raise click.UsageError(f"{URL} is set to another server, and would win; unset it first")
+    return found
+
+
+def _note(url: str) -> None:
+    """Keep ``url`` for the daemons to come, unless it is kept already."""
+    if our_settings().settings.team.url == url:
+        if URL in os.environ:
+            click.echo(f"{URL} must be set wherever your agent is started, too", err=True)
+        return
+    try:
+        write_setting(our_paths().config_file, "team", "url", url)
+    except (OSError, SettingsUnreadable) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        click.echo(f"subcog: set team.url yourself, or the next daemon misses it: {why}", err=True)
+
+
+def without_psycopg(error: ImportError) -> click.ClickException | ImportError:
+    """What to say of ``error``, where it is psycopg that is not there."""
+    from ..team import MISSING
+
+    ours = (error.name or "").startswith("psycopg") or "libpq" in str(error)
+    return click.ClickException(MISSING) if ours else error
+
+
+# --- which project --------------------------------------------------------------------------------
+
+
+def _directory(project: str) -> Path | None:
+    """The directory that ``project`` names, or None where it is this one, or a name."""
+    return Path(project) if project and Path(project).is_dir() else None
+
+
+def _scope(client: Client, project: str) -> str:
+    """The scope that ``project`` names; nothing where a directory says which it is."""
+    if not project or Path(project).is_dir():
+        return ""
+    known = client.call("team-status").get("projects", ())
+    found = [one["scope"] for one in known if project in {one["name"], one["scope"]}]
+    if len(found) != 1:
+        many = "names several projects; name one by its scope" if found else "is no project here"
+        raise click.BadParameter(f"{project} {many}: see `subcog team status --json`")
+    return str(found[0])
+
+
+# --- talking --------------------------------------------------------------------------------------
+
+
+def somebody_is_there() -> bool:
+    """Whether a question can be answered by a person."""
+    return sys.stdin.isatty()
+
+
+def _ask(told: Iterable[str], question: str, yes: bool) -> None:
+    """Say what would happen, and go on only where somebody agrees."""
+    if yes:
+        return
+    if not somebody_is_there():
+        raise click.UsageError("there is nobody to ask: look with --dry-run, and agree with --yes")
+    for line in told:
+        click.echo(line, err=True)
+    click.confirm(question, abort=True, err=True)
+
+
+def _show(answer: dict[str, Any], told: Iterable[str], as_json: bool) -> None:
+    if as_json:
+        show_json(answer)
+        return
+    for line in told:
+        click.echo(line)
