@@ -114,11 +114,14 @@ def _surer(base: object, theirs: int, mine: int) -> int:
     return max(theirs, mine)
 
 
-def _union(base: object, theirs: tuple[T, ...], mine: tuple[T, ...], most: int) -> tuple[T, ...]:
-    """Both sides' where both changed; theirs come first."""
-    if base in (mine, theirs):
-        return _choose(base, theirs, mine)
-    return tuple(dict.fromkeys((*theirs, *mine)))[: max(most, len(theirs))]
+def _union(
+    base: tuple[T, ...] | None, theirs: tuple[T, ...], mine: tuple[T, ...], most: int
+) -> tuple[T, ...]:
+    """What both have kept and what either has added; theirs come first."""
+    base = base or ()
+    kept = [one for one in theirs if one not in base or one in mine]
+    added = [one for one in dict.fromkeys(mine) if one not in base and one not in theirs]
+    return tuple([*kept, *added][: max(most, len(theirs))])
 
 
 def _contradicting(base: Memory | None, theirs: Memory, mine: Memory) -> tuple[str, str] | None:

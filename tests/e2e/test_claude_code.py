@@ -16,6 +16,7 @@ import pytest
 from ..fault.scripted_model import after, scripted_model
 from .claude import CHECKOUT, SUBCOG, Agent
 from .messages_api import texts_of
+from .other_agents import PATIENT
 
 MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
 QUESTION = "how do I hash passwords here?"
@@ -71,6 +72,7 @@ def test_what_one_session_marks_the_prompt_of_another_finds_at_once(agent):
 
 
 def test_daemon_killed_between_two_prompts_is_replaced_and_nothing_is_lost(agent):
+    agent.settings |= PATIENT  # a busy machine takes longer to start a daemon
     here = agent.project("P")
     capture(agent, MEMORY, here)
     session = agent.start(here)

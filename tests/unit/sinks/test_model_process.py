@@ -11,6 +11,7 @@ import pytest
 from subcog.sinks.model_process import ModelProcess, WorkerGone
 from subcog.sinks.model_wire import Answer, Ask, Configure, Trouble
 
+OTHERS: set[str] = set()
 PLAYED = """
 import json, os, sys
 
@@ -64,9 +65,19 @@ async def running(script, *, model="m", **changes):
                 tasks.cancel_scope.cancel()
 
 
-def children():
+def all_children():
     tasks = Path("/proc/self/task").iterdir()
     return [pid for task in tasks for pid in (task / "children").read_text().split()]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _others():
+    """What other tests keep running, a server for instance."""
+    OTHERS.update(all_children())
+
+
+def children():
+    return [pid for pid in all_children() if pid not in OTHERS]
 
 
 async def gone(process):
