@@ -3,6 +3,8 @@
 import itertools
 import json
 import subprocess
+import threading
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -197,3 +199,46 @@ def test_leaving_takes_off_what_others_wrote_and_leaves_ones_own(three):
 
     carol.join(carol.url)
     eventually(lambda: carol.run("get", theirs).returncode == 0)
+
+
+EACH = 334
+THINGS = (
+    "parser queue ledger invoice router cursor schema shard broker replica token banner".split()
+)
+
+
+def rule(number):
+    """A text unlike the others, so that each is a memory of its own."""
+    thing = THINGS[number % len(THINGS)]
+    return f"Rule {number}: {thing} {number * 7919 % 100_003} answers to handler {number * 104_729}"
+
+
+def rules_of(machine):
+    lines = machine.run("export").stdout.splitlines()
+    texts = (json.loads(line)["content"] for line in lines)
+    return Counter(text for text in texts if text.startswith("Rule "))
+
+
+def keep(machine, numbers, events):
+    """Capture through the hook one after the other; ``events`` happen before some of them."""
+    for number in numbers:
+        events.get(number, str)()
+        machine.prompt(f"[remember:decisions] {rule(number)}", session=f"keeps-{number}")
+
+
+def test_a_server_killed_in_the_middle_of_a_thousand_captures_costs_nothing(three, base):
+    events = {EACH // 3: base.server.kill, EACH // 2: base.server.start}
+    work = [
+        threading.Thread(target=keep, args=(machine, range(at, at + EACH), events))
+        for machine, at in zip(three, itertools.count(0, EACH), strict=False)
+    ]
+    for each in work:
+        each.start()
+    for each in work:
+        each.join()
+
+    wanted = Counter(rule(number) for number in range(3 * EACH))
+    for machine in three:
+        assert eventually(lambda machine=machine: rules_of(machine) == wanted)
+    stored = "SELECT count(*), count(DISTINCT id) FROM subcog.versions WHERE body LIKE '%Rule %'"
+    assert base.psql("alice", stored).strip() == f"{3 * EACH}|{3 * EACH}"
