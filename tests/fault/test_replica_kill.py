@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.stores import opened
 from tests.teams import ORG
 
+from .killed import said_until_killed
+
 KILLS = 3
-ROOT = Path(__file__).parents[2]
 
 WORK = """
 import asyncio, sys
@@ -48,17 +47,7 @@ asyncio.run(work(sys.argv[1], int(sys.argv[2])))
 
 def work_until_killed(path: Path, start: int, lines: int) -> list[list[str]]:
     """What it said, word by word."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", WORK, str(path), str(start)],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    with process:
-        said = [process.stdout.readline() for _ in range(lines)]
-        process.kill()
-        said += process.stdout.readlines()
-    return [line.split() for line in said if line.endswith("\n")]
+    return [line.split() for line in said_until_killed(WORK, path, start, lines=lines)]
 
 
 async def test_every_acknowledged_memory_was_sent_or_waits_in_the_outbox(tmp_path):

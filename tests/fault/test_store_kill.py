@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.stores import HERE, opened
 
+from .killed import said_until_killed
+
 KILLS = int(os.environ.get("SUBCOG_TEST_KILLS", "10"))
-ROOT = Path(__file__).parents[2]
 
 CAPTURE = """
 import asyncio, sys
@@ -42,17 +41,7 @@ asyncio.run(capture(sys.argv[1], int(sys.argv[2])))
 
 def capture_until_killed(path: Path, start: int, acknowledgements: int) -> list[int]:
     """The numbers that were acknowledged, each for itself and the three that follow."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", CAPTURE, str(path), str(start)],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    with process:
-        lines = [process.stdout.readline() for _ in range(acknowledgements)]
-        process.kill()
-        lines += process.stdout.readlines()
-    return [int(line) for line in lines if line.endswith("\n")]
+    return [int(line) for line in said_until_killed(CAPTURE, path, start, lines=acknowledgements)]
 
 
 @pytest.mark.slow
