@@ -30,8 +30,6 @@ _UNUSUAL = re.compile(r"[^\n\t -~]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^\n]*)")
 _QUOTED = re.compile(r"[ \t]*>")
-_ASIDE = re.compile(r'`[^`\n]{0,400}`|"[^"\n]{0,400}"|“[^”\n]{0,400}”|«[^»\n]{0,400}»')
-_NOT_NEWLINE = re.compile(r"[^\n]")
 
 
 def well_formed(text: str) -> str:
@@ -72,16 +70,6 @@ def fenced(lines: Sequence[str]) -> Iterator[bool]:
 def is_quoted(line: str) -> bool:
     """Whether ``line`` is a Markdown quotation."""
     return _QUOTED.match(line) is not None
-
-
-def own_words(text: str) -> str:
-    """``text`` with code, quotations and quoted spans blanked out, character for character."""
-    lines = text.split("\n")
-    kept = (
-        " " * len(line) if inside or is_quoted(line) else line
-        for line, inside in zip(lines, fenced(lines), strict=True)
-    )
-    return _ASIDE.sub(lambda aside: _NOT_NEWLINE.sub(" ", aside[0]), "\n".join(kept))
 
 
 def one_line(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import anyio
 import pytest
@@ -37,14 +36,6 @@ def whole(tmp_path_factory) -> bytes:
 
     anyio.run(make)
     return path.read_bytes()
-
-
-@pytest.fixture
-def path(tmp_path, whole) -> Path:
-    path = tmp_path / "s.duckdb"
-    path.write_bytes(whole)
-    path.chmod(0o600)
-    return path
 
 
 async def test_a_mended_database_goes_on_where_it_was(path):

@@ -43,14 +43,6 @@ def whole(tmp_path_factory) -> bytes:
     return path.read_bytes()
 
 
-@pytest.fixture
-def path(tmp_path, whole) -> Path:
-    path = tmp_path / "s.duckdb"
-    path.write_bytes(whole)
-    path.chmod(0o600)
-    return path
-
-
 async def mend(path: Path) -> Sequence[Mended]:
     return await anyio.to_thread.run_sync(lambda: repair(path, now=NOW))
 

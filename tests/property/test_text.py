@@ -10,7 +10,7 @@ from subcog.stages.envelope import Note, neutralise, preview, strip_envelopes, w
 from subcog.stages.markers import split_markers
 from subcog.stages.private import strip_private
 from subcog.stages.summary import MAX_CHARS, summarise
-from subcog.stages.text import cut, own_words, visible
+from subcog.stages.text import cut, visible
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 ANYTHING = st.text(st.characters(exclude_categories=()))
@@ -71,13 +71,6 @@ def test_visible_text_can_be_encoded_and_stays_as_it_is(text):
     seen.encode()
     assert visible(seen) == seen
     assert not any(unicodedata.category(c) == "Cc" and c not in "\n\t" for c in seen)
-
-
-@given(PIECES)
-def test_own_words_keep_every_position(text):
-    own = own_words(text)
-    assert len(own) == len(text)
-    assert all(a in (b, " ") for a, b in zip(own, text, strict=True))
 
 
 @given(PIECES)

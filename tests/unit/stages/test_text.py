@@ -1,4 +1,4 @@
-from subcog.stages.text import cut, fenced, is_quoted, one_line, own_words, visible, well_formed
+from subcog.stages.text import cut, fenced, is_quoted, one_line, visible, well_formed
 
 
 def test_surrogate_pairs_are_joined_and_lone_surrogates_replaced():
@@ -32,14 +32,6 @@ def test_fences_are_closed_by_the_same_kind_and_an_open_one_runs_to_the_end():
 
 def test_inline_code_on_a_line_of_its_own_opens_no_fence():
     assert list(fenced(["```x```", "b"])) == [False, False]
-
-
-def test_own_words_blanks_code_and_quotations_and_keeps_every_position():
-    text = 'We said "yes" to `x`.\n> quoted\n```\ncode\n```\nmine'
-    own = own_words(text)
-    assert len(own) == len(text)
-    assert own.split() == ["We", "said", "to", ".", "mine"]
-    assert own.index("mine") == text.index("mine")
 
 
 def test_a_quotation_starts_with_an_angle_bracket():
