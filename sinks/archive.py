@@ -102,6 +102,7 @@ class Archive:
         if self._trouble is None:
             await self._fill_index()
         if self._trouble is not None:
+            await self.store.close()  # else the file is held until the process has ended
             raise self._trouble
         self.store.shrink()
 

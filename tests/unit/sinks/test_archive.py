@@ -1,5 +1,8 @@
 """The archive on a real store: what it acknowledges is found, and what it forgets is gone."""
 
+import sys
+
+import anyio
 import pytest
 from msgspec.structs import replace
 
@@ -136,6 +139,24 @@ async def test_a_store_that_cannot_be_opened_says_so(tmp_path):
     with pytest.raises(StoreUnavailable):
         async with opened_desk(tmp_path):
             pass
+
+
+async def test_a_store_that_cannot_be_read_is_let_go_of(tmp_path, monkeypatch):
+    async with opened_desk(tmp_path) as desk:
+        await desk.keep(TEXT)
+        database = desk.archive.store.path
+        await desk.archive.close()
+
+        async def unreadable():
+            raise StoreUnavailable("damaged", "a block is damaged")
+            yield
+
+        monkeypatch.setattr(desk.archive.store, "load", unreadable)
+        with pytest.raises(StoreUnavailable):
+            await desk.archive.open()
+        # Another process may open it, as the doctor does.
+        opens = f"import duckdb; duckdb.connect({str(database)!r}).close()"
+        await anyio.run_process([sys.executable, "-c", opens])
 
 
 async def test_without_a_model_memories_are_kept_and_found_by_text(desk):
