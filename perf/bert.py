@@ -1,0 +1,233 @@
+"""A BERT that is trained, and the files in which ``sinks/cross_encoder.py`` reads it.
+
+Needs ``torch`` and ``onnx``; ``perf/train_cross_encoder.py`` says how to get them.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from subcog.sinks.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS
+
+WIDTH, HEADS, BETWEEN = 384, 12, 1536
+LAYERS = 6
+DROPPED = 0.1
+# The beginning, and an end after each text.
+MOST_TOKENS = QUESTION_TOKENS + MEMORY_TOKENS + 3
+OPSET = 17
+
+
+class Drop(nn.Module):
+    """Drops the same features of every token of a pair: as good, and half as dear."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            return x
+        kept = torch.rand(x.shape[0], 1, x.shape[2]) > DROPPED
+        return x * (kept / (1 - DROPPED)).to(x.dtype)
+
+
+class Layer(nn.Module):
+    """Attention, then two linear layers; tokens (pairs, tokens, width) to the same shape."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attend = nn.Linear(WIDTH, 3 * WIDTH)
+        self.join = nn.Linear(WIDTH, WIDTH)
+        self.joined = nn.LayerNorm(WIDTH, 1e-12)
+        self.widen = nn.Linear(WIDTH, BETWEEN)
+        self.narrow = nn.Linear(BETWEEN, WIDTH)
+        self.narrowed = nn.LayerNorm(WIDTH, 1e-12)
+        self.drop = Drop()
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        pairs, tokens, _ = x.shape
+        parts = self.attend(x).view(pairs, tokens, 3, HEADS, WIDTH // HEADS)
+        query, key, value = parts.permute(2, 0, 3, 1, 4)
+        looks = (query * (WIDTH // HEADS) ** -0.5) @ key.transpose(-1, -2) + mask
+        seen = looks.softmax(-1).to(value.dtype) @ value
+        x = self.joined(x + self.drop(self.join(seen.transpose(1, 2).reshape(x.shape))))
+        return self.narrowed(x + self.drop(self.narrow(nn.functional.gelu(self.widen(x)))))
+
+
+class Bert(nn.Module):
+    """How well the second text answers the first: log-odds, from what the first token becomes."""
+
+    def __init__(self, words: int) -> None:
+        super().__init__()
+        self.words = nn.Embedding(words, WIDTH)
+        self.positions = nn.Embedding(MOST_TOKENS, WIDTH)
+        self.sides = nn.Embedding(2, WIDTH)
+        self.norm = nn.LayerNorm(WIDTH, 1e-12)
+        self.drop = Drop()
+        self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
+        self.score = nn.Linear(WIDTH, 1)
+
+    def forward(self, ids: Tensor, sides: Tensor, real: Tensor) -> Tensor:
+        """``ids`` and ``sides`` (pairs, tokens), of which only the ``real`` ones count."""
+        x = self.words(ids) + self.positions.weight[: ids.shape[1]] + self.sides(sides)
+        x = self.drop(self.norm(x))
+        mask = ((~real) * -1e4)[:, None, None, :]
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.score(x[:, 0]).squeeze(-1)
+
+    def shortened(self, layers: Sequence[int]) -> Bert:
+        """A copy that has only some of the layers."""
+        student = copy.deepcopy(self)
+        student.layers = nn.ModuleList(student.layers[at] for at in layers)
+        return student
+
+
+def load(folder: Path, vocabulary: Mapping[str, int]) -> Bert:
+    """The model in ``folder`` with a new head, its word vectors in the order of ``vocabulary``.
+
+    The vectors themselves are not trained: a few thousand questions hold too few of the words.
+    """
+    given = load_file(folder / "model.safetensors")
+    tokens = json.loads((folder / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    model = Bert(len(vocabulary))
+    nn.init.normal_(model.score.weight, std=0.02)
+    nn.init.zeros_(model.score.bias)
+    rows = [tokens[word] for word in sorted(vocabulary, key=vocabulary.__getitem__)]
+    told = {
+        "words.weight": given["embeddings.word_embeddings.weight"][rows],
+        "positions.weight": given["embeddings.position_embeddings.weight"][:MOST_TOKENS],
+        "sides.weight": given["embeddings.token_type_embeddings.weight"],
+        **_named(given, "norm", "embeddings.LayerNorm"),
+    }
+    for at in range(LAYERS):
+        told |= _layer(given, f"layers.{at}", f"encoder.layer.{at}")
+    model.load_state_dict({**model.state_dict(), **told})
+    for table in (model.words, model.positions, model.sides):
+        table.weight.requires_grad_(False)
+    return model
+
+
+def _named(given: Mapping[str, Tensor], ours: str, theirs: str) -> dict[str, Tensor]:
+    return {f"{ours}.{kind}": given[f"{theirs}.{kind}"] for kind in ("weight", "bias")}
+
+
+def _layer(given: Mapping[str, Tensor], ours: str, theirs: str) -> dict[str, Tensor]:
+    attend = {
+        f"{ours}.attend.{kind}": torch.cat(
+            [given[f"{theirs}.attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
+        )
+        for kind in ("weight", "bias")
+    }
+    return {
+        **attend,
+        **_named(given, f"{ours}.join", f"{theirs}.attention.output.dense"),
+        **_named(given, f"{ours}.joined", f"{theirs}.attention.output.LayerNorm"),
+        **_named(given, f"{ours}.widen", f"{theirs}.intermediate.dense"),
+        **_named(given, f"{ours}.narrow", f"{theirs}.output.dense"),
+        **_named(given, f"{ours}.narrowed", f"{theirs}.output.LayerNorm"),
+    }
+
+
+class Times(nn.Module):
+    """``x @ weight + bias``: what ``nn.Linear`` becomes is not made 8 bits a weight."""
+
+    def __init__(self, weight: Tensor, bias: Tensor) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight.detach().T.clone().contiguous())
+        self.bias = nn.Parameter(bias.detach().clone())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.weight + self.bias
+
+
+class ReadLayer(nn.Module):
+    """A layer for one pair without padding; tokens (tokens, width)."""
+
+    def __init__(self, layer: Layer, *, last: bool) -> None:
+        super().__init__()
+        query, key, value = layer.attend.weight.chunk(3)
+        query_bias, key_bias, value_bias = layer.attend.bias.chunk(3)
+        scale = (WIDTH // HEADS) ** -0.5
+        self.query = Times(query * scale, query_bias * scale)
+        self.key, self.value = Times(key, key_bias), Times(value, value_bias)
+        self.join = Times(layer.join.weight, layer.join.bias)
+        self.widen = Times(layer.widen.weight, layer.widen.bias)
+        self.narrow = Times(layer.narrow.weight, layer.narrow.bias)
+        self.joined, self.narrowed = layer.joined, layer.narrowed
+        self.last = last
+
+    def forward(self, x: Tensor) -> Tensor:
+        """All tokens; of the last layer the first one alone, as no other is looked at."""
+        asking = x[:1] if self.last else x
+        query = self.query(asking).view(-1, HEADS, WIDTH // HEADS).transpose(0, 1)
+        key = self.key(x).view(-1, HEADS, WIDTH // HEADS).permute(1, 2, 0)
+        value = self.value(x).view(-1, HEADS, WIDTH // HEADS).transpose(0, 1)
+        seen = ((query @ key).softmax(-1) @ value).transpose(0, 1).reshape(-1, WIDTH)
+        x = self.joined(asking + self.join(seen))
+        return self.narrowed(x + self.narrow(nn.functional.gelu(self.widen(x))))
+
+
+class Read(nn.Module):
+    """What runs in the product: the sum of the vectors of one pair's tokens to log-odds."""
+
+    def __init__(self, model: Bert) -> None:
+        super().__init__()
+        self.norm = model.norm
+        last = len(model.layers) - 1
+        self.layers = nn.ModuleList(
+            ReadLayer(layer, last=at == last) for at, layer in enumerate(model.layers)
+        )
+        self.score = Times(model.score.weight, model.score.bias)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        x = self.norm(inputs)
+        for layer in self.layers:
+            x = layer(x)
+        return self.score(x).reshape(())
+
+
+def write(model: Bert, folder: Path) -> None:
+    """Write ``layers.onnx`` and a table of each kind of vectors; 8 bits a weight."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # as in sinks/cross_encoder.py
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in _tables(model).items():
+        np.save(folder / f"{name}.npy", table, allow_pickle=False)
+    with tempfile.TemporaryDirectory() as scratch:
+        whole = Path(scratch) / "whole.onnx"
+        torch.onnx.export(
+            Read(model).eval(),
+            (torch.randn(40, WIDTH),),
+            str(whole),
+            input_names=["inputs"],
+            output_names=["score"],
+            dynamic_axes={"inputs": {0: "tokens"}},
+            opset_version=OPSET,
+            dynamo=False,
+        )
+        quantize_dynamic(
+            whole,
+            folder / "layers.onnx",
+            weight_type=QuantType.QInt8,
+            per_channel=True,
+            op_types_to_quantize=["MatMul"],
+        )
+
+
+def _tables(model: Bert) -> dict[str, np.ndarray]:
+    words = model.words.weight.detach().numpy()
+    scales = np.maximum(np.abs(words).max(1), 1e-9) / 127
+    return {
+        "words": np.round(words / scales[:, None]).astype(np.int8),
+        "scales": scales.astype(np.float32),
+        "positions": model.positions.weight.detach().numpy(),
+        "sides": model.sides.weight.detach().numpy(),
+    }

@@ -1,0 +1,104 @@
+"""What the cross-encoder learns from: a question and a memory that search finds for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Tokenizer
+
+from subcog.sinks.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS
+from subcog.sinks.embedder import BUNDLED, Embedder
+from subcog.sinks.index import Index
+from subcog.sinks.relevance import relevance
+
+from .fit_relevance import look, read
+
+HERE = Path(__file__).parent / "questions"
+# So many of the first that are found, and every one further down that is right.
+FOUND = 5
+END_TOKENS = 16
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A question and a memory, each also as ids of its tokens, and whether the memory answers."""
+
+    question: str
+    text: str
+    asked: list[int]
+    told: list[int]
+    right: bool
+
+
+class Tokens:
+    """Makes ids of texts as the product does: shortened, and with what stands between them."""
+
+    def __init__(self) -> None:
+        self._tokenizer = Tokenizer.from_file(str(BUNDLED / "tokenizer.json"))
+        self.vocabulary = self._tokenizer.get_vocab()
+        self._begin, self._end = self.vocabulary["[CLS]"], self.vocabulary["[SEP]"]
+
+    def of(self, question: str, text: str) -> tuple[list[int], list[int]]:
+        """The ids of both."""
+        asked = self._tokenizer.encode(question, add_special_tokens=False).ids
+        if len(asked) > QUESTION_TOKENS:
+            asked = asked[: QUESTION_TOKENS - END_TOKENS] + asked[-END_TOKENS:]
+        told = self._tokenizer.encode(text, add_special_tokens=False).ids[:MEMORY_TOKENS]
+        return [self._begin, *asked, self._end], [*told, self._end]
+
+
+def names(folder: Path = HERE) -> list[str]:
+    """The projects in ``folder``."""
+    return sorted(path.name.split(".")[0] for path in folder.glob("*.memories.jsonl"))
+
+
+def pairs(
+    chosen: Sequence[str], folder: Path, embedder: Embedder, tokens: Tokens
+) -> Iterator[Pair]:
+    """The pairs of some projects: what the product's search finds first, and all that is right.
+
+    What may be shown and does not answer is left out: it is neither right nor wrong.
+    """
+    for name in chosen:
+        files = folder / f"{name}.memories.jsonl", folder / f"{name}.prompts.jsonl"
+        project = read(name, *files, embedder)
+        index = Index(embedder)
+        index.extend(project.pairs.values())
+        for prompt in project.prompts:
+            found = look(index, embedder, prompt, relevance)
+            if found is None or prompt["kind"] not in {"search", "unknown"}:
+                continue
+            _, order, right, spared, _, ids = found
+            for at in chosen_rows(order, right, spared):
+                memory = project.pairs[ids[at]][0]
+                text = f"{memory.namespace}: {memory.content}"
+                asked, told = tokens.of(prompt["prompt"], text)
+                yield Pair(prompt["prompt"], text, asked, told, bool(right[at]))
+
+
+def chosen_rows(
+    order: Array, right: npt.NDArray[np.bool_], spared: npt.NDArray[np.bool_]
+) -> list[int]:
+    """Which candidates are learned from, best first."""
+    best = np.argsort(-order, kind="stable")
+    first = np.arange(len(best)) < FOUND
+    return [int(at) for at in best[right[best] | (first & ~spared[best])]]
+
+
+def log_loss(scores: Array, right: npt.NDArray[np.bool_]) -> float:
+    """The mean of what each score, log-odds, says against the truth."""
+    return float(np.logaddexp(0, np.where(right, -scores, scores)).mean())
+
+
+def area_under_roc(scores: Array, right: npt.NDArray[np.bool_]) -> float:
+    """How often a right pair has a higher score than a wrong one."""
+    ranks = np.empty(len(scores))
+    ranks[np.argsort(scores)] = np.arange(len(scores))
+    wrong_below = np.sort(ranks[right]) - np.arange(right.sum())
+    return float(wrong_below.sum() / max(right.sum() * (~right).sum(), 1))
