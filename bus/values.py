@@ -172,7 +172,8 @@ class Query(Value, frozen=True, kw_only=True):
     ``tags`` asks for memories that have all of them; ``since`` and ``until`` bound ``created_at``.
     What is below ``min_relevance`` is not even fetched; ``floors`` has (namespace, relevance) pairs
     for namespaces where that lies elsewhere. A ``broad`` question asks for all there is about
-    something: that one memory is ahead of the others does not count then.
+    something: that one memory is ahead of the others does not count then. ``asked`` is the question
+    as it was typed, if it was: the best memories are then read with it.
     """
 
     text: str
@@ -187,10 +188,14 @@ class Query(Value, frozen=True, kw_only=True):
     min_relevance: float = 0.0
     floors: tuple[tuple[str, float], ...] = ()
     broad: bool = False
+    asked: str = ""
 
 
 class Hit(Value, frozen=True, kw_only=True):
-    """A memory found. ``text``, ``late`` and ``vector`` are the raw parts, each 0.0–1.0-ish."""
+    """A memory found. ``text``, ``late`` and ``vector`` are the raw parts, each 0.0–1.0-ish.
+
+    ``by_words`` is what ``relevance`` was before the memory was read; None if it was not read.
+    """
 
     memory: Memory
     text: float
@@ -198,6 +203,7 @@ class Hit(Value, frozen=True, kw_only=True):
     vector: float
     order: float
     relevance: float
+    by_words: float | None = None
 
 
 class Recalled(Value, frozen=True, kw_only=True):
@@ -365,7 +371,10 @@ class Kept(Value, frozen=True, kw_only=True):
 
 
 class Verdict(Value, frozen=True, kw_only=True):
-    """Why a candidate was injected, or was not. ``score`` is relevance × weight, at most 1.0."""
+    """Why a candidate was injected, or was not. ``score`` is relevance × weight, at most 1.0.
+
+    ``by_words`` is as in ``Hit``.
+    """
 
     memory_id: str
     namespace: str
@@ -378,6 +387,7 @@ class Verdict(Value, frozen=True, kw_only=True):
     score: float
     injected: bool
     why: str
+    by_words: float | None = None
 
 
 class InjectedMemory(Value, frozen=True, kw_only=True):

@@ -27,9 +27,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ SCOPE = Scope("project", "fit")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SIZES = (1, 1, 2, 3, 5, 10, 20, 40)
 WEIGHT = {"whole": 1.0, "without": 1.0, "foreign": 0.5, "small": 0.5, "small without": 0.5}
+STRANGERS = 40
 LISTED = 15
 # What the best must reach, and what others must beside it.
 FLOORS = ((0.4, 0.25), (0.45, 0.45), (0.45, 0.25), (0.45, 0.15), (0.5, 0.25), (0.55, 0.25))
@@ -80,7 +82,8 @@ class Project:
 class Case:
     """One prompt against one store: its candidates, and which of them answer it.
 
-    ``signs`` has for each candidate what speaks for or against it beside its words.
+    ``signs`` has for each candidate what speaks for or against it beside its words, ``ids`` which
+    memory it is.
     """
 
     project: str
@@ -92,6 +95,8 @@ class Case:
     spared: npt.NDArray[np.bool_]
     wanted: int
     signs: list[list[str]]
+    prompt: str
+    ids: list[str]
 
 
 def read(name: str, memories: Path, prompts: Path, embedder: Embedder) -> Project:
@@ -142,7 +147,8 @@ def cases(
             if case is not None and prompt["searches"]:
                 *measured, found = case
                 signs = [[*evidence(prompt["wants"], project.pairs[i][0])] for i in found]
-                yield Case(project.name, setting, prompt["kind"], *measured, signs)
+                told = {"signs": signs, "prompt": prompt["prompt"], "ids": found}
+                yield Case(project.name, setting, prompt["kind"], *measured, **told)
             elif setting == "whole":
                 yield refused(project.name, prompt)
 
@@ -153,7 +159,8 @@ def refused(project: str, prompt: dict[str, Any]) -> Case:
     flags = none.astype(bool)
     wanted = len(prompt["relevant"])
     seen = np.zeros((0, 0))
-    return Case(project, "whole", prompt["kind"], seen, none, flags, flags, wanted, [])
+    asked = prompt["prompt"]
+    return Case(project, "whole", prompt["kind"], seen, none, flags, flags, wanted, [], asked, [])
 
 
 def stores(
@@ -178,7 +185,7 @@ def stores(
             yield {**prompt, "relevant": one}, one + chance.sample(rest, size - 1), "small"
             if len(everything) < 500:
                 yield bare, rest, "without"
-    for prompt in chance.sample(strangers, 40):
+    for prompt in chance.sample(strangers, min(len(strangers), STRANGERS)):
         bare = {**prompt, "relevant": [], "acceptable": [], "kind": "unknown"}
         yield bare, everything, "foreign"
 
@@ -203,7 +210,7 @@ def look(
     return see(measured).astype(float), order, right, spared, len(prompt["relevant"]), ids
 
 
-def fit(given: list[Case]) -> Model:
+def fit(given: list[Case], weight_of: Mapping[str, float] = WEIGHT) -> Model:
     """Weighted logistic regression with a little ridge.
 
     Features and signs are fitted at once: what a question wants to know explains a part of what
@@ -217,7 +224,7 @@ def fit(given: list[Case]) -> Model:
         signs = np.array([[name in told for name in names] for told in case.signs])
         rows.append(np.c_[case.seen, signs][use])
         right.append(case.right[use])
-        weight.append(np.full(use.sum(), WEIGHT[case.setting]))
+        weight.append(np.full(use.sum(), weight_of[case.setting]))
     x, y, w = np.concatenate(rows), np.concatenate(right).astype(float), np.concatenate(weight)
     features = x.shape[1] - len(names)
     mean, spread = x.mean(0), x.std(0) + 1e-9
@@ -257,7 +264,9 @@ def chances(case: Case, model: Model) -> Array:
     return np.asarray(1 / (1 + np.exp(-words - np.clip(shift, -MOST_DROP, MOST_LIFT))))
 
 
-def count(given: list[Case], model: Model, floors: tuple[float, float]) -> tuple[int, ...]:
+def count(
+    given: list[Case], score: Callable[[Case], Array], floors: tuple[float, float]
+) -> tuple[int, ...]:
     """What was shown and is fine, shown, right, wanted; silent prompts, and those that should be.
 
     Precision, recall and silence are a pair each.
@@ -265,7 +274,7 @@ def count(given: list[Case], model: Model, floors: tuple[float, float]) -> tuple
     right = shown = wanted = silent = unanswerable = 0
     fine = 0
     for case in given:
-        probable = chances(case, model)
+        probable = score(case)
         best = np.argsort(-probable)[:LISTED]
         answered = len(best) and probable[best[0]] >= floors[0]
         best = best[probable[best] >= floors[1]] if answered else best[:0]
@@ -292,10 +301,10 @@ def report(label: str, names: tuple[str, ...], given: list[Case]) -> None:
     counts: dict[str, list[Array]] = {setting: [] for setting in settings}
     for project in dict.fromkeys(case.project for case in given):
         rest = [case for case in given if case.project != project]
-        model = fit(rest)
+        score = partial(chances, model=fit(rest))
         for setting, chosen in settings.items():
             own = [c for c in given if c.project == project and c.setting in chosen]
-            counted = np.array([count(own, model, floor) for floor in FLOORS])
+            counted = np.array([count(own, score, floor) for floor in FLOORS])
             if any(not case.wanted for case in own):
                 counts[setting].append(counted)
             print(f"  {project:8} {setting:6} {_line(counted)}")

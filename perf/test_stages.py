@@ -31,6 +31,7 @@ from perf.report import percentile, record
 from subcog.bus.events import PromptEnriched, PromptParsed, PromptSubmitted
 from subcog.bus.values import Memory, Place, Scope
 from subcog.config.load import load_settings
+from subcog.sinks.cross_encoder import CrossEncoder
 from subcog.sinks.embedder import Embedder
 from subcog.sinks.index import Index
 from subcog.sinks.local import LocalClassifier
@@ -76,6 +77,7 @@ class Bench:
             index, embedder, fetch=lambda ids, _: [by_id[one] for one in ids],
             latest=self._latest, clock=lambda: NOW,
         )  # fmt: skip
+        self.search.reader = CrossEncoder.load()
         self.notes = notes
         self.archive = SimpleNamespace(index=index, latest=self._latest)
         self.lore = Lore(

@@ -265,6 +265,8 @@ class App:
             "settle": self._settle,
             "reasons": self.reasons.note,
             "trace": self.traces.note,
+            "reader": late.handler(lambda archive, event: archive.bring_reader()),
+            "reader_many": late.handler(lambda archive, event: archive.bring_reader()),
             "lore": self.lore.stored,
             "lore_many": self.lore.stored_many,
             "unlore": self.lore.forgotten,
@@ -370,6 +372,11 @@ class App:
         self.archive.arrive(archive)
         self.team.restart()
         _log.info("ready", extra={"took_s": round(time.perf_counter() - started, 3)})
+
+    async def bring_reader(self) -> None:
+        """Load what reads candidates, after ``load``, if there are any."""
+        if (archive := self.archive.loaded) is not None and archive.index.count:
+            await archive.bring_reader()
 
     async def build_topics(self) -> None:
         """Note what every memory is about; after ``load``, and in nobody's way."""

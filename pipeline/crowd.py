@@ -13,7 +13,8 @@ from ..bus.events import Event, PromptSubmitted, ToolFailed, ToolUsed
 from ..stages.markers import split_markers
 
 MOST_AT_ONCE = 12
-"""A prompt takes 5–7 ms of one processor: with so many, each still has an answer in time."""
+"""A prompt takes 5–7 ms of one processor, and reading its candidates is left out where others wait:
+with so many, each still has an answer in time."""
 LEAST_S = 0.02
 """What is given to what cannot be turned away, in seconds."""
 

@@ -29,6 +29,7 @@ from msgspec import Struct
 from ..bus.events import ContextBuilt, PromptSubmitted
 from ..bus.values import Kept, Marked, Memory, Place, ProjectFacts, Scope
 from ..config.settings import Settings
+from ..sinks import cross_encoder
 from ..sinks.embedder import Embedder
 from ..sinks.local import LocalClassifier
 from ..sinks.sessions import Sessions
@@ -164,6 +165,7 @@ def _product(
 ) -> Callable[[PromptSubmitted], Awaitable[ContextBuilt]]:
     """The stages from a prompt to its context, over a scratch index of ``memories``."""
     search = scratch_search([_in_place(one.memory()) for one in memories], Embedder.load())
+    search.reader = cross_encoder.bring()
     sessions, local = Sessions(), LocalClassifier.load()
     redactor, wanted = Redactor.load(), settings.search_intent
     find = partial(

@@ -137,6 +137,8 @@ def _candidates(verdicts: list[dict[str, Any]], limit: int | None) -> Table:
 
 def _scores(verdict: dict[str, Any]) -> str:
     parts = " · ".join(f"{name} {verdict[name]:.2f}" for name in ("text", "late", "vector"))
+    if verdict["by_words"] is not None:
+        parts += f" → {verdict['by_words']:.2f} by words, and read"
     return (
         f"{parts} → relevance {verdict['relevance']:.2f} × weight {verdict['weight']:.1f}"
         f" = {verdict['score']:.2f}: {verdict['why']}"

@@ -217,6 +217,8 @@ ROUTES: tuple[Route, ...] = (
     Route(stage="untopic", hears=e.MemoryForgotten, about="note that it is gone"),
     Route(stage="lore", hears=e.MemoryStored, about="have it at hand where it guides work"),
     Route(stage="lore_many", hears=e.MemoriesStored, about="have what guides work at hand"),
+    Route(stage="reader", hears=e.MemoryStored, about="load what reads it, if it is the first"),
+    Route(stage="reader_many", hears=e.MemoriesStored, about="load what reads them"),
     Route(stage="unlore", hears=e.MemoryForgotten, about="have it at hand no longer"),
     Route(stage="announce", hears=e.MemoryStored, about="tell open MCP sessions"),
     Route(stage="announce_many", hears=e.MemoriesStored, about="tell open MCP sessions"),

@@ -29,6 +29,7 @@ from ..bus.events import (
 )
 from ..bus.signals import degraded, tell
 from ..bus.values import Memory, Query, Recalled, Scope
+from . import cross_encoder
 from .changing import Changing
 from .embedder import Embedder
 from .encoding import Encoder
@@ -86,6 +87,7 @@ class Archive:
         self.importing = Importing(store, encoder=self.encoder, changing=self.changing, clock=clock)
         self._trouble: StoreUnavailable | None = None
         self._model_folder = model_folder
+        self._reader_asked_for = False
         self._clock = clock
         self._search = Search(
             self.index, None, fetch=self._fetched, latest=store.latest, clock=clock
@@ -131,6 +133,16 @@ class Archive:
     async def _bring_embedder(self) -> None:
         self.encoder.embedder = await anyio.to_thread.run_sync(self._load_embedder)
         self._search.embedder = self.encoder.embedder
+
+    async def bring_reader(self) -> None:
+        """Load what reads the best candidates of a question; once is enough.
+
+        Until it is there, words alone tell what answers. It takes 50 MB and half a second, so
+        nobody should ask for it before there is a memory to read.
+        """
+        if not self._reader_asked_for:
+            self._reader_asked_for = True
+            self._search.reader = await anyio.to_thread.run_sync(cross_encoder.bring)
 
     async def _open_store(self) -> None:
         try:

@@ -88,7 +88,7 @@ class Embedder:
         # The library's threads gain nothing on texts this short, and hinder a later fork.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         vectors = _read_vectors(folder / "model.safetensors")
-        tokenizer = _read_tokenizer(folder / "tokenizer.json")
+        tokenizer = read_tokenizer(folder / "tokenizer.json")
         digest = zlib.crc32(np.ascontiguousarray(vectors).data)
         label = "bundled" if folder == BUNDLED else folder.name
         name = f"{label}-{vectors.shape[1]}-{digest:08x}-{ENCODING_VERSION}"
@@ -209,7 +209,11 @@ def _read_vectors(path: Path) -> npt.NDArray[np.generic]:
     return vectors
 
 
-def _read_tokenizer(path: Path) -> Tokenizer:
+def read_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer in a file, which neither cuts nor fills up.
+
+    Raises ``OSError`` where it cannot be read and ``ValueError`` where it is no tokenizer.
+    """
     text = path.read_text(encoding="utf-8")
     try:  # The library raises Exception itself, nothing more precise.
         tokenizer = Tokenizer.from_str(text)

@@ -7,6 +7,8 @@ as they stand here, with how well they do on projects that they were not fitted 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
@@ -56,6 +58,11 @@ BIAS = -5.135
 TEXT_FEATURES = ("share", "share lead", "few", "held terms", "broad", "broad share")
 TEXT_WEIGHTS: tuple[float, ...] = (1.942, 4.396, 3.481, 0.856, -0.191, 2.503)
 TEXT_BIAS = -4.177
+
+# Of the log-odds by words, of those by reading, and of the latter again where they are negative.
+READ_WEIGHTS: tuple[float, ...] = (0.857, 0.487, 0.108)
+READ_BIAS = 1.233
+_SMALLEST = 1e-6
 
 # What an unrelated memory reaches: a lone candidate is ahead of that, not of nothing.
 _UNRELATED = 0.15
@@ -115,6 +122,17 @@ def relevance(parts: Parts) -> Floats:
 def text_relevance(parts: Parts) -> Floats:
     """The same from text search alone."""
     return _logistic(text_features(parts) @ np.array(TEXT_WEIGHTS, dtype=np.float32) + TEXT_BIAS)
+
+
+def read_relevance(by_words: float, read: float) -> float:
+    """The same of a memory that was read with the question.
+
+    ``by_words`` is the relevance by words, 0–1; ``read`` what the cross-encoder says, log-odds.
+    """
+    by_words = min(1 - _SMALLEST, max(_SMALLEST, by_words))
+    parts = (math.log(by_words / (1 - by_words)), read, min(read, 0.0))
+    told = READ_BIAS + sum(w * part for w, part in zip(READ_WEIGHTS, parts, strict=True))
+    return 1 / (1 + math.exp(-told))
 
 
 def _few(parts: Parts) -> Floats:

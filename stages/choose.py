@@ -39,7 +39,7 @@ _NEGATIONS = frozenset(
 class Candidate:
     """A hit with its weight. ``value`` orders; ``score`` is the same, at most 1.0.
 
-    ``wanted`` is what the question wants to know, which the relevance is corrected for.
+    ``wanted`` is what the question wants to know, which a relevance by words is corrected for.
     """
 
     def __init__(
@@ -54,7 +54,8 @@ class Candidate:
         self.hit = hit
         self.memory = hit.memory
         self.weight = weight
-        self.relevance = suited(hit.relevance, wanted, hit.memory)
+        read = hit.by_words is not None
+        self.relevance = hit.relevance if read else suited(hit.relevance, wanted, hit.memory)
         self.value = self.relevance * weight
         self.score = min(1.0, self.value)
         self._kind = kind
@@ -75,8 +76,9 @@ class Candidate:
     @property
     def merit(self) -> str:
         plain = f"relevance {self.relevance:.2f}"
-        if self.relevance != self.hit.relevance:
-            plain += f", {self.hit.relevance:.2f} by its words alone"
+        by_words = self.hit.relevance if self.hit.by_words is None else self.hit.by_words
+        if self.relevance != by_words:
+            plain += f", {by_words:.2f} by its words alone"
         if self._kind is None or self.weight == 1.0:
             return plain
         return f"{plain}, and {self.memory.namespace} count {self.weight:g} for {self._kind.value}"

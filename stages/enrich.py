@@ -76,6 +76,7 @@ async def enrich(
         min_relevance=floor,
         floors=floors(floor, wanted),
         broad=BROAD in wanted,
+        asked=event.parsed.text,
     )
     async with anyio.create_task_group() as group:
         group.start_soon(_recall, event, recall, query, gathered)

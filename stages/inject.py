@@ -273,6 +273,7 @@ def _verdicts(
             score=c.score,
             injected=c.memory.id in chosen,
             why=why[c.memory.id],
+            by_words=c.hit.by_words,
         )
         for c in candidates
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import platform
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -53,6 +54,7 @@ class House:
             return  # there is no way to a daemon, and asking would only wait
         self.status, trouble = _ask(self._paths)
         yield _daemon(self._paths, self.status, trouble)
+        yield reading()
         yield _model(self.status)
         yield team.examine(self.status)
         yield from _database(self._paths, self.status)
@@ -220,6 +222,27 @@ def _daemon(paths: Paths, status: dict[str, Any] | None, trouble: str) -> Findin
         seen = f"{seen}, while the command line has {VERSION}"
         return Finding(check="daemon", ok=False, seen=seen, mend=mend)
     return Finding(check="daemon", ok=True, seen=seen)
+
+
+def reading() -> Finding:
+    """Whether what reads the candidates of a question can be used in this installation."""
+    from ...sinks.cross_encoder import CrossEncoder
+
+    try:
+        CrossEncoder.load()
+    except ImportError:
+        seen = "no onnxruntime, so words alone tell what answers a question"
+        mend = "`pip install onnxruntime`, and `subcog daemon stop`"
+        return Finding(check="reading", ok=not _has_onnxruntime(), seen=seen, mend=mend)
+    except (OSError, ValueError) as error:
+        mend = "install subcog anew: a file of it is damaged"
+        return Finding(check="reading", ok=False, seen=str(error), mend=mend)
+    return Finding(check="reading", ok=True, seen="the best candidates of a question are read")
+
+
+def _has_onnxruntime() -> bool:
+    """Whether there is an ``onnxruntime`` for this machine: not for Macs with Intel processors."""
+    return not (sys.platform == "darwin" and platform.machine() == "x86_64")
 
 
 def _model(status: dict[str, Any] | None) -> Finding:

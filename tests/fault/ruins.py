@@ -26,6 +26,13 @@ def ruin(folder: Path, damaged: dict[str, bytes]) -> dict[str, str]:
     return {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
+def hide(folder: Path, module: str) -> dict[str, str]:
+    """The environment of an installation where ``module`` cannot be imported."""
+    folder.mkdir()
+    (folder / f"{module}.py").write_text(f"raise ModuleNotFoundError({module!r})\n")
+    return {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def raising(name: str, function: str) -> bytes:
     """The module ``name`` with a ``function`` that raises what it was given."""
     added = f"\n\ndef {function}(event, *args, **kwargs):\n    raise KeyError(str(event))\n"

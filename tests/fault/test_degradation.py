@@ -1,7 +1,8 @@
 """The chain of lesser answers: each link broken for real, alone and with its neighbour.
 
-language model → local classifier → embedding → search → any stage. Whatever breaks, the hook exits
-0 with valid output, the scrape counts it, and the log says it, without a word of the prompt.
+language model → local classifier → embedding → reading → search → any stage. Whatever breaks, the
+hook exits 0 with valid output, the scrape counts it, and the log says it, without a word of the
+prompt.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ..integration.house import PATIENCE_S, House
-from .ruins import raising, ruin
+from .ruins import hide, raising, ruin
 from .scripted_model import BEHAVIOURS, scripted_model
 
 ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
@@ -31,6 +32,7 @@ class Fault:
 
     env: dict[str, str] = field(default_factory=dict)
     damaged: dict[str, bytes] = field(default_factory=dict)
+    hidden: str = ""
     model: str = ""
     held: bool = False
     counted: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -72,6 +74,11 @@ EMBEDDER = Fault(
     },
     logged=(("error", "sinks.archive", "the embedding cannot be loaded"), LESSER),
 )
+READER = Fault(
+    hidden="onnxruntime",
+    counted={"subcog_degraded_total": {"stage": "reader", "reason": "reader.unavailable"}},
+    logged=(("error", "sinks.cross_encoder", "the cross-encoder cannot be loaded"), LESSER),
+)
 SEARCH = Fault(
     held=True,
     counted={
@@ -96,10 +103,12 @@ CHAIN = {
     "the model errs": (MODEL_ERROR,),
     "no local classifier": (LOCAL,),
     "no embedding": (EMBEDDER,),
+    "no reading": (READER,),
     "no search": (SEARCH,),
     "a stage fails": (STAGE,),
     "the model is late, no local classifier": (MODEL_LATE, LOCAL),
     "no local classifier, no embedding": (LOCAL, EMBEDDER),
+    "no embedding, no reading": (EMBEDDER, READER),
     "no embedding, no search": (EMBEDDER, SEARCH),
     "no search, a stage fails": (SEARCH, STAGE),
 }
@@ -132,6 +141,8 @@ def broken(request, house, model, tmp_path):
         if fault.model:
             model.send = BEHAVIOURS[fault.model]
             house.env |= naming(model)
+        if fault.hidden:
+            house.env |= hide(tmp_path / "hidden", fault.hidden)
         if fault.held:
             holder = duckdb.connect(house.paths.database)
     if damaged:
@@ -185,6 +196,9 @@ def count(samples, name, labels):
 def test_whatever_breaks_the_hook_answers_and_the_scrape_and_the_log_say_so(house, broken):
     if any(fault.model for fault in broken):
         warm(house)
+    if READER in broken:
+        house.run("daemon", "start")
+        wait_for(lambda: READER.logged[0] in lines(house))  # it is loaded after all else
     payload = {"session_id": "s1", "cwd": str(house.project), "prompt": QUESTION}
     done = house.run("hook", "UserPromptSubmit", "--explain", stdin=json.dumps(payload))
     if any(fault.model for fault in broken):
@@ -225,12 +239,15 @@ def check_answer(answer, faults):
     assert source == ("keyword" if LOCAL in faults else "hybrid")
 
 
+def lines(house):
+    """Level, place and sentence of every line in the log."""
+    return {(entry["level"], entry["where"], entry["what"]) for entry in house.log()}
+
+
 def check_log(house, faults):
-    told = house.log()
-    lines = {(entry["level"], entry["where"], entry["what"]) for entry in told}
     for fault in faults:
-        assert set(fault.logged) <= lines
-    reasons = {entry["reason"] for entry in told if entry["what"] == LESSER[2]}
+        assert set(fault.logged) <= lines(house)
+    reasons = {entry["reason"] for entry in house.log() if entry["what"] == LESSER[2]}
     expected = [fault.counted.get("subcog_degraded_total", {}) for fault in faults]
     assert reasons == {labels["reason"] for labels in expected if labels}
     assert "argon2id" not in Path(house.paths.log).read_text()

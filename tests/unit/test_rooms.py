@@ -54,6 +54,8 @@ EXTRA = {
     # A team's server; nobody else may import what speaks with it, so it loads with a team alone.
     **{f"sinks/postgres/{name}.py": {"psycopg"} for name in SERVER},
     "sinks/sync.py": {"tenacity"},
+    # What runs the cross-encoder; where there is none of it, words alone decide.
+    "sinks/cross_encoder.py": {"onnxruntime"},
 }
 OWN_MODULES = {"hooks": {path.stem for path in (HOUSE / "hooks").glob("*.py")}}
 # Built-in halves of the standard library, and its Windows names.

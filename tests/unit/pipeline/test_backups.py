@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from subcog.bus.events import CaptureRequested
+from subcog.bus.values import Query
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
 from subcog.pipeline import backups
@@ -86,6 +87,17 @@ async def test_who_asks_during_the_swap_waits_for_what_comes(tmp_path, monkeypat
                 restored = await backups.restore(app, tmp_path / "b.duckdb")
         assert found == ["Fact number 1"]
         assert restored.memories == 1
+
+
+async def test_after_a_restore_questions_are_read_as_before(tmp_path):
+    async with running(tmp_path) as app:
+        await capture(app, 1)
+        await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
+        await app.bring_reader()
+        await backups.restore(app, tmp_path / "b.duckdb")
+        query = Query(text="fact number 1", scopes=(HERE,), asked="What is fact number 1?")
+        (hit,) = (await app.archive.recall(query)).hits
+        assert hit.by_words is not None
 
 
 async def test_without_a_database_yet_nothing_is_kept_aside(tmp_path):

@@ -85,6 +85,19 @@ def test_a_page_shows_what_memory_has_on_a_prompt():
         assert told in page
 
 
+def test_a_page_tells_what_was_read_from_what_words_alone_decided():
+    told = answer("hm", Enrichment())
+    words = {"text": 0.5, "late": 0.4, "vector": 0.6, "weight": 1.0, "injected": True}
+    names = {"namespace": "decisions", "summary": "x", "why": "relevance 0.80"}
+    told["inject"]["verdicts"] = [
+        {**words, **names, "relevance": 0.8, "score": 0.8, "by_words": 0.3},
+        {**words, **names, "relevance": 0.7, "score": 0.7, "by_words": None},
+    ]
+    page = drawn(explanation(told))
+    assert "vector 0.60 → 0.30 by words, and read → relevance 0.80 × weight 1.0 = 0.80" in page
+    assert "vector 0.60 → relevance 0.70 × weight 1.0 = 0.70" in page
+
+
 def test_a_pattern_of_one_sentence_is_told_once():
     whole = "Every handler takes its database session from the dependency"
     pattern = msgspec.structs.replace(

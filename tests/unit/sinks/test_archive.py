@@ -7,10 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.bus.events import ContextBuilt, ForgetRequested, MemoriesShown
-from subcog.bus.values import InjectedMemory, MemoryContext, Shown
+from subcog.bus.signals import degraded
+from subcog.bus.values import InjectedMemory, MemoryContext, Query, Shown
 from subcog.sinks.trouble import StoreUnavailable
 from tests.archives import opened_desk
-from tests.fakes import make_classified, make_parsed, make_prompt
+from tests.fakes import make_classified, make_parsed, make_prompt, telling
 from tests.stores import ELSEWHERE, HERE
 
 TEXT = "The quartzite deploy key rotates on the first Monday of each month"
@@ -141,6 +142,13 @@ async def test_a_store_that_cannot_be_opened_says_so(tmp_path):
             pass
 
 
+async def test_without_a_model_memories_are_kept_and_found_by_text(desk):
+    desk.archive.encoder.embedder = None
+    desk.archive.index.embedder = None
+    kept = (await desk.keep(TEXT, explicit=False)).memory
+    assert await desk.find("quartzite") == [kept.id]
+
+
 async def test_a_store_that_cannot_be_read_is_let_go_of(tmp_path, monkeypatch):
     async with opened_desk(tmp_path) as desk:
         await desk.keep(TEXT)
@@ -159,11 +167,28 @@ async def test_a_store_that_cannot_be_read_is_let_go_of(tmp_path, monkeypatch):
         await anyio.run_process([sys.executable, "-c", opens])
 
 
-async def test_without_a_model_memories_are_kept_and_found_by_text(desk):
-    desk.archive.encoder.embedder = None
-    desk.archive.index.embedder = None
-    kept = (await desk.keep(TEXT, explicit=False)).memory
-    assert await desk.find("quartzite") == [kept.id]
+async def test_questions_are_read_from_when_there_is_a_reader(desk):
+    await desk.keep(TEXT)
+    asked = Query(text="quartzite key", scopes=(HERE,), asked="When does the quartzite key rotate?")
+    (before,) = (await desk.archive.recall(asked)).hits
+    await desk.archive.bring_reader()
+    (after,) = (await desk.archive.recall(asked)).hits
+    assert before.by_words is None
+    assert after.by_words == before.relevance
+    assert after.relevance != before.relevance
+
+
+async def test_without_a_reader_words_alone_decide_and_it_is_told(desk, monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    await desk.keep(TEXT)
+    with telling(degraded) as told:
+        await desk.archive.bring_reader()
+        await desk.archive.bring_reader()
+    assert told == [("reader", {"reason": "reader.unavailable"})]
+    assert "the cross-encoder cannot be loaded" in caplog.messages
+    asked = Query(text="quartzite key", scopes=(HERE,), asked="When does the quartzite key rotate?")
+    (hit,) = (await desk.archive.recall(asked)).hits
+    assert hit.by_words is None
 
 
 async def test_every_memory_has_its_topics_even_if_others_were_forgotten_before(tmp_path):

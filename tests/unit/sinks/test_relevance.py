@@ -10,6 +10,7 @@ from subcog.sinks.relevance import (
     Parts,
     features,
     only_text,
+    read_relevance,
     relevance,
     text_features,
     text_relevance,
@@ -62,3 +63,16 @@ def test_for_a_broad_question_it_does_not_matter_that_another_is_ahead(see) -> N
     assert see(few)[0] > see(many)[0]
     few, many = structs.replace(few, broad=True), structs.replace(many, broad=True)
     assert see(few)[0] == pytest.approx(see(many)[0])
+
+
+def test_reading_and_words_both_count() -> None:
+    by_words = [0.0, 0.01, 0.3, 0.7, 0.99, 1.0]
+    said = [-12.0, -2.0, -0.1, 0.0, 0.1, 2.0, 12.0]
+    found = np.array([[read_relevance(words, read) for read in said] for words in by_words])
+    assert ((found > 0) & (found < 1)).all()
+    assert (np.diff(found, axis=0) > 0).all()
+    assert (np.diff(found, axis=1) > 0).all()
+
+
+def test_what_is_read_can_overrule_the_words_either_way() -> None:
+    assert read_relevance(0.2, 5.0) > 0.5 > read_relevance(0.8, -5.0)

@@ -1,4 +1,5 @@
 import threading
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -9,7 +10,7 @@ from msgspec import structs
 from subcog.bus.values import Memory, Query, Scope
 from subcog.sinks.embedder import Embedder
 from subcog.sinks.index import Index
-from subcog.sinks.search import THREADS, Search
+from subcog.sinks.search import READ, READING_S, THREADS, Search
 from subcog.sinks.words import searchable
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -167,3 +168,147 @@ async def test_no_more_searches_run_at_once_than_an_interpreter_has_use_for(stor
         for _ in range(20):
             tasks.start_soon(searching.recall, QUESTION)
     assert most == THREADS
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+class Reader:
+    """A cross-encoder that finds ``answer`` alone to the point, and notes what it was shown."""
+
+    def __init__(self, answer: str = "") -> None:
+        self.answer = answer
+        self.shown: list[tuple[str, str]] = []
+
+    def read(self, question: str, text: str) -> float:
+        self.shown.append((question, text))
+        return 9.0 if self.answer and self.answer in text else -9.0
+
+
+ASKED = structs.replace(QUESTION, limit=20, asked="And how do I hash passwords here?")
+MANY = tuple(f"Passwords of the {n} service are hashed by {n} here" for n in "abcdefghij")
+
+
+def reading(store: Shelf, embedder: Embedder, reader: Reader) -> Search:
+    searching = search(store, embedder)
+    searching.reader = reader
+    return searching
+
+
+@pytest.fixture
+def all_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stores here are small and their texts short: words alone think little of any."""
+    monkeypatch.setattr("subcog.sinks.search.READ_FROM", 0.0)
+
+
+def test_what_words_think_nothing_of_is_neither_read_nor_fetched(embedder: Embedder) -> None:
+    store, reader = Shelf(*MANY, "Buttons are blue."), Reader()
+    asked = structs.replace(ASKED, text="blue buttons", min_relevance=0.45)
+    reading(store, embedder, reader).recall_now(asked)
+    assert [text for _, text in reader.shown] == ["decisions: Buttons are blue."]
+
+
+@pytest.mark.usefixtures("all_read")
+def test_the_first_of_a_question_are_read_as_it_was_typed_and_no_more(embedder: Embedder) -> None:
+    store, reader = Shelf(*MANY), Reader()
+    words_alone = search(store, embedder).recall_now(ASKED).hits
+    hits = reading(store, embedder, reader).recall_now(ASKED).hits
+    first = [(ASKED.asked, f"decisions: {hit.memory.content}") for hit in words_alone[:READ]]
+    assert reader.shown == first
+    assert [hit.memory for hit in hits] == [hit.memory for hit in words_alone]
+    assert hits[READ:] == words_alone[READ:]
+    assert len(hits) > READ
+    for read, before in zip(hits[:READ], words_alone, strict=False):
+        assert read.by_words == before.relevance
+        assert read.relevance < before.relevance
+
+
+@pytest.mark.usefixtures("all_read")
+def test_what_answers_comes_up_from_below_the_floor_and_what_does_not_goes(
+    embedder: Embedder, store: Shelf
+) -> None:
+    plain = search(store, embedder).recall_now(ASKED).hits
+    best, second = plain[0].relevance, plain[1].relevance
+    between = structs.replace(ASKED, min_relevance=(best + second) / 2)
+    assert [hit.memory.id for hit in search(store, embedder).recall_now(between).hits] == ["m0"]
+    reader = Reader(plain[1].memory.content)
+    (hit,) = reading(store, embedder, reader).recall_now(between).hits
+    assert hit.memory == plain[1].memory
+    assert hit.by_words == second < between.min_relevance <= hit.relevance
+
+
+@pytest.mark.usefixtures("all_read")
+def test_the_floor_of_a_namespace_is_one_for_words_and_not_for_what_was_read(
+    embedder: Embedder, store: Shelf
+) -> None:
+    everything = structs.replace(ASKED, min_relevance=0.5, floors=(("decisions", 0.0),))
+    answer = "Passwords are hashed with argon2id."
+    hits = reading(store, embedder, Reader(answer)).recall_now(everything).hits
+    assert [hit.memory.content for hit in hits] == [answer]
+
+
+def test_who_only_searches_waits_for_no_reading(embedder: Embedder, store: Shelf) -> None:
+    reader = Reader()
+    hits = reading(store, embedder, reader).recall_now(QUESTION).hits
+    assert reader.shown == []
+    assert hits == search(store, embedder).recall_now(QUESTION).hits
+    assert [hit.by_words for hit in hits] == [None, None]
+
+
+def test_before_there_is_a_reader_words_alone_decide(embedder: Embedder, store: Shelf) -> None:
+    plain = structs.replace(ASKED, asked="")
+    searching = search(store, embedder)
+    assert searching.recall_now(ASKED).hits == searching.recall_now(plain).hits
+
+
+@pytest.mark.usefixtures("all_read")
+def test_what_is_gone_from_the_store_is_not_read(embedder: Embedder, store: Shelf) -> None:
+    reader = Reader()
+    searching = reading(store, embedder, reader)
+    del store.memories["m0"]
+    searching.recall_now(ASKED)
+    assert [text for _, text in reader.shown] == [
+        "decisions: Password resets expire after an hour.",
+        "decisions: Deployments go through ArgoCD.",
+    ]
+
+
+def test_where_reading_takes_too_long_words_decide_for_the_rest(
+    embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subcog.sinks.search.READING_S", -1.0)
+    store, reader = Shelf(*MANY), Reader()
+    hits = reading(store, embedder, reader).recall_now(ASKED).hits
+    assert reader.shown == []
+    assert hits == search(store, embedder).recall_now(ASKED).hits
+
+
+async def test_a_question_that_waited_for_its_turn_is_not_read_late(embedder: Embedder) -> None:
+    class Slow(Reader):
+        def read(self, question: str, text: str) -> float:
+            until = time.perf_counter() + READING_S
+            while time.perf_counter() <= until:
+                pass
+            return super().read(question, text)
+
+    reader = Slow()
+    searching = reading(Shelf(*MANY), embedder, reader)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3 * THREADS):
+            tasks.start_soon(searching.recall, ASKED)
+    assert len(reader.shown) <= THREADS
+
+
+def test_of_what_is_asked_in_another_script_words_decide_and_not_letters(
+    embedder: Embedder,
+) -> None:
+    reader = Reader()
+    searching = reading(
+        Shelf("Пароли хешируются через argon2id.", "Кнопки синие, ссылки подчёркнуты."),
+        embedder,
+        reader,
+    )
+    asked = "Кнопки синие, ссылки какие?"
+    query = Query(text=asked, asked=asked, scopes=(HERE,), min_relevance=0.45, limit=9)
+    assert [hit.memory.id for hit in searching.recall_now(query).hits] == ["m1"]
+    assert reader.shown == []

@@ -108,3 +108,34 @@ def test_a_less_relevant_one_comes_along_with_one_that_answers():
 def test_what_is_out_of_date_brings_nothing_along():
     outdated = candidate(1, relevance=0.9, superseded_by="mem_x")
     assert chosen(outdated, candidate(2, relevance=0.4))[1] == []
+
+
+# --- what was read --------------------------------------------------------------------------------
+
+PERSON = frozenset({"person"})
+
+
+def told(relevance, by_words, namespace="decisions", **more):
+    hit = make_hit(make_memory(1, namespace=namespace), relevance, by_words=by_words)
+    return Candidate(hit=hit, kind=None, clean=str, **({"weight": 1.0} | more))
+
+
+def test_what_was_read_is_not_corrected_for_what_the_question_wants():
+    read = told(0.7, 0.4, "patterns", wanted=PERSON)
+    assert read.relevance == 0.7
+    assert told(0.7, None, "patterns", wanted=PERSON).relevance < 0.7
+
+
+def test_the_merit_of_what_was_read_says_both_figures():
+    assert told(0.7, 0.4).merit == "relevance 0.70, 0.40 by its words alone"
+    weighted = told(0.7, 0.4, weight=1.2, wanted=PERSON)
+    assert weighted.merit.startswith("relevance 0.70, 0.40 by its words alone")
+    assert told(0.7, None).merit == "relevance 0.70"
+
+
+def test_the_floors_hold_for_what_was_read_as_for_words():
+    read = told(0.3, 0.9)
+    choice, ids = chosen(read)
+    assert ids == []
+    assert choice.why[read.memory.id] == "relevance 0.30 is below the floor of 0.50"
+    assert chosen(told(0.6, 0.1))[1] == [make_memory(1).id]

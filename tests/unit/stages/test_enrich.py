@@ -57,6 +57,12 @@ async def test_twice_the_limit_is_fetched_from_every_readable_scope():
     assert (query.text, query.limit, query.scopes) == ("password hashing", 30, PLACE.readable)
 
 
+async def test_the_question_goes_along_as_it_was_typed():
+    recall = FakeRecall(hits=make_hits(1))
+    await run(make_parsed(text="Why do we hash?", query="hash"), recall=recall)
+    assert [query.asked for query in recall.queries] == ["Why do we hash?"]
+
+
 @pytest.mark.parametrize("changes", [{"machine": True}, {"query": ""}, {"query": " \n"}])
 async def test_nothing_is_recalled_where_nobody_asked(changes):
     recall = FakeRecall(hits=make_hits(1))

@@ -140,6 +140,24 @@ def test_the_same_words_count_more_in_a_memory_that_suits_the_question():
     assert "0.50 by its words alone" in verdict_of(built, 2).why
 
 
+def test_what_was_read_counts_as_it_was_read_whatever_its_words():
+    parsed = make_parsed(text="whom do I ask about the invoices?")
+    hits = [
+        make_hit(make_memory(1, namespace="context"), 0.2, by_words=0.9),
+        make_hit(make_memory(2, namespace="gotchas"), 0.8, by_words=0.3),
+        make_hit(make_memory(3, namespace="context"), 0.02),
+    ]
+    asked = make_classified(hits, make_intent(intent_type=IntentType.GENERAL), parsed=parsed)
+    built = run(asked, settings=make_settings(min_relevance=0.5))
+    assert [one.id for one in built.context.injected_memories] == [make_memory(2).id]
+    figures = {v.memory_id[-1]: (v.relevance, v.by_words) for v in built.verdicts}
+    assert figures["1"] == (0.2, 0.9)
+    assert figures["2"] == (0.8, 0.3)
+    assert figures["3"][0] > 0.02
+    assert figures["3"][1] is None
+    assert "0.30 by its words alone" in verdict_of(built, 2).why
+
+
 def test_a_memory_is_shown_once_in_a_session_and_again_when_it_changed():
     sessions = FakeSessions()
     first = make_classified([make_hit(make_memory(1), 0.9)], make_intent())

@@ -1,7 +1,11 @@
+import platform
+import sys
+
 import pytest
 
 from subcog.config.paths import find_paths
-from subcog.pipeline.doctor.house import open_to_others
+from subcog.pipeline.doctor.house import open_to_others, reading
+from subcog.sinks.cross_encoder import CrossEncoder
 
 
 @pytest.mark.parametrize(
@@ -23,3 +27,34 @@ def test_settings_that_others_may_read_are_named_where_a_password_stands_in_them
     assert open_to_others(paths) == ([paths.config_file] if secret else [])
     paths.config_file.chmod(0o600)
     assert open_to_others(paths) == []
+
+
+def test_where_candidates_can_be_read_it_is_well():
+    found = reading()
+    assert (found.ok, found.seen) == (True, "the best candidates of a question are read")
+
+
+def test_where_the_runtime_is_missing_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    found = reading()
+    assert not found.ok
+    assert "pip install onnxruntime" in found.mend
+
+
+def test_where_there_is_no_runtime_for_the_machine_nothing_is_wrong(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    for machine, well in (("x86_64", True), ("arm64", False)):
+        monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
+        assert reading().ok is well
+    assert "words alone" in reading().seen
+
+
+def test_a_damaged_model_is_named(monkeypatch):
+    def load():
+        raise ValueError("tables.safetensors is damaged")
+
+    monkeypatch.setattr(CrossEncoder, "load", load)
+    found = reading()
+    assert (found.ok, found.seen) == (False, "tables.safetensors is damaged")
+    assert "install subcog anew" in found.mend
