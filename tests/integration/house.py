@@ -158,8 +158,10 @@ class House:
 
 
 def _alive(pid: int) -> bool:
+    """Whether any thread is: the files of a process are closed when the last one has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
+        threads = os.listdir(f"/proc/{pid}/task")
     except FileNotFoundError:
         return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
+    return stat.rpartition(")")[2].split()[0] != "Z" or len(threads) > 1
