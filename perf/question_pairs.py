@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from tokenizers import Tokenizer
 
-from subcog.sinks.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS
-from subcog.sinks.embedder import BUNDLED, Embedder
+from subcog.sinks.cross_encoder import Tokens
+from subcog.sinks.embedder import Embedder
 from subcog.sinks.index import Index
 from subcog.sinks.relevance import relevance
 
@@ -20,7 +19,6 @@ from .fit_relevance import look, read
 HERE = Path(__file__).parent / "questions"
 # So many of the first that are found, and every one further down that is right.
 FOUND = 5
-END_TOKENS = 16
 
 Array = npt.NDArray[np.float64]
 
@@ -34,23 +32,6 @@ class Pair:
     asked: list[int]
     told: list[int]
     right: bool
-
-
-class Tokens:
-    """Makes ids of texts as the product does: shortened, and with what stands between them."""
-
-    def __init__(self) -> None:
-        self._tokenizer = Tokenizer.from_file(str(BUNDLED / "tokenizer.json"))
-        self.vocabulary = self._tokenizer.get_vocab()
-        self._begin, self._end = self.vocabulary["[CLS]"], self.vocabulary["[SEP]"]
-
-    def of(self, question: str, text: str) -> tuple[list[int], list[int]]:
-        """The ids of both."""
-        asked = self._tokenizer.encode(question, add_special_tokens=False).ids
-        if len(asked) > QUESTION_TOKENS:
-            asked = asked[: QUESTION_TOKENS - END_TOKENS] + asked[-END_TOKENS:]
-        told = self._tokenizer.encode(text, add_special_tokens=False).ids[:MEMORY_TOKENS]
-        return [self._begin, *asked, self._end], [*told, self._end]
 
 
 def names(folder: Path = HERE) -> list[str]:
@@ -78,7 +59,7 @@ def pairs(
             for at in chosen_rows(order, right, spared):
                 memory = project.pairs[ids[at]][0]
                 text = f"{memory.namespace}: {memory.content}"
-                asked, told = tokens.of(prompt["prompt"], text)
+                asked, told = tokens.asked(prompt["prompt"]), tokens.told(text)
                 yield Pair(prompt["prompt"], text, asked, told, bool(right[at]))
 
 

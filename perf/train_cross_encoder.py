@@ -28,12 +28,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from subcog.sinks.cross_encoder import CrossEncoder
+from subcog.sinks.cross_encoder import CrossEncoder, Tokens
 from subcog.sinks.embedder import Embedder
 
 from .bert import Bert, load, write
 from .fit_relevance import HERE as UNSEEN
-from .question_pairs import HERE, Array, Pair, Tokens, area_under_roc, log_loss, names, pairs
+from .question_pairs import HERE, Array, Pair, area_under_roc, log_loss, names, pairs
 
 BATCH = 64
 # Batches are made of pairs of about the same length, out of so many batches' pairs at a time.

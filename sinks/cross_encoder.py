@@ -21,7 +21,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from tokenizers import Tokenizer
 
 from ..bus.signals import degraded, tell
 from .embedder import BUNDLED, read_tokenizer
@@ -45,15 +44,36 @@ _MEMORY_CHARS = 1500
 _log = logging.getLogger(__name__)
 
 
+class Tokens:
+    """Makes the two sides of a pair, as ids of tokens, out of their texts."""
+
+    def __init__(self) -> None:
+        self._tokenizer = read_tokenizer(BUNDLED / "tokenizer.json")
+        # A "[SEP]" that somebody wrote is text: it must not end what is read.
+        self._tokenizer.encode_special_tokens = True
+        self.vocabulary: dict[str, int] = self._tokenizer.get_vocab()
+        self._begin, self._end = self.vocabulary["[CLS]"], self.vocabulary["[SEP]"]
+
+    def asked(self, question: str) -> list[int]:
+        """The first side: at most ``QUESTION_TOKENS``, between a beginning and an end."""
+        return [self._begin, *_shortened(self._ids(_ends(question))), self._end]
+
+    def told(self, text: str) -> list[int]:
+        """The second side: at most ``MEMORY_TOKENS``, and an end."""
+        return [*self._ids(text[:_MEMORY_CHARS])[:MEMORY_TOKENS], self._end]
+
+    def _ids(self, text: str) -> list[int]:
+        whole = text.encode(errors="replace").decode()  # half a surrogate pair is no text
+        return list(self._tokenizer.encode(whole, add_special_tokens=False).ids)
+
+
 class CrossEncoder:
     """A loaded model. Immutable after loading, so any thread may use it."""
 
-    def __init__(self, tokenizer: Tokenizer, tables: dict[str, npt.NDArray[Any]], run: Any) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, tokens: Tokens, tables: dict[str, npt.NDArray[Any]], run: Any) -> None:
+        self._tokens = tokens
         self._words, self._scales = tables["words"], tables["scales"]
         self._positions, self._sides = tables["positions"], tables["sides"]
-        vocabulary = tokenizer.get_vocab()
-        self._begin, self._end = vocabulary["[CLS]"], vocabulary["[SEP]"]
         self._run = run
 
     @classmethod
@@ -68,13 +88,11 @@ class CrossEncoder:
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         layers = (folder / "layers.onnx").read_bytes()
         tables = {name: _table(folder / f"{name}.npy") for name in _TABLES}
-        tokenizer = read_tokenizer(BUNDLED / "tokenizer.json")
-        # A "[SEP]" that somebody wrote is text: it must not end what is read.
-        tokenizer.encode_special_tokens = True
+        tokens = Tokens()
         session = _session(layers)
-        if not _fit(tables, tokenizer.get_vocab_size(), session.get_inputs()[0].shape[-1]):
+        if not _fit(tables, len(tokens.vocabulary), session.get_inputs()[0].shape[-1]):
             raise ValueError(f"the files in {folder.name} do not fit together")
-        reader = cls(tokenizer, tables, session.run)
+        reader = cls(tokens, tables, session.run)
         with _as_value_error():
             score = reader.read("question", "answer")
         if not math.isfinite(score):
@@ -83,18 +101,13 @@ class CrossEncoder:
 
     def read(self, question: str, text: str) -> float:
         """How well ``text`` answers ``question``: the log-odds that it does."""
-        asked = [self._begin, *_shortened(self._ids(_ends(question))), self._end]
-        told = [*self._ids(text[:_MEMORY_CHARS])[:MEMORY_TOKENS], self._end]
-        ids = [*asked, *told]
+        asked = self._tokens.asked(question)
+        ids = [*asked, *self._tokens.told(text)]
         inputs = self._words[ids] * self._scales[ids, None] + self._positions[: len(ids)]
         inputs[: len(asked)] += self._sides[0]
         inputs[len(asked) :] += self._sides[1]
         (score,) = self._run(None, {"inputs": inputs})
         return float(score)
-
-    def _ids(self, text: str) -> list[int]:
-        whole = text.encode(errors="replace").decode()  # half a surrogate pair is no text
-        return list(self._tokenizer.encode(whole, add_special_tokens=False).ids)
 
 
 def bring() -> CrossEncoder | None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perf import fit_reading, fit_relevance, question_pairs
-from subcog.sinks.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS
+from subcog.sinks.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS, Tokens
 from subcog.sinks.search import READ
 
 KINDS = {"search", "unknown", "order", "chat"}
@@ -50,9 +50,9 @@ def test_the_first_that_are_found_are_learned_from_and_all_that_is_right():
 
 
 def test_texts_are_shortened_as_the_product_does():
-    tokens = question_pairs.Tokens()
+    tokens = Tokens()
     words = " ".join("abcdefghijklmnopqrstuvwxyz" * 8)
-    asked, told = tokens.of(words, words)
+    asked, told = tokens.asked(words), tokens.told(words)
     assert (len(asked), len(told)) == (QUESTION_TOKENS + 2, MEMORY_TOKENS + 1)
     assert asked[-2] == tokens.vocabulary["z"]
     assert asked[-1] == told[-1] == tokens.vocabulary["[SEP]"]
