@@ -372,10 +372,7 @@ class App:
         self.archive.arrive(archive)
         self.team.restart()
         _log.info("ready", extra={"took_s": round(time.perf_counter() - started, 3)})
-
-    async def bring_reader(self) -> None:
-        """Load what reads candidates, after ``load``, if there are any."""
-        if (archive := self.archive.loaded) is not None and archive.index.count:
+        if archive.index.count:  # else the first memory brings it
             await archive.bring_reader()
 
     async def build_topics(self) -> None:

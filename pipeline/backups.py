@@ -101,7 +101,6 @@ async def _swap(app: App, copy: Path, backup: Path) -> Restored:
     await anyio.to_thread.run_sync(_move, copy, database)
     _uncompacted(database).unlink(missing_ok=True)
     await app.load()
-    await app.bring_reader()
     archive = app.archive.loaded
     if archive is None:
         problem = app.archive.problem
@@ -109,7 +108,6 @@ async def _swap(app: App, copy: Path, backup: Path) -> Restored:
         await anyio.to_thread.run_sync(_move, aside, database)
         app.archive.depart()
         await app.load()
-        await app.bring_reader()
         await app.build_topics()
         raise BadBackup(f"the backup did not come up, what was there is back: {problem}")
     await app.build_topics()

@@ -110,7 +110,6 @@ class Daemon:
 
     async def _load(self) -> None:
         await self._app.load()
-        await self._app.bring_reader()
         await self._app.build_topics()
         gc.freeze()
         gc.enable()

@@ -93,7 +93,6 @@ async def test_after_a_restore_questions_are_read_as_before(tmp_path):
     async with running(tmp_path) as app:
         await capture(app, 1)
         await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
-        await app.bring_reader()
         await backups.restore(app, tmp_path / "b.duckdb")
         query = Query(text="fact number 1", scopes=(HERE,), asked="What is fact number 1?")
         (hit,) = (await app.archive.recall(query)).hits
