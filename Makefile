@@ -28,10 +28,10 @@ $(VENV)/.ready: pyproject.toml
 	@touch $@
 
 demo: setup ## a real prompt through the real hook pipe, and what was injected and why
-	@$(BIN)/python -m subcog.pipeline.demo $(ARGS)
+	@$(BIN)/python -m subcog.pipeline.cli.demo $(ARGS)
 
 picture: setup ## draw docs/demo.svg anew, which the README shows
-	@$(BIN)/python -m subcog.pipeline.demo --svg docs/demo.svg >/dev/null
+	@$(BIN)/python -m subcog.pipeline.cli.demo --svg docs/demo.svg >/dev/null
 
 test: setup ## the whole suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
@@ -61,7 +61,7 @@ $(VENV)/.perf: $(VENV)/.ready
 	@touch $@
 
 docs: setup ## rewrite what is made from the code: docs/reference and the diagram in ARCHITECTURE.md
-	$(BIN)/python -m subcog.pipeline.reference --write
+	$(BIN)/python -m subcog.pipeline.reference.pages --write
 
 agents: claude codex gemini ## the real agents, which tests/e2e runs
 

@@ -115,7 +115,10 @@ class Provenance(Value, frozen=True, kw_only=True):
 
 
 class CleanText(Struct, frozen=True):
-    """Text that passed the secret filter. Only ``stages/redact.py`` makes one; a test looks."""
+    """Text that passed the secret filter.
+
+    Only ``stages/redaction/redact.py`` makes one; a test looks.
+    """
 
     text: str
     redactions: tuple[str, ...] = ()

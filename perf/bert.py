@@ -1,4 +1,4 @@
-"""A BERT that is trained, and the files in which ``sinks/cross_encoder.py`` reads it.
+"""A BERT that is trained, and the files in which ``sinks/models/cross_encoder.py`` reads it.
 
 Needs ``torch`` and ``onnx``; ``perf/train_cross_encoder.py`` says how to get them.
 """
@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from subcog.sinks.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS
+from subcog.sinks.models.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS
 
 WIDTH, HEADS, BETWEEN = 384, 12, 1536
 LAYERS = 6
@@ -195,7 +195,7 @@ class Read(nn.Module):
 
 def write(model: Bert, folder: Path) -> None:
     """Write ``layers.onnx`` and a table of each kind of vectors; 8 bits a weight."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # as in sinks/cross_encoder.py
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # as in sinks/models/cross_encoder.py
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from subcog.bus.ids import ulid_of
 from subcog.bus.values import NAMESPACES, Memory, Scope
-from subcog.sinks.embedder import Embedder
-from subcog.sinks.rows import Row
-from subcog.sinks.store import Store
-from subcog.sinks.words import searchable
+from subcog.sinks.models.analyzer import searchable
+from subcog.sinks.models.embedder import Embedder
+from subcog.sinks.store.rows import Row
+from subcog.sinks.store.store import Store
 
 BATCH = 500
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

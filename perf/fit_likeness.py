@@ -1,4 +1,4 @@
-"""Fit the weights of ``stages/likeness.py`` on pairs of a prompt and a task, and print them.
+"""Fit the weights of ``stages/language/task_similarity.py`` on pairs of prompt and task.
 
     python perf/fit_likeness.py
 
@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from subcog.bus.enrichment import Traits
-from subcog.sinks.embedder import Embedder
-from subcog.stages.likeness import FEATURES, features, traits
-from subcog.stages.work import primary, work_signals
+from subcog.sinks.models.embedder import Embedder
+from subcog.stages.language.task_similarity import FEATURES, features, traits
+from subcog.stages.language.work_kind import primary, work_signals
 
 DATA = Path(__file__).parent / "data" / "tasks"
 RIDGE = 1e-4

@@ -1,4 +1,4 @@
-"""Fit what the cross-encoder weighs beside the words, ``READ_WEIGHTS`` of ``sinks/relevance.py``.
+"""Fit the weight of the cross-encoder: ``READ_WEIGHTS`` of ``sinks/search/calibration.py``.
 
     python -m perf.fit_reading [--project DIR ...] [--model DIR]
 
@@ -27,11 +27,11 @@ from pathlib import Path
 
 import numpy as np
 
-from subcog.sinks.cross_encoder import MODEL, CrossEncoder
-from subcog.sinks.embedder import Embedder
-from subcog.sinks.relevance import relevance
-from subcog.sinks.search import READ, READ_FROM
-from subcog.stages.purpose import LOG_ODDS
+from subcog.sinks.models.cross_encoder import MODEL, CrossEncoder
+from subcog.sinks.models.embedder import Embedder
+from subcog.sinks.search.calibration import relevance
+from subcog.sinks.search.retriever import READ, READ_FROM
+from subcog.stages.language.answer_type import LOG_ODDS
 
 from .fit_relevance import (
     HERE,

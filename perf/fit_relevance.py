@@ -1,4 +1,6 @@
-"""Fit the weights of ``sinks/relevance.py`` and ``stages/purpose.py``, and say how well they do.
+"""Fit the weights of relevance, and say how well they do.
+
+They stand in ``sinks/search/calibration.py`` and ``stages/language/answer_type.py``.
 
     python perf/fit_relevance.py [--project DIR ...] [--judged DIR ...]
 
@@ -38,15 +40,15 @@ import numpy as np
 import numpy.typing as npt
 
 from subcog.bus.values import Encoding, Memory, Query, Scope
-from subcog.sinks.embedder import Embedder
-from subcog.sinks.index import Index
-from subcog.sinks.local import LocalClassifier
-from subcog.sinks.ranking import begin, measure
-from subcog.sinks.relevance import FEATURES, TEXT_FEATURES, Parts, features, text_features
-from subcog.sinks.words import searchable
+from subcog.sinks.models.analyzer import searchable
+from subcog.sinks.models.embedder import Embedder
+from subcog.sinks.models.intent_classifier import LocalClassifier
+from subcog.sinks.search.calibration import FEATURES, TEXT_FEATURES, Parts, features, text_features
+from subcog.sinks.search.index import Index
+from subcog.sinks.search.ranking import begin, measure
 from subcog.stages.classify import keyword_vote, local_vote, merge
-from subcog.stages.purpose import BROAD, MOST_DROP, MOST_LIFT, evidence, wants
-from subcog.stages.topics import retrieval_words
+from subcog.stages.language.answer_type import BROAD, MOST_DROP, MOST_LIFT, evidence, wants
+from subcog.stages.language.topics import retrieval_words
 
 Array = npt.NDArray[np.float64]
 HERE = Path(__file__).parent / "relevance"

@@ -40,14 +40,14 @@ from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
 from subcog.hooks import client as pipe
 from subcog.hooks import mcp_pipe
-from subcog.pipeline.app import App
-from subcog.pipeline.calls import Calls
-from subcog.pipeline.entrance import Entrance
-from subcog.sinks.topics import TopicIndex
-from subcog.stages.keywords import detect_search_intent
-from subcog.stages.redact import Redactor
-from subcog.stages.signals import find
-from subcog.stages.topics import retrieval_words
+from subcog.pipeline.api.dispatch import Calls
+from subcog.pipeline.app.app import App
+from subcog.pipeline.entrance.handler import Entrance
+from subcog.sinks.indexes.topic_index import TopicIndex
+from subcog.stages.capture.statement_classifier import find
+from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.language.topics import retrieval_words
+from subcog.stages.redaction.redact import Redactor
 
 HOUSE = Path(__file__).resolve().parents[1]
 BASELINE = HOUSE / "perf" / "baseline.json"
@@ -171,7 +171,7 @@ def modules() -> dict[str, list[str]]:
     with tempfile.TemporaryDirectory(prefix="sc") as home:
         env = {"PATH": "/usr/bin:/bin", "HOME": home, "SUBCOG_HOME": home + "/h"}
         bare = loaded([PYTHON, "-I", "-S", "-c", "pass"], env)
-        cli = [sys.executable, "-m", "subcog.pipeline.cli"]
+        cli = [sys.executable, "-m", "subcog.pipeline.cli.main"]
         # A status starts no daemon, and shows what every command loads.
         status = loaded([*cli, "status"], env)
         with answering(find_paths(env).link):  # without one, each would start a daemon

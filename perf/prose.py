@@ -18,7 +18,7 @@ from pathlib import Path
 
 from subcog.bus.ids import ulid_of
 from subcog.bus.values import NAMESPACES, Memory, Scope
-from subcog.sinks.embedder import BUNDLED
+from subcog.sinks.models.embedder import BUNDLED
 
 ORGANISATION = Scope("org", "local")
 EXAMPLES = Path(__file__).parent / "data" / "captures"

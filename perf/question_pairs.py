@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from subcog.sinks.cross_encoder import Tokens
-from subcog.sinks.embedder import Embedder
-from subcog.sinks.index import Index
-from subcog.sinks.relevance import relevance
+from subcog.sinks.models.cross_encoder import Tokens
+from subcog.sinks.models.embedder import Embedder
+from subcog.sinks.search.calibration import relevance
+from subcog.sinks.search.index import Index
 
 from .fit_relevance import look, read
 

@@ -1,6 +1,6 @@
 """Machines of a team that are simulated: the daemon's own engine, over a replica that is a list.
 
-Real is all that decides what is asked of the server and when (``sinks/sync.py``), and each
+Real is all that decides what is asked of the server and when (``sinks/team/sync.py``), and each
 statement (``PostgresStore``). A machine keeps no database, and shares the connections and the one
 listener of its team's store with the others, where a real one has its own.
 """
@@ -20,9 +20,12 @@ from msgspec.structs import replace
 
 from subcog.bus.ids import ulid_of
 from subcog.bus.values import Encoding, Memory, Scope
-from subcog.sinks.embedder import Embedder
-from subcog.sinks.encoding import Encoder
-from subcog.sinks.exchange import (
+from subcog.sinks.models.analyzer import searchable
+from subcog.sinks.models.embedder import Embedder
+from subcog.sinks.search.encoder import Encoder
+from subcog.sinks.store.rows import Row
+from subcog.sinks.team.postgres.store import PostgresStore
+from subcog.sinks.team.protocol import (
     About,
     Applied,
     Changes,
@@ -32,11 +35,8 @@ from subcog.sinks.exchange import (
     Outgoing,
     Sharing,
 )
-from subcog.sinks.postgres.store import PostgresStore
-from subcog.sinks.rows import Row
-from subcog.sinks.sync import Sync
-from subcog.sinks.sync_state import Here
-from subcog.sinks.words import searchable
+from subcog.sinks.team.sync import Sync
+from subcog.sinks.team.sync_state import Here
 
 from .prose import ORGANISATION, memory
 from .team_costs import now

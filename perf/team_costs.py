@@ -22,11 +22,11 @@ import psycopg
 from msgspec.structs import replace
 
 from subcog.bus.values import Query
-from subcog.sinks.embedder import Embedder
-from subcog.sinks.exchange import Cursor
-from subcog.sinks.postgres.store import PostgresStore
-from subcog.sinks.rows import Row
-from subcog.sinks.words import searchable
+from subcog.sinks.models.analyzer import searchable
+from subcog.sinks.models.embedder import Embedder
+from subcog.sinks.store.rows import Row
+from subcog.sinks.team.postgres.store import PostgresStore
+from subcog.sinks.team.protocol import Cursor
 from tests.postgres import Database
 from tests.proxy import HOST, Proxy
 

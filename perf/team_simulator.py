@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 import psycopg
 
-from subcog.sinks.exchange import Cursor
-from subcog.sinks.postgres.admin import init
+from subcog.sinks.team.postgres.admin import init
+from subcog.sinks.team.protocol import Cursor
 
 from .prose import ORGANISATION
 from .report import percentile, record

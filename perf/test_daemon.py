@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from subcog.sinks.projects import Projects
+from subcog.sinks.project.identity import Projects
 from tests.integration.house import House
 
 from .corpus import fill, question

@@ -15,10 +15,10 @@ from functools import partial
 
 import pytest
 
-from subcog.sinks.local import LocalClassifier
+from subcog.sinks.models.intent_classifier import LocalClassifier
 from subcog.stages.classify import local_vote
-from subcog.stages.keywords import detect_search_intent
-from subcog.stages.topics import retrieval_words
+from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.language.topics import retrieval_words
 
 from .report import record
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from subcog.sinks.projects import Projects
+from subcog.sinks.project.identity import Projects
 from tests.fault.scripted_model import BEHAVIOURS, scripted_model
 from tests.integration.house import PATIENCE_S, House
 

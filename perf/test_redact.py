@@ -12,8 +12,8 @@ from functools import partial
 import msgspec
 import pytest
 
-from subcog.stages.redact import RULES_FILE, Redactor
-from subcog.stages.rules import read_rules
+from subcog.stages.redaction.redact import RULES_FILE, Redactor
+from subcog.stages.redaction.rules import read_rules
 
 from .report import say
 

@@ -23,9 +23,9 @@ import numpy as np
 import pytest
 
 from subcog.bus.values import Encoding, Memory, Query, Scope
-from subcog.sinks.embedder import BUNDLED, Embedder
-from subcog.sinks.index import Index
-from subcog.sinks.search import Search
+from subcog.sinks.models.embedder import BUNDLED, Embedder
+from subcog.sinks.search.index import Index
+from subcog.sinks.search.retriever import Search
 
 LARGEST = int(os.environ.get("SUBCOG_PERF_NOTES", "100000"))
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

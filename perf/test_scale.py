@@ -25,8 +25,8 @@ import pytest
 
 from subcog.bus.frames import read_reply_head, request_frame
 from subcog.bus.values import Scope
-from subcog.sinks.projects import Projects
-from subcog.sinks.topics import TopicIndex
+from subcog.sinks.indexes.topic_index import TopicIndex
+from subcog.sinks.project.identity import Projects
 from tests.integration import house as houses
 from tests.integration.house import House
 

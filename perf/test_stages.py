@@ -31,17 +31,17 @@ from perf.report import percentile, record
 from subcog.bus.events import PromptEnriched, PromptParsed, PromptSubmitted
 from subcog.bus.values import Memory, Place, Scope
 from subcog.config.load import load_settings
-from subcog.sinks.cross_encoder import CrossEncoder
-from subcog.sinks.embedder import Embedder
-from subcog.sinks.index import Index
-from subcog.sinks.local import LocalClassifier
-from subcog.sinks.lore import Lore
-from subcog.sinks.projects import Projects
-from subcog.sinks.search import Search
+from subcog.sinks.indexes.guide_index import Lore
+from subcog.sinks.models.cross_encoder import CrossEncoder
+from subcog.sinks.models.embedder import Embedder
+from subcog.sinks.models.intent_classifier import LocalClassifier
+from subcog.sinks.project.identity import Projects
+from subcog.sinks.search.index import Index
+from subcog.sinks.search.retriever import Search
 from subcog.sinks.sessions import Sessions
 from subcog.stages.classify import classify
 from subcog.stages.enrich import Knowledge, enrich
-from subcog.stages.guides import read_guide
+from subcog.stages.enrichment.guide_parser import read_guide
 from subcog.stages.inject import inject
 from subcog.stages.parse import parse
 from subcog.stages.respond import respond

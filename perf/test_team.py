@@ -24,8 +24,8 @@ import psycopg
 import pytest
 
 from subcog.bus.values import Query, Scope
-from subcog.sinks.embedder import Embedder
-from subcog.sinks.postgres.store import PostgresStore
+from subcog.sinks.models.embedder import Embedder
+from subcog.sinks.team.postgres.store import PostgresStore
 from tests.integration.house import PATIENCE_S, House
 from tests.postgres import MEMBERS, Database, installed
 from tests.proxy import HOST, Proxy

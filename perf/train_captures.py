@@ -1,6 +1,6 @@
-"""Trains ``stages/signals.json``: two logistic regressions on statements, with numpy alone.
+"""Trains ``stages/capture/signals.json``: two logistic regressions on statements, with numpy alone.
 
-    python -m perf.train_captures [--folds 10] [--write [stages/signals.json]]
+    python -m perf.train_captures [--folds 10] [--write [stages/capture/signals.json]]
 
 The messages are those of ``perf/data/captures/*.jsonl``, all written for this: {id, role, text,
 captures: [{type, namespace, span}]}. A statement that shares half of itself or of a span is worth
@@ -19,9 +19,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from subcog.stages.signal_features import Features, every_feature
-from subcog.stages.signal_model import MATTERS, WEIGHTS, SignalModel, SignalWeights
-from subcog.stages.statements import own_text, statements
+from subcog.stages.capture.features import Features, every_feature
+from subcog.stages.capture.linear_model import MATTERS, WEIGHTS, SignalModel, SignalWeights
+from subcog.stages.capture.statements import own_text, statements
 
 from .logistic import Named, fit, matrix, vocabulary
 

@@ -1,4 +1,4 @@
-"""Train the cross-encoder that ships in ``sinks/cross_model``.
+"""Train the cross-encoder that ships in ``sinks/models/cross_model``.
 
     python -m perf.train_cross_encoder --base DIR --out DIR [--teacher FILE] [--layers 0,2,3,5]
 
@@ -28,8 +28,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from subcog.sinks.cross_encoder import CrossEncoder, Tokens
-from subcog.sinks.embedder import Embedder
+from subcog.sinks.models.cross_encoder import CrossEncoder, Tokens
+from subcog.sinks.models.embedder import Embedder
 
 from .bert import Bert, load, write
 from .fit_relevance import HERE as UNSEEN

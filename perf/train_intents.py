@@ -1,6 +1,6 @@
-"""Trains ``sinks/intents.json``: a multinomial logistic regression, with numpy alone.
+"""Trains ``sinks/models/intents.json``: a multinomial logistic regression, with numpy alone.
 
-    python -m perf.train_intents [ROWS.jsonl ...] [--folds 10] [--write [sinks/intents.json]]
+    python -m perf.train_intents [ROWS.jsonl ...] [--folds 10] [--write [sinks/models/intents.json]]
 
 A row is ``{"text", "intent"}`` and may have a ``source``; rows whose source is none of ``ALLOWED``
 are never trained on. ``perf/data/intents.jsonl`` is always trained on. Without ``--write`` it only
@@ -18,9 +18,15 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from subcog.sinks.local import CLASSES, WEIGHTS, LocalClassifier, Weights, features
+from subcog.sinks.models.intent_classifier import (
+    CLASSES,
+    WEIGHTS,
+    LocalClassifier,
+    Weights,
+    features,
+)
 from subcog.stages.classify import cues
-from subcog.stages.keywords import detect_search_intent
+from subcog.stages.intent.keywords import detect_search_intent
 
 from .logistic import Named, fit, matrix, softmax, vocabulary
 

@@ -11,11 +11,11 @@ import msgspec
 from ..bus.events import IntentClassified, IntentRefined, PromptEnriched
 from ..bus.signals import classified, degraded, fell_back, tell
 from ..bus.values import DetectionSource, IntentType, SearchIntent, Vote
-from .ask_model import Late, ModelRacer
-from .keywords import detect_search_intent
+from .intent.keywords import detect_search_intent
+from .intent.model_racer import Late, ModelRacer
+from .language.sentences import is_order, is_settled, is_to_agent, sentences
+from .language.topics import MAX_TOPICS, extract_topics
 from .ports import Local
-from .question import is_order, is_settled, is_to_agent, sentences
-from .topics import MAX_TOPICS, extract_topics
 
 STAGE = "classify"
 NONE_FROM = 0.45

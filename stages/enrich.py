@@ -15,12 +15,12 @@ from ..bus.enrichment import Enrichment, Guide
 from ..bus.events import PromptEnriched, PromptParsed
 from ..bus.signals import degraded, tell
 from ..bus.values import Hit, Kept, Marked, ProjectFacts, Query
-from .applies import Subject
-from .bearing import MIN_RELEVANCE, bearing
-from .envelope import neutralise
-from .guides import is_guide
+from .enrichment.assemble import MIN_RELEVANCE, bearing
+from .enrichment.guide_parser import is_guide
+from .enrichment.matching import Subject
+from .language.answer_type import BROAD, floors, wants
 from .ports import Guides, Keeper, Projects, Recall
-from .purpose import BROAD, floors, wants
+from .text.envelope import neutralise
 
 SEARCH_UNAVAILABLE = "search.unavailable"
 

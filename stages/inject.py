@@ -21,11 +21,11 @@ from ..bus.values import (
     SearchIntent,
     Verdict,
 )
-from .choose import Candidate, Choice, choose
-from .envelope import neutralise, preview
-from .pack import Budget
+from .injection.pack import Budget
+from .injection.select import Candidate, Choice, choose
+from .language.answer_type import wants
 from .ports import Sessions
-from .purpose import wants
+from .text.envelope import neutralise, preview
 
 MAX_TOKENS = 2400
 """Codex cuts the middle out of anything longer, whatever the settings say."""

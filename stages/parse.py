@@ -6,17 +6,17 @@ import re
 
 from ..bus.events import PromptParsed, PromptSubmitted
 from ..bus.values import Noted, Parsed, Signal
-from .blocks import strip_blocks
-from .entities import find_entities
-from .envelope import strip_envelopes
-from .markers import split_markers
-from .private import strip_private
-from .references import find_references
-from .signals import find
-from .statements import READ_CHARS
-from .text import visible
-from .topics import retrieval_words
-from .work import work_signals
+from .capture.statement_classifier import find
+from .capture.statements import READ_CHARS
+from .language.entities import find_entities
+from .language.references import find_references
+from .language.topics import retrieval_words
+from .language.work_kind import work_signals
+from .text.blocks import strip_blocks
+from .text.envelope import strip_envelopes
+from .text.markers import split_markers
+from .text.markup import strip_private
+from .text.unicode import visible
 
 _MAX_QUERY_CHARS = 2000
 _MACHINE = re.compile(

@@ -1,4 +1,4 @@
-"""What a stage needs from outside. ``pipeline/app.py`` chooses the sink that fulfils each."""
+"""What a stage needs from outside. ``pipeline/app/app.py`` chooses the sink that fulfils each."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ import msgspec
 
 from ..bus.events import ContextBuilt, ResponseReady
 from ..bus.values import NAMESPACES, Kept, Marked, Parsed, SearchIntent, Signal
-from .enriched import enriched_intent
-from .text import cut, one_line, visible, well_formed
-from .tokens import count_units
+from .enrichment.report import enriched_intent
+from .text.tokens import count_units
+from .text.unicode import cut, one_line, visible, well_formed
 
 MAX_UNITS = 9000
 """UTF-16 units that the context and the message to the user have together.

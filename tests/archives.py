@@ -15,7 +15,7 @@ from subcog.bus.events import (
     StoreRequested,
 )
 from subcog.bus.values import CleanText, Memory, Mode, Provenance, Query
-from subcog.sinks.archive import Archive
+from subcog.sinks.memories.repository import Archive
 from tests.stores import HERE, FakeClock, make_store
 
 MERGE_SIMILARITY = 0.92

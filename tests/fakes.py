@@ -36,7 +36,7 @@ from subcog.bus.values import (
 )
 from subcog.config.load import DEFAULTS
 from subcog.config.settings import SearchIntentSettings
-from subcog.stages.guides import read_guide
+from subcog.stages.enrichment.guide_parser import read_guide
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PROJECT = Scope("project", "shop-0123456789ab")

@@ -11,13 +11,13 @@ import anyio
 from msgspec.structs import replace
 
 from subcog.bus.values import Memory, Scope
-from subcog.sinks.encoding import Encoder
-from subcog.sinks.exchange import Applied, Membership
-from subcog.sinks.rows import Row
-from subcog.sinks.store import Store
-from subcog.sinks.sync import Sync
-from subcog.sinks.sync_state import Here
-from subcog.sinks.team_server import TeamServer
+from subcog.sinks.search.encoder import Encoder
+from subcog.sinks.store.rows import Row
+from subcog.sinks.store.store import Store
+from subcog.sinks.team.protocol import Applied, Membership
+from subcog.sinks.team.sync import Sync
+from subcog.sinks.team.sync_state import Here
+from subcog.sinks.team.team_server import TeamServer
 from tests.stores import HERE, FakeClock, make_row, opened
 from tests.waiting import until
 

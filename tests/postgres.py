@@ -229,7 +229,7 @@ def _free_port() -> int:
 
 def prepare(server: Server) -> None:
     """Make the database that the fresh ones are copies of, and the roles."""
-    from subcog.sinks.postgres.admin import init
+    from subcog.sinks.team.postgres.admin import init
 
     roles = [f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'" for role in (*MEMBERS, STRANGER)]
     server.execute(*roles, "CREATE DATABASE template_team")

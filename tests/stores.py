@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from subcog.bus.values import Encoding, Memory, Scope
-from subcog.sinks.rows import Row
-from subcog.sinks.store import Store
+from subcog.sinks.store.rows import Row
+from subcog.sinks.store.store import Store
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 HERE = Scope("project", "here:with/colon")

@@ -11,8 +11,8 @@ import anyio.lowlevel
 from msgspec.structs import replace
 
 from subcog.bus.values import Scope
-from subcog.sinks.exchange import About, Change, Changes, Cursor, Project, TeamUnavailable
-from subcog.sinks.rows import Row, digest
+from subcog.sinks.store.rows import Row, digest
+from subcog.sinks.team.protocol import About, Change, Changes, Cursor, Project, TeamUnavailable
 
 TEAM = "acme"
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from subcog.bus.values import Scope
-from subcog.sinks.encoding import Encoder
-from subcog.sinks.exchange import Applied, Change, Changes, Cursor, Membership, Outgoing
-from subcog.sinks.rows import Row, digest
-from subcog.sinks.store import Store
+from subcog.sinks.search.encoder import Encoder
+from subcog.sinks.store.rows import Row, digest
+from subcog.sinks.store.store import Store
+from subcog.sinks.team.protocol import Applied, Change, Changes, Cursor, Membership, Outgoing
 
 ORG = Scope("org", "local")
 SHOP = Scope("project", "github.com/them/shop")

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import anyio
 
 from subcog.bus.values import Scope
-from subcog.sinks.exchange import Change, Cursor
-from subcog.sinks.postgres.store import PostgresStore
+from subcog.sinks.team.postgres.store import PostgresStore
+from subcog.sinks.team.protocol import Change, Cursor
 
 from .postgres import PATIENCE_S, Database
 from .stores import ALL, HERE, FakeClock

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from ..client import DaemonUnreachable
+from ..cli.client import DaemonUnreachable
 from .shared import daemon, json_option, our_paths, our_settings, show_json
 
 STOP_S = 30.0
@@ -87,8 +87,8 @@ def run() -> None:
     """Be the daemon, in this process, until told to leave."""
     import logging
 
-    from ..logs import log_to, log_uncaught
-    from ..sockets import AlreadyRunning
+    from ..daemon.log_setup import log_to, log_uncaught
+    from ..daemon.sockets import AlreadyRunning
 
     paths = our_paths()
     loaded = our_settings(lenient=True)
@@ -97,7 +97,7 @@ def run() -> None:
     log_uncaught()
     for warning in loaded.warnings:
         logging.getLogger("subcog.config").warning(warning)
-    from ..daemon import run_daemon
+    from ..daemon.daemon import run_daemon
 
     try:
         run_daemon(loaded, paths)

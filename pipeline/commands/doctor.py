@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from ...config.paths import Paths
+from ..agents.install import our_parts
 from ..doctor import agents, canary
 from ..doctor.finding import Finding, Unrepaired
-from ..doctor.house import House
-from ..install import our_parts
+from ..doctor.installation import House
 from .shared import json_option, our_paths, show_json
 
 

@@ -22,7 +22,7 @@ def eval_command() -> None:
 @json_option
 def retrieval(folder: Path, as_json: bool) -> None:
     """Measure retrieval on FOLDER with its memories.jsonl and queries.jsonl."""
-    from ..evaluate_retrieval import evaluate, render
+    from ..evaluation.retrieval import evaluate, render
 
     with _progress(hidden=as_json) as show:
         report = _checked(lambda: evaluate(folder, progress=show))
@@ -37,8 +37,8 @@ def retrieval(folder: Path, as_json: bool) -> None:
 @json_option
 def intents(file: Path, as_json: bool) -> None:
     """Measure the classifiers on FILE, JSONL of {text, intent}."""
-    from ...sinks.local import LocalClassifier
-    from ..evaluate_intents import as_text, evaluate, read_labelled
+    from ...sinks.models.intent_classifier import LocalClassifier
+    from ..evaluation.intents import as_text, evaluate, read_labelled
 
     local = LocalClassifier.load()
     report = _checked(lambda: evaluate(read_labelled(file), local=local))
@@ -53,7 +53,7 @@ def intents(file: Path, as_json: bool) -> None:
 @json_option
 def injections(folder: Path, as_json: bool) -> None:
     """Measure injection on FOLDER with its memories.jsonl and prompts.jsonl, as set up here."""
-    from ..evaluate_injections import evaluate, render
+    from ..evaluation.injections import evaluate, render
 
     settings = our_settings().settings
     with _progress(hidden=as_json) as show:
@@ -69,7 +69,7 @@ def injections(folder: Path, as_json: bool) -> None:
 @json_option
 def captures(file: Path, as_json: bool) -> None:
     """Measure what is found worth keeping on FILE, JSONL of {id, role, text, captures}."""
-    from ..evaluate_captures import evaluate, read_messages, render
+    from ..evaluation.captures import evaluate, read_messages, render
 
     report = _checked(lambda: evaluate(read_messages(file)))
     if as_json:

@@ -74,7 +74,7 @@ def _list(as_json: bool) -> None:
 
 def _show_command(name: str) -> None:
     """The help of a command. Raises ``BadParameter`` with what is nearest to an unknown name."""
-    from ..cli import COMMANDS, cli
+    from ..cli.main import COMMANDS, cli
 
     with click.Context(cli, info_name="subcog", **cli.context_settings) as parent:
         if (command := cli.get_command(parent, name)) is not None:

@@ -10,8 +10,8 @@ import click
 from msgspec.structs import replace
 
 from ...config.load import Origin
-from ..client import DaemonUnreachable
-from ..index_status import describe_index
+from ..cli.client import DaemonUnreachable
+from ..daemon.status import describe_index
 from .shared import daemon, json_option, our_settings, project_option, show_json
 
 
@@ -47,7 +47,7 @@ def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
     if as_json:
         show_json(answer)
         return
-    from ..page import show_explanation
+    from ..cli.explain_view import show_explanation
 
     show_explanation(answer)
 
@@ -56,7 +56,7 @@ def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
 @json_option
 def routes_command(as_json: bool) -> None:
     """Show who hears what and says what, as a Mermaid flowchart."""
-    from ..routes import ROUTES, diagram
+    from ..app.routes import ROUTES, diagram
 
     if not as_json:
         click.echo(diagram())
@@ -120,7 +120,7 @@ def _show_status(answer: dict[str, Any]) -> None:
     if answer["index"] is not None:
         click.echo(f"  {'index':<12} {describe_index(answer['index'])}")
     if answer.get("team"):
-        from ..team_page import in_a_line
+        from ..cli.team_view import in_a_line
 
         click.echo(f"  {'team':<12} {in_a_line(answer['team'])}")
     for name in ("memories", "database", "socket", "metrics_url", "log"):

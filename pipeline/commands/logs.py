@@ -28,7 +28,7 @@ def logs_command(follow: bool, lines: int, level: str, as_json: bool) -> None:
 
     The log holds no text of prompts or memories.
     """
-    from ..log_files import LEVELS, Tail, level_of
+    from ..cli.log_tail import LEVELS, Tail, level_of
 
     least = LEVELS.index(level)
 
@@ -47,15 +47,15 @@ def logs_command(follow: bool, lines: int, level: str, as_json: bool) -> None:
 
 
 def _for_reading(line: str) -> str:
-    from ..log_files import read_entry
-    from ..logs import line_of, printable
+    from ..cli.log_tail import read_entry
+    from ..daemon.log_setup import line_of, printable
 
     entry = read_entry(line)
     return line_of(entry) if entry else printable(line)
 
 
 def _as_json(line: str) -> str:
-    from ..log_files import level_of, read_entry
+    from ..cli.log_tail import level_of, read_entry
 
     if read_entry(line) is not None:
         return line

@@ -10,10 +10,18 @@ from typing import Any
 
 import click
 
-from ..clients.agent import Agent
-from ..clients.look import Sight, look, plugin_enabled
-from ..clients.transport import Http, Mcp, Transport, http_of, why_not
-from ..install import AGENTS, Change, SettingsUnreadable, install, our_parts, uninstall, wired
+from ..agents.agent import Agent
+from ..agents.detect import Sight, look, plugin_enabled
+from ..agents.install import (
+    AGENTS,
+    Change,
+    SettingsUnreadable,
+    install,
+    our_parts,
+    uninstall,
+    wired,
+)
+from ..agents.transport import Http, Mcp, Transport, http_of, why_not
 from .shared import daemon, json_option, our_paths, our_settings, show_json
 
 _TOKEN = re.compile(r"Bearer [\w-]+")

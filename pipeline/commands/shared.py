@@ -13,7 +13,7 @@ import msgspec
 
 from ...config.load import Loaded, load_settings
 from ...config.paths import Paths, find_paths
-from ..client import Client
+from ..cli.client import Client
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -13,10 +13,11 @@ import click
 import msgspec
 
 from ...config.load import variable
-from ..client import Client
-from ..clients.settings_file import SettingsUnreadable
-from ..config_file import write_setting
-from ..team_page import (
+from ..agents.config_file import write_setting
+from ..agents.settings_file import SettingsUnreadable
+from ..cli.client import Client
+from ..cli.team_progress import follow
+from ..cli.team_view import (
     count,
     found,
     joined,
@@ -28,7 +29,6 @@ from ..team_page import (
     standing,
     unshared,
 )
-from ..team_progress import follow
 from .memory import namespace_choice
 from .shared import daemon, json_option, our_paths, our_settings, show_json
 
@@ -60,7 +60,7 @@ def init(url: str, team: str, members: tuple[str, ...], as_json: bool) -> None:
     this once. Can be repeated.
     """
     try:
-        from ...sinks.postgres import admin
+        from ...sinks.team.postgres import admin
     except ImportError as error:
         raise without_psycopg(error) from None
     try:
@@ -214,7 +214,7 @@ def _note(url: str) -> None:
 
 def without_psycopg(error: ImportError) -> click.ClickException | ImportError:
     """What to say of ``error``, where it is psycopg that is not there."""
-    from ..team import MISSING
+    from ..app.team import MISSING
 
     ours = (error.name or "").startswith("psycopg") or "libpq" in str(error)
     return click.ClickException(MISSING) if ours else error

@@ -22,7 +22,7 @@ def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A
 
     An ID may be cut short. What a prompt said is not kept unless trace.keep_text is set.
     """
-    from ...sinks.traces import read_traces
+    from ...sinks.telemetry.prompt_log import read_traces
 
     traces = read_traces(our_paths().state / TRACES)
     if id is None:
@@ -34,7 +34,7 @@ def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A
     if as_json:
         show_json(found)
     else:
-        from ..trace_page import show_trace
+        from ..cli.trace_view import show_trace
 
         show_trace(found)
 

@@ -14,10 +14,10 @@ from typing import Any
 import click
 import msgspec
 
-from ..client import Client
+from ..cli.client import Client
+from ..imports.detect import Source, recognise
 from ..imports.item import BadImport, Item
 from ..imports.markdown import write_memory
-from ..imports.recognise import Source, recognise
 from .shared import daemon, json_option, project_option, show_json
 
 BATCH = 500

@@ -11,12 +11,12 @@ from typing import Any
 
 from ...config.load import SettingsError
 from ...config.paths import Paths
-from ..clients.agent import Agent
-from ..clients.look import look, plugin_enabled
-from ..clients.settings_file import SettingsUnreadable
-from ..clients.transport import Http, Mcp, Transport, http_of
-from ..clients.wiring import Hook, Wiring
-from ..install import AGENTS, Parts, install, our_parts, wired
+from ..agents.agent import Agent
+from ..agents.detect import look, plugin_enabled
+from ..agents.install import AGENTS, Parts, install, our_parts, wired
+from ..agents.settings_file import SettingsUnreadable
+from ..agents.transport import Http, Mcp, Transport, http_of
+from ..agents.wiring import Hook, Wiring
 from .finding import Finding, Unrepaired
 
 Env = Mapping[str, str]

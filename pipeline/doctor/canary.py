@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...config.paths import Paths
-from ..client import CallFailed, Client, DaemonUnreachable
-from ..install import AGENTS
+from ..agents.install import AGENTS
+from ..cli.client import CallFailed, Client, DaemonUnreachable
 from .agents import missing
 from .finding import Finding
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...bus.values import Provenance
 from .item import BadImport, Item, Items
-from .loose import moment_of, strings_of, tags_of
+from .lenient import moment_of, strings_of, tags_of
 
 TABLES = ("observations", "session_summaries", "memories")
 _TYPES = {

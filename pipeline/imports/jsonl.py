@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from .item import BadImport, Item, Items, Ours
-from .loose import moment_of, tags_of, text_of
+from .lenient import moment_of, tags_of, text_of
 
 _TEXTS = ("content", "text", "memory")
 _ours = msgspec.json.Decoder(Ours)

@@ -17,7 +17,7 @@ import msgspec
 from ...bus.values import NAMESPACES, Provenance
 from .item import BadImport, Item, Items, Ours
 from .jsonl import lines_of
-from .loose import moment_of, strings_of, tags_of
+from .lenient import moment_of, strings_of, tags_of
 
 _HEADING = re.compile(r"#{1,3}\s+(?P<title>.+?)\s*#*$")
 _NAMESPACE_NOTE = re.compile(r"\[(?P<namespace>[a-z-]+)\]\s*(?P<rest>.*)$")

@@ -9,7 +9,7 @@ import msgspec
 
 from ...bus.values import Provenance
 from .item import BadImport, Item, Items
-from .loose import moment_of, tags_of, text_of
+from .lenient import moment_of, tags_of, text_of
 
 _LISTS = ("results", "memories", "data")
 _TEXTS = ("memory", "text", "data", "content")

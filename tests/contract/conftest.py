@@ -16,7 +16,7 @@ def clock():
 
 @asynccontextmanager
 async def of_a_team(database, clock):
-    from subcog.sinks.postgres.store import PostgresStore
+    from subcog.sinks.team.postgres.store import PostgresStore
 
     store = PostgresStore(database.url(), clock=clock)
     await store.open()

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from subcog.hooks.spool import without_private
-from subcog.stages.private import strip_private
+from subcog.stages.text.markup import strip_private
 
 # text, what is left of it
 NASTY = [

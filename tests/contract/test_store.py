@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from subcog.bus.values import Memory, Provenance
-from subcog.sinks.rows import Row
+from subcog.sinks.store.rows import Row
 from tests.stores import ALL, ELSEWHERE, HERE, START, everything, make_row, versions_of
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from subcog.sinks.rows import Usage
+from subcog.sinks.store.rows import Usage
 from tests.stores import ALL, ELSEWHERE, HERE, START, make_row, versions_of
 
 

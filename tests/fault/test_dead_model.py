@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from subcog.sinks.breaker import FAILURES
+from subcog.sinks.llm.circuit_breaker import FAILURES
 
 from ..integration.house import House
 from .scripted_model import BEHAVIOURS, scripted_model

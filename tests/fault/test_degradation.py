@@ -59,7 +59,7 @@ MODEL_ERROR = Fault(
     logged=(LESSER,),
 )
 LOCAL = Fault(
-    damaged={"sinks/intents.json": b'{"about": "half a file of wei'},
+    damaged={"sinks/models/intents.json": b'{"about": "half a file of wei'},
     counted={
         "subcog_fallback_total": {"from": "local", "to": "keyword", "reason": "unavailable"},
         "subcog_degraded_total": {"stage": "classify", "reason": "local.unavailable"},

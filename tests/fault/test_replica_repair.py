@@ -7,8 +7,8 @@ from datetime import timedelta
 import anyio
 import pytest
 
-from subcog.sinks.exchange import Cursor
-from subcog.sinks.repair import repair
+from subcog.sinks.repair.repair import repair
+from subcog.sinks.team.protocol import Cursor
 from tests.fault.ruins import break_column
 from tests.stores import START, make_row, opened
 from tests.teams import EPOCH, ORG, apply, change, feed, join, membership

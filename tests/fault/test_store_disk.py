@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from subcog.bus.values import Scope
-from subcog.sinks.store import StoreUnavailable
+from subcog.sinks.store.store import StoreUnavailable
 from tests.stores import HERE, make_row, make_store, opened
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from subcog.sinks.migrations import MIGRATIONS
-from subcog.sinks.store import StoreUnavailable
+from subcog.sinks.store.migrations import MIGRATIONS
+from subcog.sinks.store.store import StoreUnavailable
 from tests.stores import make_row, make_store, opened
 
 ROOT = Path(__file__).parents[2]

@@ -13,9 +13,9 @@ import anyio.to_thread
 import duckdb
 import pytest
 
-from subcog.sinks.recovery import wal_of
-from subcog.sinks.repair import Mended, diagnose, repair
-from subcog.sinks.store import Usage
+from subcog.sinks.repair.repair import Mended, diagnose, repair
+from subcog.sinks.store.store import Usage
+from subcog.sinks.store.wal import wal_of
 from tests.fault.ruins import break_column
 from tests.stores import HERE, ME, START, FakeClock, make_row, opened
 

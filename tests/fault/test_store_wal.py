@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from subcog.sinks.recovery import wal_of
+from subcog.sinks.store.wal import wal_of
 from tests.stores import make_row, opened
 
 ROOT = Path(__file__).parents[2]

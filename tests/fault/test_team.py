@@ -4,8 +4,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
 
-from subcog.sinks import sync
-from subcog.sinks.postgres.store import PostgresStore
+from subcog.sinks.team import sync
+from subcog.sinks.team.postgres.store import PostgresStore
 from tests import machines
 from tests.postgres import MEMBERS
 from tests.stores import HERE, FakeClock, make_row

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from subcog.stages.respond import MAX_UNITS
-from subcog.stages.tokens import count_units
+from subcog.stages.text.tokens import count_units
 
 SAID = "Password hashing of the login uses argon2id"
 HOSTILE = {

@@ -9,9 +9,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceTemplateReference
 
 from subcog.bus.values import NAMESPACES
-from subcog.sinks.mcp_help import TOPICS
-from subcog.sinks.mcp_tools import TOOLS
-from subcog.stages.envelope import PREAMBLE, TAG
+from subcog.sinks.mcp.instructions import TOPICS
+from subcog.sinks.mcp.tools import TOOLS
+from subcog.stages.text.envelope import PREAMBLE, TAG
 
 from .mcp_client import WAYS, Heard, call, read, session
 from .notes import ARGON, NOTES

@@ -6,7 +6,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
-from subcog.sinks.mcp_prompts import DEPTHS, INTENTS, PROMPTS
+from subcog.sinks.mcp.prompts import DEPTHS, INTENTS, PROMPTS
 
 from .mcp_client import WAYS, call, session
 from .notes import ARGON

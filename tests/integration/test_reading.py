@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from subcog.sinks.search import READ_FROM
+from subcog.sinks.search.retriever import READ_FROM
 
 from ..fault.ruins import hide
 from .house import PATIENCE_S, House

@@ -24,14 +24,14 @@ from msgspec import Raw
 
 from subcog.bus.conversation import Message, ToolCall, ToolResult
 from subcog.bus.events import CaptureRequested
-from subcog.pipeline.tool_use import failure_of, use_of
-from subcog.sinks.keyphrases import Keyphrases
-from subcog.sinks.local import features
-from subcog.stages.detect import detect
+from subcog.pipeline.entrance.tool_use import failure_of, use_of
+from subcog.sinks.indexes.keyphrases import Keyphrases
+from subcog.sinks.models.intent_classifier import features
+from subcog.stages.capture.detect import detect
+from subcog.stages.capture.task_record import follow
+from subcog.stages.language.file_subject import subject_of
 from subcog.stages.parse import parse
-from subcog.stages.redact import Redactor
-from subcog.stages.subject import subject_of
-from subcog.stages.task import follow
+from subcog.stages.redaction.redact import Redactor
 from tests.attacks import attacks
 from tests.fakes import PROJECT, make_memory, make_prompt
 
@@ -61,7 +61,7 @@ for room in ("bus", "config", "hooks", "pipeline", "sinks", "stages"):
     package = importlib.import_module(f"subcog.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
-from subcog.stages.redact import Redactor
+from subcog.stages.redaction.redact import Redactor
 Redactor.load()
 print(json.dumps([[*key, where] for key, where in found.items()]))
 """
@@ -81,7 +81,7 @@ def readers() -> Iterator[tuple[str, Callable[[str], object]]]:
     """Every public function of stages and sinks that takes one text, and what is given events."""
     for room in ("stages", "sinks"):
         package = importlib.import_module(f"subcog.{room}")
-        for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             module = importlib.import_module(info.name)
             for name, function in inspect.getmembers(module, inspect.isfunction):
                 public = function.__module__ == info.name and not name.startswith("_")
@@ -163,7 +163,9 @@ def suspects(collected):
 
 def test_the_expressions_are_collected(collected):
     assert len(collected) > 150
-    assert {"subcog.stages.rules", "subcog.sinks.gitdir"} <= {where for _, where in collected}
+    assert {"subcog.stages.redaction.rules", "subcog.sinks.project.git"} <= {
+        where for _, where in collected
+    }
 
 
 def test_a_bad_expression_is_found_out():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subcog.bus.values import Memory, Provenance
-from subcog.sinks.reconcile import fork_id, reconcile
+from subcog.sinks.team.reconcile import fork_id, reconcile
 from tests.stores import START, make_row
 
 NOW = START + timedelta(days=9)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from subcog.stages.redact import RULES_FILE, Redactor
-from subcog.stages.rules import read_rules
+from subcog.stages.redaction.redact import RULES_FILE, Redactor
+from subcog.stages.redaction.rules import read_rules
 from tests.planted import BLOCKS, SETTINGS, TOKENS, dashes, key_block
 
 REDACTOR = Redactor.load()

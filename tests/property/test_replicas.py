@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from subcog.bus.values import Scope
-from subcog.sinks.rows import Row, digest
-from subcog.sinks.store import Store
+from subcog.sinks.store.rows import Row, digest
+from subcog.sinks.store.store import Store
 from tests.stores import START, FakeClock, make_row, opened
 from tests.teams import Team, join, pull, push
 

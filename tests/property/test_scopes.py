@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from subcog.bus.values import Query, Scope
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
-from subcog.pipeline.app import App
-from subcog.pipeline.calls import Calls
-from subcog.pipeline.entrance import Entrance
-from subcog.sinks.index import Index
-from subcog.sinks.search import Search
-from subcog.sinks.topics import TopicIndex
-from subcog.sinks.words import Words, text_encoding
+from subcog.pipeline.api.dispatch import Calls
+from subcog.pipeline.app.app import App
+from subcog.pipeline.entrance.handler import Entrance
+from subcog.sinks.indexes.topic_index import TopicIndex
+from subcog.sinks.models.analyzer import Words, text_encoding
+from subcog.sinks.search.index import Index
+from subcog.sinks.search.retriever import Search
 from tests.stores import FakeClock, make_row, opened
 
 # Names that a careless comparison, prefix or pattern would take for one another.

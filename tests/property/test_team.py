@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from subcog.sinks import sync
-from subcog.sinks.postgres.store import PostgresStore
-from subcog.sinks.rows import digest
+from subcog.sinks.store.rows import digest
+from subcog.sinks.team import sync
+from subcog.sinks.team.postgres.store import PostgresStore
 from tests import machines
 from tests.postgres import MEMBERS, fresh_database
 from tests.proxy import Proxy

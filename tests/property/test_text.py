@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subcog.stages.envelope import Note, neutralise, preview, strip_envelopes, wrap
-from subcog.stages.markers import split_markers
-from subcog.stages.private import strip_private
-from subcog.stages.summary import MAX_CHARS, summarise
-from subcog.stages.text import cut, visible
+from subcog.stages.text.envelope import Note, neutralise, preview, strip_envelopes, wrap
+from subcog.stages.text.markers import split_markers
+from subcog.stages.text.markup import strip_private
+from subcog.stages.text.summary import MAX_CHARS, summarise
+from subcog.stages.text.unicode import cut, visible
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 ANYTHING = st.text(st.characters(exclude_categories=()))

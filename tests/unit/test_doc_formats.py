@@ -22,8 +22,8 @@ from subcog.bus.values import (
     Scope,
     SearchIntent,
 )
-from subcog.pipeline import answers
-from subcog.pipeline.daemon import Daemon
+from subcog.pipeline.api import results as answers
+from subcog.pipeline.daemon.daemon import Daemon
 
 from .written import HOUSE, WRITTEN, fences, named
 
@@ -79,7 +79,7 @@ def test_documented_answers_have_the_fields_of_the_code(heading):
 
 
 def test_the_documented_status_has_the_fields_of_the_code():
-    tree = ast.parse((HOUSE / "pipeline" / "daemon.py").read_text())
+    tree = ast.parse((HOUSE / "pipeline" / "daemon" / "daemon.py").read_text())
     [status] = [
         node
         for node in ast.walk(tree)

@@ -6,7 +6,9 @@ from .written import HOUSE, documented_reasons
 
 
 def _trees(*rooms):
-    return [ast.parse(p.read_text()) for room in rooms for p in sorted((HOUSE / room).glob("*.py"))]
+    return [
+        ast.parse(p.read_text()) for room in rooms for p in sorted((HOUSE / room).rglob("*.py"))
+    ]
 
 
 def _texts(node):
@@ -65,7 +67,7 @@ def test_every_reason_for_injecting_nothing_is_explained():
     written = _returned("stages/inject.py", {"_refuse_all"}, place=0)
     written |= _returned("stages/inject.py", {"_nothing_reason"})
     written |= _told("abstained", "reason")
-    written |= _passed("abstain", place=2) | _returned("stages/reminder.py", {"_reason"})
+    written |= _passed("abstain", place=2) | _returned("stages/moments/reminder.py", {"_reason"})
     assert "no_intent" in written
     assert "already_shown" in written
     assert written == documented_reasons("docs/users.md", "When nothing was injected")
@@ -78,6 +80,6 @@ def test_every_reason_for_a_lesser_answer_is_explained():
 
 
 def test_every_outcome_of_a_hook_is_explained():
-    written = _returned("pipeline/entrance.py", {"_answer", "_answer_in_time"}, place=1)
+    written = _returned("pipeline/entrance/handler.py", {"_answer", "_answer_in_time"}, place=1)
     assert {"answered", "nothing"} <= written
     assert written == documented_reasons("docs/operators.md", "`subcog_hooks_total`:")

@@ -12,8 +12,8 @@ import pytest
 
 from subcog.config.load import load_settings, variable
 from subcog.hooks.client import VERSION
-from subcog.pipeline import reference
-from subcog.pipeline.cli import cli
+from subcog.pipeline.cli.main import cli
+from subcog.pipeline.reference import pages as reference
 
 from .written import HOUSE, WRITTEN, documented_reasons, fences, named, prose
 
@@ -31,7 +31,7 @@ PAGES = reference.pages()
 
 @pytest.mark.parametrize("document", list(reference.documents()), ids=named)
 def test_what_is_made_from_the_code_is_up_to_date(document):
-    remedy = "run: python -m subcog.pipeline.reference --write"
+    remedy = "run: python -m subcog.pipeline.reference.pages --write"
     assert document.is_file(), remedy
     assert document.read_text() == reference.documents()[document], remedy
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from subcog.bus.values import NAMESPACES
-from subcog.sinks import mcp_help
-from subcog.sinks.mcp_prompts import PROMPTS
-from subcog.sinks.mcp_resources import FIXED, TEMPLATES
-from subcog.sinks.mcp_schema import schema_of
-from subcog.sinks.mcp_tools import TOOLS
+from subcog.sinks.mcp import instructions as mcp_help
+from subcog.sinks.mcp.mcp_schema import schema_of
+from subcog.sinks.mcp.prompts import PROMPTS
+from subcog.sinks.mcp.resources import FIXED, TEMPLATES
+from subcog.sinks.mcp.tools import TOOLS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from perf import fit_reading, fit_relevance, question_pairs
-from subcog.sinks.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS, Tokens
-from subcog.sinks.search import READ
+from subcog.sinks.models.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS, Tokens
+from subcog.sinks.search.retriever import READ
 
 KINDS = {"search", "unknown", "order", "chat"}
 ANSWERED = {"search"}

@@ -41,21 +41,21 @@ LIBRARIES = {
     },
     "pipeline": {"anyio", "click", "msgspec", "rich"},
 }
-SERVER = "admin columns connection feed reads schema search store trouble".split()
+SERVER = "admin columns connection feed reads schema search store errors".split()
 # The evaluation of retrieval draws its intervals with numpy.
 EXTRA = {
-    "pipeline/evaluate_captures.py": {"numpy"},
-    "pipeline/evaluate_injections.py": {"numpy"},
-    "pipeline/evaluate_retrieval.py": {"numpy"},
-    "pipeline/evaluate_intents.py": {"numpy"},
+    "pipeline/evaluation/captures.py": {"numpy"},
+    "pipeline/evaluation/injections.py": {"numpy"},
+    "pipeline/evaluation/retrieval.py": {"numpy"},
+    "pipeline/evaluation/intents.py": {"numpy"},
     # The model's worker is a process of its own, and nobody else may import what it does.
-    "sinks/model_worker.py": {"litellm"},
-    "sinks/model.py": {"tenacity"},
+    "sinks/llm/worker.py": {"litellm"},
+    "sinks/llm/language_model.py": {"tenacity"},
     # A team's server; nobody else may import what speaks with it, so it loads with a team alone.
-    **{f"sinks/postgres/{name}.py": {"psycopg"} for name in SERVER},
-    "sinks/sync.py": {"tenacity"},
+    **{f"sinks/team/postgres/{name}.py": {"psycopg"} for name in SERVER},
+    "sinks/team/sync.py": {"tenacity"},
     # What runs the cross-encoder; where there is none of it, words alone decide.
-    "sinks/cross_encoder.py": {"onnxruntime"},
+    "sinks/models/cross_encoder.py": {"onnxruntime"},
 }
 OWN_MODULES = {"hooks": {path.stem for path in (HOUSE / "hooks").glob("*.py")}}
 # Built-in halves of the standard library, and its Windows names.
@@ -123,8 +123,8 @@ def test_broad_excepts_are_the_five_that_say_why():
         "bus/bus.py",
         "bus/signals.py",
         "hooks/client.py",
-        "pipeline/server.py",
-        "sinks/mcp_http.py",
+        "pipeline/daemon/server.py",
+        "sinks/mcp/http.py",
     ]
 
 
@@ -136,7 +136,7 @@ def test_clean_text_is_made_by_the_redactor_alone():
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "CleanText"
     }
-    assert makers == {"stages/redact.py"}
+    assert makers == {"stages/redaction/redact.py"}
 
 
 def test_the_version_is_the_same_everywhere():
@@ -158,10 +158,10 @@ def test_every_dependency_is_justified():
 @pytest.mark.parametrize(
     ("modules", "heavy"),
     [
-        ("pipeline.cli, subcog.pipeline.commands.memory", "numpy duckdb anyio rich"),
+        ("pipeline.cli.main, subcog.pipeline.commands.memory", "numpy duckdb anyio rich"),
         # It listens before it loads; and numpy reads OPENBLAS_NUM_THREADS when it is imported.
         (
-            "pipeline.daemon",
+            "pipeline.daemon.daemon",
             "numpy duckdb tokenizers uvicorn prometheus_client rich litellm mcp mcp_types psycopg",
         ),
     ],

@@ -17,18 +17,18 @@ SQL = re.compile(
 # each made of constants in the same file; and the path of a database, which is quoted.
 PUT_IN = {
     "pipeline/imports/claude_mem.py": {"table"},
-    "sinks/applying.py": {"wanted"},
-    "sinks/attached.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},
-    "sinks/leaving.py": {"wanted"},
-    "sinks/outbox.py": {"wanted"},
-    "sinks/postgres/reads.py": {"_CURRENT", "_PRINTS", "_VALID"},
-    "sinks/postgres/store.py": {"', '.join((f'%s::{kind}[]' for kind in COLUMN_TYPES))"},
-    "sinks/postgres/trouble.py": {"schema", "server"},  # a sentence that quotes a statement
-    "sinks/reads.py": {"_VALID", "allowed", "wanted", "where"},
-    "sinks/repair.py": {"table"},
-    "sinks/salvage_team.py": {"columns", "table"},
-    "sinks/settling.py": {"wanted"},
-    "sinks/writes.py": {
+    "sinks/team/apply.py": {"wanted"},
+    "sinks/store/attached.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},
+    "sinks/team/leave.py": {"wanted"},
+    "sinks/team/outbox.py": {"wanted"},
+    "sinks/team/postgres/reads.py": {"_CURRENT", "_PRINTS", "_VALID"},
+    "sinks/team/postgres/store.py": {"', '.join((f'%s::{kind}[]' for kind in COLUMN_TYPES))"},
+    "sinks/team/postgres/errors.py": {"schema", "server"},  # a sentence that quotes a statement
+    "sinks/store/reads.py": {"_VALID", "allowed", "wanted", "where"},
+    "sinks/repair/repair.py": {"table"},
+    "sinks/repair/salvage_team.py": {"columns", "table"},
+    "sinks/team/conflicts.py": {"wanted"},
+    "sinks/store/writes.py": {
         "', '.join('?' * len(types))",
         "', '.join(types)",
         "', '.join((f'unnest(?::{kind}[]) AS {name}' for name, kind in types.items()))",

@@ -112,8 +112,8 @@ class Workshop:
         self.home = root / "h"
         self.daemons: list[ScriptedDaemon] = []
         shutil.copytree(CHECKOUT / "hooks", root / "hooks", ignore=shutil.ignore_patterns("__py*"))
-        (root / "stages").mkdir()
-        (root / "stages" / "secrets.toml").write_text(RULES)
+        (root / "stages" / "redaction").mkdir(parents=True)
+        (root / "stages" / "redaction" / "secrets.toml").write_text(RULES)
 
     @property
     def data(self) -> Path:

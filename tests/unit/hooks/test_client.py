@@ -14,8 +14,8 @@ import pytest
 from subcog.bus.frames import reply_frame
 from subcog.config.paths import find_paths
 from subcog.hooks import client
-from subcog.pipeline.install import LATE_EVENTS
-from subcog.pipeline.moments import MOMENTS
+from subcog.pipeline.agents.install import LATE_EVENTS
+from subcog.pipeline.entrance.events import MOMENTS
 
 CHECKOUT = Path(__file__).parents[3]
 PAYLOAD = b'{"session_id": "s", "prompt": "how do I hash passwords here?"}'

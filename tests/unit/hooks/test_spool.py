@@ -153,7 +153,7 @@ def test_secrets_and_private_text_never_touch_the_disk(workshop):
     ],
 )
 def test_without_every_rule_nothing_is_kept_and_the_user_is_told(workshop, rules):
-    file = workshop.root / "stages" / "secrets.toml"
+    file = workshop.root / "stages" / "redaction" / "secrets.toml"
     file.unlink() if rules is None else file.write_text(rules)
 
     done = workshop.hook(payload(MARKED["prompt"]))

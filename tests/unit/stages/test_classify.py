@@ -16,9 +16,9 @@ from subcog.bus.values import (
     SearchIntent,
     Vote,
 )
-from subcog.stages.ask_model import Late, ModelRacer
 from subcog.stages.classify import choose, classify, cues, keyword_vote, local_vote, merge, race
-from subcog.stages.keywords import detect_search_intent
+from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.intent.model_racer import Late, ModelRacer
 
 PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))
 DECISIVE = "why is the build failing with an error? It was green when I left yesterday."

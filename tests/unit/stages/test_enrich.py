@@ -7,7 +7,7 @@ from anyio.lowlevel import checkpoint
 from subcog.bus.signals import degraded
 from subcog.bus.values import Marked, ProjectFacts
 from subcog.stages.enrich import Knowledge, enrich
-from subcog.stages.guides import read_guide
+from subcog.stages.enrichment.guide_parser import read_guide
 from subcog.stages.parse import parse
 from subcog.stages.ports import RecallUnavailable
 from tests.fakes import (

@@ -4,9 +4,9 @@ import pytest
 
 from subcog.bus.events import PromptSubmitted
 from subcog.bus.values import Place, Scope
-from subcog.stages.envelope import Note, wrap
-from subcog.stages.guidance import guidance
+from subcog.stages.moments.guidance import guidance
 from subcog.stages.parse import parse
+from subcog.stages.text.envelope import Note, wrap
 
 PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

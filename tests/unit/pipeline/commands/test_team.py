@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from subcog.pipeline.client import CallFailed
+from subcog.pipeline.cli.client import CallFailed
 from subcog.pipeline.commands import team
 
 URL = "postgresql://ana:s3cret@db/subcog"

@@ -1,0 +1,125 @@
+"""Codex: the same events and payloads as Claude Code, but for how it edits files.
+
+It gives its hooks no variables of its own; its payloads are known by a ``turn_id``, or by the name
+of the transcript at the start and end of a session. That a command has failed, it tells to its
+transcript alone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+
+import msgspec
+from msgspec import Raw, Struct
+
+from .agent import Agent, Env, Place, home, json_place
+from .payload import Payload
+
+PATCH_TOOL = "apply_patch"
+# A longer patch is cut: what is written to files is looked at, not kept.
+MAX_PATCH_CHARS = 200_000
+# What it gives of an output is at most about 40,000 characters; the error is mostly at its end.
+MAX_OUTPUT_BYTES = 256 * 1024
+MAX_ERROR_CHARS = 4000
+_FILE_MARKS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+
+
+class _Command(Struct):
+    command: str = ""
+
+
+def wrote(payload: Payload) -> bool:
+    """Whether a payload is one of Codex."""
+    transcript = PurePath(payload.transcript_path or "").name
+    return bool(payload.turn_id) or transcript.startswith("rollout-")
+
+
+def hear(event: str, payload: Payload) -> tuple[str, Payload]:
+    """``payload`` with a patch as an edit of the first file that it names."""
+    if event != "PostToolUse" or payload.tool_name not in {PATCH_TOOL, "Bash"}:
+        return event, payload
+    command = _command(payload)
+    if payload.tool_name == "Bash" and not command.lstrip().startswith(PATCH_TOOL):
+        return event, payload
+    edit = {"file_path": next(iter(_files(command)), ""), "new_string": _added(command)}
+    changed = msgspec.structs.replace(
+        payload, tool_name="Edit", tool_input=Raw(msgspec.json.encode(edit))
+    )
+    return event, changed
+
+
+def hides_outcome(event: str, payload: Payload) -> bool:
+    """Whether ``payload`` has what a command printed, but not whether that was a failure."""
+    told = (payload.tool_name, event) == ("Bash", "PostToolUse")
+    return told and bool(payload.tool_use_id and _output(payload))
+
+
+def as_failure(payload: Payload) -> Payload:
+    """``payload`` of a command that is known to have failed."""
+    return msgspec.structs.replace(payload, error=_output(payload)[-MAX_ERROR_CHARS:])
+
+
+def _output(payload: Payload) -> str:
+    if len(memoryview(payload.tool_response)) > MAX_OUTPUT_BYTES:
+        return ""
+    try:
+        return msgspec.json.decode(payload.tool_response, type=str).strip()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+
+
+def _command(payload: Payload) -> str:
+    try:
+        return msgspec.json.decode(payload.tool_input, type=_Command).command[:MAX_PATCH_CHARS]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+
+
+def _files(patch: str) -> list[str]:
+    return [
+        line.removeprefix(mark).strip()
+        for line in patch.splitlines()
+        for mark in _FILE_MARKS
+        if line.startswith(mark)
+    ]
+
+
+def _added(patch: str) -> str:
+    return "\n".join(line[1:] for line in patch.splitlines() if line.startswith("+"))
+
+
+# --- its settings ---------------------------------------------------------------------------------
+
+
+def places(env: Env, project: Path | None) -> tuple[Place, ...]:
+    """The file of the hooks, and the one of everything else."""
+    from .toml_settings import TomlSettings
+
+    folder = Path(env.get("CODEX_HOME") or home(env) / ".codex")
+    folder = folder if project is None else project / ".codex"
+    return (
+        json_place(folder / "hooks.json", hooks=True),
+        Place(file=folder / "config.toml", editor=TomlSettings(), server=True),
+    )
+
+
+EVENTS = (
+    "SessionStart",
+    "UserPromptSubmit",
+    "PostToolUse",
+    "PreCompact",
+    "Stop",
+    "SubagentStop",
+    "SessionEnd",
+)
+
+AGENT = Agent(
+    name="codex",
+    title="Codex",
+    program="codex",
+    events={event: event for event in EVENTS},
+    places=places,
+    longest_s={"SessionEnd": 3},
+    passes_env=False,
+    advice="Codex runs no hook that you have not reviewed: start codex, and trust them in /hooks.",
+)

@@ -1,0 +1,185 @@
+"""What the command line and other clients may ask of the daemon: one struct in, one object out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import msgspec
+
+from ...bus.bus import BusClosed
+from ...bus.events import (
+    CaptureRequested,
+    PromptEnriched,
+    PromptSubmitted,
+    QueryAnswered,
+    QueryRequested,
+    ResponseReady,
+)
+from ...bus.inbox import StageFailed
+from ...bus.values import Place, ProjectFacts, Provenance, Query
+from ...stages.parse import parse
+from ..app.app import App
+from ..entrance.handler import Entrance
+from . import results as answers
+from .forget_calls import ForgetCalls
+from .lifecycle_calls import LifecycleCalls
+from .memories import ListCalls
+from .params import (
+    CallRefused,
+    CaptureParams,
+    IdParams,
+    NoParams,
+    Params,
+    RecallParams,
+    TextParams,
+    TopicParams,
+    full_id,
+    not_found,
+    scope_of,
+)
+from .team import TeamCalls
+from .transfer import TransferCalls
+
+CAPTURE_S = 10.0
+QUERY_S = 10.0
+Fields = dict[str, str]
+Table = dict[str, tuple[type[Params], Callable[..., Awaitable[Any]]]]
+
+
+class Calls:
+    """Answers calls. ``handle`` is the one entrance."""
+
+    def __init__(self, app: App, entrance: Entrance, status: Callable[[], dict[str, Any]]) -> None:
+        self._app = app
+        self._entrance = entrance
+        self._status = status
+        self._table: Table = {
+            "capture": (CaptureParams, self.capture),
+            "recall": (RecallParams, self.recall),
+            "get": (IdParams, self.get),
+            "topics": (TopicParams, self.topics),
+            "classify": (TextParams, self.classify),
+            "explain": (TextParams, self.explain),
+            "status": (NoParams, self.status),
+            **LifecycleCalls(app).table,
+            **TransferCalls(app).table,
+            **ForgetCalls(app).table,
+            **ListCalls(app).table,
+            **TeamCalls(app).table,
+        }
+
+    async def handle(self, name: str, fields: Fields, body: bytes) -> tuple[bool, bytes]:
+        """Whether the call succeeded, and its answer or ``{"error": …}`` as JSON."""
+        if name not in self._table:
+            return False, _refusal(f"unknown call {name}; known: {', '.join(self._table)}")
+        kind, method = self._table[name]
+        try:
+            params = msgspec.json.decode(body or b"{}", type=kind)
+            answer = await method(params, self._entrance.place(fields))
+        except (msgspec.DecodeError, CallRefused) as error:
+            return False, _refusal(str(error))
+        except (ConnectionError, TimeoutError, BusClosed) as error:
+            return False, _refusal(str(error) or "the daemon did not answer in time")
+        except StageFailed as error:
+            cause = error.__cause__
+            told = str(cause) if isinstance(cause, ConnectionError) else str(error)
+            return False, _refusal(told)
+        return True, msgspec.json.encode(answer)
+
+    # --- keeping ---------------------------------------------------------------------------------
+
+    async def capture(self, params: CaptureParams, place: Place) -> dict[str, Any]:
+        if not params.text.strip():
+            raise CallRefused("there is no text to capture")
+        if not 0.0 <= params.confidence <= 1.0:
+            raise CallRefused(f"confidence = {params.confidence}; allowed: 0.0 to 1.0")
+        request = CaptureRequested(
+            trace=self._app.new_id(),
+            id=f"mem_{self._app.new_id()}",
+            text=params.text,
+            scope=scope_of(params.scope, place),
+            namespace=params.namespace,
+            tags=params.tags,
+            confidence_percent=round(params.confidence * 100),
+            provenance=Provenance(hook=params.hook, branch=place.branch or ""),
+        )
+        with anyio.fail_after(CAPTURE_S):
+            settled = await self._app.keeper.capture(request)
+        return answers.capture_answer(settled)
+
+    # --- finding ---------------------------------------------------------------------------------
+
+    async def recall(self, params: RecallParams, place: Place) -> dict[str, Any]:
+        if not 1 <= params.limit <= 1000:
+            raise CallRefused(f"limit = {params.limit}; allowed: 1 to 1000")
+        query = Query(
+            text=params.query,
+            scopes=place.readable,
+            limit=params.limit,
+            mode=params.mode,
+            namespaces=(params.namespace,) if params.namespace else (),
+        )
+        event = QueryRequested(trace=self._app.new_id(), query=query)
+        answered = await self._app.bus.request(event, QueryAnswered, within_s=QUERY_S)
+        archive = await self._app.archive.get()
+        topics = archive.topics.search(query.text, query.scopes)
+        return answers.recall_answer(answered.query, answered.recalled, topics)
+
+    async def get(self, params: IdParams, place: Place) -> dict[str, Any]:
+        archive = await self._app.archive.get()
+        found = await archive.store.get([full_id(params.id)], place.readable)
+        if not found:
+            raise not_found(params.id, place)
+        return answers.memory_answer(found[0])
+
+    async def topics(self, params: TopicParams, place: Place) -> dict[str, Any]:
+        archive = await self._app.archive.get()
+        if params.topic is None:
+            topics, scopes = archive.topics, place.readable
+            return answers.topics_answer(
+                topics.list(scopes, limit=params.limit), topics.count(scopes), topics.last_indexed
+            )
+        ids = archive.topics.lookup(params.topic, place.readable)
+        memories = await archive.store.get(ids[: params.limit], place.readable)
+        related = archive.topics.related(params.topic, place.readable)
+        return answers.topic_answer(params.topic, memories, related) | {"total_count": len(ids)}
+
+    # --- understanding ---------------------------------------------------------------------------
+
+    async def classify(self, params: TextParams, place: Place) -> dict[str, Any]:
+        prompt = self._prompt(params.text, place)
+        parsed = parse(prompt)
+        event = await self._app.classify(
+            PromptEnriched(
+                trace=prompt.trace,
+                prompt=prompt,
+                parsed=parsed.parsed,
+                project=ProjectFacts(),
+            )
+        )
+        return answers.classify_answer(params.text, event)
+
+    async def explain(self, params: TextParams, place: Place) -> dict[str, Any]:
+        prompt = self._prompt(params.text, place)
+        ready = await self._app.bus.request(prompt, ResponseReady, within_s=QUERY_S)
+        return answers.explain_answer(ready, stages=self._app.traces.stages(prompt.trace))
+
+    def _prompt(self, text: str, place: Place) -> PromptSubmitted:
+        return PromptSubmitted(
+            trace=self._app.new_id(),
+            session="",
+            client="cli",
+            place=place,
+            text=text,
+            detailed=True,
+            rehearsal=True,
+        )
+
+    async def status(self, params: NoParams, place: Place) -> dict[str, Any]:
+        return self._status()
+
+
+def _refusal(message: str) -> bytes:
+    return msgspec.json.encode({"error": message})

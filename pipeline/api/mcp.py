@@ -1,0 +1,151 @@
+"""An MCP session's way to the calls: the same calls as the command line's, in a client's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...bus.values import Memory, Scope
+from ...sinks.mcp.port import Intent, Json, Refused
+from ...stages.ports import RecallUnavailable
+from ...stages.text.envelope import PREAMBLE, Note, neutralise, wrap
+from ...stages.text.summary import summarise
+from ..app.app import App
+from ..entrance.handler import Entrance
+from . import results as answers
+from .dispatch import Calls
+from .params import full_id
+
+if TYPE_CHECKING:
+    from ...sinks.memories.repository import Archive
+
+# The parts of an answer that somebody wrote.
+WRITTEN = frozenset(
+    {"author", "content", "summary", "reason", "why", "tags", "file", "query", "topic", "name"}
+)
+_SEARCHES = {
+    "howto": "howto",
+    "troubleshoot": "troubleshoot",
+    "explain": "explanation",
+    "locate": "location",
+}
+
+
+class McpDesk:
+    """Asks for one client; ``fields`` are those of its pipe, and say which project it is in."""
+
+    notice = PREAMBLE
+
+    def __init__(self, app: App, calls: Calls, entrance: Entrance, fields: dict[str, str]) -> None:
+        self._app = app
+        self._calls = calls
+        self._entrance = entrance
+        self._fields = fields
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        return self._entrance.place(self._fields).readable
+
+    async def call(self, name: str, params: Mapping[str, object], *, brief: bool = False) -> Json:
+        done, body = await self._calls.handle(name, self._fields, msgspec.json.encode(params))
+        answer: Json = msgspec.json.decode(body)
+        if not done:
+            raise Refused(answer["error"])
+        if name == "topics":
+            for memory in answer.get("memories", ()):
+                memory["summary"] = summarise(memory["content"])
+        if brief:  # what is not told need not be made harmless
+            for memory in answer.get("memories", ()):
+                del memory["content"]
+                if not memory["author"]:
+                    del memory["author"]
+        harmless: Json = self._harmless(answer)
+        return harmless
+
+    async def hook(self, event: str, client: str, payload: bytes) -> bytes:
+        """What a hook would print, for an agent whose hooks are calls of our tool."""
+        fields = self._fields | {"client": client or self._fields.get("client", "")}
+        fields.pop("id", None)  # it names the connection, and would be that of every hook
+        # The payload's directory is the caller's word, and must not open another project.
+        fields["project"] = fields.get("project") or fields.get("cwd", "")
+        return await self._entrance.answer(event, fields, payload)
+
+    async def count(self) -> int:
+        archive = await self._archive()
+        counts = await archive.store.counts()
+        return sum(counts.get(scope, 0) for scope in self.scopes)
+
+    async def find(self, memory_id: str) -> Json | None:
+        archive = await self._archive()
+        found = await archive.store.get([full_id(memory_id)], self.scopes)
+        return self._told(found[0]) if found else None
+
+    async def latest(self, *, limit: int, namespaces: tuple[str, ...] = ()) -> list[Json]:
+        archive = await self._archive()
+        found = await archive.latest(self.scopes, limit=limit, namespaces=namespaces)
+        return [self._told(memory) for memory in found]
+
+    async def session(self) -> Json:
+        name = self._fields.get("session", "")
+        shown = self._app.sessions.shown(name)
+        known = [info for info in self._app.sessions.list() if info.session == name]
+        memories = [await self.find(memory_id) for memory_id, _ in sorted(shown)]
+        reasons = {memory_id: self._app.reasons.of(name, memory_id) for memory_id, _ in shown}
+        return {
+            "session": name or None,
+            "known": msgspec.to_builtins(known[0]) if known else None,
+            "injected": [
+                {key: memory[key] for key in ("id", "urn", "namespace", "summary", "version")}
+                | {"score": None, "why": None}
+                | self._harmless(msgspec.to_builtins(reasons[memory["id"]] or {}))
+                for memory in memories
+                if memory is not None
+            ],
+        }
+
+    def weights(self, intent: Intent) -> Mapping[str, float]:
+        weights = self._app.settings.search_intent.weights
+        chosen: Mapping[str, float] = getattr(weights, _SEARCHES[intent])
+        return chosen
+
+    def quote(self, memories: Sequence[Json], *, brief: bool = False) -> str:
+        return wrap((_note(memory, brief=brief) for memory in memories), now=self._app.clock())
+
+    async def _archive(self) -> Archive:
+        try:
+            return await self._app.archive.get()
+        except RecallUnavailable as error:
+            raise Refused(str(error)) from None
+
+    def _told(self, memory: Memory) -> Json:
+        answer = answers.memory_answer(memory)
+        told: Json = self._harmless(msgspec.json.decode(msgspec.json.encode(answer)))
+        return told
+
+    def _harmless(self, answer: Any, *, written: bool = False) -> Any:
+        """``answer`` with what somebody wrote redacted and neutralised."""
+        if isinstance(answer, dict):
+            return {
+                key: self._harmless(value, written=key in WRITTEN) for key, value in answer.items()
+            }
+        if isinstance(answer, list):
+            return [self._harmless(each, written=written) for each in answer]
+        if written and isinstance(answer, str):
+            return neutralise(self._app.clean(answer))
+        return answer
+
+
+def _note(memory: Json, *, brief: bool) -> Note:
+    provenance = memory.get("provenance", {})
+    known = {key: provenance.get(key, "") for key in ("hook", "file", "commit")}
+    return Note(
+        id=memory["id"],
+        namespace=memory["namespace"],
+        created_at=datetime.fromisoformat(memory["created_at"]),
+        text=memory["summary"] if brief and memory.get("summary") else memory["content"],
+        source=", ".join(part for part in known.values() if part),
+        author=provenance.get("author", ""),
+    )

@@ -1,0 +1,164 @@
+"""What calls take: one struct a call, decoded strictly."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from ...bus.values import Mode, Place, Scope
+from ..imports.item import Item
+
+CAPTURE_S = 10.0
+QUERY_S = 10.0
+
+
+class CallRefused(ValueError):
+    """A call that cannot be answered as asked; the message is for the user."""
+
+
+class Params(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what a call takes."""
+
+
+class CaptureParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``capture``."""
+
+    text: str
+    namespace: str | None = None
+    tags: tuple[str, ...] = ()
+    scope: Literal["project", "user", "org"] = "project"
+    confidence: float = 1.0
+    hook: str = "cli"
+
+
+class RecallParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``recall``."""
+
+    query: str
+    limit: int = 10
+    mode: Mode = "hybrid"
+    namespace: str | None = None
+
+
+class IdParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``get``, ``history`` and ``why``."""
+
+    id: str
+
+
+class ForgetParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``forget``; ``now`` waits until the text has left the disk, ``everywhere`` copies too."""
+
+    id: str
+    now: bool = False
+    everywhere: bool = False
+
+
+class CopiesParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``remove_copies``: absolute paths."""
+
+    files: tuple[str, ...]
+
+
+class UpdateParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``update``: what is None stays as it is."""
+
+    id: str
+    text: str | None = None
+    namespace: str | None = None
+    tags: tuple[str, ...] | None = None
+    hook: str = "cli"
+
+
+class SupersedeParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``supersede``: by ``new``, or by a new memory with ``text``."""
+
+    old: str
+    new: str | None = None
+    text: str | None = None
+    hook: str = "cli"
+
+
+class ExpireParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``expire``: at a moment with a zone, or now."""
+
+    id: str
+    at: Annotated[datetime, Meta(tz=True)] | None = None
+
+
+class RestoreParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``restore``: as it is, or as a version was."""
+
+    id: str
+    version: int | None = None
+
+
+class TopicParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``topics``."""
+
+    topic: str | None = None
+    limit: Annotated[int, Meta(ge=1)] = 100
+
+
+class ListParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``list``: only those that a member wrote, or that say otherwise than another one."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 20
+    namespace: str | None = None
+    author: str | None = None
+    contradicting: bool = False
+
+
+class TextParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``classify`` and ``explain``."""
+
+    text: str
+
+
+class NoParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``status``."""
+
+
+class PageParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``export``: the memories whose ids come after ``after``."""
+
+    after: str = ""
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 500
+
+
+class ImportParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``import``: ``dry_run`` only says what would happen."""
+
+    items: tuple[Item, ...]
+    scope: Literal["project", "user", "org"] = "project"
+    dry_run: bool = False
+
+
+class FileParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``backup`` and ``restore_backup``: an absolute path."""
+
+    file: str
+
+
+def full_id(given: str) -> str:
+    """The id that ``given`` is, with or without its URI or prefix."""
+    bare = given.strip().removeprefix("subcog://memory/")
+    return bare if bare.startswith("mem_") else f"mem_{bare}"
+
+
+def scope_of(kind: str, place: Place) -> Scope:
+    """The scope of that kind at ``place``. Raises ``CallRefused`` where it has none."""
+    scopes = {"project": place.project, "user": place.user, "org": place.organisation}
+    scope = scopes[kind]
+    if scope.kind != kind:
+        raise CallRefused(f"scope = {kind!r}: no project was named, so there is only user")
+    return scope
+
+
+def not_found(memory_id: str, place: Place) -> CallRefused:
+    """The refusal where no readable scope has ``memory_id``."""
+    *others, last = map(str, place.readable)
+    where = f"{', '.join(others)} or {last}" if others else last
+    return CallRefused(f"no memory {memory_id} in {where}")

@@ -1,0 +1,92 @@
+"""A search on the team's server itself, also of projects that this machine does not receive.
+
+What it finds is shown and not kept, and is looked at as closely as what is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta
+
+from ...bus.values import Hit, Query, Scope
+from ...stages.redaction.redact import Redactor
+from ...stages.text.envelope import author_name
+from ...stages.text.unicode import cut, one_line, visible
+from .params import CallRefused, Params
+from .results import listed_answer
+
+if TYPE_CHECKING:
+    from ...sinks.models.embedder import Embedder
+    from ...sinks.team.protocol import About, Project
+
+# What is asked is answered while somebody waits for it.
+RECALL_S = 10.0
+ALL = "all"
+HERE_INSTEAD = "`subcog recall` searches what is on this machine"
+_MAX_NAME_CHARS = 80
+_MAX_NAMED = 10
+
+
+class TeamRecallParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``team-recall``: ``project`` is a name or a scope of the team's list, or ``all``."""
+
+    query: Annotated[str, Meta(min_length=1, max_length=4000)]
+    project: str = ALL
+    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+    namespace: Annotated[str, Meta(pattern="^[a-z-]+$")] | None = None
+
+
+def asked(
+    text: str, redactor: Redactor, embedder: Embedder | None
+) -> tuple[str, Sequence[float] | None]:
+    """What may leave this machine of a question, and what it means. Not for the event loop."""
+    clean = redactor.redact(text).text
+    vector = embedder.ask(clean).vector if embedder is not None else None
+    return clean, None if vector is None else vector.tolist()
+
+
+def scopes_to_search(named: str, about: About, organisation: Scope) -> tuple[Scope, ...]:
+    """The organisation and what the team shares, or the project that is meant.
+
+    Raises ``CallRefused`` where the team shares none of that name.
+    """
+    projects = [project for project in about.projects if project.scope.kind == "project"]
+    if named == ALL:
+        return (organisation, *(project.scope for project in projects))
+    meant = tuple(one.scope for one in projects if named in {one.name, str(one.scope)})
+    if not meant:
+        names = ", ".join(sorted(set(map(_name, projects)))[:_MAX_NAMED]) or "none"
+        raise CallRefused(f"the team shares no project {named}; it shares: {names}")
+    return meant
+
+
+def found(hits: Sequence[Hit], query: Query, about: About) -> tuple[list[dict[str, Any]], int]:
+    """What may be shown of ``hits``, and how many of them are no memories of ours.
+
+    Not for the event loop.
+    """
+    from ...sinks.team.validate import Refused, check_found
+
+    names = {project.scope: _name(project) for project in about.projects}
+    shown: list[dict[str, Any]] = []
+    for hit in hits:
+        with suppress(Refused):
+            memory = check_found(hit.memory, query.scopes, member=about.member)
+            author = author_name(memory.provenance.author or about.member)
+            shown.append(
+                listed_answer(memory)
+                | {
+                    "author": author,
+                    "project": names.get(memory.scope, ""),
+                    "cosine": round(hit.relevance, 4),
+                }
+            )
+    return shown, len(hits) - len(shown)
+
+
+def _name(project: Project) -> str:
+    """A name that a member gave, as one line without anything that moves a cursor."""
+    return cut(one_line(visible(project.name)), _MAX_NAME_CHARS)

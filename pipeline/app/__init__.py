@@ -1,0 +1,4 @@
+"""Where the parts are connected: routes, stages, late loading.
+
+May import nothing of pipeline.
+"""

@@ -1,0 +1,133 @@
+"""The language model's part of a daemon; made, and imported, only where a model is named."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from importlib.util import find_spec
+
+from ...bus.bus import BusClosed
+from ...bus.events import ContextBuilt, IntentClassified, IntentRefined
+from ...bus.values import Hit, Scope
+from ...config.settings import Settings
+from ...sinks.llm.circuit_breaker import Breaker
+from ...sinks.llm.language_model import Brief, LanguageModel
+from ...sinks.llm.late_answers import Refinements, tell_late
+from ...sinks.llm.worker_process import ModelProcess
+from ...sinks.llm.worker_protocol import Configure
+from ...stages.intent.llm_prompt import MAX_CLEAN_CHARS, SYSTEM, ends, question, read_answer
+from ...stages.intent.model_racer import ModelRacer
+from ...stages.refine import changes_context, with_intent
+from .reserve import Reserve
+
+# -P: the directory it starts in may be an agent's project, and nothing is imported from there.
+COMMAND = (sys.executable, "-P", "-m", "subcog.sinks.llm.worker")
+MISSING = "litellm is not installed: pip install 'subcog[llm]'"
+
+Inject = Callable[[IntentClassified], ContextBuilt]
+Current = Callable[[tuple[Hit, ...], tuple[Scope, ...]], Awaitable[tuple[Hit, ...]]]
+
+
+class Asking:
+    """The model as a racer, and what it says too late. ``async with asking.running()`` around it.
+
+    ``publish`` sends an event on its way; ``clean`` redacts a text before it leaves the machine.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        publish: Callable[[IntentRefined], Awaitable[None]],
+        clean: Callable[[str], str],
+    ) -> None:
+        search = settings.search_intent
+        self._settings = search
+        self._name = settings.llm.model
+        self._publish = publish
+        self.reserve = Reserve(now=time.perf_counter)
+        self._refinements = Refinements(now=time.monotonic)
+        self._model = LanguageModel(
+            ModelProcess(
+                COMMAND, Configure(model=settings.llm.model, api_base=settings.llm.api_base)
+            ),
+            Brief(
+                system=SYSTEM,
+                question=question,
+                read=read_answer,
+                clean=lambda text: clean(ends(text, MAX_CLEAN_CHARS)),
+            ),
+            late_s=search.llm_late_ms / 1000,
+            breaker=Breaker(now=time.monotonic),
+            problem="" if find_spec("litellm") else MISSING,
+        )
+        self.racer = ModelRacer(
+            self._model,
+            policy=search.llm_policy,
+            timeout_s=search.llm_timeout_ms / 1000,
+            need_s=self.reserve.need_s,
+            refined=self._refined,
+        )
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        return self._model.running()
+
+    def warm(self) -> None:
+        """A session begins: load what its first question needs."""
+        self._model.warm()
+
+    # --- what comes late -------------------------------------------------------------------------
+
+    async def _refined(self, event: IntentRefined) -> bool:
+        try:
+            await self._publish(event)
+        except BusClosed:
+            return False
+        return True
+
+    def refine(self, event: IntentRefined) -> None:
+        """Let what ``event`` changes wait for its session's next hook."""
+        named = event.classified.enriched.prompt.session
+        if named and changes_context(event, settings=self._settings):
+            self._refinements.put(event)
+        else:
+            tell_late(event, used=False)
+
+    async def late_context(
+        self, session: str, *, project: Scope, current: Current, inject: Inject
+    ) -> str:
+        """What the model's late answer adds for ``session``, once; empty for nothing.
+
+        What was found in another project than ``project`` is not told in this one. ``current``
+        leaves of memories those that are still so.
+        """
+        if (event := self._refinements.take(session)) is None:
+            return ""
+        text = ""
+        try:
+            enriched = event.classified.enriched
+            place = enriched.prompt.place
+            if place.project == project:
+                hits = await current(enriched.candidates, place.readable)
+                text = inject(with_intent(event, hits)).text
+        finally:
+            tell_late(event, used=bool(text))
+        return text
+
+    def forget(self, session: str) -> None:
+        """The session is over."""
+        self._refinements.drop(session)
+
+    # --- telling ---------------------------------------------------------------------------------
+
+    def status(self) -> dict[str, object]:
+        """What ``subcog status`` shows."""
+        return {"model": self._name, **self._model.status()}
+
+    def gauges(self) -> dict[str, tuple[str, float]]:
+        """What the metrics read at each scrape."""
+        state = self._model.breaker.value
+        about = "The circuit breaker of the language model: 0 closed, 1 half-open, 2 open."
+        return {"subcog_llm_breaker_state": (about, state)}

@@ -1,0 +1,255 @@
+"""Looks through what was said in a session: keeps what is worth it, and records what was done.
+
+A hook hands over and leaves; this goes on in the background, one look at a session at a time. Only
+when everything of it is settled is a transcript noted as read so far, so that nothing is lost with
+the daemon; and what is read twice has the same identity, so that it is stored once.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
+
+import anyio
+import anyio.to_thread
+from msgspec import Struct, field
+
+from ...bus.bus import Bus
+from ...bus.conversation import Message
+from ...bus.events import (
+    CompactionStarted,
+    ResponseReady,
+    ReviewRequested,
+    SessionEnded,
+    TurnEnded,
+)
+from ...bus.signals import degraded, tell
+from ...bus.values import Noted, Scope
+from ...config.settings import Settings
+from ...sinks.transcripts.reader import Mark, Slice, Transcripts, TranscriptUnreadable
+from ...stages.capture import task_record as task
+from ...stages.capture.review import Statement
+from ...stages.capture.review_session import Study, batches
+from ...stages.moments.preserve import preserve
+from ...stages.ports import Recall
+from .lazy_archive import RESERVE_S
+from .review_captures import Capture, Gleaner, NotStored, moment_of
+
+MAX_SESSIONS = 256
+_MAX_POINTS = 32
+# A compaction waits this part of its time for the whole review, then looks at the end alone: at so
+# many of its batches.
+_BEFORE_GLANCE = 0.4
+_GLANCED = 3
+# A client writes its last word into the transcript a moment after it says that it stopped.
+_LAST_WORD_S = 0.1
+_LAST_WORD_TRIES = 5
+
+
+Key = tuple[str, Scope]
+"""A session in a project: what was said in one project is not told in another."""
+
+
+class Session(Struct):
+    """What is remembered of one session: its latest points, and the task that goes on."""
+
+    turn: anyio.Lock
+    points: list[Noted] = field(default_factory=list)
+    work: task.Work | None = None
+
+
+class Progress(Struct):
+    """A review while it goes on: who waits for it may look at what there is so far."""
+
+    done: anyio.Event
+    found: tuple[Statement, ...] = ()
+    kept: list[str] = field(default_factory=list)
+
+
+class Reviewing:
+    """The part of PreCompact, Stop, SubagentStop and SessionEnd that no hook waits for."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        *,
+        settings: Settings,
+        transcripts: Transcripts,
+        recall: Recall,
+        capture: Capture,
+        clean: Callable[[str], str],
+        new_id: Callable[[], str],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._bus = bus
+        self._settings = settings
+        self._transcripts = transcripts
+        self._gleaner = Gleaner(
+            settings=settings, recall=recall, capture=capture, new_id=new_id, clock=clock
+        )
+        self._clean = clean
+        self._new_id = new_id
+        self._sessions: OrderedDict[Key, Session] = OrderedDict()
+        self._awaited: dict[str, Progress] = {}
+        self._newest: dict[tuple[str, str], str] = {}
+        self._one_at_a_time = anyio.CapacityLimiter(1)
+
+    # --- the moments -----------------------------------------------------------------------------
+
+    def finish_turn(self, event: TurnEnded) -> ReviewRequested:
+        """A turn is over: look at what was said in it."""
+        hook = "SubagentStop" if event.agent else "Stop"
+        return _request(event, event.trace, hook, agent=event.agent, said=event.said)
+
+    def finish_session(self, event: SessionEnded) -> ReviewRequested:
+        """A session is over: look once more, and record how its task ended."""
+        return _request(event, event.trace, "SessionEnd", last=True)
+
+    async def preserve(self, event: CompactionStarted) -> ResponseReady:
+        """Say what a summary must keep, as far as that is found in time; the review goes on."""
+        request = _request(event, self._new_id(), "PreCompact")
+        progress = self._awaited[request.trace] = Progress(anyio.Event())
+        glance: tuple[Statement, ...] = ()
+        try:
+            await self._bus.publish(request)
+            left_s = anyio.current_effective_deadline() - anyio.current_time() - RESERVE_S
+            with anyio.move_on_after(max(0.0, left_s)):
+                with anyio.move_on_after(max(0.0, left_s) * _BEFORE_GLANCE):
+                    await progress.done.wait()
+                if not (progress.done.is_set() and self._points(event)):
+                    glance = await self._glance(request)
+                await progress.done.wait()
+        finally:
+            self._awaited.pop(request.trace, None)
+        new = (statement.note for statement in (*progress.found, *glance))
+        points = [*self._points(event), *new]
+        body = preserve(event.client, points, captured=len(progress.kept), clean=self._clean)
+        return ResponseReady(trace=event.trace, body=body)
+
+    def _points(self, event: CompactionStarted) -> list[Noted]:
+        session = self._sessions.get(_key(event))
+        return session.points if session else []
+
+    async def _glance(self, event: ReviewRequested) -> tuple[Statement, ...]:
+        """What the end of a transcript says: there is too much of it, or it was read before us."""
+        study = self._study(event, None)
+        try:
+            messages = await self._transcripts.end_of(event.transcript)
+        except TranscriptUnreadable:
+            return ()
+        for batch in tuple(batches(messages))[-_GLANCED:]:
+            await anyio.to_thread.run_sync(study.read, batch)
+        return study.found
+
+    # --- the review ------------------------------------------------------------------------------
+
+    async def review(self, event: ReviewRequested) -> None:
+        """Look through what is new in a transcript, and keep what is worth it."""
+        awaited = self._awaited.get(event.trace)
+        progress = awaited or Progress(anyio.Event())
+        session = self._session(_key(event))
+        key = (event.session, event.transcript)
+        self._newest[key] = event.trace
+        try:
+            async with session.turn:
+                # Who comes later reads what is there for this one too.
+                is_newest = self._newest.get(key) == event.trace
+                if awaited is not None or event.last or is_newest:
+                    await self._review(event, session, progress)
+        except NotStored:
+            tell(degraded, "review", reason="store.unavailable")
+        finally:
+            progress.done.set()
+            if self._newest.get(key) == event.trace:
+                del self._newest[key]
+            if event.last:
+                self._sessions.pop(_key(event), None)
+
+    async def _review(self, event: ReviewRequested, session: Session, progress: Progress) -> None:
+        mark = None
+        study = self._study(event, session.work)
+        async for part in self._parts(event):
+            for batch in batches(part.messages):
+                # Of all reviews one computes at a time, or who asks something would wait for them.
+                await anyio.to_thread.run_sync(study.read, batch, limiter=self._one_at_a_time)
+                session.work, progress.found = study.work, study.found
+            mark = part.mark
+        session.points = [*session.points, *(s.note for s in progress.found)][-_MAX_POINTS:]
+        await self._gleaner.keep(event, progress.found, progress.kept)
+        await self._gleaner.record(event, self._tasks(event, session, study))
+        if mark is not None and mark.inode:
+            await self._transcripts.keep(event.transcript, mark)
+
+    def _study(self, event: ReviewRequested, work: task.Work | None) -> Study:
+        return Study(
+            session=event.session,
+            root=event.place.root,
+            agent=bool(event.agent),
+            work=work,
+            min_confidence=moment_of(self._settings, event.hook).min_confidence,
+            clean=self._clean,
+        )
+
+    async def _parts(self, event: ReviewRequested) -> AsyncIterator[Slice]:
+        """What is new in the transcript, up to the last word that the client told of."""
+        mark: Mark | None = None
+        awaited = event.said.strip()
+        try:
+            for _ in range(_LAST_WORD_TRIES if awaited else 1):
+                async for part in self._transcripts.unread(event.transcript, mark):
+                    mark = part.mark
+                    if awaited and any(said.text.strip() == awaited for said in part.messages):
+                        awaited = ""
+                    yield part
+                if not awaited:
+                    return
+                await anyio.sleep(_LAST_WORD_S)
+        except TranscriptUnreadable:
+            if event.transcript:
+                tell(degraded, "review", reason="transcript.unreadable")
+            if awaited:
+                yield Slice((Message(role="assistant", text=event.said),), Mark())
+
+    def _tasks(self, event: ReviewRequested, session: Session, study: Study) -> list[task.Work]:
+        """The tasks that ended, and the one that goes on unless the session ends too."""
+        if session.work is None:
+            return study.finished
+        session.work.ended = event.last
+        return [*study.finished, session.work]
+
+    # --- sessions --------------------------------------------------------------------------------
+
+    def _session(self, key: Key) -> Session:
+        session = self._sessions.get(key) or Session(anyio.Lock())
+        self._sessions[key] = session
+        self._sessions.move_to_end(key)
+        while len(self._sessions) > MAX_SESSIONS:
+            self._sessions.popitem(last=False)
+        return session
+
+
+def _key(event: CompactionStarted | ReviewRequested) -> Key:
+    return event.session, event.place.project
+
+
+def _request(
+    event: CompactionStarted | TurnEnded | SessionEnded,
+    trace: str,
+    hook: str,
+    *,
+    agent: str = "",
+    said: str = "",
+    last: bool = False,
+) -> ReviewRequested:
+    return ReviewRequested(
+        trace=trace,
+        session=event.session,
+        client=event.client,
+        place=event.place,
+        transcript=event.transcript,
+        hook=hook,
+        agent=agent,
+        said=said,
+        last=last,
+    )

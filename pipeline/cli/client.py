@@ -1,0 +1,133 @@
+"""The command line's way to the daemon: connect, start it if need be, call."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...bus.frames import BadFrame, read_reply_head, request_frame
+from ...config.paths import Paths
+from ...hooks.client import VERSION
+
+START_S = 10.0
+CALL_S = 60.0
+POLL_S = 0.02
+
+
+class DaemonUnreachable(ConnectionError):
+    """There is no daemon, and none could be started."""
+
+
+class CallFailed(RuntimeError):
+    """The daemon refused a call; the message is the daemon's."""
+
+
+class Client:
+    """One connection to the daemon. ``fields`` say which project asks."""
+
+    def __init__(self, paths: Paths, fields: Mapping[str, str]) -> None:
+        self._paths = paths
+        self._fields = {"version": VERSION, **fields}
+        self._connection: socket.socket | None = None
+
+    def call(self, name: str, params: object = None, *, start: bool = True) -> Any:
+        """Ask the daemon. Raises ``DaemonUnreachable`` and ``CallFailed``."""
+        body = msgspec.json.encode(params if params is not None else {})
+        if self._connection is None:
+            self._connection = self._connect(start=start)
+        try:
+            self._connection.sendall(request_frame("call", name, self._fields, body))
+            status, answer = self._reply(self._connection)
+        except (OSError, BadFrame) as error:
+            self.close()
+            raise DaemonUnreachable(
+                f"the daemon hung up ({type(error).__name__}); see {self._paths.log}"
+            ) from error
+        if status != "ok":
+            raise CallFailed(answer["error"])
+        return answer
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _reply(self, connection: socket.socket) -> tuple[str, Any]:
+        with connection.makefile("rb") as stream:
+            head = read_reply_head(stream.readline(256))
+            body = stream.read(head.body)
+        if len(body) < head.body:
+            raise ConnectionResetError
+        return head.status, msgspec.json.decode(body)
+
+    # --- connecting ------------------------------------------------------------------------------
+
+    def _connect(self, *, start: bool) -> socket.socket:
+        if (connection := connect(self._paths.link)) is not None:
+            return connection
+        if not start:
+            raise DaemonUnreachable("no daemon is running; `subcog daemon start` starts it")
+        return self._start()
+
+    def _start(self) -> socket.socket:
+        daemon = spawn(self._paths)
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            if (connection := connect(self._paths.link)) is not None:
+                return connection
+            if daemon.poll() not in {None, 0}:
+                break
+            time.sleep(POLL_S)
+        raise DaemonUnreachable(
+            _last_words(daemon) or f"the daemon does not start; see {self._paths.log}"
+        )
+
+
+def connect(link: Path) -> socket.socket | None:
+    """A connection to the socket at ``link``, or None if nobody listens there.
+
+    Connected by its bare name from within its directory: a socket's name must be short.
+    """
+    before = os.open(".", os.O_RDONLY)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(CALL_S)
+    try:
+        os.chdir(link.parent)
+        connection.connect(link.name)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        connection.close()
+        return None
+    finally:
+        os.fchdir(before)
+        os.close(before)
+    return connection
+
+
+def _last_words(daemon: subprocess.Popen[bytes]) -> str:
+    """What a daemon that refused to start said about it."""
+    if daemon.poll() in {None, 0} or daemon.stderr is None:
+        return ""
+    lines = daemon.stderr.read().decode(errors="replace").splitlines()
+    told = [line.removeprefix("subcog: ") for line in lines if line.startswith("subcog: ")]
+    return told[-1] if told else ""
+
+
+def spawn(paths: Paths) -> subprocess.Popen[bytes]:
+    """Start a daemon that outlives this process; its complaints, if it refuses, are on stderr."""
+    paths.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return subprocess.Popen(
+        [sys.executable, "-m", "subcog.pipeline.cli.main", "daemon", "run"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        cwd="/",
+    )

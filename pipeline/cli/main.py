@@ -1,0 +1,97 @@
+"""``subcog``: the command line. Each command is imported when it is used, so that none is slow."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+import msgspec
+
+from ...config.load import SettingsError
+from ...hooks.client import VERSION
+from .client import CallFailed, DaemonUnreachable
+
+# command → the module of ``commands`` that has it
+COMMANDS = {
+    "capture": "memory",
+    "recall": "memory",
+    "list": "memory",
+    "get": "memory",
+    "forget": "memory",
+    "topics": "memory",
+    "update": "lifecycle",
+    "supersede": "lifecycle",
+    "expire": "lifecycle",
+    "restore": "lifecycle",
+    "history": "lifecycle",
+    "why": "lifecycle",
+    "import": "transfer",
+    "export": "transfer",
+    "backup": "transfer",
+    "copies": "copies",
+    "team": "team",
+    "classify": "insight",
+    "explain": "insight",
+    "trace": "trace",
+    "routes": "insight",
+    "status": "insight",
+    "config": "insight",
+    "logs": "logs",
+    "doctor": "doctor",
+    "daemon": "daemon",
+    "hook": "hook",
+    "mcp": "mcp",
+    "install": "setup",
+    "uninstall": "setup",
+    "eval": "evaluate",
+    "help": "help",
+}
+
+
+class Commands(click.Group):
+    """A group that imports a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"..commands.{COMMANDS[cmd_name]}", __package__)
+        command: Any = getattr(module, f"{cmd_name}_command")
+        return command if isinstance(command, click.Command) else None
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="subcog")
+def cli() -> None:
+    """The memory of a coding agent: what was decided, learned and tried comes back by itself."""
+
+
+def main() -> None:
+    """Run the command line; errors that a user can mend are told in one line, without a trace."""
+    try:
+        code = cli.main(standalone_mode=False, prog_name="subcog")
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except (CallFailed, DaemonUnreachable, SettingsError) as error:
+        _complain(str(error))
+        sys.exit(3 if isinstance(error, DaemonUnreachable) else 1)
+    except BrokenPipeError:  # the reader of our output left, as `head` does
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(message: str) -> None:
+    if "--json" in sys.argv:
+        click.echo(msgspec.json.encode({"error": message}))
+    click.echo(f"subcog: {message}", err=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""What a daemon does when nobody needs it: make forgotten texts leave the disk."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import anyio
+
+from ..app.lazy_archive import LateArchive
+
+# Compacting holds up writes, so it waits until nobody has asked anything for so long.
+QUIET_S = 20.0
+CHECK_S = 5.0
+_log = logging.getLogger(__name__)
+
+
+async def compact_when_idle(archive: LateArchive, *, quiet_s: Callable[[], float]) -> None:
+    """Compact after something was forgotten, also by an earlier daemon. Never returns.
+
+    ``quiet_s`` says for how many seconds nobody has asked anything.
+    """
+    while True:
+        await anyio.sleep(CHECK_S)
+        if quiet_s() >= QUIET_S:
+            await compact_if_needed(archive)
+
+
+async def compact_if_needed(archive: LateArchive) -> bool:
+    """Compact if the file holds what was forgotten; what fails is tried again at the next time."""
+    loaded = archive.loaded
+    if loaded is None or not loaded.needs_compaction:
+        return False
+    try:
+        await loaded.compact()
+    except (OSError, TimeoutError) as error:
+        _log.warning("the database was not compacted", extra={"error": type(error).__name__})
+        return False
+    _log.info("compacted: what was forgotten has left the disk")
+    return True

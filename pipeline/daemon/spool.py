@@ -1,0 +1,100 @@
+"""Drains the spool: what hooks set aside while no daemon took it is stored, once, and removed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec import Struct
+
+from ...bus.events import PromptSubmitted
+from ...bus.signals import redacted, tell
+from ...stages.text.markers import split_markers
+from ..agents.payload import Payload
+from ..app.app import App
+from ..entrance.handler import Entrance, trace_of
+
+MAX_ENTRY_BYTES = 4_000_000
+PATIENCE_S = 30.0
+_log = logging.getLogger(__name__)
+
+
+class Entry(Struct):
+    """One spooled prompt, as ``hooks/spool.py`` writes it."""
+
+    event: str
+    fields: dict[str, str]
+    payload: Payload
+
+
+async def drain(folder: Path, app: App, entrance: Entrance) -> int:
+    """Store every entry of ``folder``, oldest first; how many were stored.
+
+    An entry is removed once everything in it is settled. One that cannot be read is set aside as
+    ``NAME.bad``, never deleted. One that is still pending stays for the next time.
+    """
+    stored = 0
+    for file in sorted(await anyio.to_thread.run_sync(_entries, folder)):
+        try:
+            done = await _store(file, app, entrance)
+        except (OSError, ValueError) as error:
+            _log.warning("a spooled entry is unreadable", extra={"error": type(error).__name__})
+            await anyio.to_thread.run_sync(file.replace, file.with_suffix(".bad"))
+            continue
+        if done:
+            await anyio.to_thread.run_sync(file.unlink)
+            stored += 1
+    if stored:
+        _log.info("drained the spool", extra={"entries": stored})
+    return stored
+
+
+def _entries(folder: Path) -> list[Path]:
+    return list(folder.glob("*.json")) if folder.is_dir() else []
+
+
+def _read(file: Path) -> Entry:
+    if file.stat().st_size > MAX_ENTRY_BYTES:
+        raise ValueError("too large")
+    # json, since a path that is not UTF-8 was written with lone surrogates.
+    return msgspec.convert(json.loads(file.read_bytes()), type=Entry)
+
+
+async def _store(file: Path, app: App, entrance: Entrance) -> bool:
+    entry = await anyio.to_thread.run_sync(_read, file)
+    trace = trace_of(file.stem)
+    if not trace:
+        raise ValueError("the name is no identity")
+    prompt = PromptSubmitted(
+        trace=trace,
+        session=entry.payload.session_id,
+        client=entry.fields.get("client", ""),
+        place=entrance.place(entry.fields, entry.payload.cwd),
+        text=entry.payload.prompt,
+    )
+    with anyio.move_on_after(PATIENCE_S):
+        for number, marked in enumerate(split_markers(prompt.text)[1]):
+            kept = await app.keeper.keep(marked, prompt=prompt, number=number)
+            if kept.outcome in {"pending", "failed"}:
+                return False
+        _tell_redactions(prompt, app)
+        return True
+    return False
+
+
+def _tell_redactions(prompt: PromptSubmitted, app: App) -> None:
+    """What the hook took out, before it set the prompt aside, belongs into the audit too."""
+    if rules := app.redactor.marks(prompt.text):
+        tell(
+            redacted,
+            "spool",
+            trace=prompt.trace,
+            memory="",
+            rules=rules,
+            scope=prompt.place.project.kind,
+            decision="redacted",
+        )

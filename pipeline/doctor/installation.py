@@ -1,0 +1,343 @@
+"""Looks at our own house: interpreter, settings, files, daemon, database."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from ...config.load import SettingsError, load_settings
+from ...config.masking import without_password
+from ...config.paths import Paths
+from ...hooks.client import VERSION
+from ...sinks.store.errors import StoreUnavailable
+from ..agents.install import real_interpreter
+from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
+from ..daemon.sockets import AlreadyRunning, only_one, socket_path, unlisten
+from . import team
+from .finding import Finding, Unrepaired
+
+Env = Mapping[str, str]
+# Folders may be searched by their owner alone, files read and written.
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+# A daemon that was just started loads the memories first.
+LOAD_S = 20.0
+LEAVE_S = 10.0
+POLL_S = 0.02
+
+
+class House:
+    """The house of one user. ``status`` is the daemon's, None as long as nobody could ask it."""
+
+    def __init__(self, paths: Paths, env: Env) -> None:
+        self._paths = paths
+        self._env = env
+        self.status: dict[str, Any] | None = None
+
+    def examine(self) -> Iterator[Finding]:
+        """Every finding about the house. Starts the daemon where it can be started."""
+        yield _interpreter()
+        yield _settings(self._paths, self._env)
+        yield _permissions(self._paths)
+        yield _spool(self._paths)
+        socket = _socket(self._paths)
+        yield socket
+        if not socket.ok and socket.repair is None:
+            return  # there is no way to a daemon, and asking would only wait
+        self.status, trouble = _ask(self._paths)
+        yield _daemon(self._paths, self.status, trouble)
+        yield reading()
+        yield _model(self.status)
+        yield team.examine(self.status)
+        yield from _database(self._paths, self.status)
+
+
+def _interpreter() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    well = sys.version_info >= (3, 11)
+    mend = "install subcog with Python 3.11 or later"
+    seen = f"{real_interpreter()}, {version}"
+    return Finding(check="interpreter", ok=well, seen=seen, mend=mend)
+
+
+def _settings(paths: Paths, env: Env) -> Finding:
+    try:
+        loaded = load_settings(paths.config_file, env)
+    except SettingsError as error:
+        mend = "mend that value, or remove it"
+        return Finding(check="settings", ok=False, seen=str(error), mend=mend)
+    changed = sum(origin.source != "default" for origin in loaded.origins)
+    return Finding(check="settings", ok=True, seen=f"{changed} differ from the defaults")
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _permissions(paths: Paths) -> Finding:
+    found = open_to_others(paths)
+    if not found:
+        return Finding(check="permissions", ok=True, seen="for you alone")
+    named = ", ".join(map(str, found[:5])) + (" and more" if len(found) > 5 else "")
+    return Finding(
+        check="permissions",
+        ok=False,
+        seen=f"others may read or write {named}",
+        mend="`subcog doctor --repair` takes that away, or chmod go-rwx",
+        repair=partial(_close_to_others, found),
+    )
+
+
+def open_to_others(paths: Paths) -> list[Path]:
+    """Our folders and files that others than their owner may use, but no links."""
+    folders = [paths.data, paths.state, paths.spool]
+    files = [path for folder in folders for path in _children(folder)]
+    socket = [socket_path(paths)] if paths.data.exists() else []
+    secret = [paths.config_file] if _holds_password(paths.config_file) else []
+    places = dict.fromkeys([*folders, *files, *socket, *secret])
+    return [place for place in places if _is_open(place)]
+
+
+def _holds_password(settings: Path) -> bool:
+    """Whether the address of a team's server stands there with its password."""
+    try:
+        url = load_settings(settings, {}, lenient=True).settings.team.url
+    except SettingsError:
+        return False
+    return without_password(url) != url
+
+
+def _children(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _is_open(path: Path) -> bool:
+    try:
+        return not path.is_symlink() and bool(path.stat().st_mode & 0o077)
+    except OSError:
+        return False
+
+
+def _close_to_others(found: list[Path]) -> tuple[str, ...]:
+    for path in found:
+        path.chmod(FOLDER_MODE if path.is_dir() else path.stat().st_mode & 0o700 or FILE_MODE)
+    return tuple(f"{path}: for you alone" for path in found)
+
+
+def _spool(paths: Paths) -> Finding:
+    unread = [path for path in _children(paths.spool) if path.suffix == ".bad"]
+    waiting = sum(path.suffix == ".json" for path in _children(paths.spool))
+    if unread:
+        seen = f"{len(unread)} prompts that hooks set aside could not be read"
+        mend = f"look at them in {paths.spool}, and delete what you do not need"
+        return Finding(check="spool", ok=False, seen=seen, mend=mend)
+    return Finding(check="spool", ok=True, seen=f"{waiting} prompts wait to be stored")
+
+
+# --- the daemon -----------------------------------------------------------------------------------
+
+
+def _socket(paths: Paths) -> Finding:
+    """Whether what lies where clients connect leads to somebody."""
+    if not os.path.lexists(paths.link):
+        return Finding(check="socket", ok=True, seen="no daemon listens, the next client starts it")
+    try:
+        connection = connect(paths.link)
+    except OSError:
+        connection = None
+    if connection is not None:
+        connection.close()
+        return Finding(check="socket", ok=True, seen=str(paths.link))
+    if _held(paths):
+        seen = "a daemon is there, and nobody can reach it"
+        mend = f"end the process that holds {paths.lock}: `fuser -k {paths.lock}`"
+        return Finding(check="socket", ok=False, seen=seen, mend=mend)
+    return Finding(
+        check="socket",
+        ok=False,
+        seen=f"{paths.link} is left over, nobody listens there",
+        mend="the next daemon replaces it, and `subcog doctor --repair` removes it",
+        repair=partial(_remove_socket, paths),
+    )
+
+
+def _held(paths: Paths) -> bool:
+    """Whether a daemon holds the lock."""
+    try:
+        descriptor = os.open(paths.lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _remove_socket(paths: Paths) -> tuple[str, ...]:
+    if paths.link.is_dir() and not paths.link.is_symlink():
+        raise Unrepaired(f"{paths.link} is a folder, and not of subcog; move it away")
+    try:
+        with only_one(paths.lock):
+            unlisten(paths)
+    except AlreadyRunning:
+        return ("a daemon has come in the meantime",)
+    return (f"{paths.link} is removed",)
+
+
+def _ask(paths: Paths) -> tuple[dict[str, Any] | None, str]:
+    """The daemon's status once it has loaded the memories, or None and why there is none."""
+    client = Client(paths, {})
+    deadline = monotonic() + LOAD_S
+    try:
+        status: dict[str, Any] = client.call("status")
+        while not (status["ready"] or status["problem"]) and monotonic() < deadline:
+            sleep(POLL_S)
+            status = client.call("status")
+    except (DaemonUnreachable, CallFailed, OSError) as error:
+        return None, str(error)
+    finally:
+        client.close()
+    return status, ""
+
+
+def _daemon(paths: Paths, status: dict[str, Any] | None, trouble: str) -> Finding:
+    if status is None:
+        return Finding(check="daemon", ok=False, seen=trouble, mend=f"see {paths.log}")
+    seen = f"process {status['pid']}, version {status['version']}"
+    if status["version"] != VERSION:
+        mend = "`subcog daemon stop`; the next client starts the new one"
+        seen = f"{seen}, while the command line has {VERSION}"
+        return Finding(check="daemon", ok=False, seen=seen, mend=mend)
+    return Finding(check="daemon", ok=True, seen=seen)
+
+
+def reading() -> Finding:
+    """Whether what reads the candidates of a question can be used in this installation."""
+    from ...sinks.models.cross_encoder import CrossEncoder
+
+    try:
+        CrossEncoder.load()
+    except ImportError:
+        seen = "no onnxruntime, so words alone tell what answers a question"
+        mend = "`pip install onnxruntime`, and `subcog daemon stop`"
+        return Finding(check="reading", ok=not _has_onnxruntime(), seen=seen, mend=mend)
+    except (OSError, ValueError) as error:
+        mend = "install subcog anew: a file of it is damaged"
+        return Finding(check="reading", ok=False, seen=str(error), mend=mend)
+    return Finding(check="reading", ok=True, seen="the best candidates of a question are read")
+
+
+def _has_onnxruntime() -> bool:
+    """Whether there is an ``onnxruntime`` for this machine: not for Macs with Intel processors."""
+    return not (sys.platform == "darwin" and platform.machine() == "x86_64")
+
+
+def _model(status: dict[str, Any] | None) -> Finding:
+    """Whether the language model that the settings name can be asked."""
+    llm = status["llm"] if status else None
+    if llm is None:
+        return Finding(check="language model", ok=True, seen="none is asked")
+    if llm["problem"]:
+        return Finding(check="language model", ok=False, seen=llm["problem"], mend="or name none")
+    seen = f"{llm['model']}, circuit breaker {llm['breaker']}"
+    well = llm["breaker"] != "open"
+    return Finding(check="language model", ok=well, seen=seen, mend="is it up, is the key right?")
+
+
+# --- the database ---------------------------------------------------------------------------------
+
+
+def _database(paths: Paths, status: dict[str, Any] | None) -> Iterator[Finding]:
+    """What keeps the daemon from the database; a database that it has open is well."""
+    if status is not None and not status["problem"]:
+        seen = f"{paths.database}, {status['memories']} memories"
+        if not status["ready"]:
+            seen = f"{paths.database} is still being loaded"
+        yield Finding(check="database", ok=status["ready"], seen=seen, mend="look again later")
+        return
+    said = status["problem"] if status else ""
+    with _without_daemon(paths, status) as free:
+        problems = _problems(paths.database) if free else ()
+    for problem in problems:
+        yield Finding(
+            check="database",
+            ok=False,
+            seen=problem.seen,
+            mend=problem.mend,
+            repair=partial(_repair_database, paths) if problem.repairable else None,
+        )
+    if not problems and said:
+        yield Finding(check="database", ok=False, seen=said, mend=f"see {paths.log}")
+
+
+def _problems(database: Path) -> tuple[Any, ...]:
+    from ...sinks.repair.repair import diagnose
+
+    return diagnose(database)
+
+
+@contextlib.contextmanager
+def _without_daemon(paths: Paths, status: dict[str, Any] | None) -> Iterator[bool]:
+    """Whether no daemon runs now, nor starts while this lasts; one with a problem is stopped."""
+    if status is not None:
+        client = Client(paths, {})
+        with contextlib.suppress(DaemonUnreachable, CallFailed, OSError):
+            client.call("stop", start=False)
+        client.close()
+    with contextlib.ExitStack() as held:
+        yield _locked(paths, held)
+
+
+def _locked(paths: Paths, held: contextlib.ExitStack) -> bool:
+    """Take the daemon's lock as soon as one that is leaving lets go of it."""
+    deadline = monotonic() + LEAVE_S
+    while True:
+        try:
+            held.enter_context(only_one(paths.lock))
+        except AlreadyRunning:
+            if monotonic() > deadline:
+                return False
+            sleep(POLL_S)
+        except OSError:
+            return False
+        else:
+            return True
+
+
+def _repair_database(paths: Paths) -> tuple[str, ...]:
+    """Mend all of it that can be mended, with no daemon in the way."""
+    from ...sinks.repair.repair import repair
+
+    status = None
+    if connected := connect(paths.link):
+        connected.close()
+        status, _ = _ask(paths)
+        if status is not None and not status["problem"]:
+            return ("the daemon has it open, and it is well",)
+    with _without_daemon(paths, status) as free:
+        if not free:
+            raise Unrepaired("a daemon has the database; `subcog daemon stop`, and try again")
+        try:
+            mended = repair(paths.database, now=datetime.now(UTC))
+        except StoreUnavailable as error:
+            raise Unrepaired(str(error)) from None
+    return tuple(line for one in mended for line in _told(one))
+
+
+def _told(mended: Any) -> Iterator[str]:
+    yield mended.done
+    for path in mended.kept_aside:
+        yield f"what was there before is kept as {path}"

@@ -1,0 +1,65 @@
+"""More hooks at once than can be answered in time: those beyond are let through at once.
+
+Answering all of them would answer none: each would get a share of the processor, and all would end
+after their deadlines. Nothing that is to be kept is ever turned away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ...bus.events import Event, PromptSubmitted, ToolFailed, ToolUsed
+from ...stages.text.markers import split_markers
+
+MOST_AT_ONCE = 12
+"""A prompt takes 5–7 ms of one processor, and reading its candidates is left out where others wait:
+with so many, each still has an answer in time."""
+LEAST_S = 0.02
+"""What is given to what cannot be turned away, in seconds."""
+
+_LONGEST_WAIT_S = 10.0
+_TIME_DIGITS = 12
+
+
+class Crowd:
+    """The hooks that are being answered."""
+
+    def __init__(self, *, most: int = MOST_AT_ONCE) -> None:
+        self._most = most
+        self._inside = 0
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """One more, for the time of this block."""
+        self._inside += 1
+        try:
+            yield
+        finally:
+            self._inside -= 1
+
+    def turns_away(self, asked: Event, *, left_s: float) -> bool:
+        """Whether there are too many or ``asked`` is too late, and loses nothing but its context.
+
+        ``left_s`` is how long its hook will still wait.
+        """
+        return (self._inside >= self._most or left_s < LEAST_S) and _is_optional(asked)
+
+
+def _is_optional(asked: Event) -> bool:
+    if isinstance(asked, PromptSubmitted):
+        return not split_markers(asked.text)[1]
+    return isinstance(asked, (ToolUsed, ToolFailed))
+
+
+def waited_s(identity: str, *, now: float, since: float) -> float:
+    """How long a hook has waited that began at the time in its ``identity``, or from ``since`` on.
+
+    Times are seconds since 1970. 0 where the identity holds no time, or not one of this clock.
+    """
+    try:
+        began = int(identity[:_TIME_DIGITS], 16) / 1000
+    except ValueError:
+        return 0.0
+    waited = now - max(began, since)
+    return waited if 0 <= waited <= _LONGEST_WAIT_S else 0.0

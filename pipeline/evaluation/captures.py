@@ -1,0 +1,224 @@
+"""How well what is found worth keeping fits what people labelled.
+
+A line is {id, role, text, captures: [{type, namespace, span}], high_confidence?}. Found in a
+message is what its markers keep (type "explicit") and what
+``stages/capture/statement_classifier.py`` finds. It is right when it overlaps a labelled span by at
+least half of either.
+
+``precision`` is the share of what was found that is right, ``recall`` the share of the labelled
+spans that something right was found for. ``namespace_accuracy`` is taken over what is right;
+learnings and gotchas count as the same. ``junk_rate`` is the share of what was found that was found
+in messages that have nothing. ``high_confidence_recall`` is the share of the spans of messages with
+``high_confidence`` (true where it is not given) that were found with at least 85 %, which is what a
+hook keeps by itself. ``by_type`` takes ``recall`` by the labelled type and ``precision`` by the
+found one. A share of nothing is 0.0, in ``by_type`` null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from ...stages.capture.statement_classifier import detect_namespace, find
+from ...stages.text.markers import split_markers
+from .dataset import read_rows
+
+HIGH_CONFIDENCE_PERCENT = 85
+_SURE_PERCENT = 100
+_RESAMPLES = 2000
+_SHARES = ("precision", "recall", "namespace_accuracy", "junk_rate", "high_confidence_recall")
+_SOFT = frozenset(("learnings", "gotchas"))
+
+
+class JudgedCapture(Struct, frozen=True):
+    """A span of a message that is worth keeping."""
+
+    type: str
+    namespace: str
+    span: str
+
+
+class JudgedMessage(Struct, frozen=True):
+    """A line of the file."""
+
+    id: str
+    role: Literal["user", "assistant"]
+    text: str
+    captures: tuple[JudgedCapture, ...] = ()
+    high_confidence: bool = True
+
+
+class Found(NamedTuple):
+    """What was found in a message: ``start`` to ``end`` in its text."""
+
+    type: str
+    namespace: str
+    percent: int
+    start: int
+    end: int
+
+
+class Compared(NamedTuple):
+    """A message beside what was found: the label of each find, and the finds of each label."""
+
+    message: JudgedMessage
+    found: tuple[Found, ...]
+    labels: tuple[JudgedCapture | None, ...]
+    finds: tuple[tuple[Found, ...], ...]
+
+
+def read_messages(path: Path) -> list[JudgedMessage]:
+    """The messages of a JSONL file; other fields are ignored, blank lines skipped.
+
+    Raises ``OSError``, and ``ValueError`` with file and line for a line that is no message, and
+    where a span does not occur in its text.
+    """
+    messages = read_rows(path, JudgedMessage)
+    for message in messages:
+        for capture in message.captures:
+            if not capture.span or capture.span not in message.text:
+                raise ValueError(f"{path}, message {message.id}: a span is not in the text")
+    return messages
+
+
+def evaluate(messages: Sequence[JudgedMessage]) -> dict[str, Any]:
+    """The figures, with a 95 % bootstrap ``interval`` over the messages.
+
+    Raises ``ValueError`` for no messages.
+    """
+    if not messages:
+        raise ValueError("there are no messages")
+    compared = [compare(message, found_in(message)) for message in messages]
+    counts = np.array([_counts(one) for one in compared])
+    draws = np.random.default_rng(0).integers(0, len(counts), size=(_RESAMPLES, len(counts)))
+    drawn = [_shares(counts[draw].sum(axis=0)) for draw in draws]
+    low, high = np.percentile([[one[name] for name in _SHARES] for one in drawn], (2.5, 97.5), 0)
+    return {
+        "messages": len(messages),
+        **_shares(counts.sum(axis=0)),
+        "by_type": _by_type(compared),
+        "interval": {
+            name: [round(float(low[at]), 4), round(float(high[at]), 4)]
+            for at, name in enumerate(_SHARES)
+        },
+    }
+
+
+def found_in(message: JudgedMessage) -> tuple[Found, ...]:
+    """What the product would keep of ``message``, in order of confidence."""
+    marked = split_markers(message.text)[1]
+    explicit = (
+        ("explicit", one.namespace or detect_namespace(one.content), _SURE_PERCENT, one.content)
+        for one in marked
+    )
+    noted = (
+        (one.kind, one.namespace, one.confidence_percent, one.text)
+        for one in find(message.text, role=message.role)
+    )
+    located = []
+    for kind, namespace, percent, text in (*explicit, *noted):
+        start = message.text.find(text)
+        if start >= 0:
+            located.append(Found(kind, namespace, percent, start, start + len(text)))
+    return tuple(located)
+
+
+def compare(message: JudgedMessage, found: Sequence[Found]) -> Compared:
+    """Find for each thing found the labelled span it fits best, and the other way round."""
+    spans = [(message.text.find(one.span), one) for one in message.captures]
+    labels: list[JudgedCapture | None] = []
+    finds: list[list[Found]] = [[] for _ in spans]
+    for one in found:
+        shared = [_shared(one, at, len(label.span)) for at, label in spans]
+        fits = [
+            at
+            for at, (_, label) in enumerate(spans)
+            if 2 * shared[at] >= min(one.end - one.start, len(label.span))
+        ]
+        for at in fits:
+            finds[at].append(one)
+        best = max(fits, key=lambda at: (_same(one, spans[at][1]), shared[at]), default=None)
+        labels.append(None if best is None else spans[best][1])
+    return Compared(message, tuple(found), tuple(labels), tuple(map(tuple, finds)))
+
+
+def _shared(found: Found, at: int, length: int) -> int:
+    return max(0, min(found.end, at + length) - max(found.start, at))
+
+
+def _same(found: Found, label: JudgedCapture) -> bool:
+    named = {found.namespace, label.namespace}
+    return len(named) == 1 or named == _SOFT
+
+
+def _counts(one: Compared) -> tuple[int, ...]:
+    """What adds up over messages, in the order in which ``_shares`` takes it."""
+    right = [(found, label) for found, label in zip(one.found, one.labels, strict=True) if label]
+    sure = one.message.high_confidence
+    return (
+        len(one.found),
+        len(right),
+        sum(_same(found, label) for found, label in right),
+        len(one.found) if not one.message.captures else 0,
+        len(one.finds),
+        sum(bool(finds) for finds in one.finds),
+        len(one.finds) if sure else 0,
+        sum(map(_has_sure, one.finds)) if sure else 0,
+    )
+
+
+def _has_sure(finds: Sequence[Found]) -> bool:
+    return any(one.percent >= HIGH_CONFIDENCE_PERCENT for one in finds)
+
+
+def _shares(counts: Sequence[int]) -> dict[str, float]:
+    found, right, same, junk, labelled, hit, sure, kept = (int(one) for one in counts)
+    return {
+        "precision": _share(right, found) or 0.0,
+        "recall": _share(hit, labelled) or 0.0,
+        "namespace_accuracy": _share(same, right) or 0.0,
+        "junk_rate": _share(junk, found) or 0.0,
+        "high_confidence_recall": _share(kept, sure) or 0.0,
+    }
+
+
+def _by_type(compared: Sequence[Compared]) -> dict[str, dict[str, Any]]:
+    labelled: dict[str, list[bool]] = {}
+    found: dict[str, list[bool]] = {}
+    for one in compared:
+        for label, finds in zip(one.message.captures, one.finds, strict=True):
+            labelled.setdefault(label.type, []).append(bool(finds))
+        for got, fitting in zip(one.found, one.labels, strict=True):
+            found.setdefault(got.type, []).append(fitting is not None)
+    return {
+        kind: {
+            "labelled": len(labelled.get(kind, ())),
+            "recall": _share(sum(labelled.get(kind, ())), len(labelled.get(kind, ()))),
+            "found": len(found.get(kind, ())),
+            "precision": _share(sum(found.get(kind, ())), len(found.get(kind, ()))),
+        }
+        for kind in sorted({*labelled, *found})
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
+def render(report: dict[str, Any]) -> str:
+    """The same for a reader, as tables of plain text."""
+    lines = [f"{report['messages']} messages", ""]
+    for name in _SHARES:
+        low, high = report["interval"][name]
+        lines.append(f"{name:24}{report[name]:>7.3f}   {low:.3f}–{high:.3f}")
+    lines += ["", f"{'type':14}{'labelled':>9}{'recall':>8}{'found':>7}{'precision':>11}"]
+    for kind, one in report["by_type"].items():
+        recall, precision = (
+            "–" if share is None else f"{share:.3f}" for share in (one["recall"], one["precision"])
+        )
+        lines.append(f"{kind:14}{one['labelled']:>9}{recall:>8}{one['found']:>7}{precision:>11}")
+    return "\n".join(lines)

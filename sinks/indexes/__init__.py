@@ -1,0 +1,4 @@
+"""Other warm indexes: topics, files named by memories, guides for work.
+
+May import: sinks/search, sinks/models.
+"""

@@ -1,0 +1,83 @@
+"""Which memories name which files, by the file's own name; a cache, filled and kept as the topics.
+
+A memory names a file where it was captured with it, and where its text does: "see src/auth/jwt.py".
+Whether it does, and means the same file of that name, is for the reader of the memory to settle.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator
+
+from ...bus.values import Memory, Scope
+
+MOST_FOUND = 20
+MAX_NAMES = 20
+
+_READ_CHARS = 4_000
+_MOST_CHARS = 80
+# Dots are rare, so they are looked for first, and the name before each is read backwards.
+_EXTENSION = re.compile(r"\.[A-Za-z]\w{0,7}(?![\w-]|\.\w)")
+
+
+class FileIndex:
+    """Names of files, each scope for itself. Safe to share between threads.
+
+    Lean rather than exact: a memory that named a file before it was changed is still found by it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ids: dict[Scope, dict[str, tuple[str, ...]]] = {}
+
+    def add(self, memory: Memory) -> None:
+        """Index ``memory``, or its newer version."""
+        names = dict.fromkeys(names_in(memory))
+        with self._lock:
+            for name in names:
+                shelf = self._ids.setdefault(memory.scope, {})
+                others = (id_ for id_ in shelf.get(name, ()) if id_ != memory.id)
+                shelf[name] = (*others, memory.id)[-MOST_FOUND:]
+
+    def build(self, memories: Iterable[Memory]) -> None:
+        """Add many, the oldest first."""
+        for memory in memories:
+            self.add(memory)
+
+    def remove(self, memory_id: str) -> None:
+        """Forget a memory; one that is not there is no matter."""
+        with self._lock:
+            for shelf in self._ids.values():
+                for name in [name for name, ids in shelf.items() if memory_id in ids]:
+                    shelf[name] = tuple(id_ for id_ in shelf[name] if id_ != memory_id)
+                    if not shelf[name]:
+                        del shelf[name]
+
+    def naming(self, name: str, scopes: Iterable[Scope]) -> tuple[str, ...]:
+        """The ids of the memories that name a file called so, the newest first, at most 20."""
+        with self._lock:
+            shelves = [self._ids[scope] for scope in dict.fromkeys(scopes) if scope in self._ids]
+            found = [id_ for shelf in shelves for id_ in shelf.get(name.casefold(), ())]
+        return tuple(sorted(found, reverse=True)[:MOST_FOUND])
+
+
+def names_in(memory: Memory) -> Iterator[str]:
+    """The names of the files that ``memory`` names, lower-cased, at most 20 and perhaps twice."""
+    for provenance in (memory.provenance, *memory.sources[:MAX_NAMES]):
+        if provenance.file:
+            yield provenance.file.replace("\\", "/").rpartition("/")[2].casefold()
+    found = _EXTENSION.finditer(memory.content, 0, _READ_CHARS)
+    for match, _ in zip(found, range(MAX_NAMES), strict=False):
+        if stem := _stem(memory.content, match.start()):
+            yield (stem + match[0]).casefold()
+
+
+def _stem(text: str, end: int) -> str:
+    """What a name has before its last dot, at ``end``."""
+    start = end
+    while start > max(0, end - _MOST_CHARS) and (
+        text[start - 1].isalnum() or text[start - 1] in "_-."
+    ):
+        start -= 1
+    return text[start:end]

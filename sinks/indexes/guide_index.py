@@ -1,0 +1,244 @@
+"""The tasks, patterns and gotchas of the scopes in use, warm: looked up by what they are about.
+
+A cache of the store. A scope's guides are read when it is first asked for, the newest of them, and
+follow what is stored and forgotten from then on. No search and no database is needed on a prompt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import math
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+import anyio.to_thread
+
+from ...bus.enrichment import GUIDES, Guide
+from ...bus.events import MemoriesStored, MemoryForgotten, MemoryStored, SessionStarted
+from ...bus.values import Memory, Scope
+from .rarity import rarity
+
+if TYPE_CHECKING:  # the daemon listens before it imports numpy
+    from ..models.embedder import Embedder, Floats
+    from ..search.index import Index
+
+MAX_GUIDES = 500
+"""Of one scope; the newest."""
+
+MAX_SCOPES = 24
+MOST_FOUND = 8
+"""Of one namespace in one look-up."""
+
+_READ_PER_KEY = 50
+_VECTORS = 2048
+_GUIDES_READ = 512
+
+
+class Archive(Protocol):
+    """What is kept, as far as it is needed here."""
+
+    @property
+    def index(self) -> Index: ...
+    def latest(
+        self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
+    ) -> Awaitable[tuple[Memory, ...]]: ...
+
+
+class Lore:
+    """Fulfils the port ``Guides``. For the event loop's thread alone.
+
+    ``archive`` waits for what is kept, and raises ``ConnectionError`` where there is nothing;
+    ``loaded`` is the same without waiting, or None. ``read`` makes a guide of a memory.
+    """
+
+    def __init__(
+        self,
+        *,
+        archive: Callable[[], Awaitable[Archive]],
+        loaded: Callable[[], Archive | None],
+        read: Callable[[Memory], Guide],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._archive = archive
+        self._loaded = loaded
+        self._read = read
+        self._clock = clock
+        self._of: Archive | None = None
+        self._shelves: OrderedDict[Scope, _Shelf] = OrderedDict()
+        self._loading = anyio.Lock()
+        self._vector = lru_cache(maxsize=_VECTORS)(_vector_of)
+        self._known = lru_cache(maxsize=_GUIDES_READ)(read)
+
+    # --- looking up ------------------------------------------------------------------------------
+
+    async def find(
+        self, scopes: tuple[Scope, ...], keys: Mapping[str, Sequence[str]]
+    ) -> tuple[Guide, ...]:
+        """At most eight guides of each namespace, those that share the rarest keys first."""
+        shelves = [
+            shelf for scope in dict.fromkeys(scopes) if len(shelf := await self._shelf(scope))
+        ]
+        now = self._clock()
+        found = (
+            guide
+            for namespace, wanted in keys.items()
+            for guide in _best(shelves, namespace, wanted, now)
+        )
+        return tuple(found)
+
+    def read(self, memory: Memory) -> Guide:
+        return self._known(memory)
+
+    def cosines(self, text: str, others: Sequence[str]) -> tuple[float | None, ...]:
+        archive = self._loaded()
+        embedder = archive.index.usable_embedder if archive else None
+        if embedder is None:
+            return (None,) * len(others)
+        vector = _vector_of(embedder, text)
+        return tuple(float(self._vector(embedder, other) @ vector) for other in others)
+
+    def rarity(
+        self, words: Sequence[str], scopes: tuple[Scope, ...]
+    ) -> tuple[tuple[str, float], ...]:
+        archive = self._loaded()
+        return rarity(archive.index, words, scopes) if archive else ()
+
+    # --- following -------------------------------------------------------------------------------
+
+    async def warm(self, event: SessionStarted) -> None:
+        """Read the guides that the session's prompts will look up."""
+        with contextlib.suppress(ConnectionError):
+            for scope in event.place.readable:
+                await self._shelf(scope)
+
+    def stored(self, event: MemoryStored) -> None:
+        self._note((event.memory,))
+
+    def stored_many(self, event: MemoriesStored) -> None:
+        self._note(memory for memory, _ in event.stored)
+
+    def forgotten(self, event: MemoryForgotten) -> None:
+        # Nothing of its text stays, however it was read.
+        self._known.cache_clear()
+        self._vector.cache_clear()
+        if (shelf := self._shelves.get(event.scope)) is not None:
+            shelf.remove(event.id)
+
+    def _note(self, memories: Iterable[Memory]) -> None:
+        for memory in memories:
+            shelf = self._shelves.get(memory.scope)
+            if shelf is None:
+                continue
+            shelf.remove(memory.id)
+            if _guides(memory):
+                shelf.add(self._read(memory))
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    async def _shelf(self, scope: Scope) -> _Shelf:
+        archive = await self._archive()
+        if archive is not self._of:  # another one was put in its place
+            self._of = archive
+            self._shelves.clear()
+        shelf = self._shelves.get(scope)
+        if shelf is None or not shelf.complete:
+            shelf = await self._load(archive, scope)
+        self._shelves.move_to_end(scope)
+        while len(self._shelves) > MAX_SCOPES:
+            self._shelves.popitem(last=False)
+        return shelf
+
+    async def _load(self, archive: Archive, scope: Scope) -> _Shelf:
+        async with self._loading:
+            # Made first: what is stored while the others are read goes into it, and is newer.
+            shelf = self._shelves.setdefault(scope, _Shelf())
+            if not shelf.complete:
+                memories = await archive.latest((scope,), limit=MAX_GUIDES, namespaces=GUIDES)
+                fresh = [memory for memory in memories if _guides(memory)]
+                guides = await anyio.to_thread.run_sync(self._read_all, fresh)
+                for guide in reversed(guides):
+                    shelf.add_older(guide)
+                shelf.complete = True
+        return shelf
+
+    def _read_all(self, memories: Iterable[Memory]) -> list[Guide]:
+        return [self._read(memory) for memory in memories]
+
+
+class _Shelf:
+    """The guides of one scope, by key; of each key the latest last."""
+
+    def __init__(self) -> None:
+        self.complete = False
+        self._guides: dict[str, Guide] = {}
+        self._by_key: dict[tuple[str, str], dict[str, None]] = {}
+        self._gone: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._guides)
+
+    def __getitem__(self, memory_id: str) -> Guide:
+        return self._guides[memory_id]
+
+    def having(self, namespace: str, key: str) -> dict[str, None]:
+        return self._by_key.get((namespace, key), {})
+
+    def add(self, guide: Guide) -> None:
+        self._guides[guide.memory_id] = guide
+        for key in guide.keys:
+            self._by_key.setdefault((guide.namespace, key), {})[guide.memory_id] = None
+        while len(self._guides) > MAX_GUIDES:
+            self.remove(next(iter(self._guides)))
+
+    def add_older(self, guide: Guide) -> None:
+        """Add what the store said, unless something newer was heard meanwhile."""
+        if guide.memory_id not in self._guides and guide.memory_id not in self._gone:
+            self.add(guide)
+
+    def remove(self, memory_id: str) -> None:
+        if not self.complete:
+            self._gone.add(memory_id)
+        guide = self._guides.pop(memory_id, None)
+        if guide is None:
+            return
+        for key in guide.keys:
+            ids = self._by_key[guide.namespace, key]
+            del ids[memory_id]
+            if not ids:
+                del self._by_key[guide.namespace, key]
+
+
+def _guides(memory: Memory) -> bool:
+    return memory.namespace in GUIDES and memory.superseded_by is None
+
+
+def _best(
+    shelves: Sequence[_Shelf], namespace: str, keys: Iterable[str], now: datetime
+) -> list[Guide]:
+    """Those that share the rarest keys; of many that share a common key the newest are read."""
+    found: list[tuple[float, Guide]] = []
+    having = [[shelf.having(namespace, key) for shelf in shelves] for key in dict.fromkeys(keys)]
+    total = sum(map(len, shelves))
+    weights = [math.log1p(total / max(1, sum(map(len, row)))) for row in having]
+    for number, shelf in enumerate(shelves):
+        scores: dict[str, float] = {}
+        for row, weight in zip(having, weights, strict=True):
+            for memory_id in islice(reversed(row[number]), _READ_PER_KEY):
+                scores[memory_id] = scores.get(memory_id, 0.0) + weight
+        best = heapq.nlargest(2 * MOST_FOUND, scores, key=scores.__getitem__)
+        found += [(scores[memory_id], shelf[memory_id]) for memory_id in best]
+    found = [one for one in found if one[1].valid_to is None or one[1].valid_to > now]
+    found.sort(key=lambda one: (-one[0], -one[1].updated_at.timestamp()))
+    return [guide for _, guide in found[:MOST_FOUND]]
+
+
+def _vector_of(embedder: Embedder, text: str) -> Floats:
+    vector = embedder.ask(text).vector
+    assert vector is not None  # noqa: S101 - an embedder always makes one
+    return vector

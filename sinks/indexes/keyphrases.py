@@ -1,0 +1,228 @@
+"""The topics of a memory: its namespace, its tags, and the words and phrases that carry it.
+
+A topic has one key for all its spellings: "Database migrations", "database-migration" and
+"database_migrations" are ``database-migration``. Words are weighed by what can be seen of them
+alone, since a topic must be known in microseconds and before anything like it was stored.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from ...bus.values import NAMESPACES, Memory
+
+MAX_KEYWORDS = 6
+MAX_PHRASES = 2
+MAX_TAGS = 12
+MAX_KEY_CHARS = 60
+
+_READ_CHARS = 2000
+_REMEMBERED_WORDS = 20_000
+_REMEMBERED_CHARS = 30
+
+# A name may hold these marks; what else is between words ends a phrase, and so does a full stop.
+_TOKEN = re.compile(r"[\w.'’#+-]+|[^\w ]+")
+_EDGES = "-_.'’"
+_SEPARATORS = re.compile(r"[-_\s/:,;]+")
+_HASH = re.compile(r"[0-9a-f]{7,}\Z")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_INNER_CAPITAL = re.compile(r"[^\W\d_][A-Z]|[A-Z]{2}")
+
+_KEPT_AS_IS_WORDS = """
+    alias always analysis atlas aws basis bus canvas chaos cosmos css dns gas https ios jenkins js
+    kubernetes lens macos news os pandas postgres process progress rails redis series status sudoers
+    thus tls vs windows
+"""
+_KEPT_AS_IS = frozenset(_KEPT_AS_IS_WORDS.split())
+_IRREGULAR = {
+    "analyses": "analysis",
+    "apis": "api",
+    "children": "child",
+    "dbs": "db",
+    "ids": "id",
+    "indices": "index",
+    "matrices": "matrix",
+    "prs": "pr",
+    "schemata": "schema",
+    "uis": "ui",
+    "vertices": "vertex",
+    "vms": "vm",
+}
+_WORD_OF_TWO = frozenset(
+    ["ai", "ci", "cd", "db", "go", "js", "ml", "os", "pr", "qa", "ts", "ui", "ux", "vm"]
+)
+_UNLIKELY_ENDS = ("ing", "ed", "ly")
+_NOT_ADVERBS = frozenset(["anomaly", "assembly", "family", "monopoly", "reply", "supply"])
+
+# Words without a subject of their own, in notes about software.
+_DULL_WORDS = """
+    a able about above across actual add added adding after again against ago all allow allowed
+    allows almost along already also although always am among an and another any anyone anything
+    appear apply are around as ask asked at available away back bad be became because become been
+    before began being below best better between big both bring but by call called calling calls
+    came can cannot case cause caused certain chance change changed changes check checked choose
+    chose chosen clear code come comes common complete consider contain contains correct could
+    course current currently cut day days decide decided default did didn different do does doesn
+    doing don done down due during each early easy either else empty end enough entire even ever
+    every everything exact example except exist expect expected extra fact fail failed failing fails
+    false far fast few file files final find fine first fix fixed fixes fixing follow following for
+    form found from full further gave general get gets getting give given gives go goes going gone
+    good got great had half handle handled happen happened happens hard has have having he help her
+    here high hold holds hour hours how however i idea if important in inside instead into is issue
+    it item its itself just keep keeps kept kind knew know known large last late later least leave
+    left less let level like likely line list little live long longer look lot low made main make
+    makes making many matter may maybe me mean means meant might minute minutes miss missing month
+    months more most move moved much must my name near need needed needs neither never new next no
+    none nor not note nothing now number of off often old on once one only open option or order
+    original other others otherwise our out outside over own part pass past pay per perhaps place
+    point possible prefer prevent previous problem properly provide put question quick quite ran
+    rather reach read real really reason remain remove removed replace require required requires
+    result return returned returns right run running runs said same save saw say says second seconds
+    section see seem seems seen send sent set sets setting several shall she should show shows side
+    similar simple since single small so some someone something sometimes soon sort start started
+    starts stay step still stop stopped such sure switch switched take taken takes talk tell than
+    that the their them then there these they thing things think this those though thought three
+    through thus time times to today together told too took total touch toward tried tries true try
+    trying turn turned turns two type under until up update updated upon us use used user users uses
+    using usual usually value values very via wait want wanted wants was way ways we week weeks well
+    went were what whatever when where whether which while who whole whose why will wish with within
+    without won word work worked working works would write written wrong wrote year years yes yet
+    you your
+"""
+_DULL = frozenset(_DULL_WORDS.split())
+
+
+def is_dull(word: str) -> bool:
+    """Whether ``word``, in lower case, has no subject of its own."""
+    return word in _DULL
+
+
+def lemma(word: str) -> str:
+    """``word``, lower-case, in the singular: by rule, with the exceptions that software has."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) < 4 or word[-1] != "s" or word in _KEPT_AS_IS or "." in word:
+        return word
+    if word.endswith(("ss", "us", "is", "js")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "xes", "tches")):
+        return word[:-2]
+    return word[:-1]
+
+
+# The parts of names, and namespaces and tags, come again and again.
+_known_lemma = lru_cache(maxsize=8_192)(lemma)
+
+
+def topic_key(name: str) -> str:
+    """The key of ``name``, in whatever case, number or spelling; "" for none."""
+    parts = _SEPARATORS.split(name.casefold().strip("#@.\"' \t\n"))
+    return "-".join([_known_lemma(part) for part in parts if part])[:MAX_KEY_CHARS]
+
+
+def _compound_key(word: str) -> str:
+    """The key of a word that is in lower case and has no mark at either end."""
+    parts = word.split("_") if word.isidentifier() else _SEPARATORS.split(word)
+    return "-".join([_known_lemma(part) for part in parts if part])[:MAX_KEY_CHARS]
+
+
+_known_key = lru_cache(maxsize=4_096)(topic_key)
+_NAMESPACE_KEYS = {topic_key(name): name for name in NAMESPACES}
+
+
+def display_name(key: str) -> str:
+    """What a topic is called: a namespace by its own name, everything else by its key."""
+    return _NAMESPACE_KEYS.get(key, key)
+
+
+_Weighed = tuple[str, float]
+_NOTHING: _Weighed = ("", 0.0)
+
+
+class Keyphrases:
+    """Finds topics. Remembers what it has weighed, up to a bound."""
+
+    def __init__(self) -> None:
+        # By what stands between two blanks: mostly one word, with the marks around it.
+        self._known: dict[str, tuple[_Weighed, ...]] = {}
+
+    def topics(self, memory: Memory) -> dict[str, None]:
+        """The keys of ``memory``: namespace, then tags, then words and phrases by weight."""
+        names = [memory.namespace, *memory.tags[:MAX_TAGS]]
+        keys = dict.fromkeys([key for name in names if (key := _known_key(name))])
+        keys.update(dict.fromkeys(self.words(memory.content)))
+        return keys
+
+    def words(self, text: str) -> list[str]:
+        """What the first 2,000 characters of ``text`` are about: single words, then phrases.
+
+        The weightiest words first, then pairs of these that stand side by side.
+        """
+        known = self._known.get
+        read: list[_Weighed] = []
+        for piece in text[:_READ_CHARS].replace(". ", " . ").split(" "):
+            read += known(piece) or self._weigh(piece)
+        weights: dict[str, float] = {}
+        for key, weight in read:
+            if weight:
+                # The first mention says most; each further one a third of that.
+                weights[key] = weights[key] + weight / 3 if key in weights else weight
+        best = sorted(weights, key=weights.__getitem__, reverse=True)[:MAX_KEYWORDS]
+        return best + _phrases(read, frozenset(best))
+
+    def _weigh(self, piece: str) -> tuple[_Weighed, ...]:
+        weighed = tuple([_weigh(token.strip(_EDGES)) for token in _TOKEN.findall(piece)])
+        if len(piece) <= _REMEMBERED_CHARS:
+            if len(self._known) >= _REMEMBERED_WORDS:
+                self._known.clear()
+            self._known[piece] = weighed
+        return weighed
+
+
+def _phrases(read: list[_Weighed], best: frozenset[str]) -> list[str]:
+    """The first pairs of ``best`` words that follow each other in ``read``."""
+    pairs: list[str] = []
+    before = ""
+    for key, _ in read:
+        if key not in best:
+            before = ""
+            continue
+        if before and before != key and (pair := f"{before}-{key}") not in pairs:
+            pairs.append(pair)
+            if len(pairs) == MAX_PHRASES:
+                break
+        before = key
+    return pairs
+
+
+def _weigh(token: str) -> _Weighed:
+    """The key of a word, and how likely it is a subject, from its looks: 0 is never."""
+    if not token[:1].isalnum():
+        return _NOTHING
+    word = token.casefold().replace("’", "'")
+    if "'" in word:
+        word = word.partition("'")[0]
+    if word in _DULL:
+        return _NOTHING
+    key = lemma(word) if word.isalpha() else _compound_key(word)
+    if key in _DULL or key in _NAMESPACE_KEYS:
+        return key, 0.0
+    return key, _weight(token, word)
+
+
+def _weight(token: str, word: str) -> float:
+    if len(word) < 3:
+        return 1.0 if word in _WORD_OF_TWO else 0.0
+    if len(word) > MAX_KEY_CHARS:
+        return 0.0
+    if not word.isalpha():
+        return 2.0 if _LETTERS.search(word) and not _HASH.match(word) else 0.0
+    if _INNER_CAPITAL.search(token):
+        return 2.0
+    if word.endswith(_UNLIKELY_ENDS):
+        adverb = word.endswith("ly") and word not in _NOT_ADVERBS
+        return 0.0 if adverb else 0.6
+    return 1.4 if token[0].isupper() or len(word) > 7 else 1.0

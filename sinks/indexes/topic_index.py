@@ -1,0 +1,211 @@
+"""The topic index: which memories are about what, by scope.
+
+It lives in memory, is rebuilt from the store when the daemon starts and follows every write. It
+may be used from several threads; each memory comes and goes as one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from msgspec import Struct
+
+from ...bus.values import NAMESPACES, Memory, Scope
+from .keyphrases import Keyphrases, display_name, is_dull, topic_key
+from .topic_scope import TopicShelf
+
+RELATED = 8
+FOUND = 20
+
+_NAMESPACE_TOPICS = frozenset(map(topic_key, NAMESPACES))
+
+
+class TopicInfo(Struct, frozen=True):
+    """A topic, how many memories are about it, and the namespaces these are in, sorted."""
+
+    name: str
+    memory_count: int
+    namespaces: tuple[str, ...]
+
+
+class TopicIndex:
+    """Topics of memories, each scope for itself."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._keyphrases = Keyphrases()
+        self._shelves: dict[Scope, TopicShelf] = {}
+        self._builds = 0
+        self._gone: set[str] = set()
+        self._last_indexed: datetime | None = None
+
+    @property
+    def last_indexed(self) -> datetime | None:
+        """The newest ``updated_at`` of all that was indexed; None while that is nothing."""
+        return self._last_indexed
+
+    @property
+    def memories(self) -> int:
+        """How many memories are indexed."""
+        with self._lock:
+            return sum(len(shelf) for shelf in self._shelves.values())
+
+    def __contains__(self, memory_id: str) -> bool:
+        with self._lock:
+            return any(memory_id in shelf for shelf in self._shelves.values())
+
+    def build(self, memories: Iterable[Memory]) -> None:
+        """Add ``memories``, for instance in a thread while others write.
+
+        What is newer in the index stays, and what is removed meanwhile does not come back.
+        """
+        with self._lock:
+            self._builds += 1
+        try:
+            for memory in memories:
+                with self._lock:
+                    if memory.id not in self._gone:
+                        self._add(memory)
+        finally:
+            with self._lock:
+                self._builds -= 1
+                if not self._builds:
+                    self._gone.clear()
+
+    def add(self, memory: Memory) -> None:
+        """Index ``memory`` in place of its older version; one that is superseded is taken out."""
+        with self._lock:
+            self._add(memory)
+
+    def remove(self, memory_id: str) -> None:
+        """Forget a memory; one that is not there is no matter."""
+        with self._lock:
+            if self._builds:
+                self._gone.add(memory_id)
+            self._remove(memory_id)
+
+    def list(self, scopes: tuple[Scope, ...], *, limit: int | None = None) -> tuple[TopicInfo, ...]:
+        """The topics of ``scopes``, those of most memories first, at most ``limit`` of them."""
+        with self._lock:
+            counts = self._counts(scopes)
+            ordered = sorted(_most(counts, limit), key=lambda key: (-counts[key], key))
+            return tuple(self._infos(ordered[:limit], counts, scopes))
+
+    def count(self, scopes: tuple[Scope, ...]) -> int:
+        """How many topics ``scopes`` have."""
+        with self._lock:
+            return len(self._counts(scopes))
+
+    def lookup(self, topic: str, scopes: tuple[Scope, ...]) -> tuple[str, ...]:
+        """The ids of the memories about ``topic``, in any case or number, the newest first."""
+        key = topic_key(topic)
+        with self._lock:
+            found = [id_ for shelf in self._of(scopes) for id_ in shelf.ids_about(key)]
+        return tuple(sorted(found, reverse=True))
+
+    def search(
+        self, query: str, scopes: tuple[Scope, ...], *, limit: int = FOUND
+    ) -> tuple[TopicInfo, ...]:
+        """The topics that ``query`` names: itself, then by its beginning, its words, a part.
+
+        Of a scope with very many topics the 10,000 with most memories and the newest are searched.
+        """
+        wanted = topic_key(query)
+        words = frozenset(filter(None, wanted.split("-")))  # a key cut short may end in "-"
+        if not words:
+            return ()
+        telling = [word for word in words if not is_dull(word)] or words
+        with self._lock:
+            shelves = list(self._of(scopes))
+            near = {key for shelf in shelves for key in shelf.having(telling)}
+            ranks = {key: rank for key in near | {wanted} if (rank := _rank(key, wanted, words))}
+            counts = {key: sum([shelf.count(key) for shelf in shelves]) for key in ranks}
+            ranks = {key: rank for key, rank in ranks.items() if counts[key]}
+            ordered = sorted(ranks, key=lambda key: (ranks[key], -counts[key], key))
+            return tuple(self._infos(ordered[:limit], counts, scopes))
+
+    def related(
+        self, topic: str, scopes: tuple[Scope, ...], *, limit: int = RELATED
+    ) -> tuple[str, ...]:
+        """The topics that come with ``topic`` more often than without it, namespaces apart.
+
+        By memories in common over memories in all plus two, so that one chance meeting counts
+        little. Of a topic with very many memories the latest 2,000 are read.
+        """
+        key = topic_key(topic)
+        with self._lock:
+            common: Counter[str] = Counter()
+            for shelf in self._of(scopes):
+                common.update(shelf.keys_beside(key))
+            counts = {other: sum(s.count(other) for s in self._of(scopes)) for other in common}
+        for other in _NAMESPACE_TOPICS | {key}:
+            common.pop(other, None)
+        ordered = sorted(common, key=lambda other: (-common[other] / (counts[other] + 2), other))
+        return tuple(map(display_name, ordered[:limit]))
+
+    def _add(self, memory: Memory) -> None:
+        if memory.superseded_by:
+            self._remove(memory.id)
+            return
+        shelf = self._shelves.setdefault(memory.scope, TopicShelf())
+        shelf.put(memory, self._keyphrases.topics(memory))
+        self._tidy(memory.scope, shelf)
+        if self._last_indexed is None or memory.updated_at > self._last_indexed:
+            self._last_indexed = memory.updated_at
+
+    def _remove(self, memory_id: str) -> None:
+        for scope, shelf in tuple(self._shelves.items()):
+            if shelf.remove(memory_id):
+                self._tidy(scope, shelf)
+
+    def _tidy(self, scope: Scope, shelf: TopicShelf) -> None:
+        if shelf.is_hollow:
+            self._shelves[scope] = shelf.renumbered()
+
+    def _of(self, scopes: tuple[Scope, ...]) -> Iterator[TopicShelf]:
+        for scope in dict.fromkeys(scopes):
+            if shelf := self._shelves.get(scope):
+                yield shelf
+
+    def _counts(self, scopes: tuple[Scope, ...]) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for shelf in self._of(scopes):
+            if counts:
+                for key, count in shelf.counts():
+                    counts[key] = counts.get(key, 0) + count
+            else:
+                counts = dict(shelf.counts())
+        return counts
+
+    def _infos(
+        self, keys: Iterable[str], counts: dict[str, int], scopes: tuple[Scope, ...]
+    ) -> Iterator[TopicInfo]:
+        for key in keys:
+            namespaces = {name for shelf in self._of(scopes) for name in shelf.namespaces(key)}
+            yield TopicInfo(display_name(key), counts[key], tuple(sorted(namespaces)))
+
+
+def _most(counts: dict[str, int], limit: int | None) -> Iterable[str]:
+    """The keys that can be among the ``limit`` with the highest counts."""
+    if limit is None or limit >= len(counts):
+        return counts
+    least = min(heapq.nlargest(limit, counts.values()), default=0)
+    return (key for key, count in counts.items() if count >= least)
+
+
+def _rank(key: str, wanted: str, words: frozenset[str]) -> int:
+    """How well ``key`` fits, 1 is best; 0 is not at all."""
+    if key == wanted:
+        return 1
+    if key.startswith(wanted):
+        return 2
+    parts = key.split("-")
+    if words.issubset(parts):
+        return 3
+    if len(wanted) > 2 and wanted in key:
+        return 4
+    return 5 if not words.isdisjoint(parts) else 0

@@ -1,0 +1,196 @@
+"""The resources: what is remembered, as JSON that can be read by its URI."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+
+import mcp_types as types
+import msgspec
+from mcp.shared.exceptions import MCPError
+
+from ...bus.values import NAMESPACES
+from . import instructions as mcp_help
+from .port import Desk, Json, Refused
+from .schemas import MAX_QUERY
+from .uris import UnknownUri, Uri, parse
+
+SEARCHED = 10
+# A resource lists no more memories than this; `total_count` tells how many there are.
+LISTED = 100
+LISTED_TOPICS = 50
+JSON_TYPE = "application/json"
+MARKDOWN = "text/markdown"
+
+TEMPLATES = (
+    ("search/{query}", "Search", "Memories that fit a query, best first.", JSON_TYPE),
+    ("topics/{topic}", "Topic", "The memories about a topic, and related topics.", JSON_TYPE),
+    ("memory/{id}", "Memory", "One memory whole.", JSON_TYPE),
+    ("namespaces/{namespace}", "Namespace", "The newest memories of a namespace.", JSON_TYPE),
+    ("help/{topic}", "Help", "How to use one part of subcog.", MARKDOWN),
+)
+FIXED = (
+    (Uri("topics"), "Topics", "What the memories are about, with counts.", JSON_TYPE),
+    (Uri("namespaces"), "Namespaces", "The kinds of memories, with counts.", JSON_TYPE),
+    (Uri("session"), "This session", "What this session was shown, and why.", JSON_TYPE),
+    (Uri("help"), "Help", "What subcog is, and how to use it.", MARKDOWN),
+)
+
+
+def list_templates() -> list[types.ResourceTemplate]:
+    """The templates, as a client sees them."""
+    return [
+        types.ResourceTemplate(
+            uri_template=f"subcog://{path}",
+            name=path.partition("/")[0],
+            title=title,
+            description=text,
+            mime_type=mime_type,
+        )
+        for path, title, text, mime_type in TEMPLATES
+    ]
+
+
+async def list_resources(desk: Desk) -> list[types.Resource]:
+    """What can be read now without knowing a name: the fixed ones, namespaces, help, topics."""
+    topics = await desk.call("topics", {"limit": LISTED_TOPICS})
+    found = list(FIXED)
+    found += [
+        (Uri("namespaces", name), f"Namespace {name}", text, JSON_TYPE)
+        for name, text in mcp_help.NAMESPACES.items()
+    ]
+    found += [(Uri("help", name), f"Help: {name}", "", MARKDOWN) for name in mcp_help.TOPICS]
+    found += [
+        (Uri("topics", each["name"]), each["name"], f"memories: {each['memory_count']}", JSON_TYPE)
+        for each in topics["topics"]
+    ]
+    return [
+        types.Resource(
+            uri=str(uri),
+            name=f"{uri.kind}/{uri.text}" if uri.text else uri.kind,
+            title=title,
+            description=text or None,
+            mime_type=mime_type,
+        )
+        for uri, title, text, mime_type in found
+    ]
+
+
+async def read_resource(desk: Desk, given: str) -> types.ReadResourceResult:
+    """Read one. Raises ``MCPError``."""
+    try:
+        uri = parse(given)
+        mime_type, text = await _read(desk, uri)
+    except UnknownUri as error:
+        shown = given[:200]
+        raise MCPError(
+            types.INVALID_PARAMS, f"Resource not found: {error}", {"uri": shown}
+        ) from None
+    except Refused as error:
+        raise MCPError(types.INTERNAL_ERROR, str(error)) from None
+    content = types.TextResourceContents(uri=given, mime_type=mime_type, text=text)
+    return types.ReadResourceResult(contents=[content])
+
+
+async def _read(desk: Desk, uri: Uri) -> tuple[str, str]:
+    if uri.kind == "help":
+        return MARKDOWN, _help(uri.text)
+    read = _READERS[uri.kind, bool(uri.text)]
+    answer = await read(desk, uri.text)
+    return JSON_TYPE, msgspec.json.encode(answer).decode()
+
+
+def _help(topic: str) -> str:
+    if topic and topic not in mcp_help.TOPICS:
+        raise UnknownUri(f"no help on that; there is help on {', '.join(mcp_help.TOPICS)}")
+    return mcp_help.TOPICS[topic] if topic else mcp_help.help_page()
+
+
+# --- one reader a resource -----------------------------------------------------------------------
+
+
+async def _search(desk: Desk, query: str) -> Json:
+    if len(query) > MAX_QUERY:
+        raise UnknownUri(f"a query has at most {MAX_QUERY} characters; this one has {len(query)}")
+    answer = await desk.call("recall", {"query": query, "limit": SEARCHED})
+    return {"notice": desk.notice} | answer
+
+
+async def _topics(desk: Desk, _: str) -> Json:
+    return await desk.call("topics", {"limit": 1000})
+
+
+async def _topic(desk: Desk, topic: str) -> Json:
+    answer = await desk.call("topics", {"topic": topic, "limit": LISTED})
+    return {"notice": desk.notice} | answer
+
+
+async def _memory(desk: Desk, memory_id: str) -> Json:
+    found = await desk.find(memory_id)
+    if found is None:
+        raise UnknownUri("there is no memory of that id for this project")
+    return {"notice": desk.notice} | found
+
+
+async def _namespaces(desk: Desk, _: str) -> Json:
+    listed = [
+        {"name": name, "description": text, "memory_count": await _count(desk, name)}
+        for name, text in mcp_help.NAMESPACES.items()
+    ]
+    return {"namespaces": listed, "total_namespaces": len(listed)}
+
+
+async def _count(desk: Desk, namespace: str) -> int:
+    asked = {"query": namespace, "limit": 1, "mode": "text", "namespace": namespace}
+    count: int = (await desk.call("recall", asked))["total_count"]
+    return count
+
+
+async def _namespace(desk: Desk, namespace: str) -> Json:
+    if namespace not in NAMESPACES:
+        raise UnknownUri(f"no such namespace; there are {', '.join(NAMESPACES)}")
+    return {
+        "notice": desk.notice,
+        "namespace": namespace,
+        "memories": await desk.latest(limit=LISTED, namespaces=(namespace,)),
+        "total_count": await _count(desk, namespace),
+    }
+
+
+async def _session(desk: Desk, _: str) -> Json:
+    return {"notice": desk.notice} | await desk.session()
+
+
+_READERS: dict[tuple[str, bool], Callable[[Desk, str], Awaitable[Json]]] = {
+    ("search", True): _search,
+    ("topics", False): _topics,
+    ("topics", True): _topic,
+    ("memory", True): _memory,
+    ("namespaces", False): _namespaces,
+    ("namespaces", True): _namespace,
+    ("session", False): _session,
+}
+
+
+# --- completion ----------------------------------------------------------------------------------
+
+
+async def values_for(desk: Desk, argument: str) -> list[str]:
+    """What may stand for ``argument`` of a template or a prompt, likeliest first."""
+    if argument in {"topic", "query"}:
+        answer = await desk.call("topics", {"limit": 1000})
+        return [each["name"] for each in answer["topics"]]
+    if argument in {"namespace", "scope"}:
+        return list(NAMESPACES)
+    if argument == "id":
+        return [each["id"] for each in await desk.latest(limit=LISTED)]
+    return []
+
+
+def complete(typed: str, values: Iterable[str]) -> types.Completion:
+    """Those of ``values`` that begin with ``typed``, then those that have it elsewhere."""
+    wanted = typed.casefold()
+    all_values = list(values)
+    first = [value for value in all_values if value.casefold().startswith(wanted)]
+    rest = [value for value in all_values if wanted in value.casefold() and value not in first]
+    found = first + rest
+    return types.Completion(values=found[:100], total=len(found), has_more=len(found) > 100)

@@ -1,0 +1,198 @@
+"""What the tools take and give: structs, from which the schemas and the checks are made."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from ...bus.values import Mode
+from ...config.settings import Namespace
+
+MAX_QUERY = 2000
+MAX_TOPICS = 100
+
+Query = Annotated[str, Meta(min_length=1, max_length=MAX_QUERY)]
+Id = Annotated[str, Meta(min_length=1, max_length=200, description="A memory's id: mem_…")]
+Text = Annotated[
+    str, Meta(min_length=1, max_length=1_000_000, description="One fact, with its reason.")
+]
+Tag = Annotated[str, Meta(min_length=1, max_length=100)]
+InNamespace = Annotated[Namespace | None, Meta(description="What kind of memory.")]
+
+
+class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what a tool takes."""
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """Base of what a tool gives."""
+
+
+class RecallArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``recall`` takes."""
+
+    query: Annotated[Query, Meta(description="What to look for, in words or as a question.")]
+    namespace: InNamespace = None
+    limit: Annotated[int, Meta(ge=1, le=50, description="At most so many.")] = 10
+    mode: Annotated[Mode, Meta(description="How to search.")] = "hybrid"
+
+
+class Entry(Result, frozen=True, kw_only=True):
+    """One line of an index. ``score`` is absolute: below about 0.3 it is hardly relevant.
+
+    ``author`` is the colleague who wrote it; missing where it was written on this machine.
+    """
+
+    id: str
+    namespace: str
+    summary: str
+    created_at: str
+    author: str | UnsetType = UNSET
+    score: float | None = None
+
+
+class RecallResult(Result, frozen=True, kw_only=True):
+    """Best first. ``degraded`` says why a search was a lesser one."""
+
+    notice: str
+    query: str
+    mode: str
+    memories: list[Entry]
+    topics: list[str]
+    total_count: int
+    degraded: str | None = None
+
+
+class CaptureArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``capture`` takes."""
+
+    text: Text
+    namespace: Annotated[
+        Namespace | None, Meta(description="What kind of memory; found in the text if left out.")
+    ] = None
+    tags: Annotated[list[Tag], Meta(max_length=20)] = []
+    scope: Annotated[
+        Literal["project", "user", "org"],
+        Meta(description="Whose memory: this project's, the user's everywhere, the team's."),
+    ] = "project"
+    confidence: Annotated[
+        float, Meta(ge=0.0, le=1.0, description="How sure it is; 1.0 if the user said it.")
+    ] = 0.8
+
+
+class CaptureResult(Result, frozen=True, kw_only=True):
+    """What became of it. ``contradicts`` is a memory that seems to say otherwise."""
+
+    outcome: Literal["stored", "merged", "declined", "pending", "failed"]
+    namespace: str
+    id: str | None = None
+    summary: str = ""
+    reason: str = ""
+    redactions: list[str] = []
+    version: int | None = None
+    contradicts: str | None = None
+
+
+class IdArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``get`` and ``forget`` take."""
+
+    id: Id
+
+
+class Memory(Result, frozen=True, kw_only=True):
+    """A memory whole."""
+
+    notice: str
+    id: str
+    urn: str
+    namespace: str
+    content: str
+    summary: str
+    scope: str
+    tags: list[str]
+    version: int
+    confidence: float
+    created_at: str
+    updated_at: str
+    provenance: dict[str, Any]
+    valid_to: str | None = None
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    contradicts: str | None = None
+
+
+class UpdateArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``update`` takes: what is left out stays as it is."""
+
+    id: Id
+    text: Text | None = None
+    namespace: InNamespace = None
+    tags: Annotated[list[Tag], Meta(max_length=20)] | None = None
+
+
+class ForgetResult(Result, frozen=True, kw_only=True):
+    """What was deleted."""
+
+    id: str
+    forgotten: bool
+
+
+class TopicsArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``topics`` takes."""
+
+    topic: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None,
+        Meta(description="One topic, to see its memories."),
+    ] = None
+    limit: Annotated[int, Meta(ge=1, le=MAX_TOPICS)] = 30
+
+
+class Topic(Result, frozen=True, kw_only=True):
+    """A topic, and how many memories are about it."""
+
+    name: str
+    memory_count: int
+    namespaces: list[str]
+
+
+class TopicsResult(Result, frozen=True, kw_only=True):
+    """All topics, or one: its memories and what goes with it. Unknown topics have none."""
+
+    notice: str
+    topic: str | None
+    topics: list[Topic]
+    memories: list[Entry]
+    related_topics: list[str]
+    total_count: int
+
+
+class SupersedeArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``supersede`` takes: ``new`` or ``text``."""
+
+    old: Id
+    new: Annotated[Id | None, Meta(description="The id of the memory that holds now.")] = None
+    text: Annotated[Text | None, Meta(description="Or what holds now, to be kept.")] = None
+
+
+class SupersedeResult(Result, frozen=True, kw_only=True):
+    """``old`` stays readable by its id and is no longer found."""
+
+    outcome: Literal["superseded", "stored", "merged", "declined", "pending", "failed"]
+    old: str
+    new: str | None
+    reason: str = ""
+
+
+class StatusArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``status`` takes: nothing."""
+
+
+class StatusResult(Result, frozen=True, kw_only=True):
+    """Whether memories can be searched and kept, and how many of them ``scopes`` have."""
+
+    ready: bool
+    version: str
+    scopes: list[str]
+    memories: int | None = None
+    problem: str | None = None

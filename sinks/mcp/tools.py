@@ -1,0 +1,255 @@
+"""The tools: few and sharp. ``recall`` gives a compact index, ``get`` the detail.
+
+What each takes and gives is in ``mcp_shapes.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import Any, Literal
+
+import mcp_types as types
+import msgspec
+from mcp.shared.exceptions import MCPError
+from msgspec import Struct
+
+from .mcp_schema import read_arguments, schema_of
+from .port import Desk, Json, Refused
+from .schemas import (
+    Arguments,
+    CaptureArguments,
+    CaptureResult,
+    ForgetResult,
+    IdArguments,
+    Memory,
+    RecallArguments,
+    RecallResult,
+    Result,
+    StatusArguments,
+    StatusResult,
+    SupersedeArguments,
+    SupersedeResult,
+    TopicsArguments,
+    TopicsResult,
+    UpdateArguments,
+)
+
+# Where a memory that was written here came from.
+HOOK = {"hook": "mcp"}
+
+Run = Callable[[Desk, Any], Awaitable[Json]]
+
+
+class Tool(Struct, frozen=True, kw_only=True):
+    """One tool. ``changes`` says what it may do to what is remembered."""
+
+    name: str
+    title: str
+    description: str
+    takes: type[Arguments]
+    gives: type[Result]
+    run: Run
+    changes: Literal["nothing", "adds", "destroys"] = "nothing"
+
+    def listed(self) -> types.Tool:
+        """As a client sees it."""
+        return types.Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=schema_of(self.takes),
+            output_schema=schema_of(self.gives),
+            annotations=types.ToolAnnotations(
+                title=self.title,
+                read_only_hint=self.changes == "nothing",
+                destructive_hint=self.changes == "destroys",
+                idempotent_hint=self.changes != "adds",
+                open_world_hint=False,
+            ),
+        )
+
+
+# --- what they do --------------------------------------------------------------------------------
+
+
+async def recall(desk: Desk, asked: RecallArguments) -> Json:
+    """Search, and give the index."""
+    answer = await desk.call("recall", msgspec.to_builtins(asked), brief=True)
+    return answer | {"notice": desk.notice}
+
+
+async def capture(desk: Desk, asked: CaptureArguments) -> Json:
+    """Keep a text."""
+    answer = await desk.call("capture", msgspec.to_builtins(asked) | HOOK)
+    return _settled(answer)
+
+
+async def get(desk: Desk, asked: IdArguments) -> Json:
+    """One memory whole."""
+    return await desk.call("get", {"id": asked.id}) | {"notice": desk.notice}
+
+
+async def update(desk: Desk, asked: UpdateArguments) -> Json:
+    """Make the next version of a memory."""
+    return _settled(await desk.call("update", msgspec.to_builtins(asked) | HOOK))
+
+
+async def forget(desk: Desk, asked: IdArguments) -> Json:
+    """Delete a memory."""
+    return await desk.call("forget", {"id": asked.id})
+
+
+async def topics(desk: Desk, asked: TopicsArguments) -> Json:
+    """The topics, or one of them."""
+    answer = await desk.call("topics", msgspec.to_builtins(asked), brief=True)
+    nothing: Json = {"topic": None, "topics": [], "memories": [], "related_topics": []}
+    total = answer.get("total_topics", answer.get("total_count"))
+    return nothing | answer | {"total_count": total, "notice": desk.notice}
+
+
+async def supersede(desk: Desk, asked: SupersedeArguments) -> Json:
+    """Let one memory take the place of another."""
+    answer = await desk.call("supersede", msgspec.to_builtins(asked) | HOOK)
+    if asked.text is not None:
+        settled = _settled(answer)
+        return settled | {"old": answer["supersedes"], "new": settled["id"]}
+    return {"outcome": "superseded", "old": answer["id"], "new": answer["superseded_by"]}
+
+
+async def status(desk: Desk, asked: StatusArguments) -> Json:
+    """How the daemon is."""
+    answer = await desk.call("status", {})
+    readable = {"scopes": [str(scope) for scope in desk.scopes], "memories": None}
+    return answer | readable | ({"memories": await desk.count()} if answer["ready"] else {})
+
+
+def _settled(answer: Json) -> Json:
+    """What became of a text. Raises ``Refused`` if the store could not take it."""
+    if answer["outcome"] == "failed":
+        raise Refused(f"not stored: {answer['reason']}")
+    other = answer.get("contradicts")
+    return answer | {"contradicts": other["id"] if isinstance(other, dict) else other}
+
+
+TOOLS = (
+    Tool(
+        name="recall",
+        title="Search the memory",
+        description=(
+            "Search what is remembered of this project, the user and the team: decisions, "
+            "learnings, patterns, blockers, gotchas, preferences, what was tried. Call it before "
+            "you decide something that may have been decided, or look for what may be known. "
+            "Gives a compact index, best first; `get` gives the whole text of one."
+        ),
+        takes=RecallArguments,
+        gives=RecallResult,
+        run=recall,
+    ),
+    Tool(
+        name="get",
+        title="Read a memory",
+        description="One memory whole, with where it came from and whether it still holds.",
+        takes=IdArguments,
+        gives=Memory,
+        run=get,
+    ),
+    Tool(
+        name="capture",
+        title="Keep something",
+        description=(
+            "Keep one fact worth knowing in a later session, with its reason: a decision, what "
+            "was learned, a pattern, what blocked and how it was solved. Not what the code says "
+            "itself, and no secrets (they are taken out). What is known already is merged."
+        ),
+        takes=CaptureArguments,
+        gives=CaptureResult,
+        run=capture,
+        changes="adds",
+    ),
+    Tool(
+        name="update",
+        title="Correct a memory",
+        description="Correct the text, namespace or tags of a memory. Older versions are kept.",
+        takes=UpdateArguments,
+        gives=CaptureResult,
+        run=update,
+        changes="adds",
+    ),
+    Tool(
+        name="supersede",
+        title="Replace a memory",
+        description=(
+            "Say that a memory no longer holds because another one does: give the id of the "
+            "other, or its text. The old one stays, marked, and is no longer found."
+        ),
+        takes=SupersedeArguments,
+        gives=SupersedeResult,
+        run=supersede,
+        changes="adds",
+    ),
+    Tool(
+        name="forget",
+        title="Delete a memory",
+        description="Delete a memory for good. Only when the user wants that; else supersede it.",
+        takes=IdArguments,
+        gives=ForgetResult,
+        run=forget,
+        changes="destroys",
+    ),
+    Tool(
+        name="topics",
+        title="What there is to know",
+        description="List what the memories are about, or the index of one topic.",
+        takes=TopicsArguments,
+        gives=TopicsResult,
+        run=topics,
+    ),
+    Tool(
+        name="status",
+        title="How the memory is",
+        description="Whether memories can be searched and kept now, and whose are read.",
+        takes=StatusArguments,
+        gives=StatusResult,
+        run=status,
+    ),
+)
+_BY_NAME = {tool.name: tool for tool in TOOLS}
+
+
+@cache
+def list_tools() -> list[types.Tool]:
+    """All of them, as a client sees them."""
+    return [tool.listed() for tool in TOOLS]
+
+
+def input_schema(name: str) -> Json | None:
+    """What the tool ``name`` takes; None where there is no such tool."""
+    return _input_schemas().get(name)
+
+
+@cache
+def _input_schemas() -> dict[str, Json]:
+    return {tool.name: schema_of(tool.takes) for tool in TOOLS}
+
+
+async def call_tool(desk: Desk, name: str, arguments: Json | None) -> types.CallToolResult:
+    """Run a tool; what it refuses is a result that says why. Raises ``MCPError`` if unknown."""
+    tool = _BY_NAME.get(name)
+    if tool is None:
+        known = ", ".join(_BY_NAME)
+        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}; known: {known}")
+    try:
+        asked = read_arguments(tool.takes, arguments or {})
+        said = await tool.run(desk, asked)
+    except ValueError as error:  # what was asked is wrong, or refused
+        return types.CallToolResult(content=[_text(str(error))], is_error=True)
+    answer = msgspec.convert(said, tool.gives)
+    return types.CallToolResult(
+        content=[_text(msgspec.json.encode(answer).decode())],
+        structured_content=msgspec.to_builtins(answer),
+    )
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)

@@ -1,0 +1,192 @@
+"""Stores what is imported: many memories in one commit, each once however often it comes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+import anyio.to_thread
+from msgspec.structs import replace
+
+from ...bus.events import Admitted, Event, ImportAdmitted, ImportSettled, MemoriesStored
+from ...bus.signals import stored, tell
+from ...bus.values import Encoding, Memory, Scope
+from ..search.encoder import Encoder
+from ..store.rows import Row, content_hash
+from ..store.store import Store
+from .lifecycle import Changing
+
+# The first characters of an id are the time it was made, the rest tells it from others.
+_TIME_CHARS = len("mem_") + 10
+_REST_BYTES = 10
+
+
+class Importing:
+    """Fulfils ``ImportAdmitted`` and counts the outcomes.
+
+    ``stored``: new here. ``updated``: another version was here. ``unchanged``: it is here as it
+    came, or a newer version of it, or a memory with the same text. ``forgotten``: it was here and
+    was deleted for good, and stays so. ``declined``: there was nothing to keep.
+    """
+
+    def __init__(
+        self, store: Store, *, encoder: Encoder, changing: Changing, clock: Callable[[], datetime]
+    ) -> None:
+        self._store = store
+        self._encoder = encoder
+        self._changing = changing
+        self._clock = clock
+
+    async def store(self, event: ImportAdmitted) -> tuple[Event, ...]:
+        """Commit the whole batch, or nothing of it. Raises ``StoreUnavailable``."""
+        async with self._changing.turn:
+            batch = await self._batch(event.admitted)
+            outcomes = Counter(batch.outcomes)
+            rows = [] if event.rehearsal else await self._write(batch.fresh)
+        outcomes["declined"] += event.declined
+        settled = ImportSettled(
+            trace=event.trace,
+            outcomes={name: count for name, count in outcomes.items() if count},
+            redacted=sum(bool(one.content.redactions) for one in event.admitted),
+        )
+        if not rows:
+            return (settled,)
+        tell(stored, "store", namespace="import", outcome="imported")
+        return (MemoriesStored(trace=event.trace, stored=tuple(rows)), settled)
+
+    async def _write(self, memories: Sequence[Memory]) -> list[tuple[Memory, Encoding]]:
+        if not memories:
+            return []
+        encodings = await anyio.to_thread.run_sync(self._encoder.encode_many, memories)
+        pairs = list(zip(memories, encodings, strict=True))
+        taken = await self._store.put([Row(memory, encoding) for memory, encoding in pairs])
+        return [pair for pair, was_taken in zip(pairs, taken, strict=True) if was_taken]
+
+    # --- what is new -----------------------------------------------------------------------------
+
+    async def _batch(self, admitted: Sequence[Admitted]) -> _Batch:
+        memories = [_whole(one) for one in admitted]
+        ids = {id_ for memory in memories for id_ in _ids_in(memory)}
+        homes = await self._store.scopes_of(list(ids))
+        by_id = [
+            _at_home(memory, homes)
+            for memory, one in zip(memories, admitted, strict=True)
+            if one.draft.known_by_id
+        ]
+        by_text = [
+            memory
+            for memory, one in zip(memories, admitted, strict=True)
+            if not one.draft.known_by_id
+        ]
+        batch = _Batch()
+        copies = [memory.id for memory in by_id if memory.id not in ids]
+        await self._sort_by_id(by_id, homes | await self._store.scopes_of(copies), batch)
+        await self._sort_by_text(by_text, batch)
+        return batch
+
+    async def _sort_by_id(
+        self, memories: Sequence[Memory], homes: Mapping[str, Scope], batch: _Batch
+    ) -> None:
+        if not memories:
+            return
+        ids = [memory.id for memory in memories]
+        here = {m.id: m for m in await self._store.get(ids, list({m.scope for m in memories}))}
+        for memory in memories:
+            present = here.get(memory.id)
+            if present is None and memory.id in homes:
+                batch.outcomes["forgotten"] += 1
+            elif present is None:
+                batch.add(memory, "stored")
+                here[memory.id] = memory
+            elif newer := self._newer(memory, present):
+                batch.add(newer, "updated")
+                here[memory.id] = newer
+            else:
+                batch.outcomes["unchanged"] += 1
+
+    def _newer(self, memory: Memory, present: Memory) -> Memory | None:
+        """What ``memory`` makes of the one that is here; None for nothing.
+
+        A text that was changed by hand in the file counts as a new version.
+        """
+        if memory.version > present.version:
+            return memory
+        if memory.version < present.version or memory.content == present.content:
+            return None
+        provenance = replace(present.provenance, gate="changed in an imported file")
+        return replace(
+            memory,
+            version=present.version + 1,
+            updated_at=self._clock(),
+            provenance=provenance,
+        )
+
+    async def _sort_by_text(self, memories: Sequence[Memory], batch: _Batch) -> None:
+        if not memories:
+            return
+        known = await self._store.known_texts({_text(memory) for memory in memories})
+        for memory in memories:
+            if _text(memory) in known:
+                batch.outcomes["unchanged"] += 1
+            else:
+                known.add(_text(memory))
+                batch.add(memory, "stored")
+
+
+class _Batch:
+    """What is to be written, and what was counted."""
+
+    def __init__(self) -> None:
+        self.fresh: list[Memory] = []
+        self.outcomes: Counter[str] = Counter()
+
+    def add(self, memory: Memory, outcome: str) -> None:
+        self.fresh.append(memory)
+        self.outcomes[outcome] += 1
+
+
+def _whole(one: Admitted) -> Memory:
+    text = one.content.text
+    return replace(
+        one.draft.memory, content=text, summary=one.summary.text, content_hash=content_hash(text)
+    )
+
+
+def _text(memory: Memory) -> tuple[str, Scope, str]:
+    return memory.content_hash, memory.scope, memory.namespace
+
+
+def _ids_in(memory: Memory) -> list[str]:
+    """Its own id, and those it refers to."""
+    ids = (memory.id, memory.supersedes, memory.superseded_by, memory.contradicts)
+    return [id_ for id_ in ids if id_ is not None]
+
+
+def _at_home(memory: Memory, homes: Mapping[str, Scope]) -> Memory:
+    """``memory`` under ids that are free in its scope, where another scope has them."""
+
+    def here(id_: str | None) -> str | None:
+        if id_ is None or homes.get(id_, memory.scope) == memory.scope:
+            return id_
+        return id_in(memory.scope, id_)
+
+    return replace(
+        memory,
+        id=here(memory.id) or memory.id,
+        supersedes=here(memory.supersedes),
+        superseded_by=here(memory.superseded_by),
+        contradicts=here(memory.contradicts),
+    )
+
+
+def id_in(scope: Scope, memory_id: str) -> str:
+    """The id that a copy of ``memory_id`` has in ``scope``: always the same, of the same time."""
+    digest = hashlib.sha256(f"{scope}\0{memory_id}".encode()).digest()[:_REST_BYTES]
+    rest = base64.b32encode(digest).decode().lower().translate(_CROCKFORD)
+    return memory_id[:_TIME_CHARS] + rest
+
+
+_CROCKFORD = str.maketrans("abcdefghijklmnopqrstuvwxyz234567", "0123456789abcdefghjkmnpqrstvwxyz")

@@ -1,0 +1,170 @@
+"""Changes what is there: a memory is superseded, expires, or comes back into force.
+
+Nothing is overwritten: each change is a new version, and the older ones stay as history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import anyio
+import anyio.to_thread
+from msgspec.structs import replace
+
+from ...bus.events import (
+    ChangeSettled,
+    Event,
+    ExpireRequested,
+    MemoryStored,
+    RestoreRequested,
+    SupersedeRequested,
+)
+from ...bus.signals import stored, tell
+from ...bus.values import Memory, Scope
+from ..search.encoder import Encoder
+from ..store.rows import Row
+from ..store.store import Store
+
+# A chain of memories, each superseded by the next, is followed so far to find a circle.
+_LONGEST_CHAIN = 1000
+
+
+class Changing:
+    """Makes new versions. Whoever reads a memory to write it anew holds ``turn`` meanwhile.
+
+    Each method raises ``StoreUnavailable`` where the store cannot be used.
+    """
+
+    def __init__(self, store: Store, *, encoder: Encoder, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._encoder = encoder
+        self._clock = clock
+        self.turn = anyio.Lock()
+
+    async def find(self, memory_id: str, scopes: Sequence[Scope]) -> Memory | None:
+        """The current version of a memory that is in one of ``scopes``."""
+        found = await self._store.get([memory_id], scopes)
+        return found[0] if found else None
+
+    # --- supersede -------------------------------------------------------------------------------
+
+    async def answer(self, event: SupersedeRequested) -> tuple[Event, ...]:
+        """Mark the old memory of ``event`` as superseded by the new one."""
+        return await self.supersede(event.trace, event.old, event.new, event.scopes)
+
+    async def supersede(
+        self, trace: str, old_id: str, new_id: str, scopes: Sequence[Scope]
+    ) -> tuple[Event, ...]:
+        """Mark ``old_id`` as superseded by ``new_id``; the settled old one comes last."""
+        async with self.turn:
+            old, new = await self.find(old_id, scopes), await self.find(new_id, scopes)
+            if old is None or new is None:
+                return (_missing(trace, old_id if old is None else new_id),)
+            if old.superseded_by == new.id:
+                return (ChangeSettled(trace=trace, memory=old),)
+            if refusal := await self._no_supersede(old, new, scopes):
+                return (ChangeSettled(trace=trace, reason=refusal),)
+            marked = self.superseded(old, new.id)
+            return await self._commit(trace, marked, self._superseding(new, old.id))
+
+    async def _no_supersede(self, old: Memory, new: Memory, scopes: Sequence[Scope]) -> str | None:
+        if old.id == new.id:
+            return "a memory cannot supersede itself"
+        if old.superseded_by is not None:
+            return f"{old.id} is superseded already, by {old.superseded_by}; restore it first"
+        follower: Memory | None = new
+        for _ in range(_LONGEST_CHAIN):
+            if follower is None or follower.superseded_by is None:
+                return None
+            if follower.superseded_by == old.id:
+                return f"{new.id} is itself superseded by {old.id}"
+            follower = await self.find(follower.superseded_by, scopes)
+        return f"{new.id} is superseded by too many others"
+
+    def superseded(self, old: Memory, new_id: str) -> Memory:
+        """The next version of ``old``, marked."""
+        return self._next(old, f"superseded by {new_id}", superseded_by=new_id, contradicts=None)
+
+    def _superseding(self, new: Memory, old_id: str) -> Memory:
+        contradicts = None if new.contradicts == old_id else new.contradicts
+        return self._next(new, f"supersedes {old_id}", supersedes=old_id, contradicts=contradicts)
+
+    # --- expire and restore ----------------------------------------------------------------------
+
+    async def expire(self, event: ExpireRequested) -> tuple[Event, ...]:
+        """End the validity of a memory."""
+        async with self.turn:
+            memory = await self.find(event.id, event.scopes)
+            if memory is None:
+                return (_missing(event.trace, event.id),)
+            at = event.at or self._clock()
+            return await self._commit(event.trace, self._next(memory, "expired", valid_to=at))
+
+    async def restore(self, event: RestoreRequested) -> tuple[Event, ...]:
+        """Bring a memory back into force, with what its ``version`` said if one is named."""
+        async with self.turn:
+            memory = await self.find(event.id, event.scopes)
+            if memory is None:
+                return (_missing(event.trace, event.id),)
+            wanted = memory
+            if event.version is not None:
+                history = await self._store.history(event.id, event.scopes)
+                versions = {each.version: each for each in history}
+                if event.version not in versions:
+                    known = ", ".join(map(str, versions))
+                    reason = f"{event.id} has no version {event.version}; it has {known}"
+                    return (ChangeSettled(trace=event.trace, reason=reason),)
+                wanted = versions[event.version]
+            restored = self._restored(memory, wanted, event.version)
+            others = await self._unlinked(memory, event.scopes)
+            return await self._commit(event.trace, restored, *others)
+
+    def _restored(self, memory: Memory, wanted: Memory, version: int | None) -> Memory:
+        return self._next(
+            memory,
+            "restored" if version is None else f"restored version {version}",
+            namespace=wanted.namespace,
+            content=wanted.content,
+            summary=wanted.summary,
+            tags=wanted.tags,
+            content_hash=wanted.content_hash,
+            valid_to=None,
+            superseded_by=None,
+        )
+
+    async def _unlinked(self, memory: Memory, scopes: Sequence[Scope]) -> tuple[Memory, ...]:
+        """The memory that supersedes ``memory``, without saying so; none if there is none."""
+        if memory.superseded_by is None:
+            return ()
+        follower = await self.find(memory.superseded_by, scopes)
+        if follower is None or follower.supersedes != memory.id:
+            return ()
+        return (self._next(follower, f"no longer supersedes {memory.id}", supersedes=None),)
+
+    # --- commit ----------------------------------------------------------------------------------
+
+    def _next(self, memory: Memory, gate: str, **changes: object) -> Memory:
+        return replace(
+            memory,
+            version=memory.version + 1,
+            updated_at=self._clock(),
+            provenance=replace(memory.provenance, gate=gate),
+            **changes,
+        )
+
+    async def _commit(self, trace: str, *memories: Memory) -> tuple[Event, ...]:
+        """Commit all of ``memories`` or none; the first is the one that was asked for."""
+        encodings = await anyio.to_thread.run_sync(self._encoder.encode_many, memories)
+        pairs = list(zip(memories, encodings, strict=True))
+        await self._store.put([Row(memory, encoding) for memory, encoding in pairs])
+        for memory in memories:
+            tell(stored, "store", namespace=memory.namespace, outcome="changed")
+        return (
+            *(MemoryStored(trace=trace, memory=m, encoding=e) for m, e in pairs),
+            ChangeSettled(trace=trace, memory=memories[0]),
+        )
+
+
+def _missing(trace: str, memory_id: str) -> ChangeSettled:
+    return ChangeSettled(trace=trace, missing=memory_id)

@@ -1,0 +1,309 @@
+"""The archive: the store, and the warm indexes that are made from it and kept in step.
+
+DuckDB is the truth; the search index and the topic index are caches. Nothing is acknowledged
+before it is committed, and what is acknowledged is found by the next search.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from anyio.streams.memory import MemoryObjectSendStream
+from msgspec.structs import replace
+
+from ...bus.events import (
+    ContextBuilt,
+    Event,
+    ForgetRequested,
+    ForgetSettled,
+    MemoriesShown,
+    MemoriesStored,
+    MemoryForgotten,
+    MemoryStored,
+)
+from ...bus.signals import degraded, tell
+from ...bus.values import Memory, Query, Recalled, Scope
+from ..files.allocator import keep_small
+from ..indexes.file_index import FileIndex
+from ..indexes.topic_index import TopicIndex
+from ..models import cross_encoder
+from ..models.embedder import Embedder
+from ..search.encoder import Encoder
+from ..search.index import Index
+from ..search.memory_cache import Fetched
+from ..search.retriever import Search
+from ..store.errors import StoreUnavailable
+from ..store.rows import Row
+from ..store.store import Store
+from .bulk_import import Importing
+from .capture import Keeping
+from .lifecycle import Changing
+
+_log = logging.getLogger(__name__)
+# Rows that go into the index at once: each time what is there is copied, so not too few.
+_FILL_ROWS = 6_000
+# Memories a slice (about 2 ms), and the pause after it.
+_TOPIC_SLICE = 50
+_TOPIC_PAUSE_S = 0.002
+
+
+class Archive:
+    """Keeps, finds and forgets memories. ``open`` it once; close it at the end.
+
+    ``keeping``, ``changing`` and ``importing`` write; ``store``, ``index`` and ``topics`` are for
+    reading.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        model_folder: Path | None,
+        merge_similarity: float,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.store = store
+        self.index = Index()
+        self.topics = TopicIndex()
+        self.files = FileIndex()
+        self.encoder = Encoder()
+        self._fetched = Fetched(store.get_now)
+        self.changing = Changing(store, encoder=self.encoder, clock=clock)
+        self.keeping = Keeping(
+            store,
+            index=self.index,
+            fetch=self._fetched,
+            encoder=self.encoder,
+            changing=self.changing,
+            merge_similarity=merge_similarity,
+            clock=clock,
+        )
+        self.importing = Importing(store, encoder=self.encoder, changing=self.changing, clock=clock)
+        self._trouble: StoreUnavailable | None = None
+        self._model_folder = model_folder
+        self._reader_asked_for = False
+        self._clock = clock
+        self._search = Search(
+            self.index, None, fetch=self._fetched, latest=store.latest, clock=clock
+        )
+
+    # --- life ------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Open the store and fill the index. Raises ``StoreUnavailable`` (an ``OSError``)."""
+        keep_small()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._bring_embedder)
+            tasks.start_soon(self._open_store)
+        if self._trouble is None:
+            await self._fill_index()
+        if self._trouble is not None:
+            await self.store.close()  # else the file is held until the process has ended
+            raise self._trouble
+        self.store.shrink()
+
+    async def _fill_index(self) -> None:
+        """Read ahead while what was read goes into the index: both may use a processor."""
+        send, receive = anyio.create_memory_object_stream[Sequence[Row]]()
+        async with anyio.create_task_group() as tasks, receive:
+            tasks.start_soon(self._read_all, send)
+            async for rows in receive:
+                await anyio.to_thread.run_sync(self._fill, rows)
+        await anyio.to_thread.run_sync(self.index.settle)
+
+    async def _read_all(self, send: MemoryObjectSendStream[Sequence[Row]]) -> None:
+        batch: list[Row] = []
+        try:
+            async with send:
+                async for rows in self.store.load():
+                    batch.extend(rows)
+                    if len(batch) >= _FILL_ROWS:
+                        await send.send(batch)
+                        batch = []
+                await send.send(batch)
+        except StoreUnavailable as error:  # a task group would wrap it in an exception group
+            self._trouble = error
+
+    async def _bring_embedder(self) -> None:
+        self.encoder.embedder = await anyio.to_thread.run_sync(self._load_embedder)
+        self._search.embedder = self.encoder.embedder
+
+    async def bring_reader(self) -> None:
+        """Load what reads the best candidates of a question; once is enough.
+
+        Until it is there, words alone tell what answers. It takes 50 MB and half a second, so
+        nobody should ask for it before there is a memory to read.
+        """
+        if not self._reader_asked_for:
+            self._reader_asked_for = True
+            self._search.reader = await anyio.to_thread.run_sync(cross_encoder.bring)
+
+    async def _open_store(self) -> None:
+        try:
+            await self.store.open()
+        except StoreUnavailable as error:  # a task group would wrap it in an exception group
+            self._trouble = error
+
+    async def close(self) -> None:
+        await self.store.close()
+
+    def _load_embedder(self) -> Embedder | None:
+        try:
+            return Embedder.load(self._model_folder)
+        except (OSError, ValueError) as error:
+            _log.error("the embedding cannot be loaded", extra={"error": type(error).__name__})
+            tell(degraded, "embedder", reason="embedder.unavailable")
+            return None
+
+    def _fill(self, rows: Sequence[Row]) -> None:
+        self.index.extend(self.encoder.refresh(rows))
+        self._fetched.warm(row.memory for row in rows)
+
+    async def build_topics(self) -> None:
+        """Fill the indexes of topics and files, after ``open``: no prompt waits for them.
+
+        In small slices with pauses between, since a thread that computes holds up the event loop.
+        """
+        over = 0
+        async for memories in self.store.current():
+            over += sum(self._is_over(memory) for memory in memories)
+            await self._note_slowly(memories)
+        if self.topics.memories + over < self.index.count:  # some were moved on disk meanwhile
+            for scope in await self.store.counts():
+                await self._note_what_is_missing(scope)
+        self.store.shrink()
+
+    async def _note_what_is_missing(self, scope: Scope) -> None:
+        after = ""
+        while page := await self.store.page([scope], after=after, limit=_FILL_ROWS):
+            after = page[-1].id
+            await self._note_slowly([memory for memory in page if memory.id not in self.topics])
+
+    async def _note_slowly(self, memories: Sequence[Memory]) -> None:
+        for start in range(0, len(memories), _TOPIC_SLICE):
+            part = memories[start : start + _TOPIC_SLICE]
+            await anyio.to_thread.run_sync(self._note_unless_gone, part)
+            await anyio.sleep(_TOPIC_PAUSE_S)
+
+    def _note_unless_gone(self, memories: Sequence[Memory]) -> None:
+        """Note what is still in the index: the rest was forgotten since it was read."""
+        here = [(memory, self.index.own(memory.id)) for memory in memories]
+        alive = [replace(m, id=own) for m, own in here if own and not self._is_over(m)]
+        self.topics.build(alive)
+        self.files.build(alive)
+
+    @property
+    def count(self) -> int:
+        """How many memories can be found."""
+        return self.index.count
+
+    # --- searching -------------------------------------------------------------------------------
+
+    async def recall(self, query: Query) -> Recalled:
+        return await self._search.recall(query)
+
+    async def latest(
+        self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
+    ) -> tuple[Memory, ...]:
+        return await self.store.latest(scopes, limit=limit, namespaces=namespaces)
+
+    async def fetch(self, ids: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        """The memories with ``ids`` that are in ``scopes``, in the order asked."""
+        return tuple(await anyio.to_thread.run_sync(self._fetched, ids, scopes))
+
+    async def naming(self, file: str, scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        """The memories that name a file called ``file``, in whatever folder, newest first."""
+        ids = self.files.naming(file, scopes)
+        return await self.fetch(ids, scopes) if ids else ()
+
+    async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
+        """What several memories of ``scopes`` are about, the most frequent first."""
+        found = await anyio.to_thread.run_sync(partial(self.topics.list, scopes, limit=limit))
+        return tuple(topic.name for topic in found if topic.memory_count > 1)
+
+    async def count_shown(self, event: MemoriesShown) -> None:
+        """Count what went into a context at a moment that is no prompt."""
+        await self.store.mark_used([one.memory_id for one in event.shown])
+
+    async def count_uses(self, event: ContextBuilt) -> None:
+        """Count what went into a context; written when there is time."""
+        if not event.classified.enriched.prompt.rehearsal:
+            used = [memory.id for memory in event.context.injected_memories]
+            await self.store.mark_used(used)
+
+    # --- the indexes follow ----------------------------------------------------------------------
+
+    def add(self, event: MemoryStored) -> None:
+        """Make a committed memory findable."""
+        self._fetched.drop(event.memory.id)
+        self.index.add(event.memory, event.encoding)
+
+    async def add_many(self, event: MemoriesStored) -> None:
+        """Make committed memories findable."""
+        for memory, _ in event.stored:
+            self._fetched.drop(memory.id)
+        await anyio.to_thread.run_sync(self.index.extend, event.stored)
+
+    def note(self, event: MemoryStored) -> None:
+        """Note the topics of a committed memory."""
+        self._note(event.memory)
+
+    async def note_many(self, event: MemoriesStored) -> None:
+        """Note the topics of committed memories."""
+        await anyio.to_thread.run_sync(self._note_all, [memory for memory, _ in event.stored])
+
+    def _note_all(self, memories: Sequence[Memory]) -> None:
+        for memory in memories:
+            self._note(memory)
+
+    def _note(self, memory: Memory) -> None:
+        if self._is_over(memory):
+            self.topics.remove(memory.id)
+            self.files.remove(memory.id)
+        else:
+            self.topics.add(memory)
+            self.files.add(memory)
+
+    def _is_over(self, memory: Memory) -> bool:
+        return memory.valid_to is not None and memory.valid_to <= self._clock()
+
+    # --- forgetting ------------------------------------------------------------------------------
+
+    async def forget(self, event: ForgetRequested) -> tuple[Event, ...]:
+        async with self.changing.turn:
+            memory = await self.changing.find(event.id, event.scopes)
+            if memory is None:
+                return (ForgetSettled(trace=event.trace, id=event.id, found=False),)
+            await self.store.forget(event.id, event.scopes)
+        return (
+            MemoryForgotten(trace=event.trace, id=event.id, scope=memory.scope),
+            ForgetSettled(trace=event.trace, id=event.id, found=True),
+        )
+
+    def remove(self, event: MemoryForgotten) -> None:
+        """Make a forgotten memory unfindable."""
+        self._fetched.drop(event.id)
+        self.index.remove(event.id)
+
+    def unnote(self, event: MemoryForgotten) -> None:
+        """Take a forgotten memory out of the topics."""
+        self.topics.remove(event.id)
+        self.files.remove(event.id)
+
+    @property
+    def needs_compaction(self) -> bool:
+        """Whether the file on disk still holds what was forgotten."""
+        return self.store.needs_compaction
+
+    async def compact(self) -> None:
+        """Write the file anew without what was forgotten.
+
+        Raises ``TimeoutError`` while a long read is under way, and ``StoreUnavailable``.
+        """
+        await self.store.compact()

@@ -1,0 +1,114 @@
+"""The words of a text as text search counts them: stemmed, without stop words, hashed.
+
+A term is the CRC-32 of a stemmed word. Hashes instead of strings let an index of 100,000 memories
+be rebuilt from what is stored without reading a text again; among 60,000 distinct words one pair
+shares a hash four times in ten, which costs one odd candidate and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+import zlib
+from array import array
+
+import numpy as np
+import numpy.typing as npt
+import snowballstemmer  # type: ignore[import-untyped]
+
+from ...bus.values import Encoding, Memory
+
+# Runs of capitals, capitalised or small words, numbers, and words of other scripts:
+# "parseHTTPResponse2" is parse, HTTP, Response, 2.
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
+# Words with a hump count as a whole too: "ArgoCD" is also found as "argocd".
+_HUMPED = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z]*")
+
+_HUMP = re.compile(r"[a-z][A-Z]")
+
+# Words that say nothing about the subject, and what contractions leave behind.
+_STOP_WORDS = """
+    a about above after again against all also am an and any are as at be because been before being
+    below between both but by can could did do does doing don down during each few for from further
+    had has have having he her here hers him his how i if in into is it its itself just let ll me
+    more most my no nor not now of off on once only or other our ours out over own re s same she
+    should so some such t than that the their theirs them then there these they this those through
+    to too under until up us ve very was we were what when where which while who whom why will with
+    would you your yours d m use used uses using
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+# Stems are remembered; past this many the memory starts anew, so that hex dumps do not fill it.
+_CACHE_LIMIT = 200_000
+# What a stop word is remembered by; no hash is negative.
+_NO_TERM = -1
+
+
+class Words:
+    """Turns text into terms. Safe to share between threads; holds a bounded cache of stems."""
+
+    def __init__(self) -> None:
+        self._stemmer = snowballstemmer.stemmer("english")
+        self._lock = threading.Lock()
+        # By the piece as it is written, so that its case is folded once.
+        self._terms: dict[str, int] = {}
+
+    def terms(self, text: str) -> npt.NDArray[np.uint32]:
+        """The sorted terms of ``text``, each as often as it occurs."""
+        found = np.frombuffer(array("I", self._hashes(text)), dtype=np.uint32)
+        return np.sort(found)
+
+    def _hashes(self, text: str) -> list[int]:
+        known = self._terms
+        hashes = []
+        for piece in pieces(text):
+            term = known.get(piece)
+            if term is None:
+                term = self._learn(piece)
+            if term != _NO_TERM:
+                hashes.append(term)
+        return hashes
+
+    def _learn(self, piece: str) -> int:
+        """Stem and hash; the stemmer keeps its state in itself, hence the lock."""
+        word = piece.lower()
+        with self._lock:
+            if word in STOP_WORDS:
+                term = _NO_TERM
+            else:
+                stem = self._stemmer.stemWord(word) if word.isalpha() else word
+                term = zlib.crc32(stem.encode())
+            if len(self._terms) >= _CACHE_LIMIT:
+                self._terms = {}
+            self._terms[piece] = term
+        return term
+
+
+def pieces(text: str) -> list[str]:
+    """The words of ``text`` as they are written, those with a hump also in parts."""
+    text = _folded(text)
+    found = _PIECE.findall(text)
+    if _HUMP.search(text):
+        found += _HUMPED.findall(text)
+    return found
+
+
+def searchable(memory: Memory) -> str:
+    """What a memory is found by: its content, its summary where that adds words, and its tags."""
+    added = "" if memory.summary.rstrip(".… ") in memory.content else memory.summary
+    return "\n".join(part for part in (memory.content, added, " ".join(memory.tags)) if part)
+
+
+def text_encoding(text: str, words: Words) -> Encoding:
+    """An encoding for text search alone, for when there is no embedding model."""
+    terms = words.terms(text).astype("<u4").tobytes()
+    return Encoding(model="", vectors=b"", words=b"", lengths=b"", terms=terms)
+
+
+def _folded(text: str) -> str:
+    """Without accents, so that "Mödling" is found as it is typed elsewhere: "Modling"."""
+    if text.isascii():
+        return text
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in parts if not unicodedata.combining(char))

@@ -1,0 +1,184 @@
+"""The cross-encoder: reads a question and a memory together, and says how well it answers.
+
+Search compares words, and a question that no memory answers shares its words as well. A small BERT
+sees both texts at once and can tell (Nogueira and Cho, "Passage Re-ranking with BERT", 2019).
+``perf/train_cross_encoder.py`` trains it and writes its files.
+
+The word vectors are looked up here, as rows of a mapped file: of eleven megabytes a question needs
+a few pages. The layers run in ``onnxruntime``, which is imported when a model is loaded.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...bus.signals import degraded, tell
+from .embedder import BUNDLED, read_tokenizer
+
+MODEL: Final = Path(__file__).parent / "cross_model"
+
+QUESTION_TOKENS: Final = 64
+"""More of a question is not read: its beginning and, as it often asks at the end, its end."""
+MEMORY_TOKENS: Final = 96
+"""More of a memory is not read; nine in ten are shorter."""
+_END_TOKENS = 16
+
+# Vectors of words (8 bits, each with its scale), of places, and of the two sides of a pair.
+_TABLES = ("words", "scales", "positions", "sides")
+
+# Characters that hold the tokens above in any language that has words.
+_QUESTION_CHARS = 1500
+_MEMORY_CHARS = 1500
+
+
+_log = logging.getLogger(__name__)
+
+
+class Tokens:
+    """Makes the two sides of a pair, as ids of tokens, out of their texts."""
+
+    def __init__(self) -> None:
+        self._tokenizer = read_tokenizer(BUNDLED / "tokenizer.json")
+        # A "[SEP]" that somebody wrote is text: it must not end what is read.
+        self._tokenizer.encode_special_tokens = True
+        self.vocabulary: dict[str, int] = self._tokenizer.get_vocab()
+        self._begin, self._end = self.vocabulary["[CLS]"], self.vocabulary["[SEP]"]
+
+    def asked(self, question: str) -> list[int]:
+        """The first side: at most ``QUESTION_TOKENS``, between a beginning and an end."""
+        return [self._begin, *_shortened(self._ids(_ends(question))), self._end]
+
+    def told(self, text: str) -> list[int]:
+        """The second side: at most ``MEMORY_TOKENS``, and an end."""
+        return [*self._ids(text[:_MEMORY_CHARS])[:MEMORY_TOKENS], self._end]
+
+    def _ids(self, text: str) -> list[int]:
+        whole = text.encode(errors="replace").decode()  # half a surrogate pair is no text
+        return list(self._tokenizer.encode(whole, add_special_tokens=False).ids)
+
+
+class CrossEncoder:
+    """A loaded model. Immutable after loading, so any thread may use it."""
+
+    def __init__(self, tokens: Tokens, tables: dict[str, npt.NDArray[Any]], run: Any) -> None:
+        self._tokens = tokens
+        self._words, self._scales = tables["words"], tables["scales"]
+        self._positions, self._sides = tables["positions"], tables["sides"]
+        self._run = run
+
+    @classmethod
+    def load(cls, folder: Path = MODEL) -> CrossEncoder:
+        """Load the model in ``folder``, which uses the tokenizer of the bundled embedding.
+
+        Raises ``OSError`` where a file cannot be read, ``ValueError`` where it is not such a model,
+        and ``ImportError`` where there is no ``onnxruntime`` for this machine.
+        """
+        # From 1.29 on its builds send figures about each model to their maker, and keep an
+        # identifier and a database in the home, unless this is set before the first import.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+        layers = (folder / "layers.onnx").read_bytes()
+        tables = {name: _table(folder / f"{name}.npy") for name in _TABLES}
+        tokens = Tokens()
+        session = _session(layers)
+        if not _fit(tables, len(tokens.vocabulary), session.get_inputs()[0].shape[-1]):
+            raise ValueError(f"the files in {folder.name} do not fit together")
+        reader = cls(tokens, tables, session.run)
+        with _as_value_error():
+            score = reader.read("question", "answer")
+        if not math.isfinite(score):
+            raise ValueError(f"the files in {folder.name} are damaged: nothing has a score")
+        return reader
+
+    def read(self, question: str, text: str) -> float:
+        """How well ``text`` answers ``question``: the log-odds that it does."""
+        asked = self._tokens.asked(question)
+        ids = [*asked, *self._tokens.told(text)]
+        inputs = self._words[ids] * self._scales[ids, None] + self._positions[: len(ids)]
+        inputs[: len(asked)] += self._sides[0]
+        inputs[len(asked) :] += self._sides[1]
+        (score,) = self._run(None, {"inputs": inputs})
+        return float(score)
+
+
+def bring() -> CrossEncoder | None:
+    """The model that is shipped; None, and the signal ``degraded``, where it cannot be used."""
+    try:
+        return CrossEncoder.load()
+    except (ImportError, OSError, ValueError) as error:
+        _log.error("the cross-encoder cannot be loaded", extra={"error": type(error).__name__})
+        tell(degraded, "reader", reason="reader.unavailable")
+        return None
+
+
+def _ends(question: str) -> str:
+    if len(question) <= _QUESTION_CHARS:
+        return question
+    return f"{question[: _QUESTION_CHARS // 2]} {question[-_QUESTION_CHARS // 2 :]}"
+
+
+def _shortened(ids: list[int]) -> list[int]:
+    if len(ids) <= QUESTION_TOKENS:
+        return ids
+    return ids[: QUESTION_TOKENS - _END_TOKENS] + ids[-_END_TOKENS:]
+
+
+def _table(path: Path) -> npt.NDArray[Any]:
+    """A table of vectors, mapped: what is not looked up is not read."""
+    try:
+        table: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (EOFError, SyntaxError, TokenError, TypeError, ValueError) as error:
+        raise ValueError(f"{path.name} is damaged: {error}") from error
+    return table
+
+
+def _fit(tables: dict[str, npt.NDArray[Any]], vocabulary: int, width: int) -> bool:
+    """Whether the tables are for this many words, and of the width that the layers take."""
+    longest = 1 + QUESTION_TOKENS + 1 + MEMORY_TOKENS + 1
+    shapes = {name: table.shape for name, table in tables.items()}
+    places = shapes.pop("positions")
+    wanted = {"words": (vocabulary, width), "scales": (vocabulary,), "sides": (2, width)}
+    return shapes == wanted and places[0] >= longest and places[1:] == (width,)
+
+
+def _session(layers: bytes) -> Any:
+    """What runs the layers; in one thread, as more would only wait for each other."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4  # what is wrong is raised as well
+    options.enable_cpu_mem_arena = False  # what a question needs is given back
+    with _as_value_error():  # a second try would print to standard output, and fail as well
+        return onnxruntime.InferenceSession(
+            layers, options, ["CPUExecutionProvider"], enable_fallback=0
+        )
+
+
+@contextmanager
+def _as_value_error() -> Iterator[None]:
+    """Raise what is said of damaged layers, and vectors of odd types, as ``ValueError``."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as trouble
+
+    try:
+        yield
+    except (
+        trouble.EPFail,
+        trouble.Fail,
+        trouble.InvalidArgument,
+        trouble.InvalidGraph,
+        trouble.InvalidProtobuf,
+        trouble.NotImplemented,
+        trouble.RuntimeException,
+        TypeError,
+    ) as error:
+        raise ValueError(f"the layers cannot be run: {error}") from error

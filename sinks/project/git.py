@@ -1,0 +1,185 @@
+"""Reads a repository's identity and branch from its files, without running git.
+
+A ``.git`` that was planted must not lend another project's identity, since memories are walled by
+it. So a repository counts only if whoever owns the working directory, this process or root owns
+it; and one that is somewhere else (a worktree, a submodule, a link) only if it points back.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from msgspec import Struct
+
+from ..files.untrusted import Look
+
+_MAX_LEVELS = 40
+_MAX_POINTER_BYTES = 8_192
+_MAX_CONFIG_BYTES = 262_144
+_MAX_BRANCH_CHARS = 250
+
+_SECTION = re.compile(r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]\s*')
+_SETTING = re.compile(r"([A-Za-z][\w-]*)\s*=\s*(.*)")
+_COMMENT = re.compile(r"(?:^|\s)[#;].*$")
+_BRANCH = re.compile(r"ref:\s*refs/heads/(\S+)\s*\Z")
+_DETACHED = re.compile(r"[0-9a-f]{40,64}\s*\Z")
+
+_URL = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?:[^/@]*@)?(?P<host>\[[^]/]+\]|[^/:]*)(?::(?P<port>\d*))?/(?P<path>.*)",
+    re.IGNORECASE,
+)
+_SCP = re.compile(r"(?:[^/@:]+@)?(?P<host>\[[^]/]+\]|[^/:]{2,}):(?!//)(?P<path>.+)")
+_WEB_PORTS = {"80", "443", ""}
+
+
+class Repository(Struct, frozen=True):
+    """A working tree: its top, the directory that all its worktrees share, its origin, its branch.
+
+    ``origin`` is the normalised remote, "" if there is none; ``branch`` is None when detached.
+    """
+
+    top: Path
+    common: Path
+    origin: str
+    branch: str | None
+
+
+def find_repository(start: Path, look: Look) -> Repository | None:
+    """The repository that ``start`` (absolute, without links) is in, or None."""
+    for top in (start, *start.parents[:_MAX_LEVELS]):
+        if look.exists(dot_git := top / ".git"):
+            return _open(top, dot_git, start, look)
+    return None
+
+
+def normalise_remote(url: str, base: Path) -> str:
+    """One spelling for every way to write a remote: "github.com/owner/repo".
+
+    Credentials, scheme, ``.git`` and case go. A path, relative ones from ``base``, stays a path,
+    and is that of the repository's working tree. "" for what is not a remote.
+    """
+    url = url.strip()
+    if url.lower().startswith("file://"):
+        url = url[len("file://") :]
+    elif match := _URL.fullmatch(url):
+        return _host_and_path(match["host"] + _odd_port(match), match["path"])
+    elif match := _SCP.fullmatch(url):
+        return _host_and_path(match["host"], match["path"])
+    if not url or "://" in url:
+        return ""
+    return working_tree_of(os.path.normpath(base / url))
+
+
+def working_tree_of(directory: str) -> str:
+    """``directory`` without the ``.git`` at its end: a clone's origin names the tree it is of."""
+    return directory.removesuffix("/.git").removesuffix(".git").rstrip("/") or "/"
+
+
+def _host_and_path(host: str, path: str) -> str:
+    path = re.sub(r"/{2,}", "/", path.strip("/")).removesuffix(".git").rstrip("/")
+    return f"{host}/{path}".lower() if host and path else ""
+
+
+def _odd_port(match: re.Match[str]) -> str:
+    # A forge's ssh port says nothing about which forge it is; a web port does.
+    web = match["scheme"].lower() in {"http", "https"}
+    port = match["port"] or ""
+    return f":{port}" if web and port not in _WEB_PORTS else ""
+
+
+def _open(top: Path, dot_git: Path, start: Path, look: Look) -> Repository | None:
+    git_dir = _git_dir(top, dot_git, look)
+    if git_dir is None or look.owner(git_dir) not in _trusted(start, look):
+        return None
+    head = look.text(git_dir / "HEAD", _MAX_POINTER_BYTES)
+    if head is None or not (head.startswith("ref:") or _DETACHED.match(head)):
+        return None
+    common = _common_dir(git_dir, look)
+    config = read_config(look.text(common / "config", _MAX_CONFIG_BYTES) or "")
+    if not _points_back(git_dir, common, top, dot_git, config, look):
+        return None
+    origin = normalise_remote(config.get("remote.origin.url", ""), top)
+    return Repository(top=top, common=common, origin=origin, branch=_branch(head))
+
+
+def _git_dir(top: Path, dot_git: Path, look: Look) -> Path | None:
+    if look.is_directory(dot_git):
+        return _real(dot_git)
+    pointer = look.text(dot_git, _MAX_POINTER_BYTES) or ""
+    if not pointer.startswith("gitdir:"):
+        return None
+    target = _real(top / pointer.removeprefix("gitdir:").strip())
+    return target if look.is_directory(target) else None
+
+
+def _trusted(start: Path, look: Look) -> set[int | None]:
+    return {os.geteuid(), 0, look.owner(start)} - {None}
+
+
+def _common_dir(git_dir: Path, look: Look) -> Path:
+    pointer = look.text(git_dir / "commondir", _MAX_POINTER_BYTES)
+    if not pointer or not pointer.strip():
+        return git_dir
+    return _real(git_dir / pointer.strip())
+
+
+def _points_back(
+    git_dir: Path, common: Path, top: Path, dot_git: Path, config: dict[str, str], look: Look
+) -> bool:
+    if common != git_dir:  # a worktree: registered in the repository, and naming its .git file
+        back = look.text(git_dir / "gitdir", _MAX_POINTER_BYTES) or ""
+        registered = git_dir.parent == common / "worktrees"
+        return registered and _real(git_dir / back.strip()) == dot_git
+    if git_dir == dot_git:
+        return True
+    if tree := config.get("core.worktree"):  # a submodule
+        return _real(git_dir / tree) == top
+    # `git init --separate-git-dir` leaves no way back; but a ".git" belongs to where it is.
+    return git_dir.name != ".git"
+
+
+def _real(path: Path) -> Path:
+    """``path`` without links; unlike ``Path.resolve`` it does not mind links that go round."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:
+        return path
+
+
+def _branch(head: str) -> str | None:
+    match = _BRANCH.match(head)
+    if match is None or match[1].startswith(".") or not match[1].isprintable():
+        return None
+    return match[1][:_MAX_BRANCH_CHARS]
+
+
+def read_config(text: str) -> dict[str, str]:
+    """The settings of a git config as ``section.subsection.key``; a later one wins.
+
+    Includes are not followed and continued lines are cut: neither names a remote.
+    """
+    settings: dict[str, str] = {}
+    section = ""
+    for line in text.splitlines():
+        rest = line.strip()
+        if match := _SECTION.match(rest):
+            name = match[1].lower()
+            section = f"{name}.{_unescape(match[2])}" if match[2] is not None else name
+            rest = rest[match.end() :]
+        if match := _SETTING.match(rest):
+            settings[f"{section}.{match[1].lower()}"] = _value(match[2])
+    return settings
+
+
+def _value(raw: str) -> str:
+    raw = raw.strip()
+    if raw.startswith('"'):
+        quoted = re.match(r'"((?:[^"\\]|\\.)*)"', raw)
+        return _unescape(quoted[1]) if quoted else ""
+    return _COMMENT.sub("", raw).strip()
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)

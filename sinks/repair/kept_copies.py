@@ -1,0 +1,115 @@
+"""The copies of a database that subcog keeps beside it, or was asked to make elsewhere.
+
+Each is a file that may hold what was forgotten since. A list of the backups that were asked for
+lies beside the database, for they may be anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from ..store.wal import wal_of
+
+Kind = Literal["backup", "before a restore", "damaged log", "damaged database"]
+
+# What a process leaves behind that is killed while it makes a copy; {} is the database's name.
+UNFINISHED = (".subcog-copy-*", "{}.restoring", "{}.restoring.wal")
+
+_PATTERNS: tuple[tuple[str, Kind], ...] = (
+    ("{}.before-restore-*", "before a restore"),
+    ("{}.wal.damaged-*", "damaged log"),
+    ("{}.damaged-*", "damaged database"),
+)
+_MOST_NOTED = 1_000
+_LOG = ".wal"
+
+
+class Copy(Struct, frozen=True, kw_only=True):
+    """One copy: its file, which kind it is, since when it lies there, and its bytes on disk."""
+
+    file: Path
+    kind: Kind
+    at: datetime
+    bytes: int
+
+    @property
+    def is_database(self) -> bool:
+        """Whether it can be opened, so that one memory can be taken out of it."""
+        return self.kind in {"backup", "before a restore"}
+
+    def may_hold(self, created_at: datetime) -> bool:
+        """Whether a memory of that time may be in it."""
+        return self.at >= created_at
+
+
+def find_copies(database: Path) -> tuple[Copy, ...]:
+    """Every copy that is still there, the oldest first."""
+    found = {copy.file: copy for copy in (*_beside(database), *_backups(database))}
+    return tuple(sorted(found.values(), key=lambda copy: (copy.at, copy.file)))
+
+
+def remove_copy(copy: Copy) -> None:
+    """Delete a copy, and the log that belongs to it. Raises ``OSError``."""
+    copy.file.unlink(missing_ok=True)
+    wal_of(copy.file).unlink(missing_ok=True)
+
+
+def note_backup(database: Path, backup: Path) -> None:
+    """Remember that ``backup`` was made, so that ``find_copies`` finds it."""
+    noted = [*_noted(database), str(backup.absolute())]
+    distinct = list(dict.fromkeys(noted))[-_MOST_NOTED:]
+    list_file = _list_file(database)
+    fresh = list_file.with_name(f"{list_file.name}.new")
+    with open(fresh, "wb", opener=_private) as file:
+        file.write(msgspec.json.encode(distinct))
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(list_file)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _list_file(database: Path) -> Path:
+    return database.with_name(f"{database.name}.backups")
+
+
+def _noted(database: Path) -> list[str]:
+    try:
+        return msgspec.json.decode(_list_file(database).read_bytes(), type=list[str])
+    except (FileNotFoundError, msgspec.DecodeError):
+        return []
+
+
+def _beside(database: Path) -> Iterator[Copy]:
+    for pattern, kind in _PATTERNS:
+        for file in database.parent.glob(pattern.format(database.name)):
+            is_log_of_copy = kind != "damaged log" and file.suffix == _LOG
+            if not is_log_of_copy and (copy := _copy(file, kind)):
+                yield copy
+
+
+def _backups(database: Path) -> Iterator[Copy]:
+    for name in _noted(database):
+        if copy := _copy(Path(name), "backup"):
+            yield copy
+
+
+def _copy(file: Path, kind: Kind) -> Copy | None:
+    try:
+        seen = file.stat()
+    except OSError:
+        return None
+    log = wal_of(file)
+    size = seen.st_size + (log.stat().st_size if log.exists() else 0)
+    # When it came to lie there is its last change, or that of its name.
+    at = datetime.fromtimestamp(max(seen.st_mtime, seen.st_ctime), UTC)
+    return Copy(file=file, kind=kind, at=at, bytes=size)

@@ -1,0 +1,64 @@
+"""Takes a memory that was forgotten out of the copies of the database as well.
+
+A backup stays a backup: it is opened, the memory is deleted from it, and it is written anew
+without it. A damaged file cannot be opened, so it goes as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+from msgspec import Struct
+
+from ..store.database import Database
+from ..store.errors import StoreUnavailable, explain
+from ..store.writes import forget
+from .kept_copies import Copy, remove_copy
+
+_MEMORY_LIMIT_MB = 256
+
+
+class Cleaned(Struct, frozen=True):
+    """What was done to the copies: ``left`` are those that could not be cleaned, and why."""
+
+    cleaned: tuple[Path, ...] = ()
+    removed: tuple[Path, ...] = ()
+    left: tuple[tuple[Path, str], ...] = ()
+
+
+def clean_copies(
+    copies: Sequence[Copy], memory_id: str, scopes: Sequence[str], now: datetime
+) -> Cleaned:
+    """Make sure that none of ``copies`` holds a memory of ``scopes``. Not for an event loop."""
+    cleaned, removed, left = [], [], []
+    for copy in copies:
+        try:
+            if copy.is_database:
+                _clean(copy.file, memory_id, scopes, now)
+                cleaned.append(copy.file)
+            else:
+                remove_copy(copy)
+                removed.append(copy.file)
+        except StoreUnavailable as error:
+            left.append((copy.file, str(error)))
+        except OSError as error:
+            left.append((copy.file, f"it cannot be deleted ({error.strerror})"))
+    return Cleaned(tuple(cleaned), tuple(removed), tuple(left))
+
+
+def _clean(file: Path, memory_id: str, scopes: Sequence[str], now: datetime) -> None:
+    database = Database(file, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now)
+    database.open()
+    try:
+        with database.transaction() as connection:
+            if forget(connection, memory_id, scopes, now):
+                database.outbox.note_forgotten(connection, memory_id, now)
+        # Also where it had been forgotten before: its bytes may still be there.
+        database.compact()
+    except duckdb.Error as error:
+        raise explain(file, error) from None
+    finally:
+        database.close()

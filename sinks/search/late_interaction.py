@@ -1,0 +1,142 @@
+"""Late interaction of static word vectors: how well a text covers the words of a question.
+
+Each word of the question is matched with the most similar word of a passage:
+``Σ weight(w) · max_u max(0, cos(w, u))² / Σ weight(w)``, divided by ``log(100 + words(passage))``
+so that long passages do not win by chance. A text counts as its best passage.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from ..models.embedder import Embedder
+
+# A memory of how words are spread in general, worth this many memories of the store itself: in a
+# store of three memories the counts alone say nothing.
+_PRIOR_MEMORIES = 100.0
+# The longest vectors belong to the rarest words; as rare as one memory in e⁶ or so.
+_RAREST = 6.0
+# More words of a question than this are left out, the commonest first.
+MOST_WORDS = 32
+_LENGTH_OFFSET = 100.0
+
+Floats = npt.NDArray[np.float32]
+Sizes = npt.NDArray[np.int64]
+
+
+class Probe(Struct, frozen=True):
+    """The words of a question: unit vectors (words, dimensions), and how much each counts."""
+
+    vectors: Floats
+    weights: Floats
+
+
+class Coverage(Struct, frozen=True):
+    """How texts cover a question, one value a text.
+
+    ``score`` orders; ``soft`` is the share, 0–1, of the question's weight that the whole text
+    covers by the same or similar words; ``sharp`` the same, but similar words count little;
+    ``rarest`` the similarity found for the weightiest quarter
+    of its words; ``back`` the share of the text's weight that the question covers.
+    """
+
+    score: Floats
+    soft: Floats
+    sharp: Floats
+    rarest: Floats
+    back: Floats
+
+
+def probe(
+    words: npt.NDArray[np.uint16], spread: Floats, memories: int, embedder: Embedder
+) -> Probe:
+    """The question with ``words``, each of which ``spread`` of ``memories`` memories hold."""
+    weights = word_weights(words, spread, memories, embedder)
+    if len(words) > MOST_WORDS:
+        keep = np.sort(np.argsort(-weights, kind="stable")[:MOST_WORDS])
+        words, weights = words[keep], weights[keep]
+    return Probe(embedder.unit(words), weights)
+
+
+def word_weights(
+    words: npt.NDArray[np.uint16], spread: Floats, memories: int, embedder: Embedder
+) -> Floats:
+    """Rarity: the store's own inverse document frequency, mixed with the model's idea of it."""
+    own = np.log(1 + (memories - spread + 0.5) / (spread + 0.5))
+    general = _RAREST * embedder.rarity(words)
+    share = memories / (memories + _PRIOR_MEMORIES)
+    return np.asarray(share * own + (1 - share) * general, dtype=np.float32)
+
+
+def cover(
+    question: Probe,
+    words: npt.NDArray[np.uint16],
+    word_counts: Sizes,
+    passage_counts: Sizes,
+    embedder: Embedder,
+) -> Coverage:
+    """How each text covers ``question``.
+
+    ``words`` are the texts' words one after another, ``word_counts`` how many each passage has, and
+    ``passage_counts`` how many passages each text has.
+    """
+    texts = len(passage_counts)
+    total = float(question.weights.sum())
+    if not total or not len(words):
+        nothing = np.zeros(texts, dtype=np.float32)
+        return Coverage(nothing, nothing, nothing, nothing, nothing)
+    similar, best = _similarities(question, words, embedder)
+    by_passage = _largest(similar, word_counts)
+    scores = (by_passage**2) @ question.weights / total
+    scores = scores / np.log(_LENGTH_OFFSET + word_counts)
+    by_text = _largest(by_passage, passage_counts)
+    rare = np.argsort(-question.weights, kind="stable")[: max(1, len(question.weights) // 4)]
+    return Coverage(
+        score=_largest(scores[:, None], passage_counts)[:, 0],
+        soft=(by_text**2) @ question.weights / total,
+        sharp=(by_text**4) @ question.weights / total,
+        rarest=by_text[:, rare].mean(axis=1),
+        back=_covered_back(best, embedder.rarity(words), word_counts, passage_counts),
+    )
+
+
+def _similarities(
+    question: Probe, words: npt.NDArray[np.uint16], embedder: Embedder
+) -> tuple[Floats, Floats]:
+    """Cosines at least 0, shape (words, question words), and the best of each word.
+
+    Each distinct word is looked up once.
+    """
+    present = np.zeros(embedder.vocabulary, dtype=np.bool_)
+    present[words] = True
+    distinct = np.flatnonzero(present).astype(np.uint16)
+    place = np.empty(embedder.vocabulary, dtype=np.int32)
+    place[distinct] = np.arange(len(distinct))
+    cosines = np.maximum(embedder.cosines(distinct, question.vectors), 0)
+    # The best along the long axis: along the short one it takes ten times as long.
+    best = np.ascontiguousarray(cosines.T).max(axis=0)
+    places = place[words]
+    return cosines[places], best[places]
+
+
+def _covered_back(
+    best: Floats, rarity: Floats, word_counts: Sizes, passage_counts: Sizes
+) -> Floats:
+    ends = np.cumsum(word_counts)[np.cumsum(passage_counts) - 1]
+    covered = np.concatenate(([0], np.cumsum(best**2 * rarity, dtype=np.float64)))
+    whole = np.concatenate(([0], np.cumsum(rarity, dtype=np.float64)))
+    starts = np.concatenate(([0], ends[:-1]))
+    share = (covered[ends] - covered[starts]) / np.maximum(whole[ends] - whole[starts], 1e-9)
+    return np.asarray(share, dtype=np.float32)
+
+
+def _largest(values: Floats, counts: Sizes) -> Floats:
+    """The largest of each run of ``counts[i]`` rows, 0 for an empty run."""
+    largest = np.zeros((len(counts), values.shape[1]), dtype=np.float32)
+    filled = counts > 0
+    if filled.any():
+        starts = (np.cumsum(counts) - counts)[filled]
+        largest[filled] = np.maximum.reduceat(values, starts, axis=0)
+    return largest

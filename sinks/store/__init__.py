@@ -1,0 +1,4 @@
+"""DuckDB, the truth: one writer, a cursor for each reader, migrations, the log.
+
+May import: sinks/files.
+"""

@@ -1,0 +1,390 @@
+"""One DuckDB file: opening and mending it, handing out cursors, keeping it small and private.
+
+Nothing here is async, and all of it refuses to run on a thread with an event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import logging
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+import numpy as np
+from duckdb import DuckDBPyConnection
+
+from ..team.membership import Joined, read_joined
+from ..team.outbox import Outbox, last_number
+from .attached import connect, copy_store
+from .caches import Changed, Fingerprints
+from .errors import StoreUnavailable, busy, closed, explain, foreign, full, gives_up, newer
+from .migrations import ForeignSchema, NewerSchema, migrate
+from .rows import Record, Row, fingerprint_of, naive, to_record
+from .sql import Statement
+from .wal import Recovery, cut_damage, find_torn_tail, put_lost_log_aside, wal_of
+
+_log = logging.getLogger(__name__)
+
+_PRIVATE = ".subcog-copy-"
+# Each cut leaves less of the log, so this only bounds a log with very many damaged places.
+_MOST_REPAIRS = 100
+# What a checkpoint writes beyond the log: the row groups that it touches.
+_ROOM_BYTES = 16_000_000
+_SMALL_MB = 32
+_LARGE_MB = 64
+_READERS_LEAVE_WITHIN_S = 10.0
+_BEGIN, _COMMIT = Statement("BEGIN"), Statement("COMMIT")
+_INTERRUPT_EVERY_S = 0.05
+
+
+def refuse_event_loop() -> None:
+    """Raise RuntimeError on a thread that runs an event loop: DuckDB would hold it up."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("the event loop must not enter the database")
+
+
+class Database:
+    """The file at ``path``. One thread writes; any thread may read, each with its own cursor."""
+
+    def __init__(self, path: Path, *, memory_limit_mb: int, clock: Callable[[], datetime]) -> None:
+        self.path = path
+        self.wal = wal_of(path)
+        self.recovery: Recovery | None = None
+        # DuckDB answers nothing more after a fatal error, until the file is opened anew.
+        self.given_up = False
+        # Of every text that was ever committed, by whatever way.
+        self.fingerprints = Fingerprints(np.zeros(0, dtype=np.int64))
+        self.changed = Changed({})
+        self.outbox = Outbox(Joined(), 0)
+        # Tells, also after a crash, that the file still holds what was deleted.
+        self._uncompacted = path.with_name(f"{path.name}.uncompacted")
+        self._memory_limit_mb = memory_limit_mb
+        self._clock = clock
+        self._root: DuckDBPyConnection | None = None
+        self._writer: DuckDBPyConnection | None = None
+        self._cursors: set[DuckDBPyConnection] = set()
+        self._changed = threading.Condition()
+
+    # --- open and close --------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Open or create the file, mend its log, migrate it. Raises StoreUnavailable."""
+        refuse_event_loop()
+        with self._changed, self.explained():
+            self._open()
+
+    def _open(self) -> None:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.wal.exists() and self.path.exists() and not self.path.stat().st_size:
+            self.path.unlink()  # DuckDB refuses an empty file, and there is nothing to lose in one
+        if lost := put_lost_log_aside(self.path, self._clock()):
+            self._tell(lost)
+        root = self._connect_mended()
+        try:
+            self._prepare(root)
+        except BaseException:
+            root.close()
+            raise
+        self._root, self._writer = root, root.cursor()
+
+    def _prepare(self, root: DuckDBPyConnection) -> None:
+        self.path.chmod(0o600)
+        # Copies that a killed process left half made, with text that was to be gone.
+        for unfinished in self.path.parent.glob(f"{_PRIVATE}*"):
+            shutil.rmtree(unfinished)
+        torn = find_torn_tail(self.path, self._clock())
+        if torn:
+            self._tell(torn)
+        self._make_wal_private()
+        before, after = migrate(root, naive(self._clock()))
+        self.fingerprints, self.changed = _fingerprints(root), _changed(root)
+        self.outbox = Outbox(read_joined(root), last_number(root))
+        if before != after:
+            _log.info("the tables were migrated", extra={"before": before, "after": after})
+        if torn:  # nothing must be written behind a torn end
+            # A checkpoint with nothing to write leaves the log as it is, so there is something.
+            root.execute(
+                "INSERT INTO store.migrations VALUES (?, ?)", [after, naive(self._clock())]
+            )
+            root.execute("CHECKPOINT store")
+
+    def _connect_mended(self) -> DuckDBPyConnection:
+        for _ in range(_MOST_REPAIRS):
+            try:
+                return connect(self.path, self._memory_limit_mb)
+            except duckdb.Error as error:
+                mended = cut_damage(self.path, str(error), self._clock())
+                if not mended:
+                    raise
+                self._tell(mended)
+        return connect(self.path, self._memory_limit_mb)
+
+    def _tell(self, recovery: Recovery) -> None:
+        self.recovery = recovery
+        _log.error(
+            "the write-ahead log was damaged, a copy was kept aside",
+            extra={
+                "reason": recovery.reason,
+                "kept_aside": str(recovery.kept_aside),
+                "dropped_bytes": recovery.dropped_bytes,
+            },
+        )
+
+    def close(self) -> None:
+        """Interrupt and await the readers, write everything into the file, and let go of it."""
+        refuse_event_loop()
+        with self._changed:
+            root, self._root = self._root, None
+            self._send_readers_away()
+            if root is None:
+                return
+            # A checkpoint that fails leaves the log behind, and the next opening replays it.
+            with suppress(duckdb.Error):
+                root.execute("CHECKPOINT store")
+            root.close()
+
+    def reopen(self) -> None:
+        """Open the file anew after DuckDB gave it up. Raises StoreUnavailable."""
+        refuse_event_loop()
+        with self._changed, self.explained():
+            if self._root is None:
+                raise closed()
+            self._send_readers_away()
+            self._root.close()
+            self._open()
+            self.given_up = False
+
+    def _send_readers_away(self) -> None:
+        # A cursor that is just between two statements loses an interrupt, so it is sent again.
+        for _ in range(int(_READERS_LEAVE_WITHIN_S / _INTERRUPT_EVERY_S)):
+            for cursor in self._cursors:
+                cursor.interrupt()
+            if self._changed.wait_for(lambda: not self._cursors, _INTERRUPT_EVERY_S):
+                return
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Make StoreUnavailable of what DuckDB and the system raise in this block."""
+        try:
+            yield
+        except NewerSchema as error:
+            raise newer(self.path, error.found, error.known) from None
+        except ForeignSchema:
+            raise foreign(self.path) from None
+        except StoreUnavailable:
+            raise
+        except (duckdb.Error, OSError) as error:
+            self.given_up |= gives_up(error)
+            raise explain(self.path, error) from error
+
+    # --- read and write --------------------------------------------------------------------------
+
+    def acquire(self) -> DuckDBPyConnection:
+        """A cursor for this caller alone, to be released. Raises StoreUnavailable when closed."""
+        refuse_event_loop()
+        with self._changed:
+            if self._root is None:
+                raise closed()
+            # A new cursor costs 0.04 ms, and none is ever shared or left over from a closed file.
+            with self.explained():
+                cursor = self._root.cursor()
+            self._cursors.add(cursor)
+            return cursor
+
+    def release(self, cursor: DuckDBPyConnection) -> None:
+        """Give back what ``acquire`` gave."""
+        with self._changed:
+            self._cursors.discard(cursor)
+            cursor.close()
+            self._changed.notify_all()
+
+    def interrupt(self, cursor: DuckDBPyConnection) -> None:
+        """Interrupt what ``cursor`` does, if it can be done without waiting; else do nothing."""
+        if self._changed.acquire(blocking=False):
+            try:
+                if cursor in self._cursors:
+                    cursor.interrupt()
+            finally:
+                self._changed.release()
+
+    @contextmanager
+    def reading(self) -> Iterator[DuckDBPyConnection]:
+        """A cursor for this block. Its database errors come out as StoreUnavailable."""
+        cursor = self.acquire()
+        try:
+            with self.explained():
+                yield cursor
+        finally:
+            self.release(cursor)
+
+    @contextmanager
+    def transaction(self) -> Iterator[DuckDBPyConnection]:
+        """The writer's connection, committed at the end of the block, rolled back on any error.
+
+        For one thread at a time. DuckDB's own errors come out as they are.
+        """
+        refuse_event_loop()
+        if self._writer is None or self._root is None:
+            raise closed()
+        self._make_wal_private()
+        writer = self._writer
+        _BEGIN.run(writer)
+        try:
+            yield writer
+            _COMMIT.run(writer)
+        except BaseException as error:
+            self.given_up |= gives_up(error)
+            with suppress(duckdb.Error):  # a commit that failed has rolled back by itself
+                writer.execute("ROLLBACK")
+            raise
+
+    def note_written(self, connection: DuckDBPyConnection, records: Iterable[Record]) -> None:
+        """Queue for the team what was written in this transaction; nothing without a team."""
+        if self.outbox.joined.member:
+            self.outbox.note(connection, records, self._clock())
+
+    def note_current(self, rows: Iterable[Row], gone: Iterable[str]) -> None:
+        """What was committed in another way than by appending is current, or gone."""
+        for row in rows:
+            record = to_record(row)
+            self.fingerprints.update([fingerprint_of(record)])
+            self.changed.set(record.id, record.version)
+        for memory_id in gone:
+            self.changed.set(memory_id, 1)
+
+    def _make_wal_private(self) -> None:
+        """DuckDB makes the log anew after each checkpoint, readable by everybody."""
+        if not self.wal.exists():
+            os.close(os.open(self.wal, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+    # --- housekeeping ----------------------------------------------------------------------------
+
+    def wal_bytes(self) -> int:
+        """The size of the write-ahead log."""
+        try:
+            return self.wal.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def checkpoint(self) -> None:
+        """Write the log into the file. Raises StoreUnavailable, on a full disk before it tries.
+
+        A checkpoint that fails makes DuckDB give up the whole file, so it is not begun without
+        room for it.
+        """
+        refuse_event_loop()
+        if self._writer is None or self._root is None:
+            raise closed()
+        if shutil.disk_usage(self.path.parent).free < 2 * self.wal_bytes() + _ROOM_BYTES:
+            raise full(self.path)
+        self._writer.execute("CHECKPOINT store")
+
+    def shrink(self) -> None:
+        """Give back the memory that reading everything took: 170 MB at 100,000 memories.
+
+        To be called by the thread that writes, so that no write meets the lower limit.
+        """
+        with self.reading() as cursor:
+            try:
+                cursor.execute(f"SET memory_limit = '{_SMALL_MB}MB'")
+            except duckdb.OutOfMemoryException:
+                _log.debug("some of the memory is in use")
+            finally:
+                cursor.execute(f"SET memory_limit = '{self._memory_limit_mb}MB'")
+        _give_back()
+
+    def shrink_if_large(self) -> None:
+        """``shrink`` where reading here and there has filled the memory by and by.
+
+        DuckDB keeps what it read up to its limit. For the thread that writes.
+        """
+        with self.reading() as cursor:
+            used = cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()")
+            [(held,)] = used.fetchall()
+        if held > _LARGE_MB * 1_000_000:
+            self.shrink()
+
+    def backup(self, target: Path) -> None:
+        """A compact copy at ``target``, which must not exist yet. Raises FileExistsError."""
+        if target.exists():
+            raise FileExistsError(f"{target} exists already: name another file for the backup")
+        with self._copied(target.parent) as copy:
+            copy.rename(target)
+        sync_directory(target.parent)
+
+    @contextmanager
+    def _copied(self, directory: Path) -> Iterator[Path]:
+        """A copy with what is alive alone, in a private directory inside ``directory``."""
+        with tempfile.TemporaryDirectory(prefix=_PRIVATE, dir=directory) as private:
+            copy = Path(private) / "compacted.duckdb"
+            with self.reading() as cursor:
+                copy_store(cursor, copy)
+            copy.chmod(0o600)
+            yield copy
+
+    @property
+    def needs_compaction(self) -> bool:
+        """Whether the file still holds what was deleted from it."""
+        return self._uncompacted.exists()
+
+    def mark_uncompacted(self) -> None:
+        """Something is about to be deleted. For the thread that writes."""
+        self._uncompacted.touch(mode=0o600)
+
+    def compact(self) -> None:
+        """Replace the file by a copy without what was deleted from it.
+
+        Raises StoreUnavailable, ``busy``, where readers stay for too long; nothing is changed
+        then. To be called by the thread that writes.
+        """
+        with self._copied(self.path.parent) as copy, self._changed, self.explained():
+            if not self._changed.wait_for(lambda: not self._cursors, _READERS_LEAVE_WITHIN_S):
+                raise busy(self.path)
+            if self._root is None:
+                raise closed()
+            self._root.execute("CHECKPOINT store")
+            self._root.close()
+            # A log that outlived the closing belongs to the old file.
+            if not self.wal_bytes():
+                copy.replace(self.path)
+                sync_directory(self.path.parent)
+                self._uncompacted.unlink(missing_ok=True)
+            self._open()
+
+
+def _give_back() -> None:
+    """Hand freed memory back to the system, 50 MB after a start; glibc alone can be told to."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _fingerprints(connection: DuckDBPyConnection) -> Fingerprints:
+    found = connection.execute(
+        "SELECT fingerprint FROM store.memories WHERE fingerprint IS NOT NULL"
+    ).fetchnumpy()
+    return Fingerprints(np.array(found["fingerprint"], dtype=np.int64))
+
+
+def _changed(connection: DuckDBPyConnection) -> Changed:
+    found = connection.execute("SELECT id, version FROM store.memories WHERE version > 1")
+    return Changed(dict(found.fetchall()))
+
+
+def sync_directory(directory: Path) -> None:
+    """Make sure that what was renamed in ``directory`` stays so in a crash."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

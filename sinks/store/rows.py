@@ -1,0 +1,211 @@
+"""A memory as the database holds it, and the way there and back."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from ...bus.values import Encoding, Memory, Scope
+
+
+class Row(Struct, frozen=True):
+    """A memory with what retrieval needs of its text."""
+
+    memory: Memory
+    encoding: Encoding
+
+
+class Usage(Struct, frozen=True):
+    """How often a memory went into a context, and when it last did. None: never."""
+
+    times_injected: int = 0
+    last_used: datetime | None = None
+
+
+class Record(NamedTuple):
+    """One row of the table ``versions``, and the memory it is made of."""
+
+    key: str
+    id: str
+    version: int
+    scope: str
+    body: str
+    model: str
+    vectors: bytes
+    words: bytes
+    lengths: bytes
+    terms: bytes
+    memory: Memory
+
+
+VERSION_TYPES = {
+    "key": "VARCHAR",
+    "id": "VARCHAR",
+    "version": "BIGINT",
+    "scope": "VARCHAR",
+    "body": "VARCHAR",
+    "model": "VARCHAR",
+    "vectors": "BLOB",
+    "words": "BLOB",
+    "lengths": "BLOB",
+    "terms": "BLOB",
+}
+HEAD_TYPES = {
+    "id": "VARCHAR",
+    "key": "VARCHAR",
+    "version": "BIGINT",
+    "scope": "VARCHAR",
+    "namespace": "VARCHAR",
+    "fingerprint": "BIGINT",
+    "created_at": "TIMESTAMP",
+    "valid_from": "TIMESTAMP",
+    "valid_to": "TIMESTAMP",
+    "superseded_by": "VARCHAR",
+}
+
+_write_body = msgspec.json.Encoder().encode
+_read_body = msgspec.json.Decoder(Memory).decode
+_canonical = msgspec.json.Encoder(order="deterministic").encode
+_EMPTY: tuple[object, ...] = (None, "", [], {})
+
+
+def naive(time: datetime) -> datetime:
+    """``time`` in UTC without its zone, as tables hold it. Raises ValueError where it has none."""
+    if time.tzinfo is None:
+        raise ValueError("a memory's times need a zone")
+    return time.astimezone(UTC).replace(tzinfo=None)
+
+
+def aware(time: datetime) -> datetime:
+    """A time of the database as the rest of the program knows it."""
+    return time.replace(tzinfo=UTC)
+
+
+def usage_of(times_injected: int, last_used: datetime | None) -> Usage:
+    """The use of a memory, of its columns."""
+    return Usage(times_injected, aware(last_used) if last_used else None)
+
+
+def to_record(row: Row) -> Record:
+    """What is written for ``row``.
+
+    Raises ValueError where a text has half a surrogate pair, which is no Unicode, a time has no
+    zone, or the version is not counted from 1.
+    """
+    memory, encoding = row.memory, row.encoding
+    if memory.version < 1:
+        raise ValueError("versions count from 1")
+    for time in (memory.created_at, memory.updated_at, memory.valid_from, memory.valid_to):
+        if time is not None:
+            naive(time)
+    try:
+        body = _write_body(memory).decode()
+    except UnicodeEncodeError:
+        raise ValueError("the text of a memory is not valid Unicode") from None
+    return Record(
+        f"{memory.id}:{memory.version}",
+        memory.id,
+        memory.version,
+        str(memory.scope),
+        body,
+        encoding.model,
+        encoding.vectors,
+        encoding.words,
+        encoding.lengths,
+        encoding.terms,
+        memory,
+    )
+
+
+def row_of(record: Record) -> Row:
+    """The memory and its encoding, as ``to_record`` got them."""
+    encoding = Encoding(record.model, record.vectors, record.words, record.lengths, record.terms)
+    return Row(record.memory, encoding)
+
+
+def version_values(record: Record) -> tuple[Any, ...]:
+    """The values of ``VERSION_TYPES``."""
+    return record[: len(VERSION_TYPES)]
+
+
+def head_values(record: Record) -> tuple[Any, ...]:
+    """The values of ``HEAD_TYPES``."""
+    memory = record.memory
+    return (
+        record.id,
+        record.key,
+        record.version,
+        record.scope,
+        memory.namespace,
+        fingerprint_of(record),
+        naive(memory.created_at),
+        naive(memory.valid_from) if memory.valid_from else None,
+        naive(memory.valid_to) if memory.valid_to else None,
+        memory.superseded_by,
+    )
+
+
+def digest(memory: Memory) -> bytes:
+    """What tells whether two versions say the same: SHA-256 of all but their authors.
+
+    Who wrote a version is for the team's server to say. Fields that are empty are left out, so
+    that one that a later subcog adds changes nothing. Raises ValueError where a text is not valid
+    Unicode.
+    """
+    try:
+        said = _canonical(_said(msgspec.to_builtins(memory)))
+    except UnicodeEncodeError:
+        raise ValueError("the text of a memory is not valid Unicode") from None
+    return hashlib.sha256(said).digest()
+
+
+def _said(value: Any) -> Any:
+    """``value`` without authors and without what is empty."""
+    if isinstance(value, dict):
+        pairs = ((name, _said(each)) for name, each in value.items() if name != "author")
+        return {name: each for name, each in pairs if each not in _EMPTY}
+    if isinstance(value, list | tuple):
+        return [_said(each) for each in value]
+    return value
+
+
+def content_hash(text: str) -> str:
+    """Equal for texts that differ in white space and case alone."""
+    return hashlib.sha256(" ".join(text.lower().split()).encode()).hexdigest()
+
+
+def to_scope(text: str) -> Scope:
+    """The scope that ``str(scope)`` wrote."""
+    kind, _, identity = text.partition(":")
+    return msgspec.convert({"kind": kind, "id": identity}, Scope)
+
+
+def to_memory(body: str) -> Memory:
+    """The memory that was written as ``body``; fields that are new since get their defaults."""
+    return _read_body(body)
+
+
+def to_row(columns: tuple[Any, ...]) -> Row:
+    """The row of the columns body, model, vectors, words, lengths, terms."""
+    return Row(_read_body(columns[0]), Encoding(*columns[1:]))
+
+
+def fingerprint_of(record: Record) -> int | None:
+    """The fingerprint of the memory of ``record``."""
+    return fingerprint(record.scope, record.memory.namespace, record.memory.content_hash)
+
+
+def fingerprint(scope: str, namespace: str, content_hash: str) -> int | None:
+    """64 bits that equal texts of one scope and namespace share; None for an unknown hash.
+
+    Scanning a column of these for an exact duplicate costs a tenth of scanning the hashes.
+    """
+    if not content_hash:
+        return None
+    text = "\0".join((scope, namespace, content_hash))
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

@@ -1,0 +1,295 @@
+"""The store: every memory, durable and scoped. What it acknowledges is on disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from concurrent.futures import Future
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+from anyio import CancelScope, CapacityLimiter
+from duckdb import DuckDBPyConnection
+
+from ...bus.values import Memory, Scope
+from ..team.replica import Replica
+from . import reads
+from .database import Database
+from .errors import StoreUnavailable, closed
+from .interruptible import Interruptible
+from .rows import Row, Usage, fingerprint, to_record, to_row
+from .wal import Recovery
+from .writer import Writer
+from .writes import forget
+
+__all__ = ["Recovery", "Row", "Store", "StoreUnavailable", "Usage"]
+
+T = TypeVar("T")
+
+_BATCH_ROWS = 2_000
+_READERS = 4
+# Making records of more rows than this would hold up the event loop for over a millisecond.
+_FEW_ROWS = 32
+
+
+class Store:
+    """Memories in the file at ``path``.
+
+    ``replica`` is its part in a team's memory.
+
+    Reads are scoped, but for ``load`` and ``counts``, and ``usage`` and ``scopes_of``, which hold
+    no text.
+
+    Each method raises StoreUnavailable (a ConnectionError) while the file cannot be used, with a
+    message that says what to do. A cancelled read is interrupted and leaves no thread behind.
+    """
+
+    def __init__(self, path: Path, *, memory_limit_mb: int, clock: Callable[[], datetime]) -> None:
+        self._database = Database(path, memory_limit_mb=memory_limit_mb, clock=clock)
+        self._clock = clock
+        self._writer: Writer | None = None
+        self._limiter: CapacityLimiter | None = None
+        self.replica = Replica(self._database, write=self._write, read=self._read, clock=clock)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._database.path
+
+    @property
+    def recovery(self) -> Recovery | None:
+        """What was done to a damaged log at the last opening; None where it was whole."""
+        return self._database.recovery
+
+    async def open(self) -> None:
+        """Open or create the file; migrate its tables; mend its log, keeping a copy aside.
+
+        Raises StoreUnavailable where another process holds it, it is of a newer version, damaged
+        beyond the log, or cannot be written.
+        """
+        await anyio.to_thread.run_sync(self._database.open)
+        self._limiter = CapacityLimiter(_READERS)
+        self._writer = Writer(self._database)
+        self._writer.start()
+
+    async def close(self) -> None:
+        """Finish what was asked, write the log into the file and let go of it. Twice is once."""
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        with CancelScope(shield=True):
+            await anyio.to_thread.run_sync(writer.stop)
+            await anyio.to_thread.run_sync(self._database.close)
+
+    # --- write -----------------------------------------------------------------------------------
+
+    async def put(self, rows: Sequence[Row]) -> tuple[bool, ...]:
+        """Append ``rows``, all of them or none; committed on return.
+
+        False for an (id, version) that was there already, and for an id that was forgotten.
+        Raises ValueError for a row that cannot be stored, or that would change a memory's scope.
+        """
+        if len(rows) > _FEW_ROWS:
+            records = await anyio.to_thread.run_sync(lambda: [to_record(row) for row in rows])
+        else:
+            records = [to_record(row) for row in rows]
+        taken = await asyncio.wrap_future(self._writing().put(records))
+        return tuple(taken)
+
+    async def forget(self, id: str, scopes: Sequence[Scope]) -> bool:  # noqa: A002
+        """Delete all versions of a memory; its id, scope and the time stay as a tombstone.
+
+        False where there is no such memory in ``scopes``. Its bytes leave the disk with
+        ``compact``.
+        """
+        readable = reads.scope_texts(scopes)
+
+        def work() -> bool:
+            with self._database.transaction() as connection:
+                forgotten = forget(connection, id, readable, self._clock())
+                if forgotten:
+                    self._database.mark_uncompacted()
+                    self._database.outbox.note_forgotten(connection, id, self._clock())
+                return forgotten
+
+        return await self._write(work)
+
+    async def mark_used(self, ids: Sequence[str]) -> None:
+        """Count a use of each of ``ids``. Written later, and lost in a crash before that."""
+        if ids:
+            self._writing().note_uses(tuple(ids), self._clock())
+
+    async def checkpoint(self) -> None:
+        """Write the log into the file. The writer does so by itself when it is idle."""
+        await self._write(self._database.checkpoint)
+
+    async def backup(self, target: Path) -> None:
+        """A copy of what is alive, readable by its owner alone. Writes go on meanwhile.
+
+        Raises FileExistsError rather than overwrite ``target``.
+        """
+        await anyio.to_thread.run_sync(self._database.backup, target)
+        self.shrink()
+
+    @property
+    def needs_compaction(self) -> bool:
+        """Whether the file still holds what was forgotten, or left with a team."""
+        return self._database.needs_compaction
+
+    async def compact(self) -> None:
+        """Write the file anew without what was forgotten. Writes wait, reads hardly.
+
+        Logs that were kept aside as damaged are not touched. Raises StoreUnavailable with the
+        reason ``busy`` where a long read does not end; nothing is changed then.
+        """
+        await self._write(self._database.compact)
+
+    # --- read ------------------------------------------------------------------------------------
+
+    async def get(self, ids: Sequence[str], scopes: Sequence[Scope]) -> tuple[Memory, ...]:
+        """The current versions, in the order asked, whatever became of their validity.
+
+        Ids that are missing, forgotten or not in ``scopes`` are left out.
+        """
+        changed = self._database.changed
+        return await self._read(lambda cursor: reads.get(cursor, ids, scopes, changed))
+
+    def get_now(self, ids: Sequence[str], scopes: Sequence[Scope]) -> tuple[Memory, ...]:
+        """The same for a caller on a worker thread. Raises RuntimeError on an event loop's."""
+        with self._database.reading() as cursor:
+            return reads.get(cursor, ids, scopes, self._database.changed)
+
+    async def latest(
+        self, scopes: Sequence[Scope], *, limit: int, namespaces: Sequence[str] = ()
+    ) -> tuple[Memory, ...]:
+        """The memories made last that are valid now and not superseded, newest first."""
+        now = self._clock()
+        return await self._read(
+            lambda cursor: reads.latest(cursor, scopes, limit=limit, namespaces=namespaces, now=now)
+        )
+
+    async def history(self, id: str, scopes: Sequence[Scope]) -> tuple[Memory, ...]:  # noqa: A002
+        """All versions of one memory, oldest first."""
+        return await self._read(lambda cursor: reads.history(cursor, id, scopes))
+
+    async def find_hash(self, content_hash: str, scope: Scope, namespace: str) -> Memory | None:
+        """A memory of ``scope`` and ``namespace`` with that hash, valid now and not superseded."""
+        if not self._may_know((content_hash, scope, namespace)):
+            return None
+        now = self._clock()
+        return await self._read(
+            lambda cursor: reads.find_hash(cursor, content_hash, scope, namespace, now)
+        )
+
+    async def known_texts(self, texts: Collection[reads.Text]) -> set[reads.Text]:
+        """Those of ``texts`` (content hash, scope, namespace) for which ``find_hash`` finds one."""
+        maybe = [text for text in texts if self._may_know(text)]
+        if not maybe:
+            return set()
+        now = self._clock()
+        return await self._read(lambda cursor: reads.known_texts(cursor, maybe, now))
+
+    def _may_know(self, text: reads.Text) -> bool:
+        """False for a text that was never written; most are not, and need no database."""
+        content_hash, scope, namespace = text
+        print_ = fingerprint(str(scope), namespace, content_hash)
+        return print_ is not None and print_ in self._database.fingerprints
+
+    async def page(
+        self, scopes: Sequence[Scope], *, after: str = "", limit: int
+    ) -> tuple[Memory, ...]:
+        """The current versions by id, from the first id beyond ``after`` on.
+
+        Those that are superseded or not valid now are among them.
+        """
+        return await self._read(lambda cursor: reads.page(cursor, scopes, after=after, limit=limit))
+
+    async def scopes_of(self, ids: Sequence[str]) -> dict[str, Scope]:
+        """The scope of each of ``ids`` that was ever stored, forgotten ones too."""
+        return await self._read(lambda cursor: reads.scopes_of(cursor, ids))
+
+    async def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
+        """How often each of ``ids`` was used, uses that are not written yet included."""
+        await self._write(self._writing().flush_uses)
+        return await self._read(lambda cursor: reads.usage(cursor, ids))
+
+    async def counts(self) -> dict[Scope, int]:
+        """How many memories each scope has, forgotten ones not counted."""
+        return await self._read(reads.counts)
+
+    async def load(self) -> AsyncIterator[Sequence[Row]]:
+        """The current version of every memory as of now, in batches, in no order."""
+        cursor = await anyio.to_thread.run_sync(self._database.acquire)
+        try:
+            await self._fetch(cursor, lambda: cursor.execute(reads.LOAD))
+            while batch := await self._fetch(
+                cursor, lambda: [to_row(row) for row in cursor.fetchmany(_BATCH_ROWS)]
+            ):
+                yield batch
+        finally:
+            with CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._database.release, cursor)
+            self.shrink()
+
+    async def current(self) -> AsyncIterator[Sequence[Memory]]:
+        """The memories as ``load`` has them, without what retrieval needs, a read a batch.
+
+        Writes go on between the reads. A memory may be missing where others were forgotten and
+        the log was written into the file meanwhile.
+        """
+        first = 0
+        while True:
+            read = partial(reads.run, first=first, changed=self._database.changed)
+            if (found := await self._read(read)) is None:
+                return
+            yield found
+            first += reads.RUN_ROWS
+
+    # --- threads ---------------------------------------------------------------------------------
+
+    def _writing(self) -> Writer:
+        if self._writer is None:
+            raise closed()
+        return self._writer
+
+    def shrink(self) -> None:
+        """Give back the memory that reading very much took, when the writer has time."""
+        if self._writer:
+            self._writer.call(self._database.shrink)
+
+    async def _write(self, work: Callable[[], T]) -> T:
+        future: Future[T] = self._writing().call(work)
+        return await asyncio.wrap_future(future)
+
+    async def _read(self, work: Callable[[DuckDBPyConnection], T]) -> T:
+        held: list[DuckDBPyConnection] = []
+
+        def run() -> T:
+            with self._database.reading() as cursor:
+                held.append(cursor)
+                return work(cursor)
+
+        def interrupt() -> None:
+            for cursor in held:
+                self._database.interrupt(cursor)
+
+        return await self._reopening(Interruptible(run, interrupt))
+
+    async def _fetch(self, cursor: DuckDBPyConnection, work: Callable[[], T]) -> T:
+        def run() -> T:
+            with self._database.explained():
+                return work()
+
+        return await self._reopening(Interruptible(run, lambda: self._database.interrupt(cursor)))
+
+    async def _reopening(self, work: Interruptible[T]) -> T:
+        try:
+            return await work.result(self._limiter)
+        except StoreUnavailable:
+            if self._database.given_up and self._writer:
+                self._writer.call(lambda: None)  # before any work the writer opens the file anew
+            raise

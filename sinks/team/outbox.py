@@ -1,0 +1,219 @@
+"""The outbox: what this machine wrote and the team's server does not have yet.
+
+An entry is made in the transaction of the version that it names, and goes when the server has it.
+Where no team was joined none of this asks the database anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from duckdb import DuckDBPyConnection
+
+from ...bus.values import Scope
+from ..store.rows import Record, aware, naive, to_row, to_scope
+from ..store.writes import Insert, among, insert
+from .membership import Joined, is_foreign
+from .protocol import Depth, Outgoing
+
+ENTRY_TYPES = {
+    "seq": "BIGINT",
+    "key": "VARCHAR",
+    "id": "VARCHAR",
+    "version": "BIGINT",
+    "scope": "VARCHAR",
+    "queued_at": "TIMESTAMP",
+}
+_ENTRIES = Insert("store.outbox", ENTRY_TYPES)
+RECEIVED_TYPES = {"key": "VARCHAR", "author": "VARCHAR", "pulled": "BOOLEAN"}
+_RECEIVED = Insert("store.received", RECEIVED_TYPES)
+
+_OWN = """
+    INSERT INTO store.outbox
+    SELECT ? + row_number() OVER (ORDER BY id, version), v.key, id, version, v.scope, ?
+    FROM store.versions v
+    ANTI JOIN (SELECT key FROM store.received WHERE pulled AND author <> '') r USING (key)
+    ANTI JOIN store.outbox o ON o.key = v.key
+    WHERE v.scope = ?
+"""
+_FORGOTTEN = """
+    INSERT INTO store.outbox
+    SELECT ? + row_number() OVER (ORDER BY id), id || ':0', id, 0, m.scope, ?
+    FROM store.memories m
+    ANTI JOIN store.outbox o USING (id)
+    WHERE m.scope = ? AND forgotten_at IS NOT NULL
+"""
+
+# Through the primary key as long as they are few.
+_FEW = 100
+
+
+class Outbox:
+    """Writes the table ``outbox``, and notes in ``received`` what is somebody else's text.
+
+    ``joined`` is to be renewed after each change of the team's tables.
+    """
+
+    def __init__(self, joined: Joined, last: int) -> None:
+        self.joined = joined
+        self._last = last
+
+    def note(
+        self, connection: DuckDBPyConnection, records: Iterable[Record], now: datetime
+    ) -> None:
+        """Queue those of the versions just written that are in a scope that sends."""
+        if not self.joined.member:
+            return
+        written = list(records)
+        self._insert(
+            connection,
+            [
+                (each.key, each.id, each.version, each.scope)
+                for each in written
+                if each.scope in self.joined.sends
+            ],
+            now,
+        )
+        foreign = [
+            (each, True)
+            for each in written
+            if each.memory.scope in self.joined.receives
+            and is_foreign(each.memory, self.joined.member)
+        ]
+        mark_received(connection, foreign, pulled=False)
+
+    def note_forgotten(self, connection: DuckDBPyConnection, memory_id: str, now: datetime) -> None:
+        """Queue that a memory was forgotten, in place of its versions."""
+        if not self.joined.member:
+            return
+        drop_ids(connection, [memory_id])
+        found = connection.execute("SELECT scope FROM store.memories WHERE id = ?", [memory_id])
+        [(scope,)] = found.fetchall()
+        if scope in self.joined.sends:
+            self._insert(connection, [(f"{memory_id}:0", memory_id, 0, scope)], now)
+
+    def queue_own(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
+        """Queue every version in a scope but for what somebody else sent; how many."""
+        return self._select(connection, _OWN, scope, now)
+
+    def queue_tombstones(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
+        """Queue every memory of a scope that was forgotten; how many."""
+        return self._select(connection, _FORGOTTEN, scope, now)
+
+    def _select(
+        self, connection: DuckDBPyConnection, statement: str, scope: str, now: datetime
+    ) -> int:
+        """Within the database: a hundred thousand at once would hold up the event loop."""
+        first = self._next(now)
+        [(count,)] = connection.execute(statement, [first, naive(now), scope]).fetchall()
+        self._last = first + int(count)
+        return int(count)
+
+    def _insert(
+        self, connection: DuckDBPyConnection, entries: Sequence[tuple[Any, ...]], now: datetime
+    ) -> None:
+        if not entries:
+            return
+        first, at = self._next(now), naive(now)
+        numbered = [(first + step, *entry, at) for step, entry in enumerate(entries)]
+        insert(connection, _ENTRIES, numbered)
+        self._last = first + len(numbered)
+
+    def _next(self, now: datetime) -> int:
+        """The time in microseconds, so that no number is used twice, whatever was deleted."""
+        return max(self._last + 1, int(now.timestamp() * 1_000_000))
+
+
+def last_number(connection: DuckDBPyConnection) -> int:
+    """The highest number of an entry; 0 where there is none."""
+    [(last,)] = connection.execute("SELECT max(seq) FROM store.outbox").fetchall()
+    return int(last or 0)
+
+
+def page(cursor: DuckDBPyConnection, limit: int) -> tuple[Outgoing, ...]:
+    """The oldest entries, at most one a memory."""
+    entries = cursor.execute(
+        "SELECT seq, key, id, version, scope, queued_at FROM store.outbox WHERE seq IN "
+        "(SELECT min(seq) AS seq FROM store.outbox GROUP BY id ORDER BY seq LIMIT ?) ORDER BY seq",
+        [limit],
+    ).fetchall()
+    rows = dict(_rows(cursor, [key for _, key, _, version, *_ in entries if version]))
+    return tuple(
+        Outgoing(seq, id_, version, to_scope(scope), rows.get(key), aware(queued_at))
+        for seq, key, id_, version, scope, queued_at in entries
+        if not version or key in rows
+    )
+
+
+def _rows(cursor: DuckDBPyConnection, keys: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    for start in range(0, len(keys), _FEW):
+        wanted, parameters = among("key", keys[start : start + _FEW])
+        found = cursor.execute(
+            "SELECT key, body, model, vectors, words, lengths, terms FROM store.versions "  # noqa: S608 - placeholders
+            f"WHERE {wanted}",
+            parameters,
+        ).fetchall()
+        yield from ((key, to_row(tuple(columns))) for key, *columns in found)
+
+
+def depth(cursor: DuckDBPyConnection) -> Depth:
+    """How many entries there are, and the age of the oldest."""
+    [(count, oldest)] = cursor.execute(
+        "SELECT count(*), min(queued_at) FROM store.outbox"
+    ).fetchall()
+    return Depth(count, aware(oldest) if oldest else None)
+
+
+def drop_numbers(connection: DuckDBPyConnection, numbers: Sequence[int]) -> None:
+    """Take entries out."""
+    connection.execute(
+        "DELETE FROM store.outbox WHERE seq IN (SELECT unnest(?::BIGINT[]))", [list(numbers)]
+    )
+
+
+def drop_keys(connection: DuckDBPyConnection, keys: Sequence[str]) -> None:
+    """Take the entries of versions out."""
+    if keys:
+        wanted, parameters = among("key", keys)
+        connection.execute(f"DELETE FROM store.outbox WHERE {wanted}", parameters)  # noqa: S608 - placeholders
+
+
+def drop_scope(connection: DuckDBPyConnection, scope: Scope) -> None:
+    """Take the entries of a scope out."""
+    connection.execute("DELETE FROM store.outbox WHERE scope = ?", [str(scope)])
+
+
+def drop_ids(connection: DuckDBPyConnection, ids: Sequence[str]) -> None:
+    """Take out whatever is noted of memories that were forgotten."""
+    wanted, parameters = among("id", ids)
+    connection.execute(f"DELETE FROM store.outbox WHERE {wanted}", parameters)  # noqa: S608 - placeholders
+    wanted, parameters = among("split_part(key, ':', 1)", ids)
+    connection.execute(f"DELETE FROM store.received WHERE {wanted}", parameters)  # noqa: S608 - placeholders
+
+
+def drop_received(connection: DuckDBPyConnection, keys: Sequence[str]) -> None:
+    """Forget whose text versions are."""
+    if keys:
+        wanted, parameters = among("key", keys)
+        connection.execute(f"DELETE FROM store.received WHERE {wanted}", parameters)  # noqa: S608 - placeholders
+
+
+def noted_keys(connection: DuckDBPyConnection, keys: Sequence[str]) -> set[str]:
+    """Those of ``keys`` of which it is noted whose text they are."""
+    wanted, parameters = among("key", keys)
+    found = connection.execute(f"SELECT key FROM store.received WHERE {wanted}", parameters)  # noqa: S608 - placeholders
+    return {key for (key,) in found.fetchall()}
+
+
+def mark_received(
+    connection: DuckDBPyConnection, records: Iterable[tuple[Record, bool]], *, pulled: bool
+) -> None:
+    """Note of versions, each with whether it is somebody else's text, that they were pulled."""
+    rows = [
+        (record.key, record.memory.provenance.author if is_foreign else "", pulled)
+        for record, is_foreign in records
+    ]
+    if rows:
+        insert(connection, _RECEIVED, rows)

@@ -1,0 +1,287 @@
+"""Connections to the team's server, used from threads that can be left at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Any, Generic, TypeVar
+
+import anyio
+import psycopg
+from anyio import CapacityLimiter
+from msgspec import Struct
+from psycopg import Connection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import Format
+from psycopg.types import TypeInfo
+from psycopg.types.string import BytesBinaryDumper
+
+from ...store.database import refuse_event_loop
+from ..protocol import TeamUnavailable
+from . import errors as trouble
+from .schema import VERSION
+
+T = TypeVar("T")
+
+CONNECT_S = 5
+STATEMENT_S = 30
+_LEAVE_S = STATEMENT_S + CONNECT_S
+_MOST = 4
+
+_SESSION = {
+    "application_name": "subcog",
+    "connect_timeout": CONNECT_S,
+    # A dead peer is noticed within 25 s, be it between two questions or during one.
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
+_LIMITS = (
+    f"-c statement_timeout={STATEMENT_S}s -c lock_timeout=20s "
+    "-c idle_in_transaction_session_timeout=60s"
+)
+
+HELLO = "SELECT version, team, member, epoch, channel, bm25, halfvec, halfvecs FROM subcog.hello()"
+
+
+class HalfVector(bytes):
+    """A ``halfvec`` as the server reads it: count, zero, then big-endian float16."""
+
+
+class Hello(Struct, frozen=True):
+    """What the server said when the connection was made."""
+
+    version: int
+    team: str
+    member: str
+    epoch: int | None
+    channel: str
+    bm25: bool
+    halfvec: int
+    halfvecs: int
+
+
+class Address:
+    """Where the server is, and who asks. Raises TeamUnavailable for a URL that is none.
+
+    ``limits`` bound what one statement may take; whoever upgrades large tables goes without.
+    """
+
+    def __init__(self, url: str, *, limits: str = _LIMITS) -> None:
+        try:
+            parts = conninfo_to_dict(url)
+        except psycopg.Error:
+            raise trouble.bad_address() from None
+        host = _found("host", parts) or "localhost"
+        self.server = f"{host}:{parts.get('port') or 5432}/{parts.get('dbname') or ''}"
+        settings: dict[str, Any] = _SESSION | {"options": f"{limits} -c timezone=UTC"}
+        reached = _found("hostaddr", parts) or host
+        if not all(map(_is_here, reached.split(","))) and not _found("sslmode", parts):
+            settings["sslmode"] = "require"  # a password and memories do not travel in the open
+        self.conninfo = make_conninfo("", **(settings | parts))
+
+
+def _found(setting: str, parts: Mapping[str, Any]) -> str:
+    """What libpq would take for ``setting``, be it of the URL or of the environment."""
+    return str(parts.get(setting) or os.environ.get(f"PG{setting.upper()}") or "")
+
+
+def _is_here(host: str) -> bool:
+    """Whether ``host`` is this machine: by its name, a loopback address, or a socket's folder."""
+    if host == "localhost" or host.startswith(("/", "@")):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def connect(address: Address) -> Connection:
+    """A connection that commits each statement. Raises TeamUnavailable."""
+    try:
+        return psycopg.connect(address.conninfo, autocommit=True)
+    except psycopg.Error as error:
+        raise trouble.explain_connect(address.server, error) from None
+
+
+def greet(found: tuple[Any, ...] | None, server: str) -> Hello:
+    """What ``HELLO`` found. Raises TeamUnavailable where this subcog cannot work with it."""
+    if found is None:
+        raise trouble.no_member(server)
+    hello = Hello(*found)
+    if hello.version > VERSION:
+        raise trouble.newer_schema(server, hello.version, VERSION)
+    if hello.version < VERSION:
+        raise trouble.no_schema(server)
+    if hello.epoch is None:
+        raise trouble.restored(server)
+    return hello
+
+
+class Link:
+    """One connection of a member, ready to be used."""
+
+    def __init__(self, address: Address) -> None:
+        self.connection = connect(address)
+        try:
+            self.hello = greet(self.connection.execute(HELLO).fetchone(), address.server)
+        except psycopg.Error as error:
+            self.connection.close()
+            raise trouble.explain(address.server, error) from None
+        except TeamUnavailable:
+            self.connection.close()
+            raise
+        _teach_halfvec(self.connection, self.hello)
+
+    def cut(self) -> None:
+        """Let whoever waits for the server on this connection fail at once. From any thread."""
+        with suppress(OSError, psycopg.Error):
+            fd = self.connection.fileno()
+            with socket.fromfd(fd, socket.AF_INET, socket.SOCK_STREAM) as double:
+                double.shutdown(socket.SHUT_RDWR)
+
+
+def _teach_halfvec(connection: Connection, hello: Hello) -> None:
+    TypeInfo("halfvec", hello.halfvec, hello.halfvecs).register(connection)
+
+    class Dumper(BytesBinaryDumper):
+        format = Format.BINARY
+        oid = hello.halfvec
+
+    connection.adapters.register_dumper(HalfVector, Dumper)
+
+
+class Connections:
+    """A few connections to one server, made when they are needed.
+
+    Work that is cancelled is left at once: its connection is cut.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.address = Address(url)
+        self._lock = threading.Lock()
+        self._idle: list[Link] = []
+        self._closed = False
+        self._limiter: CapacityLimiter | None = None
+
+    async def run(self, work: Callable[[Link], T]) -> T:
+        """What ``work`` returns, from a thread. Raises TeamUnavailable and ValueError."""
+        if self._limiter is None:
+            self._limiter = CapacityLimiter(_MOST)
+        async with self._limiter:
+            return await _Call(self, work).result()
+
+    def run_now(self, work: Callable[[Link], T]) -> T:
+        """The same for a caller on a worker thread. Raises RuntimeError on an event loop's."""
+        refuse_event_loop()
+        return _Call(self, work).work()
+
+    def take(self) -> Link:
+        """A connection; give it back or drop it."""
+        with self._lock:
+            if self._closed:
+                raise trouble.closed()
+            if self._idle:
+                return self._idle.pop()
+        return Link(self.address)
+
+    def give_back(self, link: Link) -> None:
+        with self._lock:
+            if not self._closed and not link.connection.closed:
+                self._idle.append(link)
+                return
+        link.connection.close()
+
+    def drop(self, link: Link) -> None:
+        """Close a connection that failed, and with it those that wait: they have the same fate."""
+        with self._lock:
+            links, self._idle = [link, *self._idle], []
+        for each in links:
+            each.connection.close()
+
+    def open(self) -> None:
+        self._closed = False
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            links, self._idle = self._idle, []
+        for link in links:
+            link.connection.close()
+
+
+class _Call(Generic[T]):
+    """One piece of work on one connection, in a thread that ends with the process.
+
+    A thread of a pool would be waited for at the end, and a server that hangs would hold up the
+    daemon's leaving.
+    """
+
+    def __init__(self, connections: Connections, work: Callable[[Link], T]) -> None:
+        self._connections = connections
+        self._work = work
+        self._lock = threading.Lock()
+        self._link: Link | None = None
+        self._unwanted = False
+
+    async def result(self) -> T:
+        future: Future[T] = Future()
+        threading.Thread(target=self._run, args=(future,), name="subcog-team", daemon=True).start()
+        try:
+            with anyio.fail_after(_LEAVE_S):
+                return await asyncio.wrap_future(future)
+        except TimeoutError:
+            raise trouble.timeout(self._connections.address.server) from None
+        finally:
+            self._abandon()
+
+    def _run(self, future: Future[T]) -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            future.set_result(self.work())
+        except (TeamUnavailable, ValueError) as error:
+            future.set_exception(error)
+        finally:
+            if not future.done():  # a defect of ours: whoever waits gets it as well
+                future.set_exception(sys.exception() or RuntimeError("the work was not done"))
+
+    def work(self) -> T:
+        link = self._connections.take()
+        with self._lock:
+            self._link = link
+            unwanted = self._unwanted
+        try:
+            if unwanted:
+                raise trouble.closed()
+            result = self._work(link)
+        except psycopg.Error as error:
+            self._let_go(link)
+            raise trouble.explain(self._connections.address.server, error) from None
+        except BaseException:
+            self._let_go(link)
+            raise
+        self._let_go(link)
+        return result
+
+    def _let_go(self, link: Link) -> None:
+        with self._lock:
+            self._link = None
+        if link.connection.broken or link.connection.closed or self._unwanted:
+            self._connections.drop(link)
+        else:
+            self._connections.give_back(link)
+
+    def _abandon(self) -> None:
+        with self._lock:
+            self._unwanted = True
+            if self._link is not None:
+                self._link.cut()

@@ -1,0 +1,171 @@
+"""What replica, sync and the team's server hand to each other: plain values, without a library.
+
+A *scope that sends* is one whose memories leave this machine. A *change* is one version of one
+memory, or that it was forgotten, at its place in the team's feed. Versions count from 1; in a
+change and in the outbox 0 says forgotten.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+
+from ...bus.values import Scope
+from ..store.rows import Row
+
+Reason = Literal[
+    "unreachable",
+    "refused",
+    "no_member",
+    "no_schema",
+    "newer_schema",
+    "no_pgvector",
+    "timeout",
+    "closed",
+    "failed",
+]
+
+TextSearch = Literal["bm25", "native"]
+
+
+class TeamUnavailable(ConnectionError):
+    """The team's server cannot do what was asked now. The message says why and what to do.
+
+    ``reason`` is the same for programs. Neither ever holds a password or text of a memory.
+    """
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason: Reason = reason
+
+
+# --- who and where -------------------------------------------------------------------------------
+
+
+class Membership(Struct, frozen=True):
+    """The team that this machine joined. ``server`` is host:port/database, never a password.
+
+    ``founded`` tells teams of one name on two servers apart.
+    """
+
+    team: str
+    member: str
+    epoch: int
+    joined_at: datetime
+    server: str
+    founded: datetime | None = None
+
+    def is_of(self, about: About) -> bool:
+        """Whether that is the server of this team, be it at another address by now."""
+        if self.team != about.team:
+            return False
+        return None in (self.founded, about.founded) or self.founded == about.founded
+
+
+class Project(Struct, frozen=True):
+    """A project on the team's list."""
+
+    scope: Scope
+    name: str
+    shared_by: str
+
+
+class About(Struct, frozen=True):
+    """What the server says of itself and of who asks. ``version`` is that of its tables.
+
+    ``member`` and ``members`` are the names that the team sees.
+    """
+
+    team: str
+    member: str
+    members: tuple[str, ...]
+    epoch: int
+    version: int
+    text_search: TextSearch
+    projects: tuple[Project, ...]
+    founded: datetime | None = None
+
+
+class Sharing(Struct, frozen=True):
+    """A shared scope, and whether this machine sends what is in it.
+
+    ``whole``: what the team had of it before it was shared here was pulled.
+    """
+
+    scope: Scope
+    name: str
+    sends: bool
+    whole: bool = True
+
+
+# --- what comes ----------------------------------------------------------------------------------
+
+
+class Cursor(Struct, frozen=True, order=True):
+    """A place in the team's feed; the default is before its beginning."""
+
+    epoch: int = 0
+    xid: int = 0
+    seq: int = 0
+
+
+class Change(Struct, frozen=True):
+    """One change. ``version`` 0 and no ``row``: forgotten.
+
+    Another version and no ``row``: what the server has there is no memory of that id, version and
+    scope, or is too large to read.
+
+    ``author`` is who the server knows wrote the text; the row's own provenance says the same.
+    """
+
+    cursor: Cursor
+    id: str
+    version: int
+    scope: Scope
+    author: str
+    digest: bytes
+    row: Row | None
+
+
+class Changes(Struct, frozen=True):
+    """Some changes, in the feed's order; ``cursor`` is where to go on.
+
+    ``behind``: more is there, or was committed and becomes visible in a moment.
+    """
+
+    changes: tuple[Change, ...]
+    cursor: Cursor
+    behind: bool
+
+
+class Applied(Struct, frozen=True):
+    """What pulling did to the replica: new current versions, and ids that are gone."""
+
+    stored: tuple[Row, ...] = ()
+    forgotten: tuple[tuple[str, Scope], ...] = ()
+    conflicts: int = 0
+    received: int = 0
+    skipped: int = 0
+
+
+# --- what goes -----------------------------------------------------------------------------------
+
+
+class Outgoing(Struct, frozen=True):
+    """One entry of the outbox. ``version`` 0 and no ``row``: forgotten."""
+
+    seq: int
+    id: str
+    version: int
+    scope: Scope
+    row: Row | None
+    queued_at: datetime
+
+
+class Depth(Struct, frozen=True):
+    """How much the outbox holds, and since when its oldest entry waits."""
+
+    count: int
+    oldest: datetime | None

@@ -1,0 +1,293 @@
+"""The replica: what this machine has of a team's memory, and what it still has to send.
+
+It is a part of the store: what it writes is written by the store's one writer, and each method
+raises StoreUnavailable as the store's do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Protocol, TypeVar
+
+import anyio.to_thread
+from duckdb import DuckDBPyConnection
+from msgspec.structs import replace
+
+from ...bus.values import Scope
+from ..search.encoder import Encoder
+from ..store.database import Database
+from ..store.rows import Row, fingerprint_of, to_record, to_scope
+from ..store.writes import heads, move_heads, rewrite
+from . import membership, outbox
+from .apply import Applying
+from .conflicts import Outcome
+from .leave import Removed, remove_others
+from .protocol import Applied, Changes, Cursor, Depth, Membership, Outgoing, Sharing
+from .validate import Arrival, check
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Changes of one transaction: a capture that comes in between waits for one of these.
+_SLICE = 500
+
+
+class _Writes(Protocol):
+    async def __call__(self, work: Callable[[], T]) -> T: ...
+
+
+class _Reads(Protocol):
+    async def __call__(self, work: Callable[[DuckDBPyConnection], T]) -> T: ...
+
+
+class Replica:
+    """Where no team was joined nothing is in it. ``write`` and ``read`` are those of the store."""
+
+    def __init__(
+        self, database: Database, *, write: _Writes, read: _Reads, clock: Callable[[], datetime]
+    ) -> None:
+        self._database = database
+        self._write = write
+        self._read = read
+        self._clock = clock
+
+    # --- the team --------------------------------------------------------------------------------
+
+    async def membership(self) -> Membership | None:
+        """The team that was joined; None where none was."""
+        return await self._read(membership.read_membership)
+
+    async def join(self, joined: Membership) -> None:
+        """Begin to pull the team's feed, with nothing on the list yet; a second time: update.
+
+        Raises ValueError where another team was joined.
+        """
+        await self._change(partial(membership.write_membership, membership=joined))
+
+    async def cursor(self) -> Cursor:
+        """Up to where the team's feed was applied."""
+        return await self._read(membership.read_cursor)
+
+    async def rejoin(self, epoch: int) -> int:
+        """The server was set back: pull everything anew, and send again what was written here.
+
+        Returns how much went into the outbox.
+        """
+        return await self._change(partial(self._rejoin, epoch=epoch))
+
+    def _rejoin(self, connection: DuckDBPyConnection, epoch: int) -> int:
+        joined = membership.read_membership(connection)
+        if joined is None:
+            return 0
+        membership.write_membership(connection, replace(joined, epoch=epoch))
+        membership.write_cursor(connection, Cursor(epoch))
+        membership.fill_shared(connection)
+        now, box = self._clock(), self._database.outbox
+        return sum(
+            box.queue_own(connection, scope, now) + box.queue_tombstones(connection, scope, now)
+            for scope in sorted(box.joined.sends)
+        )
+
+    async def leave(self) -> Applied:
+        """Forget the team, and take off this machine what others wrote; one's own stays."""
+        return await self._remove(None)
+
+    # --- what is shared --------------------------------------------------------------------------
+
+    async def shared(self) -> tuple[Sharing, ...]:
+        """The list of shared scopes."""
+        return await self._read(membership.read_shared)
+
+    async def declined(self) -> tuple[Scope, ...]:
+        """What was unshared here."""
+        return await self._read(membership.read_declined)
+
+    async def share(self, scope: Scope, name: str, *, sends: bool) -> int:
+        """Put a scope on the list; where it ``sends``, all that was written here goes out.
+
+        Returns how many versions went into the outbox. A scope that sends goes on sending.
+        Raises ValueError for a user's scope, and where no team was joined.
+        """
+        return await self._change(partial(self._share, scope=scope, name=name, sends=sends))
+
+    def _share(self, connection: DuckDBPyConnection, scope: Scope, name: str, sends: bool) -> int:
+        if not membership.put_shared(connection, scope, name, sends=sends):
+            return 0
+        return self._database.outbox.queue_own(connection, str(scope), self._clock())
+
+    async def filled(self, scope: Scope) -> None:
+        """Note that what the feed had of a scope from its beginning is here."""
+        await self._change(partial(membership.fill_shared, scope=scope))
+
+    async def unshare(self, scope: Scope) -> Applied:
+        """Take a scope off the list and out of the outbox, and what others wrote of it away."""
+        return await self._remove(scope)
+
+    async def received(self) -> Mapping[Scope, int]:
+        """How many memories here have somebody else's text in them, a scope each."""
+        return await self._read(_received)
+
+    # --- what goes -------------------------------------------------------------------------------
+
+    async def outbox(self, *, limit: int) -> tuple[Outgoing, ...]:
+        """What is to be sent, oldest first, at most one version of a memory."""
+        return await self._read(partial(outbox.page, limit=limit))
+
+    async def sent(self, seqs: Sequence[int]) -> None:
+        """The team's server has these."""
+        if seqs:
+            await self._change(partial(outbox.drop_numbers, numbers=seqs))
+
+    async def rewrite(self, row: Row) -> bool:
+        """Put ``row`` in place of a version that was not sent yet.
+
+        True where it is the current one, so that the indexes need it. Nothing is done where that
+        version was sent, or is gone.
+        """
+        record = to_record(row)
+
+        def work(connection: DuckDBPyConnection) -> bool:
+            waits = "SELECT 1 FROM store.outbox WHERE key = ?"
+            if not connection.execute(waits, [record.key]).fetchall():
+                return False
+            self._database.mark_uncompacted()
+            rewrite(connection, record)
+            self._database.fingerprints.update([fingerprint_of(record)])
+            is_current = heads(connection, [record.id])[record.id].version == record.version
+            if is_current:
+                move_heads(connection, [record])
+            return is_current
+
+        return await self._change(work)
+
+    async def depth(self) -> Depth:
+        """How much waits in the outbox, and since when."""
+        return await self._read(outbox.depth)
+
+    # --- what comes ------------------------------------------------------------------------------
+
+    async def apply(
+        self, changes: Changes, *, member: str, encoder: Encoder, moves: bool = True
+    ) -> Applied:
+        """Store what came from the team's feed, some hundred changes a transaction.
+
+        The cursor goes along, unless it ``moves`` not: then what is applied lies behind it. To
+        apply the same again changes nothing. What cannot be taken is skipped and logged without
+        its text. Nothing may read memories to write them anew meanwhile. Where the store fails in
+        between, what was written before that is not told: hand over no more than 500.
+        """
+        total = Outcome({}, {})
+        for start in range(0, len(changes.changes) or 1, _SLICE):
+            some = changes.changes[start : start + _SLICE]
+            is_last = start + _SLICE >= len(changes.changes)
+            cursor = changes.cursor if is_last else some[-1].cursor
+            receives = self._database.outbox.joined.receives
+            arrivals, refused = await anyio.to_thread.run_sync(
+                partial(check, some, receives, member=member, encoder=encoder)
+            )
+            _tell(refused)
+            total.skipped += refused.total()
+            _join(total, await self._take(arrivals, encoder, cursor if moves else None))
+        return Applied(
+            stored=tuple(total.current.values()),
+            forgotten=tuple(total.forgotten.items()),
+            conflicts=total.conflicts,
+            received=total.received,
+            skipped=total.skipped,
+        )
+
+    async def _take(
+        self, arrivals: Sequence[Arrival], encoder: Encoder, cursor: Cursor | None
+    ) -> Outcome:
+        """Write a slice; where the database refuses it, halves of it, to the one to blame."""
+        try:
+            return await self._write(partial(self._apply, arrivals, encoder, cursor))
+        except ValueError:
+            if len(arrivals) <= 1:
+                _tell(Counter({"database": 1}))
+                outcome = await self._write(partial(self._apply, [], encoder, cursor))
+                outcome.skipped += 1
+                return outcome
+        middle = len(arrivals) // 2
+        outcome = await self._take(arrivals[:middle], encoder, None)
+        _join(outcome, await self._take(arrivals[middle:], encoder, cursor))
+        return outcome
+
+    def _apply(
+        self, arrivals: Sequence[Arrival], encoder: Encoder, cursor: Cursor | None
+    ) -> Outcome:
+        """On the writer's thread: all of it, or nothing."""
+        box = self._database.outbox
+        # The team may have been left, or a scope been unshared, since they were pulled.
+        wanted = [each for each in arrivals if to_scope(each.scope) in box.joined.receives]
+        with self._database.transaction() as connection:
+            applying = Applying(connection, box, encoder=encoder, now=self._clock())
+            outcome = applying.apply(wanted)
+            if outcome.forgotten:
+                self._database.mark_uncompacted()
+            if box.joined.member and cursor not in (None, membership.read_cursor(connection)):
+                membership.write_cursor(connection, cursor)
+        self._database.note_current(outcome.current.values(), outcome.forgotten)
+        if outcome.skipped:
+            _tell(Counter({"known in another scope": outcome.skipped}))
+        return outcome
+
+    # --- on the writer's thread ------------------------------------------------------------------
+
+    async def _change(self, work: Callable[[DuckDBPyConnection], T]) -> T:
+        return await self._write(partial(self._changed, work))
+
+    def _changed(self, work: Callable[[DuckDBPyConnection], T]) -> T:
+        with self._database.transaction() as connection:
+            result = work(connection)
+            joined = membership.read_joined(connection)
+        self._database.outbox.joined = joined
+        return result
+
+    async def _remove(self, scope: Scope | None) -> Applied:
+        removed = await self._write(partial(self._removed, scope))
+        return Applied(stored=removed.current, forgotten=tuple(removed.gone.items()))
+
+    def _removed(self, scope: Scope | None) -> Removed:
+        def work(connection: DuckDBPyConnection) -> Removed:
+            removed = remove_others(connection, scope)
+            if removed.gone or removed.current:
+                self._database.mark_uncompacted()
+            if scope is None:
+                membership.forget_team(connection)
+            else:
+                membership.drop_shared(connection, scope)
+                outbox.drop_scope(connection, scope)
+            return removed
+
+        removed = self._changed(work)
+        self._database.note_current(removed.current, removed.gone)
+        return removed
+
+
+def _received(cursor: DuckDBPyConnection) -> dict[Scope, int]:
+    found = cursor.execute(
+        "SELECT scope, count(DISTINCT id) FROM store.versions SEMI JOIN "
+        "(SELECT key FROM store.received WHERE author <> '') r USING (key) GROUP BY scope"
+    ).fetchall()
+    return {to_scope(scope): count for scope, count in found}
+
+
+def _join(total: Outcome, more: Outcome) -> None:
+    total.current |= more.current
+    for memory_id in more.forgotten:
+        total.current.pop(memory_id, None)
+    total.forgotten |= more.forgotten
+    total.conflicts += more.conflicts
+    total.received += more.received
+    total.skipped += more.skipped
+
+
+def _tell(refused: Counter[str]) -> None:
+    for reason, count in refused.items():
+        _log.warning("changes of the team were skipped", extra={"reason": reason, "count": count})

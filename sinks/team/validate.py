@@ -1,0 +1,282 @@
+"""Looks at what the team's server sends before any of it is stored: every byte may be hostile.
+
+What is no memory of ours, in a scope that is shared, under its own id and of a bearable size, is
+refused as a whole, and the reason is a constant. What retrieval needs of a text is checked apart:
+where it does not fit the model here it is made anew from the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...bus.values import NAMESPACES, Encoding, Memory, Scope
+from ..models.embedder import Embedder
+from ..search.encoder import Encoder
+from ..store.rows import Record, Row, content_hash, to_record
+from .membership import is_foreign
+from .protocol import Change
+
+# Who made a version that is no text of one's own, where the server does not say.
+OTHERS = "another member"
+
+_ID = re.compile(r"mem_[0-7][0-9a-hjkmnp-tv-z]{25}")
+# What the secret filter takes out of every text that is written: controls, bidi marks and tags.
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+# Of another form it is the hash of no text here.
+_HASH = re.compile(r"[0-9a-f]{64}")
+_MOST_CHARS = 100_000
+_MOST_SUMMARY_CHARS = 2_000
+_MOST_FIELD_CHARS = 4_096
+_MOST_TAGS = 50
+_MOST_TAG_CHARS = 200
+_MOST_SOURCES = 100
+_MOST_AUTHOR_CHARS = 100
+_LATEST_VERSION = 1_000_000
+_YEARS = range(1970, 3000)
+# Reasons for which there is not even a place that something came for.
+_NOWHERE = ("scope", "id")
+# A vector of float16 is so far from unit length at most.
+_TOLERANCE = 0.01
+
+
+class Arrival(Struct, frozen=True):
+    """A change that was looked at. Version 0 without a record: forgotten; else without: refused.
+
+    ``is_foreign`` tells somebody else's text.
+    """
+
+    id: str
+    version: int
+    scope: str
+    record: Record | None = None
+    is_foreign: bool = False
+
+    @property
+    def key(self) -> str:
+        """Under which its version is stored."""
+        return f"{self.id}:{self.version}"
+
+    @property
+    def is_tombstone(self) -> bool:
+        return self.version == 0
+
+
+class Refused(ValueError):
+    """A change that is not stored. ``reason`` is a constant."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"a change was refused: {reason}")
+        self.reason = reason
+
+
+def check(
+    changes: Sequence[Change], scopes: Collection[Scope], *, member: str, encoder: Encoder
+) -> tuple[list[Arrival], Counter[str]]:
+    """The changes that concern ``scopes``, and how many were refused for which reason.
+
+    Takes a few milliseconds for some hundreds, and as much again for each that must be encoded.
+    """
+    arrivals: list[Arrival] = []
+    rows: list[Row | None] = []
+    refused: Counter[str] = Counter()
+    for change in changes:
+        try:
+            rows.append(_checked(change, scopes, member))
+        except Refused as error:
+            refused[error.reason] += 1
+            if error.reason in _NOWHERE:
+                continue
+            rows.append(None)
+        arrivals.append(Arrival(change.id, change.version, str(change.scope)))
+    fresh = iter(_encoded([row for row in rows if row is not None], encoder))
+    arrived = [
+        arrival if row is None else _arrived(arrival, next(fresh), member)
+        for arrival, row in zip(arrivals, rows, strict=True)
+    ]
+    return arrived, refused
+
+
+def check_found(memory: Memory, scopes: Collection[Scope], *, member: str) -> Memory:
+    """What a search on the server brought, with who wrote it; to be shown, not stored.
+
+    Raises Refused.
+    """
+    _require_place(memory.id, memory.scope, scopes)
+    _require_sound(memory)
+    return _signed(memory, memory.provenance.author, member)
+
+
+def _arrived(arrival: Arrival, row: Row, member: str) -> Arrival:
+    foreign = is_foreign(row.memory, member)
+    return Arrival(arrival.id, arrival.version, arrival.scope, to_record(row), foreign)
+
+
+# --- the memory ----------------------------------------------------------------------------------
+
+
+def _checked(change: Change, scopes: Collection[Scope], member: str) -> Row | None:
+    """The row with who wrote it, None for a tombstone. Raises Refused."""
+    _require_place(change.id, change.scope, scopes)
+    if change.version == 0:
+        return None
+    if change.row is None:
+        raise Refused("unreadable")
+    memory = change.row.memory
+    said = (change.id, change.version, change.scope)
+    _require((memory.id, memory.version, memory.scope) == said, "another memory")
+    _require_sound(memory)
+    return Row(_signed(memory, change.author, member), change.row.encoding)
+
+
+def _require_place(memory_id: str, scope: Scope, scopes: Collection[Scope]) -> None:
+    _require(scope in scopes and scope.kind != "user", "scope")
+    _require(_ID.fullmatch(memory_id) is not None, "id")
+
+
+def _require_sound(memory: Memory) -> None:
+    _require(0 < memory.version <= _LATEST_VERSION, "version")
+    _require(memory.namespace in NAMESPACES, "namespace")
+    _require(0 <= memory.confidence_percent <= 100, "confidence")
+    _require(all(_ID.fullmatch(link) for link in _links(memory)), "link")
+    _require(all(map(_is_time, _times(memory))), "time")
+    _require(_has_bearable_size(memory), "size")
+    _require(all(map(_is_plain, _texts(memory))), "text")
+
+
+def _require(holds: bool, reason: str) -> None:
+    if not holds:
+        raise Refused(reason)
+
+
+def _links(memory: Memory) -> Iterable[str]:
+    links = (memory.supersedes, memory.superseded_by, memory.contradicts)
+    return (link for link in links if link is not None)
+
+
+def _times(memory: Memory) -> Iterable[datetime]:
+    times = (memory.created_at, memory.updated_at, memory.valid_from, memory.valid_to)
+    return (time for time in times if time is not None)
+
+
+def _is_time(time: datetime) -> bool:
+    return time.tzinfo is not None and time.year in _YEARS
+
+
+def _has_bearable_size(memory: Memory) -> bool:
+    return (
+        len(memory.content) <= _MOST_CHARS
+        and len(memory.summary) <= _MOST_SUMMARY_CHARS
+        and len(memory.content_hash) <= _MOST_FIELD_CHARS
+        and len(memory.tags) <= _MOST_TAGS
+        and all(len(tag) <= _MOST_TAG_CHARS for tag in memory.tags)
+        and len(memory.sources) <= _MOST_SOURCES
+        and all(len(text) <= _MOST_FIELD_CHARS for text in _fields(memory))
+    )
+
+
+def _texts(memory: Memory) -> Iterable[str]:
+    yield from (memory.content, memory.summary, memory.content_hash)
+    yield from memory.tags
+    yield from _fields(memory)
+
+
+def _fields(memory: Memory) -> Iterable[str]:
+    for source in (memory.provenance, *memory.sources):
+        yield from (
+            source.hook,
+            source.session,
+            source.client,
+            source.file,
+            source.commit,
+            source.branch,
+            source.gate,
+        )
+
+
+def _is_plain(text: str) -> bool:
+    if text.isascii() and text.isprintable():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return _HIDDEN.search(text) is None
+
+
+def _signed(memory: Memory, author: str, member: str) -> Memory:
+    """``memory`` with who wrote it as the server knows it: the sender may claim anything.
+
+    Also that it has a text of ours, which then would not be kept.
+    """
+    named = _HIDDEN.sub("", author)[:_MOST_AUTHOR_CHARS] or OTHERS
+    return replace(
+        memory,
+        provenance=replace(memory.provenance, author="" if author == member else named),
+        sources=tuple(replace(source, author=OTHERS) for source in memory.sources),
+        content_hash="" if _claims_another_text(memory) else memory.content_hash,
+    )
+
+
+def _claims_another_text(memory: Memory) -> bool:
+    is_hash = _HASH.fullmatch(memory.content_hash) is not None
+    return is_hash and memory.content_hash != content_hash(memory.content)
+
+
+# --- what retrieval needs ------------------------------------------------------------------------
+
+
+def _encoded(rows: Sequence[Row], encoder: Encoder) -> list[Row]:
+    """The rows, encoded anew where what came is not of the model here or cannot be."""
+    lying = [row for row in rows if not _fits(row, encoder.embedder)]
+    anew = iter(encoder.encode_many([row.memory for row in lying]))
+    known = {id(row) for row in lying}
+    return [Row(row.memory, next(anew)) if id(row) in known else row for row in rows]
+
+
+def _fits(row: Row, embedder: Embedder | None) -> bool:
+    encoding = row.encoding
+    return (
+        embedder is not None
+        and encoding.model == embedder.name
+        and _fits_itself(encoding, embedder)
+        and _is_as_long_as(encoding, row.memory)
+    )
+
+
+def _fits_itself(encoding: Encoding, embedder: Embedder) -> bool:
+    sizes = (encoding.lengths, 2), (encoding.words, 2), (encoding.vectors, 2), (encoding.terms, 4)
+    if any(len(part) % size for part, size in sizes):
+        return False
+    lengths = np.frombuffer(encoding.lengths, dtype="<u2")
+    words = np.frombuffer(encoding.words, dtype="<u2")
+    if len(encoding.vectors) != 2 * len(lengths) * embedder.dimensions or not len(lengths):
+        return False
+    if int(lengths.sum(dtype=np.int64)) != len(words):
+        return False
+    if len(words) and int(words.max()) >= embedder.vocabulary:
+        return False
+    return _are_unit(encoding.vectors, len(lengths))
+
+
+def _are_unit(vectors: bytes, count: int) -> bool:
+    """Whether each is of unit length, or zero as where the model knows no word."""
+    parts = np.frombuffer(vectors, dtype="<f2").reshape(count, -1).astype(np.float32)
+    if not np.isfinite(parts).all():
+        return False
+    squares = np.einsum("ij,ij->i", parts, parts)
+    return bool(np.all((squares == 0) | (np.abs(squares - 1) <= _TOLERANCE)))
+
+
+def _is_as_long_as(encoding: Encoding, memory: Memory) -> bool:
+    """No text has more words or terms than it has characters."""
+    characters = len(memory.content) + len(memory.summary) + sum(map(len, memory.tags)) + 16
+    terms = np.frombuffer(encoding.terms, dtype="<u4")
+    few = max(len(encoding.words) // 2, len(terms)) <= characters
+    return few and bool(np.all(terms[1:] >= terms[:-1]))

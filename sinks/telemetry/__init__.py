@@ -1,0 +1,4 @@
+"""What is counted and logged: metrics, prompt log, audit log, degradations.
+
+May import: sinks/files.
+"""

@@ -1,0 +1,204 @@
+"""Reads transcripts on from where they were left, a slice at a time, whatever their size.
+
+A transcript is named by a hook's payload, so it is trusted with nothing: only a regular file of
+this user is read, never through a link, and a line that is too long is passed over unread. How far
+each was read is kept in one small file, so that a new daemon goes on there; if it is lost, a
+transcript is read again, and what follows from it has the same identity as before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import stat
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec import Meta, Struct
+
+from ...bus.conversation import Message
+from .lines import read_line
+
+SLICE_BYTES = 128 * 1024
+MAX_LINE_BYTES = 1024 * 1024
+MAX_BACKLOG_BYTES = 64 * 1024 * 1024
+"""Of a transcript that was never read before, at most its end of this size is."""
+MAX_KNOWN = 512
+_MAX_THREADS = 8
+_MAX_MARKS_BYTES = 4 * 1024 * 1024
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class TranscriptUnreadable(OSError):
+    """The file is not there, is no regular file of this user, or cannot be opened."""
+
+
+class Mark(Struct, frozen=True):
+    """How far a file was read. ``inside``: in the middle of a line that is too long to read."""
+
+    inode: Annotated[int, Meta(ge=0)] = 0
+    offset: Annotated[int, Meta(ge=0)] = 0
+    inside: bool = False
+
+
+class Slice(Struct, frozen=True):
+    """Some messages, and the place after them."""
+
+    messages: tuple[Message, ...]
+    mark: Mark
+
+
+class Transcripts:
+    """Remembers in ``file`` how far each transcript was read: the latest 512 of them."""
+
+    def __init__(self, file: Path, *, slice_bytes: int = SLICE_BYTES) -> None:
+        self._file = file
+        self._slice_bytes = slice_bytes
+        self._marks: dict[str, Mark] | None = None
+        self._saving = anyio.Lock()
+        self._threads = anyio.CapacityLimiter(_MAX_THREADS)
+
+    async def unread(self, path: str, after: Mark | None = None) -> AsyncIterator[Slice]:
+        """What was written ``after`` a mark, or since ``keep`` was last called.
+
+        It comes in slices of some milliseconds' work each. Raises ``TranscriptUnreadable``.
+        """
+        mark = after or (await self._known()).get(path, Mark())
+        while True:
+            read = await self._beside(partial(read_slice, path, mark, self._slice_bytes))
+            if read.mark == mark:
+                return
+            mark = read.mark
+            yield read
+
+    async def end_of(self, path: str) -> tuple[Message, ...]:
+        """The messages in the last slice of ``path``, whatever was read of it before.
+
+        Raises ``TranscriptUnreadable``.
+        """
+        return await self._beside(partial(read_end, path, self._slice_bytes))
+
+    async def _beside(self, read: Callable[[], T]) -> T:
+        """In a thread of our own few: a file system that hangs holds up no search, and no hook."""
+        return await anyio.to_thread.run_sync(read, abandon_on_cancel=True, limiter=self._threads)
+
+    async def keep(self, path: str, mark: Mark) -> None:
+        """Note that ``path`` was read up to ``mark``, and need not be read again up to there."""
+        marks = await self._known()
+        marks.pop(path, None)
+        marks[path] = mark
+        while len(marks) > MAX_KNOWN:
+            del marks[next(iter(marks))]
+        async with self._saving:
+            data = msgspec.json.encode(marks)
+            try:
+                await anyio.to_thread.run_sync(_replace, self._file, data)
+            except OSError as error:
+                facts = {"error": type(error).__name__}
+                _log.warning("what was read of transcripts cannot be noted", extra=facts)
+
+    async def _known(self) -> dict[str, Mark]:
+        if self._marks is None:
+            loaded = await anyio.to_thread.run_sync(_load, self._file)
+            self._marks = self._marks if self._marks is not None else loaded
+        return self._marks
+
+
+def read_slice(path: str, mark: Mark, size: int = SLICE_BYTES) -> Slice:
+    """The messages in the next ``size`` bytes after ``mark``, or in the one longer line there.
+
+    A line that is not finished yet is left for the next time. Raises ``TranscriptUnreadable``.
+    """
+    descriptor = open_transcript(path)
+    try:
+        found = os.fstat(descriptor)
+        mark = _from_where(mark, found.st_ino, found.st_size)
+        data = os.pread(descriptor, size, mark.offset)
+        if b"\n" not in data and len(data) == size and not mark.inside:
+            data = os.pread(descriptor, MAX_LINE_BYTES, mark.offset)
+    except OSError as error:
+        raise TranscriptUnreadable(error.errno, "cannot be read") from None
+    finally:
+        os.close(descriptor)
+    lines, mark = _take(data, mark)
+    messages = tuple(said for line in lines if (said := read_line(line)) is not None)
+    return Slice(messages, mark)
+
+
+def read_end(path: str, size: int = SLICE_BYTES) -> tuple[Message, ...]:
+    """The messages in the last ``size`` bytes of ``path``. Raises ``TranscriptUnreadable``."""
+    descriptor = open_transcript(path)
+    try:
+        found = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    start = max(0, found.st_size - size)
+    return read_slice(path, Mark(found.st_ino, start, inside=start > 0), size).messages
+
+
+def open_transcript(path: str) -> int:
+    """A descriptor of ``path``, which a payload named. Raises ``TranscriptUnreadable``."""
+    # Not blocking, since opening a pipe would wait for its writer.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags)
+    except (OSError, ValueError) as error:
+        number = getattr(error, "errno", None)
+        raise TranscriptUnreadable(number, "cannot be opened") from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+        os.close(descriptor)
+        raise TranscriptUnreadable(None, "no regular file of this user")
+    return descriptor
+
+
+def _from_where(mark: Mark, inode: int, size: int) -> Mark:
+    """``mark``, or the place to begin in a file that is another one now, or shorter."""
+    if mark.inode == inode and mark.offset <= size:
+        return mark
+    start = max(0, size - MAX_BACKLOG_BYTES)
+    return Mark(inode, start, inside=start > 0)
+
+
+def _take(data: bytes, mark: Mark) -> tuple[list[bytes], Mark]:
+    """The whole lines of ``data``, and the place after them."""
+    end = data.rfind(b"\n") + 1
+    if end == 0:
+        # A whole line of that length is none of ours; a shorter one is still being written.
+        passed_over = mark.inside or len(data) >= MAX_LINE_BYTES
+        taken = len(data) if passed_over else 0
+        return [], Mark(mark.inode, mark.offset + taken, inside=passed_over)
+    lines = data[:end].split(b"\n")
+    return lines[1 if mark.inside else 0 : -1], Mark(mark.inode, mark.offset + end)
+
+
+def _load(file: Path) -> dict[str, Mark]:
+    try:
+        if file.stat().st_size <= _MAX_MARKS_BYTES:
+            return msgspec.json.decode(file.read_bytes(), type=dict[str, Mark])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        pass
+    _log.warning("what was read of transcripts is not known any more")
+    return {}
+
+
+def _replace(file: Path, data: bytes) -> None:
+    """Write ``file`` in one step; after a crash the old one or the new one is there."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    beside = file.with_name(f"{file.name}.new")
+    with contextlib.ExitStack() as undo:
+        undo.callback(beside.unlink, missing_ok=True)
+        beside.touch(mode=0o600)
+        beside.write_bytes(data)
+        beside.replace(file)
+        undo.pop_all()

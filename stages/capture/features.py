@@ -1,0 +1,201 @@
+"""What a statement looks like to the classifier: its words, its cues, and where it stands."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from ..language.sentences import FILLERS, ORDER_VERBS
+from .capture_lexicon import CUES_OF, LONG_FROM, SHORT_PHRASES
+from .statements import Statement
+
+MAX_TOKENS = 120
+
+_TOKEN = re.compile(
+    r"`[^`\n]{1,200}`"
+    r'|(?:"[^"\n]{1,300}"|“[^”\n]{1,300}”|„[^“”\n]{1,300}[“”]|« ?[^»\n]{1,300}»)'
+    r"|https?://\S{1,300}"
+    r"|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+    r"|\w+(?:(?:['’.:@/\\-]|::)\w+)*"
+    r"|[:;,?!()→—–%=…|？！，。、：；]"
+)
+_QUOTED_WORDS = 3
+_NUMBER = re.compile(r"[\d.,:/-]*\d\w{0,3}$")
+_CODE = re.compile(r"_|[a-z][A-Z]|\w[./:\\@]\w|[a-z]\d|\d[a-z]")
+_HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_ASKING = frozenset(
+    "what why how where when who which should shall could would can do does did is are was were has"
+    " have soll sollen kannst was wie warum peux pourquoi pode puedes quieres".split()
+)
+_BOUNDS = (3, 6, 9, 13, 18, 25, 35, 50)
+_WORD_SCALE = 3.0
+_LEAD_CHARS = 80
+
+_SUBJECTS = {
+    **dict.fromkeys(("we", "we're", "we've", "we'll", "our", "us", "wir", "nous"), "we"),
+    **dict.fromkeys(("i", "i'm", "i've", "i'd", "i'll", "my", "me", "ich", "je", "j'ai"), "i"),
+    **dict.fromkeys(("you", "you're", "your", "du", "tu", "vous"), "you"),
+    **dict.fromkeys(("they", "their", "them", "he", "she", "his", "her"), "they"),
+}
+_PERSONS = frozenset(_SUBJECTS)
+_NEGATIONS = frozenset(
+    "not no never none nothing nobody without neither nor kein keine nicht nie pas jamais"
+    " nunca não 不 没".split()
+)
+_ARTICLES = frozenset("the a an this that these those der die das le la les el los 这".split())
+_FUTURE = frozenset("will won't gets going shall wird werden".split())
+_PRESENT = frozenset("is are isn't aren't has have".split())
+
+
+class Seen(NamedTuple):
+    """Words, their runs of one and two, and the names of the cues that they give."""
+
+    tokens: tuple[str, ...]
+    grams: set[str]
+    cues: set[str]
+
+
+class Features(NamedTuple):
+    """What the classifier sees of a statement.
+
+    Each of ``grams`` counts ``scale``, so that the words of a short and of a long statement weigh
+    the same; each of ``marks`` (cues, shape, place, who speaks) counts 1.
+    """
+
+    grams: set[str]
+    scale: float
+    marks: set[str]
+
+
+def look(text: str) -> Seen:
+    """Read the words of a statement or a heading and look their runs up in the table of phrases."""
+    tokens = _tokens(text)
+    grams = {*tokens, *map(" ".join, pairwise(tokens))}
+    grams.update(("^ " + " ".join(tokens[:1]), "^ " + " ".join(tokens[:2])))
+    return Seen(tokens, grams, set(_cues(tokens, grams)))
+
+
+def every_feature(statements: Sequence[Statement], *, role: str) -> list[Features]:
+    """What the classifier sees of each of ``statements``, in order."""
+    leads = {one.lead: look(one.lead[-_LEAD_CHARS:]) for one in statements if one.lead}
+    size = "alone" if len(statements) == 1 else f"of {min(len(statements), 8) // 2}"
+    made = []
+    for at, one in enumerate(statements):
+        seen = look(one.text)
+        marks = {role, size, *seen.cues, *(f"{role} {cue}" for cue in seen.cues)}
+        marks.update(_shape(one, seen.tokens), _grammar(seen.tokens, role))
+        if at == 0:
+            marks.add("first")
+        if one.lead:
+            marks.update(_under(leads[one.lead]))
+        made.append(Features(seen.grams, _WORD_SCALE / len(seen.grams) ** 0.5, marks))
+    return made
+
+
+def _under(lead: Seen) -> Iterator[str]:
+    yield "led"
+    yield from (f"lead {word}" for word in lead.tokens)
+    yield from (f"under {cue}" for cue in lead.cues)
+
+
+def _tokens(text: str) -> tuple[str, ...]:
+    read: list[str] = []
+    for token in islice(_TOKEN.finditer(text), MAX_TOKENS):
+        word = token[0]
+        if word.islower() and word.isalpha() and word.isascii():
+            read.append(word)
+        else:
+            read.extend(_read(word))
+    return tuple(read)
+
+
+def _read(token: str) -> Iterator[str]:
+    first = token[0]
+    if first == "`" and len(token) > 1:
+        yield "<c>"
+    elif first in '"“„«':
+        inside = token[1:-1].split()
+        if len(inside) >= _QUOTED_WORDS:
+            yield "<q>"
+        else:
+            for word in inside:
+                yield from _read(word)
+    elif _NUMBER.match(token):
+        yield "<n>"
+    elif token.startswith("http") or _CODE.search(token):
+        yield "<c>"
+    else:
+        yield token.lower().replace("’", "'")
+
+
+def _cues(tokens: Sequence[str], grams: set[str]) -> Iterator[str]:
+    for run in grams & SHORT_PHRASES:
+        yield from CUES_OF[run]
+    for at, token in enumerate(tokens):
+        if token in LONG_FROM:
+            for length in (3, 4):
+                run = " ".join(tokens[at : at + length])
+                yield from CUES_OF.get(run, ())
+                if at == 0:
+                    yield from CUES_OF.get("^ " + run, ())
+
+
+def _grammar(tokens: Sequence[str], role: str) -> Iterator[str]:
+    """Who does what: the persons spoken of, and how the statement begins."""
+    distinct = set(tokens)
+    spaced = " ".join(tokens) + " "
+    persons = distinct & _PERSONS
+    for token in persons:
+        yield f"person {_SUBJECTS[token]}"
+    if not persons:
+        yield "no person"
+    if distinct & _NEGATIONS or "n't " in spaced:
+        yield "negated"
+    if distinct & _FUTURE:
+        yield "future"
+    if distinct & _PRESENT:
+        yield "be"
+    if "ed " in spaced:
+        yield "past"
+    yield from _opening(tokens, role)
+
+
+def _opening(tokens: Sequence[str], role: str) -> Iterator[str]:
+    if tokens and tokens[0] == "<c>":
+        yield "begins code"
+    words = (token for token in tokens if token not in FILLERS and token[0].isalpha())
+    first = next(words, "")
+    if first in ORDER_VERBS:
+        yield f"{role} orders first"
+    elif first in _SUBJECTS:
+        yield f"begins {_SUBJECTS[first]}"
+    elif first in _ARTICLES:
+        yield "begins article"
+    elif first.endswith("ed"):
+        yield "begins past"
+    elif first.endswith("ing"):
+        yield "begins going"
+
+
+def _shape(statement: Statement, tokens: Sequence[str]) -> Iterator[str]:
+    yield f"words {bisect_left(_BOUNDS, len(tokens))}"
+    for mark, name in (("<c>", "code"), ("<n>", "numbers"), ("<q>", "quotes")):
+        count = tokens.count(mark)
+        if count:
+            yield name if count == 1 else f"{name}s"
+    if tokens and (tokens[-1] in "?？" or tokens[0] in _ASKING):
+        yield "asks"
+    if statement.text.endswith((":", "：")):
+        yield "leads"
+    if statement.is_item:
+        yield "item"
+    if not statement.text.isascii() and _HAN.search(statement.text):
+        yield "unspaced"
+    if statement.text[:1].isupper():
+        yield "capital"
+    for mark in (":", ";", "("):
+        if mark in tokens[:-1]:
+            yield mark

@@ -1,0 +1,182 @@
+"""What was said in a session that is worth keeping, and what of that is known already.
+
+Only what the user and the model wrote themselves is looked at: never what a tool returned, a file
+held, a hook added or subcog injected. So a file that addresses the memory is never heard.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+
+from msgspec import Struct
+
+from ...bus.conversation import Message
+from ...bus.ids import ulid_of
+from ...bus.values import Hit, Noted, Scope
+from ..language.topics import retrieval_words
+from ..parse import is_machine, own_text
+from ..text.unicode import fenced, one_line
+from .statement_classifier import find
+
+AUTO = "auto-captured"
+
+MAX_TEXT_CHARS = 200_000
+"""What is longer was pasted, or written by a program; nobody says so much at once."""
+
+_READ_CHARS = 10_000
+# Of what a search finds: this much of the words, or of the meaning, and it says nothing new.
+_SAME_WORDS = 0.88
+_SAME_MEANING = 0.9
+# Within one look, where both are one conversation's, less of it is enough.
+_SAID_AGAIN = 0.75
+# Such a word can turn a statement into its opposite, and the rest of its words stay the same.
+_CHANGES = re.compile(
+    r"\b(?:no longer|not|never|instead|rather than|switch(?:ed)?|replac\w+|chang\w+|drop(?:ped)?"
+    r"|revert\w*|moved?|anymore|migrat\w+|n't)\b|n't\b",
+    re.IGNORECASE,
+)
+# What a resolution and its blocker share at least, and how far it must be ahead of the next one.
+_SURELY_ABOUT = 0.9
+_SHARED_WORDS = 0.5
+_AHEAD = 0.1
+
+
+class Statement(Struct, frozen=True, kw_only=True):
+    """What somebody noted, when, and the file that was changed last before (from ``root``)."""
+
+    note: Noted
+    role: str
+    said_at_ms: int = 0
+    file: str = ""
+
+    @property
+    def key(self) -> str:
+        """Equal for statements that differ in case and white space alone."""
+        return one_line(self.note.text).casefold()
+
+
+def find_statements(
+    messages: Iterable[Message], *, root: str = "", agent: bool = False
+) -> tuple[Statement, ...]:
+    """The statements in ``messages`` that are worth keeping, in order.
+
+    ``agent``: the messages are a sub-agent's, and what stands there as the user's words is what
+    another model told it. Elsewhere the lines of sub-agents are passed over.
+    """
+    found: list[Statement] = []
+    file = ""
+    for message in messages:
+        for call in message.calls:
+            file = next((within(path, root) for path in reversed(call.paths)), file)
+        if message.aside and not agent:
+            continue
+        if message.text and not (agent and message.role == "user"):
+            found += [
+                Statement(note=note, role=message.role, said_at_ms=message.said_at_ms, file=file)
+                for part in _parts(message)
+                for note in find(part, role=message.role)
+            ]
+    return tuple(found)
+
+
+def _parts(message: Message) -> tuple[str, ...]:
+    """What is the speaker's own in ``message``; of a long one the beginning.
+
+    Of a long answer the end as well. A prompt becomes long by what is pasted, and at its end
+    nothing tells any more whose words these are.
+    """
+    if len(message.text) > MAX_TEXT_CHARS:
+        return ()
+    text = own_text(message.text)
+    if is_machine(text):
+        return ()
+    if len(text) <= 2 * _READ_CHARS or message.role == "user":
+        return (text[: 2 * _READ_CHARS],)
+    return (text[:_READ_CHARS], _end(text))
+
+
+def _end(text: str) -> str:
+    """The end of ``text``, beginning outside of a code fence."""
+    start = len(text) - _READ_CHARS
+    lines = text.split("\n")
+    at = 0
+    for line, inside in zip(lines, fenced(lines), strict=True):
+        if at >= start and not inside:
+            return text[at:]
+        at += len(line) + 1
+    return ""
+
+
+def within(path: str, root: str) -> str:
+    """``path`` from ``root`` on; "" if it is not in it."""
+    inside = PurePath(path)
+    if inside.is_absolute():
+        if not root or not inside.is_relative_to(root):
+            return ""
+        inside = inside.relative_to(root)
+    return "" if ".." in inside.parts else inside.as_posix()
+
+
+def choose(
+    statements: Iterable[Statement], *, min_confidence: float, limit: int
+) -> tuple[Statement, ...]:
+    """The ``limit`` surest of ``statements`` from ``min_confidence`` (0–1) on, each once.
+
+    Of equally sure ones the later; in the order in which they were said.
+    """
+    least = min_confidence * 100
+    sure = {s.key: s for s in statements if s.note.confidence_percent >= least}
+    ranked = sorted(
+        enumerate(sure.values()), key=lambda pair: (pair[1].note.confidence_percent, pair[0])
+    )
+    return tuple(statement for _, statement in sorted(ranked[-limit:] if limit else ()))
+
+
+def memory_id(statement: Statement, scope: Scope) -> str:
+    """The id of what ``statement`` becomes in ``scope``: the same whenever it is read again."""
+    told = f"{scope} {statement.note.namespace} {statement.key}"
+    return f"mem_{ulid_of(statement.said_at_ms, hashlib.sha256(told.encode()).digest())}"
+
+
+def tags_of(statement: Statement, hook: str) -> tuple[str, ...]:
+    """How a captured statement is marked. A resolution is no blocker that is still open."""
+    how = {"PreCompact": "pre-compact", "SubagentStop": "sub-agent"}.get(hook, "")
+    solved = "resolved" if statement.note.kind == "resolution" else ""
+    return tuple(tag for tag in (AUTO, how, solved) if tag)
+
+
+def is_known(text: str, hits: Iterable[Hit]) -> bool:
+    """Whether ``text`` repeats one of ``hits``, with fewer or other words.
+
+    The record of a task does not count: what was learned on the way is more than a part of it.
+    """
+    hits = [hit for hit in hits if hit.memory.namespace != "tasks"]
+    if _CHANGES.search(text):
+        return any(hit.vector >= _SAME_MEANING and hit.late >= _SAME_MEANING for hit in hits)
+    return any(hit.late >= _SAME_WORDS or hit.vector >= _SAME_MEANING for hit in hits)
+
+
+def repeats(text: str, others: Iterable[str]) -> bool:
+    """Whether ``text`` says with hardly another word what one of ``others`` says."""
+    if _CHANGES.search(text):
+        return False
+    words = _words(text)
+    least = _SAID_AGAIN * len(words)
+    return any(len(words & _words(other)) >= least for other in others)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(map(str.casefold, retrieval_words(text)))
+
+
+def resolved(hits: Sequence[Hit]) -> Hit | None:
+    """The blocker among ``hits`` (open ones, best first) that a resolution is about, if clear."""
+    about = [hit for hit in hits if hit.relevance >= _SURELY_ABOUT and hit.late >= _SHARED_WORDS]
+    if not about:
+        return None
+    best = max(about, key=lambda hit: hit.late)
+    others = (hit.late for hit in about if hit is not best)
+    return best if best.late >= max(others, default=0.0) + _AHEAD else None

@@ -1,0 +1,233 @@
+"""What the agent was asked, what it did about it and how that ended: the record of a task.
+
+It reads like this, so that people and programs find each part:
+
+    Hash passwords with argon2id
+    Approach: Replaced bcrypt by argon2id in the user model and migrated the old hashes
+    Outcome: success (tests passed)
+    Files: src/user.py, src/hash.py
+    Tests: pytest -q tests/test_user.py: passed
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+from ...bus.conversation import Message, ToolResult
+from ...bus.ids import ulid_of
+from ..language.topics import retrieval_words
+from ..parse import is_machine, own_text
+from ..text.summary import summarise
+from ..text.unicode import cut, one_line
+from .review import AUTO, MAX_TEXT_CHARS, within
+
+NAMESPACE = "tasks"
+CONFIDENCE_PERCENT = 80
+
+MAX_ASKED_CHARS = 200
+_MAX_APPROACH_CHARS = 200
+_MAX_FILES = 8
+_MAX_FILES_KNOWN = 200
+_MAX_COMMAND_CHARS = 80
+_MAX_RUNNING = 64
+_READ_CHARS = 4000
+
+_TESTS = re.compile(
+    r"(?:\w+=\S* +|(?:timeout \S+|(?:uv|poetry|hatch|pdm|bundle|pnpm|yarn) (?:run|exec)|npx|sudo"
+    r"|time|env|(?:ba|z)?sh -l?c) +['\"]?)*(?:\S*/)?"
+    r"(?:(?:python[\d.]* (?:-\S+ )*-m )?(?:pytest|py\.test|unittest|tox|nox|jest|vitest|mocha|ava"
+    r"|rspec|phpunit|ctest|behave)"
+    r"|(?:npm|yarn|pnpm|bun|deno|cargo|go|mix|rake|swift|dotnet|mvn|gradlew?|bazel|make|just"
+    r"|composer|rails|flutter|dart|zig|lein|sbt)(?: run)?(?: -\S+)* (?:tests?|check|verify)"
+    r"(?::\S+)?)(?![\w.-])"
+)
+_NEXT_COMMAND = re.compile(r"(?:;|&&?|\|\|?|\n)\s*")
+_FAILED = re.compile(r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|^FAILED?\b|^FAIL:", re.M)
+_INTERRUPTED = re.compile(r"\[Request interrupted by user")
+# A prompt that goes on with what is being done, rather than asking for something else.
+_GOES_ON = re.compile(
+    r"(?:yes|no|nope|ok(?:ay)?|sure|thanks?|thank you|good|great|nice|perfect|wait|stop|also|and"
+    r"|but|then|now|so|still|again|go on|go ahead|continue|proceed|do it|try|retry|hm+|actually"
+    r"|please (?:also|continue|go on|do)|that|this|it|same|instead|undo|revert|why|looks?|run"
+    r"|commit|push)\b",
+    re.IGNORECASE,
+)
+_GAVE_UP = re.compile(
+    r"\b(?:could ?n['o]t|could not|cannot|can't|unable to|not able to|failed to|ga?ve up"
+    r"|did(?: not|n't) work|does(?: not|n't) work|still fail(?:s|ing)?|rolled back|no luck)\b",
+    re.IGNORECASE,
+)
+_LEFT_OPEN = re.compile(
+    r"\b(?:not yet|unfinished|incomplete|partially|still (?:needs?|missing|open|to do|have to)"
+    r"|remains? to be|left to do|is blocked|are blocked|todo)\b",
+    re.IGNORECASE,
+)
+
+# Two prompts are about the same where they share so many stems; with a changed file, one will do.
+_SHARED_STEMS = 2
+_STEM_CHARS = 4
+# Stems of what is done in every task, and of folders that every project has.
+_COMMON = frozenset(
+    "chan code comm crea edit file func impl inde init line main make need plea read remo "
+    "shou test they this upda very want with work writ".split()
+)
+
+Outcome = Literal["success", "failure", "unfinished"]
+
+
+class Work(Struct, kw_only=True):
+    """A task while it goes on. ``tests`` is how the last run of tests ended, or empty."""
+
+    id: str
+    asked: str
+    stems: frozenset[str] = frozenset()
+    files: dict[str, None] = {}
+    tests: Literal["", "passed", "failed"] = ""
+    command: str = ""
+    closing: str = ""
+    interrupted: bool = False
+    ended: bool = False
+    running: dict[str, str] = {}
+    memory_id: str = ""
+    recorded: str = ""
+
+    @property
+    def is_worth_recording(self) -> bool:
+        """Whether something was done: files changed, or tests run."""
+        return bool(self.files or self.tests)
+
+
+def follow(
+    work: Work | None,
+    message: Message,
+    *,
+    session: str,
+    root: str,
+    clean: Callable[[str], str] = str,
+) -> Work | None:
+    """The task that goes on after ``message``: ``work`` with what was done, or another one.
+
+    What is taken over is cut, so ``clean`` redacts it before: of half a secret nobody can tell what
+    it was.
+    """
+    if message.text and not message.aside:
+        work = _heard(work, message, session, clean)
+    if work is None:
+        return None
+    for call in message.calls:
+        changed = (within(path, root) for path in call.paths)
+        work.files |= dict.fromkeys(path for path in changed if path)
+        if _runs_tests(call.command) and len(work.running) < _MAX_RUNNING:
+            work.running[call.id] = call.command
+    while len(work.files) > _MAX_FILES_KNOWN:
+        del work.files[next(iter(work.files))]
+    for result in message.results:
+        _note_tests(work, result, clean)
+    return work
+
+
+def _runs_tests(command: str) -> bool:
+    return any(_TESTS.match(part) for part in _NEXT_COMMAND.split(command.strip()))
+
+
+def _heard(
+    work: Work | None, message: Message, session: str, clean: Callable[[str], str]
+) -> Work | None:
+    if _INTERRUPTED.match(message.text.lstrip()):
+        if work is not None:
+            work.interrupted = True
+        return work
+    text = own_text(message.text[:MAX_TEXT_CHARS])
+    if not text or (message.role == "user" and is_machine(text)):
+        return work
+    if message.role == "user":
+        asked = clean(text[: 2 * _READ_CHARS])[:_READ_CHARS]
+        return _asked(work, asked, message.said_at_ms, session)
+    if work is not None:
+        work.closing = clean(text[-2 * _READ_CHARS :])[-_READ_CHARS:]
+    return work
+
+
+def _asked(work: Work | None, text: str, said_at_ms: int, session: str) -> Work:
+    words = frozenset(map(str.casefold, retrieval_words(text)))
+    if work is not None and _is_more_of(work, text, words):
+        work.interrupted = False
+        work.stems |= _stems(words)
+        return work
+    asked = cut(one_line(text), MAX_ASKED_CHARS)
+    digest = hashlib.sha256(f"{session} {asked}".encode()).digest()
+    return Work(id=f"mem_{ulid_of(said_at_ms, digest)}", asked=asked, stems=_stems(words))
+
+
+def _is_more_of(work: Work, text: str, words: frozenset[str]) -> bool:
+    """Whether a prompt goes on with ``work``: it says so, is short, or is about the same."""
+    if len(text.split()) < 4 or _GOES_ON.match(text):
+        return True
+    if not work.is_worth_recording:
+        return False
+    named = {name for path in work.files for name in re.split(r"[/.]", path.casefold())}
+    stems = _stems(words)
+    return bool(stems & _stems(named)) or len(stems & work.stems) >= _SHARED_STEMS
+
+
+def _stems(words: Iterable[str]) -> frozenset[str]:
+    """Roughly: "hash", "hashing" and "hashes" have one. Names of files count by their parts."""
+    parts = (part for word in words for part in re.split(r"[/.]", word))
+    return frozenset(part[:_STEM_CHARS] for part in parts if len(part) >= _STEM_CHARS) - _COMMON
+
+
+def _note_tests(work: Work, result: ToolResult, clean: Callable[[str], str]) -> None:
+    command = work.running.pop(result.id, None)
+    if command is None:
+        return
+    failed = result.failed or _FAILED.search(result.text) is not None
+    work.tests = "failed" if failed else "passed"
+    work.command = cut(one_line(clean(command)), _MAX_COMMAND_CHARS)
+
+
+def outcome(work: Work) -> tuple[Outcome, str]:
+    """How ``work`` ended, as far as can be seen, and why that is thought."""
+    if work.interrupted:
+        return "unfinished", "interrupted"
+    if work.tests == "failed":
+        given_up = work.ended or _GAVE_UP.search(work.closing) is not None
+        return ("failure" if given_up else "unfinished"), "tests failed"
+    if work.tests == "passed":
+        return "success", "tests passed"
+    if _GAVE_UP.search(work.closing):
+        return "failure", "the agent said so"
+    if _LEFT_OPEN.search(work.closing):
+        return "unfinished", "the agent said so"
+    return ("success", "not tested") if work.closing else ("unfinished", "no last word")
+
+
+def tags_of(work: Work) -> tuple[str, ...]:
+    """How the record of ``work`` is marked; the outcome first."""
+    return (outcome(work)[0], AUTO)
+
+
+def record(work: Work) -> str:
+    """The record of ``work``, a part a line."""
+    result, why = outcome(work)
+    lines = [work.asked]
+    if approach := _approach(work):
+        lines.append(f"Approach: {approach}")
+    lines.append(f"Outcome: {result} ({why})")
+    if work.files:
+        files = [one_line(path) for path in work.files]
+        more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
+        lines.append(f"Files: {', '.join(files[:_MAX_FILES])}{more}")
+    if work.tests:
+        lines.append(f"Tests: {work.command}: {work.tests}")
+    return "\n".join(lines)
+
+
+def _approach(work: Work) -> str:
+    """What the agent said that it did, in a sentence; "" where it said only that it did it."""
+    said = one_line(summarise(work.closing))
+    return cut(said, _MAX_APPROACH_CHARS) if len(said.split()) >= 3 else ""

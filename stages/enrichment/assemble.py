@@ -1,0 +1,115 @@
+"""Puts together what memory has on a prompt: the pure part of enrichment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ...bus.enrichment import Conflict, Enrichment, Guide, RecentWork, Side
+from ...bus.values import Hit, Parsed, WorkKind
+from .conflicts import settle
+from .matching import (
+    Cosines,
+    Subject,
+    Tidy,
+    applicable_patterns,
+    known_gotchas,
+    similar_tasks,
+)
+from .references import known_of, resolve
+from .suggestions import suggest
+
+RECENT = timedelta(days=7)
+MOST_RECENT = 5
+MIN_RELEVANCE = 0.4
+"""A memory found by its words counts from here on: below it, it is somebody else's subject."""
+
+Near = Callable[[str, Sequence[str]], Sequence[float | None]]
+
+_COMPARED = frozenset(("tasks", "patterns"))
+_WORK = frozenset(("tasks", "progress", "decisions", "blockers", "learnings"))
+
+
+def bearing(
+    parsed: Parsed,
+    subject: Subject,
+    *,
+    hits: Sequence[Hit],
+    meant: Sequence[Hit],
+    guides: Sequence[Guide],
+    near: Near,
+    now: datetime,
+    tidy: Tidy,
+) -> Enrichment:
+    """What of all that was found bears on the prompt ``parsed``, which is about ``subject``.
+
+    What lost a conflict is left out. ``meant`` are the hits for what the prompt points back at,
+    ``near`` tells how near texts are to its own, and ``tidy`` makes a stored text fit to be shown.
+    """
+    conflicts = tuple(_tidied(conflict, tidy) for conflict in settle(hits, now))
+    lost = {conflict.loser.id for conflict in conflicts}
+    hits = [hit for hit in hits if hit.relevance >= MIN_RELEVANCE and hit.memory.id not in lost]
+    guides = [guide for guide in guides if guide.memory_id not in lost]
+    cosines = _cosines(subject, guides, near)
+    tasks = similar_tasks(subject, guides, cosines, tidy)
+    patterns = applicable_patterns(subject, guides, cosines, tidy)
+    resolved = resolve(parsed.references, known_of((*hits, *meant), tasks, guides), now)
+    return Enrichment(
+        similar_tasks=tasks,
+        applicable_patterns=patterns,
+        known_gotchas=known_gotchas(subject, guides, tidy),
+        resolved_references=tuple(
+            msgspec.structs.replace(one, summary=tidy(one.summary)) for one in resolved
+        ),
+        recent_work=_recent(hits, now, tidy),
+        suggestions=suggest(tasks, patterns, hits, tidy),
+        conflicts=conflicts,
+        domains=subject.domains,
+    )
+
+
+def _cosines(subject: Subject, guides: Sequence[Guide], near: Near) -> Cosines:
+    compared = [guide for guide in guides if _may_be_alike(subject, guide)]
+    told = near(subject.text, [guide.title for guide in compared]) if compared else ()
+    return {guide.memory_id: cosine for guide, cosine in zip(compared, told, strict=True)}
+
+
+def _may_be_alike(subject: Subject, guide: Guide) -> bool:
+    """Whether a vector may decide: without a field or two words in common none does.
+
+    A question asks for an answer, not for how work like it was done: its words will do.
+    """
+    if guide.namespace not in _COMPARED or subject.traits.work is WorkKind.QUESTION:
+        return False
+    ours, theirs = subject.traits, guide.traits
+    return not ours.fields.isdisjoint(theirs.fields) or len(ours.words & theirs.words) > 1
+
+
+def _tidied(conflict: Conflict, tidy: Tidy) -> Conflict:
+    def tidied(side: Side) -> Side:
+        return msgspec.structs.replace(side, summary=tidy(side.summary))
+
+    return Conflict(
+        about=conflict.about, winner=tidied(conflict.winner), loser=tidied(conflict.loser)
+    )
+
+
+def _recent(hits: Iterable[Hit], now: datetime, tidy: Tidy) -> tuple[RecentWork, ...]:
+    """What was done or found in the last seven days, the newest first."""
+    fresh = [
+        hit.memory
+        for hit in hits
+        if hit.memory.namespace in _WORK and now - hit.memory.updated_at <= RECENT
+    ]
+    fresh.sort(key=lambda memory: memory.updated_at, reverse=True)
+    return tuple(
+        RecentWork(
+            id=memory.id,
+            namespace=memory.namespace,
+            summary=tidy(memory.summary),
+            updated_at=memory.updated_at,
+        )
+        for memory in fresh[:MOST_RECENT]
+    )

@@ -1,0 +1,185 @@
+"""What of the guides applies to a prompt: tasks that resemble it, patterns, and gotchas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from ...bus.enrichment import ApplicablePattern, Gotcha, Guide, SimilarTask
+from ...bus.values import Parsed, ProjectFacts
+from ..language.domains import domains_of, technology, words_of
+from ..language.entities import TECHNOLOGIES
+from ..language.task_similarity import likeness, traits
+from ..language.work_kind import primary
+
+MIN_SIMILARITY = 0.7
+MIN_MATCH = 0.5
+MOST = 5
+
+_READ_CHARS = 2000
+_COMPARED_CHARS = 300
+_MOST_KEYS = 40
+# A pattern's own word named as an entity of the prompt, as another of its words, or by its field.
+_NAMED, _WRITTEN, _SAME_FIELD = 0.9, 0.8, 0.5
+
+Cosines = Mapping[str, float | None]
+"""How near the title of each guide is to the prompt, by its id; None where nothing can tell."""
+
+Tidy = Callable[[str], str]
+
+
+class Subject:
+    """What a prompt is about, in the parts that guides are compared with."""
+
+    def __init__(self, parsed: Parsed, project: ProjectFacts) -> None:
+        text = parsed.text[:_READ_CHARS]
+        self.text = text[:_COMPARED_CHARS]
+        self.traits = traits(text, primary(parsed.work))
+        self.words = words_of(text)
+        self.written = frozenset(self.words)
+        self.named = frozenset(entity.value.lower() for entity in parsed.entities)
+        self.domains = domains_of(self.words)
+        used = (word for entry in project.stack for word in (entry, *entry.split()))
+        self.stack = frozenset(technology(one) for one in used if _is_technology(one))
+        self.technologies = frozenset(
+            technology(one.value) for one in parsed.entities if one.kind == "technology"
+        )
+
+    def keys(self) -> Mapping[str, Sequence[str]]:
+        """What to look the guides of each namespace up by."""
+        own = [f"domain:{one}" for one in self.domains]
+        own += [f"technology:{one}" for one in sorted(self.technologies)]
+        own += self.words[:_MOST_KEYS]
+        stack = [f"technology:{one}" for one in sorted(self.stack)]
+        return {"tasks": own, "patterns": own, "gotchas": [*own, *stack]}
+
+
+def _is_technology(name: str) -> bool:
+    return name.lower() in TECHNOLOGIES or technology(name) in TECHNOLOGIES
+
+
+def similar_tasks(
+    subject: Subject, guides: Iterable[Guide], cosines: Cosines, tidy: Tidy
+) -> tuple[SimilarTask, ...]:
+    """The tasks at least 0.7 like what is asked, the most alike first, at most 5."""
+    tasks = [guide for guide in guides if guide.namespace == "tasks"]
+    alike = [
+        (likeness(subject.traits, task.traits, cosines.get(task.memory_id)), task) for task in tasks
+    ]
+    worthy = [one for one in alike if one[0] > MIN_SIMILARITY]
+    worthy.sort(key=lambda one: -one[0])
+    return tuple(_similar(task, similarity, tidy) for similarity, task in worthy[:MOST])
+
+
+def _similar(task: Guide, similarity: float, tidy: Tidy) -> SimilarTask:
+    return SimilarTask(
+        id=task.memory_id,
+        input=tidy(task.title),
+        similarity=round(similarity, 2),
+        outcome=task.outcome,
+        approach=tuple(map(tidy, task.approach)),
+        files=tuple(map(tidy, task.files)),
+        session=tidy(task.session),
+    )
+
+
+def applicable_patterns(
+    subject: Subject, guides: Iterable[Guide], cosines: Cosines, tidy: Tidy
+) -> tuple[ApplicablePattern, ...]:
+    """The patterns that apply, the best match first, at most 5.
+
+    One that says when it applies matches by the share of that which the prompt names; any match
+    counts. Another one matches by its tags, or by how alike it and the prompt are.
+    """
+    patterns = [guide for guide in guides if guide.namespace == "patterns"]
+    found = []
+    for pattern in patterns:
+        score, matched = _matched(subject, pattern, cosines.get(pattern.memory_id))
+        if score > 0:
+            found.append((score, pattern.confidence, pattern, matched))
+    found.sort(key=lambda one: one[:2], reverse=True)
+    return tuple(
+        _applicable(pattern, score, matched, tidy) for score, _, pattern, matched in found[:MOST]
+    )
+
+
+def _matched(subject: Subject, pattern: Guide, cosine: float | None) -> tuple[float, list[str]]:
+    if pattern.applicable_when:
+        weights = {one: _weight(subject, one) for one in pattern.applicable_when}
+        score = min(1.0, sum(weights.values()) / len(weights))
+        return score, [one for one, weight in weights.items() if weight]
+    tagged = {tag: _tag_weight(subject, tag) for tag in pattern.tags}
+    alike = likeness(subject.traits, pattern.traits, cosine)
+    score = max([alike, *tagged.values()])
+    if score < MIN_MATCH:
+        return 0.0, []
+    named = [tag for tag, weight in tagged.items() if weight]
+    shared = [one for one in pattern.domains if one in subject.domains]
+    return score, named or shared
+
+
+def _weight(subject: Subject, keyword: str) -> float:
+    """1 for being written in the prompt, 1 more for being what it names; a field counts half."""
+    weight = float(_is_written(subject, keyword)) + float(keyword in subject.named)
+    if not weight and not set(domains_of(words_of(keyword))).isdisjoint(subject.domains):
+        return _SAME_FIELD
+    return weight
+
+
+def _tag_weight(subject: Subject, tag: str) -> float:
+    if tag in subject.named:
+        return _NAMED
+    if _is_written(subject, tag) or tag in subject.domains:
+        return _WRITTEN
+    return 0.0
+
+
+def _is_written(subject: Subject, keyword: str) -> bool:
+    """Whether the prompt has the words of ``keyword``, each whole or as the start of a longer."""
+    words = words_of(keyword.replace("-", " "))
+    return bool(words) and all(
+        word in subject.written
+        or (len(word) > 3 and any(written.startswith(word) for written in subject.written))
+        for word in words
+    )
+
+
+def _applicable(
+    pattern: Guide, score: float, matched: Iterable[str], tidy: Tidy
+) -> ApplicablePattern:
+    return ApplicablePattern(
+        id=pattern.memory_id,
+        name=tidy(pattern.title),
+        approach=tidy(pattern.approach[0] if pattern.approach else pattern.text),
+        match_score=round(score, 2),
+        confidence=pattern.confidence,
+        matched=tuple(map(tidy, matched)),
+    )
+
+
+def known_gotchas(subject: Subject, guides: Iterable[Guide], tidy: Tidy) -> tuple[Gotcha, ...]:
+    """Gotchas of the technologies that the prompt names, then of the project's; at most 5.
+
+    Among those of one kind, those that share words with the prompt come first, then the newest.
+    """
+    gotchas = [guide for guide in guides if guide.namespace == "gotchas"]
+    ranked = sorted(gotchas, key=lambda one: _urgency(subject, one), reverse=True)
+    return tuple(_gotchas(subject, ranked, tidy))[:MOST]
+
+
+def _urgency(subject: Subject, gotcha: Guide) -> tuple[bool, int, float]:
+    shared = len(subject.written.intersection(gotcha.keys))
+    named = not subject.technologies.isdisjoint(gotcha.technologies)
+    return named, shared, gotcha.updated_at.timestamp()
+
+
+def _gotchas(subject: Subject, ranked: Iterable[Guide], tidy: Tidy) -> Iterator[Gotcha]:
+    for gotcha in ranked:
+        of = [one for one in gotcha.technologies if one in subject.technologies]
+        of += [one for one in gotcha.technologies if one in subject.stack]
+        if of:
+            yield Gotcha(
+                id=gotcha.memory_id,
+                tech=of[0],
+                title=tidy(gotcha.title),
+                problem=tidy(gotcha.problem or gotcha.text),
+            )

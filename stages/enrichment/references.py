@@ -1,0 +1,127 @@
+"""Resolves what a prompt points back at ("the auth thing", "like last time", "#123")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from ...bus.enrichment import Guide, ResolvedReference, SimilarTask
+from ...bus.values import Hit, Memory, Reference
+from ..language.domains import domains_of, words_of
+
+MIN_CONFIDENCE = 0.5
+
+_NUMBERED = 0.95
+# What naming the same thing adds to how relevant a memory is, of what is missing to certainty.
+_NAMED_ADDS = 0.6
+_SAME_FIELD = 0.7
+_OUT_OF_TIME = 0.6
+_DONE = frozenset(("tasks", "progress", "decisions", "learnings", "blockers"))
+_READ_CHARS = 1000
+_WINDOWS = (
+    (re.compile(r"\b(?:today|this morning|earlier)\b", re.IGNORECASE), timedelta(days=1)),
+    (re.compile(r"\byesterday\b", re.IGNORECASE), timedelta(days=2)),
+    (re.compile(r"\b(?:the other day|last \w*day|this week)\b", re.IGNORECASE), timedelta(days=7)),
+    (re.compile(r"\blast (?:week|sprint|session)\b", re.IGNORECASE), timedelta(days=14)),
+    (re.compile(r"\blast month\b", re.IGNORECASE), timedelta(days=62)),
+)
+
+
+class Known(Struct, frozen=True):
+    """Something that may be meant: its text, and how relevant it is to the prompt as a whole."""
+
+    id: str
+    namespace: str
+    text: str
+    summary: str
+    updated_at: datetime
+    relevance: float
+
+
+def known_of(
+    hits: Iterable[Hit], tasks: Iterable[SimilarTask], guides: Iterable[Guide]
+) -> tuple[Known, ...]:
+    """Everything found for a prompt that may be meant, each memory once."""
+    alike = {task.id: task.similarity for task in tasks}
+    best: dict[str, Hit] = {}
+    for hit in hits:
+        if hit.memory.id not in best or best[hit.memory.id].relevance < hit.relevance:
+            best[hit.memory.id] = hit
+    found = {id_: _of_memory(hit.memory, hit.relevance) for id_, hit in best.items()}
+    for guide in guides:
+        relevance = alike.get(guide.memory_id, 0.0)
+        if guide.memory_id not in found or found[guide.memory_id].relevance < relevance:
+            found[guide.memory_id] = Known(
+                guide.memory_id,
+                guide.namespace,
+                f"{guide.title} {guide.text}",
+                guide.title,
+                guide.updated_at,
+                relevance,
+            )
+    return tuple(found.values())
+
+
+def _of_memory(memory: Memory, relevance: float) -> Known:
+    text = f"{memory.content[:_READ_CHARS]} {' '.join(memory.tags)}"
+    return Known(memory.id, memory.namespace, text, memory.summary, memory.updated_at, relevance)
+
+
+def resolve(
+    references: Sequence[Reference], known: Sequence[Known], now: datetime
+) -> tuple[ResolvedReference, ...]:
+    """For each reference the memory that it most surely means, if that is at least 0.5 sure."""
+    resolved = []
+    for reference in references:
+        best = max(known, key=lambda one: _sure(reference, one, now), default=None)
+        if best is not None and (sure := _sure(reference, best, now)) >= MIN_CONFIDENCE:
+            resolved.append(
+                ResolvedReference(
+                    text=reference.text,
+                    id=best.id,
+                    summary=best.summary,
+                    confidence=round(sure, 2),
+                )
+            )
+    return tuple(resolved)
+
+
+def _sure(reference: Reference, known: Known, now: datetime) -> float:
+    if reference.kind == "number":
+        return _NUMBERED if _has_number(known.text, reference.about) else 0.0
+    in_time = _in_time(reference, known, now)
+    if reference.kind == "time" or not reference.about:
+        return known.relevance * in_time if known.namespace in _DONE else 0.0
+    named = _naming(reference.about, known.text)
+    return (1 - (1 - known.relevance) * (1 - _NAMED_ADDS * named)) * in_time if named else 0.0
+
+
+def _has_number(text: str, number: str) -> bool:
+    plain = re.escape(number)
+    pattern = (
+        rf"\b{plain}\b" if "-" in number else rf"#{plain}\b|\b(?:pr|mr|issue|ticket|bug) {plain}\b"
+    )
+    return re.search(pattern, text, re.IGNORECASE) is not None
+
+
+def _naming(about: str, text: str) -> float:
+    """The share of the words of ``about`` that ``text`` has; the same field is worth 0.7."""
+    wanted = words_of(about)
+    words = words_of(text)
+    if not wanted:
+        return 0.0
+    written = frozenset(words)
+    share = sum(any(one.startswith(word) for one in written) for word in wanted) / len(wanted)
+    same_field = not set(domains_of(wanted)).isdisjoint(domains_of(words))
+    return max(share, _SAME_FIELD * same_field)
+
+
+def _in_time(reference: Reference, known: Known, now: datetime) -> float:
+    """1 where the reference names no time or the memory is of it."""
+    for pattern, window in _WINDOWS:
+        if pattern.search(reference.text):
+            return 1.0 if now - known.updated_at <= window else _OUT_OF_TIME
+    return 1.0

@@ -1,0 +1,221 @@
+"""Choose among found memories: relevant, current, new to the session, distinct, and within budget.
+
+A pure helper of ``inject``; it knows nothing of events.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import cached_property, partial
+
+from msgspec import Struct
+
+from ...bus.values import Hit, IntentType, Memory
+from ..language.answer_type import suited
+from ..text.envelope import Note, note_of, preview
+from ..text.unicode import cut
+from .pack import Budget, Offer, Packed, pack
+
+SHORT_CHARS = 200
+LONG_CHARS = 1000
+
+LONG_SCORE = 0.8
+"""From this score on a memory is given at length, where there is room."""
+
+# So many more than the ceiling compete, in place of those that say the same or do not fit.
+_SPARE = 5
+_SUMMARY_CHARS = 100
+_READ_CHARS = 2000
+_SAME_CONTAINED = 0.9
+_SAME_JACCARD = 0.75
+_WORD = re.compile(r"\w+")
+_NEGATIONS = frozenset(
+    {"not", "no", "never", "without", "instead", "nor", "cannot", "don", "doesn", "isn", "won"}
+)
+
+
+class Candidate:
+    """A hit with its weight. ``value`` orders; ``score`` is the same, at most 1.0.
+
+    ``wanted`` is what the question wants to know, which a relevance by words is corrected for.
+    """
+
+    def __init__(
+        self,
+        *,
+        hit: Hit,
+        weight: float,
+        kind: IntentType | None,
+        clean: Callable[[str], str],
+        wanted: frozenset[str] = frozenset(),
+    ) -> None:
+        self.hit = hit
+        self.memory = hit.memory
+        self.weight = weight
+        read = hit.by_words is not None
+        self.relevance = hit.relevance if read else suited(hit.relevance, wanted, hit.memory)
+        self.value = self.relevance * weight
+        self.score = min(1.0, self.value)
+        self._kind = kind
+        self._clean = clean
+
+    @cached_property
+    def text(self) -> str:
+        return self._clean(self.memory.content)[:_READ_CHARS].strip()
+
+    @cached_property
+    def summary(self) -> str:
+        return preview(self._clean(self.memory.summary), _SUMMARY_CHARS)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset(_WORD.findall(self.memory.content[:_READ_CHARS].casefold()))
+
+    @property
+    def merit(self) -> str:
+        plain = f"relevance {self.relevance:.2f}"
+        by_words = self.hit.relevance if self.hit.by_words is None else self.hit.by_words
+        if self.relevance != by_words:
+            plain += f", {by_words:.2f} by its words alone"
+        if self._kind is None or self.weight == 1.0:
+            return plain
+        return f"{plain}, and {self.memory.namespace} count {self.weight:g} for {self._kind.value}"
+
+
+class Choice(Struct, frozen=True):
+    """What was chosen, best first, the text it makes, and a word on every candidate, by id.
+
+    ``seen`` and ``crowded`` tell whether a memory stayed out only because the session had seen it,
+    or only because there was no room.
+    """
+
+    chosen: tuple[Candidate, ...]
+    text: str
+    tokens: int
+    why: dict[str, str]
+    seen: bool
+    crowded: bool
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    *,
+    floor: float,
+    beside: float,
+    shown: frozenset[tuple[str, int]],
+    ceiling: int,
+    budget: Budget,
+    now: datetime,
+) -> Choice:
+    """Choose at most ``ceiling`` of ``candidates`` (best first) whose envelope ``budget`` covers.
+
+    Nothing is chosen unless one reaches ``floor``; beside that one, others are from ``beside`` on,
+    since a question that has an answer is likelier to have a second. A floor holds for the
+    relevance itself as well as for the weighted score: a weight may push a memory out, and never
+    lifts an irrelevant one in.
+    """
+    why = {c.memory.id: c.merit for c in candidates}
+    current = _keep(candidates, why, lambda c: _stale(c.memory, now))
+    answered = any(_irrelevant(c, floor) is None for c in current)
+    fit = _keep(current, why, lambda c: _irrelevant(c, beside if answered else floor))
+    fresh = _keep(fit, why, lambda c: _seen(c.memory, shown))
+    best, rest = fresh[: ceiling + _SPARE], fresh[ceiling + _SPARE :]
+    why |= {c.memory.id: f"over the ceiling of {ceiling}" for c in rest}
+    packed = _pack_distinct(_distinct(best, why), ceiling, budget, now)
+    by_id = {c.memory.id: c for c in fresh}
+    return Choice(
+        chosen=tuple(by_id[id_] for id_ in packed.ids),
+        text=packed.text,
+        tokens=packed.tokens,
+        why=why | packed.refused,
+        seen=len(fresh) < len(fit),
+        crowded=bool(fresh) and not packed.ids,
+    )
+
+
+def says_the_same(weaker: Candidate, better: Candidate) -> bool:
+    """Tell whether ``weaker`` adds nothing to ``better``, by their words.
+
+    A negation that only one of them has, or a number that the weaker adds, makes them two
+    statements.
+    """
+    if weaker.memory.content_hash and weaker.memory.content_hash == better.memory.content_hash:
+        return True
+    common = len(weaker.words & better.words)
+    if common < _SAME_JACCARD * len(weaker.words):
+        return False
+    if (weaker.words ^ better.words) & _NEGATIONS:
+        return False
+    if any(map(_has_digit, weaker.words - better.words)):
+        return False
+    joint = len(weaker.words | better.words)
+    return common >= _SAME_CONTAINED * len(weaker.words) or common >= _SAME_JACCARD * joint
+
+
+def _keep(
+    candidates: Iterable[Candidate], why: dict[str, str], refuse: Callable[[Candidate], str | None]
+) -> list[Candidate]:
+    """The candidates that are not refused; ``why`` hears of the others."""
+    kept = []
+    for candidate in candidates:
+        if refusal := refuse(candidate):
+            why[candidate.memory.id] = refusal
+        else:
+            kept.append(candidate)
+    return kept
+
+
+def _stale(memory: Memory, now: datetime) -> str | None:
+    if memory.superseded_by:
+        return f"superseded by {memory.superseded_by}"
+    if memory.valid_to is not None and memory.valid_to <= now:
+        return f"valid only until {memory.valid_to:%Y-%m-%d}"
+    return None
+
+
+def _irrelevant(candidate: Candidate, floor: float) -> str | None:
+    if candidate.relevance < floor:
+        return f"relevance {candidate.relevance:.2f} is below the floor of {floor:.2f}"
+    if candidate.score < floor:
+        namespace = candidate.memory.namespace
+        return f"{namespace} count {candidate.weight:g}, which puts it below {floor:.2f}"
+    return None
+
+
+def _seen(memory: Memory, shown: frozenset[tuple[str, int]]) -> str | None:
+    return "already shown in this session" if (memory.id, memory.version) in shown else None
+
+
+def _distinct(candidates: Iterable[Candidate], why: dict[str, str]) -> list[Candidate]:
+    kept: list[Candidate] = []
+    for candidate in candidates:
+        twin = next((better for better in kept if says_the_same(candidate, better)), None)
+        if twin is None:
+            kept.append(candidate)
+        else:
+            why[candidate.memory.id] = f"says the same as {twin.memory.id}"
+    return kept
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
+
+
+def _pack_distinct(
+    candidates: Iterable[Candidate], ceiling: int, budget: Budget, now: datetime
+) -> Packed:
+    offers = [Offer(c.memory.id, c.value, partial(_notes, c)) for c in candidates]
+    return pack(offers, ceiling=ceiling, budget=budget, now=now)
+
+
+def _notes(candidate: Candidate) -> tuple[Note, ...]:
+    """The memory at length, in its own lines, where its score earns it; and as a preview."""
+    text = candidate.text
+    if len(text) <= SHORT_CHARS:
+        return (note_of(candidate.memory, text),)
+    short = note_of(candidate.memory, preview(text, SHORT_CHARS))
+    if candidate.score < LONG_SCORE:
+        return (short,)
+    return (note_of(candidate.memory, cut(text, LONG_CHARS)), short)

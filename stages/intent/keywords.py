@@ -1,0 +1,209 @@
+"""The keyword racer: finds the search signals of a prompt and says what is searched for, and why.
+
+Pure, linear, and done in well under a millisecond whatever it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from ...bus.values import Evidence, IntentType, SearchIntent
+from ..language.intent_lexicon import WHY, Phrase, phrase_at
+from ..language.sentences import Sentence, is_order, is_settled, is_to_agent, opening, sentences
+from ..language.topics import topics_of
+
+MAX_EVIDENCE = 12
+MATCHES_A_SENTENCE = 24
+
+_FIRST_SIGNAL = 50
+_FURTHER_SIGNAL = 10
+_FURTHER_SIGNALS_AT_MOST = 15
+_LONG = 10
+_LONG_CHARS = 50
+_SEVERAL_SENTENCES = 10
+_CAP = 95
+
+_SHORT_ALTERNATIVE_WORDS = 14
+_BENIGN_AFTER_ERROR = frozenset(
+    """
+    handling handler handlers message messages code codes log logs logging page pages rate
+    rates type types boundary boundaries tracker tracking reporting class classes budget
+    path paths response responses format model models case cases
+    """.split()
+)
+_ERROR_WORDS = frozenset(("error", "errors", "exception", "exceptions", "failure", "crash", "bug"))
+_ADDRESSED = frozenset(("can", "could", "would", "will"))
+_MENDERS = frozenset(["fix", "debug", "solve", "resolve", "troubleshoot", "diagnose", "repair"])
+
+
+class _Found:
+    """A matched phrase and where: ``at`` is the index of its first word in the sentence."""
+
+    __slots__ = ("at", "intent", "phrase", "sentence", "weight")
+
+    def __init__(self, phrase: Phrase, sentence: Sentence, at: int) -> None:
+        self.phrase = phrase
+        self.sentence = sentence
+        self.at = at
+        self.intent = phrase.intent
+        self.weight = phrase.weight
+
+    @property
+    def signal(self) -> str:
+        return " ".join(self.phrase.words)
+
+    @property
+    def end(self) -> int:
+        return self.at + len(self.phrase.words)
+
+    def anchor(self) -> tuple[Sentence, int]:
+        """Where the subjects begin: after the signal, but on both sides of a comparison."""
+        return self.sentence, 0 if self.intent is IntentType.COMPARISON else self.end
+
+    def evidence(self) -> Evidence:
+        spans = self.sentence.spans
+        return Evidence(
+            signal=self.signal,
+            intent=self.intent,
+            start=spans[self.at][0],
+            end=spans[self.end - 1][1],
+        )
+
+
+def detect_search_intent(text: str) -> SearchIntent | None:
+    """What ``text`` searches for, or None where it asks for nothing.
+
+    Evidence carries the character positions in ``text``; ``arithmetic`` shows each step of the
+    confidence: 50 for the first signal, 10 for each further distinct one (together at most 15), 10
+    above 50 characters, 10 for more than one sentence, at most 95. A single word such as "problem"
+    is no search unless it stands in a question about something.
+    """
+    read = sentences(text)
+    found = _signals(read)
+    topics = topics_of(read, [one.anchor() for one in found])
+    if not any(one.weight > 1 or (one.sentence.asks and topics) for one in found):
+        return None
+    intent_type = _winner(found)
+    confidence, arithmetic = _confidence(found, len(text.strip()), len(read))
+    return SearchIntent(
+        intent_type=intent_type,
+        confidence_percent=confidence,
+        keywords=tuple(one.signal for one in found),
+        topics=topics,
+        evidence=tuple(one.evidence() for one in found),
+        arithmetic=arithmetic,
+    )
+
+
+def _signals(read: Sequence[Sentence]) -> list[_Found]:
+    """The distinct signals that count, in the order they stand."""
+    found: dict[str, _Found] = {}
+    for sentence in read:
+        for one in _judged(sentence):
+            found.setdefault(one.signal, one)
+            if len(found) >= MAX_EVIDENCE:
+                return list(found.values())
+    return list(found.values())
+
+
+def _judged(sentence: Sentence) -> list[_Found]:
+    """The signals of one sentence, each with what it really speaks for here."""
+    matched = list(islice(_matches(sentence), MATCHES_A_SENTENCE))
+    if not matched or is_to_agent(sentence):
+        return []
+    first = opening(sentence)
+    asks_outright = any(one.at == first and one.weight == 3 for one in matched)
+    if not asks_outright and is_order(sentence):
+        return [one for one in matched if _asks_within_order(one)]
+    if is_settled(sentence):
+        matched = [one for one in matched if one.intent is not IntentType.TROUBLESHOOT]
+    counted = [one for one in matched if _counts(one)]
+    _settle_why(counted)
+    return counted
+
+
+def _matches(sentence: Sentence) -> Iterator[_Found]:
+    """Each phrase of the table that stands in the sentence; the longest wins, none overlap."""
+    words = sentence.words
+    first = opening(sentence)
+    at = 0
+    while at < len(words):
+        phrase = phrase_at(words, at)
+        if phrase is None or (phrase.opens and at != first and at not in sentence.opens):
+            at += 1
+            continue
+        yield _Found(phrase, sentence, at)
+        at += len(phrase.words)
+
+
+def _asks_within_order(one: _Found) -> bool:
+    """In an order only a question in its own clause counts ("add a retry, and where is …")."""
+    begins = one.at > opening(one.sentence) and one.at in one.sentence.opens
+    return begins and one.weight == 3 and one.intent is not IntentType.TROUBLESHOOT
+
+
+def _counts(one: _Found) -> bool:
+    words = one.sentence.words
+    after = words[one.end] if one.end < len(words) else ""
+    if one.signal in _ERROR_WORDS and after in _BENIGN_AFTER_ERROR:
+        return False
+    if one.signal in _ADDRESSED and after == "you":
+        return False
+    if one.signal == "or":
+        return _is_alternative(one)
+    if one.intent is IntentType.HOWTO and after in _MENDERS:
+        one.intent = IntentType.TROUBLESHOOT
+    if one.weight > 1 or one.sentence.asks:
+        return True
+    return one.intent in {IntentType.TROUBLESHOOT, IntentType.HOWTO}
+
+
+def _is_alternative(one: _Found) -> bool:
+    """Whether this "or" offers a choice, as in "poetry or uv?"."""
+    words = one.sentence.words
+    if not 0 < one.at < len(words) - 1 or words[one.at + 1] in {"not", "so", "something", "else"}:
+        return False
+    return len(words) <= _SHORT_ALTERNATIVE_WORDS
+
+
+def _settle_why(found: list[_Found]) -> None:
+    """Let a "why is …" ask about the trouble that the same sentence tells of."""
+    if any(one.intent is IntentType.TROUBLESHOOT for one in found):
+        for one in found:
+            if one.signal in WHY:
+                one.intent = IntentType.TROUBLESHOOT
+
+
+def _winner(found: Sequence[_Found]) -> IntentType:
+    """The type with the most evidence; between equals the one that was said first."""
+    weights: dict[IntentType, int] = {}
+    for one in found:
+        weights[one.intent] = weights.get(one.intent, 0) + one.weight
+    return max(weights, key=lambda intent: weights[intent])
+
+
+def _confidence(found: Sequence[_Found], chars: int, count: int) -> tuple[int, tuple[str, ...]]:
+    total = _FIRST_SIGNAL
+    steps = [f"first signal {_FIRST_SIGNAL}"]
+    further = 0
+    for nth in range(2, len(found) + 1):
+        step = min(_FURTHER_SIGNAL, _FURTHER_SIGNALS_AT_MOST - further)
+        if step == 0:
+            break
+        further += step
+        steps.append(f"+{step} {_ordinal(nth)} signal")
+    total += further
+    if chars > _LONG_CHARS:
+        total += _LONG
+        steps.append(f"+{_LONG} more than {_LONG_CHARS} characters")
+    if count > 1:
+        total += _SEVERAL_SENTENCES
+        steps.append(f"+{_SEVERAL_SENTENCES} several sentences")
+    if total > _CAP:
+        steps.append(f"capped at {_CAP}")
+    return min(total, _CAP), tuple(steps)
+
+
+def _ordinal(nth: int) -> str:
+    return {2: "second", 3: "third"}.get(nth, f"{nth}th")

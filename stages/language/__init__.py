@@ -1,0 +1,4 @@
+"""What words say: sentences, topics, entities, references, kinds of work and of answers.
+
+May import: stages/text.
+"""

@@ -1,0 +1,160 @@
+"""What a question wants to know, and which memories tell it: a reason, a person, a number, a state.
+
+Search says how well a memory matches a question by its words, but a question that no memory answers
+shares its words as well. "Who …" is seldom answered by a pattern, "how far are we …" never by a
+preference. ``perf/fit_relevance.py`` fits the log-odds here, and prints them as they stand.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator
+
+from ...bus.values import IntentType, Memory
+
+# The start and the end of a prompt; what lies between in a longer one is pasted.
+_HEAD_CHARS = 1100
+_TAIL_CHARS = 700
+_READ_CHARS = 2000
+
+BROAD = "survey"
+"""Wanted where a question asks for all there is about something."""
+
+_WANTS = {
+    "reason": r"\bwhy\b|\breasons?\b|\bhow come\b|\bwhat (?:made|speaks)\b|\bgrounds\b"
+    r"|\bon purpose\b|\barguments?\b|\bdid we (?:ever|not)\b|\bvs\b|\bversus\b|\binstead of\b",
+    "person": r"\bwho(?:m|'s|se)?\b",
+    "number": r"\bhow (?:many|much|long|often|large|big|high|fast|old|tolerant)\b|\blimits?\b"
+    r"|\bwhat (?:fraction|size|share)\b",
+    "state": r"\bstatus\b|\bprogress\b|\bhow far\b|\bfinished\b|\bis [^.?!]{3,25} (?:ready|done)\b"
+    r"|\bleft\b|\bmissing\b|\bstill (?:open|ha(?:ve|s) to|to)\b|\bremain|\bwaiting\b|\bblock"
+    r"|\bholding up\b|\bhinder|\bopen\b|\btodo\b|\bto be done\b|\bpromised?\b|\bowe\b|\balready\b",
+    "way": r"\bhow (?:do|should|to|would|can) (?:i|we)\b|\bhow (?:should|is|are|does|did)\b"
+    r"|\bprocedure\b|\bconventions?\b|\bstyle\b|\bformat\b|\bguidelines?\b|\brules?\b"
+    r"|\bwhat (?:should|goes|do i)\b",
+    BROAD: r"\beverything\b|\banything\b|\bknown\b|\bpitfalls?\b|\btraps?\b|\bgotchas?\b|\bsurpris"
+    r"|\baware\b|\bwatch out\b|\bshould i know\b|\bbefore (?:i|we)\b|\bsummar|\boverview\b"
+    r"|\b(?:need|have) to (?:know|respect|consider|think)\b|\bwhat (?:needs to be|must)\b"
+    r"|\btell me about\b|\bwhat do we (?:know|have)\b|\bi(?:'m| am) (?:about|going) to\b"
+    r"|\btake over\b|\bwhat (?:went wrong|bit us|did we (?:learn|settle|drop|do|find))\b|\bso far\b"
+    r"|\b(?:conventions?|constraints?|rules?|problems|decisions|lessons?|limits|duties|debts?"
+    r"|outages|things|experience)\b|\bobliged\b|\bhappened\b|\bstate (?:of|and)\b"
+    r"|\bhow do we \w+ and\b",
+}
+_WANTED = {want: re.compile(pattern) for want, pattern in _WANTS.items()}
+_REASON = re.compile(
+    r"\b(?:because|since|as|due|so that|thus|therefore|cost|lost|too|made|dropped|rejected"
+    r"|declined|refused|tried|instead|would)\b"
+)
+_DIGIT = re.compile(r"\d")
+
+_GROUPS = {
+    "gotchas": "problem",
+    "learnings": "problem",
+    "blockers": "problem",
+    "decisions": "decision",
+    "patterns": "guide",
+    "preferences": "guide",
+    "progress": "state",
+    "tasks": "state",
+    "tech-debt": "debt",
+    "context": "fact",
+}
+
+LOG_ODDS: dict[str, float] = {
+    "number: decision": 0.4,
+    "number: fact": 0.5,
+    "number: none in it": -0.9,
+    "person: fact": 2.0,
+    "person: guide": -0.6,
+    "person: problem": -0.7,
+    "reason: decision": 0.9,
+    "reason: fact": -0.4,
+    "reason: guide": -0.3,
+    "reason: none in it": -0.6,
+    "remedy: debt": 0.8,
+    "remedy: decision": -1.0,
+    "remedy: fact": -0.4,
+    "remedy: guide": -0.9,
+    "remedy: problem": 0.8,
+    "remedy: state": -0.4,
+    "state: debt": 0.4,
+    "state: decision": -0.3,
+    "state: state": 2.1,
+    "survey: debt": 0.4,
+    "survey: fact": -0.5,
+    "survey: problem": 0.7,
+    "survey: state": -0.7,
+    "way: debt": -0.4,
+    "way: decision": 0.5,
+    "way: guide": 1.2,
+    "way: problem": -0.3,
+    "way: state": -0.9,
+}
+
+MOST_LIFT = 2.0
+"""Fitting may raise the log-odds of a memory by this much,"""
+MOST_DROP = 3.0
+"""and lower it by so much: words still count."""
+
+_SMALLEST = 1e-6
+
+
+def wants(text: str, intent: IntentType | None) -> frozenset[str]:
+    """What the prompt ``text`` wants to know; several things, or nothing in particular."""
+    if len(text) > _HEAD_CHARS + _TAIL_CHARS:
+        text = f"{text[:_HEAD_CHARS]}\n{text[-_TAIL_CHARS:]}"
+    text = text.casefold()
+    found = {want for want, pattern in _WANTED.items() if pattern.search(text)}
+    if intent is IntentType.TROUBLESHOOT:
+        found.add("remedy")
+    return frozenset(found)
+
+
+def evidence(wanted: frozenset[str], memory: Memory) -> Iterator[str]:
+    """The names, as in ``LOG_ODDS``, of what speaks for or against ``memory`` as an answer."""
+    yield from _by_namespace(wanted, memory.namespace)
+    content = memory.content[:_READ_CHARS]
+    if "number" in wanted and not _DIGIT.search(content):
+        yield "number: none in it"
+    if "reason" in wanted and not _REASON.search(content):
+        yield "reason: none in it"
+
+
+def _by_namespace(wanted: Collection[str], namespace: str) -> Iterator[str]:
+    group = _GROUPS.get(namespace)
+    for want in wanted if group else ():
+        # What stands in the way is a state of things, too.
+        stands = want == "state" and namespace == "blockers"
+        yield f"{want}: {'state' if stands else group}"
+
+
+def suited(relevance: float, wanted: frozenset[str], memory: Memory) -> float:
+    """``relevance`` by words, 0–1, corrected for whether ``memory`` is what is ``wanted``."""
+    shift = sum(LOG_ODDS.get(name, 0.0) for name in evidence(wanted, memory))
+    return _shifted(relevance, min(MOST_LIFT, max(-MOST_DROP, shift))) if shift else relevance
+
+
+def floors(relevance: float, wanted: frozenset[str]) -> tuple[tuple[str, float], ...]:
+    """The least relevance by words from which ``suited`` may reach ``relevance``, by namespace.
+
+    Whatever the intent turns out to be of the prompt that has ``wanted``; namespaces without a pair
+    are not corrected.
+    """
+    if relevance <= 0:
+        return ()
+    lifts = ((namespace, _lift(namespace, wanted)) for namespace in _GROUPS)
+    return tuple((namespace, _shifted(relevance, -lift)) for namespace, lift in lifts if lift)
+
+
+def _lift(namespace: str, wanted: frozenset[str]) -> float:
+    """By how much the log-odds of a memory of ``namespace`` may be raised, or are lowered."""
+    lift = sum(LOG_ODDS.get(name, 0.0) for name in _by_namespace(wanted, namespace))
+    remedy = sum(LOG_ODDS.get(name, 0.0) for name in _by_namespace({"remedy"}, namespace))
+    return min(MOST_LIFT, max(-MOST_DROP, lift + max(0.0, remedy)))
+
+
+def _shifted(probability: float, log_odds: float) -> float:
+    probability = min(1 - _SMALLEST, max(_SMALLEST, probability))
+    return 1 / (1 + math.exp(-log_odds) * (1 - probability) / probability)

@@ -1,0 +1,178 @@
+"""What a prompt is about: its topics, and the words that are worth searching for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...bus.values import Evidence, IntentType
+from .intent_lexicon import phrase_at
+from .sentences import FILLERS, Sentence, fold, sentences, word_spans
+
+MAX_TOPICS = 5
+MAX_RETRIEVAL_WORDS = 120
+
+STOP_WORDS = FILLERS | frozenset(
+    """
+    a about above after again against all almost already am an any anybody anyone anything
+    apart are aren't around as at away back be been before being below best better between
+    both by came can can't cannot come comes could couldn't did didn't different do does
+    doesn't doing don't done down during each either else etc ever every everything few for
+    from further get gets getting give given go goes going gone gonna got had has hasn't
+    have haven't having he her here here's him his how how's however i i'd i'll i'm i've if
+    im in inside into is isn't it it'd it'll it's its itself lately let lets like look lot
+    made make makes many may me might more most much must my need needs neither nor not of
+    off on once one ones only onto or other others ought our ours out over own per put
+    rather said same say says see seem seems seen shall she should shouldn't since some
+    somebody somehow someone something sometimes somewhere soon such take tell than that
+    that's the their theirs them there there's these they they're thing things think this
+    those though through to together too tried try trying under until up upon us used uses
+    using very via want wanted wants was wasn't way ways we we'd we'll we're we've were
+    weren't what what's whatever whats when whenever where where's wherever which while who
+    who's whom whose why will with within without won't would wouldn't yet you you'd you'll
+    you're you've your yours
+    """.split()
+)
+TRIGGER_WORDS = frozenset(
+    """
+    explain describe difference differences differ compare compared comparing comparison vs
+    versus find locate show search recall remember remind clarify understand steps guide
+    tutorial example examples reason rationale meaning purpose overview background howto
+    whereabouts know idea advantages advantage pros cons preferable instead worth help
+    figure long often wrong causing cause anything file files usages notes properly
+    correctly exactly rundown lookup grep kind kinds happens happen mean means decide
+    decided defined located stored configured kept lives live responsible calls implemented
+    handled
+    """.split()
+)
+_ACTIONS = frozenset(
+    """
+    add build call change check configure connect convert create debug declare define delete
+    deploy design detect develop disable display do download enable execute extract filter
+    fix format generate handle implement import improve include initialise initialize insert
+    install integrate load manage merge migrate modify move open optimise optimize override
+    parse pass prevent print read reduce refactor remove rename render replace reset resolve
+    restrict return run save send set setup share solve sort specify split start stop store
+    structure support switch test trigger troubleshoot update upgrade use validate verify
+    write
+    """.split()
+)
+# What a question says of itself, or of the kind of memory that it wants, and not of its subject.
+ASKING_WORDS = frozenset(
+    """
+    agreed agreement apply applies argument arguments aware bit careful consider considered
+    constraint constraints convention conventions decide decided decision decisions discussed
+    discussion duties duty everything expect expected experience fact facts gotcha gotchas
+    ground grounds handle handled happened history hit idea issue issues know known learn
+    learned learning learnings learnt left lesson lessons limit limitation limitations limits
+    mind moment obliged open overview pitfall pitfalls problem problems purpose rationale
+    reason reasons remember respect rule rules settle settled situation speaks spoke start
+    starting state status story summarise summarize summary surprise surprises surprising
+    touch trap traps tried watch wrong
+    """.split()
+)
+_TRAILING = frozenset(("set", "read", "run", "go", "work", "works"))
+_BEFORE_ACTION = frozenset(
+    """
+    to i we you one they can could should would might must not and
+""".split()
+)
+
+Anchor = tuple[Sentence, int]
+
+
+def extract_topics(text: str, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """At most five subjects of ``text``, lower-cased, those after its first signal before others.
+
+    ``evidence`` is what ``detect_search_intent`` found in the same text; without any the whole
+    text counts. Empty if nothing is left beside stop words and trigger words.
+    """
+    read = sentences(text)
+    anchors = [anchor for one in evidence for anchor in _located(read, one)]
+    return topics_of(read, anchors)
+
+
+def topics_of(read: Sequence[Sentence], anchors: Sequence[Anchor]) -> tuple[str, ...]:
+    """``extract_topics`` for sentences already read; an anchor is where a signal has ended."""
+    topics: dict[str, None] = {}
+    for sentence, at in _reading_order(read, anchors):
+        for topic in _subjects(sentence, at):
+            topics.setdefault(topic)
+            if len(topics) == MAX_TOPICS:
+                return tuple(topics)
+    return tuple(topics)
+
+
+def retrieval_words(text: str) -> tuple[str, ...]:
+    """The words of ``text`` worth searching for, as written, in order, each once.
+
+    Question phrases and stop words are left out, and asking words where there are others;
+    identifiers stay whole. Pasted lines count too: an error message is the best query there is.
+    """
+    words: dict[str, str] = {}
+    spans = word_spans(text)
+    folded = [fold(text[start:end]) for start, end in spans]
+    asked = _asked(folded)
+    for at, word in enumerate(folded):
+        if at in asked or not _is_content(word):
+            continue
+        start, end = spans[at]
+        words.setdefault(word, text[start:end].strip("`"))
+        if len(words) == MAX_RETRIEVAL_WORDS:
+            break
+    subjects = tuple(written for word, written in words.items() if word not in ASKING_WORDS)
+    return subjects or tuple(words.values())
+
+
+def _located(read: Sequence[Sentence], evidence: Evidence) -> Iterator[Anchor]:
+    for sentence in read:
+        for at, span in enumerate(sentence.spans):
+            if span[1] == evidence.end:
+                yield sentence, 0 if evidence.intent is IntentType.COMPARISON else at + 1
+                return
+
+
+def _reading_order(read: Sequence[Sentence], anchors: Sequence[Anchor]) -> Iterator[Anchor]:
+    """After the first signal, then the sentences that ask, then everything."""
+    yield from anchors[:1]
+    asking = {id(sentence) for sentence, _ in anchors}
+    yield from ((sentence, 0) for sentence in read if id(sentence) in asking)
+    yield from ((sentence, 0) for sentence in read if id(sentence) not in asking)
+
+
+def _subjects(sentence: Sentence, first: int) -> Iterator[str]:
+    words = sentence.words
+    for at in range(first, len(words)):
+        word = words[at]
+        if not _is_content(word) or word in TRIGGER_WORDS:
+            continue
+        if word in _ACTIONS and (at == first or words[at - 1] in _BEFORE_ACTION):
+            continue
+        if word in _TRAILING and at == len(words) - 1:
+            continue
+        yield word.strip("`")
+
+
+def _is_content(word: str) -> bool:
+    return word not in STOP_WORDS and (len(word) > 1 or not word.isascii()) and word != "``"
+
+
+def _asked(words: Sequence[str]) -> frozenset[int]:
+    """The positions that belong to a question phrase ("what is the difference between")."""
+    asked: set[int] = set()
+    at = 0
+    while at < len(words):
+        if words[at] in _QUESTION_ONLY:
+            asked.add(at)
+        phrase = phrase_at(words, at)
+        length = len(phrase.words) if phrase else 1
+        if length > 1:
+            asked.update(i for i in range(at, at + length) if words[i] in TRIGGER_WORDS)
+        at += length
+    return frozenset(asked)
+
+
+_QUESTION_ONLY = frozenset(
+    """
+    explain describe vs versus compare locate whereabouts howto find show recall clarify
+    """.split()
+)

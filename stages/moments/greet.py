@@ -1,0 +1,231 @@
+"""Greet a session that starts: what is in the way, what is unfinished, what was decided lately.
+
+Beside that what the memory is about, and how to say what is worth keeping. After a compaction
+first of all what the session was shown and has captured, since a summary may have lost it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import zip_longest
+from typing import Protocol, TypeVar
+
+import anyio
+import msgspec
+
+from ...bus.events import Event, MemoriesShown, ResponseReady, SessionStarted
+from ...bus.signals import abstained, degraded, injected, tell
+from ...bus.values import NAMESPACES as ALL_NAMESPACES
+from ...bus.values import Memory, Scope, Shown
+from ..injection.pack import Budget, Offer, Packed, pack
+from ..ports import Catalogue, Recall, Sessions
+from ..respond import NOTHING, answer
+from ..text.envelope import Note, neutralise, note_of, preview
+from ..text.unicode import one_line, well_formed
+from .guidance import Detail, guidance
+
+NAMESPACES = ("blockers", "tasks", "decisions")
+"""In the order in which they take turns."""
+
+MAX_TOKENS = 600
+MAX_UNITS = 3000
+"""Of the memories; half as much again after a compaction, which may bring twice as many."""
+
+MAX_TOPICS = 8
+
+_BUDGET = Budget(MAX_TOKENS, MAX_UNITS)
+_WIDER_BUDGET = Budget(MAX_TOKENS * 3 // 2, MAX_UNITS * 3 // 2)
+_NOTE_CHARS = 200
+_TOPIC_CHARS = 40
+_FETCHED_PER_MEMORY = 4
+_CLOSED_TAGS = frozenset(
+    {"resolved", "closed", "done", "fixed", "solved", "success", "failure", "finished", "completed"}
+)
+_CLOSED_STATUS = re.compile(
+    r"^\W*(?:status\W+)?(?:resolved|closed|done|fixed|solved|completed|finished)\b"
+    r"|\bstatus\W{1,6}(?:resolved|closed|done|fixed|solved|completed|finished)\b",
+    re.IGNORECASE,
+)
+_WHY = {
+    "blockers": "an open blocker",
+    "tasks": "an unfinished task",
+    "decisions": "a recent decision",
+}
+_LOST = "the session had it before its context was compacted"
+
+T = TypeVar("T")
+
+
+class GreetSettings(Protocol):
+    """What ``greet`` reads of the settings."""
+
+    @property
+    def enabled(self) -> bool: ...
+    @property
+    def max_memories(self) -> int: ...
+    @property
+    def include_guidance(self) -> bool: ...
+    @property
+    def guidance_detail(self) -> Detail: ...
+
+
+async def greet(
+    event: SessionStarted,
+    *,
+    recall: Recall,
+    catalogue: Catalogue,
+    sessions: Sessions,
+    settings: GreetSettings,
+    now: datetime,
+    clean: Callable[[str], str] = str,
+) -> tuple[Event, ...]:
+    """The answer to a session's start, and what it shows; ``{}`` where there is nothing to say.
+
+    Open blockers, unfinished tasks and recent decisions take turns until ``max_memories``. What is
+    given in full counts as shown. A session that goes on with the context of its last greeting
+    gets only what it has not seen.
+    """
+    if not settings.enabled:
+        return (ResponseReady(trace=event.trace, body=NOTHING),)
+    looking = _Looking(event, recall, catalogue, settings.max_memories, now)
+    async with anyio.create_task_group() as group:
+        for look in (looking.latest, looking.lost, looking.topics):
+            group.start_soon(look, sessions)
+    if looking.is_down:
+        tell(degraded, "greet", reason="search.unavailable")
+    packed, why = _pack(looking, sessions, clean)
+    first = not sessions.is_greeted(event.session)
+    parts = [packed.text]
+    if first:
+        parts += [_topic_line(looking.found_topics, clean)]
+        parts += [guidance(settings.guidance_detail)] if settings.include_guidance else []
+    sessions.greet(event.session)
+    body = answer("SessionStart", well_formed("\n".join(part for part in parts if part)))
+    ready = ResponseReady(trace=event.trace, body=msgspec.json.encode(body) if body else NOTHING)
+    return (ready, _shown(event, packed, why)) if packed.ids else (ready,)
+
+
+def is_open(memory: Memory, now: datetime) -> bool:
+    """Tell whether a blocker or task is still to be dealt with, and any other still in force."""
+    if memory.superseded_by or (memory.valid_to is not None and memory.valid_to <= now):
+        return False
+    if memory.namespace not in {"blockers", "tasks"}:
+        return True
+    tagged = not _CLOSED_TAGS.isdisjoint(map(str.casefold, memory.tags))
+    return not tagged and _CLOSED_STATUS.search(memory.content) is None
+
+
+class _Looking:
+    """What several look-ups bring in, those that can; a failure of one is no failure of all."""
+
+    def __init__(
+        self, event: SessionStarted, recall: Recall, catalogue: Catalogue, count: int, now: datetime
+    ) -> None:
+        self.event = event
+        self.count = count
+        self.now = now
+        self.is_down = False
+        self.found_lost: tuple[Memory, ...] = ()
+        self.found_topics: tuple[str, ...] = ()
+        self._recall = recall
+        self._catalogue = catalogue
+        self._by_namespace: dict[str, tuple[Memory, ...]] = {}
+
+    @property
+    def found_latest(self) -> list[Memory]:
+        return _take_turns([self._by_namespace.get(namespace, ()) for namespace in NAMESPACES])
+
+    async def latest(self, sessions: Sessions) -> None:
+        seen = sessions.shown(self.event.session)
+        async with anyio.create_task_group() as group:
+            for namespace in NAMESPACES if self.count else ():
+                group.start_soon(self._latest, namespace, seen)
+
+    async def lost(self, sessions: Sessions) -> None:
+        ids = sessions.lost(self.event.session) if self.event.source == "compact" else ()
+        if some := ids[: self.count * _FETCHED_PER_MEMORY]:
+            found = self._catalogue.fetch(some, self._scopes)
+            self.found_lost = tuple(filter(self._is_open, await self._try(found, ())))
+
+    async def topics(self, sessions: Sessions) -> None:
+        if self.count and not sessions.is_greeted(self.event.session):
+            limit = MAX_TOPICS + len(ALL_NAMESPACES)
+            found = self._catalogue.subjects(self._scopes, limit=limit)
+            names = await self._try(found, ())
+            self.found_topics = tuple(name for name in names if name not in ALL_NAMESPACES)
+
+    async def _latest(self, namespace: str, seen: frozenset[tuple[str, int]]) -> None:
+        limit = self.count * _FETCHED_PER_MEMORY
+        found = self._recall.latest(self._scopes, limit=limit, namespaces=(namespace,))
+        self._by_namespace[namespace] = tuple(
+            memory
+            for memory in await self._try(found, ())
+            if self._is_open(memory) and (memory.id, memory.version) not in seen
+        )
+
+    async def _try(self, found: Awaitable[T], instead: T) -> T:
+        try:
+            return await found
+        except ConnectionError:
+            self.is_down = True
+            return instead
+
+    def _is_open(self, memory: Memory) -> bool:
+        return is_open(memory, self.now)
+
+    @property
+    def _scopes(self) -> tuple[Scope, ...]:
+        return self.event.place.readable
+
+
+def _take_turns(queues: Iterable[Sequence[Memory]]) -> list[Memory]:
+    return [memory for turn in zip_longest(*queues) for memory in turn if memory is not None]
+
+
+def _pack(
+    looking: _Looking, sessions: Sessions, clean: Callable[[str], str]
+) -> tuple[Packed, dict[str, str]]:
+    """What is shown, and why each; what was lost comes before the rest."""
+    lost = {memory.id: memory for memory in looking.found_lost[: looking.count]}
+    latest = [memory for memory in looking.found_latest if memory.id not in lost]
+    memories = [*lost.values(), *latest[: looking.count]]
+    packed = pack(
+        [Offer(memory.id, 1.0, partial(_notes, memory, clean)) for memory in memories],
+        ceiling=len(memories),
+        budget=_WIDER_BUDGET if lost else _BUDGET,
+        now=looking.now,
+    )
+    whole = (m for m in memories if m.id in packed.ids and _is_whole(m))
+    sessions.show(looking.event.session, frozenset((m.id, m.version) for m in whole))
+    if packed.ids:
+        tell(injected, "greet", count=len(packed.ids), tokens=packed.tokens)
+    elif not looking.is_down:
+        tell(abstained, "greet", reason="nothing_relevant")
+    why = {m.id: _LOST if m.id in lost else _WHY[m.namespace] for m in memories}
+    return packed, why
+
+
+def _notes(memory: Memory, clean: Callable[[str], str]) -> tuple[Note]:
+    return (note_of(memory, preview(clean(memory.content), _NOTE_CHARS)),)
+
+
+def _is_whole(memory: Memory) -> bool:
+    """Whether its note gives all of it; a prompt may bring up at length what it does not."""
+    return len(one_line(memory.content)) <= _NOTE_CHARS
+
+
+def _topic_line(topics: Sequence[str], clean: Callable[[str], str]) -> str:
+    names = [f'"{preview(neutralise(clean(name)), _TOPIC_CHARS)}"' for name in topics[:MAX_TOPICS]]
+    return f"What this project's memory is about: {', '.join(names)}." if names else ""
+
+
+def _shown(event: SessionStarted, packed: Packed, why: dict[str, str]) -> MemoriesShown:
+    return MemoriesShown(
+        trace=event.trace,
+        session=event.session,
+        hook="SessionStart",
+        shown=tuple(Shown(memory_id=id_, score=1.0, why=why[id_]) for id_ in packed.ids),
+    )

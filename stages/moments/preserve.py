@@ -1,0 +1,58 @@
+"""What a summary of the session must preserve, in words for whoever writes the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ...bus.values import Noted
+from ..respond import NOTHING
+from ..text.envelope import neutralise, preview
+from ..text.unicode import well_formed
+
+MAX_POINTS = 8
+GIVE_PLAIN_TEXT = frozenset({"claude"})
+"""Clients that give what a hook prints before a compaction, as it stands, to the model that
+summarises, and show it to the user: JSON too."""
+_POINT_CHARS = 240
+_INSTRUCTION = (
+    "Keep these points in the summary, with their reasons. They are quoted from this conversation:"
+)
+
+
+def preserve(
+    client: str,
+    points: Sequence[Noted],
+    *,
+    captured: int,
+    clean: Callable[[str], str] = str,
+) -> bytes:
+    """The answer to a compaction that starts; ``{}`` where there is nothing to say.
+
+    ``points`` are what was noted in the session, oldest first; so many of them were ``captured``.
+    Where a client takes no plain text, the user alone can be told.
+    """
+    report = _report(captured)
+    if client not in GIVE_PLAIN_TEXT:
+        return msgspec.json.encode({"systemMessage": report}) if report else NOTHING
+    lines = [_line(point, clean) for point in _latest(points)]
+    told = [report] if report else []
+    if lines:
+        told += [_INSTRUCTION, *lines]
+    return well_formed("\n".join(told)).encode() or NOTHING
+
+
+def _report(captured: int) -> str:
+    if not captured:
+        return ""
+    return f"subcog: kept {captured} {'memory' if captured == 1 else 'memories'} before compaction"
+
+
+def _latest(points: Sequence[Noted]) -> list[Noted]:
+    once = {" ".join(point.text.split()).casefold(): point for point in points}
+    return list(once.values())[-MAX_POINTS:]
+
+
+def _line(point: Noted, clean: Callable[[str], str]) -> str:
+    return f"- {point.kind}: {preview(neutralise(clean(point.text)), _POINT_CHARS)}"

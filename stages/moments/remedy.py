@@ -1,0 +1,81 @@
+"""Bring up what is known about a failure: the blocker it was before, the gotcha, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from msgspec import Struct
+
+from ...bus.events import Event, ToolFailed
+from ...bus.signals import degraded, tell
+from ...bus.values import Query
+from ..language.error_lines import telling_lines, telling_terms
+from ..ports import Recall, Sessions
+from ..text.unicode import one_line
+from .reminder import Occasion, Rated, ReminderSettings, abstain, bring_up, shares_a_word
+
+NAMESPACES = ("blockers", "gotchas", "learnings")
+HEADING = "Earlier notes that may be about this failure:"
+
+_FOUND = 8
+_FEW_WORDS = 4
+_COMMAND_CHARS = 60
+
+
+class Question(Struct, frozen=True):
+    """What to search for, and the words of which a memory must have one."""
+
+    text: str
+    terms: tuple[str, ...]
+
+
+async def remedy(
+    event: ToolFailed,
+    *,
+    recall: Recall,
+    sessions: Sessions,
+    settings: ReminderSettings,
+    now: datetime,
+    clean: Callable[[str], str] = str,
+) -> tuple[Event, ...]:
+    """The answer to a tool that failed: at most ``max_results`` memories about such a failure.
+
+    Nothing where the output says no more than that it failed. None twice in one context.
+    """
+    question = ask(event)
+    if question is None or not settings.max_results:
+        return (abstain(event, "remedy", "no_subject"),)
+    query = Query(
+        text=question.text,
+        scopes=event.place.readable,
+        limit=_FOUND,
+        namespaces=NAMESPACES,
+        min_relevance=0.0 if event.detailed else settings.min_similarity,
+    )
+    try:
+        hits = (await recall.recall(query)).hits
+    except ConnectionError:
+        tell(degraded, "remedy", reason="search.unavailable")
+        return (abstain(event, "remedy", "search_unavailable"),)
+    return bring_up(
+        Occasion(event=event, stage="remedy", hook=event.hook, heading=HEADING),
+        [
+            Rated(hit, f"matches the error, relevance {hit.relevance:.2f}")
+            for hit in hits
+            if shares_a_word(hit.memory, question.terms)
+        ],
+        settings=settings,
+        sessions=sessions,
+        now=now,
+        clean=clean,
+    )
+
+
+def ask(event: ToolFailed) -> Question | None:
+    """What to search for; None where the failure says nothing that could be known."""
+    lines = telling_lines(event.error)
+    if lines and sum(len(line.split()) for line in lines) < _FEW_WORDS:
+        lines = (*lines, one_line(event.text[:_COMMAND_CHARS]))
+    terms = telling_terms(lines)
+    return Question("\n".join(lines), terms) if terms else None

@@ -1,0 +1,182 @@
+"""Remind of what is known about a file that was just changed; mostly that is nothing.
+
+A memory may be about the very file, because it was captured with it or names it; about a symbol of
+it; or about its subject, by the words of the path or those of the change. Only the last is
+searched for, and has the relevance that the search gives it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+import anyio
+from msgspec.structs import replace
+
+from ...bus.events import Event, ToolUsed
+from ...bus.signals import degraded, tell
+from ...bus.values import Hit, Memory, Query
+from ..language.file_subject import Subject, subject_of, within
+from ..ports import Catalogue, Recall, Sessions
+from ..text.envelope import neutralise, preview
+from .reminder import Occasion, Rated, ReminderSettings, abstain, bring_up, shares_a_word
+
+NAMES_PATH = 0.95
+"""The relevance of a memory that names the file with its folder, or was captured with it,"""
+NAMES_FILE = 0.85
+"""that names it by its own name alone, where that is no name that many files have,"""
+NAMES_DEFINED = 0.75
+"""that names the module or a symbol which the change defines,"""
+NAMES_USED = 0.65
+"""and one which the change uses, where the words are alike as well."""
+
+MAX_FILES = 2
+
+_FOUND = 8
+_LEAST = 0.05
+_ALIKE = 0.2
+_READ_CHARS = 4000
+_PATH_CHARS = re.compile(r"[\w./~-]*\Z")
+
+
+async def remind(
+    event: ToolUsed,
+    *,
+    recall: Recall,
+    catalogue: Catalogue,
+    sessions: Sessions,
+    settings: ReminderSettings,
+    now: datetime,
+    clean: Callable[[str], str] = str,
+) -> tuple[Event, ...]:
+    """The answer to a tool that changed files: at most ``max_results`` memories about them.
+
+    None twice in one context: ``sessions`` hears of those that are shown.
+    """
+    root = event.place.root
+    subjects = [subject_of(path, event.text, root=root) for path in event.paths[:MAX_FILES]]
+    if not subjects or not settings.max_results:
+        return (abstain(event, "remind", "no_subject"),)
+    try:
+        rated = await _gather(event, subjects, recall, catalogue)
+    except ConnectionError:
+        tell(degraded, "remind", reason="search.unavailable")
+        return (abstain(event, "remind", "search_unavailable"),)
+    heading = f"Related memories for {neutralise(preview(subjects[0].name, 80))}:"
+    return bring_up(
+        Occasion(event=event, stage="remind", hook="PostToolUse", heading=heading),
+        rated,
+        settings=settings,
+        sessions=sessions,
+        now=now,
+        clean=clean,
+    )
+
+
+async def _gather(
+    event: ToolUsed, subjects: Sequence[Subject], recall: Recall, catalogue: Catalogue
+) -> list[Rated]:
+    """What is known about the ``subjects``, by the files' names and by every search for them."""
+    gathering = _Gathering(event, recall, catalogue)
+    async with anyio.create_task_group() as group:
+        for subject in subjects:
+            group.start_soon(gathering.look_up, subject)
+            group.start_soon(gathering.search, subject.terms, "its path", subject)
+        group.start_soon(gathering.search, subjects[0].words, "what was changed", subjects[0])
+    if gathering.failures:
+        raise gathering.failures[0]
+    return gathering.rated
+
+
+class _Gathering:
+    """What several tasks bring in; a failure is kept, as a task group would wrap it."""
+
+    def __init__(self, event: ToolUsed, recall: Recall, catalogue: Catalogue) -> None:
+        self.rated: list[Rated] = []
+        self.failures: list[ConnectionError] = []
+        self._scopes = event.place.readable
+        self._root = event.place.root
+        self._recall = recall
+        self._catalogue = catalogue
+
+    async def look_up(self, subject: Subject) -> None:
+        try:
+            found = await self._catalogue.naming(subject.name, self._scopes)
+        except ConnectionError as unavailable:
+            self.failures.append(unavailable)
+        else:
+            self.rated += [rate(_unsearched(memory), subject, self._root) for memory in found]
+
+    async def search(self, words: Sequence[str], what: str, subject: Subject) -> None:
+        query = Query(text=" ".join(words), scopes=self._scopes, limit=_FOUND, min_relevance=_LEAST)
+        try:
+            hits = (await self._recall.recall(query)).hits if words else ()
+        except ConnectionError as unavailable:
+            self.failures.append(unavailable)
+        else:
+            fit = (hit for hit in hits if shares_a_word(hit.memory, words))
+            self.rated += [rate(hit, subject, self._root, what) for hit in fit]
+
+
+def rate(hit: Hit, subject: Subject, root: str, what: str = "") -> Rated:
+    """``hit`` with the best reason that there is to bring it up; it was found by ``what``."""
+    best = (hit.relevance, f"matches {what}" if what else "names another file")
+    for reason in _reasons(hit, subject, root):
+        best = max(best, reason)
+    relevance, why = best
+    return Rated(
+        replace(hit, relevance=relevance), f"{why} ({subject.path}), relevance {relevance:.2f}"
+    )
+
+
+def _unsearched(memory: Memory) -> Hit:
+    return Hit(memory=memory, text=0.0, late=0.0, vector=0.0, order=0.0, relevance=0.0)
+
+
+def _reasons(hit: Hit, subject: Subject, root: str) -> Iterator[tuple[float, str]]:
+    content = hit.memory.content[:_READ_CHARS]
+    for provenance in (hit.memory.provenance, *hit.memory.sources):
+        file = within(provenance.file, root)
+        if how := NAMES_PATH if file == subject.path else _same(file, subject):
+            yield how, "was captured with the file"
+    for path in _mentioned(content.casefold(), subject.name.casefold()):
+        if how := _same(path, subject):
+            yield how, "names the file"
+    if any(_mentions(content, name) for name in subject.defined):
+        yield NAMES_DEFINED, "names a symbol of the file"
+    if hit.relevance >= _ALIKE and any(_mentions(content, name) for name in subject.used):
+        yield NAMES_USED, "names a symbol that was changed"
+
+
+def _same(path: str, subject: Subject) -> float:
+    """How sure it is that ``path``, as a memory gives it, is the subject's file; 0.0 for not."""
+    ours = subject.path.casefold().split("/")
+    theirs = path.casefold().removeprefix("./").lstrip("~/").split("/")
+    common = min(len(ours), len(theirs))
+    if ours[-common:] != theirs[-common:]:
+        return 0.0
+    if common > 1:
+        return NAMES_PATH
+    return NAMES_FILE if subject.is_telling else 0.0
+
+
+def _mentioned(text: str, name: str) -> Iterator[str]:
+    """The paths in ``text`` that end in ``name``."""
+    at = text.find(name)
+    while at >= 0:
+        before = _PATH_CHARS.search(text, max(0, at - 200), at)
+        after = text[at + len(name) : at + len(name) + 1]
+        if not (after.isalnum() or after in {"_", "-"}):
+            yield (before[0] if before else "") + name
+        at = text.find(name, at + 1)
+
+
+def _mentions(text: str, name: str) -> bool:
+    at = text.find(name)
+    while at >= 0:
+        around = text[at - 1 : at] + text[at + len(name) : at + len(name) + 1]
+        if not any(one.isalnum() or one in "_/" for one in around):
+            return True
+        at = text.find(name, at + 1)
+    return False

@@ -1,0 +1,156 @@
+"""What a tool's hook brings up: a few memories in their envelope, under a line that says why.
+
+A pure helper of ``remind`` and ``remedy``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from ...bus.events import Event, MemoriesShown, ResponseReady, ToolFailed, ToolUsed
+from ...bus.signals import abstained, injected, tell
+from ...bus.values import Hit, Memory, Shown
+from ..injection.pack import Budget
+from ..injection.select import Candidate, Choice, choose
+from ..ports import Sessions
+from ..respond import NOTHING, answer
+from ..text.unicode import well_formed
+
+MAX_TOKENS = 500
+MAX_UNITS = 2000
+"""Of one reminder: it comes unasked, and often."""
+
+AUTOMATIC = "auto-captured"
+"""The tag of what nobody asked to keep."""
+
+_READ_CHARS = 4000
+
+
+class ReminderSettings(Protocol):
+    """What a reminder may bring; ``min_similarity`` is a relevance, 0.0 to 1.0 and absolute."""
+
+    @property
+    def min_similarity(self) -> float: ...
+    @property
+    def max_results(self) -> int: ...
+
+
+class Occasion(Struct, frozen=True, kw_only=True):
+    """What a tool did, which stage answers which hook, and the line above the notes."""
+
+    event: ToolUsed | ToolFailed
+    stage: str
+    hook: str
+    heading: str
+
+
+class Rated(Struct, frozen=True):
+    """A memory with its relevance for what the tool did, and where that comes from, in words."""
+
+    hit: Hit
+    why: str
+
+
+def context_of(event: ToolUsed | ToolFailed) -> str:
+    """Whose context it is: a sub-agent has one of its own, and has not seen the session's."""
+    return f"{event.session}/{event.agent}" if event.session and event.agent else event.session
+
+
+def bring_up(
+    occasion: Occasion,
+    rated: Iterable[Rated],
+    *,
+    settings: ReminderSettings,
+    sessions: Sessions,
+    now: datetime,
+    clean: Callable[[str], str],
+) -> tuple[Event, ...]:
+    """The answer to the hook, and what it shows; ``{}`` alone where nothing is relevant enough.
+
+    What is shown counts as shown in this context. Tells ``injected`` or ``abstained``.
+    """
+    event = occasion.event
+    best = [one for one in _best_first(rated) if not _said_here(one.hit, event.session)]
+    context = context_of(event)
+    choice = choose(
+        [Candidate(hit=one.hit, weight=1.0, kind=None, clean=clean) for one in best],
+        floor=settings.min_similarity,
+        beside=settings.min_similarity,
+        shown=sessions.shown(context),
+        ceiling=settings.max_results,
+        budget=Budget(MAX_TOKENS, MAX_UNITS),
+        now=now,
+    )
+    if not choice.chosen:
+        return (abstain(event, occasion.stage, _reason(choice), choice.why),)
+    sessions.show(context, frozenset((c.memory.id, c.memory.version) for c in choice.chosen))
+    tell(injected, occasion.stage, count=len(choice.chosen), tokens=choice.tokens)
+    return _answers(occasion, choice, {one.hit.memory.id: one.why for one in best})
+
+
+def _answers(occasion: Occasion, choice: Choice, why: Mapping[str, str]) -> tuple[Event, ...]:
+    event = occasion.event
+    shown = tuple(
+        Shown(memory_id=c.memory.id, score=c.score, why=why[c.memory.id]) for c in choice.chosen
+    )
+    body = answer(occasion.hook, well_formed(f"{occasion.heading}\n{choice.text}"))
+    if event.detailed:
+        memories = choice.why | {one.memory_id: one.why for one in shown}
+        body["metadata"] = {"abstained": None, "memories": memories}
+    return (
+        ResponseReady(trace=event.trace, body=msgspec.json.encode(body)),
+        MemoriesShown(trace=event.trace, session=event.session, hook=occasion.hook, shown=shown),
+    )
+
+
+def shares_a_word(memory: Memory, words: Sequence[str]) -> bool:
+    """Whether ``memory`` has one of ``words``, or a form of it.
+
+    In a small store, nothing else may be as close in meaning, which then says little.
+    """
+    text = f"{memory.content[:_READ_CHARS]} {' '.join(memory.tags)}".casefold()
+    return any(_stem(word) in text for word in words)
+
+
+def _stem(word: str) -> str:
+    return word[: max(4, len(word) - 3)] if len(word) > 4 else word
+
+
+def abstain(
+    event: ToolUsed | ToolFailed,
+    stage: str,
+    reason: str,
+    looked_at: Mapping[str, str] | None = None,
+) -> ResponseReady:
+    """The answer that brings nothing, for a ``reason`` that is a constant."""
+    tell(abstained, stage, reason=reason)
+    body: dict[str, Any] = {}
+    if event.detailed:
+        body["metadata"] = {"abstained": reason, "memories": looked_at or {}}
+    return ResponseReady(trace=event.trace, body=msgspec.json.encode(body) if body else NOTHING)
+
+
+def _best_first(rated: Iterable[Rated]) -> list[Rated]:
+    """Each memory once, as it was rated highest; the most relevant first, and then the newest."""
+    best: dict[str, Rated] = {}
+    newest = sorted(rated, key=lambda one: one.hit.memory.id, reverse=True)
+    for one in sorted(newest, key=lambda one: -one.hit.relevance):
+        best.setdefault(one.hit.memory.id, one)
+    return list(best.values())
+
+
+def _said_here(hit: Hit, session: str) -> bool:
+    """Whether it was picked up from this very session, which need not be told what it said."""
+    memory = hit.memory
+    return bool(session) and memory.provenance.session == session and AUTOMATIC in memory.tags
+
+
+def _reason(choice: Choice) -> str:
+    if choice.crowded:
+        return "no_room"
+    return "already_shown" if choice.seen else "nothing_relevant"

@@ -1,0 +1,338 @@
+"""Takes secrets and personal data out of a text, for good, before it is kept.
+
+The rules are data (``secrets.toml``); this is the only place that makes ``CleanText``. What the
+settings choose is how it is shown and told that something was taken out, never whether it is:
+
+- ``redact`` puts ``[redacted:name]`` in its place.
+- ``mask`` shows its ends as well, as in ``[redacted:name:ab…yz]``: two, three or four characters
+  at either end of what has 16, 24 or 32 of them, so never more than a quarter. Of passwords, of
+  whatever a person may have chosen, of key blocks and of what is shorter, nothing is shown.
+- ``block`` declines a capture that holds any.
+- ``warn`` keeps the text as ``redact`` does, and the user is warned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec.structs import replace
+
+from ...bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
+from ...bus.signals import redacted, tell
+from ...bus.values import CleanText, Kept, Provenance
+from ..capture.detect import clean_tags
+from ..capture.task_record import NAMESPACE as TASKS
+from ..text.markup import strip_private
+from ..text.summary import summarise
+from ..text.unicode import visible
+from .allowlist import Allowance
+from .rules import RULES_FILE, Rule, Rules, Span, read_rules
+
+Mode = Literal["redact", "mask", "block", "warn"]
+
+PRIVATE = "private"
+"""The name under which ``<private>`` spans are reported."""
+
+WARNING = (
+    "this was not stored, but whoever read the text before has seen it: replace it if in doubt"
+)
+
+_END = r"[\w.+/=@~%$-]{2,4}"
+_REDACTED = re.compile(rf"(\[redacted:[a-z0-9-]{{1,40}}(?::{_END}…{_END})?\])", re.ASCII)
+_WRAPPED = re.compile(r"(?<=[\w./+=$:~-])\\?[ \t]{0,80}\n[ \t>|]{0,80}(?=[\w./+=$:~-])")
+_RUN = re.compile(r"[\w./+=$:~-]{1,4000}")
+_HEX = re.compile(r"[0-9a-f]+")
+_WINDOW_CHARS = 200
+_REST_CHARS = 16
+_WORTH_KEEPING = re.compile(r"\w")
+_MASKABLE = re.compile(r"[\w.+/=@~%$-]{16,}", re.ASCII)
+_NOTHING = CleanText("", ())
+_UNKNOWN = Provenance()
+_DECISIONS = {"redact": "redacted", "mask": "masked", "block": "blocked", "warn": "warned"}
+
+
+class Redactor:
+    """The secret filter. It has no switch."""
+
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        *,
+        mode: Mode = "redact",
+        personal: bool = True,
+        allow: Sequence[str] = (),
+    ) -> None:
+        """Make all of ``rules`` ready.
+
+        ``allow`` names values, or rules for personal data, that are let through. Raises
+        ``BadRule`` if there are no rules or one is unusable, and ``BadAllowance``.
+        """
+        every = tuple(rules)
+        allowance = Allowance(allow, every)
+        in_force = (
+            rule
+            for rule in every
+            if rule.kind != "personal" or (personal and rule.name not in allowance.names)
+        )
+        self.mode = mode
+        self._names = frozenset(rule.name for rule in every)
+        self._rules = Rules(in_force, spares=allowance.spares)
+
+    @classmethod
+    def load(
+        cls,
+        file: Path = RULES_FILE,
+        *,
+        mode: Mode = "redact",
+        personal: bool = True,
+        allow: Sequence[str] = (),
+    ) -> Redactor:
+        """The filter with the rules of ``file``. Raises as the constructor, and ``OSError``."""
+        return cls(read_rules(file), mode=mode, personal=personal, allow=allow)
+
+    def redact(self, text: str) -> CleanText:
+        """``text`` without private spans, and with each secret replaced by ``[redacted:name]``.
+
+        What a reader cannot see goes first, since it could divide a secret. The names of what was
+        replaced come with it, each once, in order. Redacting twice changes nothing.
+        """
+        return self.examine(text)[0]
+
+    def examine(self, text: str) -> tuple[CleanText, Counter[str]]:
+        """What ``redact`` returns, and how often each name was found."""
+        if not text:
+            return _NOTHING, Counter()
+        seen = visible(text)
+        public = strip_private(seen)
+        names = [PRIVATE] if public != seen else []
+        parts: list[str] = []
+        left = _REDACTED.split(public)[::-1]
+        while left:
+            part = left.pop()
+            spans = [] if _REDACTED.fullmatch(part) else _spans(part, self._rules)
+            names.extend(span.name for span in spans)
+            if spans:  # taking a secret away can bare another one beside it, so look again
+                left.extend(self._pieces(part, spans)[::-1])
+            else:
+                parts.append(part)
+        return CleanText("".join(parts), tuple(dict.fromkeys(names))), Counter(names)
+
+    def marks(self, text: str) -> Counter[str]:
+        """How often each rule has left its ``[redacted:name]`` in ``text`` before."""
+        names = (mark[1:-1].split(":")[1] for mark in _REDACTED.findall(text))
+        return Counter(name for name in names if name in self._names)
+
+    def _pieces(self, text: str, spans: list[Span]) -> list[str]:
+        pieces: list[str] = []
+        end = 0
+        for span in spans:
+            ends = _ends(text[span.start : span.end]) if self.mode == "mask" and span.shows else ""
+            pieces += (text[end : span.start], f"[redacted:{span.name}{ends}]")
+            end = span.end
+        return [*pieces, text[end:]]
+
+
+def _spans(text: str, rules: Rules) -> list[Span]:
+    found = rules.spans(text)
+    if "\n" in text:
+        found += _wrapped(text, found, rules)
+    return _merged(found)
+
+
+def _wrapped(text: str, found: Iterable[Span], rules: Rules) -> list[Span]:
+    """What goes over a line break: a token cut in two, or the rest of one of ``found``."""
+    ends = {span.end: span for span in found}
+    wrapped: list[Span] = []
+    for wrap in _WRAPPED.finditer(text):
+        whole = ends.get(wrap.start())
+        spans = _rest(text, wrap, whole) if whole else _across(text, wrap, rules)
+        wrapped += spans
+        ends |= {span.end: span for span in spans}
+    return wrapped
+
+
+def _run(text: str, start: int) -> str:
+    run = _RUN.match(text, start)
+    return run[0] if run else ""
+
+
+def _rest(text: str, wrap: re.Match[str], whole: Span) -> list[Span]:
+    """The rest of ``whole``, if the next line begins with it."""
+    run = _run(text, wrap.end())
+    goes_on = _goes_on(text[whole.start : whole.end], run)
+    return [Span(whole.start, wrap.end() + len(run), whole.name)] if goes_on else []
+
+
+def _across(text: str, wrap: re.Match[str], rules: Rules) -> list[Span]:
+    """The tokens that one line break cuts in two."""
+    line, joined = _joined(text, wrap)
+    cut = wrap.start() - line
+    return [
+        Span(line + span.start, wrap.end() + span.end - cut, span.name)
+        for span in rules.spans_of_tokens(joined)
+        if span.start < cut < span.end
+    ]
+
+
+def _joined(text: str, wrap: re.Match[str]) -> tuple[int, str]:
+    """Where the line before a break begins, and that line joined with the run after it."""
+    line = max(text.rfind("\n", 0, wrap.start()) + 1, wrap.start() - _WINDOW_CHARS)
+    left = text[line : wrap.start()]
+    return line, left + _run(text, wrap.end())[:_WINDOW_CHARS]
+
+
+def _goes_on(secret: str, run: str) -> bool:
+    """Whether ``run``, at the start of the next line, reads as the rest of ``secret``."""
+    if len(run) < _REST_CHARS or {"/", "."} <= set(run):
+        return False
+    if _HEX.fullmatch(secret[-_REST_CHARS:]) and _HEX.fullmatch(run):
+        return True
+    return all(any(map(kind, run)) for kind in (str.islower, str.isupper, str.isdigit))
+
+
+def _ends(secret: str) -> str:
+    """What a mask shows of ``secret``: its ends, a quarter of it at most, or nothing."""
+    if _MASKABLE.fullmatch(secret) is None:
+        return ""
+    shown = min(4, len(secret) // 8)
+    return f":{secret[:shown]}…{secret[-shown:]}"
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    """``spans`` in order, overlapping ones made one under the name of the first and longest.
+
+    One that is made of several shows its ends only if each of them would.
+    """
+    merged: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if merged and span.start < merged[-1].end:
+            last = merged[-1]
+            shows = last.shows and span.shows
+            merged[-1] = last._replace(end=max(last.end, span.end), shows=shows)
+        else:
+            merged.append(span)
+    return merged
+
+
+# --- the stage -----------------------------------------------------------------------------------
+
+
+def redact(event: CaptureDetected, *, redactor: Redactor) -> StoreRequested | CaptureSettled:
+    """Redact what is to be kept, and everything that goes with it.
+
+    Declined where nothing is left but what was redacted, and in the mode ``block`` where text or
+    tags hold anything to be redacted. Tells ``redacted`` where there was something.
+    """
+    request, cleaner = event.request, _Cleaner(redactor)
+    content, tags = cleaner(event.content), _clean_tags(event, cleaner)
+    if redactor.mode == "block" and event.namespace == TASKS and not request.explicit:
+        # Who wrote the record of a task had to redact the parts of it before cutting them.
+        cleaner.counts += redactor.marks(content.text)
+    if refusal := _refusal(content, cleaner, redactor.mode):
+        decision, reason = refusal
+        _tell(request, cleaner, decision)
+        return _declined(event, cleaner, reason)
+    provenance = _clean_provenance(request.provenance, cleaner)
+    _tell(request, cleaner, _DECISIONS[redactor.mode])
+    return StoreRequested(
+        trace=event.trace,
+        # The stages to come must not see the raw text again.
+        request=replace(
+            request,
+            text=content.text,
+            namespace=event.namespace,
+            tags=tags,
+            provenance=provenance,
+        ),
+        namespace=event.namespace,
+        tags=tags,
+        content=CleanText(content.text, tuple(cleaner.counts)),
+        summary=_summary(content, redactor),
+    )
+
+
+def _summary(content: CleanText, redactor: Redactor) -> CleanText:
+    """Of a text without a secret its own words need not be read again."""
+    summary = summarise(content.text)
+    if not content.redactions and summary.rstrip("… ") in content.text:
+        return CleanText(summary, ())
+    return redactor.redact(summary)
+
+
+def with_warning(event: CaptureSettled) -> CaptureSettled:
+    """The same, with a warning for the user where something was taken out of what was kept."""
+    kept = event.kept
+    if kept.outcome not in {"stored", "merged"} or not set(kept.redactions) - {PRIVATE}:
+        return event
+    return replace(event, kept=replace(kept, reason=WARNING))
+
+
+class _Cleaner:
+    """Redacts the parts of one capture, and counts what was found."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self.counts: Counter[str] = Counter()
+
+    def __call__(self, text: str) -> CleanText:
+        clean, counts = self._redactor.examine(text)
+        if counts:
+            self.counts += counts
+        return clean
+
+
+def _clean_provenance(origin: Provenance, cleaner: _Cleaner) -> Provenance:
+    if origin == _UNKNOWN:
+        return origin
+    return Provenance(
+        **{name: cleaner(getattr(origin, name)).text for name in origin.__struct_fields__}
+    )
+
+
+def _clean_tags(event: CaptureDetected, cleaner: _Cleaner) -> tuple[str, ...]:
+    """The tags without those that are secrets, as they came or as they were made of what came.
+
+    A tag is made lower case and cut, after which not every secret can be recognised.
+    """
+    came = (*event.request.tags, event.request.namespace or "")
+    secret = {tag for raw in came if cleaner(raw).redactions for tag in clean_tags((raw,))}
+    return tuple(tag for tag in event.tags if tag not in secret and not cleaner(tag).redactions)
+
+
+def _refusal(content: CleanText, cleaner: _Cleaner, mode: Mode) -> tuple[str, str] | None:
+    """The decision not to keep it and the reason for the user, or None."""
+    found = [name for name in cleaner.counts if name != PRIVATE]
+    if mode == "block" and found:
+        return "blocked", (
+            f"it holds what must not be kept ({', '.join(found)}), and redaction.mode is block"
+        )
+    if _WORTH_KEEPING.search(_REDACTED.sub("", content.text)) is None:
+        return "declined", "nothing was left after secrets and private text were taken out"
+    return None
+
+
+def _declined(event: CaptureDetected, cleaner: _Cleaner, reason: str) -> CaptureSettled:
+    kept = Kept(
+        outcome="declined",
+        namespace=event.namespace,
+        reason=reason,
+        redactions=tuple(cleaner.counts),
+    )
+    return CaptureSettled(trace=event.trace, kept=kept)
+
+
+def _tell(request: CaptureRequested, cleaner: _Cleaner, decision: str) -> None:
+    if cleaner.counts:
+        tell(
+            redacted,
+            "redact",
+            trace=request.trace,
+            memory=request.id,
+            rules=dict(cleaner.counts),
+            scope=request.scope.kind,
+            decision=decision,
+        )

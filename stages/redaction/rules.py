@@ -1,0 +1,231 @@
+"""The rules of the secret filter, made ready: what each of them finds in a text.
+
+``Rules.spans`` finds what every pattern run over the whole text would find. Hints, reach and needs
+of a rule spare work only; a property test holds the two ways equal.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from msgspec import Struct, ValidationError, convert
+
+from .validators import CHECKS
+
+RULES_FILE = Path(__file__).with_name("secrets.toml")
+
+_NAME = re.compile(r"[a-z0-9-]{1,40}")
+# What a pattern that ignores case takes for one letter, and str.lower() does not.
+_LOOKALIKES = {0x130: "i", 0x131: "i", 0x17F: "s"}
+
+Kind = Literal["token", "password", "block", "personal"]
+
+
+class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One shape of a secret; ``secrets.toml`` tells what the fields mean."""
+
+    name: str
+    pattern: str
+    group: str | int = 0
+    kind: Kind = "token"
+    check: str = ""
+    hints: tuple[str, ...] = ()
+    reach: int | None = None
+    needs: str = ""
+    run: int = 0
+
+
+class BadRule(ValueError):
+    """A rule cannot be used; without all of them nothing may start."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"the redaction rule {name!r} cannot be used: {why}")
+
+
+class Span(NamedTuple):
+    """Characters to redact, under which name, and whether a mask may show their ends."""
+
+    start: int
+    end: int
+    name: str
+    shows: bool = False
+
+
+def read_rules(file: Path) -> tuple[Rule, ...]:
+    """The rules of ``file``. Raises ``BadRule``, or ``OSError``."""
+    try:
+        return convert(tomllib.loads(file.read_text("utf-8"))["rule"], tuple[Rule, ...])
+    except (KeyError, tomllib.TOMLDecodeError, ValidationError, UnicodeDecodeError) as error:
+        raise BadRule(file.name, f"{type(error).__name__}: {error}") from None
+
+
+class Rules:
+    """All of them. ``spares`` says which values are let through."""
+
+    def __init__(self, rules: Iterable[Rule], *, spares: Callable[[str], bool]) -> None:
+        """Make all of ``rules`` ready. Raises ``BadRule`` if there are none, or one is unusable."""
+        self._matchers = tuple(_Matcher(rule, spares) for rule in rules)
+        if not self._matchers:
+            raise BadRule("", "there are no rules at all")
+        self._always = {n for n, matcher in enumerate(self._matchers) if not matcher.hints}
+        self._by_hint: dict[str, set[int]] = {}
+        for number, matcher in enumerate(self._matchers):
+            for hint in matcher.hints:
+                self._by_hint.setdefault(hint, set()).add(number)
+        wrapping = {hint for matcher in self._matchers if matcher.wraps for hint in matcher.hints}
+        self._hints = _Hints(self._by_hint)
+        self._wrapping = _Hints(wrapping)
+
+    def spans(self, text: str) -> list[Span]:
+        """Everything that is to be redacted in ``text``, rule by rule."""
+        hinted = self._hints.look(text)
+        return self._found(self._always | self._numbers(hinted), text, hinted)
+
+    def spans_of_tokens(self, text: str) -> list[Span]:
+        """The same, of rules alone that know a token by its prefix."""
+        hinted = self._wrapping.look(text)
+        numbers = (n for n in self._numbers(hinted) if self._matchers[n].wraps)
+        return self._found(numbers, text, hinted)
+
+    def _numbers(self, hinted: _Hinted) -> set[int]:
+        return set[int]().union(*(self._by_hint[hint] for hint in hinted.present))
+
+    def _found(self, numbers: Iterable[int], text: str, hinted: _Hinted) -> list[Span]:
+        return [span for n in sorted(numbers) for span in self._matchers[n].spans(text, hinted)]
+
+
+class _Hints:
+    """Looks for many hints at once."""
+
+    def __init__(self, hints: Iterable[str]) -> None:
+        every = set(hints)
+        self._caseless = _by_mark(hint for hint in every if hint.islower())
+        self._cased = _by_mark(hint for hint in every if not hint.islower())
+
+    def look(self, text: str) -> _Hinted:
+        folded = _fold(text)
+        present = _found(self._cased, text) | _found(self._caseless, folded)
+        return _Hinted(text, folded, present)
+
+
+class _Hinted:
+    """A text with the hints that are in it; where they stand is looked up when it is asked."""
+
+    def __init__(self, text: str, folded: str, present: set[str]) -> None:
+        self.present = present
+        self._text = text
+        self._folded = folded
+        self._places: dict[str, list[int]] = {}
+
+    @cached_property
+    def longest_run(self) -> int:
+        """How many characters stand together at most without white space between them."""
+        return max(map(len, self._text.split()), default=0)
+
+    def places(self, hint: str) -> list[int]:
+        if hint not in self.present:
+            return []
+        if (places := self._places.get(hint)) is None:
+            text = self._folded if hint.islower() else self._text
+            places = self._places[hint] = list(_occurrences(hint, text))
+        return places
+
+
+class _Matcher:
+    """A rule made ready."""
+
+    def __init__(self, rule: Rule, spares: Callable[[str], bool]) -> None:
+        self._pattern = _compiled(rule, rule.pattern)
+        self._needs = _compiled(rule, rule.needs)
+        _check(rule, self._pattern)
+        self._name = rule.name
+        self._group = rule.group
+        self._shows = rule.kind in {"token", "personal"}
+        self._reach = rule.reach
+        self._run = rule.run
+        self._spares = spares
+        self._check = CHECKS.get(rule.check)
+        self.hints = frozenset(rule.hints)
+        self.wraps = bool(rule.hints) and not rule.check and not rule.group
+        """Known by a prefix alone, so that it can be recognised across a line break too."""
+
+    def spans(self, text: str, hinted: _Hinted) -> Iterator[Span]:
+        """Where ``text`` is to be redacted."""
+        for match in self._matches(text, hinted):
+            start, end = match.span(self._group)
+            value = text[start:end]
+            if not value or (self._check is not None and not self._check(value, match)):
+                continue
+            if not self._spares(value):
+                yield Span(start, end, self._name, self._shows)
+
+    def _matches(self, text: str, hinted: _Hinted) -> Iterator[re.Match[str]]:
+        if self._run > hinted.longest_run or self._needs.search(text) is None:
+            return iter(())
+        if (reach := self._reach) is None:
+            return self._pattern.finditer(text)
+        places = [place for hint in self.hints for place in hinted.places(hint)]
+        if len(places) * (reach + 1) * 2 > len(text):  # so many that one search is cheaper
+            return self._pattern.finditer(text)
+        starts = {start for place in places for start in range(max(0, place - reach), place + 1)}
+        return self._matches_from(text, sorted(starts))
+
+    def _matches_from(self, text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
+        """The same as ``finditer``, if no match starts anywhere else."""
+        end = 0
+        for start in starts:
+            if start >= end and (match := self._pattern.match(text, start)):
+                yield match
+                end = match.end()
+
+
+def _compiled(rule: Rule, pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise BadRule(rule.name, f"its pattern is wrong: {error}") from None
+
+
+def _check(rule: Rule, pattern: re.Pattern[str]) -> None:
+    if isinstance(rule.group, str) and rule.group not in pattern.groupindex:
+        raise BadRule(rule.name, f"its pattern has no group {rule.group!r}")
+    if isinstance(rule.group, int) and rule.group > pattern.groups:
+        raise BadRule(rule.name, f"its pattern has no group {rule.group}")
+    if rule.check and rule.check not in CHECKS:
+        raise BadRule(rule.name, f"there is no check {rule.check!r}")
+    if _NAME.fullmatch(rule.name) is None:
+        raise BadRule(rule.name, "a name is at most 40 of a-z, 0-9 and -")
+    if rule.reach is not None and not rule.hints:
+        raise BadRule(rule.name, "it has a reach, but no hints to reach back from")
+
+
+def _fold(text: str) -> str:
+    """``text`` with one case, character for character."""
+    return text.lower() if text.isascii() else text.translate(_LOOKALIKES).lower()
+
+
+def _occurrences(hint: str, text: str) -> Iterator[int]:
+    at = text.find(hint)
+    while at >= 0:
+        yield at
+        at = text.find(hint, at + 1)
+
+
+def _by_mark(hints: Iterable[str]) -> dict[str, list[str]]:
+    """``hints`` by the first character in each that is rare in prose; "" where there is none."""
+    marked: dict[str, list[str]] = {}
+    for hint in hints:
+        mark = next((character for character in hint if not character.isalpha()), "")
+        marked.setdefault(mark, []).append(hint)
+    return marked
+
+
+def _found(marked: Mapping[str, list[str]], text: str) -> set[str]:
+    return {
+        hint for mark, hints in marked.items() if mark in text for hint in hints if hint in text
+    }

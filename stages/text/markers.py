@@ -1,0 +1,85 @@
+"""Finds explicit markers: the user says that something is to be kept, and perhaps where.
+
+A marker stands at the start of a line: ``[remember]``, ``[remember:decisions]``, ``[capture]``,
+``[capture:patterns]``, ``@memory``, ``@memory:gotchas``. What it keeps runs to the next marker or
+to a blank line outside a code fence; a marker alone on its line takes the paragraph after it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...bus.values import NAMESPACES, Marked
+from .unicode import fenced
+
+_MARKER = re.compile(
+    r"[ \t]{0,3}(?:\[(?P<verb>remember|capture)(?:[ \t]?:[ \t]?(?P<ns>[\w-]{1,40}))?\](?!\()"
+    r"|@memory(?::(?P<at>[\w-]{1,40}))?(?=:?\s|$))[ \t]*:?[ \t]*",
+    re.IGNORECASE,
+)
+_ALIASES = {
+    "debt": "tech-debt",
+    "lesson": "learnings",
+    "til": "learnings",
+    "convention": "patterns",
+    "prefs": "preferences",
+    "pref": "preferences",
+    "todo": "tasks",
+}
+_BY_NAME = {
+    **{name: name for name in NAMESPACES},
+    **{name.removesuffix("s"): name for name in NAMESPACES},
+    **{name.replace("-", ""): name for name in NAMESPACES},
+    **_ALIASES,
+    **{f"{alias}s": name for alias, name in _ALIASES.items()},
+}
+
+
+def namespace_of(name: str) -> str | None:
+    """The namespace that ``name`` means in any case and number ("Decision"), or None."""
+    return _BY_NAME.get(name.strip().lower().replace("_", "-"))
+
+
+def split_markers(text: str) -> tuple[str, tuple[Marked, ...]]:
+    """``text`` without its markers and what they keep, and those in order.
+
+    A marker in a code fence or a quotation is ordinary text, and one with nothing to keep is
+    dropped. ``[remember]`` alone means learnings; ``[capture]`` and ``@memory`` alone leave the
+    namespace to be detected. An unknown namespace is detected too, and becomes a tag.
+    """
+    if "[" not in text and "@" not in text:
+        return text, ()
+    rest: list[str] = []
+    found: list[tuple[re.Match[str], list[str]]] = []
+    content: list[str] | None = None
+    lines = text.split("\n")
+    for line, inside in zip(lines, fenced(lines), strict=True):
+        marker = None if inside else _MARKER.match(line)
+        if marker is not None:
+            content = [line[marker.end() :]]
+            found.append((marker, content))
+        elif content is None or _ends(content, line, inside=inside):
+            content = None
+            rest.append(line)
+        else:
+            content.append(line)
+    if not found:
+        return text, ()
+    marked = (_marked(marker, "\n".join(kept).strip()) for marker, kept in found)
+    return "\n".join(rest).strip(), tuple(one for one in marked if one.content)
+
+
+def _ends(content: list[str], line: str, *, inside: bool) -> bool:
+    return not inside and not line.strip() and any(map(str.strip, content))
+
+
+def _marked(marker: re.Match[str], content: str) -> Marked:
+    name = marker["ns"] or marker["at"]
+    literal = marker[0].strip().rstrip(":").rstrip()
+    if name is None:
+        verb = (marker["verb"] or "").lower()
+        namespace = "learnings" if verb == "remember" else None
+        return Marked(content=content, marker=literal, namespace=namespace)
+    namespace = namespace_of(name)
+    tag = None if namespace else name.lower()
+    return Marked(content=content, marker=literal, namespace=namespace, tag=tag)

@@ -1,0 +1,78 @@
+import msgspec
+import pytest
+from msgspec import Raw
+
+from subcog.pipeline.agents.codex import as_failure, hear, hides_outcome, wrote
+from subcog.pipeline.agents.payload import Payload
+
+PATCH = """*** Begin Patch
+*** Update File: src/auth.py
+@@
+-old
++new = 1
+*** Add File: b.py
++print("hi")
+*** End Patch
+"""
+
+
+def used(tool: str, command: object) -> Payload:
+    return Payload(tool_name=tool, tool_input=Raw(msgspec.json.encode({"command": command})))
+
+
+@pytest.mark.parametrize(
+    "payload", [used("apply_patch", PATCH), used("Bash", f"apply_patch <<'EOF'\n{PATCH}EOF\n")]
+)
+def test_patch_is_an_edit_of_the_first_file_that_it_names(payload):
+    event, edit = hear("PostToolUse", payload)
+
+    assert (event, edit.tool_name) == ("PostToolUse", "Edit")
+    assert msgspec.json.decode(edit.tool_input) == {
+        "file_path": "src/auth.py",
+        "new_string": 'new = 1\nprint("hi")',
+    }
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        used("Bash", "echo apply_patch"),
+        used("Bash", 7),
+        used("Write", PATCH),
+        Payload(),
+        Payload(tool_name="Bash", tool_input=Raw(b'{"command":"\xff"}')),
+        Payload(tool_name="Bash", tool_input=Raw(b'{"x":' + b"[" * 100_000)),
+    ],
+    ids=range(6),
+)
+def test_everything_else_stays_as_it_is(payload):
+    assert hear("PostToolUse", payload) == ("PostToolUse", payload)
+    assert hear("Stop", payload) == ("Stop", payload)
+
+
+def ran(printed: object, **changes: str) -> Payload:
+    said = Raw(msgspec.json.encode(printed))
+    return Payload(**({"tool_name": "Bash", "tool_use_id": "call_1"} | changes), tool_response=said)
+
+
+def test_how_a_command_that_printed_something_ended_is_not_in_its_payload():
+    assert hides_outcome("PostToolUse", ran("Error: no\n"))
+    assert not hides_outcome("PostToolUse", ran(" \n"))
+    assert not hides_outcome("PostToolUse", ran({"output": "x"}))
+    assert not hides_outcome("PostToolUse", ran("x" * 300_000))
+    assert not hides_outcome("PostToolUse", ran("x", tool_use_id=""))
+    assert not hides_outcome("PostToolUse", ran("x", tool_name="apply_patch"))
+    assert not hides_outcome("Stop", ran("x"))
+
+
+def test_a_failure_tells_the_end_of_what_was_printed():
+    assert as_failure(ran("Error: no\n")).error == "Error: no"
+    long = as_failure(ran("start" + "x" * 9000 + "end")).error
+    assert (len(long), long[-3:]) == (4000, "end")
+
+
+def test_its_payloads_are_known_without_its_name():
+    assert wrote(Payload(turn_id="t"))
+    assert wrote(Payload(transcript_path="/h/.codex/sessions/2026/rollout-2026-1.jsonl"))
+    assert not wrote(Payload(transcript_path="/h/.claude/projects/p/s.jsonl"))
+    assert not wrote(Payload(transcript_path=None))

@@ -1,0 +1,111 @@
+"""Restoring a backup where something goes wrong in the middle."""
+
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from subcog.bus.events import CaptureRequested
+from subcog.bus.values import Query
+from subcog.config.load import load_settings
+from subcog.config.paths import find_paths
+from subcog.pipeline.api import backups
+from subcog.pipeline.app.app import App
+from subcog.stages.ports import RecallUnavailable
+from tests.stores import HERE, make_row
+
+
+@asynccontextmanager
+async def running(tmp_path):
+    """An app with its own home, loaded. No fixture: its tasks end in the task they began in."""
+    env = {"HOME": str(tmp_path), "SUBCOG_HOME": str(tmp_path / "home")}
+    paths = find_paths(env)
+    app = App(load_settings(paths.config_file, env).settings, paths)
+    async with app.running():
+        await app.load()
+        try:
+            yield app
+        finally:
+            await app.unload()
+
+
+async def capture(app, number):
+    request = CaptureRequested(
+        trace=f"t{number}", id=make_row(number).memory.id, text=f"Fact number {number}", scope=HERE
+    )
+    with anyio.fail_after(30):
+        assert (await app.keeper.capture(request)).kept.outcome == "stored"
+
+
+async def contents(app):
+    archive = await app.archive.get()
+    return [memory.content for memory in await archive.store.page([HERE], limit=100)]
+
+
+async def test_where_the_backup_does_not_come_up_the_old_database_is_back(tmp_path, monkeypatch):
+    async with running(tmp_path) as app:
+        await capture(app, 1)
+        await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
+        await capture(app, 2)
+        load, left = app.load, [1]
+
+        async def load_but_not_the_first_time():
+            if left:
+                left.pop()
+                app.paths.database.with_name(app.paths.database.name + ".wal").write_bytes(b"odd")
+                app.archive.fail("it is not to be")
+            else:
+                await load()
+
+        monkeypatch.setattr(app, "load", load_but_not_the_first_time)
+        with pytest.raises(backups.BadBackup, match="what was there is back: it is not to be"):
+            await backups.restore(app, tmp_path / "b.duckdb")
+        assert await contents(app) == ["Fact number 1", "Fact number 2"]
+        assert sorted(path.name for path in app.paths.data.glob("*restor*")) == []
+
+
+async def test_who_asks_during_the_swap_waits_for_what_comes(tmp_path, monkeypatch):
+    async with running(tmp_path) as app:
+        await capture(app, 1)
+        await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
+        await capture(app, 2)
+        load, found = app.load, []
+
+        async def load_while_somebody_asks():
+            with pytest.raises(RecallUnavailable), anyio.move_on_after(0.05):
+                await app.archive.get()
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            await load()
+
+        async def ask():
+            found.extend(await contents(app))
+
+        monkeypatch.setattr(app, "load", load_while_somebody_asks)
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                restored = await backups.restore(app, tmp_path / "b.duckdb")
+        assert found == ["Fact number 1"]
+        assert restored.memories == 1
+
+
+async def test_after_a_restore_questions_are_read_as_before(tmp_path):
+    async with running(tmp_path) as app:
+        await capture(app, 1)
+        await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
+        await backups.restore(app, tmp_path / "b.duckdb")
+        query = Query(text="fact number 1", scopes=(HERE,), asked="What is fact number 1?")
+        (hit,) = (await app.archive.recall(query)).hits
+        assert hit.by_words is not None
+
+
+async def test_without_a_database_yet_nothing_is_kept_aside(tmp_path):
+    async with running(tmp_path) as app:
+        await capture(app, 1)
+        await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
+        await app.unload()
+        app.archive.depart()
+        app.paths.database.unlink()
+        restored = await backups.restore(app, tmp_path / "b.duckdb")
+        assert restored.kept_aside is None
+        assert await contents(app) == ["Fact number 1"]

@@ -1,0 +1,69 @@
+import anyio
+
+from subcog.bus.bus import Bus
+from subcog.bus.events import CaptureRequested, CaptureSettled, PromptSubmitted
+from subcog.bus.ids import next_ulid, ulid
+from subcog.bus.values import Kept, Marked, Place, Scope
+from subcog.pipeline.app.captures import Keeper
+
+PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"), branch="main")
+PROMPT = PromptSubmitted(trace=ulid(7), session="s", client="claude", place=PLACE, text="")
+
+
+def _keeper(bus, problem=""):
+    numbers = iter(range(100))
+    return Keeper(bus, new_id=lambda: f"id{next(numbers)}", store_problem=lambda: problem)
+
+
+async def test_what_is_marked_is_requested_and_its_end_is_told():
+    bus, seen = Bus(), []
+    keeper = _keeper(bus)
+
+    def store(event):
+        seen.append(event)
+        kept = Kept(outcome="stored", namespace="decisions", memory_id=event.id)
+        return CaptureSettled(trace=event.trace, kept=kept)
+
+    bus.subscribe(CaptureRequested, store, name="store")
+    bus.subscribe(CaptureSettled, keeper.settle, name="settle")
+    async with bus:
+        kept = await keeper.keep(Marked(content="x", marker="[remember]"), prompt=PROMPT, number=2)
+    assert kept.outcome == "stored"
+    (request,) = seen
+    assert request.id == f"mem_{next_ulid(PROMPT.trace, 2)}"
+    assert request.scope == PLACE.project
+    assert (request.provenance.session, request.provenance.branch) == ("s", "main")
+
+
+async def test_a_capture_outlives_the_prompt_that_brought_it():
+    bus, gate, ends = Bus(), anyio.Event(), []
+    keeper = _keeper(bus)
+
+    async def slow(event):
+        await gate.wait()
+        ends.append(event.id)
+
+    bus.subscribe(CaptureRequested, slow, name="store")
+    async with bus:
+        with anyio.fail_after(0.1):
+            marked = Marked(content="x", marker="@memory")
+            kept = await keeper.keep(marked, prompt=PROMPT, number=0)
+        assert kept.outcome == "pending"
+        gate.set()
+    assert len(ends) == 1
+
+
+async def test_what_is_pending_says_what_is_wrong_with_the_store():
+    bus = Bus()
+    keeper = _keeper(bus, problem="another process holds the database")
+    async with bus:
+        with anyio.fail_after(0.1):
+            marked = Marked(content="x", marker="@memory")
+            kept = await keeper.keep(marked, prompt=PROMPT, number=0)
+    assert kept.reason == "another process holds the database"
+
+
+async def test_an_end_that_nobody_waits_for_is_no_matter():
+    keeper = _keeper(Bus())
+    kept = Kept(outcome="stored", namespace="decisions")
+    keeper.settle(CaptureSettled(trace="unknown", kept=kept))

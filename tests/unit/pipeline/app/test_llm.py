@@ -1,0 +1,171 @@
+import subprocess
+import sys
+
+import pytest
+
+from subcog.bus.bus import BusClosed
+from subcog.bus.events import IntentRefined
+from subcog.bus.signals import asked
+from subcog.bus.values import DetectionSource, Scope, Vote
+from subcog.config.load import load_settings
+from subcog.pipeline.app import llm as asking_module
+from subcog.pipeline.app.llm import Asking
+from tests.fakes import (
+    PROJECT,
+    make_built,
+    make_classified,
+    make_hits,
+    make_intent,
+    make_parsed,
+    make_prompt,
+)
+
+NAMED = {"SUBCOG_LLM_MODEL": "openai/m"}
+
+
+def settings(tmp_path, **env):
+    return load_settings(tmp_path / "none.toml", NAMED | env).settings
+
+
+@pytest.fixture
+def told():
+    outcomes = []
+
+    def watch(sender, *, outcome, took_s):
+        outcomes.append(outcome)
+
+    with asked.connected_to(watch):
+        yield outcomes
+
+
+@pytest.fixture
+def asking(tmp_path):
+    async def publish(event):
+        pass
+
+    return Asking(settings(tmp_path), publish=publish, clean=str)
+
+
+def refined(session="s1", before=None, after_percent=90):
+    intent = make_intent(after_percent)
+    vote = Vote(racer=DetectionSource.LLM, intent=intent, took_ms=600)
+    parsed = make_parsed(make_prompt(session=session))
+    classified = make_classified(make_hits(3), before, parsed=parsed)
+    return IntentRefined(trace="t1", classified=classified, vote=vote, intent=intent)
+
+
+async def everything(hits, scopes):
+    return hits
+
+
+def quoting(classified):
+    """An ``inject`` that quotes how many candidates there are, for which intent."""
+    count = len(classified.enriched.candidates)
+    text = f"{count} for {classified.intent.confidence_percent}" if count else ""
+    return make_built(classified, text)
+
+
+async def late_context(asking, session="s1", current=everything, project=PROJECT):
+    return await asking.late_context(session, project=project, current=current, inject=quoting)
+
+
+async def test_what_the_late_answer_changes_is_given_once(asking, told):
+    asking.refine(refined())
+    assert await late_context(asking, "other") == ""
+    assert await late_context(asking) == "3 for 90"
+    assert await late_context(asking) == ""
+    assert told == ["late_used"]
+
+
+async def test_what_changes_nothing_does_not_wait(asking, told):
+    asking.refine(refined(before=make_intent(90)))
+    assert told == ["late_unused"]
+    assert await late_context(asking) == ""
+
+
+async def test_a_prompt_without_a_session_has_nobody_to_wait_for(asking, told):
+    asking.refine(refined(session=""))
+    assert told == ["late_unused"]
+    assert await late_context(asking, "") == ""
+
+
+async def test_what_was_forgotten_meanwhile_is_not_given(asking, told):
+    async def nothing(hits, scopes):
+        assert scopes
+        return ()
+
+    asking.refine(refined())
+    assert await late_context(asking, current=nothing) == ""
+    assert told == ["late_unused"]
+
+
+async def test_what_was_found_in_one_project_is_not_told_in_another(asking, told):
+    asking.refine(refined())
+    assert await late_context(asking, project=Scope("project", "other-0123456789ab")) == ""
+    assert told == ["late_unused"]
+
+
+async def test_a_session_that_ends_waits_no_longer(asking, told):
+    asking.refine(refined())
+    asking.forget("s1")
+    assert told == ["late_unused"]
+    assert await late_context(asking) == ""
+
+
+async def test_a_bus_that_has_closed_takes_nothing_late(tmp_path):
+    async def publish(event):
+        raise BusClosed
+
+    asking = Asking(settings(tmp_path), publish=publish, clean=str)
+    assert await asking.racer.refined(refined()) is False
+
+
+def test_a_missing_extra_is_a_problem_that_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(asking_module, "find_spec", lambda name: None)
+    asking = Asking(settings(tmp_path), publish=None, clean=str)
+    assert "pip install 'subcog[llm]'" in asking.status()["problem"]
+
+
+def test_status_and_gauges_tell_the_breaker(asking):
+    assert asking.status()["model"] == "openai/m"
+    assert asking.status()["breaker"] == "closed"
+    assert asking.gauges()["subcog_llm_breaker_state"][1] == 0
+
+
+def parts_of_an_app(tmp_path, **env):
+    """What of the model's part a process imports that builds an app."""
+    code = (
+        "import os, sys; from pathlib import Path;"
+        "from subcog.config.load import load_settings; from subcog.config.paths import find_paths;"
+        "from subcog.pipeline.app.app import App;"
+        "app = App(load_settings(Path('x'), os.environ).settings, find_paths(os.environ));"
+        "parts = ('litellm', 'tenacity', 'subcog.pipeline.app.llm',"
+        " 'subcog.sinks.llm.language_model');"
+        "print(*[part for part in parts if part in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"SUBCOG_HOME": str(tmp_path)} | NAMED | env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"SUBCOG_LLM_MODEL": ""},
+        {"SUBCOG_SEARCH_INTENT_USE_LLM": "false"},
+        {"SUBCOG_SEARCH_INTENT_LLM_POLICY": "never"},
+        {"SUBCOG_SEARCH_INTENT_ENABLED": "false"},
+    ],
+)
+def test_where_no_model_is_to_be_asked_nothing_of_it_is_imported(tmp_path, env):
+    assert parts_of_an_app(tmp_path, **env) == []
+
+
+def test_where_a_model_is_named_all_is_there_but_litellm(tmp_path):
+    there = ["tenacity", "subcog.pipeline.app.llm", "subcog.sinks.llm.language_model"]
+    assert parts_of_an_app(tmp_path) == there

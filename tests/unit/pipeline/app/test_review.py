@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import json
+import time
+from contextlib import contextmanager
+
+import anyio
+import pytest
+from msgspec.structs import replace
+
+from subcog.bus.events import ReviewRequested, SessionEnded
+from subcog.bus.signals import degraded
+from subcog.bus.values import Scope
+
+from ....fakes import PLACE
+from .reviewed import DECISION, ORDER, RULE, House
+
+
+@contextmanager
+def troubles():
+    told = []
+
+    def watch(sender, **facts):
+        told.append((sender, facts))
+
+    with degraded.connected_to(watch):
+        yield told
+
+
+@pytest.fixture
+def house(tmp_path):
+    return House(tmp_path)
+
+
+async def test_what_was_said_in_a_turn_is_kept_below_what_somebody_asked_to_keep(house):
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+
+    (request,) = house.captured
+    assert request.text == DECISION
+    assert request.tags == ("auto-captured",)
+    assert not request.explicit
+    assert 85 <= request.confidence_percent < 100
+    assert (request.provenance.hook, request.provenance.session) == ("Stop", "s")
+    assert request.provenance.branch == "main"
+
+
+async def test_what_was_looked_at_is_not_looked_at_again(house):
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        await house.stop()
+        house.forget()
+        await house.stop()
+
+    assert len(house.captured) == 1
+
+
+async def test_what_is_read_twice_has_one_identity(house):
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        house.marks.unlink()
+        house.forget()
+        await house.stop()
+
+    first, second = house.captured
+    assert first.id == second.id
+
+
+async def test_what_the_store_could_not_take_is_read_again(house):
+    house.say(DECISION)
+    house.outcome = "failed"
+    async with house.running():
+        with troubles() as told:
+            await house.stop()
+        house.outcome = "stored"
+        await house.stop()
+
+    assert told == [("review", {"reason": "store.unavailable"})]
+    assert [request.text for request in house.captured] == [DECISION, DECISION]
+
+
+async def test_nothing_is_kept_where_the_settings_say_so(tmp_path):
+    house = House(tmp_path, HOOK_STOP_AUTO_CAPTURE="false", SUBCOG_CAPTURE_TASKS_ENABLED="false")
+    house.say(DECISION)
+    house.do("Write", file_path="/src/shop/a.py")
+    async with house.running():
+        await house.stop()
+
+    assert house.captured == []
+
+
+async def test_a_last_word_that_is_not_written_yet_is_waited_for(house, monkeypatch):
+    async def written_meanwhile(delay_s):
+        house.say([{"type": "text", "text": DECISION}], "assistant")
+
+    house.say("what did we decide?")
+    monkeypatch.setattr("subcog.pipeline.app.review.anyio.sleep", written_meanwhile)
+    async with house.running():
+        await house.reviewing.review(
+            ReviewRequested(
+                trace="t",
+                session="s",
+                client="claude",
+                place=PLACE,
+                transcript=str(house.file),
+                hook="Stop",
+                said=DECISION,
+            )
+        )
+
+    assert [request.text for request in house.captured] == [DECISION]
+
+
+async def test_without_a_transcript_the_last_word_counts(house):
+    async with house.running():
+        with troubles() as told:
+            await house.stop(transcript="/nowhere", said=DECISION)
+
+    assert told == [("review", {"reason": "transcript.unreadable"})]
+    assert [request.text for request in house.captured] == [DECISION]
+
+
+async def test_a_sub_agents_findings_say_so(house):
+    house.say(RULE, isSidechain=True)
+    house.say([{"type": "text", "text": DECISION}], "assistant", isSidechain=True)
+    async with house.running():
+        await house.stop(agent="Explore")
+
+    (request,) = house.captured
+    assert request.text == DECISION
+    assert request.tags == ("auto-captured", "sub-agent")
+
+
+async def test_a_long_session_is_read_beside_the_loop(house):
+    """Between two turns of the loop its own thread never computes for long."""
+    block = {"type": "tool_result", "tool_use_id": "t", "content": "word " * 20_000}
+    line = json.dumps({"type": "user", "message": {"content": [block]}}) + "\n"
+    for number in range(100):
+        house.say(f"{DECISION} And the weather is nice, number {number}. " * 5)
+        with house.file.open("a") as out:
+            out.write(line * 2)
+    took_s = []
+
+    async def tick():
+        while True:
+            before = time.thread_time()
+            await anyio.sleep(0.0005)
+            took_s.append(time.thread_time() - before)
+
+    async with house.running(), anyio.create_task_group() as tasks:
+        tasks.start_soon(tick)
+        await house.stop()
+        tasks.cancel_scope.cancel()
+
+    assert house.file.stat().st_size > 20_000_000
+    assert len(house.captured) == 1
+    assert len(took_s) > 100
+    assert max(took_s) < 0.02
+
+
+OTHER = replace(PLACE, project=Scope("project", "other-0123456789ab"), root="/src/other")
+
+
+async def test_a_session_in_two_projects_takes_nothing_from_one_into_the_other(house):
+    house.say(ORDER)
+    house.do("Write", file_path="/src/shop/a.py")
+    house.say(DECISION)
+    async with house.running():
+        await house.stop()
+        house.captured.clear()
+        house.file.unlink()
+        house.file.touch()
+        text = await house.compact(place=OTHER)
+        await house.stop(place=OTHER)
+
+    assert DECISION not in text
+    assert house.captured == []
+
+
+async def test_what_was_declined_is_not_said_to_be_kept(house):
+    house.say(DECISION)
+    house.outcome = "declined"
+    async with house.running():
+        text = await house.compact()
+
+    assert "kept" not in text
+    assert DECISION in text
+
+
+# --- tasks ---------------------------------------------------------------------------------------
+
+
+async def test_a_task_is_recorded_once_and_brought_up_to_date(house):
+    house.say(ORDER)
+    house.do("Write", file_path="/src/shop/user.py")
+    async with house.running():
+        await house.stop()
+        house.do("Bash", failed=True, command="pytest -q")
+        await house.stop()
+        await house.stop()
+        house.do("Bash", command="pytest -q")
+        await house.stop()
+
+    first, second, third = house.of("tasks")
+    assert first.revises is None
+    assert (second.revises, third.revises) == (first.id, first.id)
+    assert [request.tags[0] for request in (first, second, third)] == [
+        "unfinished",
+        "unfinished",
+        "success",
+    ]
+    assert first.text.startswith(ORDER)
+
+
+async def test_the_end_of_a_session_settles_how_its_task_ended(house):
+    house.say(ORDER)
+    house.do("Bash", failed=True, command="pytest -q")
+    async with house.running():
+        await house.stop()
+        await house.tell(SessionEnded)
+
+    assert [request.tags[0] for request in house.of("tasks")] == ["unfinished", "failure"]
+    assert not house.reviewing._sessions
+
+
+async def test_talk_is_no_task(house):
+    house.say("how are you?")
+    house.say([{"type": "text", "text": "fine"}], "assistant")
+    async with house.running():
+        await house.stop()
+
+    assert house.captured == []

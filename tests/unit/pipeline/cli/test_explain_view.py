@@ -1,0 +1,151 @@
+"""What an explanation and a trace look like: everything that was decided is on the page."""
+
+import msgspec
+from rich.console import Console
+
+from subcog.bus.enrichment import (
+    ApplicablePattern,
+    Conflict,
+    Enrichment,
+    Gotcha,
+    ResolvedReference,
+    Side,
+    SimilarTask,
+    Suggestion,
+)
+from subcog.bus.events import ResponseReady
+from subcog.bus.values import ProjectFacts
+from subcog.pipeline.api.results import explain_answer
+from subcog.pipeline.cli.explain_view import explanation
+from subcog.pipeline.cli.trace_view import trace_page
+from subcog.stages.parse import parse
+from tests.fakes import PROJECT, make_built, make_classified, make_prompt
+
+SIDE = Side(id="mem_win", scope=PROJECT, summary="x", score=1.0, arithmetic="1.00 × 1 = 1.00")
+KNOWN = Enrichment(
+    similar_tasks=(
+        SimilarTask(
+            id="m1", input="Implement OAuth", similarity=0.8, outcome="failure", approach=("JWT",)
+        ),
+    ),
+    applicable_patterns=(
+        ApplicablePattern(id="m2", name="Hash", approach="bcrypt", match_score=0.5, confidence=1.0),
+    ),
+    known_gotchas=(Gotcha(id="m3", tech="nextjs", title="Env vars", problem="undefined"),),
+    resolved_references=(
+        ResolvedReference(text="the auth thing", id="m4", summary="Redis", confidence=0.7),
+    ),
+    suggestions=(
+        Suggestion(approach="Use [bold]", confidence=0.9, source="memory", evidence="m5"),
+    ),
+    conflicts=(
+        Conflict(about="name", winner=SIDE, loser=msgspec.structs.replace(SIDE, id="mem_lose")),
+    ),
+)
+
+
+def drawn(page):
+    console = Console(width=200, force_terminal=False)
+    with console.capture() as capture:
+        console.print(page)
+    return capture.get()
+
+
+def answer(text, enrichment=KNOWN):
+    parsed = parse(make_prompt(text))
+    classified = make_classified(parsed=parsed)
+    enriched = msgspec.structs.replace(
+        classified.enriched, enrichment=enrichment, project=ProjectFacts(name="shop", stack=("Go",))
+    )
+    built = make_built(
+        msgspec.structs.replace(classified, enriched=enriched), abstained="no_intent"
+    )
+    ready = ResponseReady(trace="t1", body=b"{}", built=built)
+    return msgspec.json.decode(
+        msgspec.json.encode(explain_answer(ready, stages={"parse": 0.3, "enrich": 2.0}))
+    )
+
+
+def test_a_page_shows_what_memory_has_on_a_prompt():
+    page = drawn(explanation(answer("fix the auth thing like last time")))
+    for told in (
+        "work bugfix, by fix",
+        "“the auth thing” is m4, 70%: Redis",
+        "“like last time” points at nothing that is known",
+        "project shop, Go",
+        "task 0.80 Implement OAuth (failure): JWT",
+        "pattern 0.50 Hash: bcrypt",
+        "gotcha [nextjs] Env vars: undefined",
+        "suggests 0.90 Use [bold] (m5)",
+        "mem_win",
+        "over mem_lose",
+        "parse 0.30 ms, enrich 2.00 ms",
+        "nothing is injected: no_intent",
+    ):
+        assert told in page
+
+
+def test_a_page_tells_what_was_read_from_what_words_alone_decided():
+    told = answer("hm", Enrichment())
+    words = {"text": 0.5, "late": 0.4, "vector": 0.6, "weight": 1.0, "injected": True}
+    names = {"namespace": "decisions", "summary": "x", "why": "relevance 0.80"}
+    told["inject"]["verdicts"] = [
+        {**words, **names, "relevance": 0.8, "score": 0.8, "by_words": 0.3},
+        {**words, **names, "relevance": 0.7, "score": 0.7, "by_words": None},
+    ]
+    page = drawn(explanation(told))
+    assert "vector 0.60 → 0.30 by words, and read → relevance 0.80 × weight 1.0 = 0.80" in page
+    assert "vector 0.60 → relevance 0.70 × weight 1.0 = 0.70" in page
+
+
+def test_a_pattern_of_one_sentence_is_told_once():
+    whole = "Every handler takes its database session from the dependency"
+    pattern = msgspec.structs.replace(
+        KNOWN.applicable_patterns[0], name="Every handler takes its database…", approach=whole
+    )
+    page = drawn(explanation(answer("Add auth", Enrichment(applicable_patterns=(pattern,)))))
+    assert page.count("Every handler") == 1
+
+
+def test_what_is_not_known_takes_no_line():
+    page = drawn(explanation(answer("hm", Enrichment())))
+    for word in ("work", "task", "gotcha", "suggests", "conflict"):
+        assert word not in page
+
+
+def test_a_trace_has_a_row_for_each_stage():
+    trace = {
+        "id": "01abc",
+        "time": "2026-03-01T12:00:00Z",
+        "project": "shop",
+        "text": {"prompt": "what [red] was said"},
+        "prompt": {"sha256": "ff", "characters": 9, "entities": {"path": 2}, "work": ["BUGFIX"]},
+        "enrich": {
+            "candidates": 3, "similar_tasks": {"m1": 0.8}, "patterns": {}, "gotchas": [],
+            "resolved": {}, "degraded": ["search.unavailable"],
+            "conflicts": [
+                {"winner": {"id": "a", "score": "1"}, "loser": {"id": "b", "score": "0"}}
+            ],
+        },
+        "classify": {
+            "intent_type": None, "confidence": 0.0, "source": None,
+            "votes": [{"racer": "llm", "intent_type": None, "missing": "timeout", "took_ms": 9.0}],
+        },
+        "inject": {
+            "abstained": "no_intent", "memories": [], "tokens": 0,
+            "verdicts": [{"id": "m9", "injected": False, "why": "relevance 0.1"}],
+        },
+        "stages_ms": {"parse": 0.5},
+    }  # fmt: skip
+    page = drawn(trace_page(trace))
+    for told in (
+        "what [red] was said",
+        "9 characters, sha256 ff",
+        "work bugfix; names 2 path",
+        "3 candidates, 1 similar tasks, 1 conflicts, search.unavailable",
+        "a (1) over b (0)",
+        "no search intent (llm timeout in 9.0 ms)",
+        "· m9 relevance 0.1",
+        "parse 0.50 ms",
+    ):
+        assert told in page

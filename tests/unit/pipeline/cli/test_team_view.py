@@ -1,0 +1,206 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from subcog.pipeline.cli.team_view import (
+    MAX_FOUND_CHARS,
+    count,
+    found,
+    in_a_line,
+    joined,
+    joining,
+    leaving,
+    left,
+    prepared,
+    sharing,
+    standing,
+    unshared,
+)
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+WHO = {"team": "shop", "member": "Ana", "server": "db.example:5432/subcog"}
+PROJECT = {"scope": "project:shop-1", "name": "shop", "here": 1204, "shared_by": "Ben"}
+PREVIEW = WHO | {
+    "joined": False,
+    "members": ["Ana", "Ben"],
+    "organisation": 3,
+    "leaves": 1207,
+    "projects": [PROJECT],
+}
+STATUS = WHO | {
+    "joined": True,
+    "url": True,
+    "members": ["Ana", "Ben"],
+    "connected": True,
+    "problem": None,
+    "last_push": "2026-11-22T11:00:00Z",
+    "last_pull": "2026-11-22T11:59:59.5Z",
+    "lag_s": 0.0,
+    "outbox": 0,
+    "oldest": None,
+    "sent": 1207,
+    "received": 40,
+    "conflicts": 0,
+    "skipped": 0,
+    "remaining": 0,
+    "organisation": {"here": 5, "received": 2},
+    "projects": [PROJECT | {"sends": True}],
+}
+
+
+MEMORY = {
+    "id": "mem_1",
+    "namespace": "decisions",
+    "content": "We deploy\n\tby hand",
+    "author": "Ben",
+    "project": "shop",
+}
+SAID = ("content", "author", "project")
+FOUND = WHO | {"memories": [MEMORY], "skipped": 0, "mode": "hybrid", "degraded": None}
+
+
+def lines(told):
+    return "\n".join(told)
+
+
+def stands(**changed):
+    return lines(standing(STATUS | changed, NOW))
+
+
+def test_before_joining_it_is_said_what_leaves_and_who_will_read_it():
+    said = lines(joining(PREVIEW))
+    assert "members, who will read what you send: Ana, Ben" in said
+    assert "      3  memories of the organisation" in said
+    assert "  1,204  of shop (shared by Ben)" in said
+    assert "  1,207  in all" in said
+    assert "never leaves: other projects, your own memories" in said
+
+
+def test_what_colleagues_named_moves_no_cursor():
+    hostile = "\x1b[2Jshop\r\nyou agreed"
+    who = {"team": hostile, "member": hostile, "members": [hostile], "server": hostile}
+    project = PROJECT | {"name": hostile, "shared_by": hostile, "sends": True}
+    listed = who | {"projects": [project]}
+    said = [
+        *joining(PREVIEW | listed),
+        *joined(PREVIEW | listed),
+        *standing(STATUS | listed, NOW),
+        in_a_line(STATUS | listed),
+        *sharing(who | project | {"leaves": 1, "warning": "", "scope": "project:x"}),
+        *unshared(who | {"name": hostile, "removed": 0, "kept": 0, "listed": True}),
+        *leaving(who | {"removed": 0, "kept": 0, "unsent": 0}),
+        *left(who),
+        *found(FOUND | who | {"memories": [MEMORY | dict.fromkeys(SAID, hostile)]}),
+    ]
+    assert not {"\x1b", "\r", "\n"} & set("".join(said))
+
+
+def test_sharing_says_how_much_leaves_and_warns():
+    answer = WHO | {"scope": "project:tree", "name": "x", "leaves": 1, "shared_by": ""}
+    said = lines(sharing(answer | {"warning": "it has no git remote"}))
+    assert "what leaves this machine: 1 memory, and every later one of it" in said
+    assert "warning: it has no git remote" in said
+    assert "shares it already" not in said
+    assert "Ben shares it already" in lines(sharing(answer | {"shared_by": "Ben", "warning": ""}))
+
+
+def test_leaving_says_what_goes_what_stays_and_what_was_never_sent():
+    answer = WHO | {"removed": 40, "kept": 1207, "unsent": 0}
+    assert "taken off this machine: 40 memories that others wrote" in lines(leaving(answer))
+    assert "never got" not in lines(leaving(answer))
+    assert "never got: 1 change" in lines(leaving(answer | {"unsent": 1}))
+
+
+def test_a_machine_in_step_says_so():
+    said = stands()
+    assert "members      Ana, Ben" in said
+    assert "connected, in step" in said
+    assert "to send      nothing" in said
+    assert "sent         1,207 since the daemon started; last contact 60 minutes ago" in said
+    assert "received     40 since the daemon started; last contact just now" in said
+    assert "organisation 5 memories, 2 of them by others" in said
+    assert "project      shop: 1,204 memories, shared by Ben" in said
+    assert "conflicts" not in said
+    assert "skipped" not in said
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"lag_s": 12.4}, "connected, 12 s behind"),
+        ({"connected": False}, "not connected; what you keep is sent later"),
+        ({"connected": False, "url": False}, "no server is named; `subcog team join URL`"),
+        (
+            {"connected": False, "problem": {"reason": "refused", "message": "see to it"}},
+            "               see to it",
+        ),
+        (
+            {"problem": {"reason": "refused", "message": "see to it"}},
+            "connected in part",
+        ),
+        ({"outbox": 1, "oldest": "2026-11-20T11:00:00Z"}, "1 change, the oldest 2 days ago"),
+        ({"remaining": 5}, "to receive   5 changes"),
+        ({"remaining": None}, "to receive   unknown"),
+        ({"last_push": None}, "last contact never"),
+        ({"conflicts": 2}, "conflicts    2: two people changed one memory"),
+        ({"skipped": 1}, "skipped      1: what came could not be used"),
+        ({"projects": [PROJECT | {"sends": False}]}, "received only, `subcog team share` sends"),
+    ],
+)
+def test_what_is_not_as_it_should_be_is_told(changed, told):
+    assert told in stands(**changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({}, "shop as Ana: connected, in step"),
+        ({"lag_s": 12.4, "outbox": 2}, "shop as Ana: connected, 12 s behind, to send 2 changes"),
+        ({"connected": False, "lag_s": None}, "shop as Ana: not connected"),
+        (
+            {"connected": False, "problem": {"reason": "refused", "message": "x"}},
+            "shop as Ana: not connected (refused)",
+        ),
+    ],
+)
+def test_the_status_of_the_daemon_has_a_line_of_it(changed, told):
+    assert in_a_line(STATUS | changed) == told
+
+
+def test_a_machine_in_no_team_says_so():
+    assert lines(standing({"joined": False, "url": False}, NOW)) == "this machine is in no team"
+    assert "`subcog team join` joins" in lines(standing({"joined": False, "url": True}, NOW))
+
+
+def test_a_new_member_is_told_how_to_join_and_an_old_one_is_left_alone():
+    new = {"name": "Ana", "role": "ana", "url": "postgresql://ana:pw&x@db/subcog"}
+    old = {"name": "Ben", "role": "ben", "url": ""}
+    done = {"team": "shop", "server": "db:5432/subcog", "version": 1, "epoch": 1}
+    done |= {"upgraded_from": 0, "text_search": "native", "members": [new, old]}
+    said = lines(prepared(done))
+    assert "prepared, schema version 1" in said
+    assert "subcog team join 'postgresql://ana:pw&x@db/subcog'" in said
+    assert "Ben is in, with the login ben as it was" in said
+    assert "up to date" in lines(prepared(done | {"upgraded_from": 1}))
+    assert "upgraded from version 1" in lines(prepared(done | {"upgraded_from": 1, "version": 2}))
+
+
+def test_what_the_server_found_says_whose_it_is_and_that_the_team_has_it():
+    assert lines(found(FOUND)).split("\n") == [
+        "from the team shop on db.example:5432/subcog:",
+        "decisions   mem_1  by Ben  of shop",
+        "      We deploy by hand",
+    ]
+    long = MEMORY | {"content": "by hand " * 1000, "project": ""}
+    *_, whose, text = found(FOUND | {"memories": [long]})
+    assert whose.endswith("by Ben  of the organisation")
+    assert len(text.strip()) <= MAX_FOUND_CHARS
+    less = {"memories": [], "skipped": 2, "mode": "text", "degraded": "embedder.unavailable"}
+    said = lines(found(FOUND | less))
+    assert "nothing found\n(2 more were no memories that can be shown)" in said
+    assert said.endswith("(embedder.unavailable: searched by text alone)")
+
+
+def test_counts_are_words():
+    assert (count(1), count(0), count(12345)) == ("1 memory", "0 memories", "12,345 memories")
+    assert "1,207 memories" in lines(joined(PREVIEW))

@@ -1,0 +1,64 @@
+import socket
+import stat
+
+import pytest
+
+from subcog.config.paths import find_paths
+from subcog.pipeline.cli.client import connect
+from subcog.pipeline.daemon.sockets import (
+    AlreadyRunning,
+    listen,
+    listen_on_loopback,
+    only_one,
+    socket_path,
+    unlisten,
+)
+
+
+@pytest.fixture(params=["data", "runtime", "long"])
+def paths(request, tmp_path):
+    home = tmp_path / ("x" * 150) if request.param == "long" else tmp_path
+    env = {"HOME": str(home)}
+    if request.param == "runtime":
+        env["XDG_RUNTIME_DIR"] = str(tmp_path / "run")
+    found = find_paths(env)
+    found.data.mkdir(parents=True, mode=0o700)
+    return found
+
+
+def test_a_client_connects_by_the_link_wherever_the_socket_is(paths):
+    with listen(paths) as listener:
+        client = connect(paths.link)
+        assert client is not None
+        client.close()
+        assert stat.S_IMODE(socket_path(paths).stat().st_mode) == 0o600
+        listener.close()
+    assert connect(paths.link) is None
+    unlisten(paths)
+    assert connect(paths.link) is None
+
+
+def test_a_socket_that_a_dead_daemon_left_is_replaced(paths):
+    listen(paths).close()
+    with listen(paths):
+        client = connect(paths.link)
+        assert client is not None
+        client.close()
+
+
+def test_only_one_holds_the_lock(tmp_path):
+    lock = tmp_path / "data" / "daemon.lock"
+    with only_one(lock), pytest.raises(AlreadyRunning), only_one(lock):
+        pass
+    with only_one(lock):
+        pass
+
+
+def test_http_listens_on_the_loopback_interface_alone():
+    with listen_on_loopback(0) as listener:
+        host, port = listener.getsockname()
+        assert host == "127.0.0.1"
+        with socket.create_connection((host, port)):
+            pass
+        with pytest.raises(OSError, match="in use"):
+            listen_on_loopback(port)

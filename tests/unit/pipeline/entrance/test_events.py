@@ -1,0 +1,141 @@
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from subcog.bus.events import (
+    CompactionStarted,
+    PromptSubmitted,
+    SessionEnded,
+    SessionStarted,
+    ToolFailed,
+    ToolUsed,
+    TurnEnded,
+)
+from subcog.config.load import load_settings
+from subcog.pipeline.agents.payload import read_payload
+from subcog.pipeline.entrance.events import MOMENTS, Asked
+from tests.fakes import PLACE
+
+
+@pytest.fixture
+def hook(tmp_path):
+    return load_settings(tmp_path / "none.toml", {}).settings.hook
+
+
+def made(name, hook, payload, **changes):
+    body = json.dumps(payload).encode()
+    fields = {"trace": "t1", "session": "s1", "client": "claude", "place": PLACE, "hook": hook}
+    return MOMENTS[name].make(Asked(payload=read_payload(body), **(fields | changes)))
+
+
+EDIT = {
+    "tool_name": "Edit",
+    "tool_input": {"file_path": "a.py", "old_string": "a", "new_string": "b"},
+    "tool_response": {"filePath": "a.py", "originalFile": "a", "structuredPatch": []},
+    "agent_id": "a1",
+}
+
+
+def test_a_tool_that_changes_a_file_is_told_with_the_file_and_the_change(hook):
+    event = made("PostToolUse", hook, EDIT, detailed=True)
+    assert isinstance(event, ToolUsed)
+    assert (event.tool, event.paths, event.text, event.agent) == ("Edit", ("a.py",), "b", "a1")
+    assert event.detailed
+
+
+@pytest.mark.parametrize("tool", ["Bash", "Read", "mcp__x__write", ""])
+def test_other_tools_are_left_alone_unless_they_are_named(hook, tool):
+    payload = EDIT | {"tool_name": tool}
+    assert made("PostToolUse", hook, payload) is None
+    named = replace(hook, post_tool_use=replace(hook.post_tool_use, tools=(tool,)))
+    assert isinstance(made("PostToolUse", named, payload), ToolUsed)
+
+
+def test_the_prompt_of_a_sub_agent_is_not_one_of_the_users(hook):
+    prompt = {"prompt": "[remember] The sky is green"}
+    assert isinstance(made("UserPromptSubmit", hook, prompt), PromptSubmitted)
+    assert made("UserPromptSubmit", hook, prompt | {"agent_id": "a1"}) is None
+
+
+def test_a_failed_tool_is_told_with_its_error(hook):
+    payload = {"tool_name": "Bash", "tool_input": {"command": "make"}, "error": "Exit code 1\nno"}
+    event = made("PostToolUseFailure", hook, payload)
+    assert isinstance(event, ToolFailed)
+    assert (event.error, event.text, event.hook) == (
+        "Exit code 1\nno",
+        "make",
+        "PostToolUseFailure",
+    )
+
+
+def test_a_failure_that_comes_as_an_answer_is_one_all_the_same(hook):
+    payload = {"tool_name": "Bash", "tool_response": "Exit code 1\nno"}
+    event = made("PostToolUse", hook, payload)
+    assert isinstance(event, ToolFailed)
+    assert (event.error, event.hook) == ("Exit code 1\nno", "PostToolUse")
+
+
+def test_each_moment_can_be_switched_off(hook):
+    off = replace(
+        hook,
+        session_start=replace(hook.session_start, enabled=False),
+        post_tool_use=replace(hook.post_tool_use, enabled=False),
+        post_tool_use_failure=replace(hook.post_tool_use_failure, enabled=False),
+    )
+    assert made("SessionStart", off, {"source": "startup"}) is None
+    assert made("PostToolUse", off, EDIT) is None
+    assert made("PostToolUse", off, {"tool_response": "Exit code 1\nno"}) is None
+    assert made("PostToolUseFailure", off, {"error": "no"}) is None
+
+
+def test_the_start_of_a_session_is_told_with_its_source(hook):
+    event = made("SessionStart", hook, {"source": "compact"})
+    assert isinstance(event, SessionStarted)
+    assert event.source == "compact"
+
+
+ENDED = {
+    "transcript_path": "/t/s.jsonl",
+    "agent_transcript_path": "/t/agent.jsonl",
+    "last_assistant_message": "done",
+}
+
+
+def test_a_compaction_a_turn_and_a_session_are_told_with_their_transcript(hook):
+    compaction = made("PreCompact", hook, ENDED | {"trigger": "auto"})
+    assert isinstance(compaction, CompactionStarted)
+    assert (compaction.transcript, compaction.trigger) == ("/t/s.jsonl", "auto")
+
+    turn = made("Stop", hook, ENDED)
+    assert isinstance(turn, TurnEnded)
+    assert (turn.transcript, turn.agent, turn.said) == ("/t/s.jsonl", "", "done")
+
+    end = made("SessionEnd", hook, ENDED | {"reason": "clear"})
+    assert isinstance(end, SessionEnded)
+    assert (end.transcript, end.reason) == ("/t/s.jsonl", "clear")
+
+
+def test_a_sub_agent_is_told_with_its_own_transcript_and_a_summariser_is_none(hook):
+    turn = made("SubagentStop", hook, ENDED | {"agent_type": "Explore"})
+    assert isinstance(turn, TurnEnded)
+    assert (turn.transcript, turn.agent) == ("/t/agent.jsonl", "Explore")
+
+    assert made("SubagentStop", hook, ENDED | {"agent_type": ""}) is None
+
+
+@pytest.mark.parametrize("event", ["PreCompact", "Stop", "SubagentStop", "SessionEnd"])
+def test_moments_without_a_transcript_or_switched_off(hook, event):
+    payload = {"transcript_path": None, "agent_transcript_path": None, "agent_type": "x"}
+    assert made(event, hook, payload).transcript == ""
+
+    off = replace(hook.stop, enabled=False)
+    assert made(event, replace(hook, stop=off, pre_compact=off), payload) is None
+
+
+def test_no_hook_waits_for_what_only_looks_back():
+    assert [name for name, moment in MOMENTS.items() if not moment.answers] == [
+        "Stop",
+        "SubagentStop",
+        "SessionEnd",
+    ]

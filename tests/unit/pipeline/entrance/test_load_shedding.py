@@ -1,0 +1,54 @@
+import pytest
+
+from subcog.bus.events import CompactionStarted, ToolUsed
+from subcog.pipeline.entrance.load_shedding import LEAST_S, Crowd, waited_s
+from tests.fakes import make_prompt
+
+PLACE = make_prompt("x").place
+TOOL = ToolUsed(trace="t", session="s", client="c", place=PLACE, tool="Write")
+COMPACTION = CompactionStarted(trace="t", session="s", client="c", place=PLACE, transcript="")
+
+
+def test_there_is_room_for_as_many_as_can_be_answered():
+    crowd = Crowd(most=2)
+    prompt = make_prompt("how do we deploy?")
+    with crowd.inside():
+        assert not crowd.turns_away(prompt, left_s=0.1)
+        with crowd.inside():
+            assert crowd.turns_away(prompt, left_s=0.1)
+            assert crowd.turns_away(TOOL, left_s=0.1)
+        assert not crowd.turns_away(prompt, left_s=0.1)
+
+
+def test_a_room_is_free_again_after_a_failure():
+    crowd = Crowd(most=1)
+    with pytest.raises(RuntimeError), crowd.inside():
+        raise RuntimeError
+    assert not crowd.turns_away(TOOL, left_s=0.1)
+
+
+def test_who_comes_too_late_is_let_through():
+    assert Crowd().turns_away(make_prompt("how do we deploy?"), left_s=LEAST_S / 2)
+    assert not Crowd().turns_away(make_prompt("how do we deploy?"), left_s=2 * LEAST_S)
+
+
+@pytest.mark.parametrize("asked", [make_prompt("[remember] we deploy on Mondays"), COMPACTION])
+def test_what_is_to_be_kept_is_never_turned_away(asked):
+    assert not Crowd(most=0).turns_away(asked, left_s=-1.0)
+
+
+def identity(moment_s):
+    return f"{int(moment_s * 1000):012x}{'0' * 20}"
+
+
+def test_a_hook_waits_from_when_it_began():
+    assert waited_s(identity(1000.0), now=1000.25, since=0.0) == pytest.approx(0.25)
+
+
+def test_the_time_before_the_memories_were_there_does_not_count():
+    assert waited_s(identity(1000.0), now=1001.0, since=1000.9) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("text", ["", "zz", identity(1000.0 + 60), identity(1000.0 - 60)])
+def test_a_time_of_another_clock_is_no_time(text):
+    assert waited_s(text, now=1000.0, since=0.0) == 0.0

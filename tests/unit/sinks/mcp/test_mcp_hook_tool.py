@@ -1,0 +1,63 @@
+import json
+
+import pytest
+
+from subcog.sinks.mcp.mcp_hook_tool import call_hook
+
+
+class Desk:
+    """Notes what it is asked."""
+
+    def __init__(self, said: bytes = b"{}") -> None:
+        self.said = said
+        self.asked: list[tuple[str, str, dict]] = []
+
+    async def hook(self, event: str, client: str, payload: bytes) -> bytes:
+        self.asked.append((event, client, json.loads(payload)))
+        return self.said
+
+
+async def test_a_field_nested_without_end_stays_a_text():
+    desk = Desk()
+    deep = "[" * 100_000 + "]" * 100_000
+
+    await call_hook(desk, {"event": "PostToolUse", "payload": {"tool_input": deep}})
+
+    assert desk.asked == [("PostToolUse", "", {"tool_input": deep})]
+
+
+async def test_fields_become_the_payload_again():
+    desk = Desk(b'{"systemMessage": "x"}')
+    payload = {
+        "prompt": "what is ${this}?",
+        "cwd": "${cwd}",
+        "tool_input": '{"file_path": "a"}',
+        "tool_response": "no JSON",
+    }
+
+    got = await call_hook(desk, {"event": "Stop", "client": "claude", "payload": payload})
+
+    assert [part.text for part in got.content] == ['{"systemMessage": "x"}']
+    assert desk.asked == [
+        (
+            "Stop",
+            "claude",
+            {
+                "prompt": "what is ${this}?",
+                "tool_input": {"file_path": "a"},
+                "tool_response": "no JSON",
+            },
+        )
+    ]
+
+
+@pytest.mark.parametrize("arguments", [None, {}, {"event": 7}, {"event": "Stop", "payload": [1]}])
+async def test_what_is_no_hook_changes_nothing(arguments):
+    desk = Desk()
+    got = await call_hook(desk, arguments)
+    assert ([part.text for part in got.content], desk.asked) == (["{}"], [])
+
+
+async def test_plain_text_is_not_said_to_a_tool_call():
+    got = await call_hook(Desk(b"plain"), {"event": "PreCompact"})
+    assert [part.text for part in got.content] == ["{}"]

@@ -1,0 +1,96 @@
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from subcog.bus.values import Scope
+from subcog.sinks.mcp.port import Refused
+from subcog.sinks.mcp.prompts import NOTHING, get_prompt
+from subcog.sinks.mcp.tools import call_tool
+
+
+class FakeDesk:
+    """Knows one memory a namespace, all equally relevant, and can be made to refuse."""
+
+    notice = "data"
+    scopes = (Scope("project", "here"),)
+
+    def __init__(self, *namespaces, score=0.5, refuses=""):
+        self.memories = [
+            {"id": f"mem_{name}", "namespace": name, "content": f"text of {name}", "score": score}
+            for name in namespaces
+        ]
+        self.refuses = refuses
+        self.calls = []
+
+    async def call(self, name, params, *, brief=False):
+        self.calls.append((name, params))
+        if self.refuses:
+            raise Refused(self.refuses)
+        return {"memories": list(self.memories), "topics": [], "related_topics": []}
+
+    async def find(self, memory_id):
+        return None
+
+    def weights(self, intent):
+        return {"howto": {"patterns": 1.5}, "troubleshoot": {"blockers": 1.5}}.get(intent, {})
+
+    def quote(self, memories, *, brief=False):
+        return " ".join(memory["namespace"] for memory in memories)
+
+
+async def written(desk, name, **arguments):
+    (message,) = (await get_prompt(desk, name, arguments)).messages
+    return message.content.text
+
+
+@pytest.mark.parametrize(
+    ("intent", "order"),
+    [
+        ({}, "decisions patterns blockers"),
+        ({"intent": "howto"}, "patterns decisions blockers"),
+        ({"intent": "troubleshoot"}, "blockers decisions patterns"),
+        ({"intent": "explain"}, "decisions patterns blockers"),
+    ],
+)
+async def test_intent_weighs_the_namespaces(intent, order):
+    desk = FakeDesk("decisions", "patterns", "blockers")
+    assert order in await written(desk, "recall_context", topic="x", **intent)
+
+
+@pytest.mark.parametrize("name", ["search_with_context", "recall_context"])
+async def test_what_is_hardly_relevant_is_not_written(name):
+    argument = {"query": "x"} if name == "search_with_context" else {"topic": "x"}
+    assert NOTHING in await written(FakeDesk("decisions", score=0.1), name, **argument)
+
+
+async def test_a_scope_is_asked_for():
+    desk = FakeDesk()
+    await written(desk, "search_with_context", query="x", scope="gotchas")
+    assert desk.calls == [("recall", {"query": "x", "limit": 8, "namespace": "gotchas"})]
+
+
+async def test_research_fills_up_with_what_a_search_finds_once():
+    desk = FakeDesk("decisions")
+    text = await written(desk, "research_topic", topic="x")
+    assert [name for name, _ in desk.calls] == ["topics", "recall"]
+    assert text.count("decisions") == 1
+
+
+async def test_what_the_desk_refuses_is_told():
+    desk = FakeDesk(refuses="the memories are still being loaded")
+
+    with pytest.raises(MCPError, match="still being loaded") as caught:
+        await written(desk, "recall_context", topic="x")
+    assert caught.value.code == -32603
+    result = await call_tool(desk, "recall", {"query": "x"})
+    assert result.is_error
+    assert "still being loaded" in result.content[0].text
+
+
+async def test_what_the_store_could_not_take_is_an_error():
+    class Full(FakeDesk):
+        async def call(self, name, params, *, brief=False):
+            return {"outcome": "failed", "reason": "the disk is full", "namespace": "x"}
+
+    result = await call_tool(Full(), "capture", {"text": "x"})
+    assert result.is_error
+    assert "the disk is full" in result.content[0].text

@@ -1,0 +1,85 @@
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from subcog.bus.values import Memory, Scope
+from subcog.sinks.models import analyzer as module
+from subcog.sinks.models.analyzer import Words, searchable, text_encoding
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def same(one: str, other: str) -> bool:
+    words = Words()
+    return words.terms(one).tolist() == words.terms(other).tolist()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("migrations", "migration"),
+        ("running the tests", "run test"),
+        ("parseHTTPResponse", "parse http response parsehttpresponse"),
+        ("snake_case_name", "snake case name"),
+        ("Mödling", "modling"),
+        ("the of and it", ""),
+        ("ERROR", "error"),
+    ],
+)
+def test_texts_that_say_the_same_have_the_same_terms(one: str, other: str) -> None:
+    assert same(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("port 8080", "port 8081"), ("ipv4", "ipv6"), ("cat", "dog"), ("東京", "大阪")],
+)
+def test_texts_that_differ_in_a_word_or_number_have_other_terms(one: str, other: str) -> None:
+    assert not same(one, other)
+
+
+def test_a_word_counts_as_often_as_it_occurs() -> None:
+    terms = Words().terms("retry, then retry, then Retry")
+    assert len(terms) == 3
+    assert len(np.unique(terms)) == 1
+
+
+def test_terms_do_not_depend_on_the_order_of_words() -> None:
+    assert (
+        Words().terms("passwords hashing").tolist() == Words().terms("hashing passwords").tolist()
+    )
+
+
+def test_the_memory_of_stems_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CACHE_LIMIT", 10)
+    words = Words()
+    before = words.terms("alpha")
+    words.terms(" ".join(f"x{number}y" for number in "abcdefghijklmnopqrstuvw"))
+    assert len(words._terms) <= 10
+    assert words.terms("alpha").tolist() == before.tolist()
+
+
+def memory(content: str, summary: str = "", tags: tuple[str, ...] = ()) -> Memory:
+    return Memory(
+        id="mem_1", scope=Scope("project", "p"), namespace="context", content=content,
+        summary=summary, tags=tags, created_at=NOW, updated_at=NOW,
+    )  # fmt: skip
+
+
+def test_a_memory_is_found_by_content_summary_and_tags() -> None:
+    text = searchable(memory("We chose Kafka.", "message queue", ("events", "infra")))
+    assert text == "We chose Kafka.\nmessage queue\nevents infra"
+
+
+def test_a_summary_that_is_cut_from_the_content_counts_once() -> None:
+    assert searchable(memory("We chose Kafka for replay.", "We chose Kafka…")) == (
+        "We chose Kafka for replay."
+    )
+
+
+def test_an_encoding_for_text_alone_has_terms_and_no_vectors() -> None:
+    encoding = text_encoding("hash passwords", Words())
+    assert len(encoding.terms) == 8
+    assert encoding.model == ""
+    assert encoding.vectors == b""

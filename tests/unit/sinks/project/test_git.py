@@ -1,0 +1,75 @@
+from pathlib import Path
+
+import pytest
+
+from subcog.sinks.project.git import normalise_remote, read_config
+
+BASE = Path("/src/shop")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "git@github.com:acme/shop.git",
+        "github.com:acme/shop",
+        "https://github.com/acme/shop",
+        "https://github.com/acme/shop.git/",
+        "https://user:token@GitHub.com:443/Acme/Shop.git",
+        "ssh://git@github.com/acme/shop.git",
+        "ssh://git@github.com:2222//acme/shop",
+        "git://github.com/acme/shop.git",
+        " https://github.com/acme/shop\n",
+    ],
+)
+def test_one_repository_has_one_spelling(url):
+    assert normalise_remote(url, BASE) == "github.com/acme/shop"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://localhost:3000/acme/shop", "localhost:3000/acme/shop"),
+        ("git@[::1]:acme/shop.git", "[::1]/acme/shop"),
+        ("https://git.example.com/a/b/c/shop.git", "git.example.com/a/b/c/shop"),
+        ("/srv/git/shop.git", "/srv/git/shop"),
+        ("file:///srv/git/shop/.git", "/srv/git/shop"),
+        ("../library", "/src/library"),
+        ("C:/work/shop", "/src/shop/C:/work/shop"),
+        ("", ""),
+        ("https://", ""),
+        ("https://host/", ""),
+        ("git@host:", "/src/shop/git@host:"),
+    ],
+)
+def test_other_remotes(url, expected):
+    assert normalise_remote(url, BASE) == expected
+
+
+def test_tokens_in_a_remote_leave_no_trace():
+    assert "s3cret" not in normalise_remote("https://x-token:s3cret@host/acme/shop.git", BASE)
+
+
+def test_a_config_is_read_as_git_writes_it():
+    config = read_config(
+        "\ufeff# a comment\n"
+        "[Core]\n\trepositoryformatversion = 0 ; old\n\tbare=false\n"
+        '[remote "up\\"stream"]\n\turl = https://host/other\n'
+        '[remote "origin"] url = "https://host/a b#c"\n'
+        "\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
+        "[branch]\n\tautosetuprebase\n"
+    )
+    assert config["remote.origin.url"] == "https://host/a b#c"
+    assert config['remote.up"stream.url'] == "https://host/other"
+    assert config["core.repositoryformatversion"] == "0"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[", "[remote", '[remote "', "=", "url = x", "\x00" * 10, "[]"]
+)
+def test_a_broken_config_names_no_remote(text):
+    assert "remote.origin.url" not in read_config(text)
+
+
+def test_a_long_line_takes_no_time():
+    hostile = '[remote "' + "\\" * 200_000
+    assert read_config(hostile) == {}

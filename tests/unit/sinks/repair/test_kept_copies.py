@@ -1,0 +1,74 @@
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from subcog.sinks.repair.kept_copies import find_copies, note_backup, remove_copy
+
+
+@pytest.fixture
+def database(tmp_path) -> Path:
+    database = tmp_path / "data" / "s.duckdb"
+    database.parent.mkdir()
+    for name in ("s.duckdb", "s.duckdb.wal", "s.duckdb.uncompacted", "t.duckdb.wal.damaged-1"):
+        (database.parent / name).write_bytes(b"x")
+    return database
+
+
+def kinds(database: Path) -> dict[str, str]:
+    return {copy.file.name: copy.kind for copy in find_copies(database)}
+
+
+def test_the_database_itself_is_no_copy(database):
+    assert find_copies(database) == ()
+
+
+def test_what_was_kept_aside_is_found_with_the_log_that_belongs_to_it(database):
+    for name in (
+        "s.duckdb.wal.damaged-20260101T000000",
+        "s.duckdb.damaged-20260101T000000",
+        "s.duckdb.damaged-20260101T000000.wal",
+        "s.duckdb.before-restore-20260101T000000-1",
+    ):
+        database.with_name(name).write_bytes(b"12345")
+
+    assert kinds(database) == {
+        "s.duckdb.wal.damaged-20260101T000000": "damaged log",
+        "s.duckdb.damaged-20260101T000000": "damaged database",
+        "s.duckdb.before-restore-20260101T000000-1": "before a restore",
+    }
+    [damaged] = [copy for copy in find_copies(database) if copy.kind == "damaged database"]
+    assert damaged.bytes == 10
+    remove_copy(damaged)
+    assert not list(database.parent.glob("s.duckdb.damaged-*"))
+
+
+def test_backups_are_found_wherever_they_are_as_long_as_they_are_there(database, tmp_path):
+    backups = [tmp_path / "one", tmp_path / "two"]
+    for backup in (*backups, backups[0]):
+        backup.write_bytes(b"x")
+        note_backup(database, backup)
+    assert kinds(database) == {"one": "backup", "two": "backup"}
+
+    backups[0].unlink()
+
+    assert kinds(database) == {"two": "backup"}
+    [mode] = {file.stat().st_mode & 0o777 for file in database.parent.glob("*.backups")}
+    assert mode == 0o600
+
+
+def test_a_list_of_backups_that_cannot_be_read_is_empty(database):
+    database.with_name("s.duckdb.backups").write_bytes(b"{")
+    assert find_copies(database) == ()
+
+
+def test_a_copy_may_hold_only_what_was_there_when_it_was_made(database, tmp_path):
+    backup = tmp_path / "one"
+    backup.write_bytes(b"x")
+    note_backup(database, backup)
+    os.utime(backup, (0, 0))
+    [copy] = find_copies(database)
+
+    assert copy.may_hold(copy.at - timedelta(seconds=1))
+    assert not copy.may_hold(datetime.now(UTC) + timedelta(seconds=1))

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+
+from subcog.sinks.models.embedder import Embedder
+from subcog.sinks.search.late_interaction import MOST_WORDS, Coverage, cover, probe, word_weights
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Embedder:
+    return Embedder.load()
+
+
+def words_of(embedder: Embedder, text: str) -> np.ndarray:
+    return np.frombuffer(embedder.encode(text).words, dtype="<u2")
+
+
+def covered(embedder: Embedder, question: str, texts: list[list[str]]) -> Coverage:
+    """Each text is a list of passages."""
+    asked = embedder.ask(question).words
+    assert asked is not None
+    spread = np.zeros(len(asked), dtype=np.float32)
+    parts = [words_of(embedder, passage) for text in texts for passage in text]
+    return cover(
+        probe(asked, spread, len(texts), embedder),
+        np.concatenate(parts),
+        np.array([len(part) for part in parts]),
+        np.array([len(text) for text in texts]),
+        embedder,
+    )
+
+
+def test_the_very_words_cover_a_question_whole(embedder: Embedder) -> None:
+    found = covered(embedder, "rotate the signing key", [["rotate the signing key"], ["cheese"]])
+    assert found.soft[0] == pytest.approx(1, abs=1e-3)
+    assert found.back[0] == pytest.approx(1, abs=1e-3)
+    assert found.soft[1] < 0.2
+
+
+def test_similar_words_cover_better_than_unrelated_ones(embedder: Embedder) -> None:
+    found = covered(embedder, "log in", [["sign on with a password"], ["bake bread in the oven"]])
+    assert found.soft[0] > found.soft[1]
+    assert found.score[0] > found.score[1]
+
+
+def test_similar_words_count_little_where_the_cover_is_to_be_sharp(embedder: Embedder) -> None:
+    found = covered(embedder, "log in", [["log in"], ["sign on with a password"]])
+    assert found.sharp[0] == pytest.approx(found.soft[0], abs=1e-3)
+    assert found.sharp[1] < 0.8 * found.soft[1]
+
+
+def test_a_text_counts_as_its_best_passage(embedder: Embedder) -> None:
+    good, bad = "kafka consumer offsets", "bread and butter"
+    found = covered(embedder, "kafka offsets", [[bad, good], [good], [bad]])
+    assert found.score[0] == pytest.approx(found.score[1])
+    assert found.score[2] < found.score[1]
+
+
+def test_a_long_passage_with_the_same_words_scores_less(embedder: Embedder) -> None:
+    long = "kafka offsets " + "and then some more about the weather " * 20
+    found = covered(embedder, "kafka offsets", [["kafka offsets"], [long]])
+    assert found.score[0] > found.score[1]
+    assert found.back[0] > found.back[1]
+
+
+def test_nothing_covers_a_question_without_words(embedder: Embedder) -> None:
+    found = covered(embedder, "☃", [["snow"]])
+    assert found.soft.tolist() == [0]
+
+
+def test_a_text_without_words_covers_nothing(embedder: Embedder) -> None:
+    found = covered(embedder, "kafka", [["☃"], ["kafka"], []])
+    assert found.soft.tolist() == pytest.approx([0, 1, 0], abs=1e-3)
+    assert found.back.tolist() == pytest.approx([0, 1, 0], abs=1e-3)
+
+
+def test_only_the_rarest_words_of_a_long_question_count(embedder: Embedder) -> None:
+    words = np.arange(1000, 1200, dtype=np.uint16)
+    asked = probe(words, np.zeros(200, dtype=np.float32), 10, embedder)
+    assert len(asked.weights) == MOST_WORDS == len(asked.vectors)
+
+
+def test_in_a_small_store_the_model_says_which_words_are_rare(embedder: Embedder) -> None:
+    (the, bcrypt) = (embedder.ask(word).words for word in ("the", "bcrypt"))
+    assert the is not None
+    assert bcrypt is not None
+    words = np.concatenate((the, bcrypt))
+    weights = word_weights(words, np.ones(len(words), dtype=np.float32), 1, embedder)
+    assert weights[1:].min() > 3 * weights[0]
+
+
+def test_in_a_large_store_its_own_counts_say_so(embedder: Embedder) -> None:
+    words = embedder.ask("kafka").words
+    assert words is not None
+    everywhere = np.full(len(words), 100_000, dtype=np.float32)
+    nowhere = np.zeros(len(words), dtype=np.float32)
+    assert word_weights(words, everywhere, 100_000, embedder).max() < 0.1
+    assert word_weights(words, nowhere, 100_000, embedder).min() > 5

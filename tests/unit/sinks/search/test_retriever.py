@@ -1,0 +1,314 @@
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import anyio
+import pytest
+from msgspec import structs
+
+from subcog.bus.values import Memory, Query, Scope
+from subcog.sinks.models.analyzer import searchable
+from subcog.sinks.models.embedder import Embedder
+from subcog.sinks.search.index import Index
+from subcog.sinks.search.retriever import READ, READING_S, THREADS, Search
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+HERE = Scope("project", "here")
+QUESTION = Query(text="how do I hash passwords here?", scopes=(HERE,), limit=2)
+
+
+class Shelf:
+    """A store of memories that remembers what was fetched, and where."""
+
+    def __init__(self, *texts: str) -> None:
+        self.memories = {
+            f"m{n}": Memory(
+                id=f"m{n}", scope=HERE, namespace="decisions", content=text, summary="",
+                created_at=NOW, updated_at=NOW,
+            )
+            for n, text in enumerate(texts)
+        }  # fmt: skip
+        self.fetched: list[list[str]] = []
+        self.threads: set[int] = set()
+
+    def fetch(self, ids: Sequence[str], scopes: Sequence[Scope]) -> list[Memory]:
+        self.fetched.append(list(ids))
+        self.threads.add(threading.get_ident())
+        known = (self.memories[i] for i in ids if i in self.memories)
+        return [memory for memory in known if memory.scope in scopes]
+
+    async def latest(
+        self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
+    ) -> tuple[Memory, ...]:
+        return tuple(self.memories.values())[:limit]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Embedder:
+    return Embedder.load()
+
+
+@pytest.fixture
+def store() -> Shelf:
+    return Shelf(
+        "Passwords are hashed with argon2id.",
+        "Deployments go through ArgoCD.",
+        "Password resets expire after an hour.",
+    )
+
+
+def search(store: Shelf, embedder: Embedder, *, ready: bool = True) -> Search:
+    index = Index()
+    for memory in store.memories.values():
+        index.add(memory, embedder.encode(searchable(memory)))
+    return Search(
+        index,
+        embedder if ready else None,
+        fetch=store.fetch,
+        latest=store.latest,
+        clock=lambda: NOW,
+    )
+
+
+async def test_the_best_are_fetched_once_and_in_another_thread(
+    store: Shelf, embedder: Embedder
+) -> None:
+    with anyio.fail_after(5):
+        recalled = await search(store, embedder).recall(QUESTION)
+    assert [hit.memory.id for hit in recalled.hits] == ["m0", "m2"]
+    assert store.fetched == [["m0", "m2"]]
+    assert threading.get_ident() not in store.threads
+    assert (recalled.mode, recalled.degraded, recalled.total) == ("hybrid", None, 3)
+    assert recalled.took_ms > 0
+
+
+async def test_without_an_embedder_text_answers_and_says_so(
+    store: Shelf, embedder: Embedder
+) -> None:
+    recalled = await search(store, embedder, ready=False).recall(QUESTION)
+    assert recalled.hits[0].memory.id == "m0"
+    assert (recalled.mode, recalled.degraded) == ("text", "embedder.unavailable")
+
+
+async def test_text_that_was_asked_for_is_no_lesser_answer(
+    store: Shelf, embedder: Embedder
+) -> None:
+    query = Query(text="hash passwords", scopes=(HERE,), mode="text")
+    recalled = await search(store, embedder, ready=False).recall(query)
+    assert (recalled.mode, recalled.degraded) == ("text", None)
+
+
+async def test_an_embedder_that_comes_later_is_used_from_then_on(
+    store: Shelf, embedder: Embedder
+) -> None:
+    late = search(store, embedder, ready=False)
+    late.embedder = embedder
+    recalled = await late.recall(QUESTION)
+    assert (recalled.mode, recalled.degraded) == ("hybrid", None)
+    assert recalled.hits[0].vector > 0
+
+
+async def test_an_embedder_that_did_not_make_the_vectors_is_not_used(
+    store: Shelf, embedder: Embedder
+) -> None:
+    made_elsewhere = search(store, embedder)
+    stranger = Embedder("stranger", embedder._tokenizer, embedder._vectors)
+    made_elsewhere.embedder = stranger
+    recalled = await made_elsewhere.recall(QUESTION)
+    assert (recalled.mode, recalled.degraded) == ("text", "embedder.changed")
+
+
+async def test_what_the_store_no_longer_has_is_left_out(store: Shelf, embedder: Embedder) -> None:
+    ready = search(store, embedder)
+    del store.memories["m0"]
+    recalled = await ready.recall(QUESTION)
+    assert [hit.memory.id for hit in recalled.hits] == ["m2"]
+
+
+async def test_nothing_found_fetches_nothing(store: Shelf, embedder: Embedder) -> None:
+    recalled = await search(store, embedder).recall(Query(text="x", scopes=(Scope("user", "u"),)))
+    assert recalled.hits == ()
+    assert store.fetched == []
+
+
+async def test_the_latest_are_the_stores(store: Shelf, embedder: Embedder) -> None:
+    found = await search(store, embedder).latest((HERE,), limit=2)
+    assert [memory.id for memory in found] == ["m0", "m1"]
+
+
+async def test_a_namespace_with_a_floor_of_its_own_is_fetched_from_there_on(store, embedder):
+    everything = await search(store, embedder).recall(structs.replace(QUESTION, limit=9))
+    relevance = min(hit.relevance for hit in everything.hits)
+    strict = structs.replace(QUESTION, limit=9, min_relevance=1.0)
+    assert (await search(store, embedder).recall(strict)).hits == ()
+    lower = structs.replace(strict, floors=(("decisions", relevance), ("patterns", 1.0)))
+    assert (await search(store, embedder).recall(lower)).hits == everything.hits
+    other = structs.replace(strict, min_relevance=0.0, floors=(("decisions", 1.0),))
+    assert (await search(store, embedder).recall(other)).hits == ()
+
+
+async def test_no_more_searches_run_at_once_than_an_interpreter_has_use_for(store, embedder):
+    running, most, lock = 0, 0, threading.Lock()
+    original = store.fetch
+
+    def counting(ids, scopes):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        threading.Event().wait(0.002)
+        with lock:
+            running -= 1
+        return original(ids, scopes)
+
+    store.fetch = counting
+    searching = search(store, embedder)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(20):
+            tasks.start_soon(searching.recall, QUESTION)
+    assert most == THREADS
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+class Reader:
+    """A cross-encoder that finds ``answer`` alone to the point, and notes what it was shown."""
+
+    def __init__(self, answer: str = "") -> None:
+        self.answer = answer
+        self.shown: list[tuple[str, str]] = []
+
+    def read(self, question: str, text: str) -> float:
+        self.shown.append((question, text))
+        return 9.0 if self.answer and self.answer in text else -9.0
+
+
+ASKED = structs.replace(QUESTION, limit=20, asked="And how do I hash passwords here?")
+MANY = tuple(f"Passwords of the {n} service are hashed by {n} here" for n in "abcdefghij")
+
+
+def reading(store: Shelf, embedder: Embedder, reader: Reader) -> Search:
+    searching = search(store, embedder)
+    searching.reader = reader
+    return searching
+
+
+@pytest.fixture
+def all_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stores here are small and their texts short: words alone think little of any."""
+    monkeypatch.setattr("subcog.sinks.search.retriever.READ_FROM", 0.0)
+
+
+def test_what_words_think_nothing_of_is_neither_read_nor_fetched(embedder: Embedder) -> None:
+    store, reader = Shelf(*MANY, "Buttons are blue."), Reader()
+    asked = structs.replace(ASKED, text="blue buttons", min_relevance=0.45)
+    reading(store, embedder, reader).recall_now(asked)
+    assert [text for _, text in reader.shown] == ["decisions: Buttons are blue."]
+
+
+@pytest.mark.usefixtures("all_read")
+def test_the_first_of_a_question_are_read_as_it_was_typed_and_no_more(embedder: Embedder) -> None:
+    store, reader = Shelf(*MANY), Reader()
+    words_alone = search(store, embedder).recall_now(ASKED).hits
+    hits = reading(store, embedder, reader).recall_now(ASKED).hits
+    first = [(ASKED.asked, f"decisions: {hit.memory.content}") for hit in words_alone[:READ]]
+    assert reader.shown == first
+    assert [hit.memory for hit in hits] == [hit.memory for hit in words_alone]
+    assert hits[READ:] == words_alone[READ:]
+    assert len(hits) > READ
+    for read, before in zip(hits[:READ], words_alone, strict=False):
+        assert read.by_words == before.relevance
+        assert read.relevance < before.relevance
+
+
+@pytest.mark.usefixtures("all_read")
+def test_what_answers_comes_up_from_below_the_floor_and_what_does_not_goes(
+    embedder: Embedder, store: Shelf
+) -> None:
+    plain = search(store, embedder).recall_now(ASKED).hits
+    best, second = plain[0].relevance, plain[1].relevance
+    between = structs.replace(ASKED, min_relevance=(best + second) / 2)
+    assert [hit.memory.id for hit in search(store, embedder).recall_now(between).hits] == ["m0"]
+    reader = Reader(plain[1].memory.content)
+    (hit,) = reading(store, embedder, reader).recall_now(between).hits
+    assert hit.memory == plain[1].memory
+    assert hit.by_words == second < between.min_relevance <= hit.relevance
+
+
+@pytest.mark.usefixtures("all_read")
+def test_the_floor_of_a_namespace_is_one_for_words_and_not_for_what_was_read(
+    embedder: Embedder, store: Shelf
+) -> None:
+    everything = structs.replace(ASKED, min_relevance=0.5, floors=(("decisions", 0.0),))
+    answer = "Passwords are hashed with argon2id."
+    hits = reading(store, embedder, Reader(answer)).recall_now(everything).hits
+    assert [hit.memory.content for hit in hits] == [answer]
+
+
+def test_who_only_searches_waits_for_no_reading(embedder: Embedder, store: Shelf) -> None:
+    reader = Reader()
+    hits = reading(store, embedder, reader).recall_now(QUESTION).hits
+    assert reader.shown == []
+    assert hits == search(store, embedder).recall_now(QUESTION).hits
+    assert [hit.by_words for hit in hits] == [None, None]
+
+
+def test_before_there_is_a_reader_words_alone_decide(embedder: Embedder, store: Shelf) -> None:
+    plain = structs.replace(ASKED, asked="")
+    searching = search(store, embedder)
+    assert searching.recall_now(ASKED).hits == searching.recall_now(plain).hits
+
+
+@pytest.mark.usefixtures("all_read")
+def test_what_is_gone_from_the_store_is_not_read(embedder: Embedder, store: Shelf) -> None:
+    reader = Reader()
+    searching = reading(store, embedder, reader)
+    del store.memories["m0"]
+    searching.recall_now(ASKED)
+    assert [text for _, text in reader.shown] == [
+        "decisions: Password resets expire after an hour.",
+        "decisions: Deployments go through ArgoCD.",
+    ]
+
+
+def test_where_reading_takes_too_long_words_decide_for_the_rest(
+    embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subcog.sinks.search.retriever.READING_S", -1.0)
+    store, reader = Shelf(*MANY), Reader()
+    hits = reading(store, embedder, reader).recall_now(ASKED).hits
+    assert reader.shown == []
+    assert hits == search(store, embedder).recall_now(ASKED).hits
+
+
+async def test_a_question_that_waited_for_its_turn_is_not_read_late(embedder: Embedder) -> None:
+    class Slow(Reader):
+        def read(self, question: str, text: str) -> float:
+            until = time.perf_counter() + READING_S
+            while time.perf_counter() <= until:
+                pass
+            return super().read(question, text)
+
+    reader = Slow()
+    searching = reading(Shelf(*MANY), embedder, reader)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3 * THREADS):
+            tasks.start_soon(searching.recall, ASKED)
+    assert len(reader.shown) <= THREADS
+
+
+def test_of_what_is_asked_in_another_script_words_decide_and_not_letters(
+    embedder: Embedder,
+) -> None:
+    reader = Reader()
+    searching = reading(
+        Shelf("Пароли хешируются через argon2id.", "Кнопки синие, ссылки подчёркнуты."),
+        embedder,
+        reader,
+    )
+    asked = "Кнопки синие, ссылки какие?"
+    query = Query(text=asked, asked=asked, scopes=(HERE,), min_relevance=0.45, limit=9)
+    assert [hit.memory.id for hit in searching.recall_now(query).hits] == ["m1"]
+    assert reader.shown == []

@@ -1,0 +1,245 @@
+"""Setting up a team: what is made, what is kept, and what a restored backup needs."""
+
+from __future__ import annotations
+
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from subcog.sinks.team.postgres import schema
+from subcog.sinks.team.postgres.admin import init
+from subcog.sinks.team.postgres.store import PostgresStore
+from subcog.sinks.team.protocol import Cursor, TeamUnavailable
+from tests.postgres import MEMBERS, PASSWORD, TEAM, Database, Server
+from tests.stores import FakeClock, make_row
+from tests.teamwork import SCOPES, member_of, whole_feed
+
+BOSS = "boss"
+
+
+@contextmanager
+def empty_database(server, owner="postgres"):
+    name = f"empty_{secrets.token_hex(6)}"
+    server.execute(f"CREATE DATABASE {name} OWNER {owner}")
+    try:
+        yield Database(server, name)
+    finally:
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def empty(postgres):
+    with empty_database(postgres) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def boss(postgres):
+    """A role that administers databases and roles, as a hosted server gives it: no superuser."""
+    postgres.execute(f"CREATE ROLE {BOSS} LOGIN CREATEROLE CREATEDB PASSWORD '{PASSWORD}'")
+    postgres.execute(f"GRANT subcog_member TO {BOSS} WITH ADMIN OPTION")
+    return BOSS
+
+
+def drop_role(server, role):
+    server.execute(f"DROP ROLE {role}")
+
+
+async def test_a_made_role_can_remember_at_once(postgres, empty):
+    name = f"new_{secrets.token_hex(4)}"
+    made = init(empty.owner_url, "shop", [name])
+    try:
+        [member] = made.members
+        assert (made.upgraded_from, made.version, made.epoch) == (0, schema.VERSION, 1)
+        assert (made.text_search, made.server) == (
+            "native",
+            f"127.0.0.1:{postgres.port}/{empty.name}",
+        )
+        store = PostgresStore(member.url, clock=FakeClock())
+        await store.put([make_row()])
+        about = await store.about()
+        await store.close()
+        assert (about.team, about.member, about.members) == ("shop", name, (name,))
+
+        again = init(empty.owner_url, "shop", [name, "alice"])
+
+        assert [one.url for one in again.members] == ["", ""]
+        assert (again.upgraded_from, again.epoch) == (schema.VERSION, 1)
+    finally:
+        empty.server.execute(f"DROP DATABASE {empty.name} WITH (FORCE)")
+        drop_role(postgres, name)
+        postgres.execute(f"CREATE DATABASE {empty.name}")
+
+
+def test_the_server_never_sees_a_made_password(postgres, empty):
+    name = f"new_{secrets.token_hex(4)}"
+    log = postgres.folder / "log"
+    postgres.execute("ALTER SYSTEM SET log_statement = 'all'", "SELECT pg_reload_conf()")
+    try:
+        init(empty.owner_url, "shop", [name], password=lambda: "correct horse")
+    finally:
+        postgres.execute("ALTER SYSTEM RESET log_statement", "SELECT pg_reload_conf()")
+        postgres.execute(f"DROP ROLE IF EXISTS {name}")
+    assert f'CREATE ROLE "{name}"' in log.read_text()
+    assert "correct horse" not in log.read_text()
+
+
+def test_a_role_is_in_one_team(team):
+    init(team.owner_url, "second", [])
+    with pytest.raises(ValueError, match="role alice is in another team"):
+        init(team.owner_url, "second", ["alice"])
+    with pytest.raises(ValueError, match="names"):
+        init(team.owner_url, TEAM, [""])
+
+
+async def test_older_tables_are_upgraded_and_keep_what_is_in_them(team, monkeypatch):
+    whole = schema.steps()
+    async with member_of(team) as alice:
+        await alice.put([make_row(1)])
+    monkeypatch.setattr(schema, "steps", lambda: [*whole, "CREATE TABLE later (a integer)"])
+    monkeypatch.setattr(schema, "VERSION", len(whole) + 1)
+
+    upgraded = init(team.owner_url, TEAM, [])
+
+    assert (upgraded.upgraded_from, upgraded.version) == (len(whole), len(whole) + 1)
+    store = PostgresStore(team.url(), clock=FakeClock())
+    with pytest.raises(TeamUnavailable, match="Update subcog") as caught:
+        await store.counts()
+    await store.close()
+    assert caught.value.reason == "newer_schema"
+    monkeypatch.undo()
+    with pytest.raises(TeamUnavailable, match="Update subcog"):
+        init(team.owner_url, TEAM, [])
+    team.server.execute(
+        f"DELETE FROM subcog.migrations WHERE version > {len(whole)}", database=team.name
+    )
+    async with member_of(team) as alice:
+        assert len(await whole_feed(alice)) == 1
+
+
+def test_the_version_is_the_last_file():
+    assert len(schema.steps()) == schema.VERSION
+
+
+async def test_a_database_without_tables_says_who_makes_them(postgres, empty):
+    store = PostgresStore(empty.url(), clock=FakeClock())
+    with pytest.raises(TeamUnavailable, match="subcog team init") as caught:
+        await store.counts()
+    await store.close()
+    assert caught.value.reason == "no_schema"
+
+
+def test_a_server_without_pgvector_says_so(empty, monkeypatch):
+    monkeypatch.setattr(schema, "_OLDEST_PGVECTOR", (99, 0))
+    with pytest.raises(TeamUnavailable, match="lacks the extension pgvector") as caught:
+        init(empty.owner_url, "shop", [])
+    assert caught.value.reason == "no_pgvector"
+
+
+def test_where_everybody_may_create_functions_no_team_is_made(empty):
+    """For one that is named like one of PostgreSQL's would be called by the tables' owner."""
+    with psycopg.connect(empty.owner_url, autocommit=True) as connection:
+        connection.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")
+        with pytest.raises(TeamUnavailable, match="REVOKE CREATE ON SCHEMA public") as caught:
+            init(empty.owner_url, TEAM, [])
+        assert caught.value.reason == "refused"
+        connection.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    assert init(empty.owner_url, TEAM, []).epoch == 1
+
+
+def test_who_may_not_administer_is_told_so(team):
+    with pytest.raises(TeamUnavailable, match="may not administer") as caught:
+        init(team.url("alice"), TEAM, ["mallory"])
+    assert caught.value.reason == "refused"
+
+
+async def test_no_superuser_is_needed(postgres, boss):
+    with empty_database(postgres, boss) as database:
+        postgres.execute("CREATE EXTENSION vector", database=database.name)
+        made = init(database.url(boss), "shop", MEMBERS)
+        assert made.epoch == 1
+        async with member_of(database) as alice:
+            assert await alice.put([make_row(1)]) == (True,)
+
+
+# --- backup and restore --------------------------------------------------------------------------
+
+
+def dump(database):
+    file = database.server.folder / f"{database.name}.dump"
+    database.server.run(
+        "pg_dump", "--format=custom", "--schema=subcog", f"--file={file}", database.owner_url
+    )
+    return file
+
+
+async def test_a_restore_on_the_same_server_starts_a_new_epoch_by_itself(postgres, boss, team):
+    async with member_of(team) as alice:
+        await alice.put([make_row(1), make_row(2)])
+        before = await alice.about()
+    file = dump(team)
+    with empty_database(postgres, boss) as other:
+        other.server.execute("CREATE EXTENSION vector", database=other.name)
+        postgres.run(
+            "pg_restore",
+            "--single-transaction",
+            "--no-owner",
+            f"--dbname={other.url(boss)}",
+            str(file),
+        )
+        async with member_of(other) as alice:
+            assert (await alice.about()).epoch == before.epoch + 1
+            assert len(await whole_feed(alice)) == 2
+            await alice.put([make_row(3)])
+            assert len(await whole_feed(alice)) == 3
+        async with member_of(other, "bob") as bob:
+            assert (await bob.about()).epoch == before.epoch + 1
+    async with member_of(team) as alice:
+        assert (await alice.about()).epoch == before.epoch
+
+
+async def test_a_restore_on_another_server_waits_for_init(team):
+    async with member_of(team) as alice:
+        await alice.put([make_row(1), make_row(2)])
+    # The server has done more than the one that takes its place.
+    team.server.execute("UPDATE subcog.changes SET xid = '1000000'", database=team.name)
+    old = Cursor(1, 1_000_000, 2)
+    file = dump(team)
+    elsewhere = Server()
+    try:
+        elsewhere.start()
+        init(elsewhere.url(), "somebody", [])  # makes the group; another database is another matter
+        for role in MEMBERS:
+            elsewhere.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'x' IN ROLE subcog_member")
+        elsewhere.execute("CREATE DATABASE restored")
+        elsewhere.execute("CREATE EXTENSION vector", database="restored")
+        elsewhere.run("pg_restore", f"--dbname={elsewhere.url('restored')}", str(file))
+        store = PostgresStore(elsewhere.url("restored", "alice", "x"), clock=FakeClock())
+        with pytest.raises(TeamUnavailable, match="restored from another server's backup"):
+            await store.about()
+
+        assert init(elsewhere.url("restored"), TEAM, []).epoch == 2
+
+        assert len(await whole_feed(store)) == 2
+        assert await store.put([make_row(1), make_row(3)]) == (False, True)
+        assert len(await whole_feed(store)) == 3
+        moved = await store.changes(old, SCOPES)
+        assert (moved.changes, moved.cursor) == ((), Cursor(2))
+        await store.close()
+    finally:
+        elsewhere.close()
+
+
+def test_two_who_initialise_at_once_do_not_collide(empty):
+    with ThreadPoolExecutor(2) as both, psycopg.connect(empty.owner_url) as first:
+        first.execute("SELECT pg_advisory_xact_lock(hashtext('subcog.migrate'))")
+        asked = [both.submit(init, empty.owner_url, "shop", []) for _ in range(2)]
+        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        while first.execute(waiting).fetchone() != (2,):
+            assert not any(one.done() for one in asked)
+        first.rollback()
+        found = sorted(one.result(timeout=60).upgraded_from for one in asked)
+    assert found[0] == 0

@@ -1,0 +1,249 @@
+"""The feed tells every change once, in an order that nothing late can get behind."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+
+import anyio
+import psycopg
+import pytest
+from msgspec.structs import replace
+
+from subcog.bus.values import Encoding, Provenance, Query
+from subcog.sinks.store.rows import Row, digest
+from subcog.sinks.team.postgres.connection import Address, Link
+from subcog.sinks.team.postgres.store import _put
+from subcog.sinks.team.protocol import Changes, Cursor, TeamUnavailable
+from tests.postgres import OWNER
+from tests.stores import ALL, ELSEWHERE, HERE, make_row
+from tests.teamwork import SCOPES, member_of, whole_feed
+
+
+@pytest.fixture
+async def alice(quick_team):
+    async with member_of(quick_team) as store:
+        yield store
+
+
+async def beginning(store):
+    return Cursor((await store.about()).epoch)
+
+
+def said(changes):
+    return [(change.id, change.version) for change in changes]
+
+
+async def test_every_change_comes_once_and_in_order(alice):
+    rows = [make_row(number) for number in range(10)]
+    await alice.put(rows[:4])
+    await alice.put(rows[4:])
+    await alice.put([make_row(2, version=2)])
+
+    assert said(await whole_feed(alice)) == [
+        *((row.memory.id, 1) for row in rows),
+        (rows[2].memory.id, 2),
+    ]
+
+
+async def test_a_change_brings_the_whole_memory_and_who_wrote_it(quick_team, alice):
+    row = make_row(1, provenance=Provenance(hook="h", author="somebody else"))
+    await alice.put([row])
+
+    [change] = await whole_feed(alice)
+
+    assert (change.author, change.scope) == ("alice", HERE)
+    signed = replace(row.memory, provenance=Provenance(hook="h", author="alice"))
+    assert change.row == Row(signed, row.encoding)
+    assert change.digest == digest(row.memory)
+    sent = "SELECT count(*) FROM subcog.versions WHERE body LIKE '%somebody else%'"
+    assert quick_team.psql(OWNER, sent) == "0\n"
+
+
+async def test_what_commits_late_is_never_passed_over(quick_team, alice):
+    late = Link(Address(quick_team.url("bob")))
+    late.connection.autocommit = False
+    start = await beginning(alice)
+    try:
+        _put(late.connection, [make_row(1)])  # has its number now, and is not committed
+        await alice.put([make_row(2)])
+
+        waiting = await alice.changes(start, SCOPES)
+        assert waiting == Changes((), start, behind=True)
+
+        late.connection.commit()
+        both = await alice.changes(waiting.cursor, SCOPES)
+    finally:
+        late.connection.close()
+    assert said(both.changes) == [(make_row(1).memory.id, 1), (make_row(2).memory.id, 1)]
+    assert both.behind is False
+
+
+async def test_a_transaction_that_began_early_and_wrote_late_keeps_its_place(quick_team, alice):
+    early = Link(Address(quick_team.url("bob")))
+    early.connection.autocommit = False
+    try:
+        early.connection.execute("SELECT pg_current_xact_id()")
+        await alice.put([make_row(2)])
+        _put(early.connection, [make_row(1)])
+        early.connection.commit()
+    finally:
+        early.connection.close()
+
+    first = await alice.changes(await beginning(alice), SCOPES, limit=1)
+    second = await alice.changes(first.cursor, SCOPES, limit=1)
+
+    assert said(first.changes + second.changes) == [
+        (make_row(1).memory.id, 1),
+        (make_row(2).memory.id, 1),
+    ]
+    assert first.cursor.seq > second.cursor.seq
+
+
+async def test_a_write_that_is_taken_back_holds_up_nothing(quick_team, alice):
+    late = Link(Address(quick_team.url("bob")))
+    late.connection.autocommit = False
+    _put(late.connection, [make_row(1)])
+    await alice.put([make_row(2)])
+    late.connection.close()
+
+    with anyio.fail_after(5):
+        while not (found := await alice.changes(await beginning(alice), SCOPES)).changes:
+            assert found.behind
+
+    assert said(found.changes) == [(make_row(2).memory.id, 1)]
+
+
+async def test_a_forgotten_memory_leaves_its_tombstone_alone(alice):
+    await alice.put([make_row(1), make_row(2)])
+    await alice.forget(make_row(1).memory.id, [HERE])
+
+    kept, gone = await whole_feed(alice)
+
+    assert said([kept]) == [(make_row(2).memory.id, 1)]
+    assert said([gone]) == [(make_row(1).memory.id, 0)]
+    assert (gone.row, gone.scope) == (None, HERE)
+
+
+async def test_what_is_forgotten_before_it_came_stays_forgotten(alice):
+    """As after a restore, where who forgot it is there before who wrote it."""
+    assert not await alice.forget(make_row(1).memory.id, [HERE])
+    assert not await alice.forget(make_row(1).memory.id, [HERE])
+    assert await alice.put([make_row(1)]) == (False,)
+    [told] = await whole_feed(alice)
+    assert (told.id, told.version, told.row) == (make_row(1).memory.id, 0, None)
+
+
+async def test_only_the_scopes_asked_for_come(alice):
+    await alice.put([make_row(1), make_row(2, scope=ALL), make_row(3, scope=ELSEWHERE)])
+    start = await beginning(alice)
+
+    assert said(await whole_feed(alice, (ALL,))) == [(make_row(2).memory.id, 1)]
+    assert await alice.remaining(start, SCOPES) == 2
+    assert await alice.changes(start, ()) == Changes((), start, behind=False)
+
+
+async def test_another_team_is_another_feed(quick_team, alice):
+    await alice.put([make_row(1)])
+    quick_team.server.execute(
+        "INSERT INTO subcog.teams (team) VALUES ('others') ON CONFLICT DO NOTHING",
+        "UPDATE subcog.members SET team = 'others' WHERE role = 'bob'",
+        database=quick_team.name,
+    )
+    async with member_of(quick_team, "bob") as bob:
+        assert await whole_feed(bob) == []
+        assert await bob.put([make_row(1)]) == (True,)
+        assert await bob.counts() == {HERE: 1}
+    assert len(await whole_feed(alice)) == 1
+
+
+async def test_a_cursor_of_another_epoch_is_told_which_it_is(alice):
+    await alice.put([make_row(1)])
+    epoch = (await alice.about()).epoch
+
+    found = await alice.changes(Cursor(epoch + 1, 7, 7), SCOPES)
+
+    assert found == Changes((), Cursor(epoch), behind=True)
+
+
+async def test_a_cursor_that_the_server_never_gave_out_begins_anew(alice):
+    epoch = (await alice.about()).epoch
+    found = await alice.changes(Cursor(epoch, 2**40, 1), [HERE])
+    assert (found.changes, found.cursor, found.behind) == ((), Cursor(epoch), True)
+
+
+async def test_large_rows_come_few_at_a_time(alice):
+    blob = Encoding("m", b"\0" * 1_500_000, b"", b"")
+    await alice.put([Row(make_row(number).memory, blob) for number in range(5)])
+
+    first = await alice.changes(await beginning(alice), SCOPES)
+
+    assert 0 < len(first.changes) < 5
+    assert first.behind
+    assert len(await whole_feed(alice)) == 5
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "'{}'",
+        "'no JSON'",
+        "repeat('[', 100000)",
+        "replace(body, '\"version\":1', '\"version\":2')",
+        "replace(body, 'here:with/colon', 'elsewhere')",
+        "replace(body, 'number 1', '\\ud800')",
+    ],
+)
+async def test_what_is_no_memory_is_told_as_such(quick_team, alice, body):
+    await alice.put([make_row(1), make_row(2)])
+    quick_team.psql(
+        OWNER,
+        f"UPDATE subcog.versions SET body = {body} WHERE id = '{make_row(1).memory.id}' "
+        "AND team = (SELECT team FROM subcog.members WHERE role = 'alice')",
+    )
+
+    bad, good = await whole_feed(alice)
+
+    assert (bad.id, bad.version, bad.row) == (make_row(1).memory.id, 1, None)
+    assert good.row is not None
+    assert make_row(2).memory in await alice.page([HERE, ELSEWHERE], limit=9)
+    assert await alice.search(Query(text="number", scopes=(HERE,), mode="text"), None)
+
+
+# --- being woken ---------------------------------------------------------------------------------
+
+
+async def test_a_listener_is_woken_by_what_others_do(quick_team, alice):
+    async with member_of(quick_team, "bob") as bob, aclosing(bob.listen()) as woken:
+        with anyio.fail_after(10):
+            await anext(woken)
+            for change in (
+                lambda: alice.put([make_row(1)]),
+                lambda: alice.forget(make_row(1).memory.id, [HERE]),
+                lambda: alice.share(ELSEWHERE, "elsewhere"),
+            ):
+                assert await change()
+                await anext(woken)
+
+
+async def test_what_changes_nothing_wakes_nobody(quick_team, alice):
+    await alice.put([make_row(1)])
+    async with aclosing(alice.listen()) as woken:
+        await anext(woken)
+        assert await alice.put([make_row(1)]) == (False,)
+        await alice.forget("mem_none", [HERE, ELSEWHERE])
+        with anyio.move_on_after(0.1):
+            await anext(woken)
+            pytest.fail("woken by nothing")
+
+
+async def test_a_listener_that_loses_the_server_says_so(quick_team, alice):
+    async with aclosing(alice.listen()) as woken:
+        await anext(woken)
+        with psycopg.connect(quick_team.owner_url, autocommit=True) as owner:
+            owner.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE query LIKE 'LISTEN%' AND usename = 'alice'"
+            )
+        with anyio.fail_after(10), pytest.raises(TeamUnavailable) as caught:
+            await anext(woken)
+    assert caught.value.reason == "unreachable"

@@ -1,0 +1,155 @@
+"""Who is in no team reads nothing, and who is in one reads and writes in its name alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from subcog.bus.values import Provenance
+from subcog.sinks.team.postgres.store import PostgresStore
+from subcog.sinks.team.protocol import TeamUnavailable
+from tests.postgres import STRANGER
+from tests.stores import HERE, FakeClock, make_row
+from tests.teamwork import member_of, whole_feed
+
+TABLES = "teams members projects memories versions vectors uses changes feed migrations".split()
+READABLE = TABLES[:-2]
+
+
+@pytest.fixture
+async def alice(quick_team):
+    async with member_of(quick_team) as store:
+        await store.put([make_row(1, content="a secret of the house")])
+        await store.share(HERE, "here")
+        await store.mark_used([make_row(1).memory.id])
+        yield store
+
+
+def counts(team, role):
+    asked = [f"SELECT count(*) FROM subcog.{table}" for table in READABLE]
+    return team.psql(role, *asked).split()
+
+
+async def test_a_stranger_reads_no_row_of_any_table(quick_team, alice):
+    for table in TABLES:
+        printed = quick_team.psql(STRANGER, f"SELECT * FROM subcog.{table}")
+        assert printed.startswith("ERROR:  permission denied"), printed
+        assert "secret" not in printed
+    assert "permission denied" in quick_team.psql(STRANGER, "SELECT subcog.hello()")
+    assert "permission denied" in quick_team.psql(STRANGER, "SET ROLE subcog_member")
+
+
+async def test_a_stranger_is_told_whom_to_ask(quick_team):
+    store = PostgresStore(quick_team.url(STRANGER), clock=FakeClock())
+    with pytest.raises(TeamUnavailable, match="Ask whoever runs the server") as caught:
+        await store.about()
+    await store.close()
+    assert caught.value.reason == "no_member"
+
+
+async def test_who_left_the_team_reads_no_row_either(quick_team, alice):
+    async with member_of(quick_team, "bob") as bob:
+        assert await bob.counts() == {HERE: 1}
+        quick_team.server.execute(
+            "DELETE FROM subcog.members WHERE role = 'bob'", database=quick_team.name
+        )
+        try:
+            assert counts(quick_team, "bob") == ["0"] * len(READABLE)
+            assert await bob.counts() == {}
+            for writing in (bob.put([make_row(2)]), bob.forget(make_row(1).memory.id, [HERE])):
+                with pytest.raises(TeamUnavailable) as caught:
+                    await writing
+                assert caught.value.reason == "no_member"
+        finally:
+            quick_team.server.execute(
+                "INSERT INTO subcog.members VALUES ('bob', 'house', 'bob')",
+                database=quick_team.name,
+            )
+
+
+async def test_members_read_their_team_and_no_other(quick_team, alice):
+    rows = counts(quick_team, "alice")
+    assert rows == ["1", "3", "1", "1", "1", "1", "1", "1"]
+    quick_team.server.execute(
+        "INSERT INTO subcog.teams (team) VALUES ('rivals') ON CONFLICT DO NOTHING",
+        "UPDATE subcog.members SET team = 'rivals' WHERE role = 'carol'",
+        database=quick_team.name,
+    )
+    assert counts(quick_team, "alice") == ["1", "2", *rows[2:]]
+    assert counts(quick_team, "carol") == ["1", "1", "0", "0", "0", "0", "0", "0"]
+    printed = quick_team.psql("carol", "SET row_security = off", "TABLE subcog.versions")
+    assert "query would be affected by row-level security" in printed
+
+
+async def test_members_change_no_table_by_themselves(quick_team, alice):
+    for statement in (
+        "UPDATE subcog.versions SET author = 'bob'",
+        "DELETE FROM subcog.memories",
+        "INSERT INTO subcog.members VALUES ('mallory', 'house', 'mallory')",
+        "INSERT INTO subcog.changes (team, scope, id, version) VALUES ('house', 'org:x', 'x', 1)",
+        "UPDATE subcog.feed SET epoch = 9",
+        "TRUNCATE subcog.changes",
+        "SELECT subcog.renew_feed()",
+        "SELECT subcog.current_epoch()",
+        "CREATE TABLE subcog.mine (a int)",
+    ):
+        printed = quick_team.psql("alice", statement)
+        assert "permission denied" in printed, (statement, printed)
+
+
+async def test_a_user_scope_is_refused(quick_team, alice):
+    from tests.stores import ME
+
+    with pytest.raises(ValueError, match="refused"):
+        await alice.put([make_row(5, scope=ME)])
+
+
+# --- who wrote it --------------------------------------------------------------------------------
+
+
+async def authors(store):
+    return {(one.id[-1], one.version): one.author for one in await whole_feed(store)}
+
+
+async def test_the_author_is_who_wrote_the_text(quick_team, alice):
+    async with member_of(quick_team, "bob") as bob:
+        tagged = make_row(1, version=2, content="a secret of the house", tags=("new",))
+        await bob.put([tagged, make_row(1, version=3, content="bob's own words"), make_row(2)])
+        await bob.put([make_row(1, version=4, content="a secret of the house")])
+
+    assert await authors(alice) == {
+        ("1", 1): "alice",
+        ("1", 2): "alice",
+        ("1", 3): "bob",
+        ("1", 4): "alice",
+        ("2", 1): "bob",
+    }
+
+
+async def test_nobody_signs_with_another_name(quick_team, alice):
+    known = make_row(1).memory.content_hash
+    async with member_of(quick_team, "bob") as bob:
+        forged = make_row(
+            1,
+            version=2,
+            content="what alice never said",
+            content_hash=known,
+            provenance=Provenance(author="alice"),
+        )
+        await bob.put([forged, make_row(3, provenance=Provenance(author="alice"))])
+
+    found = await whole_feed(alice)
+    assert [change.author for change in found] == ["alice", "bob", "bob"]
+    assert [change.row.memory.provenance.author for change in found] == ["alice", "bob", "bob"]
+
+
+async def test_a_list_that_somebody_flooded_keeps_what_was_first(quick_team, alice):
+    async with member_of(quick_team, "bob") as bob:
+        before = await bob.about()
+        quick_team.psql(
+            "bob", "SELECT subcog.share('project:' || n, ' ') FROM generate_series(1, 1500) AS n"
+        )
+        about = await alice.about()
+    assert before.projects[0] in about.projects
+    assert len(about.projects) == 1_000
+    assert about.founded == before.founded
+    assert about.founded is not None

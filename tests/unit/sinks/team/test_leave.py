@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from subcog.bus.values import Provenance, Scope
+from subcog.sinks.team.protocol import Depth
+from tests.stores import HERE, ME, make_row
+from tests.teams import ORG, SHOP, Team, apply, change, feed, join, pull, push
+
+from .replicas import ID, after, as_row, current, org, waiting
+
+
+async def test_leaving_takes_what_others_wrote_and_leaves_ones_own(store):
+    await join(store)
+    mine, theirs, changed = org(1), org(2), org(3)
+    await store.put([mine, make_row(9)])
+    await apply(
+        store,
+        feed(
+            change(theirs, "bob", seq=2),
+            change(changed, "alice", seq=3),
+            change(after(changed, content="bob's"), "bob", seq=4),
+        ),
+    )
+
+    applied = await store.replica.leave()
+
+    assert applied.forgotten == ((theirs.memory.id, ORG),)
+    assert [row.memory.content for row in applied.stored] == [changed.memory.content]
+    assert await store.counts() == {ORG: 2, HERE: 1}
+    assert (await current(store, changed.memory.id)).version == 1
+    assert await store.replica.membership() is None
+    assert await store.replica.depth() == Depth(0, None)
+    assert await store.replica.shared() == ()
+    await store.put([after(changed, content="mine again")])
+    assert (await current(store, changed.memory.id)).content == "mine again"
+
+
+async def test_what_i_noted_on_anothers_text_goes_with_the_text(store):
+    await join(store)
+    await apply(store, feed(change(org(), "bob")))
+    theirs = await current(store)
+    await store.put([after(as_row(theirs), valid_to=theirs.created_at)])
+
+    applied = await store.replica.leave()
+
+    assert applied.forgotten == ((ID, ORG),)
+
+
+async def test_what_i_captured_as_well_is_mine_though_another_wrote_it_first(store):
+    await join(store)
+    await apply(store, feed(change(org(), "bob")))
+    theirs = await current(store)
+    await store.put([after(as_row(theirs), sources=(Provenance(session="mine"),))])
+
+    await store.replica.leave()
+
+    assert (await current(store)).version == 2
+
+
+async def test_what_others_wrote_is_mine_to_keep_where_it_is_not_shared(store):
+    """Say, out of a file that a colleague exported."""
+    await join(store)
+    await store.put([make_row(1, scope=ME, provenance=Provenance(author="bob"))])
+
+    await store.replica.leave()
+
+    assert await store.counts() == {ME: 1}
+
+
+async def test_what_only_others_superseded_is_back_in_force_when_they_are_gone(store):
+    await join(store)
+    mine, theirs = org(1), org(2)
+    await store.put([mine])
+    await store.replica.sent([each.seq for each in await store.replica.outbox(limit=9)])
+    marked = after(mine, superseded_by=theirs.memory.id)
+    await apply(store, feed(change(theirs, "bob"), change(marked, "alice", seq=2)))
+    assert [each.id for each in await store.latest([ORG], limit=9)] == [theirs.memory.id]
+
+    await store.replica.leave()
+
+    assert [each.id for each in await store.latest([ORG], limit=9)] == [ID]
+    assert (await current(store)).superseded_by is None
+
+
+async def test_what_left_is_off_the_disk_after_the_next_compaction(store, tmp_path):
+    await join(store)
+    await store.put([org(1, content="mine is the zebra")])
+    await apply(store, feed(change(org(2, content="theirs is the okapi"), "bob")))
+    await store.checkpoint()
+    assert not store.needs_compaction
+
+    await store.replica.leave()
+    assert store.needs_compaction
+    await store.compact()
+
+    assert not store.needs_compaction
+    data = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"okapi" not in data
+    assert b"zebra" in data
+
+
+async def test_joining_again_brings_back_what_left(store):
+    team = Team()
+    await join(store)
+    team.put("bob", org(2))
+    await store.put([org(1)])
+    await push(store, team, "alice")
+    await pull(store, team, "alice")
+    await store.replica.leave()
+    await join(store)
+
+    applied = await pull(store, team, "alice")
+
+    assert [row.memory.id for row in applied.stored] == [org(2).memory.id]
+    assert await push(store, team, "alice") == 0, "what comes back need not be sent"
+    assert (await store.counts())[ORG] == 2
+
+
+async def test_unsharing_stops_both_ways_and_is_remembered_until_it_is_shared_again(store):
+    await join(store)
+    await store.replica.share(SHOP, "shop", sends=True)
+    await store.put([make_row(1, scope=SHOP), org(2)])
+    await apply(store, feed(change(make_row(3, scope=SHOP), "bob"), change(org(4), "bob", seq=2)))
+
+    applied = await store.replica.unshare(SHOP)
+
+    assert applied.forgotten == ((make_row(3).memory.id, SHOP),)
+    assert await store.counts() == {SHOP: 1, ORG: 2}
+    assert await waiting(store) == [(org(2).memory.id, 1)]
+    assert await store.replica.declined() == (SHOP,)
+    await store.put([make_row(5, scope=SHOP)])
+    assert len(await waiting(store)) == 1
+    await store.replica.share(SHOP, "shop", sends=True)
+    assert await store.replica.declined() == ()
+    assert len(await waiting(store)) == 3
+
+
+async def test_what_was_pulled_while_a_scope_was_unshared_is_let_go(store):
+    await join(store)
+    other = Scope("project", "other")
+    await store.replica.share(other, "other", sends=False)
+    changes = feed(change(make_row(1, scope=other)))
+    await store.replica.unshare(other)
+
+    await apply(store, changes)
+
+    assert await store.counts() == {}

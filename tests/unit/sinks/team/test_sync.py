@@ -1,0 +1,353 @@
+from datetime import timedelta
+from functools import partial
+
+import anyio
+import pytest
+from msgspec.structs import replace
+
+from subcog.bus.values import Scope
+from subcog.sinks.team import pull as receiving
+from subcog.sinks.team import sync
+from subcog.sinks.team.protocol import Changes, Cursor, Project
+from tests import machines
+from tests.machines import JOINED
+from tests.stores import ELSEWHERE, HERE, ME, make_row
+from tests.team_server import TEAM, FakeServer, FakeTeam
+from tests.waiting import until
+
+ORGANISATION = Scope("org", "local")
+
+
+@pytest.fixture
+def team():
+    return FakeTeam()
+
+
+@pytest.fixture
+def machine(tmp_path, team):
+    """Makes machines, with the organisation and one project shared."""
+
+    def make(member="ann", *scopes, **options):
+        shared = (ORGANISATION, *(scopes or (HERE,)))
+        return machines.machine(tmp_path, FakeServer(team, member), member, *shared, **options)
+
+    return make
+
+
+async def test_what_one_stores_the_other_gets(machine):
+    async with machine("ann") as ann, machine("ben") as ben, ann.running(), ben.running():
+        await ann.put(make_row(1), make_row(2))
+        await until(lambda: ben.has(make_row(1), make_row(2)))
+        await ann.in_step()
+    [stored] = [applied.stored for applied in ben.applied if applied.stored]
+    assert {row.memory.id for row in stored} == {make_row(1).memory.id, make_row(2).memory.id}
+    assert stored[0].memory.provenance.author == "ann"
+    assert (ann.sync.state().sent, ben.sync.state().received) == (2, 2)
+
+
+async def test_ones_own_changes_come_back_and_cost_nothing(machine, monkeypatch):
+    monkeypatch.setattr(receiving, "BATCH_CHANGES", 3)
+    async with machine("ann") as ann, ann.running():
+        await ann.put(make_row(1), make_row(2))
+        await until(lambda: ann.sync.state().sent == 2)
+        await ann.in_step()
+        assert not ann.applied
+        assert (await ann.replica.cursor()).seq == 0
+        # But who is alone in a team does not read all of it again tomorrow.
+        await ann.put(make_row(3), make_row(4))
+        await until(lambda: ann.applied)
+        assert (await ann.replica.cursor()).seq >= 3
+    assert ann.sync.state().received == 0
+
+
+async def test_what_one_forgets_everybody_forgets(machine):
+    async with machine("ann") as ann, machine("ben") as ben, ann.running(), ben.running():
+        await ann.put(make_row(1))
+        await until(lambda: ben.has(make_row(1)))
+        await ann.store.forget(make_row(1).memory.id, [HERE])
+        ann.sync.nudge()
+        await until(lambda: any(applied.forgotten for applied in ben.applied))
+        assert not await ben.store.get([make_row(1).memory.id], [HERE])
+
+
+async def test_what_is_not_shared_stays_here(machine, team):
+    async with machine("ann") as ann, ann.running():
+        await ann.put(make_row(1, scope=ELSEWHERE), make_row(2, scope=ME), make_row(3))
+        await until(lambda: len(team.versions) == 1)
+        await ann.in_step()
+    assert list(team.versions) == [(make_row(3).memory.id, 1)]
+
+
+async def test_without_a_server_what_is_stored_waits_and_is_sent_when_it_is_back(machine, team):
+    async with machine("ann") as ann:
+        with team.away():
+            async with ann.running():
+                await ann.put(make_row(1))
+                await until(lambda: ann.sync.state().problem)
+                state = ann.sync.state()
+                assert (state.problem.reason, state.connected) == ("unreachable", False)
+        async with ann.running():
+            await ann.put(make_row(2))
+            await until(lambda: len(team.versions) == 2)
+            with team.away():
+                await ann.put(make_row(3))
+                await until(lambda: ann.sync.state().problem and ann.sync.state().outbox == 1)
+            await until(lambda: len(team.versions) == 3)
+            await ann.in_step()
+            assert ann.sync.state().problem is None
+
+
+@pytest.mark.parametrize(
+    ("name", "founded"), [("others", JOINED), (TEAM, JOINED + timedelta(days=9))]
+)
+async def test_nothing_is_sent_to_another_team_be_it_of_the_same_name(machine, team, name, founded):
+    async with machine("ann") as ann:
+        ann.server.name, team.founded = name, founded
+        await ann.put(make_row(1))
+        async with ann.running():
+            await until(lambda: ann.server.calls["about"] > 3)
+    assert ann.sync.state().problem.reason == "other_team"
+    assert "put" not in ann.server.calls
+    assert ann.server.closed
+
+
+async def test_a_change_that_becomes_visible_late_is_looked_for(machine, team):
+    async with machine("ann") as ann, machine("ben") as ben, ann.running(), ben.running():
+        await until(lambda: ben.sync.state().last_pull)
+        team.gate = 1
+        await ann.put(make_row(1))
+        await until(lambda: len(team.versions) == 1)
+        looks = ben.server.calls["changes"]
+        await until(lambda: ben.server.calls["changes"] > looks + 2)
+        team.gate = None  # and nobody announces it
+        await until(lambda: ben.has(make_row(1)))
+
+
+async def test_a_project_that_is_shared_later_is_received_whole_and_not_sent(machine, team):
+    there = make_row(7, scope=ELSEWHERE)
+    async with (
+        machine("ann", HERE, ELSEWHERE) as ann,
+        machine("ben", HERE) as ben,
+        ann.running(),
+        ben.running(),
+    ):
+        await ann.put(there, make_row(1))
+        await until(lambda: ben.has(make_row(1)))
+        assert not await ben.has(there, scope=ELSEWHERE)
+        team.projects.append(Project(ELSEWHERE, "elsewhere", "ann"))
+        team.announce()
+        await until(lambda: ben.has(there, scope=ELSEWHERE))
+        await ben.put(make_row(8, scope=ELSEWHERE), make_row(9))
+        await until(lambda: ann.has(make_row(9)))
+    assert (make_row(8).memory.id, 1) not in team.versions
+
+
+async def test_a_list_that_somebody_tampered_with_does_no_harm(machine, team):
+    team.projects += [
+        Project(ME, "mine", "mallory"),
+        Project(ELSEWHERE, "\x1b[2Jx" * 99, "mallory"),
+    ]
+    async with machine("ben") as ben, ben.running():
+        await ben.in_step()
+        shared = {sharing.scope: sharing.name for sharing in await ben.replica.shared()}
+    assert ME not in shared
+    assert shared[ELSEWHERE].isprintable()
+    assert len(shared[ELSEWHERE]) <= 100
+
+
+async def test_a_project_that_was_declined_is_not_received_again(machine, team):
+    team.projects.append(Project(ELSEWHERE, "elsewhere", "ann"))
+    async with machine("ben", HERE, ELSEWHERE) as ben:
+        await ben.replica.unshare(ELSEWHERE)
+        async with ben.running():
+            await ben.in_step()
+        assert ELSEWHERE not in {sharing.scope for sharing in await ben.replica.shared()}
+
+
+async def test_a_restored_server_gets_everything_again(machine, team):
+    async with machine("ann") as ann, ann.running():
+        await ann.put(make_row(1), make_row(2))
+        await until(lambda: len(team.versions) == 2)
+        team.versions.pop((make_row(2).memory.id, 1))  # the backup was older
+        team.epoch += 1
+        team.announce()
+        await until(lambda: len(team.versions) == 2)
+        await ann.in_step()
+
+
+async def test_a_server_whose_disk_was_set_back_gets_everything_again(machine, team):
+    async with machine("ann") as ann, ann.running():
+        await ann.put(make_row(1), make_row(2))
+        await until(lambda: len(team.versions) == 2)
+        await ann.in_step()
+        team.versions.clear()
+        team.feed.clear()
+        changes = ann.server.changes
+
+        async def set_back(after, scopes, **options):
+            ann.server.changes = changes  # it says so once
+            return Changes((), Cursor(after.epoch), behind=True)
+
+        ann.server.changes = set_back
+        team.announce()
+        await until(lambda: len(team.versions) == 2)
+
+
+def hiding(memory):
+    """What the secret filter of today makes of it."""
+    if "nothing but" in memory.content:
+        return None
+    return replace(memory, content=memory.content.replace("hunter2", "…"))
+
+
+async def test_what_leaves_is_cleaned_and_so_is_what_is_here(machine, team):
+    secret = make_row(1, content="the password is hunter2")
+    stays = make_row(2, content="nothing but hunter2")
+    async with machine("ann", clean=hiding) as ann, ann.running():
+        await ann.put(secret, stays, make_row(3))
+        await until(lambda: len(team.versions) == 2)
+        await ann.in_step()
+        [here] = await ann.store.get([secret.memory.id], [HERE])
+        told = [row.memory.content for applied in ann.applied for row in applied.stored]
+    assert here.content == "the password is …"
+    assert told == ["the password is …"]
+    assert "hunter2" not in str(team.versions)
+    assert ann.sync.state().skipped == 1
+
+
+async def test_what_the_server_refuses_holds_nobody_up(machine, team):
+    team.refuses.add(make_row(2).memory.id)
+    async with machine("ann") as ann, ann.running():
+        await ann.put(make_row(1), make_row(2), make_row(3))
+        await until(lambda: len(team.versions) == 2)
+        await until(lambda: ann.sync.state().skipped)
+        await ann.put(make_row(4))
+        await until(lambda: len(team.versions) == 3)
+        await until(lambda: ann.sync.state().outbox == 1)
+
+
+async def test_two_who_change_one_memory_end_with_the_same_and_lose_nothing(machine, team):
+    async with machine("ann") as ann, machine("ben") as ben:
+        async with ann.running(), ben.running():
+            await ann.put(make_row(1))
+            await until(lambda: ben.has(make_row(1)))
+        anns = make_row(1, version=2, content="we use argon2id", content_hash="a")
+        bens = make_row(1, version=2, content="we use scrypt", content_hash="b")
+        await ann.store.put([anns])
+        await ben.store.put([bens])
+        async with ann.running():
+            await until(lambda: (make_row(1).memory.id, 2) in team.versions)
+        async with ben.running(), ann.running():
+            for each in (ann, ben):
+                await until(partial(tells_both, each))
+        assert await ann.has(anns)
+        assert await ben.has(anns)
+    assert ben.sync.state().conflicts == 1
+
+
+async def tells_both(machine):
+    """Whether what either said is there, flagged."""
+    found = {memory.content: memory for memory in await machine.store.page([HERE], limit=9)}
+    if found.keys() != {"we use argon2id", "we use scrypt"}:
+        return False
+    return found["we use scrypt"].contradicts == found["we use argon2id"].id
+
+
+async def test_a_first_pull_says_how_much_is_left(machine, team, monkeypatch):
+    monkeypatch.setattr(receiving, "BATCH_CHANGES", 10)
+    async with machine("ann") as ann, machine("ben") as ben:
+        async with ann.running():
+            await ann.put(*map(make_row, range(1, 36)))
+            await until(lambda: len(team.versions) == 35)
+        async with ben.running():
+            await ben.in_step()
+    assert {25, 15, 5} <= set(ben.remaining)
+    assert ben.sync.state().remaining == 0
+
+
+async def test_without_notifications_it_looks_now_and_then(machine, monkeypatch):
+    monkeypatch.setattr(receiving, "POLL_S", 0.05)
+    monkeypatch.setattr(sync, "RELISTEN_S", 60)
+    async with machine("ann") as ann, machine("ben") as ben:
+        ben.server.listen = silent
+        async with ann.running(), ben.running():
+            await ann.put(make_row(1))
+            await until(lambda: ben.has(make_row(1)))
+
+
+async def silent():
+    for _ in ():
+        yield
+
+
+async def test_what_was_reconciled_while_it_was_found_contested_is_sent_all_the_same(machine, team):
+    async with machine("ann") as ann, machine("ben") as ben:
+        async with ann.running(), ben.running():
+            await ann.put(make_row(1))
+            await until(lambda: ben.has(make_row(1)))
+        await ann.store.put([make_row(1, version=2, content="by ann")])
+        await ben.store.put([make_row(1, version=2, tags=("by ben",))])
+        async with ann.running():
+            await until(lambda: (make_row(1).memory.id, 2) in team.versions)
+        digests, before = ben.server.digests, len(ben.applied)
+
+        async def late(keys):
+            await until(lambda: len(ben.applied) > before)
+            return await digests(keys)
+
+        ben.server.digests = late
+        async with ben.running():
+            await until(lambda: (make_row(1).memory.id, 3) in team.versions)
+
+
+async def test_what_the_server_refused_can_still_be_forgotten_everywhere(machine, team):
+    memory_id = make_row(1).memory.id
+    async with machine("ann") as ann, ann.running():
+        await ann.put(make_row(1))
+        await until(lambda: team.versions)
+        team.refuses.add(memory_id)
+        await ann.put(make_row(1, version=2, content="too large"))
+        await until(lambda: ann.sync.state().skipped)
+        await ann.forget(memory_id)
+        await until(lambda: memory_id in team.forgotten)
+
+
+async def test_large_texts_go_a_few_at_a_time(machine, team):
+    async with machine("ann") as ann:
+        large = [make_row(number, content=f"{number}" * 600_000) for number in (1, 2, 3)]
+        await ann.put(*large, make_row(4))
+        async with ann.running():
+            await until(lambda: len(team.versions) == 4)
+    assert ann.server.calls["put"] == 3
+
+
+async def test_a_page_of_what_was_forgotten_since_ends_no_pull(machine, team, monkeypatch):
+    monkeypatch.setattr(receiving, "BATCH_CHANGES", 1)
+    gone, there = make_row(7, scope=ELSEWHERE), make_row(8, scope=ELSEWHERE)
+    async with (
+        machine("ann", HERE, ELSEWHERE) as ann,
+        machine("ben", HERE) as ben,
+        ann.running(),
+        ben.running(),
+    ):
+        changes = ben.server.changes
+
+        async def without_the_forgotten(*asked, **options):
+            found = await changes(*asked, **options)
+            left = tuple(change for change in found.changes if change.id != gone.memory.id)
+            return replace(found, changes=left)
+
+        ben.server.changes = without_the_forgotten
+        await ann.put(gone, there, make_row(1))
+        await until(lambda: ben.has(make_row(1)))
+        await ben.replica.share(ELSEWHERE, "elsewhere", sends=False)
+        ben.sync.refresh()
+        await until(lambda: ben.has(there, scope=ELSEWHERE))
+
+
+async def test_notifications_about_nothing_cost_ten_looks_a_second_at_most(machine, team):
+    async with machine("ann") as ann, ann.running():
+        await ann.in_step()
+        looks, started = ann.server.calls["changes"], anyio.current_time()
+        await until(lambda: team.announce() or ann.server.calls["changes"] > looks + 3)
+        assert anyio.current_time() - started > 2 * sync.IDLE_S

@@ -1,0 +1,80 @@
+from datetime import timedelta
+
+import pytest
+
+from subcog.bus.signals import synced
+from subcog.sinks.team.protocol import About, Depth
+from subcog.sinks.team.sync_state import LISTEN, PULL, PUSH, Problem, Tally
+from tests.fakes import NOW, FixedClock, telling
+
+AWAY = Problem("unreachable", "the server is away")
+
+
+@pytest.fixture
+def clock():
+    return FixedClock()
+
+
+@pytest.fixture
+def tally(clock):
+    made = Tally(clock=clock)
+    made.about = About("acme", "ann", ("ann",), 1, 1, "native", ())
+    return made
+
+
+def test_the_two_are_in_step_once_everything_was_sent_and_received(tally, clock):
+    clock.forward(seconds=5)
+    assert tally.state().lag_s == 5
+    tally.pulled()
+    assert tally.state().lag_s == 5  # what waits here is not known yet
+    tally.pushed()
+    clock.forward(seconds=100)
+    assert tally.state().lag_s == 0
+
+
+def test_the_lag_counts_from_when_they_were_in_step_last(tally, clock):
+    tally.pushed()
+    tally.pulled()
+    clock.forward(seconds=60)
+    tally.fail(PULL, AWAY)
+    assert tally.state().lag_s == 60
+    tally.succeed(PULL)
+    assert tally.state().lag_s == 0
+
+
+def test_who_hears_no_notification_looks_and_is_in_step_all_the_same(tally, clock):
+    tally.pushed()
+    tally.pulled()
+    tally.fail(LISTEN, AWAY)
+    clock.forward(seconds=60)
+    assert (tally.state().connected, tally.state().lag_s) == (True, 0)
+    assert tally.state().problem == AWAY
+
+
+def test_what_waited_before_this_process_began_counts_too(tally, clock):
+    tally.waiting(Depth(3, NOW - timedelta(days=2)))
+    assert tally.state().lag_s == 2 * 86_400
+    assert tally.state().outbox == 3
+
+
+def test_a_clock_that_is_put_back_makes_no_negative_lag(tally, clock):
+    clock.forward(seconds=-500)
+    assert tally.state().lag_s == 0
+
+
+def test_a_problem_is_news_when_it_begins_and_when_it_becomes_another(tally):
+    assert tally.fail(PUSH, AWAY)
+    assert not tally.fail(PUSH, AWAY)
+    assert tally.fail(PUSH, Problem("refused", "the password is wrong"))
+    assert tally.state().problem.reason == "refused"
+    assert tally.succeed(PUSH)
+    assert not tally.succeed(PUSH)
+    assert tally.state().problem is None
+
+
+def test_only_what_happened_is_told(tally):
+    with telling(synced) as told:
+        tally.count(sent=0, skipped=0)
+        tally.count(sent=2, skipped=1)
+    assert told == [("team", {"sent": 2, "received": 0, "conflicts": 0, "skipped": 1})]
+    assert (tally.state().sent, tally.state().skipped) == (2, 1)

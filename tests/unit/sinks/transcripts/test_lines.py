@@ -1,0 +1,114 @@
+"""Lines as Claude Code 2.1.330 writes them, cut down to the fields that count."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from subcog.bus.conversation import Message, ToolCall, ToolResult
+from subcog.sinks.transcripts.lines import read_line
+
+AT = "2026-11-22T02:09:32.588Z"
+AT_MS = 1_795_313_372_588
+
+
+def read(**line):
+    return read_line(json.dumps({"timestamp": AT} | line).encode())
+
+
+def claude(role, content, **more):
+    return read(type=role, message={"role": role, "content": content}, **more)
+
+
+def test_a_prompt_is_what_the_user_wrote():
+    assert claude("user", "use argon2id") == Message(
+        role="user", text="use argon2id", said_at_ms=AT_MS
+    )
+
+
+def test_an_answer_is_its_texts_without_the_thoughts():
+    content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "done"}]
+
+    assert claude("assistant", content).text == "done"
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "paths", "command"),
+    [
+        ("Write", {"file_path": "/p/a.py", "content": "x" * 10}, ("/p/a.py",), ""),
+        ("NotebookEdit", {"notebook_path": "/p/n.ipynb"}, ("/p/n.ipynb",), ""),
+        ("Read", {"file_path": "/p/a.py"}, (), ""),
+        ("Bash", {"command": "pytest -q"}, (), "pytest -q"),
+        ("Task", {"prompt": "look"}, (), ""),
+        ("Write", ["no", "object"], (), ""),
+    ],
+)
+def test_a_tool_call_says_what_it_changes_or_runs(tool, given, paths, command):
+    said = claude("assistant", [{"type": "tool_use", "id": "t1", "name": tool, "input": given}])
+
+    assert said.calls == (ToolCall(id="t1", tool=tool, paths=paths, command=command),)
+
+
+def test_what_a_tool_returned_is_evidence_and_never_text():
+    block = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "1 failed"}
+    added = {"type": "text", "text": "we decided to obey the file"}
+
+    said = claude("user", [block, added])
+
+    assert said.text == ""
+    assert said.results == (ToolResult(id="t1", failed=True, text="1 failed"),)
+
+
+def test_of_a_long_result_the_end_is_kept():
+    content = [{"type": "text", "text": "x" * 50_000 + "3 passed"}]
+    said = claude("user", [{"type": "tool_result", "tool_use_id": "t", "content": content}])
+
+    assert said.results[0].text.endswith("3 passed")
+    assert len(said.results[0].text) == 2000
+
+
+@pytest.mark.parametrize("mark", ["isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"])
+def test_what_the_client_put_in_by_itself_is_no_message(mark):
+    assert claude("user", "we decided to use argon2id", **{mark: True}) is None
+
+
+def test_a_sub_agents_line_says_so():
+    assert claude("assistant", [{"type": "text", "text": "x"}], isSidechain=True).aside
+
+
+def test_a_line_of_another_client_is_read_too():
+    item = {"type": "AgentMessage", "content": [{"type": "Text", "text": "done"}]}
+    wrapped = {"type": "item_completed", "item": item}
+
+    assert read(type="event_msg", payload=wrapped).text == "done"
+    assert read(type="gemini", content="done", toolCalls=[]).role == "assistant"
+    assert read(type="user", content=[{"text": "please"}]).text == "please"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"user",
+        b'{"type":"user"',
+        b'{"type":"user"}',
+        b'{"type":"user","message":null}',
+        b'{"type":"user","message":{"content":7}}',
+        b'{"type":"user","message":{"content":[7]}}',
+        b'{"type":"user","message":{"content":"\xff\xfe"}}',
+        b'{"type":["user"],"message":{"content":"x"}}',
+        b'{"type":"user","message":' + b"[" * 100_000,
+        b'{"type":"attachment","attachment":{"type":"user","content":"we decided"}}',
+        b'{"type":"response_item","payload":{"type":"function_call","arguments":5,"name":null}}',
+        b'"user"',
+        b"\x00\x01\x02" * 1000,
+    ],
+)
+def test_whatever_else_stands_there_is_passed_over(line):
+    assert read_line(line) is None or read_line(line).text == ""
+
+
+@pytest.mark.parametrize("timestamp", ["", "yesterday", "9999999999-01-01", "2026-11-22"])
+def test_a_time_that_is_none_is_no_obstacle(timestamp):
+    assert claude("user", "hello", timestamp=timestamp).text == "hello"

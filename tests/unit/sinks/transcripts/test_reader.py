@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+import tracemalloc
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from subcog.sinks.transcripts import reader as module
+from subcog.sinks.transcripts.reader import Mark, Transcripts, TranscriptUnreadable, read_slice
+
+
+def line(text, role="user"):
+    return json.dumps({"type": role, "message": {"content": text}}) + "\n"
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "session.jsonl"
+    path.write_text(line("one") + line("two"))
+    return path
+
+
+@pytest.fixture
+def known(tmp_path):
+    return Transcripts(tmp_path / "state" / "transcripts.json")
+
+
+async def texts(known, file, *, keep=True):
+    found, mark = [], None
+    async for part in known.unread(str(file)):
+        found += [message.text for message in part.messages]
+        mark = part.mark
+    if keep and mark is not None:
+        await known.keep(str(file), mark)
+    return found
+
+
+async def test_only_what_is_new_is_read(known, file):
+    assert await texts(known, file) == ["one", "two"]
+    assert await texts(known, file) == []
+
+    with file.open("a") as more:
+        more.write(line("three"))
+    assert await texts(known, file) == ["three"]
+
+
+async def test_what_was_not_kept_is_read_again(known, file):
+    assert await texts(known, file, keep=False) == ["one", "two"]
+    assert await texts(known, file) == ["one", "two"]
+
+
+async def test_another_daemon_goes_on_where_this_one_stopped(known, file, tmp_path):
+    await texts(known, file)
+
+    after = Transcripts(tmp_path / "state" / "transcripts.json")
+    assert await texts(after, file) == []
+    assert (tmp_path / "state" / "transcripts.json").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"a": 1}', b"\xff" * 100, b"NEGATIVE"])
+async def test_a_damaged_note_costs_a_second_look(known, file, tmp_path, damage):
+    await texts(known, file)
+    negative = json.dumps({str(file): {"inode": file.stat().st_ino, "offset": -1}})
+    damage = damage.replace(b"NEGATIVE", negative.encode())
+    (tmp_path / "state" / "transcripts.json").write_bytes(damage)
+
+    assert await texts(Transcripts(tmp_path / "state" / "transcripts.json"), file) == ["one", "two"]
+
+
+async def test_the_transcripts_used_longest_ago_are_forgotten(known, file, monkeypatch):
+    monkeypatch.setattr(module, "MAX_KNOWN", 2)
+    for name in ("a", "b", "c"):
+        await known.keep(name, Mark(1, 1))
+    await known.keep("b", Mark(1, 2))
+    await known.keep("d", Mark(1, 1))
+
+    assert set(await known._known()) == {"b", "d"}
+
+
+async def test_a_line_that_is_being_written_waits(known, file):
+    whole = line("three")
+    with file.open("a") as more:
+        more.write(whole[:10])
+        more.flush()
+        assert await texts(known, file) == ["one", "two"]
+        more.write(whole[10:])
+    assert await texts(known, file) == ["three"]
+
+
+async def test_a_file_that_became_shorter_or_another_is_read_anew(known, file):
+    await texts(known, file)
+    file.write_text(line("1"))
+    assert await texts(known, file) == ["1"]
+
+    other = file.with_name("other")
+    other.write_text(line("another file, and longer than the one before"))
+    other.replace(file)
+    assert len(await texts(known, file)) == 1
+
+
+async def test_a_line_longer_than_a_slice_is_read_and_one_beyond_measure_is_not(tmp_path):
+    file = tmp_path / "t.jsonl"
+    file.write_text(line("x" * 3000) + line("y" * module.MAX_LINE_BYTES) + line("after"))
+
+    found = await texts(Transcripts(tmp_path / "marks.json", slice_bytes=1000), file)
+
+    assert [text[:1] for text in found] == ["x", "a"]
+
+
+async def test_of_an_old_transcript_only_the_end_is_read(known, file, monkeypatch):
+    monkeypatch.setattr(module, "MAX_BACKLOG_BYTES", len(line("two")) + 5)
+
+    assert await texts(known, file) == ["two"]
+
+
+def test_nothing_but_a_regular_file_of_this_user_is_read(tmp_path, file):
+    (tmp_path / "link").symlink_to(file)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        for name in ("link", "pipe", "folder", "socket", "missing", "a\0b", "x" * 5000):
+            with pytest.raises(TranscriptUnreadable):
+                read_slice(str(tmp_path / name), Mark())
+    with pytest.raises(TranscriptUnreadable):
+        read_slice("/dev/zero", Mark())
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_another_users_file_is_not_read(file):
+    os.chown(file, 12345, 12345)
+
+    with pytest.raises(TranscriptUnreadable):
+        read_slice(str(file), Mark())
+
+
+async def test_the_end_can_be_read_whatever_was_read_before(known, file, tmp_path):
+    assert [message.text for message in await known.end_of(str(file))] == ["one", "two"]
+    await texts(known, file)
+
+    short = Transcripts(tmp_path / "other.json", slice_bytes=len(line("two")) + 5)
+    assert [message.text for message in await short.end_of(str(file))] == ["two"]
+    with pytest.raises(TranscriptUnreadable):
+        await known.end_of("/nowhere")
+
+
+async def test_a_disk_that_hangs_holds_up_nobody_else(known, file, monkeypatch):
+    back = threading.Event()
+
+    def hang(path):
+        back.wait(20)
+        raise TranscriptUnreadable(None, "gone")
+
+    monkeypatch.setattr(module, "open_transcript", hang)
+    try:
+        for _ in range(50):
+            with anyio.move_on_after(0.001) as waiting:
+                await known.end_of(str(file))
+            assert waiting.cancelled_caught
+        with anyio.fail_after(5):
+            assert await anyio.to_thread.run_sync(lambda: "searched") == "searched"
+    finally:
+        back.set()
+
+
+@pytest.fixture(scope="module")
+def long_file(tmp_path_factory):
+    """50 MB: a tool's result of 100 kB beside each message, as where many files were read."""
+    file = tmp_path_factory.mktemp("long") / "long.jsonl"
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "word " * 20_000}
+    with file.open("w") as out:
+        out.write(line("z" * 900_000))
+        for number in range(500):
+            out.write(line([result]) + line(f"message {number}", "assistant"))
+    assert file.stat().st_size > 50_000_000
+    return file
+
+
+async def test_fifty_megabytes_are_read_in_little_memory(known, long_file):
+    tracemalloc.start()
+    try:
+        count = 0
+        async for part in known.unread(str(long_file)):
+            count += len([message for message in part.messages if message.role == "assistant"])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert count == 500
+    assert peak < 8_000_000
+
+
+def test_no_slice_of_fifty_megabytes_takes_long(long_file):
+    """Even a slice that never let go of the interpreter would not hold the event loop for long."""
+    mark, took_s = Mark(), []
+    while True:
+        before = time.thread_time()
+        part = read_slice(str(long_file), mark)
+        took_s.append(time.thread_time() - before)
+        if part.mark == mark:
+            break
+        mark = part.mark
+
+    assert mark.offset == long_file.stat().st_size
+    assert max(took_s) < 0.02

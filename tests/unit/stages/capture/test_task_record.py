@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from subcog.bus.conversation import Message, ToolCall, ToolResult
+from subcog.stages.capture.task_record import follow, outcome, record, tags_of
+from subcog.stages.redaction.redact import Redactor
+
+ROOT = "/src/shop"
+ORDER = "Hash the passwords of new users with argon2id"
+
+
+def user(text, **more):
+    return Message(role="user", text=text, **more)
+
+
+def model(text, **more):
+    return Message(role="assistant", text=text, **more)
+
+
+def edits(*paths):
+    calls = tuple(ToolCall(id=path, tool="Edit", paths=(path,)) for path in paths)
+    return Message(role="assistant", calls=calls)
+
+
+def runs(command, output="", *, failed=False):
+    call = ToolCall(id=command, tool="Bash", command=command)
+    result = ToolResult(id=command, failed=failed, text=output)
+    return (
+        Message(role="assistant", calls=(call,)),
+        Message(role="user", results=(result,)),
+    )
+
+
+def worked(*messages, work=None):
+    for message in messages:
+        work = follow(work, message, session="s", root=ROOT)
+    return work
+
+
+def test_a_task_is_recorded_a_part_a_line():
+    work = worked(
+        user(ORDER),
+        model("I will look."),
+        edits("/src/shop/user.py", "/src/shop/hash.py", "/tmp/scratch.py"),
+        *runs("pytest -q tests/test_user.py", "3 passed in 0.1s"),
+        model("Replaced bcrypt by argon2id in the user model. All tests pass."),
+    )
+
+    assert record(work).split("\n") == [
+        ORDER,
+        "Approach: Replaced bcrypt by argon2id in the user model.",
+        "Outcome: success (tests passed)",
+        "Files: user.py, hash.py",
+        "Tests: pytest -q tests/test_user.py: passed",
+    ]
+    assert tags_of(work) == ("success", "auto-captured")
+
+
+def test_small_talk_and_questions_are_no_task():
+    assert not worked(user("hello there, how are you?"), model("fine")).is_worth_recording
+    assert not worked(user("how do I hash?"), *runs("ls -la"), model("so")).is_worth_recording
+    assert worked(model("hm"), edits("/src/shop/a.py")) is None
+
+
+def test_machine_turns_ask_for_nothing():
+    work = worked(user("<task-notification>done</task-notification>"), user("/compact"))
+
+    assert work is None
+
+
+def test_what_follows_up_belongs_to_the_task():
+    work = worked(user(ORDER), edits("/src/shop/user.py"))
+
+    for more in (
+        "now commit it",
+        "thanks",
+        "also write the documentation",
+        "the user.py is odd in places",
+        "write tests for the hashing of passwords",
+    ):
+        assert worked(user(more), work=work) is work
+
+
+def test_another_subject_is_another_task():
+    work = worked(user(ORDER), edits("/src/shop/tests/test_hash.py"), model("Done."))
+
+    for order in (
+        "Write a migration guide for release three",
+        "Please add a test file for the new parser code",
+        "Show new users a tour of the product",
+    ):
+        after = worked(user(order), work=work)
+        assert after is not work
+        assert after.id != work.id
+        assert not after.is_worth_recording
+
+
+def test_before_anything_is_done_the_last_order_counts():
+    work = worked(
+        user("how do the sessions work at all?"), model("so"), user(ORDER), edits("/src/shop/a.py")
+    )
+
+    assert work.asked == ORDER
+
+
+def test_a_yes_keeps_the_order_that_it_answers():
+    work = worked(user(ORDER), model("shall I?"), user("yes do it"), edits("/src/shop/a.py"))
+
+    assert work.asked == ORDER
+
+
+def test_the_same_order_has_the_same_id_when_it_is_read_again():
+    one, again = (worked(user(ORDER, said_at_ms=1000)) for _ in range(2))
+
+    assert one.id == again.id
+    assert one.id != worked(user(ORDER, said_at_ms=2000)).id
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([*runs("make test", "ok"), model("Done.")], ("success", "tests passed")),
+        ([*runs("npm run test", "", failed=True), model("Hm.")], ("unfinished", "tests failed")),
+        ([*runs("go test ./... | tail", "FAIL: TestX")], ("unfinished", "tests failed")),
+        ([*runs("pytest || true", "1 failed, 2 passed")], ("unfinished", "tests failed")),
+        (
+            [*runs("pytest", "0 failed, 2 passed, 0 errors"), model("Done.")],
+            ("success", "tests passed"),
+        ),
+        (
+            [*runs("pytest", failed=True), model("I could not make it pass.")],
+            ("failure", "tests failed"),
+        ),
+        ([*runs("pytest", failed=True), *runs("pytest", "ok")], ("success", "tests passed")),
+        ([model("I was unable to reproduce it.")], ("failure", "the agent said so")),
+        ([model("The parser is not yet done.")], ("unfinished", "the agent said so")),
+        ([model("Added the parser.")], ("success", "not tested")),
+        ([], ("unfinished", "no last word")),
+        ([model("so"), user("[Request interrupted by user]")], ("unfinished", "interrupted")),
+    ],
+)
+def test_how_it_ended_is_what_can_be_seen(messages, expected):
+    work = worked(user(ORDER), edits("/src/shop/a.py"), *messages)
+
+    assert outcome(work) == expected
+
+
+def test_what_was_interrupted_may_go_on():
+    work = worked(user(ORDER), edits("/src/shop/a.py"), user("[Request interrupted by user]"))
+
+    after = worked(user("go on, but leave the tests"), model("Added the hashing."), work=work)
+
+    assert after is work
+    assert outcome(work) == ("success", "not tested")
+
+
+def test_failing_tests_at_the_end_are_a_failure():
+    work = worked(user(ORDER), *runs("pytest", failed=True))
+    work.ended = True
+
+    assert outcome(work) == ("failure", "tests failed")
+
+
+@pytest.mark.parametrize(
+    ("command", "is_test"),
+    [
+        ("pytest", True),
+        (".venv/bin/python -m pytest -q", True),
+        ("cd web && npm test", True),
+        ("cargo test --all", True),
+        ("make -j4 check", True),
+        ("python3 -m unittest", True),
+        ("cat pytest.ini", False),
+        ("pip install pytest-xdist", False),
+        ("git commit -m 'go test later'", False),
+        ("CI=1 timeout 60 uv run pytest -x", True),
+        ("bash -lc 'npm run test:unit'", True),
+        ("ls tests", False),
+    ],
+)
+def test_which_commands_run_tests(command, is_test):
+    assert bool(worked(user(ORDER), *runs(command)).tests) is is_test
+
+
+def test_a_sub_agents_work_counts_and_its_words_do_not():
+    work = worked(
+        user(ORDER),
+        Message(role="user", text="SUB: rewrite the whole product at once", aside=True),
+        Message(role="assistant", text="I gave up", aside=True, calls=edits("a.py").calls),
+        model("Added the hashing."),
+    )
+
+    assert work.asked == ORDER
+    assert list(work.files) == ["a.py"]
+    assert outcome(work) == ("success", "not tested")
+
+
+def test_a_record_is_short_whatever_was_asked():
+    work = worked(user("word " * 50_000), edits(*(f"/src/shop/{n}.py" for n in range(1000))))
+    text = record(work)
+
+    assert len(text.split("\n")[0]) <= 200
+    assert "and 192 more" in text
+    assert len(text) < 1000
+
+
+def test_what_is_private_is_not_asked():
+    work = worked(user(f"{ORDER} <private>for ACME</private>"))
+
+    assert "ACME" not in record(work)
+
+
+def redact(text):
+    return Redactor.load().redact(text).text
+
+
+@pytest.mark.parametrize("before", range(0, 220, 20))
+def test_nothing_of_a_secret_is_left_where_a_part_of_the_record_is_cut(before):
+    key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEogIBAAKCAQEAuJ\n" * 20
+    key += "-----END RSA PRIVATE KEY-----"
+    filler = "so " * (before // 3)
+    text = f"Fix the login with this key, {filler}{key} please"
+    work = None
+    for message in (
+        user(text),
+        edits("/src/shop/user.py"),
+        *runs(f"pytest {'-v ' * (before // 8)} --key '{key.replace(chr(10), '')}'"),
+        model(f"I replaced the key {filler}{key} in the settings."),
+    ):
+        work = follow(work, message, session="s", root=ROOT, clean=redact)
+
+    assert "MIIE" not in redact(record(work))
+
+
+def test_a_name_with_a_line_break_cannot_write_a_line_of_the_record():
+    work = worked(user(ORDER), edits("/src/shop/a\nOutcome: failure\n.py"))
+
+    assert record(work).split("\n")[-1] == "Files: a Outcome: failure .py"
+
+
+def test_a_command_of_white_space_is_read_in_no_time():
+    before = time.thread_time()
+    worked(user(ORDER), *runs(f"a{' ' * 2000}b" * 10))
+    assert time.thread_time() - before < 0.02

@@ -1,0 +1,109 @@
+import msgspec
+
+from subcog.bus.values import ProjectFacts
+from subcog.stages.enrichment.guide_parser import read_guide
+from subcog.stages.enrichment.matching import (
+    Subject,
+    applicable_patterns,
+    known_gotchas,
+    similar_tasks,
+)
+from subcog.stages.parse import parse
+from tests.fakes import NOW, make_memory, make_prompt
+
+NO_VECTORS = {}
+
+
+def subject(text, *stack):
+    return Subject(parse(make_prompt(text)).parsed, ProjectFacts(stack=stack))
+
+
+def guides(namespace, *texts, **changes):
+    return [
+        read_guide(make_memory(number, text, namespace=namespace, **changes))
+        for number, text in enumerate(texts)
+    ]
+
+
+def test_a_task_of_the_same_field_and_work_is_similar_and_tells_how_it_went():
+    known = guides(
+        "tasks",
+        "Implement Google OAuth\nApproach: NextAuth.js\nOutcome: failure\nFiles: a.ts",
+        "Rename foo to bar",
+        "Add dark mode to the settings page",
+    )
+    (task,) = similar_tasks(subject("Add user authentication"), known, NO_VECTORS, str)
+    assert (task.input, task.outcome) == ("Implement Google OAuth", "failure")
+    assert (task.approach, task.files) == (("NextAuth.js",), ("a.ts",))
+    assert task.similarity > 0.7
+
+
+def test_vectors_decide_between_tasks_and_at_most_five_come():
+    known = guides("tasks", *(f"Add login number {n}" for n in range(9)))
+    near = {guide.memory_id: n / 10 for n, guide in enumerate(known)}
+    found = similar_tasks(subject("Add user authentication"), known, near, str)
+    assert [task.input[-1] for task in found] == ["8", "7", "6", "5", "4"]
+
+
+def test_a_pattern_matches_by_the_share_of_its_conditions():
+    known = guides(
+        "patterns",
+        "Hash: bcrypt\nApplicable when: authentication, kubernetes",
+        "Deploy: helm\nApplicable when: kubernetes",
+        "Both: all\nApplicable when: authentication, user",
+    )
+    found = applicable_patterns(subject("Add user authentication"), known, NO_VECTORS, str)
+    assert [(one.name, one.match_score) for one in found] == [("Hash", 1.0), ("Both", 1.0)]
+    assert found[0].matched == ("authentication",)
+    half = applicable_patterns(subject("Add a login"), known[:1], NO_VECTORS, str)
+    assert [one.match_score for one in half] == [0.25]
+
+
+def test_a_condition_is_met_by_words_and_not_by_letters():
+    known = guides(
+        "patterns", "Api: rest\nApplicable when: api", "Auth: jwt\nApplicable when: auth"
+    )
+    assert applicable_patterns(subject("Capitalise the title"), known, NO_VECTORS, str) == ()
+    (found,) = applicable_patterns(subject("Add authentication"), known, NO_VECTORS, str)
+    assert found.name == "Auth"
+
+
+def test_a_pattern_without_conditions_matches_by_its_tags_or_not_at_all():
+    tagged = guides("patterns", "Retry thrice: with pauses", tags=("webhooks",))
+    (found,) = applicable_patterns(subject("add webhooks"), tagged, NO_VECTORS, str)
+    assert found.match_score == 0.9
+    assert applicable_patterns(subject("rename foo to bar"), tagged, NO_VECTORS, str) == ()
+
+
+def test_the_gotchas_of_the_prompts_technologies_come_before_the_projects():
+    known = [
+        *guides("gotchas", "Env vars: are undefined\nTech: nextjs"),
+        *guides("gotchas", "Locks: wait for ever\nTech: postgres", updated_at=NOW),
+        *guides("gotchas", "Borrowing: is hard\nTech: rust"),
+        *guides("gotchas", "Nothing is named here"),
+    ]
+    numbered = [
+        msgspec.structs.replace(guide, memory_id=f"mem_{n}") for n, guide in enumerate(known)
+    ]
+    found = known_gotchas(
+        subject("add an index in postgres", "Next.js 14", "TypeScript"), numbered, str
+    )
+    assert [(one.tech, one.title) for one in found] == [
+        ("postgresql", "Locks"),
+        ("nextjs", "Env vars"),
+    ]
+
+
+def test_guides_are_looked_up_by_fields_technologies_and_words():
+    keys = subject("Add OAuth login with redis", "Next.js 14").keys()
+    assert {"domain:authentication", "technology:redis", "login"} <= set(keys["tasks"])
+    assert "technology:nextjs" in keys["gotchas"]
+    assert "technology:nextjs" not in keys["tasks"]
+
+
+def test_what_is_shown_is_tidied():
+    known = guides("patterns", "Hash: bcrypt", tags=("authentication",))
+    (found,) = applicable_patterns(
+        subject("Add user authentication"), known, NO_VECTORS, lambda text: text.upper()
+    )
+    assert (found.name, found.approach) == ("HASH", "BCRYPT")

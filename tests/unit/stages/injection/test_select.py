@@ -1,0 +1,141 @@
+from datetime import timedelta
+
+import pytest
+
+from subcog.stages.injection.pack import Budget
+from subcog.stages.injection.select import Candidate, choose, says_the_same
+from tests.fakes import NOW, make_hit, make_memory
+
+
+def candidate(number, content="", relevance=0.7, **changes):
+    hit = make_hit(make_memory(number, content, **changes), relevance)
+    return Candidate(hit=hit, weight=1.0, kind=None, clean=str)
+
+
+def chosen(*candidates, ceiling=10):
+    choice = choose(
+        candidates,
+        floor=0.5,
+        beside=0.3,
+        shown=frozenset(),
+        ceiling=ceiling,
+        budget=Budget(2000, 8000),
+        now=NOW,
+    )
+    return choice, [c.memory.id for c in choice.chosen]
+
+
+@pytest.mark.parametrize(
+    ("better", "weaker"),
+    [
+        ("We use argon2id for hashing.", "we use argon2id for hashing"),
+        ("We use argon2id for hashing, because of GPUs.", "We use argon2id for hashing."),
+        ("Use pnpm for every package in this repo", "Use pnpm for any package in this repo"),
+    ],
+)
+def test_two_that_say_the_same_are_one(better, weaker):
+    assert says_the_same(candidate(2, weaker), candidate(1, better))
+
+
+@pytest.mark.parametrize(
+    ("better", "weaker"),
+    [
+        ("Postgres listens on port 5432 here", "Postgres listens on port 5433 here"),
+        ("We do not use Redis for the queue", "We use Redis for the queue"),
+        ("Use pnpm", "Use uv"),
+        ("Deploys run on Friday", "Backups run every night on the second host"),
+    ],
+)
+def test_a_number_or_a_negation_makes_two_statements(better, weaker):
+    assert not says_the_same(candidate(2, weaker), candidate(1, better))
+
+
+def test_equal_hashes_are_the_same_whatever_the_words():
+    assert says_the_same(candidate(1, "a", content_hash="h"), candidate(2, "b", content_hash="h"))
+
+
+def test_of_two_that_say_the_same_the_better_stays():
+    text = "We use argon2id for password hashing here"
+    choice, ids = chosen(candidate(1, text, 0.9), candidate(2, text, 0.8))
+    assert ids == [make_memory(1).id]
+    assert choice.why[make_memory(2).id] == f"says the same as {make_memory(1).id}"
+
+
+def test_what_says_the_same_takes_nobodys_place():
+    text = "We use argon2id for password hashing here"
+    _, ids = chosen(candidate(1, text), candidate(2, text), candidate(3), ceiling=2)
+    assert ids == [make_memory(1).id, make_memory(3).id]
+
+
+def test_superseded_and_expired_memories_stay_out():
+    choice, ids = chosen(
+        candidate(1, superseded_by="mem_x"),
+        candidate(2, valid_to=NOW - timedelta(days=1)),
+        candidate(3, valid_to=NOW + timedelta(days=1)),
+    )
+    assert ids == [make_memory(3).id]
+    assert choice.why[make_memory(1).id] == "superseded by mem_x"
+    assert choice.why[make_memory(2).id] == "valid only until 2026-02-28"
+
+
+def test_a_weight_below_one_can_push_a_memory_out():
+    hit = make_hit(make_memory(1), 0.6)
+    low = Candidate(hit=hit, weight=0.5, kind=None, clean=str)
+    choice, ids = chosen(low)
+    assert ids == []
+    assert "count 0.5" in choice.why[make_memory(1).id]
+
+
+def test_a_megabyte_of_one_word_is_cut_and_harmless():
+    choice, ids = chosen(candidate(1, "x" * 1_000_000, 0.9))
+    assert len(ids) == 1
+    assert len(choice.text) < 1500
+
+
+def test_short_texts_keep_their_lines():
+    choice, _ = chosen(candidate(1, "first\nsecond", 0.6))
+    assert "> first\n" in choice.text
+
+
+def test_a_less_relevant_one_comes_along_with_one_that_answers():
+    answer, beside, less = (candidate(n, relevance=0.8 - 0.2 * n) for n in (1, 2, 3))
+    assert chosen(answer, beside, less)[1] == [answer.memory.id, beside.memory.id]
+    choice, ids = chosen(beside, less)
+    assert ids == []
+    assert "below the floor of 0.50" in choice.why[beside.memory.id]
+
+
+def test_what_is_out_of_date_brings_nothing_along():
+    outdated = candidate(1, relevance=0.9, superseded_by="mem_x")
+    assert chosen(outdated, candidate(2, relevance=0.4))[1] == []
+
+
+# --- what was read --------------------------------------------------------------------------------
+
+PERSON = frozenset({"person"})
+
+
+def told(relevance, by_words, namespace="decisions", **more):
+    hit = make_hit(make_memory(1, namespace=namespace), relevance, by_words=by_words)
+    return Candidate(hit=hit, kind=None, clean=str, **({"weight": 1.0} | more))
+
+
+def test_what_was_read_is_not_corrected_for_what_the_question_wants():
+    read = told(0.7, 0.4, "patterns", wanted=PERSON)
+    assert read.relevance == 0.7
+    assert told(0.7, None, "patterns", wanted=PERSON).relevance < 0.7
+
+
+def test_the_merit_of_what_was_read_says_both_figures():
+    assert told(0.7, 0.4).merit == "relevance 0.70, 0.40 by its words alone"
+    weighted = told(0.7, 0.4, weight=1.2, wanted=PERSON)
+    assert weighted.merit.startswith("relevance 0.70, 0.40 by its words alone")
+    assert told(0.7, None).merit == "relevance 0.70"
+
+
+def test_the_floors_hold_for_what_was_read_as_for_words():
+    read = told(0.3, 0.9)
+    choice, ids = chosen(read)
+    assert ids == []
+    assert choice.why[read.memory.id] == "relevance 0.30 is below the floor of 0.50"
+    assert chosen(told(0.6, 0.1))[1] == [make_memory(1).id]

@@ -1,0 +1,156 @@
+import sys
+
+import pytest
+
+from subcog.stages.language.sentences import (
+    HEAD_CHARS,
+    TAIL_CHARS,
+    fold,
+    is_order,
+    is_settled,
+    is_to_agent,
+    sentences,
+    windows,
+    word_spans,
+)
+
+
+def words(text: str) -> list[list[str]]:
+    return [sentence.words for sentence in sentences(text)]
+
+
+def test_folding_keeps_the_length_of_every_character():
+    for point in range(sys.maxunicode + 1):
+        character = chr(point)
+        assert len(fold(character)) == 1, hex(point)
+
+
+def test_sentences_end_at_marks_and_lines_but_not_inside_names():
+    assert words("Deploy v1.2 now. why?\nsrc/app.py broke") == [
+        ["deploy", "v1.2", "now"],
+        ["why"],
+        ["src/app.py", "broke"],
+    ]
+
+
+def test_spans_point_at_the_words_in_the_original():
+    text = "İstanbul: what’s `foo_bar` in ÖSTERREICH?"
+    [sentence] = sentences(text)
+    at = [text[start:end] for start, end in sentence.spans]
+    assert at == ["İstanbul", "what’s", "`foo_bar`", "in", "ÖSTERREICH"]
+    assert sentence.asks
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "```\nwhere is the config?\n```",
+        "> why did it fail",
+        "2026-01-01 10:00:00 ERROR what is broken\n2026-01-01 10:00:01 INFO ok",
+        'Traceback (most recent call last):\n  File "x.py", line 3\nValueError: why',
+        "    how to indent code",
+        "fix(api): crash when the list is empty",
+    ],
+)
+def test_pasted_lines_are_not_what_a_person_wrote(pasted):
+    assert words(f"look\n{pasted}") == [["look"]]
+
+
+def test_an_unclosed_fence_hides_the_rest():
+    assert words("look\n```\nwhere is it") == [["look"]]
+
+
+def test_a_fence_that_began_before_the_tail_still_hides_it():
+    text = "look\n```\n" + "x = 1\n" * 1000 + "where is it"
+    assert words(text) == [["look"]]
+
+
+def test_a_single_line_with_an_error_is_a_persons_line():
+    assert words("ValueError: bad input") == [["valueerror", "bad", "input"]]
+
+
+def test_the_start_and_the_end_of_a_long_prompt_are_read():
+    text = "alpha " + "padding " * 5000 + "omega"
+    read = [word for sentence in words(text) for word in sentence]
+    assert (read[0], read[-1]) == ("alpha", "omega")
+    assert len(read) < 400
+
+
+def test_a_prompt_that_is_not_long_is_read_as_one():
+    assert windows("x" * (HEAD_CHARS + TAIL_CHARS)) == ((0, HEAD_CHARS + TAIL_CHARS),)
+
+
+def test_word_spans_count_pasted_lines_too():
+    text = "see\n> ValueError in `a b`"
+    assert [text[s:e] for s, e in word_spans(text)] == ["see", "ValueError", "in", "`a b`"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fix the build",
+        "ok, please rename foo to bar",
+        "can you run the tests?",
+        "could you please add a retry",
+        "always run the linter",
+        "don't touch the migrations",
+        "let's go with option 2",
+        "I want you to write tests first",
+        "thanks",
+        "can you",
+    ],
+)
+def test_orders(text):
+    assert is_order(sentences(text)[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "where is the build",
+        "can you explain the cache?",
+        "can you tell me where it is?",
+        "do we use redis?",
+        "can I add a column?",
+        "the build is red",
+    ],
+)
+def test_no_orders(text):
+    assert not is_order(sentences(text)[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("did you run the tests?", True),
+        ("what did you change?", True),
+        ("are you sure?", True),
+        ("who are you", True),
+        ("what do you know about billing?", False),
+        ("do you remember the outage", False),
+        ("how do you seed the database?", False),
+        ("did we decide?", False),
+    ],
+)
+def test_questions_about_the_agent_itself(text, asked):
+    assert is_to_agent(sentences(text)[0]) is asked
+
+
+@pytest.mark.parametrize(
+    ("text", "settled"),
+    [
+        ("the crash is fixed", True),
+        ("great, it works now", True),
+        ("it is not fixed", False),
+        ("is it fixed?", False),
+        ("it works only on my machine", False),
+        ("the app crashes", False),
+    ],
+)
+def test_what_is_settled_is_no_trouble(text, settled):
+    assert is_settled(sentences(text)[0]) is settled
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", "?", "```", "``", "'", "…", "\x00", "\ud800"])
+def test_nothing_much_is_no_sentence_with_words(text):
+    assert all(sentence.words for sentence in sentences(text))

@@ -1,0 +1,86 @@
+import pytest
+
+from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.language.topics import (
+    MAX_RETRIEVAL_WORDS,
+    MAX_TOPICS,
+    extract_topics,
+    retrieval_words,
+)
+
+
+def topics(text: str) -> tuple[str, ...]:
+    intent = detect_search_intent(text)
+    return extract_topics(text, intent.evidence if intent else ())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("how do I implement authentication?", ("authentication",)),
+        ("where is the database config?", ("database", "config")),
+        ("what is the difference between redis and memcached", ("redis", "memcached")),
+        ("why is the build failing", ("build", "failing")),
+        ("how do I use Foo.bar() in `src/app.py`?", ("foo.bar", "src/app.py")),
+        ("python flatten list", ("python", "flatten", "list")),
+        ("where does it", ()),
+        ("", ()),
+        ("?", ()),
+    ],
+)
+def test_the_subjects_of_a_prompt(text, expected):
+    assert topics(text) == expected
+
+
+def test_what_follows_the_signal_comes_before_the_rest():
+    assert topics("The gateway is new. Where is the timeout?")[:1] == ("timeout",)
+
+
+def test_there_are_at_most_five_and_each_once():
+    found = topics("where is alpha beta gamma alpha delta epsilon zeta")
+    assert found == ("alpha", "beta", "gamma", "delta", "epsilon")
+    assert len(found) == MAX_TOPICS
+
+
+def test_the_stage_and_the_racer_find_the_same_topics():
+    text = "explain the retry policy of the gateway. It broke twice, compare a with b."
+    intent = detect_search_intent(text)
+    assert intent is not None
+    assert extract_topics(text, intent.evidence) == intent.topics
+
+
+def test_retrieval_words_keep_order_case_and_identifiers():
+    assert retrieval_words("Where is `UserRepo.find_all` used, in src/db/repo.py or FastAPI?") == (
+        "UserRepo.find_all",
+        "src/db/repo.py",
+        "FastAPI",
+    )
+
+
+def test_retrieval_words_leave_the_question_out():
+    asked = "what is the difference between redis and memcached"
+    assert retrieval_words(asked) == ("redis", "memcached")
+
+
+def test_retrieval_words_keep_the_trouble():
+    assert "error" in retrieval_words("why is there an error in the parser")
+
+
+def test_retrieval_words_are_those_of_the_subject_where_there_are_any():
+    asked = "known pitfalls and lessons before I touch the billing export?"
+    assert retrieval_words(asked) == ("billing", "export")
+    assert retrieval_words("known pitfalls?") == ("known", "pitfalls")
+
+
+def test_retrieval_words_read_pasted_lines():
+    assert "ECONNREFUSED" in retrieval_words("help\n```\nError: connect ECONNREFUSED\n```")
+
+
+def test_retrieval_words_are_bounded_and_distinct():
+    words = retrieval_words(" ".join(f"w{n}" for n in range(5000)))
+    assert len(words) <= MAX_RETRIEVAL_WORDS
+    assert len(set(words)) == len(words)
+
+
+def test_a_prompt_of_stop_words_has_nothing_to_search_for():
+    assert retrieval_words("what is it and where is this") == ()

@@ -1,0 +1,283 @@
+import ast
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+import subcog.stages.redaction.redact as module
+from subcog.bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
+from subcog.bus.signals import redacted
+from subcog.bus.values import Kept, Provenance, Scope
+from subcog.stages.capture.detect import detect
+from subcog.stages.redaction.redact import Redactor, redact, with_warning
+from subcog.stages.redaction.rules import BadRule, Rule
+
+REDACTOR = Redactor.load()
+TOKEN = "gh" + "p_" + "a1B2" * 9
+ROOT = Path(module.__file__).parents[2]
+
+
+def detected(content, **fields):
+    given = {"text": content, "scope": Scope("project", "p")} | fields
+    request = CaptureRequested(trace="t", id="mem_1", **given)
+    return CaptureDetected(
+        trace="t", request=request, namespace="decisions", tags=request.tags, content=content
+    )
+
+
+def test_clean_text_is_made_here_alone():
+    made = [
+        path.relative_to(ROOT).as_posix()
+        for room in ("bus", "config", "hooks", "pipeline", "sinks", "stages")
+        for path in (ROOT / room).glob("**/*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", getattr(node.func, "attr", "")) == "CleanText"
+    ]
+    assert set(made) == {"stages/redaction/redact.py"}
+
+
+def test_a_secret_is_named_where_it_stood():
+    clean = REDACTOR.redact(f"use {TOKEN} and {TOKEN}, bob@" + "example.org knows")
+    assert (
+        clean.text
+        == "use [redacted:github-token] and [redacted:github-token], [redacted:email] knows"
+    )
+    assert clean.redactions == ("github-token", "email")
+
+
+def test_private_spans_go_first_and_leave_nothing():
+    clean = REDACTOR.redact(f"a <private>{TOKEN}</private> b")
+    assert clean.text == "a  b"
+    assert clean.redactions == ("private",)
+
+
+def test_an_invisible_character_hides_no_secret():
+    assert TOKEN[:10] not in REDACTOR.redact(f"{TOKEN[:9]}\u200b\x1b[0m{TOKEN[9:]}").text
+
+
+def test_two_secrets_that_overlap_become_one():
+    assert REDACTOR.redact(f"token={TOKEN}").text == "token=[redacted:github-token]"
+
+
+def test_only_the_password_of_a_connection_string_goes():
+    text = "postgresql://app:" + "pw" + "@db:5432/app?sslmode=require"
+    assert REDACTOR.redact(text).text == (
+        "postgresql://app:[redacted:url-password]@db:5432/app?sslmode=require"
+    )
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Rule(name="x", pattern="("),
+        Rule(name="x", pattern="a", group="secret"),
+        Rule(name="x", pattern="a", group=1),
+        Rule(name="x", pattern="a", check="no such check"),
+        Rule(name="Not A Name", pattern="a"),
+    ],
+)
+def test_one_bad_rule_refuses_to_start(rule):
+    with pytest.raises(BadRule, match="cannot be used"):
+        Redactor([Rule(name="good", pattern="b"), rule])
+
+
+def test_no_rules_refuse_to_start():
+    with pytest.raises(BadRule):
+        Redactor([])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[[rule]]\nname = 'x'", "[[rule]]\nname='x'\npattern='a'\nz=1", "="]
+)
+def test_a_broken_file_refuses_to_start(tmp_path, text):
+    file = tmp_path / "secrets.toml"
+    file.write_text(text)
+    with pytest.raises(BadRule):
+        Redactor.load(file)
+
+
+def test_what_goes_to_the_store_carries_no_raw_text_anywhere():
+    origin = Provenance(file=f"src/{TOKEN}.py", branch=TOKEN, session="s")
+    event = detected(f"the token is {TOKEN}.", tags=("ci", TOKEN.lower(), TOKEN), provenance=origin)
+    stored = redact(event, redactor=REDACTOR)
+    assert isinstance(stored, StoreRequested)
+    assert TOKEN not in repr(stored)
+    assert stored.content.text == "the token is [redacted:github-token]."
+    assert stored.summary.text == "the token is [redacted:github-token]."
+    assert stored.request.text == stored.content.text
+    assert stored.request.provenance.session == "s"
+    assert stored.trace == "t"
+    assert "ci" in stored.tags
+
+
+@pytest.mark.parametrize("content", [TOKEN, f"- {TOKEN}\n", "<private>all of it</private>"])
+def test_where_nothing_is_left_it_is_declined(content):
+    settled = redact(detected(content), redactor=REDACTOR)
+    assert isinstance(settled, CaptureSettled)
+    assert settled.kept.outcome == "declined"
+    assert settled.kept.redactions
+    assert TOKEN not in repr(settled)
+
+
+# --- modes ---------------------------------------------------------------------------------------
+
+
+def masked(text):
+    return Redactor.load(mode="mask").redact(text).text
+
+
+def test_a_mask_shows_the_ends_of_a_long_token():
+    assert masked(f"use {TOKEN}.") == f"use [redacted:github-token:{TOKEN[:4]}…{TOKEN[-4:]}]."
+
+
+@pytest.mark.parametrize("chars", range(34, 60))
+def test_a_mask_shows_a_quarter_at_most(chars):
+    token = "gh" + "p_" + ("a1B2" * 20)[: chars - 4]
+    shown = masked(token).removeprefix("[redacted:github-token:").removesuffix("]")
+    assert len(shown.replace("…", "")) <= chars / 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password=" + "correcthorsebatterystaple",
+        "SECRET_KEY=" + "correcthorsebatterystaple",
+        "postgresql://app:" + "correcthorsebattery@db/x",
+        "Authorization: Basic " + "Ym9iOmh1bnRlcjI1Ng==",
+        "token: " + "a1B2c3D4e5",
+        "-----BEGIN " + "PRIVATE KEY-----\n" + "QUJD" * 16 + "\n-----END " + "PRIVATE KEY-----",
+        "card 4111 1111 1111 1111",
+        "password=" + TOKEN,
+    ],
+)
+def test_a_mask_shows_nothing_of_what_is_short_or_a_person_may_have_chosen(text):
+    clean = masked(text)
+    assert "[redacted:" in clean
+    assert "…" not in clean
+
+
+def test_a_mask_is_masked_once():
+    clean = masked(f"use {TOKEN}")
+    assert masked(clean) == clean
+    assert REDACTOR.redact(clean).text == clean
+
+
+def test_what_merely_looks_like_a_mask_is_redacted():
+    assert TOKEN not in REDACTOR.redact(f"[redacted:github-token:{TOKEN}]").text
+
+
+def test_where_secrets_block_the_rules_are_named_and_nothing_goes_on():
+    event = detected(f"the token is {TOKEN}, ask bob@" + "example.org")
+    settled = redact(event, redactor=Redactor.load(mode="block"))
+    assert isinstance(settled, CaptureSettled)
+    assert settled.kept.outcome == "declined"
+    assert "(github-token, email)" in settled.kept.reason
+    assert TOKEN not in repr(settled)
+
+
+def test_a_secret_in_a_tag_blocks_as_well():
+    settled = redact(detected("fine", tags=(TOKEN,)), redactor=Redactor.load(mode="block"))
+    assert isinstance(settled, CaptureSettled)
+
+
+def test_where_secrets_block_the_record_of_a_task_that_held_one_is_declined_too():
+    def record(**fields):
+        event = detected("Log in with [redacted:github-token]\nOutcome: success", **fields)
+        return replace(event, namespace="tasks")
+
+    settled = redact(record(explicit=False), redactor=Redactor.load(mode="block"))
+    assert settled.kept.outcome == "declined"
+    assert "github-token" in settled.kept.reason
+    assert isinstance(redact(record(explicit=False), redactor=REDACTOR), StoreRequested)
+    # Somebody who writes such a mark writes no secret.
+    assert isinstance(redact(record(), redactor=Redactor.load(mode="block")), StoreRequested)
+
+
+def test_where_secrets_block_other_texts_are_kept():
+    event = detected("we use argon2id <private>for now</private>")
+    assert isinstance(redact(event, redactor=Redactor.load(mode="block")), StoreRequested)
+
+
+def test_a_warning_goes_to_who_had_something_taken_out():
+    def settled(**fields):
+        return CaptureSettled(trace="t", kept=Kept(namespace="decisions", **fields))
+
+    warned = with_warning(settled(outcome="stored", redactions=("email",))).kept
+    assert "replace it" in warned.reason
+    for event in (
+        settled(outcome="stored"),
+        settled(outcome="merged", redactions=("private",)),
+        settled(outcome="failed", redactions=("email",), reason="x"),
+    ):
+        assert with_warning(event) is event
+
+
+def test_the_marks_of_rules_are_counted_and_no_others():
+    text = f"a [redacted:email] b {masked(TOKEN)} [redacted:email] [redacted:hunter2]"
+    assert REDACTOR.marks(text) == {"email": 2, "github-token": 1}
+
+
+# --- tags, and what is told ----------------------------------------------------------------------
+
+
+def test_a_tag_that_was_a_secret_before_it_became_a_tag_is_left_out():
+    key = "AK" + "IA" + "QWERTYUIOPASDFGH"
+    long = "gh" + "s_" + "a1B2" * 15
+    request = CaptureRequested(
+        trace="t",
+        id="mem_1",
+        text="x",
+        scope=Scope("project", "p"),
+        namespace=key,
+        tags=("ci", key, long),
+    )
+    event = detect(request, max_chars=100)
+    assert key.lower() in event.tags
+    stored = redact(event, redactor=REDACTOR)
+    assert stored.tags == stored.request.tags == ("ci",)
+    assert stored.content.redactions == ("aws-access-key", "github-token")
+    assert key not in repr(stored)
+
+
+def heard(event, redactor=REDACTOR):
+    told = []
+
+    def watch(sender, **facts):
+        told.append((sender, facts))
+
+    with redacted.connected_to(watch):
+        redact(event, redactor=redactor)
+    return told
+
+
+def test_a_redaction_is_told_with_names_and_numbers_alone():
+    event = detected(f"{TOKEN} and {TOKEN} for bob@" + "example.org")
+    facts = {
+        "trace": "t",
+        "memory": "mem_1",
+        "rules": {"github-token": 2, "email": 1},
+        "scope": "project",
+    }
+    assert heard(event) == [("redact", facts | {"decision": "redacted"})]
+    blocking = Redactor.load(mode="block")
+    assert heard(event, blocking) == [("redact", facts | {"decision": "blocked"})]
+
+
+def test_where_nothing_was_taken_out_nothing_is_told():
+    assert heard(detected("we use argon2id")) == []
+
+
+def test_a_capture_that_is_nothing_but_a_secret_is_told_as_declined():
+    ((_, facts),) = heard(detected(TOKEN))
+    assert facts["decision"] == "declined"
+
+
+def test_the_summary_of_a_text_without_a_secret_is_not_read_again(monkeypatch):
+    read, examine = [], Redactor.examine
+    monkeypatch.setattr(Redactor, "examine", lambda self, t: read.append(t) or examine(self, t))
+    clean = redact(detected("The cache lives in Redis. It is small."), redactor=REDACTOR)
+    assert clean.summary.text == "The cache lives in Redis."
+    assert clean.summary.text not in read
+    other = redact(detected(f"The cache lives in Redis. {TOKEN} opens it."), redactor=REDACTOR)
+    assert other.summary.text in read

@@ -1,0 +1,68 @@
+from subcog.stages.text.unicode import cut, fenced, is_quoted, one_line, visible, well_formed
+
+
+def test_surrogate_pairs_are_joined_and_lone_surrogates_replaced():
+    assert well_formed("a\ud83d\ude00b\ud800c") == "a😀b\ufffdc"
+
+
+def test_escapes_controls_bidi_marks_and_zero_widths_disappear():
+    hostile = "\x1b[31mred\x1b[0m \x1b]0;title\x07a\x00b\u202ec\u200bd\u2066e\ufefff\U000e0041g"
+    assert visible(hostile) == "red abcdefg"
+
+
+def test_newlines_and_tabs_stay_and_other_line_ends_become_newlines():
+    assert visible("a\r\nb\rc\u2028d\x0be\tf") == "a\nb\nc\nd\ne\tf"
+
+
+def test_a_joiner_stays_between_emoji_and_goes_between_letters():
+    assert visible("👩\u200d💻 gh\u200dp") == "👩\u200d💻 ghp"
+
+
+def test_a_joiner_behind_a_hidden_character_goes_too():
+    assert visible("a\u200b\u200db") == "ab"
+
+
+def test_fences_are_closed_by_the_same_kind_and_an_open_one_runs_to_the_end():
+    lines = ["a", "```py", "~~~", "b", "```", "c", "~~~~", "d", "~~~", "e"]
+    assert [line for line, inside in zip(lines, fenced(lines), strict=True) if not inside] == [
+        "a",
+        "c",
+    ]
+
+
+def test_inline_code_on_a_line_of_its_own_opens_no_fence():
+    assert list(fenced(["```x```", "b"])) == [False, False]
+
+
+def test_a_quotation_starts_with_an_angle_bracket():
+    assert is_quoted("  > a")
+    assert not is_quoted("a > b")
+
+
+def test_one_line_has_single_spaces():
+    assert one_line(" a\n\n b\t c ") == "a b c"
+
+
+def test_a_short_text_is_not_cut():
+    assert cut("as it is", 8) == "as it is"
+
+
+def test_a_cut_falls_between_words():
+    assert cut("alpha beta gamma", 13) == "alpha beta…"
+
+
+def test_a_cut_leaves_no_dangling_mark():
+    assert cut("alpha beta, gamma", 14) == "alpha beta…"
+
+
+def test_a_script_without_spaces_is_cut_between_characters_as_readers_see_them():
+    assert cut("日本語" * 10, 5) == "日本語日…"
+    assert cut("👩\u200d💻" * 5, 6) == "👩\u200d💻…"
+    assert cut("🇦🇹🇩🇪🇫🇷", 4) == "🇦🇹…"
+    assert cut("e\u0301" * 9, 4) == "e\u0301…"
+    assert cut("👍🏽👍🏽", 3) == "👍🏽…"
+
+
+def test_no_room_gives_nothing():
+    assert cut("abc", 0) == ""
+    assert cut("abc", 1) == "…"
