@@ -4,7 +4,7 @@ An event's topic is its type. Each subscriber has its own inbox, first in, first
 WAITs or DROPs when it is full. What a handler returns is published in its turn, under the same
 deadline. A deadline is an absolute time of the event loop and travels beside the event.
 
-Each letter that an inbox accepted is settled exactly once: delivered, failed or dropped, and the
+Each delivery that an inbox accepted is settled exactly once: delivered, failed or dropped, and the
 signal of that name tells which.
 """
 
@@ -22,8 +22,8 @@ import anyio
 from anyio.abc import TaskGroup
 
 from .events import Event
-from .inbox import E, Handler, Letter, Overflow, StageFailed, Subscription, Waiter
-from .signals import delivered, dropped, failed, tell
+from .inbox import Delivery, E, Handler, Overflow, PendingRequest, StageFailed, Subscription
+from .signals import delivered, dropped, emit, failed
 
 R = TypeVar("R", bound=Event)
 
@@ -44,7 +44,7 @@ class Bus:
     def __init__(self, *, grace_s: float = 5.0) -> None:
         self._grace_s = grace_s
         self._subscriptions: dict[type[Event], list[Subscription]] = {}
-        self._asked: dict[str, Waiter] = {}
+        self._asked: dict[str, PendingRequest] = {}
         self._workers: TaskGroup | None = None
         self._unsettled = 0
         self._idle: anyio.Event | None = None
@@ -61,11 +61,11 @@ class Bus:
         capacity: int = 1024,
         overflow: Overflow = Overflow.WAIT,
         concurrency: int = 1,
-        leads_on: bool = True,
+        fails_request: bool = True,
     ) -> Subscription:
         """Have ``handler`` called with every ``event_type``; what it returns is published.
 
-        ``concurrency`` above 1 lets that many letters be handled at once, in no fixed order.
+        ``concurrency`` above 1 lets that many deliveries be handled at once, in no fixed order.
         ``leads_on`` False says that no reply depends on this subscriber, so that its failure
         does not end the request it happened in.
         """
@@ -75,7 +75,7 @@ class Bus:
             capacity=capacity,
             overflow=overflow,
             concurrency=concurrency,
-            leads_on=leads_on,
+            fails_request=fails_request,
         )
         self._subscriptions.setdefault(event_type, []).append(subscription)
         if self._workers is not None:
@@ -83,7 +83,7 @@ class Bus:
         return subscription
 
     def depths(self) -> dict[str, int]:
-        """How many letters wait, by subscriber."""
+        """How many deliveries wait, by subscriber."""
         return {s.name: s.depth for group in self._subscriptions.values() for s in group}
 
     # --- publishing ------------------------------------------------------------------------------
@@ -106,43 +106,43 @@ class Bus:
         """
         if event.trace in self._asked:
             raise ValueError("a request of this trace is already under way")
-        waiter = self._asked[event.trace] = Waiter(reply)
+        pending = self._asked[event.trace] = PendingRequest(reply)
         try:
             with anyio.fail_after(within_s) as scope:
                 await self.publish(event, deadline=scope.deadline)
-                await waiter.done.wait()
+                await pending.done.wait()
         finally:
             del self._asked[event.trace]
-            if waiter.answer is None:
-                waiter.abandon()
-        if waiter.failure is not None:
-            raise waiter.failure
-        return cast(R, waiter.answer)
+            if pending.answer is None:
+                pending.abandon()
+        if pending.failure is not None:
+            raise pending.failure
+        return cast(R, pending.answer)
 
     async def _spread(self, event: Event, deadline: float) -> None:
-        waiter = self._asked.get(event.trace)
-        if waiter is not None and isinstance(event, waiter.reply):
-            waiter.settle(answer=event)
+        pending = self._asked.get(event.trace)
+        if pending is not None and isinstance(event, pending.reply):
+            pending.settle(answer=event)
         for subscription in self._subscriptions.get(type(event), ()):
-            await self._hand_over(subscription, Letter(event, deadline, waiter))
+            await self._hand_over(subscription, Delivery(event, deadline, pending))
 
-    async def _hand_over(self, subscription: Subscription, letter: Letter) -> None:
+    async def _hand_over(self, subscription: Subscription, delivery: Delivery) -> None:
         self._unsettled += 1
         try:
-            subscription.entrance.send_nowait(letter)
+            subscription.entrance.send_nowait(delivery)
         except anyio.WouldBlock:
             if subscription.overflow is Overflow.DROP:
-                self._drop(subscription, letter, "full")
+                self._drop(subscription, delivery, "full")
                 return
-            await self._wait_for_room(subscription, letter)
+            await self._wait_for_room(subscription, delivery)
 
-    async def _wait_for_room(self, subscription: Subscription, letter: Letter) -> None:
+    async def _wait_for_room(self, subscription: Subscription, delivery: Delivery) -> None:
         try:
-            await subscription.entrance.send(letter)
+            await subscription.entrance.send(delivery)
         except BaseException:
             # A send that is cancelled may have been taken all the same, in the same instant: the
-            # letter is withdrawn here, so that it is neither handled nor counted a second time.
-            self._settled(letter)
+            # delivery is withdrawn here, so that it is neither handled nor counted a second time.
+            self._settled(delivery)
             raise
 
     # --- delivering ------------------------------------------------------------------------------
@@ -152,91 +152,91 @@ class Bus:
         inbox = subscription.inbox
         while True:
             try:
-                letter = inbox.receive_nowait()
+                delivery = inbox.receive_nowait()
             except anyio.WouldBlock:
-                letter = await inbox.receive()
-            if not letter.settled:
-                await self._deliver(subscription, letter)
+                delivery = await inbox.receive()
+            if not delivery.settled:
+                await self._deliver(subscription, delivery)
 
-    async def _deliver(self, subscription: Subscription, letter: Letter) -> None:
+    async def _deliver(self, subscription: Subscription, delivery: Delivery) -> None:
         started = perf_counter()
         outcome = "shutdown"
         try:
-            if letter.waiter is None and letter.deadline == math.inf:
-                await self._handle(subscription, letter)
+            if delivery.pending is None and delivery.deadline == math.inf:
+                await self._handle(subscription, delivery)
                 outcome = ""
             else:
-                outcome = await self._handle_in_time(subscription, letter)
-        except Exception as error:  # noqa: BLE001 - the hand-over: one letter is lost, the next goes on
+                outcome = await self._handle_in_time(subscription, delivery)
+        except Exception as error:  # noqa: BLE001 - the hand-over: one delivery is lost, the next goes on
             outcome = "failed"
-            self._fail(subscription, letter, error)
+            self._fail(subscription, delivery, error)
         finally:
-            self._settle(subscription, letter, outcome, perf_counter() - started)
+            self._settle(subscription, delivery, outcome, perf_counter() - started)
 
-    async def _handle(self, subscription: Subscription, letter: Letter) -> None:
-        said = subscription.handler(letter.event)
+    async def _handle(self, subscription: Subscription, delivery: Delivery) -> None:
+        said = subscription.handler(delivery.event)
         if inspect.isawaitable(said):
             said = await said
         if said is None:
             return
         for event in (said,) if isinstance(said, Event) else said:
-            await self._spread(event, letter.deadline)
+            await self._spread(event, delivery.deadline)
 
-    async def _handle_in_time(self, subscription: Subscription, letter: Letter) -> str:
-        """Handle a letter that can be cancelled; return why it was dropped, or nothing."""
-        waiter = letter.waiter
-        if waiter is not None and waiter.abandoned:
+    async def _handle_in_time(self, subscription: Subscription, delivery: Delivery) -> str:
+        """Handle a delivery that can be cancelled; return why it was dropped, or nothing."""
+        pending = delivery.pending
+        if pending is not None and pending.abandoned:
             return "abandoned"
-        if letter.deadline <= anyio.current_time():
+        if delivery.deadline <= anyio.current_time():
             return "deadline"
-        with anyio.CancelScope(deadline=letter.deadline) as scope:
-            if waiter is not None:
-                waiter.scopes.add(scope)
+        with anyio.CancelScope(deadline=delivery.deadline) as scope:
+            if pending is not None:
+                pending.scopes.add(scope)
             try:
-                await self._handle(subscription, letter)
+                await self._handle(subscription, delivery)
             finally:
-                if waiter is not None:
-                    waiter.scopes.discard(scope)
+                if pending is not None:
+                    pending.scopes.discard(scope)
         if not scope.cancelled_caught:
             return ""
-        return "deadline" if letter.deadline <= anyio.current_time() else "abandoned"
+        return "deadline" if delivery.deadline <= anyio.current_time() else "abandoned"
 
     # --- settling --------------------------------------------------------------------------------
 
     def _settle(
-        self, subscription: Subscription, letter: Letter, outcome: str, took_s: float
+        self, subscription: Subscription, delivery: Delivery, outcome: str, took_s: float
     ) -> None:
         if outcome == "":
-            self._settled(letter)
-            event = type(letter.event).__name__
-            trace = letter.event.trace
-            tell(delivered, subscription.name, event=event, trace=trace, took_s=took_s)
+            self._settled(delivery)
+            event = type(delivery.event).__name__
+            trace = delivery.event.trace
+            emit(delivered, subscription.name, event=event, trace=trace, took_s=took_s)
         elif outcome == "failed":
-            self._settled(letter)
+            self._settled(delivery)
         else:
-            self._drop(subscription, letter, outcome)
+            self._drop(subscription, delivery, outcome)
 
-    def _drop(self, subscription: Subscription, letter: Letter, reason: str) -> None:
-        if not letter.settled:
-            self._settled(letter)
-            tell(dropped, subscription.name, event=type(letter.event).__name__, reason=reason)
+    def _drop(self, subscription: Subscription, delivery: Delivery, reason: str) -> None:
+        if not delivery.settled:
+            self._settled(delivery)
+            emit(dropped, subscription.name, event=type(delivery.event).__name__, reason=reason)
 
-    def _fail(self, subscription: Subscription, letter: Letter, error: Exception) -> None:
-        event, kind = type(letter.event).__name__, type(error).__name__
+    def _fail(self, subscription: Subscription, delivery: Delivery, error: Exception) -> None:
+        event, kind = type(delivery.event).__name__, type(error).__name__
         _log.error(
             "a stage failed",
             extra={"stage": subscription.name, "event": event, "error": kind, "at": _place(error)},
         )
-        tell(failed, subscription.name, event=event, error=kind)
-        if letter.waiter is not None and subscription.leads_on:
+        emit(failed, subscription.name, event=event, error=kind)
+        if delivery.pending is not None and subscription.fails_request:
             failure = StageFailed(subscription.name)
             failure.__cause__ = error
-            letter.waiter.settle(failure=failure)
+            delivery.pending.settle(failure=failure)
 
-    def _settled(self, letter: Letter) -> None:
-        if letter.settled:
+    def _settled(self, delivery: Delivery) -> None:
+        if delivery.settled:
             return
-        letter.settled = True
+        delivery.settled = True
         self._unsettled -= 1
         if self._idle is not None and self._unsettled == 0:
             self._idle.set()
@@ -262,7 +262,7 @@ class Bus:
         return self._workers
 
     async def drain(self, grace_s: float) -> bool:
-        """Close the entrances and wait until every letter is settled; False if grace ran out."""
+        """Close the entrances and wait until every delivery is settled; False if grace ran out."""
         self._closing = True
         with anyio.move_on_after(grace_s):
             while self._unsettled:
@@ -288,14 +288,14 @@ class Bus:
         return handled
 
     def _empty(self, subscription: Subscription) -> None:
-        """Tell of every letter that nobody will handle any more, and close the inbox."""
+        """Tell of every delivery that nobody will handle any more, and close the inbox."""
         subscription.entrance.close()
         while True:
             try:
-                letter = subscription.inbox.receive_nowait()
+                delivery = subscription.inbox.receive_nowait()
             except (anyio.WouldBlock, anyio.EndOfStream):
                 break
-            self._drop(subscription, letter, "shutdown")
+            self._drop(subscription, delivery, "shutdown")
         subscription.inbox.close()
 
 

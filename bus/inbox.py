@@ -1,4 +1,4 @@
-"""The parts of a delivery: a letter, the inbox it lands in, and who waits for its reply."""
+"""The parts of a delivery: a delivery, the inbox it lands in, and who waits for its reply."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Overflow(enum.Enum):
     DROP = "drop"
 
 
-class Waiter:
+class PendingRequest:
     """A request that waits for its reply."""
 
     def __init__(self, reply: type[Event]) -> None:
@@ -54,15 +54,15 @@ class Waiter:
             scope.cancel()
 
 
-class Letter:
+class Delivery:
     """An event on its way to one subscriber."""
 
-    __slots__ = ("deadline", "event", "settled", "waiter")
+    __slots__ = ("deadline", "event", "pending", "settled")
 
-    def __init__(self, event: Event, deadline: float, waiter: Waiter | None) -> None:
+    def __init__(self, event: Event, deadline: float, pending: PendingRequest | None) -> None:
         self.event = event
         self.deadline = deadline
-        self.waiter = waiter
+        self.pending = pending
         self.settled = False
 
 
@@ -77,18 +77,18 @@ class Subscription:
         capacity: int,
         overflow: Overflow,
         concurrency: int,
-        leads_on: bool,
+        fails_request: bool,
     ) -> None:
         self.name = name
         self.handler = handler
         self.overflow = overflow
         self.concurrency = concurrency
-        self.leads_on = leads_on
-        streams = anyio.create_memory_object_stream[Letter](capacity)
-        self.entrance: MemoryObjectSendStream[Letter] = streams[0]
-        self.inbox: MemoryObjectReceiveStream[Letter] = streams[1]
+        self.fails_request = fails_request
+        streams = anyio.create_memory_object_stream[Delivery](capacity)
+        self.entrance: MemoryObjectSendStream[Delivery] = streams[0]
+        self.inbox: MemoryObjectReceiveStream[Delivery] = streams[1]
 
     @property
     def depth(self) -> int:
-        """How many letters wait in the inbox."""
+        """How many deliveries wait in the inbox."""
         return self.inbox.statistics().current_buffer_used

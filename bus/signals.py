@@ -12,14 +12,14 @@ from typing import Any
 from blinker import NamedSignal, Namespace
 
 # For who may not know blinker.
-__all__ = ("ALL", "NamedSignal", "tell")
+__all__ = ("ALL", "NamedSignal", "emit")
 
 _signals = Namespace()
 _log = logging.getLogger(__name__)
 
-delivered = _signals.signal("delivered", doc="A letter was handled. event, trace, took_s.")
+delivered = _signals.signal("delivered", doc="A delivery was handled. event, trace, took_s.")
 failed = _signals.signal("failed", doc="A handler raised. event, error.")
-dropped = _signals.signal("dropped", doc="A letter was not handled. event, reason.")
+dropped = _signals.signal("dropped", doc="A delivery was not handled. event, reason.")
 degraded = _signals.signal("degraded", doc="A lesser answer was given. reason.")
 stored = _signals.signal("stored", doc="A memory was committed. namespace, outcome.")
 settled = _signals.signal("settled", doc="A capture came to its end. outcome.")
@@ -56,7 +56,7 @@ ALL: tuple[NamedSignal, ...] = (
 )
 
 
-def tell(signal: NamedSignal, sender: str, **facts: Any) -> None:
+def emit(signal: NamedSignal, sender: str, **facts: Any) -> None:
     """Tell every watcher of ``signal``; what a watcher raises is logged, never passed on."""
     if not signal.receivers:
         return

@@ -31,7 +31,7 @@ from perf.report import percentile, record
 from subcog.bus.events import PromptEnriched, PromptParsed, PromptSubmitted
 from subcog.bus.values import Memory, Place, Scope
 from subcog.config.load import load_settings
-from subcog.sinks.indexes.guide_index import Lore
+from subcog.sinks.indexes.guide_index import GuideIndex
 from subcog.sinks.models.cross_encoder import CrossEncoder
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.models.intent_classifier import LocalClassifier
@@ -80,7 +80,7 @@ class Bench:
         self.search.reader = CrossEncoder.load()
         self.notes = notes
         self.archive = SimpleNamespace(index=index, latest=self._latest)
-        self.lore = Lore(
+        self.lore = GuideIndex(
             archive=self._get, loaded=lambda: self.archive, read=read_guide, clock=lambda: NOW
         )
         self.projects, self.sessions = Projects(), Sessions()

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from ..bus.events import IntentClassified, IntentRefined, PromptEnriched
-from ..bus.signals import classified, degraded, fell_back, tell
+from ..bus.signals import classified, degraded, emit, fell_back
 from ..bus.values import DetectionSource, IntentType, SearchIntent, Vote
 from .intent.keywords import detect_search_intent
 from .intent.model_racer import Late, ModelRacer
@@ -78,14 +78,14 @@ def _tell(answer: IntentClassified, *, local_missing: bool) -> None:
     intent = answer.intent
     source = intent.source.value if intent else "none"
     kind = intent.intent_type.value if intent else "none"
-    tell(classified, STAGE, source=source, intent=kind, votes=answer.votes)
+    emit(classified, STAGE, source=source, intent=kind, votes=answer.votes)
     if local_missing:
-        tell(degraded, STAGE, reason="local.unavailable")
-        tell(fell_back, "local", to=DetectionSource.KEYWORD.value, reason="unavailable")
+        emit(degraded, STAGE, reason="local.unavailable")
+        emit(fell_back, "local", to=DetectionSource.KEYWORD.value, reason="unavailable")
     for vote in answer.votes:
         if vote.missing:
-            tell(degraded, STAGE, reason=f"model.{vote.missing}")
-            tell(fell_back, vote.racer.value, to=source, reason=vote.missing)
+            emit(degraded, STAGE, reason=f"model.{vote.missing}")
+            emit(fell_back, vote.racer.value, to=source, reason=vote.missing)
 
 
 async def race(text: str, held: SearchIntent | None, racers: Sequence[Racer]) -> list[Vote]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ..bus.enrichment import Enrichment, Guide
 from ..bus.events import PromptEnriched, PromptParsed
-from ..bus.signals import degraded, tell
+from ..bus.signals import degraded, emit
 from ..bus.values import Hit, Kept, Marked, ProjectFacts, Query
 from .enrichment.assemble import MIN_RELEVANCE, bearing
 from .enrichment.guide_parser import is_guide
@@ -119,7 +119,7 @@ async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _
         recalled = await recall.recall(query)
     except ConnectionError:
         gathered.degraded = (SEARCH_UNAVAILABLE,)
-        tell(degraded, "enrich", reason=SEARCH_UNAVAILABLE)
+        emit(degraded, "enrich", reason=SEARCH_UNAVAILABLE)
         return
     gathered.candidates = recalled.hits
     gathered.degraded = (recalled.degraded,) if recalled.degraded else ()
@@ -135,7 +135,7 @@ async def _look(
         _read, projects, event.prompt.place.root, paths[:_MOST_PATHS], abandon_on_cancel=True
     )
     for reason in gathered.project.degraded:
-        tell(degraded, "enrich", reason=reason)
+        emit(degraded, "enrich", reason=reason)
     if knowledge is not None and not event.parsed.machine and event.parsed.query.strip():
         await _find_guides(event, knowledge, gathered)
 

@@ -13,7 +13,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from ..bus.events import ContextBuilt, IntentClassified
-from ..bus.signals import abstained, injected, tell
+from ..bus.signals import abstained, emit, injected
 from ..bus.values import (
     InjectedMemory,
     IntentType,
@@ -179,7 +179,7 @@ def _nothing_reason(event: IntentClassified, choice: Choice) -> str:
 def _abstain(
     event: IntentClassified, reason: str, candidates: Sequence[Candidate], why: Mapping[str, str]
 ) -> ContextBuilt:
-    tell(abstained, "inject", reason=reason)
+    emit(abstained, "inject", reason=reason)
     return ContextBuilt(
         trace=event.trace,
         classified=event,
@@ -199,7 +199,7 @@ def _built(
     prompt = event.enriched.prompt
     if not prompt.rehearsal:
         sessions.show(prompt.session, shown)
-    tell(injected, "inject", count=len(chosen), tokens=choice.tokens)
+    emit(injected, "inject", count=len(chosen), tokens=choice.tokens)
     return ContextBuilt(
         trace=event.trace,
         classified=event,

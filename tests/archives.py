@@ -21,7 +21,7 @@ from tests.stores import HERE, FakeClock, make_store
 MERGE_SIMILARITY = 0.92
 
 
-class Desk:
+class Bench:
     """Sends events to an archive, and lets its indexes follow as the bus does."""
 
     def __init__(self, archive: Archive, clock: FakeClock) -> None:
@@ -29,7 +29,7 @@ class Desk:
         self.clock = clock
         self._count = 0
 
-    async def tell(self, events: Sequence[Event]) -> Event:
+    async def publish(self, events: Sequence[Event]) -> Event:
         """Let the indexes follow; the event that settles comes back."""
         for event in events:
             if isinstance(event, MemoryStored):
@@ -65,7 +65,7 @@ class Desk:
 
     async def keep(self, text: str, **fields: object):
         """Capture ``text``; what settles it."""
-        return await self.tell(await self.archive.keeping.keep(self.request(text, **fields)))
+        return await self.publish(await self.archive.keeping.keep(self.request(text, **fields)))
 
     async def current(self, memory_id: str) -> Memory | None:
         found = await self.archive.store.get([memory_id], [HERE])
@@ -78,7 +78,7 @@ class Desk:
 
 
 @asynccontextmanager
-async def opened_desk(folder: Path) -> AsyncIterator[Desk]:
+async def opened_desk(folder: Path) -> AsyncIterator[Bench]:
     """An archive in ``folder``, open, and closed at the end."""
     clock = FakeClock()
     archive = Archive(
@@ -89,6 +89,6 @@ async def opened_desk(folder: Path) -> AsyncIterator[Desk]:
     )
     await archive.open()
     try:
-        yield Desk(archive, clock)
+        yield Bench(archive, clock)
     finally:
         await archive.close()

@@ -34,7 +34,7 @@ _SEARCHES = {
 }
 
 
-class McpDesk:
+class McpPort:
     """Asks for one client; ``fields`` are those of its pipe, and say which project it is in."""
 
     notice = PREAMBLE

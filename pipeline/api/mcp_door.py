@@ -16,13 +16,13 @@ from ...hooks.client import VERSION
 from ..app.app import App
 from ..entrance.handler import Entrance
 from .dispatch import Calls
-from .mcp import McpDesk
+from .mcp import McpPort
 
 if TYPE_CHECKING:
     from ...sinks.mcp.server import Session
 
 
-class McpDoor:
+class SessionOpener:
     """Serves MCP over connections whose head was read already."""
 
     def __init__(self, app: App, calls: Calls, entrance: Entrance) -> None:
@@ -57,7 +57,7 @@ class McpDoor:
     def _opened(self, fields: dict[str, str], **limits: int) -> Iterator[Session]:
         from ...sinks.mcp.server import Session
 
-        desk = McpDesk(self._app, self._calls, self._entrance, fields)
+        desk = McpPort(self._app, self._calls, self._entrance, fields)
         self.sessions += 1
         try:
             with self._app.changes.watching(desk.scopes) as watch:

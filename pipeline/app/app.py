@@ -34,18 +34,18 @@ from ...bus.events import (
     StoreRequested,
 )
 from ...bus.ids import ulid_of
-from ...bus.signals import settled, tell
+from ...bus.signals import emit, settled
 from ...bus.values import Hit, Kept, Scope
 from ...config.load import SettingsError
 from ...config.paths import Paths
 from ...config.settings import RedactionSettings, Settings
-from ...sinks.indexes.guide_index import Lore
+from ...sinks.indexes.guide_index import GuideIndex
 from ...sinks.mcp.notifications import Changes
 from ...sinks.project.identity import Projects
 from ...sinks.reasons import Reasons
 from ...sinks.sessions import Sessions
 from ...sinks.telemetry.audit_log import Audit
-from ...sinks.telemetry.degradation_log import Setbacks
+from ...sinks.telemetry.degradation_log import DegradationLog
 from ...sinks.telemetry.prompt_log import Traces
 from ...sinks.transcripts.reader import Transcripts
 from ...stages.capture.detect import detect
@@ -60,7 +60,7 @@ from ...stages.redaction.allowlist import BadAllowance
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.respond import respond
 from .captures import Keeper
-from .lazy_archive import LateArchive
+from .lazy_archive import LazyArchive
 from .redaction_cache import Cleaner
 from .reminding import Reminding
 from .review import Reviewing
@@ -134,7 +134,7 @@ class App:
         self.new_id = new_id
         self.user = user_name()
         self.bus = Bus(grace_s=settings.daemon.drain_s)
-        self.archive = LateArchive()
+        self.archive = LazyArchive()
         self.projects = Projects()
         self.sessions = Sessions()
         self.reasons = Reasons()
@@ -142,7 +142,7 @@ class App:
         self.local: LocalClassifier | None = None
         self.redactor = _load_redactor(settings.redaction)
         self.audit = Audit(paths.state / "audit.jsonl", clock=clock)
-        self.setbacks = Setbacks(now=time.monotonic)
+        self.setbacks = DegradationLog(now=time.monotonic)
         self.clean = Cleaner(self._redacted)
         self.traces = Traces(
             paths.state / "traces.jsonl",
@@ -152,7 +152,7 @@ class App:
         )
         self.asking = self._build_asking() if _is_model_wanted(settings) else None
         self.keeper = Keeper(self.bus, new_id=new_id, store_problem=lambda: self.archive.problem)
-        self.lore = Lore(
+        self.lore = GuideIndex(
             archive=self.archive.get,
             loaded=lambda: self.archive.loaded,
             read=read_guide,
@@ -177,13 +177,13 @@ class App:
         handlers = self._handlers()
         for route in ROUTES:
             self.bus.subscribe(
-                route.hears,
+                route.consumes,
                 handlers[route.stage],
                 name=route.stage,
                 concurrency=route.concurrency,
                 capacity=route.capacity,
                 overflow=route.overflow,
-                leads_on=bool(route.says),
+                fails_request=bool(route.produces),
             )
 
     def _build_reviewing(self) -> Reviewing:
@@ -288,7 +288,7 @@ class App:
     def _settle(self, event: CaptureSettled) -> None:
         if event.memory is not None:
             self.sessions.keep(event.memory.provenance.session, event.memory.id)
-        tell(settled, "settle", outcome=event.kept.outcome)
+        emit(settled, "settle", outcome=event.kept.outcome)
         warns = self.settings.redaction.mode == "warn"
         self.keeper.settle(with_warning(event) if warns else event)
 

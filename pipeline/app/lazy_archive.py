@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 
 from ...bus.events import Event
-from ...bus.signals import fell_back, tell
+from ...bus.signals import emit, fell_back
 from ...bus.values import Memory, Query, Recalled, Scope
 from ...stages.ports import RecallUnavailable
 
@@ -23,7 +23,7 @@ Said = Event | tuple[Event, ...] | None
 RESERVE_S = 0.03
 
 
-class LateArchive:
+class LazyArchive:
     """Stands for the archive from the first moment; fulfils ``Recall`` and ``Catalogue``.
 
     ``settled_at`` is when loading was over, in seconds since 1970; in the future until then.
@@ -79,12 +79,12 @@ class LateArchive:
         try:
             archive = await self.get()
         except RecallUnavailable:
-            tell(fell_back, "search", to="none", reason="unavailable")
+            emit(fell_back, "search", to="none", reason="unavailable")
             raise
         recalled = await archive.recall(query)
         if recalled.degraded:
             part, _, reason = recalled.degraded.partition(".")
-            tell(fell_back, part, to=recalled.mode, reason=reason)
+            emit(fell_back, part, to=recalled.mode, reason=reason)
         return recalled
 
     async def latest(

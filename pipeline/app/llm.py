@@ -12,9 +12,9 @@ from ...bus.bus import BusClosed
 from ...bus.events import ContextBuilt, IntentClassified, IntentRefined
 from ...bus.values import Hit, Scope
 from ...config.settings import Settings
-from ...sinks.llm.circuit_breaker import Breaker
+from ...sinks.llm.circuit_breaker import CircuitBreaker
 from ...sinks.llm.language_model import Brief, LanguageModel
-from ...sinks.llm.late_answers import Refinements, tell_late
+from ...sinks.llm.late_answers import LateAnswers, tell_late
 from ...sinks.llm.worker_process import ModelProcess
 from ...sinks.llm.worker_protocol import Configure
 from ...stages.intent.llm_prompt import MAX_CLEAN_CHARS, SYSTEM, ends, question, read_answer
@@ -48,7 +48,7 @@ class Asking:
         self._name = settings.llm.model
         self._publish = publish
         self.reserve = Reserve(now=time.perf_counter)
-        self._refinements = Refinements(now=time.monotonic)
+        self._refinements = LateAnswers(now=time.monotonic)
         self._model = LanguageModel(
             ModelProcess(
                 COMMAND, Configure(model=settings.llm.model, api_base=settings.llm.api_base)
@@ -60,7 +60,7 @@ class Asking:
                 clean=lambda text: clean(ends(text, MAX_CLEAN_CHARS)),
             ),
             late_s=search.llm_late_ms / 1000,
-            breaker=Breaker(now=time.monotonic),
+            breaker=CircuitBreaker(now=time.monotonic),
             problem="" if find_spec("litellm") else MISSING,
         )
         self.racer = ModelRacer(

@@ -11,7 +11,7 @@ from ...sinks.sessions import Sessions
 from ...stages.moments.greet import greet
 from ...stages.moments.remedy import remedy
 from ...stages.moments.remind import remind
-from .lazy_archive import LateArchive
+from .lazy_archive import LazyArchive
 
 
 class Reminding:
@@ -21,7 +21,7 @@ class Reminding:
         self,
         settings: HookSettings,
         *,
-        archive: LateArchive,
+        archive: LazyArchive,
         sessions: Sessions,
         clock: Callable[[], datetime],
         clean: Callable[[str], str],

@@ -24,13 +24,13 @@ from ...bus.events import (
     SessionEnded,
     TurnEnded,
 )
-from ...bus.signals import degraded, tell
+from ...bus.signals import degraded, emit
 from ...bus.values import Noted, Scope
 from ...config.settings import Settings
 from ...sinks.transcripts.reader import Mark, Slice, Transcripts, TranscriptUnreadable
 from ...stages.capture import task_record as task
 from ...stages.capture.review import Statement
-from ...stages.capture.review_session import Study, batches
+from ...stages.capture.review_session import SessionReader, batches
 from ...stages.moments.preserve import preserve
 from ...stages.ports import Recall
 from .lazy_archive import RESERVE_S
@@ -158,7 +158,7 @@ class Reviewing:
                 if awaited is not None or event.last or is_newest:
                     await self._review(event, session, progress)
         except NotStored:
-            tell(degraded, "review", reason="store.unavailable")
+            emit(degraded, "review", reason="store.unavailable")
         finally:
             progress.done.set()
             if self._newest.get(key) == event.trace:
@@ -181,8 +181,8 @@ class Reviewing:
         if mark is not None and mark.inode:
             await self._transcripts.keep(event.transcript, mark)
 
-    def _study(self, event: ReviewRequested, work: task.Work | None) -> Study:
-        return Study(
+    def _study(self, event: ReviewRequested, work: task.Work | None) -> SessionReader:
+        return SessionReader(
             session=event.session,
             root=event.place.root,
             agent=bool(event.agent),
@@ -207,11 +207,13 @@ class Reviewing:
                 await anyio.sleep(_LAST_WORD_S)
         except TranscriptUnreadable:
             if event.transcript:
-                tell(degraded, "review", reason="transcript.unreadable")
+                emit(degraded, "review", reason="transcript.unreadable")
             if awaited:
                 yield Slice((Message(role="assistant", text=event.said),), Mark())
 
-    def _tasks(self, event: ReviewRequested, session: Session, study: Study) -> list[task.Work]:
+    def _tasks(
+        self, event: ReviewRequested, session: Session, study: SessionReader
+    ) -> list[task.Work]:
         """The tasks that ended, and the one that goes on unless the session ends too."""
         if session.work is None:
             return study.finished

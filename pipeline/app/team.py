@@ -21,7 +21,7 @@ from ...bus.values import Memory
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.release import release
 from ..daemon.log_setup import place_of
-from .lazy_archive import LateArchive
+from .lazy_archive import LazyArchive
 
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
@@ -56,7 +56,7 @@ class Team:
         self,
         url: str,
         *,
-        archive: LateArchive,
+        archive: LazyArchive,
         publish: Callable[[Event], Awaitable[None]],
         redactor: Redactor,
         new_id: Callable[[], str],

@@ -55,7 +55,7 @@ def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
 @click.command()
 @json_option
 def routes_command(as_json: bool) -> None:
-    """Show who hears what and says what, as a Mermaid flowchart."""
+    """Show which stage consumes and produces which event, as a Mermaid flowchart."""
     from ..app.routes import ROUTES, diagram
 
     if not as_json:
@@ -65,9 +65,9 @@ def routes_command(as_json: bool) -> None:
         [
             {
                 "stage": route.stage,
-                "hears": route.hears.__name__,
-                "says": [event.__name__ for event in route.says],
-                "asks": [event.__name__ for event in route.asks],
+                "consumes": route.consumes.__name__,
+                "produces": [event.__name__ for event in route.produces],
+                "publishes_during": [event.__name__ for event in route.publishes_during],
                 "about": route.about,
             }
             for route in ROUTES

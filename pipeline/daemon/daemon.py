@@ -21,9 +21,9 @@ from ...config.load import Loaded
 from ...config.paths import Paths
 from ...hooks.client import VERSION
 from ...sinks.http.credentials import http_token
-from ...sinks.mcp.lazy_app import McpGate
+from ...sinks.mcp.lazy_app import LazyApp
 from ..api.dispatch import Calls
-from ..api.mcp_door import McpDoor
+from ..api.mcp_door import SessionOpener
 from ..app.app import App
 from ..app.routes import ROUTES
 from ..entrance.events import MOMENTS
@@ -34,7 +34,7 @@ from .housekeeping import compact_when_idle
 from .http_port import listen_on_the_same
 from .listener import Listener
 from .server import Server
-from .signal_buffer import EarlyTells
+from .signal_buffer import SignalBuffer
 from .sockets import listen, only_one, socket_path, unlisten
 from .status import index_status
 
@@ -60,12 +60,12 @@ class Daemon:
         self._calls = Calls(self._app, self._entrance, self.status)
         self._started = time.time()
         self._leaving = anyio.Event()
-        self._early = EarlyTells()
+        self._early = SignalBuffer()
         self._http: Http | None = None
         self._http_socket = self._listen_http()
         self._http_token = self._make_token()
-        self._mcp = McpDoor(self._app, self._calls, self._entrance)
-        self._mcp_http = McpGate(self._mcp.load, self._mcp.opened_over_http, seen=self._was_seen)
+        self._mcp = SessionOpener(self._app, self._calls, self._entrance)
+        self._mcp_http = LazyApp(self._mcp.load, self._mcp.opened_over_http, seen=self._was_seen)
         self._server = Server(
             version=VERSION,
             hook=self._entrance.answer,

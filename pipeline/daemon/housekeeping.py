@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import anyio
 
-from ..app.lazy_archive import LateArchive
+from ..app.lazy_archive import LazyArchive
 
 # Compacting holds up writes, so it waits until nobody has asked anything for so long.
 QUIET_S = 20.0
@@ -15,7 +15,7 @@ CHECK_S = 5.0
 _log = logging.getLogger(__name__)
 
 
-async def compact_when_idle(archive: LateArchive, *, quiet_s: Callable[[], float]) -> None:
+async def compact_when_idle(archive: LazyArchive, *, quiet_s: Callable[[], float]) -> None:
     """Compact after something was forgotten, also by an earlier daemon. Never returns.
 
     ``quiet_s`` says for how many seconds nobody has asked anything.
@@ -26,7 +26,7 @@ async def compact_when_idle(archive: LateArchive, *, quiet_s: Callable[[], float
             await compact_if_needed(archive)
 
 
-async def compact_if_needed(archive: LateArchive) -> bool:
+async def compact_if_needed(archive: LazyArchive) -> bool:
     """Compact if the file holds what was forgotten; what fails is tried again at the next time."""
     loaded = archive.loaded
     if loaded is None or not loaded.needs_compaction:

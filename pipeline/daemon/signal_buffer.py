@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ...bus import signals
-from ...bus.signals import NamedSignal, tell
+from ...bus.signals import NamedSignal, emit
 
 MAX_TOLD = 100_000
 
 
-class EarlyTells:
+class SignalBuffer:
     """Watches every signal from the moment it is made, but ``redacted``.
 
     The audit hears that one from the start, and would hear it twice.
@@ -40,5 +40,5 @@ class EarlyTells:
             signal.disconnect(watcher)
         watch()
         for signal, sender, facts in self._told:
-            tell(signal, sender, **facts)
+            emit(signal, sender, **facts)
         self._told.clear()

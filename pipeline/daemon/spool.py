@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ...bus.events import PromptSubmitted
-from ...bus.signals import redacted, tell
+from ...bus.signals import emit, redacted
 from ...stages.text.markers import split_markers
 from ..agents.payload import Payload
 from ..app.app import App
@@ -89,7 +89,7 @@ async def _store(file: Path, app: App, entrance: Entrance) -> bool:
 def _tell_redactions(prompt: PromptSubmitted, app: App) -> None:
     """What the hook took out, before it set the prompt aside, belongs into the audit too."""
     if rules := app.redactor.marks(prompt.text):
-        tell(
+        emit(
             redacted,
             "spool",
             trace=prompt.trace,

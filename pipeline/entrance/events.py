@@ -47,7 +47,7 @@ class Asked(Struct, frozen=True, kw_only=True):
         )
 
 
-class Moment(Struct, frozen=True, kw_only=True):
+class HookEvent(Struct, frozen=True, kw_only=True):
     """``make`` gives the event, or None where there is nothing to do.
 
     Where ``answers``, the hook waits for a ``ResponseReady``; else it goes on at once. Where
@@ -166,13 +166,13 @@ def session_ended(asked: Asked) -> Event | None:
     )
 
 
-MOMENTS: dict[str, Moment] = {
-    "SessionStart": Moment(make=session_started),
-    "UserPromptSubmit": Moment(make=prompt_submitted),
-    "PostToolUse": Moment(make=tool_used),
-    "PostToolUseFailure": Moment(make=tool_failed),
-    "PreCompact": Moment(make=compaction_started, plain=True),
-    "Stop": Moment(make=turn_ended, answers=False),
-    "SubagentStop": Moment(make=agent_ended, answers=False),
-    "SessionEnd": Moment(make=session_ended, answers=False),
+MOMENTS: dict[str, HookEvent] = {
+    "SessionStart": HookEvent(make=session_started),
+    "UserPromptSubmit": HookEvent(make=prompt_submitted),
+    "PostToolUse": HookEvent(make=tool_used),
+    "PostToolUseFailure": HookEvent(make=tool_failed),
+    "PreCompact": HookEvent(make=compaction_started, plain=True),
+    "Stop": HookEvent(make=turn_ended, answers=False),
+    "SubagentStop": HookEvent(make=agent_ended, answers=False),
+    "SessionEnd": HookEvent(make=session_ended, answers=False),
 }

@@ -17,7 +17,7 @@ from ...bus.bus import BusClosed
 from ...bus.events import Event, ResponseReady
 from ...bus.ids import ulid_of_hex
 from ...bus.inbox import StageFailed
-from ...bus.signals import answered, degraded, tell
+from ...bus.signals import answered, degraded, emit
 from ...bus.values import Place, Scope
 from ...sinks.telemetry.hook_activity import Heard
 from ...sinks.transcripts.outcomes import Outcomes
@@ -30,8 +30,8 @@ from ...stages.text.unicode import well_formed
 from ..agents import dialects as speech
 from ..agents.payload import Payload, read_payload
 from ..app.app import App
-from .events import MOMENTS, Asked, Moment
-from .load_shedding import LEAST_S, Crowd, waited_s
+from .events import MOMENTS, Asked, HookEvent
+from .load_shedding import LEAST_S, LoadShedding, waited_s
 from .session_memory import Greetings
 from .whereabouts import Whereabouts
 
@@ -56,7 +56,7 @@ class Entrance:
         self._app = app
         self._whereabouts = Whereabouts()
         self.heard = Heard(app.paths.heard)
-        self._crowd = Crowd()
+        self._crowd = LoadShedding()
         self._outcomes = Outcomes()
         self._greetings = Greetings()
 
@@ -87,7 +87,7 @@ class Entrance:
         moment = MOMENTS.get(event)
         if out == NOTHING and moment and moment.plain and fields.get("client") in GIVE_PLAIN_TEXT:
             out = b""
-        tell(answered, event, outcome=outcome, took_s=perf_counter() - started)
+        emit(answered, event, outcome=outcome, took_s=perf_counter() - started)
         return out
 
     async def _answer(self, event: str, fields: dict[str, str], body: bytes) -> tuple[bytes, str]:
@@ -104,7 +104,7 @@ class Entrance:
             out, outcome = await self._answer_in_time(heard.event, known, heard.payload)
             return speech.say(heard, self._with_greeting(heard, out)), outcome
         except TimeoutError:
-            tell(degraded, "entrance", reason="hook.timeout")
+            emit(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"
         except (StageFailed, BusClosed, ValueError, RecursionError) as error:
             _log.warning("a hook was passed through", extra={"error": type(error).__name__})
@@ -143,7 +143,7 @@ class Entrance:
         body = NOTHING
         if moment and asked is not None:
             if self._crowd.turns_away(asked, left_s=self._left_s(fields)):
-                tell(degraded, "entrance", reason="hook.crowded")
+                emit(degraded, "entrance", reason="hook.crowded")
                 return NOTHING, "crowded"
             with self._crowd.inside():
                 body = await self._said(moment, asked, fields)
@@ -153,7 +153,7 @@ class Entrance:
             return body, "answered"
         return body, "passed" if asked is None else "nothing"
 
-    async def _said(self, moment: Moment, asked: Event, fields: dict[str, str]) -> bytes:
+    async def _said(self, moment: HookEvent, asked: Event, fields: dict[str, str]) -> bytes:
         if not moment.answers:
             await self._app.bus.publish(asked)
             return NOTHING

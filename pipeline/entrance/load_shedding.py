@@ -22,7 +22,7 @@ _LONGEST_WAIT_S = 10.0
 _TIME_DIGITS = 12
 
 
-class Crowd:
+class LoadShedding:
     """The hooks that are being answered."""
 
     def __init__(self, *, most: int = MOST_AT_ONCE) -> None:

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from ...bus.values import Provenance, Scope
 
 MemoryId = Annotated[str, Meta(pattern=r"^mem_[0-9a-z]{26}$")]
-Moment = Annotated[datetime, Meta(tz=True)]
+HookEvent = Annotated[datetime, Meta(tz=True)]
 
 
 class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -30,10 +30,10 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
     confidence_percent: Annotated[int, Meta(ge=0, le=100)] = 100
     provenance: Provenance = Provenance()
-    created_at: Moment | None = None
-    updated_at: Moment | None = None
-    valid_from: Moment | None = None
-    valid_to: Moment | None = None
+    created_at: HookEvent | None = None
+    updated_at: HookEvent | None = None
+    valid_from: HookEvent | None = None
+    valid_to: HookEvent | None = None
     supersedes: MemoryId | None = None
     superseded_by: MemoryId | None = None
     contradicts: MemoryId | None = None
@@ -46,8 +46,8 @@ class Ours(Item, frozen=True, kw_only=True):
     id: MemoryId
     scope: Scope
     namespace: str
-    created_at: Moment
-    updated_at: Moment
+    created_at: HookEvent
+    updated_at: HookEvent
 
 
 class BadImport(ValueError):

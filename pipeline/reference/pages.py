@@ -302,9 +302,9 @@ def routes_page() -> list[str]:
     rows = [
         (
             _code(route.stage),
-            route.hears.__name__,
-            ", ".join(event.__name__ for event in route.says),
-            ", ".join(event.__name__ for event in route.asks),
+            route.consumes.__name__,
+            ", ".join(event.__name__ for event in route.produces),
+            ", ".join(event.__name__ for event in route.publishes_during),
             route.about,
         )
         for route in ROUTES
@@ -312,7 +312,7 @@ def routes_page() -> list[str]:
     return [
         f"From outside come {_names(ENTRANCES)}; to the outside go {_names(EXITS)}.",
         "",
-        *_table(("stage", "hears", "says", "asks", "what it does"), rows),
+        *_table(("stage", "consumes", "produces", "publishes during", "what it does"), rows),
         "",
         f"```mermaid\n{diagram()}\n```",
     ]

@@ -50,7 +50,7 @@ class Archive(Protocol):
     ) -> Awaitable[tuple[Memory, ...]]: ...
 
 
-class Lore:
+class GuideIndex:
     """Fulfils the port ``Guides``. For the event loop's thread alone.
 
     ``archive`` waits for what is kept, and raises ``ConnectionError`` where there is nothing;

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ...bus.values import NAMESPACES, Memory, Scope
 from .keyphrases import Keyphrases, display_name, is_dull, topic_key
-from .topic_scope import TopicShelf
+from .topic_scope import TopicScope
 
 RELATED = 8
 FOUND = 20
@@ -38,7 +38,7 @@ class TopicIndex:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._keyphrases = Keyphrases()
-        self._shelves: dict[Scope, TopicShelf] = {}
+        self._shelves: dict[Scope, TopicScope] = {}
         self._builds = 0
         self._gone: set[str] = set()
         self._last_indexed: datetime | None = None
@@ -151,7 +151,7 @@ class TopicIndex:
         if memory.superseded_by:
             self._remove(memory.id)
             return
-        shelf = self._shelves.setdefault(memory.scope, TopicShelf())
+        shelf = self._shelves.setdefault(memory.scope, TopicScope())
         shelf.put(memory, self._keyphrases.topics(memory))
         self._tidy(memory.scope, shelf)
         if self._last_indexed is None or memory.updated_at > self._last_indexed:
@@ -162,11 +162,11 @@ class TopicIndex:
             if shelf.remove(memory_id):
                 self._tidy(scope, shelf)
 
-    def _tidy(self, scope: Scope, shelf: TopicShelf) -> None:
+    def _tidy(self, scope: Scope, shelf: TopicScope) -> None:
         if shelf.is_hollow:
             self._shelves[scope] = shelf.renumbered()
 
-    def _of(self, scopes: tuple[Scope, ...]) -> Iterator[TopicShelf]:
+    def _of(self, scopes: tuple[Scope, ...]) -> Iterator[TopicScope]:
         for scope in dict.fromkeys(scopes):
             if shelf := self._shelves.get(scope):
                 yield shelf

@@ -18,7 +18,7 @@ _SEARCHED = 10_000
 _LARGEST_HOLD = 2_000
 
 
-class TopicShelf:
+class TopicScope:
     """For one writer or reader at a time.
 
     A memory has a slot, and its topics are a run of ``_topics``. Each place of that run knows the
@@ -80,9 +80,9 @@ class TopicShelf:
     def is_hollow(self) -> bool:
         return len(self._ids) > 2 * len(self._slots) + _SLACK_SLOTS
 
-    def renumbered(self) -> TopicShelf:
+    def renumbered(self) -> TopicScope:
         """The same shelf without its empty slots and unused topics."""
-        shelf = TopicShelf()
+        shelf = TopicScope()
         for id_, slot in self._slots.items():
             keys = [self._keys[number] for number in self._topics_of(slot)]
             (namespace,) = self._sets[self._alone[slot]]

@@ -18,7 +18,7 @@ class State(enum.Enum):
     OPEN = 2
 
 
-class Breaker:
+class CircuitBreaker:
     """Opens after ``failures`` in a row, for a pause that doubles with each probe that fails.
 
     After the pause one probe is let through (half-open): if it goes well the breaker closes,

@@ -19,9 +19,9 @@ from anyio.abc import TaskGroup
 from msgspec import Struct
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from ...bus.signals import asked, tell
+from ...bus.signals import asked, emit
 from ...bus.values import DetectionSource, SearchIntent, Vote
-from .circuit_breaker import Breaker, State
+from .circuit_breaker import CircuitBreaker, State
 from .worker_process import ModelProcess, WorkerGone
 from .worker_protocol import Answer, Ask, Trouble
 
@@ -111,7 +111,7 @@ class LanguageModel:
         brief: Brief,
         *,
         late_s: float,
-        breaker: Breaker,
+        breaker: CircuitBreaker,
         problem: str = "",
     ) -> None:
         self._worker = worker
@@ -178,7 +178,7 @@ class LanguageModel:
         if self._calls >= MAX_CALLS:
             return call.cast(None, "busy")
         if not self._breaker.admit():
-            tell(asked, "model", outcome="breaker_open", took_s=0.0)
+            emit(asked, "model", outcome="breaker_open", took_s=0.0)
             return call.cast(None, "breaker_open")
         return await self._wait_for(call, self._tasks)
 
@@ -252,7 +252,7 @@ class LanguageModel:
         return "timeout"
 
     def _end(self, call: _Call, outcome: str) -> None:
-        tell(asked, "model", outcome=outcome, took_s=call.took_s)
+        emit(asked, "model", outcome=outcome, took_s=call.took_s)
         if outcome != "cancelled":
             self._note(missed=outcome in {"timeout", "late_unused"})
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from ...bus.events import IntentRefined
-from ...bus.signals import asked, tell
+from ...bus.signals import asked, emit
 
 MAX_SESSIONS = 256
 MAX_AGE_S = 600.0
@@ -19,10 +19,10 @@ MAX_AGE_S = 600.0
 def tell_late(event: IntentRefined, *, used: bool) -> None:
     """Tell how the question to the model ended whose answer came late."""
     outcome = "late_used" if used else "late_unused"
-    tell(asked, "model", outcome=outcome, took_s=event.vote.took_ms / 1000)
+    emit(asked, "model", outcome=outcome, took_s=event.vote.took_ms / 1000)
 
 
-class Refinements:
+class LateAnswers:
     """The refined intents that wait. ``now`` tells seconds of a clock that never goes back."""
 
     def __init__(

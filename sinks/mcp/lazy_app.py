@@ -24,7 +24,7 @@ class BadProject(ValueError):
     """The address names a project that cannot be one; the message is for the client."""
 
 
-class McpGate:
+class LazyApp:
     """The ASGI application of ``/mcp``; ``run`` beside the HTTP server.
 
     ``load`` imports the SDK, ``open_session`` is asked after that, and ``seen`` hears of requests.

@@ -13,7 +13,7 @@ import mcp_types as types
 import msgspec
 from msgspec import Struct
 
-from .port import Desk
+from .port import ClientPort
 
 NAME = "hook"
 _TEMPLATE = re.compile(r"\$\{[\w.]{1,100}\}")
@@ -29,7 +29,7 @@ class HookArguments(Struct, kw_only=True):
     payload: dict[str, Any] = {}
 
 
-async def call_hook(desk: Desk, arguments: dict[str, Any] | None) -> types.CallToolResult:
+async def call_hook(desk: ClientPort, arguments: dict[str, Any] | None) -> types.CallToolResult:
     """Answer one hook; ``{}``, which changes nothing, for what is no hook."""
     try:
         asked = msgspec.convert(arguments or {}, HookArguments)

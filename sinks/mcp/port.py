@@ -18,7 +18,7 @@ class Refused(ValueError):
     """A request that cannot be answered as asked; the message is for whoever asked."""
 
 
-class Desk(Protocol):
+class ClientPort(Protocol):
     """Answers for one project. Texts of memories come back redacted and neutralised."""
 
     @property

@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
 from ...bus.values import NAMESPACES
-from .port import Desk, Intent, Json, Refused
+from .port import ClientPort, Intent, Json, Refused
 from .schemas import MAX_QUERY
 from .uris import Uri
 
@@ -38,7 +38,7 @@ class Argument(Struct, frozen=True):
         )
 
 
-Write = Callable[[Desk, Mapping[str, str]], Awaitable[str]]
+Write = Callable[[ClientPort, Mapping[str, str]], Awaitable[str]]
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
@@ -87,7 +87,9 @@ def list_prompts() -> list[types.Prompt]:
     return [prompt.listed() for prompt in PROMPTS]
 
 
-async def get_prompt(desk: Desk, name: str, given: Mapping[str, str]) -> types.GetPromptResult:
+async def get_prompt(
+    desk: ClientPort, name: str, given: Mapping[str, str]
+) -> types.GetPromptResult:
     """Write one out. Raises ``MCPError``."""
     prompt = _BY_NAME.get(name)
     if prompt is None:
@@ -115,7 +117,7 @@ def values_of(name: str, argument: str) -> tuple[str, ...]:
 # --- what they say -------------------------------------------------------------------------------
 
 
-async def search_with_context(desk: Desk, asked: Mapping[str, str]) -> str:
+async def search_with_context(desk: ClientPort, asked: Mapping[str, str]) -> str:
     """A search of the code, with what is remembered in mind."""
     query, scope = asked["query"], asked.get("scope")
     answer = await _recalled(desk, query, SEARCHED, scope)
@@ -157,7 +159,7 @@ _APPROACH = {
 }
 
 
-async def research_topic(desk: Desk, asked: Mapping[str, str]) -> str:
+async def research_topic(desk: ClientPort, asked: Mapping[str, str]) -> str:
     """What is known about a topic, to the depth that is asked for."""
     topic, depth = asked["topic"], asked.get("depth", "standard")
     memories, related = await _about(desk, topic, DEPTHS[depth])
@@ -191,7 +193,7 @@ _GUIDANCE = {
 }
 
 
-async def recall_context(desk: Desk, asked: Mapping[str, str]) -> str:
+async def recall_context(desk: ClientPort, asked: Mapping[str, str]) -> str:
     """What is known about a topic, for what somebody wants to do."""
     topic, intent = asked["topic"], asked.get("intent")
     answer = await _recalled(desk, topic, 2 * SEARCHED)
@@ -221,14 +223,14 @@ def _intent(value: str) -> Intent:
     return next(each for each in INTENTS if each == value)
 
 
-async def _recalled(desk: Desk, query: str, limit: int, namespace: str | None = None) -> Json:
+async def _recalled(desk: ClientPort, query: str, limit: int, namespace: str | None = None) -> Json:
     asked: Json = {"query": query, "limit": limit, "namespace": namespace}
     answer = await desk.call("recall", asked)
     found = [memory for memory in answer["memories"] if memory["score"] >= MIN_SCORE]
     return answer | {"memories": found}
 
 
-async def _about(desk: Desk, topic: str, count: int) -> tuple[list[Json], list[str]]:
+async def _about(desk: ClientPort, topic: str, count: int) -> tuple[list[Json], list[str]]:
     """The newest memories of a topic, and what a search for it finds besides."""
     known = await desk.call("topics", {"topic": topic, "limit": count})
     memories: list[Json] = known["memories"]

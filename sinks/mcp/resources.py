@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from ...bus.values import NAMESPACES
 from . import instructions as mcp_help
-from .port import Desk, Json, Refused
+from .port import ClientPort, Json, Refused
 from .schemas import MAX_QUERY
 from .uris import UnknownUri, Uri, parse
 
@@ -50,7 +50,7 @@ def list_templates() -> list[types.ResourceTemplate]:
     ]
 
 
-async def list_resources(desk: Desk) -> list[types.Resource]:
+async def list_resources(desk: ClientPort) -> list[types.Resource]:
     """What can be read now without knowing a name: the fixed ones, namespaces, help, topics."""
     topics = await desk.call("topics", {"limit": LISTED_TOPICS})
     found = list(FIXED)
@@ -75,7 +75,7 @@ async def list_resources(desk: Desk) -> list[types.Resource]:
     ]
 
 
-async def read_resource(desk: Desk, given: str) -> types.ReadResourceResult:
+async def read_resource(desk: ClientPort, given: str) -> types.ReadResourceResult:
     """Read one. Raises ``MCPError``."""
     try:
         uri = parse(given)
@@ -91,7 +91,7 @@ async def read_resource(desk: Desk, given: str) -> types.ReadResourceResult:
     return types.ReadResourceResult(contents=[content])
 
 
-async def _read(desk: Desk, uri: Uri) -> tuple[str, str]:
+async def _read(desk: ClientPort, uri: Uri) -> tuple[str, str]:
     if uri.kind == "help":
         return MARKDOWN, _help(uri.text)
     read = _READERS[uri.kind, bool(uri.text)]
@@ -108,30 +108,30 @@ def _help(topic: str) -> str:
 # --- one reader a resource -----------------------------------------------------------------------
 
 
-async def _search(desk: Desk, query: str) -> Json:
+async def _search(desk: ClientPort, query: str) -> Json:
     if len(query) > MAX_QUERY:
         raise UnknownUri(f"a query has at most {MAX_QUERY} characters; this one has {len(query)}")
     answer = await desk.call("recall", {"query": query, "limit": SEARCHED})
     return {"notice": desk.notice} | answer
 
 
-async def _topics(desk: Desk, _: str) -> Json:
+async def _topics(desk: ClientPort, _: str) -> Json:
     return await desk.call("topics", {"limit": 1000})
 
 
-async def _topic(desk: Desk, topic: str) -> Json:
+async def _topic(desk: ClientPort, topic: str) -> Json:
     answer = await desk.call("topics", {"topic": topic, "limit": LISTED})
     return {"notice": desk.notice} | answer
 
 
-async def _memory(desk: Desk, memory_id: str) -> Json:
+async def _memory(desk: ClientPort, memory_id: str) -> Json:
     found = await desk.find(memory_id)
     if found is None:
         raise UnknownUri("there is no memory of that id for this project")
     return {"notice": desk.notice} | found
 
 
-async def _namespaces(desk: Desk, _: str) -> Json:
+async def _namespaces(desk: ClientPort, _: str) -> Json:
     listed = [
         {"name": name, "description": text, "memory_count": await _count(desk, name)}
         for name, text in mcp_help.NAMESPACES.items()
@@ -139,13 +139,13 @@ async def _namespaces(desk: Desk, _: str) -> Json:
     return {"namespaces": listed, "total_namespaces": len(listed)}
 
 
-async def _count(desk: Desk, namespace: str) -> int:
+async def _count(desk: ClientPort, namespace: str) -> int:
     asked = {"query": namespace, "limit": 1, "mode": "text", "namespace": namespace}
     count: int = (await desk.call("recall", asked))["total_count"]
     return count
 
 
-async def _namespace(desk: Desk, namespace: str) -> Json:
+async def _namespace(desk: ClientPort, namespace: str) -> Json:
     if namespace not in NAMESPACES:
         raise UnknownUri(f"no such namespace; there are {', '.join(NAMESPACES)}")
     return {
@@ -156,11 +156,11 @@ async def _namespace(desk: Desk, namespace: str) -> Json:
     }
 
 
-async def _session(desk: Desk, _: str) -> Json:
+async def _session(desk: ClientPort, _: str) -> Json:
     return {"notice": desk.notice} | await desk.session()
 
 
-_READERS: dict[tuple[str, bool], Callable[[Desk, str], Awaitable[Json]]] = {
+_READERS: dict[tuple[str, bool], Callable[[ClientPort, str], Awaitable[Json]]] = {
     ("search", True): _search,
     ("topics", False): _topics,
     ("topics", True): _topic,
@@ -174,7 +174,7 @@ _READERS: dict[tuple[str, bool], Callable[[Desk, str], Awaitable[Json]]] = {
 # --- completion ----------------------------------------------------------------------------------
 
 
-async def values_for(desk: Desk, argument: str) -> list[str]:
+async def values_for(desk: ClientPort, argument: str) -> list[str]:
     """What may stand for ``argument`` of a template or a prompt, likeliest first."""
     if argument in {"topic", "query"}:
         answer = await desk.call("topics", {"limit": 1000})

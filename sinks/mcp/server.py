@@ -32,7 +32,7 @@ from .instructions import INSTRUCTIONS
 from .mcp_hook_tool import NAME as HOOK_TOOL
 from .mcp_hook_tool import call_hook
 from .notifications import Changed, Watch
-from .port import Desk, Refused
+from .port import ClientPort, Refused
 from .prompts import get_prompt, list_prompts, values_of
 from .resources import (
     complete,
@@ -41,7 +41,7 @@ from .resources import (
     read_resource,
     values_for,
 )
-from .stdio import Wire
+from .stdio import LineTransport
 from .tools import call_tool, input_schema, list_tools
 from .uris import UnknownUri, is_touched, parse
 
@@ -66,7 +66,7 @@ class Session:
     """One desk's server. ``serve`` and ``converse`` run until the one client leaves."""
 
     def __init__(
-        self, desk: Desk, watch: Watch, *, version: str, max_listeners: int = MAX_LISTENERS
+        self, desk: ClientPort, watch: Watch, *, version: str, max_listeners: int = MAX_LISTENERS
     ) -> None:
         self._desk = desk
         self._watch = watch
@@ -118,7 +118,7 @@ class Session:
 
     async def serve(self, source: BufferedByteReceiveStream, target: ByteSendStream) -> None:
         """Serve one connection until the client leaves, or does not read what it is sent."""
-        wire = Wire(source, target)
+        wire = LineTransport(source, target)
         incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         sent, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks:

@@ -96,7 +96,7 @@ async def lines(source: BufferedByteReceiveStream, limit: int = MAX_LINE) -> Asy
         del held[limit + 1 :]
 
 
-class Wire:
+class LineTransport:
     """One connection. Run ``read`` and ``write`` beside the server that they feed."""
 
     def __init__(self, source: BufferedByteReceiveStream, target: ByteSendStream) -> None:

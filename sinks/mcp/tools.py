@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
 from .mcp_schema import read_arguments, schema_of
-from .port import Desk, Json, Refused
+from .port import ClientPort, Json, Refused
 from .schemas import (
     Arguments,
     CaptureArguments,
@@ -38,7 +38,7 @@ from .schemas import (
 # Where a memory that was written here came from.
 HOOK = {"hook": "mcp"}
 
-Run = Callable[[Desk, Any], Awaitable[Json]]
+Run = Callable[[ClientPort, Any], Awaitable[Json]]
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -73,34 +73,34 @@ class Tool(Struct, frozen=True, kw_only=True):
 # --- what they do --------------------------------------------------------------------------------
 
 
-async def recall(desk: Desk, asked: RecallArguments) -> Json:
+async def recall(desk: ClientPort, asked: RecallArguments) -> Json:
     """Search, and give the index."""
     answer = await desk.call("recall", msgspec.to_builtins(asked), brief=True)
     return answer | {"notice": desk.notice}
 
 
-async def capture(desk: Desk, asked: CaptureArguments) -> Json:
+async def capture(desk: ClientPort, asked: CaptureArguments) -> Json:
     """Keep a text."""
     answer = await desk.call("capture", msgspec.to_builtins(asked) | HOOK)
     return _settled(answer)
 
 
-async def get(desk: Desk, asked: IdArguments) -> Json:
+async def get(desk: ClientPort, asked: IdArguments) -> Json:
     """One memory whole."""
     return await desk.call("get", {"id": asked.id}) | {"notice": desk.notice}
 
 
-async def update(desk: Desk, asked: UpdateArguments) -> Json:
+async def update(desk: ClientPort, asked: UpdateArguments) -> Json:
     """Make the next version of a memory."""
     return _settled(await desk.call("update", msgspec.to_builtins(asked) | HOOK))
 
 
-async def forget(desk: Desk, asked: IdArguments) -> Json:
+async def forget(desk: ClientPort, asked: IdArguments) -> Json:
     """Delete a memory."""
     return await desk.call("forget", {"id": asked.id})
 
 
-async def topics(desk: Desk, asked: TopicsArguments) -> Json:
+async def topics(desk: ClientPort, asked: TopicsArguments) -> Json:
     """The topics, or one of them."""
     answer = await desk.call("topics", msgspec.to_builtins(asked), brief=True)
     nothing: Json = {"topic": None, "topics": [], "memories": [], "related_topics": []}
@@ -108,7 +108,7 @@ async def topics(desk: Desk, asked: TopicsArguments) -> Json:
     return nothing | answer | {"total_count": total, "notice": desk.notice}
 
 
-async def supersede(desk: Desk, asked: SupersedeArguments) -> Json:
+async def supersede(desk: ClientPort, asked: SupersedeArguments) -> Json:
     """Let one memory take the place of another."""
     answer = await desk.call("supersede", msgspec.to_builtins(asked) | HOOK)
     if asked.text is not None:
@@ -117,7 +117,7 @@ async def supersede(desk: Desk, asked: SupersedeArguments) -> Json:
     return {"outcome": "superseded", "old": answer["id"], "new": answer["superseded_by"]}
 
 
-async def status(desk: Desk, asked: StatusArguments) -> Json:
+async def status(desk: ClientPort, asked: StatusArguments) -> Json:
     """How the daemon is."""
     answer = await desk.call("status", {})
     readable = {"scopes": [str(scope) for scope in desk.scopes], "memories": None}
@@ -233,7 +233,7 @@ def _input_schemas() -> dict[str, Json]:
     return {tool.name: schema_of(tool.takes) for tool in TOOLS}
 
 
-async def call_tool(desk: Desk, name: str, arguments: Json | None) -> types.CallToolResult:
+async def call_tool(desk: ClientPort, name: str, arguments: Json | None) -> types.CallToolResult:
     """Run a tool; what it refuses is a result that says why. Raises ``MCPError`` if unknown."""
     tool = _BY_NAME.get(name)
     if tool is None:

@@ -12,7 +12,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from ...bus.events import Admitted, Event, ImportAdmitted, ImportSettled, MemoriesStored
-from ...bus.signals import stored, tell
+from ...bus.signals import emit, stored
 from ...bus.values import Encoding, Memory, Scope
 from ..search.encoder import Encoder
 from ..store.rows import Row, content_hash
@@ -54,7 +54,7 @@ class Importing:
         )
         if not rows:
             return (settled,)
-        tell(stored, "store", namespace="import", outcome="imported")
+        emit(stored, "store", namespace="import", outcome="imported")
         return (MemoriesStored(trace=event.trace, stored=tuple(rows)), settled)
 
     async def _write(self, memories: Sequence[Memory]) -> list[tuple[Memory, Encoding]]:

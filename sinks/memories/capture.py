@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.events import CaptureSettled, Event, MemoryStored, StoreRequested
-from ...bus.signals import stored, tell
+from ...bus.signals import emit, stored
 from ...bus.values import Encoding, Kept, Memory, Provenance
 from ..search.encoder import Encoder
 from ..search.index import Index
@@ -254,7 +254,7 @@ class Keeping:
     def _told(
         self, event: StoreRequested, memory: Memory, encoding: Encoding, outcome: str
     ) -> MemoryStored:
-        tell(stored, "store", namespace=memory.namespace, outcome=outcome)
+        emit(stored, "store", namespace=memory.namespace, outcome=outcome)
         return MemoryStored(trace=event.trace, memory=memory, encoding=encoding)
 
     def _settled(

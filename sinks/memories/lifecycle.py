@@ -20,7 +20,7 @@ from ...bus.events import (
     RestoreRequested,
     SupersedeRequested,
 )
-from ...bus.signals import stored, tell
+from ...bus.signals import emit, stored
 from ...bus.values import Memory, Scope
 from ..search.encoder import Encoder
 from ..store.rows import Row
@@ -159,7 +159,7 @@ class Changing:
         pairs = list(zip(memories, encodings, strict=True))
         await self._store.put([Row(memory, encoding) for memory, encoding in pairs])
         for memory in memories:
-            tell(stored, "store", namespace=memory.namespace, outcome="changed")
+            emit(stored, "store", namespace=memory.namespace, outcome="changed")
         return (
             *(MemoryStored(trace=trace, memory=m, encoding=e) for m, e in pairs),
             ChangeSettled(trace=trace, memory=memories[0]),

@@ -27,7 +27,7 @@ from ...bus.events import (
     MemoryForgotten,
     MemoryStored,
 )
-from ...bus.signals import degraded, tell
+from ...bus.signals import degraded, emit
 from ...bus.values import Memory, Query, Recalled, Scope
 from ..files.allocator import keep_small
 from ..indexes.file_index import FileIndex
@@ -158,7 +158,7 @@ class Archive:
             return Embedder.load(self._model_folder)
         except (OSError, ValueError) as error:
             _log.error("the embedding cannot be loaded", extra={"error": type(error).__name__})
-            tell(degraded, "embedder", reason="embedder.unavailable")
+            emit(degraded, "embedder", reason="embedder.unavailable")
             return None
 
     def _fill(self, rows: Sequence[Row]) -> None:

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...bus.signals import degraded, tell
+from ...bus.signals import degraded, emit
 from .embedder import BUNDLED, read_tokenizer
 
 MODEL: Final = Path(__file__).parent / "cross_model"
@@ -116,7 +116,7 @@ def bring() -> CrossEncoder | None:
         return CrossEncoder.load()
     except (ImportError, OSError, ValueError) as error:
         _log.error("the cross-encoder cannot be loaded", extra={"error": type(error).__name__})
-        tell(degraded, "reader", reason="reader.unavailable")
+        emit(degraded, "reader", reason="reader.unavailable")
         return None
 
 

@@ -16,7 +16,7 @@ from ..models.analyzer import Words, searchable
 from ..models.embedder import Embedder, Question
 from .near_duplicates import similarities
 from .ranking import Ranking, rank
-from .scope_index import Entry, Shelf
+from .scope_index import Entry, ScopeIndex
 
 
 class IndexStats(Struct, frozen=True):
@@ -42,7 +42,7 @@ class Index:
         self._model = ""
         self._dimensions = 0
         self._words = Words()
-        self._shelves: dict[Scope, Shelf] = {}
+        self._shelves: dict[Scope, ScopeIndex] = {}
         self._scope_of: dict[str, Scope] = {}
         self._unencoded: set[str] = set()
         self._writing = threading.Lock()
@@ -148,15 +148,15 @@ class Index:
             unencoded=len(self._unencoded),
         )
 
-    def shelves(self, scopes: Sequence[Scope]) -> list[tuple[Scope, Shelf]]:
+    def shelves(self, scopes: Sequence[Scope]) -> list[tuple[Scope, ScopeIndex]]:
         """The parts of the index that belong to ``scopes``; nothing else of it is read."""
         distinct = dict.fromkeys(scopes)
         return [(scope, self._shelves[scope]) for scope in distinct if scope in self._shelves]
 
-    def _shelf(self, scope: Scope) -> Shelf:
+    def _shelf(self, scope: Scope) -> ScopeIndex:
         shelf = self._shelves.get(scope)
         if shelf is None:
-            shelf = self._shelves[scope] = Shelf(max(self._dimensions, 1))
+            shelf = self._shelves[scope] = ScopeIndex(max(self._dimensions, 1))
         return shelf
 
     def _entry(self, memory: Memory, encoding: Encoding) -> Entry:

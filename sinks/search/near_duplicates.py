@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ...bus.values import Encoding
 from ..models.embedder import Embedder
-from .scope_index import Flags, Floats, Rows, Shelf
+from .scope_index import Flags, Floats, Rows, ScopeIndex
 
 # Memories that the vectors propose, and that are then compared word by word; of so many passages
 # that are near by sign the vectors are read at all.
@@ -20,7 +20,7 @@ Words = npt.NDArray[np.uint16]
 
 
 def similarities(
-    shelf: Shelf, text: Encoding, namespace: str | None, k: int, embedder: Embedder | None
+    shelf: ScopeIndex, text: Encoding, namespace: str | None, k: int, embedder: Embedder | None
 ) -> list[tuple[str, float]]:
     """The ``k`` living rows most nearly the same as ``text``: (id, 0–1), best first.
 
@@ -49,7 +49,7 @@ def _mean(text: Encoding) -> Floats:
     return np.asarray(mean / (np.linalg.norm(mean) + 1e-9), dtype=np.float32)
 
 
-def _allowed(shelf: Shelf, namespace: str | None, count: int) -> Flags:
+def _allowed(shelf: ScopeIndex, namespace: str | None, count: int) -> Flags:
     allowed: Flags = shelf.table.alive.view[:count]
     if namespace is not None:
         allowed = allowed & (shelf.table.namespaces.view[:count] == shelf.table.number(namespace))
@@ -62,7 +62,7 @@ def _limited(cosines: Floats, dice: Floats, differ: Flags) -> Floats:
 
 
 def _common(
-    shelf: Shelf, rows: Rows, ours: Words, embedder: Embedder | None
+    shelf: ScopeIndex, rows: Rows, ours: Words, embedder: Embedder | None
 ) -> tuple[Floats, Flags]:
     """How alike the distinct words of each row and ``ours`` are, and where a decisive one differs.
 
@@ -84,7 +84,7 @@ def _common(
     return dice, (missing > 0) | (added > 0)
 
 
-def _distinct_words(shelf: Shelf, rows: Rows) -> tuple[Rows, Words]:
+def _distinct_words(shelf: ScopeIndex, rows: Rows) -> tuple[Rows, Words]:
     """The distinct words of each of ``rows``, with the place of the row that has them."""
     passages = shelf.passages.of(rows)
     words, counts = shelf.passages.words(passages)

@@ -18,7 +18,7 @@ from ...bus.values import Mode, Query, Scope
 from ..models.embedder import Embedder, Question
 from .calibration import Parts, only_text, relevance, text_relevance
 from .late_interaction import Coverage, Probe, cover, probe
-from .scope_index import Flags, Floats, Found, Rows, Shelf
+from .scope_index import Flags, Floats, Found, Rows, ScopeIndex
 
 # Candidates that each of the two first stages contributes, from each scope.
 CANDIDATES = 30
@@ -58,7 +58,7 @@ class Part(Struct):
     """One scope during one query: what was there when the query began, and its candidates."""
 
     scope: Scope
-    shelf: Shelf
+    shelf: ScopeIndex
     rows: int
     allowed: Flags | None
     found: Found
@@ -71,7 +71,7 @@ class Part(Struct):
 
 
 def rank(
-    shelves: Sequence[tuple[Scope, Shelf]],
+    shelves: Sequence[tuple[Scope, ScopeIndex]],
     query: Query,
     question: Question,
     embedder: Embedder | None,
@@ -141,7 +141,7 @@ class _Scores(Struct, frozen=True):
     relevance: Floats
 
 
-def begin(scope: Scope, shelf: Shelf, query: Query, question: Question, now: datetime) -> Part:
+def begin(scope: Scope, shelf: ScopeIndex, query: Query, question: Question, now: datetime) -> Part:
     """Note what there is to search in one scope."""
     rows = shelf.rows
     return Part(

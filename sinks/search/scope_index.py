@@ -120,7 +120,7 @@ class Table:
         return sum(column.nbytes for column in columns) + len(self.ids) * 90 + tags
 
 
-class Shelf:
+class ScopeIndex:
     """One writer; a search works on the rows that were there when it began."""
 
     def __init__(self, dimensions: int) -> None:
@@ -189,10 +189,10 @@ class Shelf:
         """Whether ``kept`` is worth its while."""
         return self.rows - len(self) > max(_FEWEST_DEAD, len(self))
 
-    def kept(self) -> Shelf:
+    def kept(self) -> ScopeIndex:
         """A copy without the dead."""
         alive = self.table.alive.view
-        copy = Shelf(1)
+        copy = ScopeIndex(1)
         copy.table = self.table.kept(alive)
         copy.postings = self.postings.kept(alive)
         copy.passages = self.passages.kept(alive)

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...bus.signals import synced, tell
+from ...bus.signals import emit, synced
 from ..search.encoder import Encoder
 from .protocol import About, Applied, Change, Depth
 from .replica import Replica
@@ -104,7 +104,7 @@ class Tally:
             return
         for name, number in facts.items():
             self._counts[name] += number
-        tell(synced, "team", **{name: facts.get(name, 0) for name in self._counts})
+        emit(synced, "team", **{name: facts.get(name, 0) for name in self._counts})
 
     def fail(self, part: str, problem: Problem) -> bool:
         """``part`` does not get on; whether that is news."""

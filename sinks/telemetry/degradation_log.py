@@ -13,7 +13,7 @@ MAX_KINDS = 200
 _log = logging.getLogger(__name__)
 
 
-class Setbacks:
+class DegradationLog:
     """Watches ``degraded``. ``now`` tells seconds of a clock that never goes back."""
 
     def __init__(self, *, now: Callable[[], float]) -> None:

@@ -15,7 +15,7 @@ _MAX_TASKS = 8
 _BATCH_CHARS = 8_000
 
 
-class Study:
+class SessionReader:
     """What was found so far, bounded. It only computes, so it may run in a thread.
 
     ``agent`` says that a sub-agent is listened to: what it did counts for the session's task, and

@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from ...bus.events import Event, MemoriesShown, ResponseReady, SessionStarted
-from ...bus.signals import abstained, degraded, injected, tell
+from ...bus.signals import abstained, degraded, emit, injected
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...bus.values import Memory, Scope, Shown
 from ..injection.pack import Budget, Offer, Packed, pack
@@ -95,7 +95,7 @@ async def greet(
         for look in (looking.latest, looking.lost, looking.topics):
             group.start_soon(look, sessions)
     if looking.is_down:
-        tell(degraded, "greet", reason="search.unavailable")
+        emit(degraded, "greet", reason="search.unavailable")
     packed, why = _pack(looking, sessions, clean)
     first = not sessions.is_greeted(event.session)
     parts = [packed.text]
@@ -201,9 +201,9 @@ def _pack(
     whole = (m for m in memories if m.id in packed.ids and _is_whole(m))
     sessions.show(looking.event.session, frozenset((m.id, m.version) for m in whole))
     if packed.ids:
-        tell(injected, "greet", count=len(packed.ids), tokens=packed.tokens)
+        emit(injected, "greet", count=len(packed.ids), tokens=packed.tokens)
     elif not looking.is_down:
-        tell(abstained, "greet", reason="nothing_relevant")
+        emit(abstained, "greet", reason="nothing_relevant")
     why = {m.id: _LOST if m.id in lost else _WHY[m.namespace] for m in memories}
     return packed, why
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from ...bus.events import Event, ToolFailed
-from ...bus.signals import degraded, tell
+from ...bus.signals import degraded, emit
 from ...bus.values import Query
 from ..language.error_lines import telling_lines, telling_terms
 from ..ports import Recall, Sessions
@@ -56,7 +56,7 @@ async def remedy(
     try:
         hits = (await recall.recall(query)).hits
     except ConnectionError:
-        tell(degraded, "remedy", reason="search.unavailable")
+        emit(degraded, "remedy", reason="search.unavailable")
         return (abstain(event, "remedy", "search_unavailable"),)
     return bring_up(
         Occasion(event=event, stage="remedy", hook=event.hook, heading=HEADING),

@@ -15,7 +15,7 @@ import anyio
 from msgspec.structs import replace
 
 from ...bus.events import Event, ToolUsed
-from ...bus.signals import degraded, tell
+from ...bus.signals import degraded, emit
 from ...bus.values import Hit, Memory, Query
 from ..language.file_subject import Subject, subject_of, within
 from ..ports import Catalogue, Recall, Sessions
@@ -61,7 +61,7 @@ async def remind(
     try:
         rated = await _gather(event, subjects, recall, catalogue)
     except ConnectionError:
-        tell(degraded, "remind", reason="search.unavailable")
+        emit(degraded, "remind", reason="search.unavailable")
         return (abstain(event, "remind", "search_unavailable"),)
     heading = f"Related memories for {neutralise(preview(subjects[0].name, 80))}:"
     return bring_up(

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from ...bus.events import Event, MemoriesShown, ResponseReady, ToolFailed, ToolUsed
-from ...bus.signals import abstained, injected, tell
+from ...bus.signals import abstained, emit, injected
 from ...bus.values import Hit, Memory, Shown
 from ..injection.pack import Budget
 from ..injection.select import Candidate, Choice, choose
@@ -89,7 +89,7 @@ def bring_up(
     if not choice.chosen:
         return (abstain(event, occasion.stage, _reason(choice), choice.why),)
     sessions.show(context, frozenset((c.memory.id, c.memory.version) for c in choice.chosen))
-    tell(injected, occasion.stage, count=len(choice.chosen), tokens=choice.tokens)
+    emit(injected, occasion.stage, count=len(choice.chosen), tokens=choice.tokens)
     return _answers(occasion, choice, {one.hit.memory.id: one.why for one in best})
 
 
@@ -128,7 +128,7 @@ def abstain(
     looked_at: Mapping[str, str] | None = None,
 ) -> ResponseReady:
     """The answer that brings nothing, for a ``reason`` that is a constant."""
-    tell(abstained, stage, reason=reason)
+    emit(abstained, stage, reason=reason)
     body: dict[str, Any] = {}
     if event.detailed:
         body["metadata"] = {"abstained": reason, "memories": looked_at or {}}

@@ -22,7 +22,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from ...bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
-from ...bus.signals import redacted, tell
+from ...bus.signals import emit, redacted
 from ...bus.values import CleanText, Kept, Provenance
 from ..capture.detect import clean_tags
 from ..capture.task_record import NAMESPACE as TASKS
@@ -327,7 +327,7 @@ def _declined(event: CaptureDetected, cleaner: _Cleaner, reason: str) -> Capture
 
 def _tell(request: CaptureRequested, cleaner: _Cleaner, decision: str) -> None:
     if cleaner.counts:
-        tell(
+        emit(
             redacted,
             "redact",
             trace=request.trace,

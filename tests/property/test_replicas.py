@@ -29,7 +29,7 @@ exchange = st.tuples(st.sampled_from(["push", "pull"]), who, st.integers(1, 3), 
 steps = st.lists(st.one_of(change, change, exchange), max_size=12)
 
 
-class Desk:
+class Bench:
     """One member's machine. Its clock is as wrong as it likes."""
 
     def __init__(self, member: str, store: Store, clock: FakeClock) -> None:
@@ -56,13 +56,13 @@ def runner():
 def machines(runner, tmp_path_factory):
     stack = AsyncExitStack()
 
-    async def start() -> list[Desk]:
+    async def start() -> list[Bench]:
         desks = []
         for days, member in enumerate(MEMBERS):
             clock = FakeClock(START + timedelta(days=3 * days))
             path = tmp_path_factory.mktemp(member) / "s.duckdb"
             store = await stack.enter_async_context(opened(path, clock))
-            desks.append(Desk(member, store, clock))
+            desks.append(Bench(member, store, clock))
         return desks
 
     yield runner.run(start())
@@ -80,71 +80,71 @@ def test_whatever_the_order_all_come_to_hold_the_same_and_nothing_is_lost(steps,
     runner.run(run(machines, steps))
 
 
-async def run(desks: list[Desk], steps: list[tuple[str, int, int, int]]) -> None:
+async def run(desks: list[Bench], steps: list[tuple[str, int, int, int]]) -> None:
     team = Team()
     texts: dict[str, set[str]] = {}
     scope = Scope("project", f"number {next(NUMBERS)}")
-    for desk in desks:
-        desk.scope = scope
-        await desk.store.replica.leave()
-        await join(desk.store, desk.member, sends=[scope])
+    for bench in desks:
+        bench.scope = scope
+        await bench.store.replica.leave()
+        await join(bench.store, bench.member, sends=[scope])
     ids = [await begun(desks[0], texts) for _ in range(IDS)]
     await settle(desks, team)
     for name, at, first, second in steps:
-        desk = desks[at]
+        bench = desks[at]
         if name == "push":
-            await push(desk.store, team, desk.member)
+            await push(bench.store, team, bench.member)
         elif name == "pull":
-            await pull(desk.store, team, desk.member, limit=first)
+            await pull(bench.store, team, bench.member, limit=first)
         else:
-            await act(desk, name, ids[first], ids[second], texts)
+            await act(bench, name, ids[first], ids[second], texts)
     await settle(desks, team)
     await hold_the_same(desks, ids, texts, team)
 
 
-async def begun(desk: Desk, texts: dict[str, set[str]]) -> str:
-    row = make_row(next(NUMBERS), scope=desk.scope)
-    await desk.store.put([row])
+async def begun(bench: Bench, texts: dict[str, set[str]]) -> str:
+    row = make_row(next(NUMBERS), scope=bench.scope)
+    await bench.store.put([row])
     texts[row.memory.id] = {row.memory.content}
     return row.memory.id
 
 
-async def act(desk: Desk, name: str, one: str, other: str, texts: dict[str, set[str]]) -> None:
+async def act(bench: Bench, name: str, one: str, other: str, texts: dict[str, set[str]]) -> None:
     number = next(NUMBERS)
     if name == "forget":
-        await desk.store.forget(one, [desk.scope])
+        await bench.store.forget(one, [bench.scope])
     elif name == "tag":
-        await desk.change(one, tags=(f"tag-{number}",))
+        await bench.change(one, tags=(f"tag-{number}",))
     elif name == "supersede":
-        await desk.change(one, superseded_by=other)
-    elif await desk.change(one, content=f"text {number}", content_hash=f"hash {number}"):
+        await bench.change(one, superseded_by=other)
+    elif await bench.change(one, content=f"text {number}", content_hash=f"hash {number}"):
         texts[one].add(f"text {number}")
 
 
-async def settle(desks: list[Desk], team: Team) -> None:
+async def settle(desks: list[Bench], team: Team) -> None:
     """Exchange until nobody has anything left to send."""
     for _ in range(30):
-        for desk in desks:
-            await push(desk.store, team, desk.member)
-            while (await pull(desk.store, team, desk.member)).received:
+        for bench in desks:
+            await push(bench.store, team, bench.member)
+            while (await pull(bench.store, team, bench.member)).received:
                 pass
-        if not any([(await desk.store.replica.depth()).count for desk in desks]):
+        if not any([(await bench.store.replica.depth()).count for bench in desks]):
             break
     else:
         raise AssertionError("they never come to an end")
-    for desk in desks:
-        await pull(desk.store, team, desk.member)
+    for bench in desks:
+        await pull(bench.store, team, bench.member)
 
 
 async def hold_the_same(
-    desks: list[Desk], ids: list[str], texts: dict[str, set[str]], team: Team
+    desks: list[Bench], ids: list[str], texts: dict[str, set[str]], team: Team
 ) -> None:
     current, said = [], []
     known = {key[0] for key in team.rows}
-    for desk in desks:
-        memories = await desk.store.get(sorted(known | set(ids)), [desk.scope])
+    for bench in desks:
+        memories = await bench.store.get(sorted(known | set(ids)), [bench.scope])
         current.append([(m.id, m.version, digest(m)) for m in memories])
-        histories = [await desk.store.history(id_, [desk.scope]) for id_ in known]
+        histories = [await bench.store.history(id_, [bench.scope]) for id_ in known]
         said.append({m.content for history in histories for m in history})
     assert current[0] == current[1] == current[2]
     assert {id_ for id_, _, _ in current[0]} == known

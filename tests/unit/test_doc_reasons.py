@@ -41,7 +41,7 @@ def _told(signal, fact):
             for target in node.targets
         }
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node).startswith(f"tell({signal}, "):
+            if isinstance(node, ast.Call) and ast.unparse(node).startswith(f"emit({signal}, "):
                 [value] = [keyword.value for keyword in node.keywords if keyword.arg == fact]
                 known = {names[value.id]} & {*names.values()} if _is_in(value, names) else set()
                 found |= _texts(value) | known

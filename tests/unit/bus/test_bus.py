@@ -149,7 +149,7 @@ async def test_a_bystander_that_fails_does_not_end_the_request():
         raise ValueError
 
     bus = Bus()
-    bus.subscribe(Asked, broken, name="bystander", leads_on=False)
+    bus.subscribe(Asked, broken, name="bystander", fails_request=False)
     bus.subscribe(Asked, lambda e: Answered(trace=e.trace), name="stage")
     async with bus:
         assert await bus.request(Asked(trace="t"), Answered, within_s=1)

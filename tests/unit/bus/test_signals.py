@@ -1,5 +1,5 @@
 from subcog.bus import signals
-from subcog.bus.signals import degraded, tell
+from subcog.bus.signals import degraded, emit
 
 
 def test_a_watcher_hears_the_sender_and_the_facts():
@@ -9,7 +9,7 @@ def test_a_watcher_hears_the_sender_and_the_facts():
         heard.append((sender, facts))
 
     with degraded.connected_to(watcher):
-        tell(degraded, "classify", reason="model.timeout")
+        emit(degraded, "classify", reason="model.timeout")
     assert heard == [("classify", {"reason": "model.timeout"})]
 
 
@@ -23,7 +23,7 @@ def test_a_watcher_that_raises_hurts_neither_the_teller_nor_the_other_watchers(c
         heard.append(sender)
 
     with degraded.connected_to(broken), degraded.connected_to(watcher):
-        tell(degraded, "inject", reason="x")
+        emit(degraded, "inject", reason="x")
     assert heard == ["inject"]
     assert "must not be logged" not in caplog.text
     assert caplog.records[0].message == "a watcher failed"

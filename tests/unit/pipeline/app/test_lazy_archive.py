@@ -3,7 +3,7 @@ import pytest
 
 from subcog.bus.signals import fell_back
 from subcog.bus.values import Recalled
-from subcog.pipeline.app.lazy_archive import LateArchive
+from subcog.pipeline.app.lazy_archive import LazyArchive
 from subcog.stages.ports import RecallUnavailable
 
 
@@ -17,7 +17,7 @@ class Found:
 
 
 async def test_who_asks_before_it_is_loaded_waits_for_it():
-    late, answers = LateArchive(), []
+    late, answers = LazyArchive(), []
 
     async def ask():
         answers.append(await late.recall("x"))
@@ -32,7 +32,7 @@ async def test_who_asks_before_it_is_loaded_waits_for_it():
 
 
 async def test_waiting_ends_a_little_before_the_deadline_so_that_an_answer_can_still_be_given():
-    late = LateArchive()
+    late = LazyArchive()
     with anyio.fail_after(0.1) as scope:
         with pytest.raises(RecallUnavailable, match="still being loaded"):
             await late.get()
@@ -40,7 +40,7 @@ async def test_waiting_ends_a_little_before_the_deadline_so_that_an_answer_can_s
 
 
 async def test_what_cannot_be_opened_says_why_at_once():
-    late = LateArchive()
+    late = LazyArchive()
     late.fail("the disk is full")
     with anyio.fail_after(5), pytest.raises(RecallUnavailable, match="the disk is full"):
         await late.get()
@@ -49,7 +49,7 @@ async def test_what_cannot_be_opened_says_why_at_once():
 
 
 async def test_a_handler_is_given_the_archive_and_the_event():
-    late = LateArchive()
+    late = LazyArchive()
     late.arrive(Found())
     plain = late.handler(lambda archive, event: (type(archive).__name__, event))
     waiting = late.handler(lambda archive, event: archive.recall(event))
@@ -69,7 +69,7 @@ def told():
 
 
 async def test_each_search_by_less_than_all_is_told(told):
-    late, found = LateArchive(), Found()
+    late, found = LazyArchive(), Found()
     found.degraded = "embedder.changed"
     late.arrive(found)
     await late.recall("x")
@@ -77,7 +77,7 @@ async def test_each_search_by_less_than_all_is_told(told):
 
 
 async def test_each_search_without_anything_to_search_in_is_told(told):
-    late = LateArchive()
+    late = LazyArchive()
     late.fail("the disk is full")
     with anyio.fail_after(5), pytest.raises(RecallUnavailable):
         await late.recall("x")

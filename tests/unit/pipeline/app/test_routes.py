@@ -15,27 +15,31 @@ def _every_event():
 
 
 def test_nothing_is_said_unheard():
-    heard = {route.hears for route in ROUTES} | set(EXITS)
+    heard = {route.consumes for route in ROUTES} | set(EXITS)
     for route in ROUTES:
-        for event in (*route.says, *route.asks):
+        for event in (*route.produces, *route.publishes_during):
             assert event in heard, f"{route.stage} says {event.__name__}, and nobody hears it"
 
 
 def test_nothing_is_waited_for_in_vain():
-    said = {event for route in ROUTES for event in (*route.says, *route.asks)} | set(ENTRANCES)
+    said = {
+        event for route in ROUTES for event in (*route.produces, *route.publishes_during)
+    } | set(ENTRANCES)
     for route in ROUTES:
-        assert route.hears in said, f"{route.stage} hears {route.hears.__name__}, never said"
+        assert route.consumes in said, f"{route.stage} hears {route.consumes.__name__}, never said"
 
 
 def test_every_event_is_on_the_map():
-    mapped = {e for r in ROUTES for e in (r.hears, *r.says, *r.asks)} | set(EXITS)
+    mapped = {e for r in ROUTES for e in (r.consumes, *r.produces, *r.publishes_during)} | set(
+        EXITS
+    )
     assert mapped == _every_event()
 
 
 def test_the_map_has_no_circle():
     follows = {}
     for route in ROUTES:
-        follows.setdefault(route.hears, set()).update(route.says, route.asks)
+        follows.setdefault(route.consumes, set()).update(route.produces, route.publishes_during)
 
     def walk(event, path):
         assert event not in path, f"a circle through {event.__name__}"

@@ -3,7 +3,7 @@ import pytest
 from subcog.bus.values import Scope
 from subcog.config.paths import find_paths
 from subcog.pipeline.app.app import INDEXING
-from subcog.pipeline.app.lazy_archive import LateArchive
+from subcog.pipeline.app.lazy_archive import LazyArchive
 from subcog.pipeline.app.team import Team
 from subcog.pipeline.daemon.gauges import Gauges
 from subcog.sinks.indexes.topic_index import TopicIndex
@@ -32,7 +32,7 @@ class AnApp:
 
     def __init__(self, paths):
         self.paths = paths
-        self.archive = LateArchive()
+        self.archive = LazyArchive()
         self.asking = None
         self.team = Team(
             "", archive=self.archive, publish=None, redactor=None, new_id=None, clock=None

@@ -1,5 +1,5 @@
-from subcog.bus.signals import abstained, redacted, stored, tell
-from subcog.pipeline.daemon.signal_buffer import EarlyTells
+from subcog.bus.signals import abstained, emit, redacted, stored
+from subcog.pipeline.daemon.signal_buffer import SignalBuffer
 
 
 def test_what_was_told_early_is_told_again_once_and_in_order():
@@ -8,16 +8,16 @@ def test_what_was_told_early_is_told_again_once_and_in_order():
     def watcher(sender, **facts):
         heard.append((sender, facts))
 
-    early = EarlyTells()
-    tell(stored, "store", namespace="decisions", outcome="stored")
-    tell(abstained, "inject", reason="no_intent")
+    early = SignalBuffer()
+    emit(stored, "store", namespace="decisions", outcome="stored")
+    emit(abstained, "inject", reason="no_intent")
 
     def watch():
         stored.connect(watcher)
         abstained.connect(watcher)
 
     early.hand_over(watch)
-    tell(abstained, "inject", reason="low_confidence")
+    emit(abstained, "inject", reason="low_confidence")
     assert heard == [
         ("store", {"namespace": "decisions", "outcome": "stored"}),
         ("inject", {"reason": "no_intent"}),
@@ -31,8 +31,8 @@ def test_what_the_audit_heard_already_is_not_told_again():
     def audit(sender, **facts):
         heard.append(facts["memory"])
 
-    early = EarlyTells()
+    early = SignalBuffer()
     with redacted.connected_to(audit):
-        tell(redacted, "redact", memory="mem_1")
+        emit(redacted, "redact", memory="mem_1")
         early.hand_over(lambda: None)
     assert heard == ["mem_1"]

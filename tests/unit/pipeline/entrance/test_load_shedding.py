@@ -1,7 +1,7 @@
 import pytest
 
 from subcog.bus.events import CompactionStarted, ToolUsed
-from subcog.pipeline.entrance.load_shedding import LEAST_S, Crowd, waited_s
+from subcog.pipeline.entrance.load_shedding import LEAST_S, LoadShedding, waited_s
 from tests.fakes import make_prompt
 
 PLACE = make_prompt("x").place
@@ -10,7 +10,7 @@ COMPACTION = CompactionStarted(trace="t", session="s", client="c", place=PLACE, 
 
 
 def test_there_is_room_for_as_many_as_can_be_answered():
-    crowd = Crowd(most=2)
+    crowd = LoadShedding(most=2)
     prompt = make_prompt("how do we deploy?")
     with crowd.inside():
         assert not crowd.turns_away(prompt, left_s=0.1)
@@ -21,20 +21,20 @@ def test_there_is_room_for_as_many_as_can_be_answered():
 
 
 def test_a_room_is_free_again_after_a_failure():
-    crowd = Crowd(most=1)
+    crowd = LoadShedding(most=1)
     with pytest.raises(RuntimeError), crowd.inside():
         raise RuntimeError
     assert not crowd.turns_away(TOOL, left_s=0.1)
 
 
 def test_who_comes_too_late_is_let_through():
-    assert Crowd().turns_away(make_prompt("how do we deploy?"), left_s=LEAST_S / 2)
-    assert not Crowd().turns_away(make_prompt("how do we deploy?"), left_s=2 * LEAST_S)
+    assert LoadShedding().turns_away(make_prompt("how do we deploy?"), left_s=LEAST_S / 2)
+    assert not LoadShedding().turns_away(make_prompt("how do we deploy?"), left_s=2 * LEAST_S)
 
 
 @pytest.mark.parametrize("asked", [make_prompt("[remember] we deploy on Mondays"), COMPACTION])
 def test_what_is_to_be_kept_is_never_turned_away(asked):
-    assert not Crowd(most=0).turns_away(asked, left_s=-1.0)
+    assert not LoadShedding(most=0).turns_away(asked, left_s=-1.0)
 
 
 def identity(moment_s):

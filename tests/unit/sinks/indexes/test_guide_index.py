@@ -3,7 +3,7 @@ import pytest
 
 from subcog.bus.events import MemoriesStored, MemoryForgotten, MemoryStored, SessionStarted
 from subcog.bus.values import Encoding, Scope
-from subcog.sinks.indexes.guide_index import MAX_GUIDES, MOST_FOUND, Lore
+from subcog.sinks.indexes.guide_index import MAX_GUIDES, MOST_FOUND, GuideIndex
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.search.index import Index
 from subcog.stages.enrichment.guide_parser import read_guide
@@ -35,7 +35,9 @@ def lore(archive, clock=None):
             raise RecallUnavailable
         return archive
 
-    return Lore(archive=get, loaded=lambda: archive, read=read_guide, clock=clock or FixedClock())
+    return GuideIndex(
+        archive=get, loaded=lambda: archive, read=read_guide, clock=clock or FixedClock()
+    )
 
 
 def task(number, text, **changes):
@@ -112,7 +114,7 @@ async def test_another_archive_is_read_anew():
     async def get():
         return current[0]
 
-    of = Lore(archive=get, loaded=lambda: current[0], read=read_guide, clock=FixedClock())
+    of = GuideIndex(archive=get, loaded=lambda: current[0], read=read_guide, clock=FixedClock())
     assert await ids(of, "login") == ["1"]
     current[0] = second
     assert await ids(of, "login") == ["2"]

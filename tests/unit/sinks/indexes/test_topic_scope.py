@@ -1,9 +1,9 @@
-from subcog.sinks.indexes.topic_scope import TopicShelf
+from subcog.sinks.indexes.topic_scope import TopicScope
 from tests.fakes import make_memory
 
 
 def shelf_of(*memories):
-    shelf = TopicShelf()
+    shelf = TopicScope()
     for number, (namespace, *keys) in enumerate(memories):
         shelf.put(make_memory(id=f"m{number}", namespace=namespace), keys)
     return shelf

@@ -9,7 +9,7 @@ from anyio import wait_all_tasks_blocked
 
 from subcog.bus.signals import asked
 from subcog.bus.values import DetectionSource, IntentType, SearchIntent
-from subcog.sinks.llm.circuit_breaker import Breaker
+from subcog.sinks.llm.circuit_breaker import CircuitBreaker
 from subcog.sinks.llm.language_model import Brief, LanguageModel
 from subcog.sinks.llm.worker_protocol import Answer
 
@@ -81,7 +81,7 @@ def outcomes():
 
 @asynccontextmanager
 async def running(worker, *, late_s=60.0, problem="", failures=5):
-    breaker = Breaker(now=anyio.current_time, failures=failures)
+    breaker = CircuitBreaker(now=anyio.current_time, failures=failures)
     model = LanguageModel(worker, BRIEF, late_s=late_s, breaker=breaker, problem=problem)
     with anyio.fail_after(5):
         async with model.running():

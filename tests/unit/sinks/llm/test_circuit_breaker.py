@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.sinks.llm.circuit_breaker import Breaker, State
+from subcog.sinks.llm.circuit_breaker import CircuitBreaker, State
 
 
 class Hands:
@@ -20,7 +20,7 @@ def hands():
 
 @pytest.fixture
 def breaker(hands):
-    return Breaker(now=hands, failures=3, first_pause_s=10, max_pause_s=25)
+    return CircuitBreaker(now=hands, failures=3, first_pause_s=10, max_pause_s=25)
 
 
 def fail(breaker, times=3):

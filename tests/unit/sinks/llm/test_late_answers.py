@@ -3,7 +3,7 @@ import pytest
 from subcog.bus.events import IntentRefined
 from subcog.bus.signals import asked
 from subcog.bus.values import DetectionSource, Vote
-from subcog.sinks.llm.late_answers import Refinements, tell_late
+from subcog.sinks.llm.late_answers import LateAnswers, tell_late
 from tests.fakes import make_classified, make_intent, make_parsed, make_prompt
 
 
@@ -26,7 +26,7 @@ def refined(session):
 
 
 def test_what_waits_is_given_once_to_its_session_alone(told):
-    waiting = Refinements(now=lambda: 0.0)
+    waiting = LateAnswers(now=lambda: 0.0)
     waiting.put(event := refined("one"))
     assert waiting.take("two") is None
     assert waiting.take("one") is event
@@ -35,7 +35,7 @@ def test_what_waits_is_given_once_to_its_session_alone(told):
 
 
 def test_the_newer_one_replaces_the_older_which_was_of_no_use(told):
-    waiting = Refinements(now=lambda: 0.0)
+    waiting = LateAnswers(now=lambda: 0.0)
     waiting.put(refined("one"))
     waiting.put(newer := refined("one"))
     assert told == [("late_unused", 0.6)]
@@ -44,14 +44,14 @@ def test_the_newer_one_replaces_the_older_which_was_of_no_use(told):
 
 def test_what_waited_too_long_is_given_up(told):
     moments = iter([0.0, 11.0])
-    waiting = Refinements(now=lambda: next(moments), max_age_s=10)
+    waiting = LateAnswers(now=lambda: next(moments), max_age_s=10)
     waiting.put(refined("one"))
     assert waiting.take("one") is None
     assert told == [("late_unused", 0.6)]
 
 
 def test_of_too_many_sessions_the_first_gives_up(told):
-    waiting = Refinements(now=lambda: 0.0, max_sessions=2)
+    waiting = LateAnswers(now=lambda: 0.0, max_sessions=2)
     for session in ("one", "two", "three"):
         waiting.put(refined(session))
     assert len(waiting) == 2
@@ -60,7 +60,7 @@ def test_of_too_many_sessions_the_first_gives_up(told):
 
 
 def test_a_session_that_ends_drops_what_waits_for_it(told):
-    waiting = Refinements(now=lambda: 0.0)
+    waiting = LateAnswers(now=lambda: 0.0)
     waiting.put(refined("one"))
     waiting.drop("one")
     waiting.drop("one")

@@ -5,7 +5,7 @@ import pytest
 from subcog.sinks.mcp.mcp_hook_tool import call_hook
 
 
-class Desk:
+class FakePort:
     """Notes what it is asked."""
 
     def __init__(self, said: bytes = b"{}") -> None:
@@ -18,7 +18,7 @@ class Desk:
 
 
 async def test_a_field_nested_without_end_stays_a_text():
-    desk = Desk()
+    desk = FakePort()
     deep = "[" * 100_000 + "]" * 100_000
 
     await call_hook(desk, {"event": "PostToolUse", "payload": {"tool_input": deep}})
@@ -27,7 +27,7 @@ async def test_a_field_nested_without_end_stays_a_text():
 
 
 async def test_fields_become_the_payload_again():
-    desk = Desk(b'{"systemMessage": "x"}')
+    desk = FakePort(b'{"systemMessage": "x"}')
     payload = {
         "prompt": "what is ${this}?",
         "cwd": "${cwd}",
@@ -53,11 +53,11 @@ async def test_fields_become_the_payload_again():
 
 @pytest.mark.parametrize("arguments", [None, {}, {"event": 7}, {"event": "Stop", "payload": [1]}])
 async def test_what_is_no_hook_changes_nothing(arguments):
-    desk = Desk()
+    desk = FakePort()
     got = await call_hook(desk, arguments)
     assert ([part.text for part in got.content], desk.asked) == (["{}"], [])
 
 
 async def test_plain_text_is_not_said_to_a_tool_call():
-    got = await call_hook(Desk(b"plain"), {"event": "PreCompact"})
+    got = await call_hook(FakePort(b"plain"), {"event": "PreCompact"})
     assert [part.text for part in got.content] == ["{}"]

@@ -6,7 +6,7 @@ import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from subcog.sinks.mcp import stdio as mcp_stream
-from subcog.sinks.mcp.stdio import MAX_OPEN, BadMessage, Wire, lines, read_message
+from subcog.sinks.mcp.stdio import MAX_OPEN, BadMessage, LineTransport, lines, read_message
 
 
 class Source:
@@ -35,7 +35,7 @@ class Target:
 
 
 def wire(*chunks, target=None):
-    return Wire(BufferedByteReceiveStream(Source(*chunks)), target or Target())
+    return LineTransport(BufferedByteReceiveStream(Source(*chunks)), target or Target())
 
 
 def request(number):

@@ -12,9 +12,9 @@ from tests.stores import ELSEWHERE, HERE, START
 
 
 @pytest.fixture
-async def desk(tmp_path):
-    async with opened_desk(tmp_path) as desk:
-        yield desk
+async def bench(tmp_path):
+    async with opened_desk(tmp_path) as bench:
+        yield bench
 
 
 def memory(number=1, text="", **fields):
@@ -35,7 +35,7 @@ def memory(number=1, text="", **fields):
     return Memory(**(known | fields))
 
 
-async def bring(desk, *memories, known_by_id=True, rehearsal=False):
+async def bring(bench, *memories, known_by_id=True, rehearsal=False):
     admitted = tuple(
         Admitted(
             draft=Draft(memory=replace(each, content="", summary=""), known_by_id=known_by_id),
@@ -45,92 +45,92 @@ async def bring(desk, *memories, known_by_id=True, rehearsal=False):
         for each in memories
     )
     event = ImportAdmitted(trace="t", admitted=admitted, declined=0, rehearsal=rehearsal)
-    settled = await desk.tell(await desk.archive.importing.store(event))
+    settled = await bench.publish(await bench.archive.importing.store(event))
     return dict(settled.outcomes)
 
 
-async def everything(desk, scope=HERE):
-    return await desk.archive.store.page([scope], limit=1000)
+async def everything(bench, scope=HERE):
+    return await bench.archive.store.page([scope], limit=1000)
 
 
-async def test_one_of_ours_comes_back_with_every_field_and_is_found(desk):
+async def test_one_of_ours_comes_back_with_every_field_and_is_found(bench):
     came = memory(valid_from=START, valid_to=START + timedelta(days=999), contradicts="mem_x")
-    assert await bring(desk, came) == {"stored": 1}
-    assert await everything(desk) == (replace(came, content_hash=content_hash(came.content)),)
-    assert await desk.find("quartzite") == [came.id]
-    assert desk.archive.topics.lookup("quartzite", (HERE,)) == (came.id,)
+    assert await bring(bench, came) == {"stored": 1}
+    assert await everything(bench) == (replace(came, content_hash=content_hash(came.content)),)
+    assert await bench.find("quartzite") == [came.id]
+    assert bench.archive.topics.lookup("quartzite", (HERE,)) == (came.id,)
 
 
-async def test_importing_again_changes_nothing(desk):
+async def test_importing_again_changes_nothing(bench):
     came = [memory(number) for number in range(5)]
-    await bring(desk, *came)
-    before = await everything(desk)
-    assert await bring(desk, *came) == {"unchanged": 5}
-    assert await everything(desk) == before
+    await bring(bench, *came)
+    before = await everything(bench)
+    assert await bring(bench, *came) == {"unchanged": 5}
+    assert await everything(bench) == before
 
 
-async def test_the_newer_version_wins_whichever_side_has_it(desk):
-    await bring(desk, memory(text="third"))
-    assert await bring(desk, memory(text="fifth", version=5)) == {"updated": 1}
-    assert await bring(desk, memory(text="fourth", version=4)) == {"unchanged": 1}
-    [now] = await everything(desk)
+async def test_the_newer_version_wins_whichever_side_has_it(bench):
+    await bring(bench, memory(text="third"))
+    assert await bring(bench, memory(text="fifth", version=5)) == {"updated": 1}
+    assert await bring(bench, memory(text="fourth", version=4)) == {"unchanged": 1}
+    [now] = await everything(bench)
     assert (now.content, now.version) == ("fifth", 5)
 
 
-async def test_a_text_that_was_changed_in_the_file_is_a_new_version(desk):
-    await bring(desk, memory(text="as it was"))
-    assert await bring(desk, memory(text="as somebody edited it")) == {"updated": 1}
-    [now] = await everything(desk)
+async def test_a_text_that_was_changed_in_the_file_is_a_new_version(bench):
+    await bring(bench, memory(text="as it was"))
+    assert await bring(bench, memory(text="as somebody edited it")) == {"updated": 1}
+    [now] = await everything(bench)
     assert (now.content, now.version) == ("as somebody edited it", 4)
     assert now.provenance.gate == "changed in an imported file"
-    assert now.updated_at == desk.clock.now
+    assert now.updated_at == bench.clock.now
 
 
-async def test_what_was_forgotten_here_stays_forgotten(desk):
-    await bring(desk, memory())
-    await desk.archive.forget(ForgetRequested(trace="t", id=memory().id, scopes=(HERE,)))
-    assert await bring(desk, memory()) == {"forgotten": 1}
-    assert await everything(desk) == ()
+async def test_what_was_forgotten_here_stays_forgotten(bench):
+    await bring(bench, memory())
+    await bench.archive.forget(ForgetRequested(trace="t", id=memory().id, scopes=(HERE,)))
+    assert await bring(bench, memory()) == {"forgotten": 1}
+    assert await everything(bench) == ()
 
 
-async def test_a_copy_in_another_scope_gets_ids_of_its_own_always_the_same(desk):
+async def test_a_copy_in_another_scope_gets_ids_of_its_own_always_the_same(bench):
     old, new = memory(1, superseded_by=memory(2).id), memory(2, supersedes=memory(1).id)
-    await bring(desk, old, new)
+    await bring(bench, old, new)
     copies = [replace(each, scope=ELSEWHERE) for each in (old, new)]
-    assert await bring(desk, *copies) == {"stored": 2}
-    assert await bring(desk, *copies) == {"unchanged": 2}
-    by_id = {each.id: each for each in await everything(desk, ELSEWHERE)}
+    assert await bring(bench, *copies) == {"stored": 2}
+    assert await bring(bench, *copies) == {"unchanged": 2}
+    by_id = {each.id: each for each in await everything(bench, ELSEWHERE)}
     assert by_id[id_in(ELSEWHERE, old.id)].superseded_by == id_in(ELSEWHERE, new.id)
     assert by_id[id_in(ELSEWHERE, new.id)].supersedes == id_in(ELSEWHERE, old.id)
-    assert len(await everything(desk)) == 2
+    assert len(await everything(bench)) == 2
 
 
-async def test_a_superseded_memory_comes_back_hidden(desk):
-    await bring(desk, memory(1, superseded_by=memory(2).id), memory(2, supersedes=memory(1).id))
-    assert await desk.find("quartzite") == [memory(2).id]
+async def test_a_superseded_memory_comes_back_hidden(bench):
+    await bring(bench, memory(1, superseded_by=memory(2).id), memory(2, supersedes=memory(1).id))
+    assert await bench.find("quartzite") == [memory(2).id]
 
 
-async def test_of_strangers_each_text_is_stored_once(desk):
+async def test_of_strangers_each_text_is_stored_once(bench):
     one, same = memory(1, "The same words"), memory(2, "the  same WORDS")
-    assert await bring(desk, one, same, known_by_id=False) == {"stored": 1, "unchanged": 1}
+    assert await bring(bench, one, same, known_by_id=False) == {"stored": 1, "unchanged": 1}
     again = memory(3, "The same words")
-    assert await bring(desk, again, known_by_id=False) == {"unchanged": 1}
+    assert await bring(bench, again, known_by_id=False) == {"unchanged": 1}
     elsewhere = memory(4, "The same words", namespace="learnings")
-    assert await bring(desk, elsewhere, known_by_id=False) == {"stored": 1}
+    assert await bring(bench, elsewhere, known_by_id=False) == {"stored": 1}
 
 
-async def test_a_rehearsal_counts_and_stores_nothing(desk):
-    await bring(desk, memory(1))
-    counts = await bring(desk, memory(1), memory(2), memory(2), rehearsal=True)
+async def test_a_rehearsal_counts_and_stores_nothing(bench):
+    await bring(bench, memory(1))
+    counts = await bring(bench, memory(1), memory(2), memory(2), rehearsal=True)
     assert counts == {"unchanged": 2, "stored": 1}
-    assert len(await everything(desk)) == 1
+    assert len(await everything(bench)) == 1
 
 
-async def test_a_thousand_at_once_are_all_found(desk):
+async def test_a_thousand_at_once_are_all_found(bench):
     came = [memory(number) for number in range(1000)]
-    assert await bring(desk, *came) == {"stored": 1000}
-    assert desk.archive.count == 1000
-    assert (await desk.find("quartzite 777"))[0] == memory(777).id
+    assert await bring(bench, *came) == {"stored": 1000}
+    assert bench.archive.count == 1000
+    assert (await bench.find("quartzite 777"))[0] == memory(777).id
 
 
 def test_the_id_of_a_copy_keeps_the_time_and_the_form():

@@ -19,14 +19,14 @@ OTHER = "Alembic migrations are written by hand for server defaults"
 
 
 @pytest.fixture
-async def desk(tmp_path):
-    async with opened_desk(tmp_path) as desk:
-        yield desk
+async def bench(tmp_path):
+    async with opened_desk(tmp_path) as bench:
+        yield bench
 
 
-async def forget(desk, memory_id, scopes=(HERE,)):
+async def forget(bench, memory_id, scopes=(HERE,)):
     event = ForgetRequested(trace="t", id=memory_id, scopes=scopes)
-    return await desk.tell(await desk.archive.forget(event))
+    return await bench.publish(await bench.archive.forget(event))
 
 
 def files_with(folder, text):
@@ -34,59 +34,59 @@ def files_with(folder, text):
 
 
 async def test_what_was_kept_is_found_after_opening_again(tmp_path):
-    async with opened_desk(tmp_path) as desk:
-        kept = (await desk.keep(TEXT, tags=("ops",))).memory
-        old = (await desk.keep(OTHER)).memory
-        await desk.keep("Alembic writes the migrations itself", supersedes=old.id)
-    async with opened_desk(tmp_path) as desk:
-        assert (await desk.find("quartzite"))[0] == kept.id
-        assert old.id not in await desk.find("Alembic migrations")
-        assert desk.archive.count == 2
-        await desk.archive.build_topics()
-        assert desk.archive.topics.lookup("ops", (HERE,)) == (kept.id,)
+    async with opened_desk(tmp_path) as bench:
+        kept = (await bench.keep(TEXT, tags=("ops",))).memory
+        old = (await bench.keep(OTHER)).memory
+        await bench.keep("Alembic writes the migrations itself", supersedes=old.id)
+    async with opened_desk(tmp_path) as bench:
+        assert (await bench.find("quartzite"))[0] == kept.id
+        assert old.id not in await bench.find("Alembic migrations")
+        assert bench.archive.count == 2
+        await bench.archive.build_topics()
+        assert bench.archive.topics.lookup("ops", (HERE,)) == (kept.id,)
 
 
-async def test_forgetting_takes_a_memory_out_of_search_topics_and_store(desk):
-    kept = (await desk.keep(TEXT, tags=("ops",))).memory
-    assert (await forget(desk, kept.id)).found
-    assert await desk.find("quartzite") == []
-    assert desk.archive.topics.lookup("ops", (HERE,)) == ()
-    assert await desk.archive.store.history(kept.id, [HERE]) == ()
+async def test_forgetting_takes_a_memory_out_of_search_topics_and_store(bench):
+    kept = (await bench.keep(TEXT, tags=("ops",))).memory
+    assert (await forget(bench, kept.id)).found
+    assert await bench.find("quartzite") == []
+    assert bench.archive.topics.lookup("ops", (HERE,)) == ()
+    assert await bench.archive.store.history(kept.id, [HERE]) == ()
 
 
-async def test_only_who_may_read_a_memory_may_forget_it(desk):
-    kept = (await desk.keep(TEXT)).memory
-    assert not (await forget(desk, kept.id, (ELSEWHERE,))).found
-    assert not (await forget(desk, "mem_missing")).found
-    assert await desk.find("quartzite") == [kept.id]
-    assert not desk.archive.needs_compaction
+async def test_only_who_may_read_a_memory_may_forget_it(bench):
+    kept = (await bench.keep(TEXT)).memory
+    assert not (await forget(bench, kept.id, (ELSEWHERE,))).found
+    assert not (await forget(bench, "mem_missing")).found
+    assert await bench.find("quartzite") == [kept.id]
+    assert not bench.archive.needs_compaction
 
 
-async def test_a_forgotten_text_is_nowhere_on_disk_after_compacting(desk, tmp_path):
-    first = (await desk.keep(TEXT)).memory
-    await desk.keep(f"{TEXT}, or the second", revises=first.id)
-    await desk.keep(OTHER)
-    await desk.archive.store.checkpoint()
+async def test_a_forgotten_text_is_nowhere_on_disk_after_compacting(bench, tmp_path):
+    first = (await bench.keep(TEXT)).memory
+    await bench.keep(f"{TEXT}, or the second", revises=first.id)
+    await bench.keep(OTHER)
+    await bench.archive.store.checkpoint()
     assert files_with(tmp_path, "quartzite")
-    await forget(desk, first.id)
-    assert desk.archive.needs_compaction
-    await desk.archive.compact()
+    await forget(bench, first.id)
+    assert bench.archive.needs_compaction
+    await bench.archive.compact()
     assert files_with(tmp_path, "quartzite") == []
     assert files_with(tmp_path, "Alembic")
-    assert not desk.archive.needs_compaction
+    assert not bench.archive.needs_compaction
 
 
 async def test_a_compaction_that_was_due_is_still_due_for_the_next_daemon(tmp_path):
-    async with opened_desk(tmp_path) as desk:
-        await forget(desk, (await desk.keep(TEXT)).memory.id)
-    async with opened_desk(tmp_path) as desk:
-        assert desk.archive.needs_compaction
-        await desk.archive.compact()
+    async with opened_desk(tmp_path) as bench:
+        await forget(bench, (await bench.keep(TEXT)).memory.id)
+    async with opened_desk(tmp_path) as bench:
+        assert bench.archive.needs_compaction
+        await bench.archive.compact()
     assert files_with(tmp_path, "quartzite") == []
 
 
-async def test_what_went_into_a_context_is_counted(desk):
-    kept = (await desk.keep(TEXT)).memory
+async def test_what_went_into_a_context_is_counted(bench):
+    kept = (await bench.keep(TEXT)).memory
     shown = InjectedMemory(id=kept.id, namespace="decisions", content_preview="", score=0.9)
     built = ContextBuilt(
         trace="t",
@@ -95,42 +95,42 @@ async def test_what_went_into_a_context_is_counted(desk):
         text="x",
         tokens=1,
     )
-    await desk.archive.count_uses(built)
-    await desk.archive.count_uses(built)
+    await bench.archive.count_uses(built)
+    await bench.archive.count_uses(built)
     rehearsed = make_classified(parsed=make_parsed(make_prompt(rehearsal=True)))
-    await desk.archive.count_uses(replace(built, classified=rehearsed))
-    usage = (await desk.archive.store.usage([kept.id]))[kept.id]
+    await bench.archive.count_uses(replace(built, classified=rehearsed))
+    usage = (await bench.archive.store.usage([kept.id]))[kept.id]
     assert usage.times_injected == 2
-    assert usage.last_used == desk.clock.now
+    assert usage.last_used == bench.clock.now
 
 
-async def test_what_was_shown_at_another_moment_is_counted_too(desk):
-    kept = (await desk.keep(TEXT)).memory
+async def test_what_was_shown_at_another_moment_is_counted_too(bench):
+    kept = (await bench.keep(TEXT)).memory
     one = Shown(memory_id=kept.id, score=0.9, why="names the file")
-    await desk.archive.count_shown(
+    await bench.archive.count_shown(
         MemoriesShown(trace="t", session="s", hook="PostToolUse", shown=(one,))
     )
-    assert (await desk.archive.store.usage([kept.id]))[kept.id].times_injected == 1
+    assert (await bench.archive.store.usage([kept.id]))[kept.id].times_injected == 1
 
 
 async def test_a_memory_is_found_by_the_file_that_it_names_until_it_is_forgotten(tmp_path):
-    async with opened_desk(tmp_path) as desk:
-        kept = (await desk.keep("src/auth/jwt.py stays pure")).memory
-        (found,) = await desk.archive.naming("jwt.py", (HERE,))
+    async with opened_desk(tmp_path) as bench:
+        kept = (await bench.keep("src/auth/jwt.py stays pure")).memory
+        (found,) = await bench.archive.naming("jwt.py", (HERE,))
         assert found.id == kept.id
-        assert await desk.archive.naming("jwt.py", (ELSEWHERE,)) == ()
-    async with opened_desk(tmp_path) as desk:
-        assert await desk.archive.naming("jwt.py", (HERE,)) == ()
-        await desk.archive.build_topics()
-        assert len(await desk.archive.naming("jwt.py", (HERE,))) == 1
-        await forget(desk, kept.id)
-        assert await desk.archive.naming("jwt.py", (HERE,)) == ()
+        assert await bench.archive.naming("jwt.py", (ELSEWHERE,)) == ()
+    async with opened_desk(tmp_path) as bench:
+        assert await bench.archive.naming("jwt.py", (HERE,)) == ()
+        await bench.archive.build_topics()
+        assert len(await bench.archive.naming("jwt.py", (HERE,))) == 1
+        await forget(bench, kept.id)
+        assert await bench.archive.naming("jwt.py", (HERE,)) == ()
 
 
-async def test_only_what_several_memories_are_about_is_a_subject(desk):
+async def test_only_what_several_memories_are_about_is_a_subject(bench):
     for text in ("quartzite is cut wet", "quartzite is heavy", "marble stains"):
-        await desk.keep(text, namespace="learnings")
-    subjects = await desk.archive.subjects((HERE,), limit=10)
+        await bench.keep(text, namespace="learnings")
+    subjects = await bench.archive.subjects((HERE,), limit=10)
     assert "quartzite" in subjects
     assert "marble" not in subjects
 
@@ -142,87 +142,87 @@ async def test_a_store_that_cannot_be_opened_says_so(tmp_path):
             pass
 
 
-async def test_without_a_model_memories_are_kept_and_found_by_text(desk):
-    desk.archive.encoder.embedder = None
-    desk.archive.index.embedder = None
-    kept = (await desk.keep(TEXT, explicit=False)).memory
-    assert await desk.find("quartzite") == [kept.id]
+async def test_without_a_model_memories_are_kept_and_found_by_text(bench):
+    bench.archive.encoder.embedder = None
+    bench.archive.index.embedder = None
+    kept = (await bench.keep(TEXT, explicit=False)).memory
+    assert await bench.find("quartzite") == [kept.id]
 
 
 async def test_a_store_that_cannot_be_read_is_let_go_of(tmp_path, monkeypatch):
-    async with opened_desk(tmp_path) as desk:
-        await desk.keep(TEXT)
-        database = desk.archive.store.path
-        await desk.archive.close()
+    async with opened_desk(tmp_path) as bench:
+        await bench.keep(TEXT)
+        database = bench.archive.store.path
+        await bench.archive.close()
 
         async def unreadable():
             raise StoreUnavailable("damaged", "a block is damaged")
             yield
 
-        monkeypatch.setattr(desk.archive.store, "load", unreadable)
+        monkeypatch.setattr(bench.archive.store, "load", unreadable)
         with pytest.raises(StoreUnavailable):
-            await desk.archive.open()
+            await bench.archive.open()
         # Another process may open it, as the doctor does.
         opens = f"import duckdb; duckdb.connect({str(database)!r}).close()"
         await anyio.run_process([sys.executable, "-c", opens])
 
 
-async def test_questions_are_read_from_when_there_is_a_reader(desk):
-    await desk.keep(TEXT)
+async def test_questions_are_read_from_when_there_is_a_reader(bench):
+    await bench.keep(TEXT)
     asked = Query(text="quartzite key", scopes=(HERE,), asked="When does the quartzite key rotate?")
-    (before,) = (await desk.archive.recall(asked)).hits
-    await desk.archive.bring_reader()
-    (after,) = (await desk.archive.recall(asked)).hits
+    (before,) = (await bench.archive.recall(asked)).hits
+    await bench.archive.bring_reader()
+    (after,) = (await bench.archive.recall(asked)).hits
     assert before.by_words is None
     assert after.by_words == before.relevance
     assert after.relevance != before.relevance
 
 
-async def test_without_a_reader_words_alone_decide_and_it_is_told(desk, monkeypatch, caplog):
+async def test_without_a_reader_words_alone_decide_and_it_is_told(bench, monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    await desk.keep(TEXT)
+    await bench.keep(TEXT)
     with telling(degraded) as told:
-        await desk.archive.bring_reader()
-        await desk.archive.bring_reader()
+        await bench.archive.bring_reader()
+        await bench.archive.bring_reader()
     assert told == [("reader", {"reason": "reader.unavailable"})]
     assert "the cross-encoder cannot be loaded" in caplog.messages
     asked = Query(text="quartzite key", scopes=(HERE,), asked="When does the quartzite key rotate?")
-    (hit,) = (await desk.archive.recall(asked)).hits
+    (hit,) = (await bench.archive.recall(asked)).hits
     assert hit.by_words is None
 
 
 async def test_every_memory_has_its_topics_even_if_others_were_forgotten_before(tmp_path):
     """What was deleted leaves gaps in the table, and rows may move when the log is written."""
-    async with opened_desk(tmp_path) as desk:
-        kept = [(await desk.keep(f"{TEXT} {number}", tags=("ops",))).memory for number in range(8)]
-        await forget(desk, kept[0].id)
-        await desk.keep(f"{TEXT} revised", revises=kept[1].id, tags=("ops",))
-    async with opened_desk(tmp_path) as desk:
-        await desk.archive.build_topics()
-        about = desk.archive.topics.lookup("ops", (HERE,))
+    async with opened_desk(tmp_path) as bench:
+        kept = [(await bench.keep(f"{TEXT} {number}", tags=("ops",))).memory for number in range(8)]
+        await forget(bench, kept[0].id)
+        await bench.keep(f"{TEXT} revised", revises=kept[1].id, tags=("ops",))
+    async with opened_desk(tmp_path) as bench:
+        await bench.archive.build_topics()
+        about = bench.archive.topics.lookup("ops", (HERE,))
         assert sorted(about) == sorted(memory.id for memory in kept[1:])
-        assert desk.archive.topics.memories == desk.archive.count == 7
+        assert bench.archive.topics.memories == bench.archive.count == 7
 
 
 async def test_topics_that_the_first_reading_missed_are_read_again(tmp_path, monkeypatch):
-    async with opened_desk(tmp_path) as desk:
-        kept = [(await desk.keep(f"{TEXT} {number}", tags=("ops",))).memory for number in range(3)]
-    async with opened_desk(tmp_path) as desk:
-        whole = desk.archive.store.current
+    async with opened_desk(tmp_path) as bench:
+        kept = [(await bench.keep(f"{TEXT} {number}", tags=("ops",))).memory for number in range(3)]
+    async with opened_desk(tmp_path) as bench:
+        whole = bench.archive.store.current
 
         async def one_less():
             async for memories in whole():
                 yield memories[1:]
 
-        monkeypatch.setattr(desk.archive.store, "current", one_less)
-        await desk.archive.build_topics()
-        assert len(desk.archive.topics.lookup("ops", (HERE,))) == len(kept)
+        monkeypatch.setattr(bench.archive.store, "current", one_less)
+        await bench.archive.build_topics()
+        assert len(bench.archive.topics.lookup("ops", (HERE,))) == len(kept)
 
 
 async def test_an_index_is_filled_in_many_parts(tmp_path, monkeypatch):
     monkeypatch.setattr("subcog.sinks.memories.repository._FILL_ROWS", 2)
     monkeypatch.setattr("subcog.sinks.store.store._BATCH_ROWS", 1)
-    async with opened_desk(tmp_path) as desk:
-        kept = {(await desk.keep(f"{TEXT} {number}")).memory.id for number in range(7)}
-    async with opened_desk(tmp_path) as desk:
-        assert set(await desk.find("quartzite")) == kept
+    async with opened_desk(tmp_path) as bench:
+        kept = {(await bench.keep(f"{TEXT} {number}")).memory.id for number in range(7)}
+    async with opened_desk(tmp_path) as bench:
+        assert set(await bench.find("quartzite")) == kept

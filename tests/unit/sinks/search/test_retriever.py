@@ -18,7 +18,7 @@ HERE = Scope("project", "here")
 QUESTION = Query(text="how do I hash passwords here?", scopes=(HERE,), limit=2)
 
 
-class Shelf:
+class FakeStore:
     """A store of memories that remembers what was fetched, and where."""
 
     def __init__(self, *texts: str) -> None:
@@ -50,15 +50,15 @@ def embedder() -> Embedder:
 
 
 @pytest.fixture
-def store() -> Shelf:
-    return Shelf(
+def store() -> FakeStore:
+    return FakeStore(
         "Passwords are hashed with argon2id.",
         "Deployments go through ArgoCD.",
         "Password resets expire after an hour.",
     )
 
 
-def search(store: Shelf, embedder: Embedder, *, ready: bool = True) -> Search:
+def search(store: FakeStore, embedder: Embedder, *, ready: bool = True) -> Search:
     index = Index()
     for memory in store.memories.values():
         index.add(memory, embedder.encode(searchable(memory)))
@@ -72,7 +72,7 @@ def search(store: Shelf, embedder: Embedder, *, ready: bool = True) -> Search:
 
 
 async def test_the_best_are_fetched_once_and_in_another_thread(
-    store: Shelf, embedder: Embedder
+    store: FakeStore, embedder: Embedder
 ) -> None:
     with anyio.fail_after(5):
         recalled = await search(store, embedder).recall(QUESTION)
@@ -84,7 +84,7 @@ async def test_the_best_are_fetched_once_and_in_another_thread(
 
 
 async def test_without_an_embedder_text_answers_and_says_so(
-    store: Shelf, embedder: Embedder
+    store: FakeStore, embedder: Embedder
 ) -> None:
     recalled = await search(store, embedder, ready=False).recall(QUESTION)
     assert recalled.hits[0].memory.id == "m0"
@@ -92,7 +92,7 @@ async def test_without_an_embedder_text_answers_and_says_so(
 
 
 async def test_text_that_was_asked_for_is_no_lesser_answer(
-    store: Shelf, embedder: Embedder
+    store: FakeStore, embedder: Embedder
 ) -> None:
     query = Query(text="hash passwords", scopes=(HERE,), mode="text")
     recalled = await search(store, embedder, ready=False).recall(query)
@@ -100,7 +100,7 @@ async def test_text_that_was_asked_for_is_no_lesser_answer(
 
 
 async def test_an_embedder_that_comes_later_is_used_from_then_on(
-    store: Shelf, embedder: Embedder
+    store: FakeStore, embedder: Embedder
 ) -> None:
     late = search(store, embedder, ready=False)
     late.embedder = embedder
@@ -110,7 +110,7 @@ async def test_an_embedder_that_comes_later_is_used_from_then_on(
 
 
 async def test_an_embedder_that_did_not_make_the_vectors_is_not_used(
-    store: Shelf, embedder: Embedder
+    store: FakeStore, embedder: Embedder
 ) -> None:
     made_elsewhere = search(store, embedder)
     stranger = Embedder("stranger", embedder._tokenizer, embedder._vectors)
@@ -119,20 +119,22 @@ async def test_an_embedder_that_did_not_make_the_vectors_is_not_used(
     assert (recalled.mode, recalled.degraded) == ("text", "embedder.changed")
 
 
-async def test_what_the_store_no_longer_has_is_left_out(store: Shelf, embedder: Embedder) -> None:
+async def test_what_the_store_no_longer_has_is_left_out(
+    store: FakeStore, embedder: Embedder
+) -> None:
     ready = search(store, embedder)
     del store.memories["m0"]
     recalled = await ready.recall(QUESTION)
     assert [hit.memory.id for hit in recalled.hits] == ["m2"]
 
 
-async def test_nothing_found_fetches_nothing(store: Shelf, embedder: Embedder) -> None:
+async def test_nothing_found_fetches_nothing(store: FakeStore, embedder: Embedder) -> None:
     recalled = await search(store, embedder).recall(Query(text="x", scopes=(Scope("user", "u"),)))
     assert recalled.hits == ()
     assert store.fetched == []
 
 
-async def test_the_latest_are_the_stores(store: Shelf, embedder: Embedder) -> None:
+async def test_the_latest_are_the_stores(store: FakeStore, embedder: Embedder) -> None:
     found = await search(store, embedder).latest((HERE,), limit=2)
     assert [memory.id for memory in found] == ["m0", "m1"]
 
@@ -189,7 +191,7 @@ ASKED = structs.replace(QUESTION, limit=20, asked="And how do I hash passwords h
 MANY = tuple(f"Passwords of the {n} service are hashed by {n} here" for n in "abcdefghij")
 
 
-def reading(store: Shelf, embedder: Embedder, reader: Reader) -> Search:
+def reading(store: FakeStore, embedder: Embedder, reader: Reader) -> Search:
     searching = search(store, embedder)
     searching.reader = reader
     return searching
@@ -202,7 +204,7 @@ def all_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_words_think_nothing_of_is_neither_read_nor_fetched(embedder: Embedder) -> None:
-    store, reader = Shelf(*MANY, "Buttons are blue."), Reader()
+    store, reader = FakeStore(*MANY, "Buttons are blue."), Reader()
     asked = structs.replace(ASKED, text="blue buttons", min_relevance=0.45)
     reading(store, embedder, reader).recall_now(asked)
     assert [text for _, text in reader.shown] == ["decisions: Buttons are blue."]
@@ -210,7 +212,7 @@ def test_what_words_think_nothing_of_is_neither_read_nor_fetched(embedder: Embed
 
 @pytest.mark.usefixtures("all_read")
 def test_the_first_of_a_question_are_read_as_it_was_typed_and_no_more(embedder: Embedder) -> None:
-    store, reader = Shelf(*MANY), Reader()
+    store, reader = FakeStore(*MANY), Reader()
     words_alone = search(store, embedder).recall_now(ASKED).hits
     hits = reading(store, embedder, reader).recall_now(ASKED).hits
     first = [(ASKED.asked, f"decisions: {hit.memory.content}") for hit in words_alone[:READ]]
@@ -225,7 +227,7 @@ def test_the_first_of_a_question_are_read_as_it_was_typed_and_no_more(embedder: 
 
 @pytest.mark.usefixtures("all_read")
 def test_what_answers_comes_up_from_below_the_floor_and_what_does_not_goes(
-    embedder: Embedder, store: Shelf
+    embedder: Embedder, store: FakeStore
 ) -> None:
     plain = search(store, embedder).recall_now(ASKED).hits
     best, second = plain[0].relevance, plain[1].relevance
@@ -239,7 +241,7 @@ def test_what_answers_comes_up_from_below_the_floor_and_what_does_not_goes(
 
 @pytest.mark.usefixtures("all_read")
 def test_the_floor_of_a_namespace_is_one_for_words_and_not_for_what_was_read(
-    embedder: Embedder, store: Shelf
+    embedder: Embedder, store: FakeStore
 ) -> None:
     everything = structs.replace(ASKED, min_relevance=0.5, floors=(("decisions", 0.0),))
     answer = "Passwords are hashed with argon2id."
@@ -247,7 +249,7 @@ def test_the_floor_of_a_namespace_is_one_for_words_and_not_for_what_was_read(
     assert [hit.memory.content for hit in hits] == [answer]
 
 
-def test_who_only_searches_waits_for_no_reading(embedder: Embedder, store: Shelf) -> None:
+def test_who_only_searches_waits_for_no_reading(embedder: Embedder, store: FakeStore) -> None:
     reader = Reader()
     hits = reading(store, embedder, reader).recall_now(QUESTION).hits
     assert reader.shown == []
@@ -255,14 +257,14 @@ def test_who_only_searches_waits_for_no_reading(embedder: Embedder, store: Shelf
     assert [hit.by_words for hit in hits] == [None, None]
 
 
-def test_before_there_is_a_reader_words_alone_decide(embedder: Embedder, store: Shelf) -> None:
+def test_before_there_is_a_reader_words_alone_decide(embedder: Embedder, store: FakeStore) -> None:
     plain = structs.replace(ASKED, asked="")
     searching = search(store, embedder)
     assert searching.recall_now(ASKED).hits == searching.recall_now(plain).hits
 
 
 @pytest.mark.usefixtures("all_read")
-def test_what_is_gone_from_the_store_is_not_read(embedder: Embedder, store: Shelf) -> None:
+def test_what_is_gone_from_the_store_is_not_read(embedder: Embedder, store: FakeStore) -> None:
     reader = Reader()
     searching = reading(store, embedder, reader)
     del store.memories["m0"]
@@ -277,7 +279,7 @@ def test_where_reading_takes_too_long_words_decide_for_the_rest(
     embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("subcog.sinks.search.retriever.READING_S", -1.0)
-    store, reader = Shelf(*MANY), Reader()
+    store, reader = FakeStore(*MANY), Reader()
     hits = reading(store, embedder, reader).recall_now(ASKED).hits
     assert reader.shown == []
     assert hits == search(store, embedder).recall_now(ASKED).hits
@@ -292,7 +294,7 @@ async def test_a_question_that_waited_for_its_turn_is_not_read_late(embedder: Em
             return super().read(question, text)
 
     reader = Slow()
-    searching = reading(Shelf(*MANY), embedder, reader)
+    searching = reading(FakeStore(*MANY), embedder, reader)
     async with anyio.create_task_group() as tasks:
         for _ in range(3 * THREADS):
             tasks.start_soon(searching.recall, ASKED)
@@ -304,7 +306,7 @@ def test_of_what_is_asked_in_another_script_words_decide_and_not_letters(
 ) -> None:
     reader = Reader()
     searching = reading(
-        Shelf("Пароли хешируются через argon2id.", "Кнопки синие, ссылки подчёркнуты."),
+        FakeStore("Пароли хешируются через argon2id.", "Кнопки синие, ссылки подчёркнуты."),
         embedder,
         reader,
     )

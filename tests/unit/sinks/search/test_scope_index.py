@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from subcog.bus.values import Memory, Query, Scope
-from subcog.sinks.search.scope_index import Entry, Shelf, microseconds
+from subcog.sinks.search.scope_index import Entry, ScopeIndex, microseconds
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HERE = Scope("project", "here")
@@ -17,7 +17,7 @@ def entry(name: str, *terms: int, **more: object) -> Entry:
     return Entry(memory, np.sort(np.array(terms, dtype=np.uint32)), None)
 
 
-def scores(shelf: Shelf, *terms: int) -> dict[str, float]:
+def scores(shelf: ScopeIndex, *terms: int) -> dict[str, float]:
     found = shelf.find(np.array(terms, dtype=np.uint32), shelf.rows)
     weights = np.ones(len(terms), dtype=np.float32)
     values = shelf.bm25(found, weights, shelf.terms_total / len(shelf), shelf.rows)
@@ -25,14 +25,14 @@ def scores(shelf: Shelf, *terms: int) -> dict[str, float]:
 
 
 def test_more_occurrences_score_more_and_longer_memories_less() -> None:
-    shelf = Shelf(4)
+    shelf = ScopeIndex(4)
     shelf.extend([entry("once", 1, 2), entry("twice", 1, 1), entry("long", 1, 2, 3, 4, 5, 6)])
     found = scores(shelf, 1)
     assert found["twice"] > found["once"] > found["long"] > 0
 
 
 def test_bm25_follows_its_formula() -> None:
-    shelf = Shelf(4)
+    shelf = ScopeIndex(4)
     shelf.extend([entry("a", 1, 1, 2), entry("b", 3)])
     norm = 1.2 * (1 - 0.75 + 0.75 * 3 / 2)
     assert scores(shelf, 1)["a"] == pytest.approx(2.2 * 2 / (2 + norm))
@@ -40,13 +40,13 @@ def test_bm25_follows_its_formula() -> None:
 
 
 def test_without_filters_or_dead_rows_everything_is_allowed() -> None:
-    shelf = Shelf(4)
+    shelf = ScopeIndex(4)
     shelf.extend([entry("a", 1), entry("b", 2)])
     assert shelf.allowed(ANY, NOW, shelf.rows) is None
 
 
 def test_the_dead_and_the_ended_are_not_allowed() -> None:
-    shelf = Shelf(4)
+    shelf = ScopeIndex(4)
     shelf.extend([entry("a", 1), entry("b", 2, valid_to=NOW), entry("c", 3)])
     shelf.remove("c")
     allowed = shelf.allowed(ANY, NOW, shelf.rows)
@@ -55,14 +55,14 @@ def test_the_dead_and_the_ended_are_not_allowed() -> None:
 
 
 def test_the_last_of_equal_ids_counts() -> None:
-    shelf = Shelf(4)
+    shelf = ScopeIndex(4)
     shelf.extend([entry("a", 1), entry("a", 2)])
     assert len(shelf) == 1
     assert scores(shelf, 2)["a"] > 0
 
 
 def test_a_copy_without_the_dead_answers_as_before() -> None:
-    shelf = Shelf(4)
+    shelf = ScopeIndex(4)
     shelf.extend([entry(f"m{n}", n, 7, tags=("even",) if n % 2 == 0 else ()) for n in range(20)])
     for n in range(0, 20, 3):
         shelf.remove(f"m{n}")

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from subcog.bus.signals import redacted, tell
+from subcog.bus.signals import emit, redacted
 from subcog.sinks.telemetry.audit_log import Audit
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,19 +29,19 @@ def lines(file):
 
 
 def test_a_redaction_leaves_one_line(audit):
-    tell(redacted, "redact", **FACTS)
+    emit(redacted, "redact", **FACTS)
     assert lines(audit / "audit.jsonl") == [{"time": "2026-01-01T00:00:00Z", **FACTS}]
 
 
 def test_it_is_for_its_owner_alone(audit):
-    tell(redacted, "redact", **FACTS)
+    emit(redacted, "redact", **FACTS)
     assert (audit / "audit.jsonl").stat().st_mode & 0o777 == 0o600
     assert audit.stat().st_mode & 0o777 == 0o700
 
 
 def test_it_does_not_grow_for_ever(audit):
     for number in range(40):
-        tell(redacted, "redact", **FACTS | {"trace": str(number)})
+        emit(redacted, "redact", **FACTS | {"trace": str(number)})
     names = sorted(file.name for file in audit.iterdir())
     assert {"audit.jsonl.1", "audit.jsonl.2"} <= set(names) <= {"audit.jsonl", *names[-2:]}
     assert all(file.stat().st_size < 700 for file in audit.iterdir())
@@ -51,7 +51,7 @@ def test_it_does_not_grow_for_ever(audit):
 
 def test_a_line_that_cannot_be_written_hurts_nobody(audit, caplog):
     audit.write_text("a file where the folder should be")
-    tell(redacted, "redact", **FACTS)
+    emit(redacted, "redact", **FACTS)
     assert [record.message for record in caplog.records] == ["a line of the audit is lost"]
 
 
@@ -59,5 +59,5 @@ def test_nothing_is_written_after_the_watching_ended(tmp_path):
     audit = Audit(tmp_path / "audit.jsonl", clock=lambda: NOW)
     audit.watch()
     audit.unwatch()
-    tell(redacted, "redact", **FACTS)
+    emit(redacted, "redact", **FACTS)
     assert list(tmp_path.iterdir()) == []

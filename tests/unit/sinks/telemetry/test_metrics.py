@@ -2,7 +2,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from subcog.bus import signals
-from subcog.bus.signals import tell
+from subcog.bus.signals import emit
 from subcog.bus.values import DetectionSource, Vote
 from subcog.sinks.telemetry.metrics import MAX_SERIES, Metrics
 
@@ -103,13 +103,13 @@ def test_what_is_known_beforehand_stands_at_zero(metrics):
     ],
 )
 def test_each_signal_is_counted_under_its_labels(metrics, signal, sender, facts, name, found):
-    tell(signal, sender, **facts)
+    emit(signal, sender, **facts)
     assert scraped(metrics, name)[labels(**found)] == 1
 
 
 def test_memories_and_tokens_are_added_up_by_the_stage_that_injects(metrics):
-    tell(signals.injected, "inject", count=3, tokens=120)
-    tell(signals.injected, "remind", count=1, tokens=40)
+    emit(signals.injected, "inject", count=3, tokens=120)
+    emit(signals.injected, "remind", count=1, tokens=40)
     assert scraped(metrics, "subcog_injected_tokens_total") == {
         labels(stage="inject"): 120,
         labels(stage="remind"): 40,
@@ -121,12 +121,12 @@ def test_a_racer_that_did_not_answer_has_no_time(metrics):
         Vote(racer=DetectionSource.KEYWORD, intent=None, took_ms=1.0),
         Vote(racer=DetectionSource.LLM, intent=None, took_ms=160.0, missing="timeout"),
     )
-    tell(signals.classified, "classify", source="none", intent="none", votes=votes)
+    emit(signals.classified, "classify", source="none", intent="none", votes=votes)
     assert set(scraped(metrics, "subcog_classify_seconds_count")) == {labels(racer="keyword")}
 
 
 def test_the_buckets_fit_a_millisecond_to_a_second(metrics):
-    tell(signals.answered, "Stop", outcome="nothing", took_s=0.0015)
+    emit(signals.answered, "Stop", outcome="nothing", took_s=0.0015)
     buckets = scraped(metrics, "subcog_hook_seconds_bucket")
     within = {dict(each)["le"]: count for each, count in buckets.items()}
     assert (within["0.001"], within["0.002"], within["0.2"]) == (0, 1, 1)
@@ -141,7 +141,7 @@ def test_gauges_have_a_label_where_they_say_so(metrics):
 
 def test_labels_without_end_count_as_other(metrics):
     for number in range(MAX_SERIES + 100):
-        tell(signals.abstained, "inject", reason=f"r{number}")
+        emit(signals.abstained, "inject", reason=f"r{number}")
     told = scraped(metrics, "subcog_abstentions_total")
     assert len(told) == MAX_SERIES + 1
     assert told[labels(stage="other", reason="other")] == 100

@@ -4,7 +4,7 @@ import msgspec
 
 from subcog.bus.enrichment import Conflict, Enrichment, Side
 from subcog.bus.events import ResponseReady
-from subcog.bus.signals import delivered, tell
+from subcog.bus.signals import delivered, emit
 from subcog.bus.values import InjectedMemory, MemoryContext, Verdict
 from subcog.config.settings import TraceSettings
 from subcog.sinks.telemetry.prompt_log import STAGES, Traces, read_traces
@@ -61,8 +61,8 @@ async def test_a_prompt_leaves_ids_timings_and_decisions_and_none_of_its_words(t
     sink = traces(tmp_path)
     sink.watch()
     for stage in STAGES:
-        tell(delivered, stage, event="x", trace="t1", took_s=0.002)
-    tell(delivered, "metrics", event="x", trace="t1", took_s=9)
+        emit(delivered, stage, event="x", trace="t1", took_s=0.002)
+    emit(delivered, "metrics", event="x", trace="t1", took_s=9)
     sink.unwatch()
     await sink.note(answered())
     (trace,) = read_traces(tmp_path / "traces.jsonl")
@@ -111,7 +111,7 @@ def test_what_is_timed_is_bounded(tmp_path):
     sink = traces(tmp_path)
     sink.watch()
     for number in range(2000):
-        tell(delivered, "parse", event="x", trace=f"t{number}", took_s=0.001)
+        emit(delivered, "parse", event="x", trace=f"t{number}", took_s=0.001)
     sink.unwatch()
     assert sink.stages("t0") == {}
     assert sink.stages("t1999") == {"parse": 1.0}

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from subcog.bus.conversation import Message, ToolCall
-from subcog.stages.capture.review_session import MAX_FOUND, Study, batches
+from subcog.stages.capture.review_session import MAX_FOUND, SessionReader, batches
 
 DECISION = "We decided to use {name} for the {what} because the older one is far too slow."
 ORDER = "Hash the passwords of new users with argon2id"
@@ -16,7 +16,7 @@ def edit(path):
 
 
 def test_what_is_found_and_what_is_done_add_up():
-    study = Study(session="s", root="/p")
+    study = SessionReader(session="s", root="/p")
     study.read([said(f"{ORDER}. {DECISION.format(name='argon2id', what='hashes')}")])
     study.read([edit("/p/a.py"), said("Write a migration guide for release three")])
 
@@ -27,7 +27,7 @@ def test_what_is_found_and_what_is_done_add_up():
 
 
 def test_what_is_found_is_bounded():
-    study = Study(session="s", root="/p")
+    study = SessionReader(session="s", root="/p")
     for number in range(2 * MAX_FOUND):
         study.read([said(DECISION.format(name=f"library{number}", what=f"part{number}"))])
 
@@ -35,16 +35,16 @@ def test_what_is_found_is_bounded():
 
 
 def test_what_is_not_sure_enough_is_not_even_remembered():
-    study = Study(session="s", root="/p", min_confidence=1.0)
+    study = SessionReader(session="s", root="/p", min_confidence=1.0)
     study.read([said(DECISION.format(name="argon2id", what="hashes"))])
 
     assert study.found == ()
 
 
 def test_a_sub_agent_works_for_the_task_of_its_session():
-    study = Study(session="s", root="/p")
+    study = SessionReader(session="s", root="/p")
     study.read([said(ORDER)])
-    sub = Study(session="s", root="/p", agent=True, work=study.work)
+    sub = SessionReader(session="s", root="/p", agent=True, work=study.work)
     sub.read([said("Rewrite everything from scratch, all of it"), edit("/p/a.py")])
 
     assert sub.work is study.work
