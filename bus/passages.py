@@ -1,0 +1,58 @@
+"""What was said in sessions, word for word, and what of it a prompt finds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from .values import Scope, Value
+
+Speaker = Literal["user", "agent"]
+
+
+class Passage(Value, frozen=True, kw_only=True):
+    """What one side said at one moment of a session, redacted.
+
+    ``id`` is ``psg_`` and a ULID of the moment, the same whenever the transcript is read again.
+    ``files`` are those that the agent changed in this exchange, relative to the project's root.
+    """
+
+    id: str
+    session: str
+    scope: Scope
+    speaker: Speaker
+    text: str
+    said_at: datetime
+    client: str = ""
+    branch: str = ""
+    files: tuple[str, ...] = ()
+
+
+class SessionHit(Value, frozen=True, kw_only=True):
+    """A part of a session that bears on a prompt, in the order in which it was said.
+
+    ``relevance`` is the probability, 0–1, that it holds what the prompt needs. ``replaces`` names
+    the older session on the same subject whose word this one replaces; ``replaced_by`` the newer.
+    ``passages`` are empty where the hit was not relevant enough to be fetched.
+    """
+
+    session: str
+    scope: Scope
+    relevance: float
+    began_at: datetime
+    passages: tuple[Passage, ...] = ()
+    replaces: str = ""
+    replaced_by: str = ""
+
+
+class SessionInfo(Value, frozen=True, kw_only=True):
+    """One session that is remembered: when, where, how much, and how it began."""
+
+    session: str
+    scope: Scope
+    client: str
+    branch: str
+    began_at: datetime
+    ended_at: datetime
+    passages: int
+    opening: str

@@ -1,0 +1,178 @@
+"""Follows a conversation: what the user said, and with what words the agent concluded.
+
+An exchange begins with the user's words and ends with the last words of the agent before the user
+speaks again. What the agent said on the way is not kept, nor what a tool returned, a file held or
+a hook added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from ...bus.conversation import Message
+from ...bus.ids import ulid_beside, ulid_of
+from ...bus.passages import Speaker
+from ..text.unicode import cut, fenced, is_quoted
+
+MAX_USER_CHARS = 4_000
+MAX_AGENT_CHARS = 3_000
+"""Of a longer answer the beginning and, mostly, the end: that is where it is summed up."""
+
+MAX_FILES = 8
+_HEAD_SHARE = 0.35
+_MAX_MESSAGE_CHARS = 200_000
+_MAX_LINE_CHARS = 1_500
+# Fewer lines of this kind in a row may be the speaker's own.
+_PASTED_RUN = 3
+_BLANK_LINES = re.compile(r"\n\s*\n+")
+_PASTED = re.compile(
+    r"\s*(?:"
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b"
+    r"|Traceback \(|File \".{1,400}\", line \d|at [\w.$<>]{1,200}\(|\.\.\. \d+ more|Caused by:"
+    r"|\d{1,5} ?\| |@@ -|diff --git|index [0-9a-f]{6,}|(?:\+\+\+|---) [ab]/|[EF] {3}"
+    r"|[{}\[\]<>]|[\w./-]{1,200}:\d{1,6}:|[=_*-]{8,}|FAILED |PASSED |\$ |#\d+ +0x"
+    r")"
+)
+
+
+class Utterance(Struct, frozen=True, kw_only=True):
+    """What one side said. ``id`` is the same whenever the same transcript is read."""
+
+    id: str
+    speaker: Speaker
+    text: str
+    said_at_ms: int
+    files: tuple[str, ...] = ()
+
+
+class ExchangeReader:
+    """Reads on in one session, however it is cut into slices. It only computes.
+
+    ``agent`` says that a sub-agent is read: what stands there as the user's words is what another
+    model told it, so its conclusion alone counts. ``relative`` makes a path relative to the
+    project, or "" where it lies elsewhere; ``clean`` redacts.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        *,
+        clean: Callable[[str], str],
+        own: Callable[[str], str],
+        relative: Callable[[str], str],
+        agent: bool = False,
+    ) -> None:
+        self._session = session
+        self._clean = clean
+        self._own = own
+        self._relative = relative
+        self._agent = agent
+        # The user's words that the exchange began with, and what was changed since.
+        self._opened = ""
+        self._files: tuple[str, ...] = ()
+        self._said: dict[str, Utterance] = {}
+
+    def read(self, messages: Iterable[Message]) -> None:
+        """Follow ``messages``, which come after those read before."""
+        for message in messages:
+            if message.aside and not self._agent:
+                continue
+            self._note_files(message)
+            if message.text and len(message.text) <= _MAX_MESSAGE_CHARS:
+                if message.role == "user":
+                    self._hear_user(message)
+                else:
+                    self._hear_agent(message)
+
+    def take(self) -> tuple[Utterance, ...]:
+        """What was said since the last call, in order.
+
+        The conclusion of an exchange that goes on is among it; when the agent says more, another
+        one comes with the same id, and replaces it.
+        """
+        said, self._said = tuple(self._said.values()), {}
+        return said
+
+    def _note_files(self, message: Message) -> None:
+        paths = (path for call in message.calls for path in call.paths)
+        inside = (file for path in paths if (file := self._relative(path)))
+        self._files = tuple(dict.fromkeys((*self._files, *inside)))[-MAX_FILES:]
+
+    def _hear_user(self, message: Message) -> None:
+        text = "" if self._agent else self._prose(message.text, MAX_USER_CHARS, head=1.0)
+        if not text:
+            return
+        known = f"{self._session} user {message.said_at_ms} {text}"
+        made = Utterance(
+            id=f"psg_{ulid_of(message.said_at_ms, _digest(known))}",
+            speaker="user",
+            text=text,
+            said_at_ms=message.said_at_ms,
+        )
+        self._said[made.id] = made
+        self._opened, self._files = made.id, ()
+
+    def _hear_agent(self, message: Message) -> None:
+        text = self._prose(message.text, MAX_AGENT_CHARS, head=_HEAD_SHARE)
+        if not text:
+            return
+        if self._opened:  # what it says later in this exchange takes the place of this
+            beside = _digest(f"{self._session} agent")
+            identity = ulid_beside(self._opened.removeprefix("psg_"), beside)
+        else:
+            known = f"{self._session} agent {message.said_at_ms} {text}"
+            identity = ulid_of(message.said_at_ms, _digest(known))
+        self._said[f"psg_{identity}"] = Utterance(
+            id=f"psg_{identity}",
+            speaker="agent",
+            text=text,
+            said_at_ms=message.said_at_ms,
+            files=self._files,
+        )
+
+    def _prose(self, text: str, limit: int, *, head: float) -> str:
+        own = self._own(text)
+        return _shortened(self._clean(prose(own)), limit, head=head) if own else ""
+
+
+def prose(text: str) -> str:
+    """``text`` without code fences, quotations, and runs of lines that were pasted.
+
+    A log, a stack trace, a diff or a file is not what somebody says.
+    """
+    lines = text.split("\n")
+    said = [
+        line
+        for line, inside in zip(lines, fenced(lines), strict=True)
+        if not inside and not is_quoted(line) and len(line) <= _MAX_LINE_CHARS
+    ]
+    kept: list[str] = []
+    run: list[str] = []
+    for line in said:
+        if _PASTED.match(line):
+            run.append(line)
+            continue
+        kept += run if len(run) < _PASTED_RUN else []
+        run = []
+        kept.append(line)
+    kept += run if len(run) < _PASTED_RUN else []
+    return _BLANK_LINES.sub("\n", "\n".join(kept)).strip()
+
+
+def _shortened(text: str, limit: int, *, head: float) -> str:
+    """The beginning and the end of ``text``; ``head`` is the beginning's share of ``limit``."""
+    if len(text) <= limit:
+        return text
+    if head >= 1:
+        return cut(text, limit)
+    beginning = cut(text[: int(limit * head)], int(limit * head))
+    end = text[-int(limit * (1 - head)) :]
+    return f"{beginning}\n{end[end.find(' ') + 1 :]}"
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
