@@ -14,10 +14,9 @@ from subcog.bus.values import Memory, Scope
 from subcog.sinks.search.encoder import Encoder
 from subcog.sinks.store.rows import Row
 from subcog.sinks.store.store import Store
-from subcog.sinks.team.protocol import Applied, Membership
+from subcog.sinks.team.protocol import Applied, Membership, TeamServer
 from subcog.sinks.team.sync import Sync
 from subcog.sinks.team.sync_state import Here
-from subcog.sinks.team.team_server import TeamServer
 from tests.stores import HERE, FakeClock, make_row, opened
 from tests.waiting import until
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from subcog.bus.values import Encoding, Memory, Scope
 from subcog.sinks.store.rows import Row
 from subcog.sinks.store.store import Store
+from subcog.sinks.team.outbox import Outbox
+from subcog.sinks.team.replica import Replica
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 HERE = Scope("project", "here:with/colon")
@@ -45,13 +47,22 @@ class FakeClock:
         return self.now
 
 
-def make_store(path: Path, clock: FakeClock | None = None) -> Store:
+class ReplicatedStore(Store):
+    """A store and its part in a team's memory, connected as the app does it."""
+
+    def __init__(self, path: Path, *, clock: FakeClock) -> None:
+        outbox = Outbox()
+        super().__init__(path, memory_limit_mb=256, clock=clock, queue=outbox)
+        self.replica = Replica(self, outbox, clock=clock)
+
+
+def make_store(path: Path, clock: FakeClock | None = None) -> ReplicatedStore:
     """A store that is not open yet."""
-    return Store(path, memory_limit_mb=256, clock=clock or FakeClock())
+    return ReplicatedStore(path, clock=clock or FakeClock())
 
 
 @asynccontextmanager
-async def opened(path: Path, clock: FakeClock | None = None) -> AsyncIterator[Store]:
+async def opened(path: Path, clock: FakeClock | None = None) -> AsyncIterator[ReplicatedStore]:
     """A store, open, and closed at the end."""
     store = make_store(path, clock)
     await store.open()

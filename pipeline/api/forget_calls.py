@@ -66,7 +66,7 @@ class ForgetCalls:
 
     async def _team_of(self, scope: Scope) -> str | None:
         """The team that hears of it when a memory of ``scope`` is forgotten."""
-        replica = (await self._app.archive.get()).store.replica
+        replica = await self._app.team.replica()
         membership = await replica.membership()
         if membership is None:
             return None

@@ -320,7 +320,7 @@ class TeamCalls:
     # --- what they need --------------------------------------------------------------------------
 
     async def _replica(self) -> Replica:
-        return (await self._app.archive.get()).store.replica
+        return await self._app.team.replica()
 
     async def _joined(self) -> tuple[Replica, Membership]:
         replica = await self._replica()

@@ -70,6 +70,7 @@ from .team import Team
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
     from ...sinks.models.intent_classifier import LocalClassifier
+    from ...sinks.store.change_queue import ChangeQueue
     from ...sinks.store.store import Store
     from .llm import Asking
 
@@ -384,20 +385,26 @@ class App:
         # These import numpy, DuckDB and the tokenizer: what needs no model is answered meanwhile.
         self.local = _load_local_classifier()
         from ...sinks.memories.repository import Archive
+        from ...sinks.team.outbox import Outbox
+        from ...sinks.team.replica import Replica
 
         folder = self.settings.embedding.model
+        outbox = Outbox()
+        store = self.build_store(self.paths.database, outbox)
+        self.team.attach(Replica(store, outbox, clock=self.clock))
         return Archive(
-            self.build_store(self.paths.database),
+            store,
             model_folder=Path(folder) if folder else None,
             merge_similarity=self.settings.capture.merge_similarity,
             clock=self.clock,
         )
 
-    def build_store(self, path: Path) -> Store:
-        """A store of the file at ``path``, not open yet."""
+    def build_store(self, path: Path, queue: ChangeQueue | None = None) -> Store:
+        """A store of the file at ``path``, not open yet; ``queue`` is told of each write."""
         from ...sinks.store.store import Store
 
-        return Store(path, memory_limit_mb=self.settings.store.memory_limit_mb, clock=self.clock)
+        limit_mb = self.settings.store.memory_limit_mb
+        return Store(path, memory_limit_mb=limit_mb, clock=self.clock, queue=queue)
 
     async def unload(self) -> None:
         """Close the archive, if it was opened."""

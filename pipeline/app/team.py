@@ -8,6 +8,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from ...bus.bus import BusClosed
 from ...bus.events import Event, MemoriesStored, MemoryForgotten, MemoryStored
 from ...bus.values import Memory
+from ...stages.ports import RecallUnavailable
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.release import release
 from ..daemon.log_setup import place_of
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
     from ...sinks.team.postgres.store import PostgresStore
     from ...sinks.team.protocol import Applied, Membership
+    from ...sinks.team.replica import Replica
     from ...sinks.team.sync import Sync
     from ...sinks.team.sync_state import SyncState
     from ...sinks.telemetry.metrics import Gauge
@@ -68,6 +71,7 @@ class Team:
         self._redactor = redactor
         self._new_id = new_id
         self._clock = clock
+        self._replica: Replica | None = None
         self._sync: Sync | None = None
         self._membership: Membership | None = None
         self._problem: ConnectionError | None = None
@@ -85,6 +89,17 @@ class Team:
                 await self._changed.wait()
                 tasks.cancel_scope.cancel()
 
+    def attach(self, replica: Replica) -> None:
+        """Use ``replica``, which is that of the archive about to be loaded."""
+        self._replica = replica
+
+    async def replica(self) -> Replica:
+        """The loaded archive's replica. Raises ``RecallUnavailable`` when time runs out."""
+        await self._archive.get()
+        if self._replica is None:
+            raise RecallUnavailable("the memories are still being loaded")
+        return self._replica
+
     def restart(self) -> None:
         """Another archive is there, or another membership."""
         self._changed.set()
@@ -100,21 +115,23 @@ class Team:
         async with self._busy:
             while (archive := self._archive.loaded) is not None:
                 try:
-                    self._membership = await archive.store.replica.membership()
+                    replica = await self.replica()
+                    self._membership = await replica.membership()
                 except (ConnectionError, ValueError) as error:
                     extra = {"error": type(error).__name__}
                     _log.warning("whether a team was joined cannot be read", extra=extra)
                 else:
                     if self._membership is None:
                         return
-                    await self._run_sync(archive, self._membership)
+                    await self._run_sync(archive, replica, self._membership)
                 await anyio.sleep(AGAIN_S)
 
-    async def _run_sync(self, archive: Archive, membership: Membership) -> None:
+    async def _run_sync(self, archive: Archive, replica: Replica, membership: Membership) -> None:
         """Run it; what breaks in there that nobody expected ends it, and not the daemon."""
         self._problem = None
         try:
-            self._sync = await anyio.to_thread.run_sync(self._build_sync, archive, membership)
+            build = partial(self._build_sync, archive, replica, membership)
+            self._sync = await anyio.to_thread.run_sync(build)
         except ConnectionError as error:
             self._problem = error
             return
@@ -132,13 +149,13 @@ class Team:
             extra = {"error": type(broke).__name__, "at": place_of(broke.__traceback__)}
             _log.error("the team's memory broke off", extra=extra)
 
-    def _build_sync(self, archive: Archive, membership: Membership) -> Sync:
+    def _build_sync(self, archive: Archive, replica: Replica, membership: Membership) -> Sync:
         server = self.server(self.url)
         from ...sinks.team.sync import Sync
         from ...sinks.team.sync_state import Here
 
         return Sync(
-            Here(archive.store.replica, archive.encoder, archive.changing.turn, self.tell),
+            Here(replica, archive.encoder, archive.changing.turn, self.tell),
             membership,
             lambda: server,
             clean=self._released,

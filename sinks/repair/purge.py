@@ -16,6 +16,7 @@ from msgspec import Struct
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain
 from ..store.writes import forget
+from ..team.outbox import Outbox
 from .kept_copies import Copy, remove_copy
 
 _MEMORY_LIMIT_MB = 256
@@ -50,12 +51,12 @@ def clean_copies(
 
 
 def _clean(file: Path, memory_id: str, scopes: Sequence[str], now: datetime) -> None:
-    database = Database(file, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now)
+    database = Database(file, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now, queue=Outbox())
     database.open()
     try:
         with database.transaction() as connection:
             if forget(connection, memory_id, scopes, now):
-                database.outbox.note_forgotten(connection, memory_id, now)
+                database.note_forgotten(connection, memory_id)
         # Also where it had been forgotten before: its bytes may still be there.
         database.compact()
     except duckdb.Error as error:

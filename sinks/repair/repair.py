@@ -18,11 +18,11 @@ from pathlib import Path
 import duckdb
 from msgspec import Struct
 
-from ..store.attached import attach
 from ..store.database import Database, sync_directory
 from ..store.errors import StoreUnavailable, damaged, explain, foreign, full, newer, read_only
 from ..store.migrations import MIGRATIONS, ForeignSchema, schema_version, tables
 from ..store.rows import naive
+from ..store.sql import attach
 from ..store.wal import put_lost_log_aside, readable_bytes, wal_of
 from .kept_copies import UNFINISHED
 from .salvage import salvage

@@ -3,11 +3,15 @@
 DuckDB keeps each column in blocks of its own with a checksum each, so a bad block costs some
 rows, or only one column of some rows. ``versions`` holds every text; ``memories`` is made from it
 anew, and from the old table come tombstones and counts of use alone.
+
+Of a team whatever is missing is on its server, or on this machine and perhaps not on the server
+yet. So where anything was lost the feed is pulled from its beginning and all local versions are
+queued again; both are idempotent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,14 +21,27 @@ from duckdb import DuckDBPyConnection
 from msgspec import DecodeError, Struct
 
 from ...bus.values import Encoding
-from ..store.attached import attach
 from ..store.migrations import tables
 from ..store.rows import Record, Row, aware, to_memory, to_record, usage_of
-from ..store.writes import add_records, add_tombstones, add_uses
-from .salvage_team import read, save_team, steps
+from ..store.sql import attach
+from ..store.writes import Insert, add_records, add_tombstones, add_uses, insert
+from ..team.membership import forget_team, read_membership, write_cursor
+from ..team.outbox import ENTRY_TYPES, RECEIVED_TYPES, Outbox
+from ..team.protocol import Cursor
 
 _WHOLE = "body, model, vectors, words, lengths, terms"
 _NO_ENCODING = ("", b"", b"", b"", b"")
+# DuckDB reads so many rows of a column at once: smaller steps save no more.
+_STEP = 2048
+_TABLES = {
+    "team": {"name": "VARCHAR", "value": "VARCHAR"},
+    "shared": {"scope": "VARCHAR", "name": "VARCHAR", "sends": "BOOLEAN", "whole": "BOOLEAN"},
+    "received": RECEIVED_TYPES,
+    "outbox": ENTRY_TYPES,
+}
+_WITHOUT_TEXT = (
+    "DELETE FROM store.outbox WHERE version > 0 AND key NOT IN (SELECT key FROM store.versions)"
+)
 
 
 class Salvaged(Struct, frozen=True):
@@ -49,18 +66,18 @@ def salvage(connection: DuckDBPyConnection, damaged: Path, now: datetime) -> Sal
             lost += unreadable
         _save_uses(connection, source)
         if "team" in tables(source):
-            save_team(connection, source, aware(now), is_whole=not lost)
+            _save_team(connection, source, aware(now), is_whole=not lost)
     return Salvaged(kept, lost)
 
 
 def _versions(source: DuckDBPyConnection) -> Iterator[tuple[list[Record], int]]:
-    for start in steps(source, "versions"):
-        rows = read(source, _WHOLE, "versions", start)
+    for start in _steps(source, "versions"):
+        rows = _read(source, _WHOLE, "versions", start)
         if rows is None:
-            bodies = read(source, "body", "versions", start)
+            bodies = _read(source, "body", "versions", start)
             rows = None if bodies is None else [(body, *_NO_ENCODING) for (body,) in bodies]
         if rows is None:
-            yield [], len(read(source, "rowid", "versions", start) or ())
+            yield [], len(_read(source, "rowid", "versions", start) or ())
             continue
         records = [record for row in rows if (record := _record(row)) is not None]
         yield records, len(rows) - len(records)
@@ -76,13 +93,69 @@ def _record(columns: tuple[Any, ...]) -> Record | None:
 def _save_tombstones(
     connection: DuckDBPyConnection, source: DuckDBPyConnection, now: datetime
 ) -> None:
-    for start in steps(source, "memories"):
-        rows = read(source, "id, scope, created_at, forgotten_at", "memories", start) or ()
+    for start in _steps(source, "memories"):
+        rows = _read(source, "id, scope, created_at, forgotten_at", "memories", start) or ()
         add_tombstones(connection, [row for row in rows if row[3] is not None])
 
 
 def _save_uses(connection: DuckDBPyConnection, source: DuckDBPyConnection) -> None:
-    for start in steps(source, "memories"):
-        rows = read(source, "id, times_injected, last_used", "memories", start) or ()
+    for start in _steps(source, "memories"):
+        rows = _read(source, "id, times_injected, last_used", "memories", start) or ()
         if uses := {row[0]: usage_of(*row[1:]) for row in rows if row[1]}:
             add_uses(connection, uses)
+
+
+def _save_team(
+    connection: DuckDBPyConnection, source: DuckDBPyConnection, now: datetime, *, is_whole: bool
+) -> None:
+    """Copy the team's tables of ``source``, after its memories, all of which were if ``is_whole``.
+
+    Nothing is kept where it can no longer be read which team it was.
+    """
+    copied = [_copy(connection, source, table, types) for table, types in _TABLES.items()]
+    joined = read_membership(connection)
+    if joined is None:
+        forget_team(connection)
+        return
+    connection.execute(_WITHOUT_TEXT)
+    if not (is_whole and all(copied)):
+        write_cursor(connection, Cursor(joined.epoch))
+        outbox = Outbox()
+        outbox.open(connection)
+        for scope in sorted(outbox.joined.sends):
+            outbox.queue_own(connection, scope, now)
+
+
+def _copy(
+    connection: DuckDBPyConnection,
+    source: DuckDBPyConnection,
+    table: str,
+    types: Mapping[str, str],
+) -> bool:
+    """Whether all of it could be read."""
+    is_whole = True
+    for start in _steps(source, table):
+        rows = _read(source, ", ".join(types), table, start)
+        is_whole = is_whole and rows is not None
+        if rows:
+            insert(connection, Insert(f"store.{table}", types), rows)
+    return is_whole
+
+
+def _steps(source: DuckDBPyConnection, table: str) -> range:
+    """The first row of each run of rows that is read at once."""
+    [(last,)] = source.execute(f"SELECT max(rowid) FROM store.{table}").fetchall()  # noqa: S608 - constants
+    return range(0, -1 if last is None else last + 1, _STEP)
+
+
+def _read(
+    source: DuckDBPyConnection, columns: str, table: str, start: int
+) -> list[tuple[Any, ...]] | None:
+    """A run of rows; None where a block of theirs is damaged."""
+    try:
+        return source.execute(
+            f"SELECT {columns} FROM store.{table} WHERE rowid >= ? AND rowid < ?",  # noqa: S608 - constants
+            [start, start + _STEP],
+        ).fetchall()
+    except duckdb.Error:
+        return None

@@ -21,14 +21,12 @@ import duckdb
 import numpy as np
 from duckdb import DuckDBPyConnection
 
-from ..team.membership import Joined, read_joined
-from ..team.outbox import Outbox, last_number
-from .attached import connect, copy_store
 from .caches import Changed, Fingerprints
+from .change_queue import ChangeQueue, NoQueue
 from .errors import StoreUnavailable, busy, closed, explain, foreign, full, gives_up, newer
 from .migrations import ForeignSchema, NewerSchema, migrate
 from .rows import Record, Row, fingerprint_of, naive, to_record
-from .sql import Statement
+from .sql import Statement, connect, copy_store
 from .wal import Recovery, cut_damage, find_torn_tail, put_lost_log_aside, wal_of
 
 _log = logging.getLogger(__name__)
@@ -55,9 +53,19 @@ def refuse_event_loop() -> None:
 
 
 class Database:
-    """The file at ``path``. One thread writes; any thread may read, each with its own cursor."""
+    """The file at ``path``. One thread writes; any thread may read, each with its own cursor.
 
-    def __init__(self, path: Path, *, memory_limit_mb: int, clock: Callable[[], datetime]) -> None:
+    ``queue`` is told of each write, within its transaction.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        memory_limit_mb: int,
+        clock: Callable[[], datetime],
+        queue: ChangeQueue | None = None,
+    ) -> None:
         self.path = path
         self.wal = wal_of(path)
         self.recovery: Recovery | None = None
@@ -66,7 +74,7 @@ class Database:
         # Of every text that was ever committed, by whatever way.
         self.fingerprints = Fingerprints(np.zeros(0, dtype=np.int64))
         self.changed = Changed({})
-        self.outbox = Outbox(Joined(), 0)
+        self._queue: ChangeQueue = queue or NoQueue()
         # Tells, also after a crash, that the file still holds what was deleted.
         self._uncompacted = path.with_name(f"{path.name}.uncompacted")
         self._memory_limit_mb = memory_limit_mb
@@ -109,7 +117,7 @@ class Database:
         self._make_wal_private()
         before, after = migrate(root, naive(self._clock()))
         self.fingerprints, self.changed = _fingerprints(root), _changed(root)
-        self.outbox = Outbox(read_joined(root), last_number(root))
+        self._queue.open(root)
         if before != after:
             _log.info("the tables were migrated", extra={"before": before, "after": after})
         if torn:  # nothing must be written behind a torn end
@@ -250,9 +258,12 @@ class Database:
             raise
 
     def note_written(self, connection: DuckDBPyConnection, records: Iterable[Record]) -> None:
-        """Queue for the team what was written in this transaction; nothing without a team."""
-        if self.outbox.joined.member:
-            self.outbox.note(connection, records, self._clock())
+        """Hand what was written in this transaction to the change queue."""
+        self._queue.note(connection, records, self._clock())
+
+    def note_forgotten(self, connection: DuckDBPyConnection, memory_id: str) -> None:
+        """Hand a deletion in this transaction to the change queue."""
+        self._queue.note_forgotten(connection, memory_id, self._clock())
 
     def note_current(self, rows: Iterable[Row], gone: Iterable[str]) -> None:
         """What was committed in another way than by appending is current, or gone."""

@@ -1,13 +1,67 @@
-"""Statements that are parsed once: in DuckDB 2 parsing is half of what a small one costs."""
+"""How the store speaks to DuckDB: opening and copying a file, and statements parsed only once.
+
+In DuckDB 2 parsing is half of what a small statement costs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import duckdb
 from duckdb import DuckDBPyConnection
+
+# Files that DuckDB 1.5 can read as well, should one have to go back.
+_STORAGE_VERSION = "STORAGE_VERSION 'v1.4.0'"
+# A checkpoint rewrites each row group that changed: with DuckDB's own 122,880 rows one new memory
+# cost a checkpoint of 4 s at 100,000 memories, with these 0.1 s.
+_ROW_GROUPS = "ROW_GROUP_SIZE 8192"
+_COPY = "compacted"
+
+
+def connect(path: Path, memory_limit_mb: int) -> DuckDBPyConnection:
+    """A connection with the file at ``path`` as ``store``. Raises ``duckdb.Error``."""
+    # Attached, for only so can the size of a row group be chosen.
+    root = duckdb.connect(
+        config={
+            "memory_limit": f"{memory_limit_mb}MB",
+            "threads": 1,
+            # The writer checkpoints by itself, long before this.
+            "wal_autocheckpoint": "1GB",
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "allow_community_extensions": False,
+            "python_enable_replacements": False,
+        }
+    )
+    try:
+        attach(root, path, "store")
+    except duckdb.Error:
+        root.close()
+        raise
+    return root
+
+
+def attach(
+    connection: DuckDBPyConnection, path: Path, name: str, *, read_only: bool = False
+) -> None:
+    """Make the file at ``path`` known as ``name``; it is made where there is none."""
+    quoted = str(path).replace("'", "''")
+    # A file that is there keeps its version, and is refused if another is asked for.
+    options = _ROW_GROUPS if path.exists() else f"{_STORAGE_VERSION}, {_ROW_GROUPS}"
+    connection.execute(f"ATTACH '{quoted}' AS {name} ({'READ_ONLY' if read_only else options})")
+
+
+def copy_store(cursor: DuckDBPyConnection, target: Path) -> None:
+    """Write what is alive in ``store`` into a new file."""
+    attach(cursor, target, _COPY)
+    try:
+        cursor.execute(f"COPY FROM DATABASE store TO {_COPY}")
+        cursor.execute(f"CHECKPOINT {_COPY}")
+    finally:
+        cursor.execute(f"DETACH {_COPY}")
 
 
 class Statement:

@@ -16,8 +16,8 @@ from anyio import CancelScope, CapacityLimiter
 from duckdb import DuckDBPyConnection
 
 from ...bus.values import Memory, Scope
-from ..team.replica import Replica
 from . import reads
+from .change_queue import ChangeQueue
 from .database import Database
 from .errors import StoreUnavailable, closed
 from .interruptible import Interruptible
@@ -37,9 +37,7 @@ _FEW_ROWS = 32
 
 
 class Store:
-    """Memories in the file at ``path``.
-
-    ``replica`` is its part in a team's memory.
+    """Memories in the file at ``path``. ``queue`` is told of each write, within its transaction.
 
     Reads are scoped, but for ``load`` and ``counts``, and ``usage`` and ``scopes_of``, which hold
     no text.
@@ -48,22 +46,28 @@ class Store:
     message that says what to do. A cancelled read is interrupted and leaves no thread behind.
     """
 
-    def __init__(self, path: Path, *, memory_limit_mb: int, clock: Callable[[], datetime]) -> None:
-        self._database = Database(path, memory_limit_mb=memory_limit_mb, clock=clock)
+    def __init__(
+        self,
+        path: Path,
+        *,
+        memory_limit_mb: int,
+        clock: Callable[[], datetime],
+        queue: ChangeQueue | None = None,
+    ) -> None:
+        self.database = Database(path, memory_limit_mb=memory_limit_mb, clock=clock, queue=queue)
         self._clock = clock
         self._writer: Writer | None = None
         self._limiter: CapacityLimiter | None = None
-        self.replica = Replica(self._database, write=self._write, read=self._read, clock=clock)
 
     @property
     def path(self) -> Path:
         """The file."""
-        return self._database.path
+        return self.database.path
 
     @property
     def recovery(self) -> Recovery | None:
         """What was done to a damaged log at the last opening; None where it was whole."""
-        return self._database.recovery
+        return self.database.recovery
 
     async def open(self) -> None:
         """Open or create the file; migrate its tables; mend its log, keeping a copy aside.
@@ -71,9 +75,9 @@ class Store:
         Raises StoreUnavailable where another process holds it, it is of a newer version, damaged
         beyond the log, or cannot be written.
         """
-        await anyio.to_thread.run_sync(self._database.open)
+        await anyio.to_thread.run_sync(self.database.open)
         self._limiter = CapacityLimiter(_READERS)
-        self._writer = Writer(self._database)
+        self._writer = Writer(self.database)
         self._writer.start()
 
     async def close(self) -> None:
@@ -83,7 +87,7 @@ class Store:
             return
         with CancelScope(shield=True):
             await anyio.to_thread.run_sync(writer.stop)
-            await anyio.to_thread.run_sync(self._database.close)
+            await anyio.to_thread.run_sync(self.database.close)
 
     # --- write -----------------------------------------------------------------------------------
 
@@ -109,14 +113,14 @@ class Store:
         readable = reads.scope_texts(scopes)
 
         def work() -> bool:
-            with self._database.transaction() as connection:
+            with self.database.transaction() as connection:
                 forgotten = forget(connection, id, readable, self._clock())
                 if forgotten:
-                    self._database.mark_uncompacted()
-                    self._database.outbox.note_forgotten(connection, id, self._clock())
+                    self.database.mark_uncompacted()
+                    self.database.note_forgotten(connection, id)
                 return forgotten
 
-        return await self._write(work)
+        return await self.write(work)
 
     async def mark_used(self, ids: Sequence[str]) -> None:
         """Count a use of each of ``ids``. Written later, and lost in a crash before that."""
@@ -125,20 +129,20 @@ class Store:
 
     async def checkpoint(self) -> None:
         """Write the log into the file. The writer does so by itself when it is idle."""
-        await self._write(self._database.checkpoint)
+        await self.write(self.database.checkpoint)
 
     async def backup(self, target: Path) -> None:
         """A copy of what is alive, readable by its owner alone. Writes go on meanwhile.
 
         Raises FileExistsError rather than overwrite ``target``.
         """
-        await anyio.to_thread.run_sync(self._database.backup, target)
+        await anyio.to_thread.run_sync(self.database.backup, target)
         self.shrink()
 
     @property
     def needs_compaction(self) -> bool:
         """Whether the file still holds what was forgotten, or left with a team."""
-        return self._database.needs_compaction
+        return self.database.needs_compaction
 
     async def compact(self) -> None:
         """Write the file anew without what was forgotten. Writes wait, reads hardly.
@@ -146,7 +150,7 @@ class Store:
         Logs that were kept aside as damaged are not touched. Raises StoreUnavailable with the
         reason ``busy`` where a long read does not end; nothing is changed then.
         """
-        await self._write(self._database.compact)
+        await self.write(self.database.compact)
 
     # --- read ------------------------------------------------------------------------------------
 
@@ -155,33 +159,33 @@ class Store:
 
         Ids that are missing, forgotten or not in ``scopes`` are left out.
         """
-        changed = self._database.changed
-        return await self._read(lambda cursor: reads.get(cursor, ids, scopes, changed))
+        changed = self.database.changed
+        return await self.read(lambda cursor: reads.get(cursor, ids, scopes, changed))
 
     def get_now(self, ids: Sequence[str], scopes: Sequence[Scope]) -> tuple[Memory, ...]:
         """The same for a caller on a worker thread. Raises RuntimeError on an event loop's."""
-        with self._database.reading() as cursor:
-            return reads.get(cursor, ids, scopes, self._database.changed)
+        with self.database.reading() as cursor:
+            return reads.get(cursor, ids, scopes, self.database.changed)
 
     async def latest(
         self, scopes: Sequence[Scope], *, limit: int, namespaces: Sequence[str] = ()
     ) -> tuple[Memory, ...]:
         """The memories made last that are valid now and not superseded, newest first."""
         now = self._clock()
-        return await self._read(
+        return await self.read(
             lambda cursor: reads.latest(cursor, scopes, limit=limit, namespaces=namespaces, now=now)
         )
 
     async def history(self, id: str, scopes: Sequence[Scope]) -> tuple[Memory, ...]:  # noqa: A002
         """All versions of one memory, oldest first."""
-        return await self._read(lambda cursor: reads.history(cursor, id, scopes))
+        return await self.read(lambda cursor: reads.history(cursor, id, scopes))
 
     async def find_hash(self, content_hash: str, scope: Scope, namespace: str) -> Memory | None:
         """A memory of ``scope`` and ``namespace`` with that hash, valid now and not superseded."""
         if not self._may_know((content_hash, scope, namespace)):
             return None
         now = self._clock()
-        return await self._read(
+        return await self.read(
             lambda cursor: reads.find_hash(cursor, content_hash, scope, namespace, now)
         )
 
@@ -191,13 +195,13 @@ class Store:
         if not maybe:
             return set()
         now = self._clock()
-        return await self._read(lambda cursor: reads.known_texts(cursor, maybe, now))
+        return await self.read(lambda cursor: reads.known_texts(cursor, maybe, now))
 
     def _may_know(self, text: reads.Text) -> bool:
         """False for a text that was never written; most are not, and need no database."""
         content_hash, scope, namespace = text
         print_ = fingerprint(str(scope), namespace, content_hash)
-        return print_ is not None and print_ in self._database.fingerprints
+        return print_ is not None and print_ in self.database.fingerprints
 
     async def page(
         self, scopes: Sequence[Scope], *, after: str = "", limit: int
@@ -206,24 +210,24 @@ class Store:
 
         Those that are superseded or not valid now are among them.
         """
-        return await self._read(lambda cursor: reads.page(cursor, scopes, after=after, limit=limit))
+        return await self.read(lambda cursor: reads.page(cursor, scopes, after=after, limit=limit))
 
     async def scopes_of(self, ids: Sequence[str]) -> dict[str, Scope]:
         """The scope of each of ``ids`` that was ever stored, forgotten ones too."""
-        return await self._read(lambda cursor: reads.scopes_of(cursor, ids))
+        return await self.read(lambda cursor: reads.scopes_of(cursor, ids))
 
     async def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         """How often each of ``ids`` was used, uses that are not written yet included."""
-        await self._write(self._writing().flush_uses)
-        return await self._read(lambda cursor: reads.usage(cursor, ids))
+        await self.write(self._writing().flush_uses)
+        return await self.read(lambda cursor: reads.usage(cursor, ids))
 
     async def counts(self) -> dict[Scope, int]:
         """How many memories each scope has, forgotten ones not counted."""
-        return await self._read(reads.counts)
+        return await self.read(reads.counts)
 
     async def load(self) -> AsyncIterator[Sequence[Row]]:
         """The current version of every memory as of now, in batches, in no order."""
-        cursor = await anyio.to_thread.run_sync(self._database.acquire)
+        cursor = await anyio.to_thread.run_sync(self.database.acquire)
         try:
             await self._fetch(cursor, lambda: cursor.execute(reads.LOAD))
             while batch := await self._fetch(
@@ -232,7 +236,7 @@ class Store:
                 yield batch
         finally:
             with CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self._database.release, cursor)
+                await anyio.to_thread.run_sync(self.database.release, cursor)
             self.shrink()
 
     async def current(self) -> AsyncIterator[Sequence[Memory]]:
@@ -243,8 +247,8 @@ class Store:
         """
         first = 0
         while True:
-            read = partial(reads.run, first=first, changed=self._database.changed)
-            if (found := await self._read(read)) is None:
+            read = partial(reads.run, first=first, changed=self.database.changed)
+            if (found := await self.read(read)) is None:
                 return
             yield found
             first += reads.RUN_ROWS
@@ -259,37 +263,39 @@ class Store:
     def shrink(self) -> None:
         """Give back the memory that reading very much took, when the writer has time."""
         if self._writer:
-            self._writer.call(self._database.shrink)
+            self._writer.call(self.database.shrink)
 
-    async def _write(self, work: Callable[[], T]) -> T:
+    async def write(self, work: Callable[[], T]) -> T:
+        """Call ``work`` on the writer's thread, between two commits."""
         future: Future[T] = self._writing().call(work)
         return await asyncio.wrap_future(future)
 
-    async def _read(self, work: Callable[[DuckDBPyConnection], T]) -> T:
+    async def read(self, work: Callable[[DuckDBPyConnection], T]) -> T:
+        """Call ``work`` with a cursor on a worker thread; interrupted where this is cancelled."""
         held: list[DuckDBPyConnection] = []
 
         def run() -> T:
-            with self._database.reading() as cursor:
+            with self.database.reading() as cursor:
                 held.append(cursor)
                 return work(cursor)
 
         def interrupt() -> None:
             for cursor in held:
-                self._database.interrupt(cursor)
+                self.database.interrupt(cursor)
 
         return await self._reopening(Interruptible(run, interrupt))
 
     async def _fetch(self, cursor: DuckDBPyConnection, work: Callable[[], T]) -> T:
         def run() -> T:
-            with self._database.explained():
+            with self.database.explained():
                 return work()
 
-        return await self._reopening(Interruptible(run, lambda: self._database.interrupt(cursor)))
+        return await self._reopening(Interruptible(run, lambda: self.database.interrupt(cursor)))
 
     async def _reopening(self, work: Interruptible[T]) -> T:
         try:
             return await work.result(self._limiter)
         except StoreUnavailable:
-            if self._database.given_up and self._writer:
+            if self.database.given_up and self._writer:
                 self._writer.call(lambda: None)  # before any work the writer opens the file anew
             raise

@@ -1,7 +1,7 @@
 """Writes what came from the team into the replica, inside one transaction.
 
 Most of it is new here and is written in bulk. Where a version comes under a number that this
-machine used itself, what was made here is put after it (``reconcile.py``).
+machine used itself, what was made here is put after it (``merge.py``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Settles what came from the team where this machine has something else in its place.
 
-One memory at a time: what was made here is put after what the team has (``rebase.py``), and what
+One memory at a time: what was made here is put after what the team has (``merge.py``), and what
 cannot be is kept beside it.
 """
 
@@ -25,7 +25,7 @@ from ..store.writes import (
     move_heads,
     rewrite,
 )
-from .merge import Chain, Rebased, rebase
+from .merge import Chain, MergedChain, merge_chain
 from .outbox import Outbox, drop_keys, drop_received, mark_received, noted_keys
 from .validate import Arrival
 
@@ -83,7 +83,8 @@ class Settling:
             self._append(arrival, chain)
         elif arrival.record is not None or arrival.version in mine:
             theirs = row_of(arrival.record) if arrival.record else None
-            self._rebase(arrival, chain, rebase(chain, mine, arrival.version, theirs, self._now))
+            merged = merge_chain(chain, mine, arrival.version, theirs, self._now)
+            self._merge(arrival, chain, merged)
 
     def _chain(self, arrival: Arrival) -> Chain:
         moved = self._moved.get(arrival.id)
@@ -135,24 +136,24 @@ class Settling:
         if record.version == max(chain.versions):
             self._lead(record)
 
-    def _rebase(self, arrival: Arrival, chain: Chain, rebased: Rebased) -> None:
+    def _merge(self, arrival: Arrival, chain: Chain, merged: MergedChain) -> None:
         theirs = [arrival.record] if arrival.record else []
-        made = [self._encoded(memory) for memory in rebased.versions]
+        made = [self._encoded(memory) for memory in merged.versions]
         keys = {number: f"{arrival.id}:{number}" for number in chain.versions}
-        mine = [keys[number] for number in rebased.replaced]
+        mine = [keys[number] for number in merged.replaced]
         drop_keys(self._connection, mine)
         drop_received(self._connection, mine)
-        self._put_in_place(theirs + made, keys, rebased.replaced)
+        self._put_in_place(theirs + made, keys, merged.replaced)
         for record in theirs:
             self._note_pulled(arrival, record)
         self._outbox.note(self._connection, made, self._now)
-        left = {n: row for n, row in chain.versions.items() if n not in rebased.replaced}
+        left = {n: row for n, row in chain.versions.items() if n not in merged.replaced}
         rows = left | {each.version: row_of(each) for each in theirs + made}
         self._lead(to_record(rows[max(rows)]))
-        self._fork(rebased.fork)
-        for ours, others in rebased.contradicting:
+        self._fork(merged.fork)
+        for ours, others in merged.contradicting:
             self._contradict(ours, others)
-        self._outcome.conflicts += bool(rebased.fork or rebased.contradicting)
+        self._outcome.conflicts += bool(merged.fork or merged.contradicting)
 
     def _put_in_place(
         self, records: Sequence[Record], keys: Mapping[int, str], replaced: Iterable[int]

@@ -15,7 +15,7 @@ from duckdb import DuckDBPyConnection
 from ...bus.values import Scope
 from ..store.rows import Record, aware, naive, to_row, to_scope
 from ..store.writes import Insert, among, insert
-from .membership import Joined, is_foreign
+from .membership import Joined, is_foreign, read_joined
 from .protocol import Depth, Outgoing
 
 ENTRY_TYPES = {
@@ -53,12 +53,19 @@ _FEW = 100
 class Outbox:
     """Writes the table ``outbox``, and notes in ``received`` what is somebody else's text.
 
-    ``joined`` is to be renewed after each change of the team's tables.
+    Implements the store's ``ChangeQueue``. ``joined`` must be renewed after each change of the
+    team's tables. Without a team nothing is queued and no statement executed.
     """
 
-    def __init__(self, joined: Joined, last: int) -> None:
-        self.joined = joined
-        self._last = last
+    def __init__(self) -> None:
+        self.joined = Joined()
+        self._last = 0
+
+    def open(self, connection: DuckDBPyConnection) -> None:
+        """Read the membership, and where the numbering of entries goes on."""
+        self.joined = read_joined(connection)
+        [(last,)] = connection.execute("SELECT max(seq) FROM store.outbox").fetchall()
+        self._last = int(last or 0)
 
     def note(
         self, connection: DuckDBPyConnection, records: Iterable[Record], now: datetime
@@ -124,12 +131,6 @@ class Outbox:
     def _next(self, now: datetime) -> int:
         """The time in microseconds, so that no number is used twice, whatever was deleted."""
         return max(self._last + 1, int(now.timestamp() * 1_000_000))
-
-
-def last_number(connection: DuckDBPyConnection) -> int:
-    """The highest number of an entry; 0 where there is none."""
-    [(last,)] = connection.execute("SELECT max(seq) FROM store.outbox").fetchall()
-    return int(last or 0)
 
 
 def page(cursor: DuckDBPyConnection, limit: int) -> tuple[Outgoing, ...]:

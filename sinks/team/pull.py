@@ -10,9 +10,8 @@ import anyio
 from msgspec.structs import replace
 
 from ...bus.values import Scope
-from .protocol import About, Changes, Cursor, Membership
+from .protocol import About, Changes, Cursor, Membership, TeamServer
 from .sync_state import Echoes, Here, Tally
-from .team_server import TeamServer
 
 # Changes in one answer, and in one transaction here.
 BATCH_CHANGES = 500

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from ...bus.values import Memory
 from ..store.rows import Row, digest
-from .protocol import Applied, Depth, Outgoing
+from .protocol import Applied, Depth, Outgoing, TeamServer
 from .sync_state import Echoes, Here, Tally
-from .team_server import TeamServer
 
 # Versions in one batch: one round trip, and one thing to repeat when the line breaks.
 BATCH_ROWS = 200

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import anyio.to_thread
 from duckdb import DuckDBPyConnection
@@ -19,13 +19,14 @@ from msgspec.structs import replace
 
 from ...bus.values import Scope
 from ..search.encoder import Encoder
-from ..store.database import Database
 from ..store.rows import Row, fingerprint_of, to_record, to_scope
+from ..store.store import Store
 from ..store.writes import heads, move_heads, rewrite
 from . import membership, outbox
 from .apply import Applying
 from .conflicts import Outcome
 from .leave import Removed, remove_others
+from .outbox import Outbox
 from .protocol import Applied, Changes, Cursor, Depth, Membership, Outgoing, Sharing
 from .validate import Arrival, check
 
@@ -37,30 +38,20 @@ T = TypeVar("T")
 _SLICE = 500
 
 
-class _Writes(Protocol):
-    async def __call__(self, work: Callable[[], T]) -> T: ...
-
-
-class _Reads(Protocol):
-    async def __call__(self, work: Callable[[DuckDBPyConnection], T]) -> T: ...
-
-
 class Replica:
-    """Where no team was joined nothing is in it. ``write`` and ``read`` are those of the store."""
+    """The team's part of ``store``, whose change queue is ``queue``; empty without a team."""
 
-    def __init__(
-        self, database: Database, *, write: _Writes, read: _Reads, clock: Callable[[], datetime]
-    ) -> None:
-        self._database = database
-        self._write = write
-        self._read = read
+    def __init__(self, store: Store, queue: Outbox, *, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._database = store.database
+        self._queue = queue
         self._clock = clock
 
     # --- the team --------------------------------------------------------------------------------
 
     async def membership(self) -> Membership | None:
         """The team that was joined; None where none was."""
-        return await self._read(membership.read_membership)
+        return await self._store.read(membership.read_membership)
 
     async def join(self, joined: Membership) -> None:
         """Begin to pull the team's feed, with nothing on the list yet; a second time: update.
@@ -71,7 +62,7 @@ class Replica:
 
     async def cursor(self) -> Cursor:
         """Up to where the team's feed was applied."""
-        return await self._read(membership.read_cursor)
+        return await self._store.read(membership.read_cursor)
 
     async def rejoin(self, epoch: int) -> int:
         """The server was set back: pull everything anew, and send again what was written here.
@@ -87,7 +78,7 @@ class Replica:
         membership.write_membership(connection, replace(joined, epoch=epoch))
         membership.write_cursor(connection, Cursor(epoch))
         membership.fill_shared(connection)
-        now, box = self._clock(), self._database.outbox
+        now, box = self._clock(), self._queue
         return sum(
             box.queue_own(connection, scope, now) + box.queue_tombstones(connection, scope, now)
             for scope in sorted(box.joined.sends)
@@ -101,11 +92,11 @@ class Replica:
 
     async def shared(self) -> tuple[Sharing, ...]:
         """The list of shared scopes."""
-        return await self._read(membership.read_shared)
+        return await self._store.read(membership.read_shared)
 
     async def declined(self) -> tuple[Scope, ...]:
         """What was unshared here."""
-        return await self._read(membership.read_declined)
+        return await self._store.read(membership.read_declined)
 
     async def share(self, scope: Scope, name: str, *, sends: bool) -> int:
         """Put a scope on the list; where it ``sends``, all that was written here goes out.
@@ -118,7 +109,7 @@ class Replica:
     def _share(self, connection: DuckDBPyConnection, scope: Scope, name: str, sends: bool) -> int:
         if not membership.put_shared(connection, scope, name, sends=sends):
             return 0
-        return self._database.outbox.queue_own(connection, str(scope), self._clock())
+        return self._queue.queue_own(connection, str(scope), self._clock())
 
     async def filled(self, scope: Scope) -> None:
         """Note that what the feed had of a scope from its beginning is here."""
@@ -130,13 +121,13 @@ class Replica:
 
     async def received(self) -> Mapping[Scope, int]:
         """How many memories here have somebody else's text in them, a scope each."""
-        return await self._read(_received)
+        return await self._store.read(_received)
 
     # --- what goes -------------------------------------------------------------------------------
 
     async def outbox(self, *, limit: int) -> tuple[Outgoing, ...]:
         """What is to be sent, oldest first, at most one version of a memory."""
-        return await self._read(partial(outbox.page, limit=limit))
+        return await self._store.read(partial(outbox.page, limit=limit))
 
     async def sent(self, seqs: Sequence[int]) -> None:
         """The team's server has these."""
@@ -167,7 +158,7 @@ class Replica:
 
     async def depth(self) -> Depth:
         """How much waits in the outbox, and since when."""
-        return await self._read(outbox.depth)
+        return await self._store.read(outbox.depth)
 
     # --- what comes ------------------------------------------------------------------------------
 
@@ -186,7 +177,7 @@ class Replica:
             some = changes.changes[start : start + _SLICE]
             is_last = start + _SLICE >= len(changes.changes)
             cursor = changes.cursor if is_last else some[-1].cursor
-            receives = self._database.outbox.joined.receives
+            receives = self._queue.joined.receives
             arrivals, refused = await anyio.to_thread.run_sync(
                 partial(check, some, receives, member=member, encoder=encoder)
             )
@@ -206,11 +197,11 @@ class Replica:
     ) -> Outcome:
         """Write a slice; where the database refuses it, halves of it, to the one to blame."""
         try:
-            return await self._write(partial(self._apply, arrivals, encoder, cursor))
+            return await self._store.write(partial(self._apply, arrivals, encoder, cursor))
         except ValueError:
             if len(arrivals) <= 1:
                 _tell(Counter({"database": 1}))
-                outcome = await self._write(partial(self._apply, [], encoder, cursor))
+                outcome = await self._store.write(partial(self._apply, [], encoder, cursor))
                 outcome.skipped += 1
                 return outcome
         middle = len(arrivals) // 2
@@ -222,7 +213,7 @@ class Replica:
         self, arrivals: Sequence[Arrival], encoder: Encoder, cursor: Cursor | None
     ) -> Outcome:
         """On the writer's thread: all of it, or nothing."""
-        box = self._database.outbox
+        box = self._queue
         # The team may have been left, or a scope been unshared, since they were pulled.
         wanted = [each for each in arrivals if to_scope(each.scope) in box.joined.receives]
         with self._database.transaction() as connection:
@@ -240,17 +231,17 @@ class Replica:
     # --- on the writer's thread ------------------------------------------------------------------
 
     async def _change(self, work: Callable[[DuckDBPyConnection], T]) -> T:
-        return await self._write(partial(self._changed, work))
+        return await self._store.write(partial(self._changed, work))
 
     def _changed(self, work: Callable[[DuckDBPyConnection], T]) -> T:
         with self._database.transaction() as connection:
             result = work(connection)
             joined = membership.read_joined(connection)
-        self._database.outbox.joined = joined
+        self._queue.joined = joined
         return result
 
     async def _remove(self, scope: Scope | None) -> Applied:
-        removed = await self._write(partial(self._removed, scope))
+        removed = await self._store.write(partial(self._removed, scope))
         return Applied(stored=removed.current, forgotten=tuple(removed.gone.items()))
 
     def _removed(self, scope: Scope | None) -> Removed:

@@ -19,11 +19,10 @@ import anyio
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
 from ...bus.values import Memory
-from .protocol import Membership
+from .protocol import Membership, TeamServer
 from .pull import POLL_S, Receiving
 from .push import Sending
 from .sync_state import LISTEN, PULL, PUSH, Echoes, Here, Problem, SyncState, Tally
-from .team_server import TeamServer
 
 # The first pause is between 0 and this, the next between 0 and twice as much, and so on.
 FIRST_PAUSE_S = 0.5

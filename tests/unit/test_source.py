@@ -18,7 +18,7 @@ SQL = re.compile(
 PUT_IN = {
     "pipeline/imports/claude_mem.py": {"table"},
     "sinks/team/apply.py": {"wanted"},
-    "sinks/store/attached.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},
+    "sinks/store/sql.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},
     "sinks/team/leave.py": {"wanted"},
     "sinks/team/outbox.py": {"wanted"},
     "sinks/team/postgres/reads.py": {"_CURRENT", "_PRINTS", "_VALID"},
@@ -26,7 +26,7 @@ PUT_IN = {
     "sinks/team/postgres/errors.py": {"schema", "server"},  # a sentence that quotes a statement
     "sinks/store/reads.py": {"_VALID", "allowed", "wanted", "where"},
     "sinks/repair/repair.py": {"table"},
-    "sinks/repair/salvage_team.py": {"columns", "table"},
+    "sinks/repair/salvage.py": {"columns", "table"},
     "sinks/team/conflicts.py": {"wanted"},
     "sinks/store/writes.py": {
         "', '.join('?' * len(types))",

@@ -48,10 +48,10 @@ async def test_memories_are_looked_up_by_id_and_not_searched_for(tmp_path):
     rows = [make_row(number) for number in range(20_000)]
 
     def plan() -> str:
-        with store._database.reading() as cursor:
+        with store.database.reading() as cursor:
             spy = Spy(cursor)
             ids = [row.memory.id for row in rows[:8]]
-            found = reads.get(spy, ids, [HERE, ME], store._database.changed)
+            found = reads.get(spy, ids, [HERE, ME], store.database.changed)
             assert len(found) == 8
             [(query, parameters)] = spy.asked
             explained = cursor.execute(f"EXPLAIN ANALYZE {query}", parameters).fetchall()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subcog.bus.values import Memory, Provenance
-from subcog.sinks.team.reconcile import fork_id, reconcile
+from subcog.sinks.team.merge import fork_id, merge
 from tests.stores import START, make_row
 
 NOW = START + timedelta(days=9)
@@ -32,7 +32,7 @@ bases = st.one_of(st.none(), sides)
 
 
 def join(base: Memory | None, theirs: Memory, mine: Memory):
-    return reconcile(base, theirs, mine, fork_id=fork_id(mine), now=NOW)
+    return merge(base, theirs, mine, fork_id=fork_id(mine), now=NOW)
 
 
 @given(bases, sides, sides)

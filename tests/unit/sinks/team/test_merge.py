@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.bus.values import Memory, Provenance
-from subcog.sinks.team.reconcile import fork_id, reconcile
+from subcog.sinks.team.merge import fork_id, merge
 from tests.stores import START, make_row
 
 NOW = START + timedelta(days=9)
@@ -23,7 +23,7 @@ def texted(text: str, **fields: object) -> Memory:
 
 
 def join(theirs: Memory, mine: Memory, base: Memory | None = BASE):
-    return reconcile(base, theirs, mine, fork_id=FORK, now=NOW)
+    return merge(base, theirs, mine, fork_id=FORK, now=NOW)
 
 
 def test_what_each_side_alone_changed_is_taken_from_it():
