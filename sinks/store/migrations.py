@@ -10,6 +10,10 @@ The second step is for a team. ``team`` holds the membership and the place in th
 ``shared`` the scopes that are shared, ``outbox`` which versions (0: that it was forgotten) are to
 be sent, in the order of ``seq``. ``received`` has the versions that were ``pulled``, and those that
 are somebody else's text, whose ``author`` is not empty.
+
+The third step is for sessions. ``passages`` has one row for what one side said at one moment, and
+``forgotten_passages`` the spans of time, sessions and single passages that must not come back when
+a transcript is read again. Neither ever leaves the machine.
 """
 
 from __future__ import annotations
@@ -72,6 +76,31 @@ MIGRATIONS: tuple[str, ...] = (
         key VARCHAR NOT NULL,
         author VARCHAR NOT NULL,
         pulled BOOLEAN NOT NULL
+    );
+    """,
+    """
+    CREATE TABLE store.passages (
+        id VARCHAR PRIMARY KEY,
+        session VARCHAR NOT NULL,
+        scope VARCHAR NOT NULL,
+        client VARCHAR NOT NULL,
+        speaker VARCHAR NOT NULL,
+        said_at TIMESTAMP NOT NULL,
+        branch VARCHAR NOT NULL,
+        files VARCHAR NOT NULL,
+        body VARCHAR NOT NULL,
+        model VARCHAR NOT NULL,
+        vectors BLOB NOT NULL,
+        words BLOB NOT NULL,
+        lengths BLOB NOT NULL,
+        terms BLOB NOT NULL
+    );
+    CREATE TABLE store.forgotten_passages (
+        scope VARCHAR NOT NULL,
+        session VARCHAR NOT NULL,
+        passage VARCHAR NOT NULL,
+        since TIMESTAMP NOT NULL,
+        until TIMESTAMP NOT NULL
     );
     """,
 )

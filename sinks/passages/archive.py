@@ -1,0 +1,372 @@
+"""Keeps, finds and forgets what was said in sessions. DuckDB is the truth, the index a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import groupby
+
+import anyio
+import anyio.to_thread
+from duckdb import DuckDBPyConnection
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...bus.passages import Passage, SessionHit, SessionInfo
+from ...bus.values import Encoding, Scope
+from ..models.analyzer import Words, text_encoding
+from ..models.embedder import Embedder
+from ..store.store import Store
+from . import table
+from .index import Found, PassageIndex, opening_of
+from .relevance import Relevance
+from .table import Forgotten, Row
+
+THREADS = 2
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+# Found on the pairs of the sets in perf/sessions: a session that amends an earlier one shares so
+# much of its user's words. 30 of 31 pairs, and 3 in 100 of the others.
+_SAME_SUBJECT_SHARE = 0.30
+_SAME_SUBJECT_SOFT = 0.35
+_MOST_SHOWN = 2
+_MOST_REPORTED = 4
+# Below this a text says too little of what it is about for anything to be found by it.
+_FEWEST_CHARS = 8
+_ADD_AT_ONCE = 64
+
+
+class Bounds(Struct, frozen=True):
+    """How much is kept: passages of at most so many days, and at most so many."""
+
+    days: int
+    max_passages: int
+
+
+class PassageArchive:
+    """``open`` it once the store is open. Its reads are scoped, as all reads are."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        bounds: Bounds,
+        floor: float,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._bounds = bounds
+        self._floor = floor
+        self._clock = clock
+        self._index = PassageIndex()
+        self._relevance = Relevance()
+        self._words = Words()
+        self._forgotten: list[Forgotten] = []
+        self._writing = anyio.Lock()
+        self._threads = anyio.CapacityLimiter(THREADS)
+
+    @property
+    def count(self) -> int:
+        """How many passages are kept."""
+        return self._index.passages
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the index in memory, estimated where they are not counted."""
+        return self._index.nbytes
+
+    async def open(self, embedder: Embedder | None) -> None:
+        """Fill the index from the store. Raises ``StoreUnavailable`` (an ``OSError``)."""
+        self._index.embedder = embedder
+        await self._store.read(self._fill)
+        await self.trim()
+
+    def _fill(self, connection: DuckDBPyConnection) -> None:
+        self._forgotten = table.forgotten(connection)
+        held: list[Row] = []
+        for batch in table.load(connection):
+            held += self._current(batch)
+            complete, held = _whole_sessions(held)
+            self._index.fill(complete)
+        self._index.fill([held] if held else [])
+        self._index.settle()
+
+    def _current(self, rows: Sequence[Row]) -> list[Row]:
+        """``rows``, encoded anew where they come from another model."""
+        embedder = self._index.embedder
+        if embedder is None:
+            return list(rows)
+        stale = [row for row in rows if row.encoding.model != embedder.name]
+        made = dict(
+            zip(
+                (row.passage.id for row in stale),
+                self._encode([row.passage.text for row in stale]),
+                strict=True,
+            )
+        )
+        return [Row(row.passage, made.get(row.passage.id, row.encoding)) for row in rows]
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    async def add(self, passages: Sequence[Passage]) -> int:
+        """Keep ``passages`` of one session; how many are new. Committed and found on return.
+
+        What is there already is left alone, and what was forgotten or is too old does not come
+        back. Raises ``StoreUnavailable``.
+        """
+        new = 0
+        wanted = [passage for passage in passages if self._may_keep(passage)]
+        for start in range(0, len(wanted), _ADD_AT_ONCE):
+            part = wanted[start : start + _ADD_AT_ONCE]
+            texts = [passage.text for passage in part]
+            encodings = await anyio.to_thread.run_sync(self._encode, texts, limiter=self._threads)
+            rows = [Row(p, e) for p, e in zip(part, encodings, strict=True)]
+            async with self._writing:
+                added, changed = await self._store.write(partial(self._commit, rows))
+                if added or changed:
+                    await self._follow(part[0].scope, part[0].session, {*added, *changed})
+                new += len(added)
+        if self._index.passages > self._bounds.max_passages:
+            await self.trim()
+        return new
+
+    def _may_keep(self, passage: Passage) -> bool:
+        oldest = self._clock() - timedelta(days=self._bounds.days)
+        return passage.said_at >= oldest and not any(f.covers(passage) for f in self._forgotten)
+
+    def _encode(self, texts: Sequence[str]) -> list[Encoding]:
+        embedder = self._index.embedder
+        if embedder is None:
+            return [text_encoding(text, self._words) for text in texts]
+        return embedder.encode_many(texts)
+
+    def _commit(self, rows: Sequence[Row]) -> tuple[list[str], list[str]]:
+        """The ids that are new, and those whose text has changed."""
+        with self._store.database.transaction() as connection:
+            there = table.known(connection, [row.passage.id for row in rows])
+            new = [row for row in rows if row.passage.id not in there]
+            changed = [
+                row
+                for row in rows
+                if there.get(row.passage.id, row.passage.text) != row.passage.text
+            ]
+            table.add(connection, new)
+            for row in changed:
+                table.rewrite(connection, row)
+        return [row.passage.id for row in new], [row.passage.id for row in changed]
+
+    async def _follow(self, scope: Scope, session: str, ids: Collection[str]) -> None:
+        """Make what was committed findable: mostly the session's last episode goes on."""
+        episodes = self._index.episodes(scope, session)
+        last = episodes[-1].passages if episodes else ()
+        goes_on = all(id_ in last or not last or id_[:14] >= last[-1][:14] for id_ in ids)
+        kept = last if goes_on else tuple(id_ for one in episodes for id_ in one.passages)
+        wanted = list(dict.fromkeys((*kept, *ids)))
+        rows = await self._store.read(lambda connection: table.rows(connection, wanted))
+        if goes_on:
+            await anyio.to_thread.run_sync(self._index.continue_with, rows)
+        else:
+            await anyio.to_thread.run_sync(self._index.replace, scope, session, rows)
+
+    async def trim(self) -> int:
+        """Delete what is too old, and the oldest sessions of too many; how many passages."""
+        oldest = self._clock() - timedelta(days=self._bounds.days)
+        left = self._index.passages
+        gone: list[tuple[Scope, str]] = []
+        for scope, session, episodes in reversed(self._index.sessions(self._index.scopes)):
+            if left <= self._bounds.max_passages and episodes[-1].began_at >= oldest:
+                continue
+            gone.append((scope, session))
+            left -= sum(len(episode.passages) for episode in episodes)
+        return sum([await self._drop(scope, session) for scope, session in gone])
+
+    async def _drop(
+        self, scope: Scope, session: str, forgotten: Iterable[Forgotten] = (), *, only: str = ""
+    ) -> int:
+        """Delete a session, or ``only`` one passage of it; how many passages."""
+        episodes = self._index.episodes(scope, session)
+        ids = [id_ for episode in episodes for id_ in episode.passages if only in {"", id_}]
+
+        def work() -> None:
+            with self._store.database.transaction() as connection:
+                table.delete(connection, ids)
+                table.remember_forgotten(connection, forgotten)
+                self._store.database.mark_uncompacted()
+
+        async with self._writing:
+            await self._store.write(work)
+            kept = [id_ for one in episodes for id_ in one.passages if id_ not in set(ids)]
+            rows = await self._store.read(lambda connection: table.rows(connection, kept))
+            await anyio.to_thread.run_sync(self._index.replace, scope, session, rows)
+        return len(ids)
+
+    # --- forgetting ------------------------------------------------------------------------------
+
+    async def forget_session(self, scope: Scope, session: str) -> int:
+        """Forget a session for good; how many passages that were.
+
+        What is said in it from now on is kept again.
+        """
+        barred = Forgotten(scope=scope, session=session, since=_EPOCH, until=self._clock())
+        self._forgotten.append(barred)
+        return await self._drop(scope, session, [barred])
+
+    async def forget_span(self, scope: Scope, since: datetime, until: datetime) -> int:
+        """Forget the sessions of ``scope`` that began between two moments, both included.
+
+        What is found later in a transcript of that time does not come back either.
+        """
+        barred = Forgotten(scope=scope, since=since, until=min(until, self._clock()))
+        self._forgotten.append(barred)
+        await self._store.write(partial(self._remember, barred))
+        found = self._index.sessions((scope,))
+        gone = [session for _, session, episodes in found if since <= episodes[0].began_at <= until]
+        return sum([await self._drop(scope, session) for session in gone])
+
+    async def forget_all(self, scope: Scope) -> int:
+        """Forget every session of ``scope`` up to now."""
+        return await self.forget_span(scope, _EPOCH, _FOREVER)
+
+    def _remember(self, forgotten: Forgotten) -> None:
+        with self._store.database.transaction() as connection:
+            table.remember_forgotten(connection, [forgotten])
+
+    async def forget_saying(self, scope: Scope, text: str) -> int:
+        """Forget the passages of ``scope`` that hold ``text``: a memory of it was forgotten."""
+        found = await self._store.read(lambda connection: table.saying(connection, scope, text))
+        fetched = await self._store.read(lambda connection: table.fetch(connection, found))
+        gone = 0
+        for passage in fetched.values():
+            barred = Forgotten(scope=scope, passage=passage.id, since=_EPOCH, until=_FOREVER)
+            self._forgotten.append(barred)
+            gone += await self._drop(scope, passage.session, [barred], only=passage.id)
+        return gone
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    async def find(self, text: str, scope: Scope, *, session: str = "") -> tuple[SessionHit, ...]:
+        """What other sessions of ``scope`` than ``session`` hold on ``text``, best first.
+
+        Where a newer session speaks of the same subject it comes first, and says which one it
+        replaces. Those that are not relevant enough come last, without passages.
+        """
+        if len(text.strip()) < _FEWEST_CHARS or not self._index.passages:
+            return ()
+        work = partial(self._find, text, scope, session)
+        return await anyio.to_thread.run_sync(work, limiter=self._threads)
+
+    def _find(self, text: str, scope: Scope, session: str) -> tuple[SessionHit, ...]:
+        now = self._clock()
+        found = self._index.search(text, scope, now, leaving_out=[session] if session else [])
+        best: dict[str, tuple[float, Found]] = {}
+        for one in found:
+            relevance = self._relevance(one.candidate)
+            if relevance > best.get(one.episode.session, (-1.0, one))[0]:
+                best[one.episode.session] = (relevance, one)
+        ranked = sorted(best.values(), key=lambda pair: -pair[0])
+        shown = [pair for pair in ranked if pair[0] >= self._floor][:_MOST_SHOWN]
+        hits = [self._hit(relevance, one) for relevance, one in shown]
+        if hits:
+            hits = self._newest_first(hits, now)
+        rest = [pair for pair in ranked if pair[0] < self._floor][:_MOST_REPORTED]
+        return (*hits, *(self._hit(relevance, one, fetch=False) for relevance, one in rest))
+
+    def _newest_first(self, hits: list[SessionHit], now: datetime) -> list[SessionHit]:
+        """``hits``, with the newer word on the subject of the best before the older."""
+        best = hits[0]
+        later = self._later_word(best, now)
+        if later is None:
+            earlier = next((hit for hit in hits[1:] if self._is_word_on(hit, best, now)), None)
+            return hits if earlier is None else _in_place_of(earlier, best, hits)
+        newer = next((hit for hit in hits if hit.session == later.episode.session), None)
+        if newer is None:
+            newer = self._hit(best.relevance, later)
+        return _in_place_of(best, newer, hits)
+
+    def _is_word_on(self, older: SessionHit, newer: SessionHit, now: datetime) -> bool:
+        later = self._later_word(older, now) if older.began_at < newer.began_at else None
+        return later is not None and later.episode.session == newer.session
+
+    def _later_word(self, hit: SessionHit, now: datetime) -> Found | None:
+        """The last later session that speaks of the same subject as ``hit``."""
+        said = " ".join(passage.text for passage in hit.passages if passage.speaker == "user")
+        found = self._index.search(said, hit.scope, now, leaving_out=[hit.session])
+        same = [
+            one
+            for one in found
+            if one.episode.began_at > hit.began_at
+            and one.candidate.share >= _SAME_SUBJECT_SHARE
+            and one.candidate.soft >= _SAME_SUBJECT_SOFT
+        ]
+        return max(same, key=lambda one: one.candidate.order, default=None)
+
+    def _hit(self, relevance: float, found: Found, *, fetch: bool = True) -> SessionHit:
+        episode = found.episode
+        passages: tuple[Passage, ...] = ()
+        if fetch:
+            with self._store.database.reading() as connection:
+                kept = table.fetch(connection, episode.passages)
+            passages = tuple(kept[id_] for id_ in episode.passages if id_ in kept)
+        return SessionHit(
+            session=episode.session,
+            scope=episode.scope,
+            relevance=relevance,
+            began_at=episode.began_at,
+            passages=passages,
+        )
+
+    async def list(self, scopes: Sequence[Scope], *, limit: int) -> tuple[SessionInfo, ...]:
+        """The newest sessions of ``scopes``, newest first."""
+        found = self._index.sessions(scopes)[:limit]
+        firsts = [episodes[0].passages[0] for _, _, episodes in found]
+        lasts = [episodes[-1].passages[-1] for _, _, episodes in found]
+        kept = await self._store.read(lambda c: table.fetch(c, list({*firsts, *lasts})))
+        return tuple(
+            SessionInfo(
+                session=session,
+                scope=scope,
+                client=kept[first].client,
+                branch=kept[first].branch,
+                began_at=kept[first].said_at,
+                ended_at=kept[last].said_at,
+                passages=sum(len(episode.passages) for episode in episodes),
+                opening=opening_of(kept[first]),
+            )
+            for (scope, session, episodes), first, last in zip(found, firsts, lasts, strict=True)
+            if first in kept and last in kept
+        )
+
+    async def show(self, scopes: Sequence[Scope], session: str) -> tuple[Passage, ...]:
+        """All that is kept of the one session in ``scopes`` whose id begins with ``session``.
+
+        Empty where there is none, or more than one.
+        """
+        found = [one for one in self._index.sessions(scopes) if one[1].startswith(session)]
+        exact = [one for one in found if one[1] == session] or found
+        if len(exact) != 1:
+            return ()
+        ids = [id_ for episode in exact[0][2] for id_ in episode.passages]
+        kept = await self._store.read(lambda connection: table.fetch(connection, ids))
+        return tuple(kept[id_] for id_ in ids if id_ in kept)
+
+
+def _whole_sessions(rows: Sequence[Row]) -> tuple[list[list[Row]], list[Row]]:
+    """The sessions that are complete, and the rows of the last one, which may go on."""
+    parts = [
+        list(part)
+        for _, part in groupby(rows, key=lambda row: (row.passage.scope, row.passage.session))
+    ]
+    return parts[:-1], parts[-1] if parts else []
+
+
+def _in_place_of(
+    older: SessionHit, newer: SessionHit, hits: Sequence[SessionHit]
+) -> list[SessionHit]:
+    """``hits`` with ``newer`` first and ``older`` after it, each naming the other."""
+    pair = (
+        replace(newer, replaces=older.session, relevance=max(newer.relevance, older.relevance)),
+        replace(older, replaced_by=newer.session),
+    )
+    sessions = {older.session, newer.session}
+    return [*pair, *(hit for hit in hits if hit.session not in sessions)]

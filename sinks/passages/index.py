@@ -1,0 +1,225 @@
+"""The warm index of sessions: each is cut into episodes, and an episode is found as a whole.
+
+What was settled over several turns is found by all of them together, since one sentence of it does
+not say what it is about. An episode begins with the user's words. A cache of the store.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+import numpy as np
+from msgspec import Struct
+
+from ...bus.passages import Passage
+from ...bus.values import Encoding, Memory, Mode, Query, Scope
+from ..models.embedder import Embedder
+from ..search.index import Index
+from ..search.ranking import begin, measure
+from .relevance import Candidate, candidates_of
+from .table import Row, order_of
+
+EPISODE_CHARS = 5_000
+EPISODE_PASSAGES = 14
+"""An episode ends before the user speaks again, once it is this long."""
+
+QUERY_CHARS = 2_000
+_CANDIDATES = 30
+_BEST = 8
+
+
+class Episode(Struct, frozen=True, kw_only=True):
+    """A part of one session, as ids of its passages in order."""
+
+    id: str
+    session: str
+    scope: Scope
+    began_at: datetime
+    passages: tuple[str, ...]
+
+
+class Found(Struct, frozen=True):
+    """An episode and the evidence that it bears on a question."""
+
+    episode: Episode
+    candidate: Candidate
+
+
+class PassageIndex:
+    """One writer at a time; any number of searches beside it.
+
+    ``embedder`` may be None: then episodes are found by their words alone.
+    """
+
+    def __init__(self) -> None:
+        self._index = Index()
+        self._sessions: dict[tuple[Scope, str], list[Episode]] = {}
+        self._episodes: dict[str, Episode] = {}
+        self._writing = threading.Lock()
+        self.passages = 0
+
+    @property
+    def embedder(self) -> Embedder | None:
+        return self._index.embedder
+
+    @embedder.setter
+    def embedder(self, embedder: Embedder | None) -> None:
+        self._index.embedder = embedder
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def fill(self, sessions: Iterable[Sequence[Row]]) -> None:
+        """Add whole sessions at once, each with all of its passages."""
+        with self._writing:
+            self._index.extend(pair for rows in sessions for pair in self._cut(rows))
+
+    def settle(self) -> None:
+        """Make what ``fill`` added as quick to search as it can be; after the last of it."""
+        self._index.settle()
+
+    def replace(self, scope: Scope, session: str, rows: Sequence[Row]) -> None:
+        """Index ``session`` anew from all of its ``rows``; none takes it out."""
+        with self._writing:
+            for episode in self._sessions.pop((scope, session), ()):
+                self._episodes.pop(episode.id, None)
+                self._index.remove(episode.id)
+                self.passages -= len(episode.passages)
+            self._index.extend(self._cut(rows))
+
+    def continue_with(self, rows: Sequence[Row]) -> None:
+        """Index the last episode of a session anew, from all of its ``rows`` on."""
+        with self._writing:
+            passage = rows[0].passage
+            episodes = self._sessions.get((passage.scope, passage.session), [])
+            if episodes:
+                last = episodes.pop()
+                self._episodes.pop(last.id, None)
+                self._index.remove(last.id)
+                self.passages -= len(last.passages)
+            self._index.extend(self._cut(rows, first=len(episodes)))
+
+    def _cut(self, rows: Sequence[Row], first: int = 0) -> list[tuple[Memory, Encoding]]:
+        pairs = []
+        for number, part in enumerate(_parts(rows), first):
+            passage = part[0].passage
+            episode = Episode(
+                id=f"{passage.scope}/{passage.session}#{number}",
+                session=passage.session,
+                scope=passage.scope,
+                began_at=passage.said_at,
+                passages=tuple(row.passage.id for row in part),
+            )
+            self._sessions.setdefault((passage.scope, passage.session), []).append(episode)
+            self._episodes[episode.id] = episode
+            self.passages += len(episode.passages)
+            pairs.append((_as_memory(episode), joined([row.encoding for row in part])))
+        return pairs
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def sessions(self, scopes: Sequence[Scope]) -> list[tuple[Scope, str, list[Episode]]]:
+        """Every session of ``scopes`` with its episodes, the newest first."""
+        found = [
+            (scope, session, list(episodes))
+            for (scope, session), episodes in list(self._sessions.items())
+            if scope in scopes and episodes
+        ]
+        return sorted(found, key=lambda one: one[2][-1].began_at, reverse=True)
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes that have sessions."""
+        return tuple({scope for scope, _ in list(self._sessions)})
+
+    def episodes(self, scope: Scope, session: str) -> tuple[Episode, ...]:
+        """The episodes of one session, in order; none where it is not kept."""
+        return tuple(self._sessions.get((scope, session), ()))
+
+    def search(
+        self, text: str, scope: Scope, now: datetime, *, leaving_out: Sequence[str] = ()
+    ) -> list[Found]:
+        """The episodes of ``scope`` that bear most on ``text``, with the evidence for each.
+
+        Those of the sessions ``leaving_out`` are not among them.
+        """
+        asked = text[:QUERY_CHARS]
+        query = Query(text=asked, scopes=(scope,), limit=_CANDIDATES)
+        question = self._index.ask(asked)
+        embedder = self._index.usable_embedder
+        parts = [
+            begin(s, shelf, query, question, now) for s, shelf in self._index.shelves((scope,))
+        ]
+        parts = [part for part in parts if part.rows]
+        mode: Mode = "text" if embedder is None else "hybrid"
+        measured = measure(parts, mode, question, embedder, candidates=_CANDIDATES)
+        if measured is None:
+            return []
+        ids = [part.shelf.table.ids[row] for part in parts for row in part.candidates.tolist()]
+        episodes = [self._episodes.get(id_) for id_ in ids]
+        usable = [
+            at
+            for at, episode in enumerate(episodes)
+            if episode is not None and episode.session not in leaving_out
+        ]
+        found = candidates_of(measured, usable, words=len(asked.split()), best=_BEST)
+        return [
+            Found(episode, candidate)
+            for candidate in found
+            if (episode := episodes[candidate.at]) is not None
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the index, estimated where they are not counted."""
+        ids = sum(len(episode.passages) for episode in self._episodes.values()) * 90
+        return self._index.stats.bytes + ids + 300 * len(self._episodes)
+
+
+def _parts(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows of one session cut into episodes."""
+    part: list[Row] = []
+    chars = 0
+    for row in sorted(rows, key=lambda row: order_of(row.passage)):
+        full = chars >= EPISODE_CHARS or len(part) >= EPISODE_PASSAGES
+        if part and full and row.passage.speaker == "user":
+            yield part
+            part, chars = [], 0
+        part.append(row)
+        chars += len(row.passage.text)
+    if part:
+        yield part
+
+
+def joined(encodings: Sequence[Encoding]) -> Encoding:
+    """The encoding of a text whose parts have ``encodings``, of which each has the same model."""
+    model = encodings[0].model
+    same = [one for one in encodings if one.model == model]
+    terms = np.concatenate([np.frombuffer(one.terms, dtype="<u4") for one in same])
+    return Encoding(
+        model=model,
+        vectors=b"".join(one.vectors for one in same),
+        words=b"".join(one.words for one in same),
+        lengths=b"".join(one.lengths for one in same),
+        terms=np.sort(terms).astype("<u4").tobytes(),
+    )
+
+
+def _as_memory(episode: Episode) -> Memory:
+    """What the search index files an episode under."""
+    return Memory(
+        id=episode.id,
+        scope=episode.scope,
+        namespace="session",
+        content="",
+        summary="",
+        created_at=episode.began_at,
+        updated_at=episode.began_at,
+    )
+
+
+def opening_of(passage: Passage, limit: int = 80) -> str:
+    """How a session began, in one line."""
+    text = " ".join(passage.text.split())
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

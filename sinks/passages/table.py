@@ -1,0 +1,220 @@
+"""The passages in DuckDB: written once, bounded, and never again once they were forgotten.
+
+Each function works on a connection that its caller hands in: those that write, inside of a
+transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from duckdb import DuckDBPyConnection
+from msgspec import Struct
+
+from ...bus.passages import Passage
+from ...bus.values import Encoding, Scope
+from ..store.rows import aware, naive, to_scope
+from ..store.writes import Insert, among, insert
+
+TYPES = {
+    "id": "VARCHAR",
+    "session": "VARCHAR",
+    "scope": "VARCHAR",
+    "client": "VARCHAR",
+    "speaker": "VARCHAR",
+    "said_at": "TIMESTAMP",
+    "branch": "VARCHAR",
+    "files": "VARCHAR",
+    "body": "VARCHAR",
+    "model": "VARCHAR",
+    "vectors": "BLOB",
+    "words": "BLOB",
+    "lengths": "BLOB",
+    "terms": "BLOB",
+}
+_TEXT = ", ".join(list(TYPES)[:9])
+_ROW = ", ".join(TYPES)
+_INSERT = Insert("store.passages", TYPES)
+_FORGOTTEN_TYPES = {
+    "scope": "VARCHAR",
+    "session": "VARCHAR",
+    "passage": "VARCHAR",
+    "since": "TIMESTAMP",
+    "until": "TIMESTAMP",
+}
+_FORGOTTEN = Insert("store.forgotten_passages", _FORGOTTEN_TYPES)
+_BATCH_ROWS = 2_000
+
+_files = msgspec.json.Decoder(tuple[str, ...])
+
+
+class Row(Struct, frozen=True):
+    """A passage and what retrieval needs of it."""
+
+    passage: Passage
+    encoding: Encoding
+
+
+class Forgotten(Struct, frozen=True, kw_only=True):
+    """What must not come back: all of ``scope``, session and passage ("" for any) in a span.
+
+    ``since`` and ``until`` bound when it was said, both included.
+    """
+
+    scope: Scope
+    since: datetime
+    until: datetime
+    session: str = ""
+    passage: str = ""
+
+    def covers(self, passage: Passage) -> bool:
+        """Whether ``passage`` was forgotten."""
+        return (
+            passage.scope == self.scope
+            and self.session in {"", passage.session}
+            and self.passage in {"", passage.id}
+            and self.since <= passage.said_at <= self.until
+        )
+
+
+def known(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, str]:
+    """The text of those of ``ids`` that are kept."""
+    if not ids:
+        return {}
+    condition, given = among("id", ids)
+    found = connection.execute(f"SELECT id, body FROM store.passages WHERE {condition}", given)  # noqa: S608 - placeholders
+    return dict(found.fetchall())
+
+
+def add(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
+    """Append ``rows``, none of which is kept already."""
+    if rows:
+        insert(connection, _INSERT, [_values(row) for row in rows])
+
+
+def rewrite(connection: DuckDBPyConnection, row: Row) -> None:
+    """Replace the text of a passage that is kept: the agent said more in the same exchange."""
+    values = dict(zip(TYPES, _values(row), strict=True))
+    connection.execute(
+        "UPDATE store.passages SET said_at = ?, files = ?, body = ?, model = ?, vectors = ?, "
+        "words = ?, lengths = ?, terms = ? WHERE id = ?",
+        [
+            *(values[name] for name in ("said_at", "files", "body", "model")),
+            *(values[name] for name in ("vectors", "words", "lengths", "terms", "id")),
+        ],
+    )
+
+
+def fetch(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Passage]:
+    """The passages with ``ids``, by id."""
+    if not ids:
+        return {}
+    condition, given = among("id", ids)
+    found = connection.execute(f"SELECT {_TEXT} FROM store.passages WHERE {condition}", given)  # noqa: S608 - placeholders
+    return {row[0]: _passage(row) for row in found.fetchall()}
+
+
+def rows(connection: DuckDBPyConnection, ids: Sequence[str]) -> list[Row]:
+    """The passages with ``ids`` and their encodings, in the order in which they were said."""
+    if not ids:
+        return []
+    condition, given = among("id", ids)
+    found = connection.execute(f"SELECT {_ROW} FROM store.passages WHERE {condition}", given)  # noqa: S608 - placeholders
+    return sorted(map(_row, found.fetchall()), key=lambda row: order_of(row.passage))
+
+
+def load(connection: DuckDBPyConnection) -> Iterator[list[Row]]:
+    """Every passage, in batches, session after session in the order in which it was said."""
+    found = connection.execute(f"SELECT {_ROW} FROM store.passages ORDER BY scope, session, id")  # noqa: S608 - constants
+    while batch := found.fetchmany(_BATCH_ROWS):
+        yield [_row(row) for row in batch]
+
+
+def order_of(passage: Passage) -> tuple[str, bool]:
+    """The key by which a session's passages stand in order: the exchange, then the user first."""
+    return (passage.id[:14], passage.speaker == "agent")
+
+
+def delete(connection: DuckDBPyConnection, ids: Sequence[str]) -> None:
+    """Delete passages; their bytes leave the disk when the file is compacted."""
+    if ids:
+        condition, given = among("id", ids)
+        connection.execute(f"DELETE FROM store.passages WHERE {condition}", given)  # noqa: S608 - placeholders
+
+
+def remember_forgotten(connection: DuckDBPyConnection, forgotten: Iterable[Forgotten]) -> None:
+    """Note what must not come back when its transcript is read again."""
+    values = [
+        (str(one.scope), one.session, one.passage, naive(one.since), naive(one.until))
+        for one in forgotten
+    ]
+    if values:
+        insert(connection, _FORGOTTEN, values)
+
+
+def forgotten(connection: DuckDBPyConnection) -> list[Forgotten]:
+    """All that must not come back."""
+    found = connection.execute(
+        "SELECT scope, session, passage, since, until FROM store.forgotten_passages"
+    )
+    return [
+        Forgotten(
+            scope=to_scope(scope),
+            session=session,
+            passage=passage,
+            since=aware(since),
+            until=aware(until),
+        )
+        for scope, session, passage, since, until in found.fetchall()
+    ]
+
+
+def saying(connection: DuckDBPyConnection, scope: Scope, text: str) -> list[str]:
+    """The ids of the passages of ``scope`` that hold ``text``, in any case."""
+    found = connection.execute(
+        "SELECT id FROM store.passages WHERE scope = ? AND contains(lower(body), lower(?))",
+        [str(scope), text],
+    )
+    return [passage_id for (passage_id,) in found.fetchall()]
+
+
+def _values(row: Row) -> tuple[Any, ...]:
+    passage, encoding = row.passage, row.encoding
+    return (
+        passage.id,
+        passage.session,
+        str(passage.scope),
+        passage.client,
+        passage.speaker,
+        naive(passage.said_at),
+        passage.branch,
+        msgspec.json.encode(passage.files).decode(),
+        passage.text,
+        encoding.model,
+        encoding.vectors,
+        encoding.words,
+        encoding.lengths,
+        encoding.terms,
+    )
+
+
+def _passage(row: Sequence[Any]) -> Passage:
+    id_, session, scope, client, speaker, said_at, branch, files, body = row[:9]
+    return Passage(
+        id=id_,
+        session=session,
+        scope=to_scope(scope),
+        client=client,
+        speaker=speaker,
+        said_at=aware(said_at),
+        branch=branch,
+        files=_files.decode(files),
+        text=body,
+    )
+
+
+def _row(row: Sequence[Any]) -> Row:
+    return Row(_passage(row), Encoding(*row[9:]))
