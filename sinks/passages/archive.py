@@ -26,10 +26,11 @@ from .table import Forgotten, Row
 THREADS = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
-# Found on the pairs of the sets in perf/sessions: a session that amends an earlier one shares so
-# much of its user's words. 30 of 31 pairs, and 3 in 100 of the others.
-_SAME_SUBJECT_SHARE = 0.30
-_SAME_SUBJECT_SOFT = 0.35
+# A later session is on the same subject if it shares so much of the earlier user's words: of their
+# rarity-weighted terms, and of their meaning. On the pairs of perf/sessions that amend a rule: 30 of
+# 31, and 3 in 100 of the others. Of two that both bear on one question less is enough.
+_SAME_SUBJECT = (0.30, 0.30)
+_SAME_QUESTION = (0.12, 0.20)
 _MOST_SHOWN = 2
 _MOST_REPORTED = 4
 # Below this a text says too little of what it is about for anything to be found by it.
@@ -273,33 +274,35 @@ class PassageArchive:
         return (*hits, *(self._hit(relevance, one, fetch=False) for relevance, one in rest))
 
     def _newest_first(self, hits: list[SessionHit], now: datetime) -> list[SessionHit]:
-        """``hits``, with the newer word on the subject of the best before the older."""
+        """``hits``, with the newer word on the subject of the best before the older.
+
+        Of two that both bear on the question less kinship is enough.
+        """
         best = hits[0]
-        later = self._later_word(best, now)
-        if later is None:
-            earlier = next((hit for hit in hits[1:] if self._is_word_on(hit, best, now)), None)
-            return hits if earlier is None else _in_place_of(earlier, best, hits)
-        newer = next((hit for hit in hits if hit.session == later.episode.session), None)
-        if newer is None:
-            newer = self._hit(best.relevance, later)
-        return _in_place_of(best, newer, hits)
+        for other in hits[1:]:
+            older, newer = sorted((best, other), key=lambda hit: hit.began_at)
+            later = self._later_words(older, now, kinship=_SAME_QUESTION)
+            if any(one.episode.session == newer.session for one in later):
+                return _in_place_of(older, newer, hits)
+        later = self._later_words(best, now, kinship=_SAME_SUBJECT)
+        if not later:
+            return hits
+        last = max(later, key=lambda one: one.candidate.order)
+        return _in_place_of(best, self._hit(best.relevance, last), hits)
 
-    def _is_word_on(self, older: SessionHit, newer: SessionHit, now: datetime) -> bool:
-        later = self._later_word(older, now) if older.began_at < newer.began_at else None
-        return later is not None and later.episode.session == newer.session
-
-    def _later_word(self, hit: SessionHit, now: datetime) -> Found | None:
-        """The last later session that speaks of the same subject as ``hit``."""
+    def _later_words(
+        self, hit: SessionHit, now: datetime, *, kinship: tuple[float, float]
+    ) -> list[Found]:
+        """The later sessions that speak of the subject of ``hit``."""
+        share, soft = kinship
         said = " ".join(passage.text for passage in hit.passages if passage.speaker == "user")
-        found = self._index.search(said, hit.scope, now, leaving_out=[hit.session])
-        same = [
+        return [
             one
-            for one in found
+            for one in self._index.search(said, hit.scope, now, leaving_out=[hit.session])
             if one.episode.began_at > hit.began_at
-            and one.candidate.share >= _SAME_SUBJECT_SHARE
-            and one.candidate.soft >= _SAME_SUBJECT_SOFT
+            and one.candidate.share >= share
+            and one.candidate.soft >= soft
         ]
-        return max(same, key=lambda one: one.candidate.order, default=None)
 
     def _hit(self, relevance: float, found: Found, *, fetch: bool = True) -> SessionHit:
         episode = found.episode

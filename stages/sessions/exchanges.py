@@ -25,7 +25,8 @@ MAX_AGENT_CHARS = 3_000
 MAX_FILES = 8
 _HEAD_SHARE = 0.35
 _MAX_MESSAGE_CHARS = 200_000
-_MAX_LINE_CHARS = 1_500
+_DATA_LINE_CHARS = 1_000
+_WORD_CHARS = 15
 # Fewer lines of this kind in a row may be the speaker's own.
 _PASTED_RUN = 3
 _BLANK_LINES = re.compile(r"\n\s*\n+")
@@ -148,7 +149,7 @@ def prose(text: str) -> str:
     said = [
         line
         for line, inside in zip(lines, fenced(lines), strict=True)
-        if not inside and not is_quoted(line) and len(line) <= _MAX_LINE_CHARS
+        if not inside and not is_quoted(line) and not _is_data(line)
     ]
     kept: list[str] = []
     run: list[str] = []
@@ -161,6 +162,11 @@ def prose(text: str) -> str:
         kept.append(line)
     kept += run if len(run) < _PASTED_RUN else []
     return _BLANK_LINES.sub("\n", "\n".join(kept)).strip()
+
+
+def _is_data(line: str) -> bool:
+    """Whether a long ``line`` has too few words to have been written by a person."""
+    return len(line) > _DATA_LINE_CHARS and line.count(" ") * _WORD_CHARS < len(line)
 
 
 def _shortened(text: str, limit: int, *, head: float) -> str:

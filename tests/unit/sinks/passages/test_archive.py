@@ -1,0 +1,207 @@
+from datetime import timedelta
+
+import pytest
+
+from subcog.sinks.passages import archive as module
+from tests.stores import FakeClock
+
+from .conftest import ELSEWHERE, HERE, IDLE, NOW, RETRIES, RETRIES_LATER, opened, talk
+
+ASKED = "how many attempts does the retrier make before it gives up?"
+
+
+async def shown(archive, text=ASKED, scope=HERE, **more):
+    return [hit for hit in await archive.find(text, scope, **more) if hit.passages]
+
+
+async def test_a_session_that_settled_it_is_found_word_for_word(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        assert await archive.add(talk(RETRIES, "s1")) == 4
+        await archive.add(talk(IDLE, "s2", days_ago=5))
+        [hit] = await shown(archive)
+        assert hit.session == "s1"
+        assert [(p.speaker, p.text) for p in hit.passages] == list(RETRIES)
+        assert hit.passages[1].files == ("src/retry.py",)
+
+
+async def test_what_nothing_answers_finds_nothing_to_show(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "s1"))
+        await archive.add(talk(IDLE, "s2"))
+        assert await shown(archive, "how do we book refunds of vaccination packages?") == []
+        assert await shown(archive, "ok") == []
+
+
+async def test_reading_the_same_again_keeps_it_once(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES))
+        assert await archive.add(talk(RETRIES)) == 0
+        assert archive.count == 4
+
+
+async def test_the_agents_later_words_replace_the_earlier_ones(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES))
+        assert await archive.add(talk((*RETRIES[:3], ("agent", "Exactly 7, I have set it.")))) == 0
+        assert archive.count == 4
+        [hit] = await shown(archive)
+        assert hit.passages[-1].text == "Exactly 7, I have set it."
+
+
+async def test_a_session_goes_on_slice_by_slice(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        for passage in talk(RETRIES * 12):
+            await archive.add([passage])
+        assert archive.count == 48
+        assert [p.text for p in await archive.show((HERE,), "s1")] == [t for _, t in RETRIES * 12]
+
+
+async def test_what_was_said_earlier_and_comes_later_stands_in_its_place(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        said = talk(RETRIES)
+        await archive.add(said[2:])
+        await archive.add(said[:2])
+        assert [p.id for p in await archive.show((HERE,), "s1")] == [p.id for p in said]
+
+
+async def test_the_newer_word_on_a_subject_comes_first(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "old", days_ago=20))
+        await archive.add(talk(RETRIES_LATER, "new", days_ago=3))
+        await archive.add(talk(IDLE, "idle", days_ago=1))
+        newer, older = await shown(archive)
+        assert (newer.session, newer.replaces) == ("new", "old")
+        assert (older.session, older.replaced_by) == ("old", "new")
+
+
+async def test_another_project_is_not_read(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "s1", scope=ELSEWHERE))
+        await archive.add(talk(IDLE, "s2"))
+        assert await shown(archive) == []
+        assert await archive.show((HERE,), "s1") == ()
+        assert [one.session for one in await archive.list((HERE,), limit=9)] == ["s2"]
+
+
+async def test_the_session_that_asks_is_left_out(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "s1"))
+        assert await shown(archive, session="s1") == []
+
+
+async def test_it_is_found_after_a_restart(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "s1"))
+        await archive.add(talk(IDLE, "s2"))
+        before = await shown(archive)
+    async with opened(tmp_path, embedder) as archive:
+        assert archive.count == 8
+        assert await shown(archive) == before
+
+
+async def test_without_an_embedding_it_is_kept_and_encoded_later(tmp_path, embedder):
+    async with opened(tmp_path, None) as archive:
+        await archive.add(talk(RETRIES, "s1"))
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(IDLE, "s2"))
+        assert [hit.session for hit in await shown(archive)] == ["s1"]
+
+
+async def test_sessions_are_listed_newest_first(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "old", days_ago=9))
+        await archive.add(talk(IDLE, "new", days_ago=2))
+        new, old = await archive.list((HERE,), limit=10)
+        assert (new.session, old.session) == ("new", "old")
+        assert (old.passages, old.client, old.branch) == (4, "claude-code", "main")
+        assert old.opening.startswith("The upstream blocks us")
+        assert await archive.list((HERE,), limit=1) == (new,)
+
+
+async def test_a_session_is_named_by_an_unambiguous_beginning(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "abc1"))
+        await archive.add(talk(IDLE, "abc2"))
+        assert len(await archive.show((HERE,), "abc1")) == 4
+        assert await archive.show((HERE,), "abc") == ()
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+
+async def test_what_is_too_old_is_neither_kept_nor_left(tmp_path, embedder):
+    clock = FakeClock(NOW)
+    async with opened(tmp_path, embedder, clock=clock, days=30) as archive:
+        assert await archive.add(talk(RETRIES, "ancient", days_ago=40)) == 0
+        await archive.add(talk(RETRIES, "s1", days_ago=20))
+        clock.now += timedelta(days=20)
+        assert await archive.trim() == 4
+        assert archive.count == 0
+
+
+async def test_of_too_many_the_oldest_sessions_go(tmp_path, embedder):
+    async with opened(tmp_path, embedder, max_passages=8) as archive:
+        for number in range(4):
+            await archive.add(talk(RETRIES, f"s{number}", days_ago=20 - number))
+        assert archive.count == 8
+        assert [s.session for s in await archive.list((HERE,), limit=9)] == ["s3", "s2"]
+
+
+# --- forgetting ----------------------------------------------------------------------------------
+
+
+async def forgotten_session(archive):
+    return await archive.forget_session(HERE, "s1")
+
+
+async def forgotten_span(archive):
+    return await archive.forget_span(HERE, NOW - timedelta(days=11), NOW - timedelta(days=9))
+
+
+async def forgotten_project(archive):
+    return await archive.forget_all(HERE)
+
+
+@pytest.mark.parametrize("forget", [forgotten_session, forgotten_span, forgotten_project])
+async def test_what_was_forgotten_does_not_come_back(tmp_path, embedder, forget):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "s1"))
+        await archive.add(talk(RETRIES, "theirs", scope=ELSEWHERE))
+        assert await forget(archive) == 4
+        assert await shown(archive) == []
+        for _ in range(20):
+            assert await archive.add(talk(RETRIES, "s1")) == 0
+        assert len(await shown(archive, scope=ELSEWHERE)) == 1
+    async with opened(tmp_path, embedder) as archive:
+        assert await archive.add(talk(RETRIES, "s1")) == 0
+        assert archive.count == 4
+
+
+async def test_what_is_said_after_a_session_was_forgotten_is_kept(tmp_path, embedder):
+    clock = FakeClock(NOW)
+    async with opened(tmp_path, embedder, clock=clock) as archive:
+        await archive.add(talk(RETRIES, "s1"))
+        await archive.forget_session(HERE, "s1")
+        clock.now += timedelta(days=2)
+        assert await archive.add(talk(IDLE, "s1", days_ago=-1)) == 4
+
+
+async def test_a_forgotten_text_leaves_every_passage_that_holds_it(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "s1"))
+        assert await archive.forget_saying(HERE, "seven attempts. Eight trips it.") == 1
+        assert archive.count == 3
+        assert await archive.add(talk(RETRIES, "s1")) == 0
+
+
+async def test_a_failed_write_leaves_nothing_findable(tmp_path, embedder, monkeypatch):
+    async with opened(tmp_path, embedder) as archive:
+
+        def fail(*_):
+            raise OSError("disk full")
+
+        monkeypatch.setattr(module.table, "add", fail)
+        with pytest.raises(OSError, match="disk full"):
+            await archive.add(talk(RETRIES))
+        assert archive.count == 0
+        assert await shown(archive) == []
