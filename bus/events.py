@@ -246,11 +246,13 @@ class StoreRequested(Event, frozen=True, kw_only=True, tag="store.requested"):
     summary: CleanText
 
 
-class MemoryStored(Event, frozen=True, kw_only=True, tag="memory.stored"):
-    """A memory, or a new version of one, was committed."""
+class MemoriesStored(Event, frozen=True, kw_only=True, tag="memories.stored"):
+    """Memories, or new versions of them, were committed in one transaction.
 
-    memory: Memory
-    encoding: Encoding
+    ``stored`` are pairs of a memory and its encoding, in the order in which they apply.
+    """
+
+    stored: tuple[tuple[Memory, Encoding], ...]
 
 
 class MemoryForgotten(Event, frozen=True, kw_only=True, tag="memory.forgotten"):
@@ -354,12 +356,6 @@ class ImportAdmitted(Event, frozen=True, kw_only=True, tag="import.admitted"):
     admitted: tuple[Admitted, ...]
     declined: int = 0
     rehearsal: bool = False
-
-
-class MemoriesStored(Event, frozen=True, kw_only=True, tag="memories.stored"):
-    """Many memories were committed at once."""
-
-    stored: tuple[tuple[Memory, Encoding], ...]
 
 
 class ImportSettled(Event, frozen=True, kw_only=True, tag="import.settled"):

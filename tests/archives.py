@@ -11,7 +11,6 @@ from subcog.bus.events import (
     Event,
     MemoriesStored,
     MemoryForgotten,
-    MemoryStored,
     StoreRequested,
 )
 from subcog.bus.values import CleanText, Memory, Mode, Provenance, Query
@@ -32,15 +31,12 @@ class Bench:
     async def publish(self, events: Sequence[Event]) -> Event:
         """Let the indexes follow; the event that settles comes back."""
         for event in events:
-            if isinstance(event, MemoryStored):
-                self.archive.add(event)
-                self.archive.note(event)
-            elif isinstance(event, MemoriesStored):
-                await self.archive.add_many(event)
-                await self.archive.note_many(event)
+            if isinstance(event, MemoriesStored):
+                await self.archive.index_stored(event)
+                await self.archive.note_topics(event)
             elif isinstance(event, MemoryForgotten):
-                self.archive.remove(event)
-                self.archive.unnote(event)
+                self.archive.unindex(event)
+                self.archive.drop_topics(event)
         return events[-1]
 
     def request(self, text: str, **fields: object) -> StoreRequested:
@@ -65,7 +61,7 @@ class Bench:
 
     async def keep(self, text: str, **fields: object):
         """Capture ``text``; what settles it."""
-        return await self.publish(await self.archive.keeping.keep(self.request(text, **fields)))
+        return await self.publish(await self.archive.captures.store(self.request(text, **fields)))
 
     async def current(self, memory_id: str) -> Memory | None:
         found = await self.archive.store.get([memory_id], [HERE])

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from ...sinks.store.store import Store
     from .llm import Asking
 
-INDEXING = ("index", "index_many", "unindex", "topics", "topics_many", "untopic")
+INDEXING = ("index", "unindex", "topics", "untopic")
 _log = logging.getLogger(__name__)
 
 
@@ -251,32 +251,26 @@ class App:
             "redact": partial(redact, redactor=self.redactor),
             "store": self._store,
             "forget": late.handler(lambda archive, event: archive.forget(event)),
-            "supersede": late.handler(lambda archive, event: archive.changing.answer(event)),
-            "expire": late.handler(lambda archive, event: archive.changing.expire(event)),
-            "restore": late.handler(lambda archive, event: archive.changing.restore(event)),
+            "supersede": late.handler(lambda archive, event: archive.lifecycle.supersede(event)),
+            "expire": late.handler(lambda archive, event: archive.lifecycle.expire(event)),
+            "restore": late.handler(lambda archive, event: archive.lifecycle.restore(event)),
             "admit": self._admit,
-            "import": late.handler(lambda archive, event: archive.importing.store(event)),
+            "import": late.handler(lambda archive, event: archive.bulk_import.store(event)),
             "use": late.handler(lambda archive, event: archive.count_uses(event)),
-            "index_many": late.handler(lambda archive, event: archive.add_many(event)),
-            "topics_many": late.handler(lambda archive, event: archive.note_many(event)),
-            "index": late.handler(lambda archive, event: archive.add(event)),
-            "unindex": late.handler(lambda archive, event: archive.remove(event)),
-            "topics": late.handler(lambda archive, event: archive.note(event)),
-            "untopic": late.handler(lambda archive, event: archive.unnote(event)),
+            "index": late.handler(lambda archive, event: archive.index_stored(event)),
+            "unindex": late.handler(lambda archive, event: archive.unindex(event)),
+            "topics": late.handler(lambda archive, event: archive.note_topics(event)),
+            "untopic": late.handler(lambda archive, event: archive.drop_topics(event)),
             "settle": self._settle,
             "reasons": self.reasons.note,
             "trace": self.traces.note,
-            "reader": late.handler(lambda archive, event: archive.bring_reader()),
-            "reader_many": late.handler(lambda archive, event: archive.bring_reader()),
-            "lore": self.lore.stored,
-            "lore_many": self.lore.stored_many,
-            "unlore": self.lore.forgotten,
+            "load_reranker": late.handler(lambda archive, event: archive.load_reranker()),
+            "guides": self.lore.stored,
+            "unguide": self.lore.forgotten,
             "warm": self.lore.warm,
             "push": self.team.nudge,
-            "push_many": self.team.nudge,
             "push_gone": self.team.nudge,
             "announce": self.changes.stored,
-            "announce_many": self.changes.stored_many,
             "announce_gone": self.changes.forgotten,
             "answer": self._answer,
         }
@@ -347,7 +341,7 @@ class App:
         except RecallUnavailable as error:
             kept = Kept(outcome="failed", namespace=event.namespace, reason=str(error))
             return (CaptureSettled(trace=event.trace, kept=kept),)
-        return await archive.keeping.keep(event)
+        return await archive.captures.store(event)
 
     async def _admit(self, event: ImportRequested) -> ImportAdmitted:
         max_chars = self.settings.capture.max_chars
@@ -374,7 +368,7 @@ class App:
         self.team.restart()
         _log.info("ready", extra={"took_s": round(time.perf_counter() - started, 3)})
         if archive.index.count:  # else the first memory brings it
-            await archive.bring_reader()
+            await archive.load_reranker()
 
     async def build_topics(self) -> None:
         """Note what every memory is about; after ``load``, and in nobody's way."""

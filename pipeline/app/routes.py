@@ -165,7 +165,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         stage="store",
         consumes=e.StoreRequested,
-        produces=(e.MemoryStored, e.CaptureSettled),
+        produces=(e.MemoriesStored, e.CaptureSettled),
         concurrency=256,
         about="commit, or merge into what is there",
     ),
@@ -179,19 +179,19 @@ ROUTES: tuple[Route, ...] = (
     Route(
         stage="supersede",
         consumes=e.SupersedeRequested,
-        produces=(e.MemoryStored, e.ChangeSettled),
+        produces=(e.MemoriesStored, e.ChangeSettled),
         about="mark one memory as replaced by another",
     ),
     Route(
         stage="expire",
         consumes=e.ExpireRequested,
-        produces=(e.MemoryStored, e.ChangeSettled),
+        produces=(e.MemoriesStored, e.ChangeSettled),
         about="end the validity of a memory",
     ),
     Route(
         stage="restore",
         consumes=e.RestoreRequested,
-        produces=(e.MemoryStored, e.ChangeSettled),
+        produces=(e.MemoriesStored, e.ChangeSettled),
         about="bring a memory back into force",
     ),
     # many at once
@@ -207,30 +207,33 @@ ROUTES: tuple[Route, ...] = (
         produces=(e.MemoriesStored, e.ImportSettled),
         about="commit many at once",
     ),
-    Route(stage="index_many", consumes=e.MemoriesStored, about="make them findable"),
-    Route(stage="topics_many", consumes=e.MemoriesStored, about="note what they are about"),
     # what follows a commit
     Route(stage="settle", consumes=e.CaptureSettled, about="tell who waits for a capture"),
-    Route(stage="index", consumes=e.MemoryStored, about="make it findable"),
+    Route(stage="index", consumes=e.MemoriesStored, about="make them findable"),
     Route(stage="unindex", consumes=e.MemoryForgotten, about="make it unfindable"),
-    Route(stage="topics", consumes=e.MemoryStored, about="note what it is about"),
+    Route(stage="topics", consumes=e.MemoriesStored, about="note what they are about"),
     Route(stage="untopic", consumes=e.MemoryForgotten, about="note that it is gone"),
-    Route(stage="lore", consumes=e.MemoryStored, about="have it at hand where it guides work"),
-    Route(stage="lore_many", consumes=e.MemoriesStored, about="have what guides work at hand"),
-    Route(stage="reader", consumes=e.MemoryStored, about="load what reads it, if it is the first"),
-    Route(stage="reader_many", consumes=e.MemoriesStored, about="load what reads them"),
-    Route(stage="unlore", consumes=e.MemoryForgotten, about="have it at hand no longer"),
-    Route(stage="announce", consumes=e.MemoryStored, about="tell open MCP sessions"),
-    Route(stage="announce_many", consumes=e.MemoriesStored, about="tell open MCP sessions"),
-    Route(stage="announce_gone", consumes=e.MemoryForgotten, about="tell open MCP sessions"),
+    Route(stage="guides", consumes=e.MemoriesStored, about="keep those at hand that guide work"),
+    Route(stage="unguide", consumes=e.MemoryForgotten, about="drop it from what guides work"),
+    Route(
+        stage="load_reranker",
+        consumes=e.MemoriesStored,
+        about="load the reranker when the first memory is stored",
+    ),
+    Route(stage="announce", consumes=e.MemoriesStored, about="notify open MCP sessions"),
+    Route(stage="announce_gone", consumes=e.MemoryForgotten, about="notify open MCP sessions"),
     # to the team
-    *(
-        Route(stage=stage, consumes=consumes, overflow=Overflow.DROP, about=about)
-        for stage, consumes, about in (
-            ("push", e.MemoryStored, "have it sent to the team, where it is shared"),
-            ("push_many", e.MemoriesStored, "have them sent to the team, where they are shared"),
-            ("push_gone", e.MemoryForgotten, "have the team forget it too"),
-        )
+    Route(
+        stage="push",
+        consumes=e.MemoriesStored,
+        overflow=Overflow.DROP,
+        about="have them sent to the team, where they are shared",
+    ),
+    Route(
+        stage="push_gone",
+        consumes=e.MemoryForgotten,
+        overflow=Overflow.DROP,
+        about="have the team delete it too",
     ),
     # a query
     Route(

@@ -17,7 +17,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from ...bus.bus import BusClosed
-from ...bus.events import Event, MemoriesStored, MemoryForgotten, MemoryStored
+from ...bus.events import Event, MemoriesStored, MemoryForgotten
 from ...bus.values import Memory
 from ...stages.ports import RecallUnavailable
 from ...stages.redaction.redact import Redactor
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 MISSING = "a team's memory needs psycopg: pip install 'subcog[team]'"
 NO_URL = "no [team] url is set: `subcog team join URL` sets it"
 BROKE = "something broke that nobody expected, and is tried again within a minute: see the log"
-# What is told one by one goes through the same inbox as what is captured here, so in order.
-FEW = 32
 # After something broke that nobody expected.
 AGAIN_S = 60.0
 _log = logging.getLogger(__name__)
@@ -155,7 +153,7 @@ class Team:
         from ...sinks.team.sync_state import Here
 
         return Sync(
-            Here(replica, archive.encoder, archive.changing.turn, self.tell),
+            Here(replica, archive.encoder, archive.lifecycle.write_lock, self.tell),
             membership,
             lambda: server,
             clean=self._released,
@@ -201,14 +199,10 @@ class Team:
 
     async def tell(self, applied: Applied) -> None:
         """Let the indexes, and who watches, follow what was committed."""
-        trace, stored = self._new_id(), [(row.memory, row.encoding) for row in applied.stored]
+        trace, stored = self._new_id(), tuple((r.memory, r.encoding) for r in applied.stored)
         with suppress(BusClosed):  # the daemon leaves; the next one reads it all anew
-            if len(stored) <= FEW:
-                for memory, encoding in stored:
-                    event = MemoryStored(trace=trace, memory=memory, encoding=encoding)
-                    await self._publish(event)
-            else:
-                await self._publish(MemoriesStored(trace=trace, stored=tuple(stored)))
+            if stored:
+                await self._publish(MemoriesStored(trace=trace, stored=stored))
             for memory_id, scope in applied.forgotten:
                 await self._publish(MemoryForgotten(trace=trace, id=memory_id, scope=scope))
 

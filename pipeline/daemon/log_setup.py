@@ -7,17 +7,16 @@ there is the kind and the place alone.
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import threading
 from datetime import UTC, datetime
-from io import TextIOWrapper
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
 import msgspec
+
+from ...sinks.files.rotating_file import PrivateFileHandler
 
 MAX_BYTES = 2_000_000
 BACKUPS = 3
@@ -81,22 +80,10 @@ class ConsoleLines(logging.Formatter):
         return line_of(entry_of(record))
 
 
-class _PrivateFile(RotatingFileHandler):
-    """Each file that it makes is readable by its owner only, whatever the process's mask is."""
-
-    def _open(self) -> TextIOWrapper:
-        return open(
-            self.baseFilename,
-            "a",
-            encoding=self.encoding,
-            opener=lambda path, flags: os.open(path, flags, 0o600),
-        )
-
-
 def log_to(file: Path, level: str, form: Format = "json") -> logging.Handler:
     """Send every log record of the process to ``file``, readable by its owner only."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handler = _PrivateFile(file, maxBytes=MAX_BYTES, backupCount=BACKUPS, encoding="utf-8")
+    handler = PrivateFileHandler(file, maxBytes=MAX_BYTES, backupCount=BACKUPS, encoding="utf-8")
     handler.setFormatter(JsonLines() if form == "json" else ConsoleLines())
     root = logging.getLogger()
     root.addHandler(handler)

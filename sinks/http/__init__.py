@@ -1,4 +1,4 @@
 """The HTTP port on loopback: metrics, health, hooks, credentials.
 
-May import nothing of sinks.
+May import: sinks/files.
 """

@@ -10,6 +10,8 @@ import secrets
 import stat
 from pathlib import Path
 
+from ..files.private import replace_file
+
 TOKEN_BYTES = 32
 _MIN_TOKEN_CHARS = 32
 _MAX_BYTES = 256
@@ -24,7 +26,7 @@ def http_token(file: Path) -> str:
     if len(token) >= _MIN_TOKEN_CHARS and token.isascii() and token.isprintable():
         return token
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    _write(file, token)
+    replace_file(file, f"{token}\n".encode("ascii"))
     return token
 
 
@@ -39,7 +41,7 @@ def last_port(file: Path) -> int:
 
 def keep_port(file: Path, port: int) -> None:
     """Write the port that a client is told. Raises ``OSError``."""
-    _write(file, str(port))
+    replace_file(file, f"{port}\n".encode("ascii"))
 
 
 def _read(file: Path) -> str:
@@ -54,12 +56,3 @@ def _read(file: Path) -> str:
         if not (stat.S_ISREG(found.st_mode) and private):
             return ""
         return opened.read(_MAX_BYTES).decode("ascii", "replace").strip()
-
-
-def _write(file: Path, text: str) -> None:
-    fresh = file.with_name(f"{file.name}.new")
-    fresh.unlink(missing_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as opened:
-        opened.write(f"{text}\n")
-    fresh.replace(file)

@@ -20,7 +20,7 @@ import anyio
 import anyio.to_thread
 
 from ...bus.enrichment import GUIDES, Guide
-from ...bus.events import MemoriesStored, MemoryForgotten, MemoryStored, SessionStarted
+from ...bus.events import MemoriesStored, MemoryForgotten, SessionStarted
 from ...bus.values import Memory, Scope
 from .rarity import rarity
 
@@ -117,10 +117,7 @@ class GuideIndex:
             for scope in event.place.readable:
                 await self._shelf(scope)
 
-    def stored(self, event: MemoryStored) -> None:
-        self._note((event.memory,))
-
-    def stored_many(self, event: MemoriesStored) -> None:
+    def stored(self, event: MemoriesStored) -> None:
         self._note(memory for memory, _ in event.stored)
 
     def forgotten(self, event: MemoryForgotten) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import anyio
 from msgspec import Struct
 
-from ...bus.events import MemoriesStored, MemoryForgotten, MemoryStored
+from ...bus.events import MemoriesStored, MemoryForgotten
 from ...bus.values import Memory, Scope
 
 # Changes that come close together are told together.
@@ -85,12 +85,8 @@ class Changes:
         finally:
             self._watches.remove(watch)
 
-    def stored(self, event: MemoryStored) -> None:
-        """A memory, or a version of one, was committed."""
-        self._stored(event.memory)
-
-    def stored_many(self, event: MemoriesStored) -> None:
-        """Many memories were committed."""
+    def stored(self, event: MemoriesStored) -> None:
+        """Memories, or versions of them, were committed."""
         for memory, _ in event.stored if self._watches else ():
             self._stored(memory)
 

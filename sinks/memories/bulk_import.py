@@ -1,4 +1,4 @@
-"""Stores what is imported: many memories in one commit, each once however often it comes."""
+"""Stores imports: many memories in one commit, idempotently."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ from ...bus.values import Encoding, Memory, Scope
 from ..search.encoder import Encoder
 from ..store.rows import Row, content_hash
 from ..store.store import Store
-from .lifecycle import Changing
+from .lifecycle import Lifecycle
 
 # The first characters of an id are the time it was made, the rest tells it from others.
 _TIME_CHARS = len("mem_") + 10
 _REST_BYTES = 10
+_CROCKFORD = str.maketrans("abcdefghijklmnopqrstuvwxyz234567", "0123456789abcdefghjkmnpqrstvwxyz")
 
 
-class Importing:
-    """Fulfils ``ImportAdmitted`` and counts the outcomes.
+class BulkImport:
+    """Handles ``ImportAdmitted`` and counts the outcomes.
 
-    ``stored``: new here. ``updated``: another version was here. ``unchanged``: it is here as it
-    came, or a newer version of it, or a memory with the same text. ``forgotten``: it was here and
-    was deleted for good, and stays so. ``declined``: there was nothing to keep.
+    ``stored``: new here. ``updated``: another version was here. ``unchanged``: this
+    version, a newer one or a memory with the same text was here. ``forgotten``: it was deleted
+    here for good, and stays deleted. ``declined``: it was empty.
     """
 
     def __init__(
-        self, store: Store, *, encoder: Encoder, changing: Changing, clock: Callable[[], datetime]
+        self, store: Store, *, encoder: Encoder, lifecycle: Lifecycle, clock: Callable[[], datetime]
     ) -> None:
         self._store = store
         self._encoder = encoder
-        self._changing = changing
+        self._lifecycle = lifecycle
         self._clock = clock
 
     async def store(self, event: ImportAdmitted) -> tuple[Event, ...]:
         """Commit the whole batch, or nothing of it. Raises ``StoreUnavailable``."""
-        async with self._changing.turn:
+        async with self._lifecycle.write_lock:
             batch = await self._batch(event.admitted)
             outcomes = Counter(batch.outcomes)
             rows = [] if event.rehearsal else await self._write(batch.fresh)
@@ -70,9 +71,9 @@ class Importing:
     async def _batch(self, admitted: Sequence[Admitted]) -> _Batch:
         memories = [_whole(one) for one in admitted]
         ids = {id_ for memory in memories for id_ in _ids_in(memory)}
-        homes = await self._store.scopes_of(list(ids))
+        scopes = await self._store.scopes_of(list(ids))
         by_id = [
-            _at_home(memory, homes)
+            _with_free_ids(memory, scopes)
             for memory, one in zip(memories, admitted, strict=True)
             if one.draft.known_by_id
         ]
@@ -83,12 +84,12 @@ class Importing:
         ]
         batch = _Batch()
         copies = [memory.id for memory in by_id if memory.id not in ids]
-        await self._sort_by_id(by_id, homes | await self._store.scopes_of(copies), batch)
+        await self._sort_by_id(by_id, scopes | await self._store.scopes_of(copies), batch)
         await self._sort_by_text(by_text, batch)
         return batch
 
     async def _sort_by_id(
-        self, memories: Sequence[Memory], homes: Mapping[str, Scope], batch: _Batch
+        self, memories: Sequence[Memory], scopes: Mapping[str, Scope], batch: _Batch
     ) -> None:
         if not memories:
             return
@@ -96,7 +97,7 @@ class Importing:
         here = {m.id: m for m in await self._store.get(ids, list({m.scope for m in memories}))}
         for memory in memories:
             present = here.get(memory.id)
-            if present is None and memory.id in homes:
+            if present is None and memory.id in scopes:
                 batch.outcomes["forgotten"] += 1
             elif present is None:
                 batch.add(memory, "stored")
@@ -165,20 +166,20 @@ def _ids_in(memory: Memory) -> list[str]:
     return [id_ for id_ in ids if id_ is not None]
 
 
-def _at_home(memory: Memory, homes: Mapping[str, Scope]) -> Memory:
-    """``memory`` under ids that are free in its scope, where another scope has them."""
+def _with_free_ids(memory: Memory, scopes: Mapping[str, Scope]) -> Memory:
+    """``memory`` with ids of its own scope in place of those that belong to another scope."""
 
-    def here(id_: str | None) -> str | None:
-        if id_ is None or homes.get(id_, memory.scope) == memory.scope:
+    def own(id_: str | None) -> str | None:
+        if id_ is None or scopes.get(id_, memory.scope) == memory.scope:
             return id_
         return id_in(memory.scope, id_)
 
     return replace(
         memory,
-        id=here(memory.id) or memory.id,
-        supersedes=here(memory.supersedes),
-        superseded_by=here(memory.superseded_by),
-        contradicts=here(memory.contradicts),
+        id=own(memory.id) or memory.id,
+        supersedes=own(memory.supersedes),
+        superseded_by=own(memory.superseded_by),
+        contradicts=own(memory.contradicts),
     )
 
 
@@ -187,6 +188,3 @@ def id_in(scope: Scope, memory_id: str) -> str:
     digest = hashlib.sha256(f"{scope}\0{memory_id}".encode()).digest()[:_REST_BYTES]
     rest = base64.b32encode(digest).decode().lower().translate(_CROCKFORD)
     return memory_id[:_TIME_CHARS] + rest
-
-
-_CROCKFORD = str.maketrans("abcdefghijklmnopqrstuvwxyz234567", "0123456789abcdefghjkmnpqrstvwxyz")

@@ -1,4 +1,4 @@
-"""Keeps captures: commits a new memory, merges it into one that says the same, or revises one."""
+"""Stores captures: as a new memory, merged into a near-duplicate, or as a revision of one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.events import CaptureSettled, Event, MemoryStored, StoreRequested
+from ...bus.events import CaptureSettled, Event, MemoriesStored, StoreRequested
 from ...bus.signals import emit, stored
 from ...bus.values import Encoding, Kept, Memory, Provenance
 from ..search.encoder import Encoder
@@ -22,23 +22,23 @@ from ..store.errors import StoreUnavailable
 from ..store.rows import Row, content_hash
 from ..store.store import Store
 from .contradiction import says_otherwise
-from .lifecycle import Changing
+from .lifecycle import Lifecycle
 
 _log = logging.getLogger(__name__)
 
-# Being confirmed makes a memory so much surer, in percent.
+# What a confirmation adds to the confidence of a memory, in percent.
 _CONFIRMED = 5
 _MAX_TAGS = 10
 _MAX_SOURCES = 20
-# So many of the nearest memories are read for what they say otherwise, from this likeness on.
+# How many of the nearest memories are checked for contradiction, and from which similarity on.
 _COMPARED = 3
 _COMPARABLE = 0.3
 
 
-class _Looked(Struct, frozen=True):
-    """What a new text looks like beside the old ones: ``near`` are (id, likeness), best first.
+class _Comparison(Struct, frozen=True):
+    """A new text beside the stored ones: ``near`` are (id, similarity), best first.
 
-    ``other`` is the nearest of the memories alike that says otherwise.
+    ``other`` is the nearest similar memory that contradicts it.
     """
 
     encoding: Encoding
@@ -46,8 +46,8 @@ class _Looked(Struct, frozen=True):
     other: Memory | None
 
 
-class Keeping:
-    """Fulfils ``StoreRequested``. Nothing is settled before it is committed."""
+class CaptureWriter:
+    """Handles ``StoreRequested``. ``CaptureSettled`` follows the commit."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Keeping:
         index: Index,
         fetch: Fetch,
         encoder: Encoder,
-        changing: Changing,
+        lifecycle: Lifecycle,
         merge_similarity: float,
         clock: Callable[[], datetime],
     ) -> None:
@@ -64,40 +64,40 @@ class Keeping:
         self._index = index
         self._fetch = fetch
         self._encoder = encoder
-        self._changing = changing
+        self._lifecycle = lifecycle
         self._merge_similarity = merge_similarity
         self._clock = clock
-        self._turns = _Turns()
+        self._locks = _NamedLocks()
 
-    async def keep(self, event: StoreRequested) -> tuple[Event, ...]:
+    async def store(self, event: StoreRequested) -> tuple[Event, ...]:
         """Commit a redacted text, or merge it into the memory that says the same."""
         try:
             if event.request.revises is not None:
                 return await self._revise(event, event.request.revises)
-            # Two captures of one text at the same moment are one memory, so they take turns.
+            # Two simultaneous captures of one text must become one memory.
             hashed = content_hash(event.content.text)
-            async with self._turns.of(f"{event.request.scope} {event.namespace} {hashed}"):
-                return await self._keep(event, hashed)
+            async with self._locks.hold(f"{event.request.scope} {event.namespace} {hashed}"):
+                return await self._store_new(event, hashed)
         except StoreUnavailable as error:
             _log.error("a memory could not be stored", extra={"reason": error.reason})
             return (could_not_store(event, str(error)),)
 
-    async def _keep(self, event: StoreRequested, hashed: str) -> tuple[Event, ...]:
+    async def _store_new(self, event: StoreRequested, hashed: str) -> tuple[Event, ...]:
         memory = self._draft(event, hashed)
         same = await self._store.find_hash(hashed, memory.scope, memory.namespace)
-        if same is not None and same.id == memory.id:  # the same capture, come a second time
+        if same is not None and same.id == memory.id:  # a retry of the same capture
             return (self._settled(event, same, "stored"),)
         if same is not None and (merged := await self._merge(event, same.id, "the same text")):
             return merged
         compares = event.request.supersedes is None
-        looked = await anyio.to_thread.run_sync(self._look, memory, compares)
-        if not event.request.explicit and looked.near:
-            nearest, likeness = looked.near[0]
-            if likeness >= self._merge_similarity:
-                merged = await self._merge(event, nearest, f"{likeness:.2f} alike")
+        comparison = await anyio.to_thread.run_sync(self._compare, memory, compares)
+        if not event.request.explicit and comparison.near:
+            nearest, similarity = comparison.near[0]
+            if similarity >= self._merge_similarity:
+                merged = await self._merge(event, nearest, f"{similarity:.2f} alike")
                 if merged is not None:
                     return merged
-        return await self._add(event, memory, looked)
+        return await self._add(event, memory, comparison)
 
     def _draft(self, event: StoreRequested, hashed: str) -> Memory:
         request, now = event.request, self._clock()
@@ -115,107 +115,107 @@ class Keeping:
             content_hash=hashed,
         )
 
-    def _look(self, memory: Memory, compares: bool) -> _Looked:
-        """In a worker thread: encode the text once, and find what is like it."""
+    def _compare(self, memory: Memory, compares: bool) -> _Comparison:
+        """On a worker thread: encode the text once, and find what is similar."""
         encoding = self._encoder.encode(memory)
         near = self._index.nearest(encoding, memory.scope, memory.namespace, _COMPARED)
         other = self._contradicted(memory, near) if compares else None
-        return _Looked(encoding, near, other)
+        return _Comparison(encoding, near, other)
 
     def _contradicted(self, memory: Memory, near: Sequence[tuple[str, float]]) -> Memory | None:
-        ids = [memory_id for memory_id, likeness in near if likeness >= _COMPARABLE]
+        ids = [memory_id for memory_id, similarity in near if similarity >= _COMPARABLE]
         for other in self._fetch(ids, [memory.scope]) if ids else ():
-            if self._holds(other) and says_otherwise(memory.content, other.content):
+            if self._is_valid(other) and says_otherwise(memory.content, other.content):
                 return other
         return None
 
     # --- new -------------------------------------------------------------------------------------
 
     async def _add(
-        self, event: StoreRequested, memory: Memory, looked: _Looked
+        self, event: StoreRequested, memory: Memory, comparison: _Comparison
     ) -> tuple[Event, ...]:
-        replaced, other = event.request.supersedes, looked.other
+        replaced, other = event.request.supersedes, comparison.other
         memory = replace(
             memory,
             contradicts=other.id if other else None,
-            provenance=_gated(memory.provenance, _reason(event, looked)),
+            provenance=_with_gate(memory.provenance, _reason(event, comparison)),
         )
         if replaced is not None:
-            return await self._add_instead(event, memory, looked.encoding, replaced)
-        [taken] = await self._store.put([Row(memory, looked.encoding)])
+            return await self._add_successor(event, memory, comparison.encoding, replaced)
+        [taken] = await self._store.put([Row(memory, comparison.encoding)])
         if not taken:
-            return (await self._settled_before(event, memory),)
+            return (await self._settled_retry(event, memory),)
         return (
-            self._told(event, memory, looked.encoding, "stored"),
+            self._stored(event, memory, comparison.encoding, "stored"),
             self._settled(event, memory, "stored", other),
         )
 
-    async def _settled_before(self, event: StoreRequested, memory: Memory) -> CaptureSettled:
-        """The same capture, come a second time, of which the text has changed since."""
-        found = await self._changing.find(memory.id, [memory.scope])
+    async def _settled_retry(self, event: StoreRequested, memory: Memory) -> CaptureSettled:
+        """The answer to a retry of a capture whose memory has changed since."""
+        found = await self._lifecycle.find(memory.id, [memory.scope])
         if found is not None:
             return self._settled(event, found, "stored")
         return _declined(event, "it was stored before and forgotten since")
 
-    async def _add_instead(
+    async def _add_successor(
         self, event: StoreRequested, memory: Memory, encoding: Encoding, old_id: str
     ) -> tuple[Event, ...]:
-        async with self._changing.turn:
-            old = await self._changing.find(old_id, [memory.scope])
+        async with self._lifecycle.write_lock:
+            old = await self._lifecycle.find(old_id, [memory.scope])
             if old is None:
                 return (_declined(event, f"there is no memory {old_id} to supersede"),)
             memory = replace(memory, supersedes=old.id)
-            marked = self._changing.superseded(old, memory.id)
-            rows = [Row(memory, encoding), Row(marked, await self._encoded(marked))]
-            await self._store.put(rows)
+            marked = self._lifecycle.superseded(old, memory.id)
+            pairs = ((memory, encoding), (marked, await self._encoded(marked)))
+            await self._store.put([Row(*pair) for pair in pairs])
         return (
-            *(MemoryStored(trace=event.trace, memory=r.memory, encoding=r.encoding) for r in rows),
+            MemoriesStored(trace=event.trace, stored=pairs),
             self._settled(event, memory, "stored"),
         )
 
     # --- into what is there ----------------------------------------------------------------------
 
     async def _merge(
-        self, event: StoreRequested, twin_id: str, likeness: str
+        self, event: StoreRequested, duplicate_id: str, similarity: str
     ) -> tuple[Event, ...] | None:
-        """Make the twin surer; None where it holds no longer, so that the text is to be kept."""
-        async with self._changing.turn:
-            twin = await self._changing.find(twin_id, [event.request.scope])
-            if twin is None or not self._holds(twin):
+        """Confirm the duplicate; None where it is no longer valid, so that the text is stored."""
+        async with self._lifecycle.write_lock:
+            duplicate = await self._lifecycle.find(duplicate_id, [event.request.scope])
+            if duplicate is None or not self._is_valid(duplicate):
                 return None
-            merged = self._merged(twin, event, f"merged: {likeness}")
+            merged = self._merged(duplicate, event, f"merged: {similarity}")
             events = await self._write(event, merged, "merged")
         replaced = event.request.supersedes
-        if replaced is not None and replaced != twin_id:
-            marks = await self._changing.supersede(
-                event.trace, replaced, twin_id, [event.request.scope]
+        if replaced is not None and replaced != duplicate_id:
+            marks = await self._lifecycle.mark_superseded(
+                event.trace, replaced, duplicate_id, [event.request.scope]
             )
             return (*events[:-1], *marks[:-1], events[-1])
         return events
 
-    def _holds(self, memory: Memory) -> bool:
-        """Whether a memory is in force now."""
+    def _is_valid(self, memory: Memory) -> bool:
+        """Whether a memory is valid now and not superseded."""
         ended = memory.valid_to is not None and memory.valid_to <= self._clock()
         return memory.superseded_by is None and not ended
 
-    def _merged(self, twin: Memory, event: StoreRequested, gate: str) -> Memory:
+    def _merged(self, duplicate: Memory, event: StoreRequested, gate: str) -> Memory:
         request = event.request
-        surer = max(twin.confidence_percent, request.confidence_percent) + _CONFIRMED
-        sources = dict.fromkeys((*twin.sources, request.provenance))
+        confidence = max(duplicate.confidence_percent, request.confidence_percent) + _CONFIRMED
+        sources = dict.fromkeys((*duplicate.sources, request.provenance))
         return replace(
-            twin,
-            version=twin.version + 1,
-            tags=tuple(dict.fromkeys((*twin.tags, *event.tags)))[:_MAX_TAGS],
-            confidence_percent=min(100, surer),
-            provenance=_gated(twin.provenance, gate),
+            duplicate,
+            version=duplicate.version + 1,
+            tags=tuple(dict.fromkeys((*duplicate.tags, *event.tags)))[:_MAX_TAGS],
+            confidence_percent=min(100, confidence),
+            provenance=_with_gate(duplicate.provenance, gate),
             sources=tuple(sources)[:_MAX_SOURCES],
             updated_at=self._clock(),
         )
 
     async def _revise(self, event: StoreRequested, memory_id: str) -> tuple[Event, ...]:
         """Make the text the next version of the memory it revises."""
-        async with self._changing.turn:
-            old = await self._changing.find(memory_id, [event.request.scope])
+        async with self._lifecycle.write_lock:
+            old = await self._lifecycle.find(memory_id, [event.request.scope])
             if old is None:
                 return (_declined(event, f"there is no memory {memory_id} to update"),)
             text = event.content.text
@@ -231,7 +231,7 @@ class Keeping:
                 summary=old.summary if is_same else event.summary.text,
                 content_hash=content_hash(text),
                 contradicts=old.contradicts if is_same else None,
-                provenance=_gated(event.request.provenance, "updated"),
+                provenance=_with_gate(event.request.provenance, "updated"),
                 updated_at=self._clock(),
             )
             return await self._write(event, revised, "updated")
@@ -244,18 +244,18 @@ class Keeping:
         encoding = await self._encoded(memory)
         await self._store.put([Row(memory, encoding)])
         return (
-            self._told(event, memory, encoding, outcome),
+            self._stored(event, memory, encoding, outcome),
             self._settled(event, memory, "merged" if outcome == "merged" else "stored"),
         )
 
     async def _encoded(self, memory: Memory) -> Encoding:
         return await anyio.to_thread.run_sync(self._encoder.encode, memory)
 
-    def _told(
+    def _stored(
         self, event: StoreRequested, memory: Memory, encoding: Encoding, outcome: str
-    ) -> MemoryStored:
+    ) -> MemoriesStored:
         emit(stored, "store", namespace=memory.namespace, outcome=outcome)
-        return MemoryStored(trace=event.trace, memory=memory, encoding=encoding)
+        return MemoriesStored(trace=event.trace, stored=((memory, encoding),))
 
     def _settled(
         self, event: StoreRequested, memory: Memory, outcome: str, other: Memory | None = None
@@ -271,14 +271,14 @@ class Keeping:
         return CaptureSettled(trace=event.trace, kept=kept, memory=memory, other=other)
 
 
-class _Turns:
-    """Locks by name, that are there only while somebody needs them."""
+class _NamedLocks:
+    """Locks by name, which exist only while they are held or waited for."""
 
     def __init__(self) -> None:
         self._locks: dict[str, tuple[anyio.Lock, list[None]]] = {}
 
     @asynccontextmanager
-    async def of(self, name: str) -> AsyncIterator[None]:
+    async def hold(self, name: str) -> AsyncIterator[None]:
         lock, waiting = self._locks.setdefault(name, (anyio.Lock(), []))
         waiting.append(None)
         try:
@@ -290,16 +290,16 @@ class _Turns:
                 del self._locks[name]
 
 
-def _reason(event: StoreRequested, looked: _Looked) -> str:
+def _reason(event: StoreRequested, comparison: _Comparison) -> str:
     if event.request.explicit:
         return "explicit"
-    if not looked.near:
+    if not comparison.near:
         return "new: nothing is like it"
-    nearest, likeness = looked.near[0]
-    return f"new: {likeness:.2f} alike to {nearest}"
+    nearest, similarity = comparison.near[0]
+    return f"new: {similarity:.2f} alike to {nearest}"
 
 
-def _gated(provenance: Provenance, gate: str) -> Provenance:
+def _with_gate(provenance: Provenance, gate: str) -> Provenance:
     return replace(provenance, gate=gate)
 
 

@@ -1,6 +1,6 @@
-"""Changes what is there: a memory is superseded, expires, or comes back into force.
+"""Supersedes, expires and restores memories.
 
-Nothing is overwritten: each change is a new version, and the older ones stay as history.
+Nothing is overwritten: each change is a new version, and older versions stay as history.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...bus.events import (
     ChangeSettled,
     Event,
     ExpireRequested,
-    MemoryStored,
+    MemoriesStored,
     RestoreRequested,
     SupersedeRequested,
 )
@@ -26,12 +26,12 @@ from ..search.encoder import Encoder
 from ..store.rows import Row
 from ..store.store import Store
 
-# A chain of memories, each superseded by the next, is followed so far to find a circle.
-_LONGEST_CHAIN = 1000
+# How far a chain of superseded memories is followed to find a cycle.
+_MAX_CHAIN = 1000
 
 
-class Changing:
-    """Makes new versions. Whoever reads a memory to write it anew holds ``turn`` meanwhile.
+class Lifecycle:
+    """Writes new versions of stored memories. Read-modify-write holds ``write_lock``.
 
     Each method raises ``StoreUnavailable`` where the store cannot be used.
     """
@@ -40,7 +40,7 @@ class Changing:
         self._store = store
         self._encoder = encoder
         self._clock = clock
-        self.turn = anyio.Lock()
+        self.write_lock = anyio.Lock()
 
     async def find(self, memory_id: str, scopes: Sequence[Scope]) -> Memory | None:
         """The current version of a memory that is in one of ``scopes``."""
@@ -49,32 +49,32 @@ class Changing:
 
     # --- supersede -------------------------------------------------------------------------------
 
-    async def answer(self, event: SupersedeRequested) -> tuple[Event, ...]:
+    async def supersede(self, event: SupersedeRequested) -> tuple[Event, ...]:
         """Mark the old memory of ``event`` as superseded by the new one."""
-        return await self.supersede(event.trace, event.old, event.new, event.scopes)
+        return await self.mark_superseded(event.trace, event.old, event.new, event.scopes)
 
-    async def supersede(
+    async def mark_superseded(
         self, trace: str, old_id: str, new_id: str, scopes: Sequence[Scope]
     ) -> tuple[Event, ...]:
-        """Mark ``old_id`` as superseded by ``new_id``; the settled old one comes last."""
-        async with self.turn:
+        """Mark ``old_id`` as superseded by ``new_id``; ``ChangeSettled`` comes last."""
+        async with self.write_lock:
             old, new = await self.find(old_id, scopes), await self.find(new_id, scopes)
             if old is None or new is None:
                 return (_missing(trace, old_id if old is None else new_id),)
             if old.superseded_by == new.id:
                 return (ChangeSettled(trace=trace, memory=old),)
-            if refusal := await self._no_supersede(old, new, scopes):
+            if refusal := await self._refusal(old, new, scopes):
                 return (ChangeSettled(trace=trace, reason=refusal),)
             marked = self.superseded(old, new.id)
             return await self._commit(trace, marked, self._superseding(new, old.id))
 
-    async def _no_supersede(self, old: Memory, new: Memory, scopes: Sequence[Scope]) -> str | None:
+    async def _refusal(self, old: Memory, new: Memory, scopes: Sequence[Scope]) -> str | None:
         if old.id == new.id:
             return "a memory cannot supersede itself"
         if old.superseded_by is not None:
             return f"{old.id} is superseded already, by {old.superseded_by}; restore it first"
         follower: Memory | None = new
-        for _ in range(_LONGEST_CHAIN):
+        for _ in range(_MAX_CHAIN):
             if follower is None or follower.superseded_by is None:
                 return None
             if follower.superseded_by == old.id:
@@ -83,7 +83,7 @@ class Changing:
         return f"{new.id} is superseded by too many others"
 
     def superseded(self, old: Memory, new_id: str) -> Memory:
-        """The next version of ``old``, marked."""
+        """The next version of ``old``, marked as superseded."""
         return self._next(old, f"superseded by {new_id}", superseded_by=new_id, contradicts=None)
 
     def _superseding(self, new: Memory, old_id: str) -> Memory:
@@ -94,7 +94,7 @@ class Changing:
 
     async def expire(self, event: ExpireRequested) -> tuple[Event, ...]:
         """End the validity of a memory."""
-        async with self.turn:
+        async with self.write_lock:
             memory = await self.find(event.id, event.scopes)
             if memory is None:
                 return (_missing(event.trace, event.id),)
@@ -102,8 +102,8 @@ class Changing:
             return await self._commit(event.trace, self._next(memory, "expired", valid_to=at))
 
     async def restore(self, event: RestoreRequested) -> tuple[Event, ...]:
-        """Bring a memory back into force, with what its ``version`` said if one is named."""
-        async with self.turn:
+        """Bring a memory back into force, with the text of ``event.version`` if one is given."""
+        async with self.write_lock:
             memory = await self.find(event.id, event.scopes)
             if memory is None:
                 return (_missing(event.trace, event.id),)
@@ -117,7 +117,7 @@ class Changing:
                     return (ChangeSettled(trace=event.trace, reason=reason),)
                 wanted = versions[event.version]
             restored = self._restored(memory, wanted, event.version)
-            others = await self._unlinked(memory, event.scopes)
+            others = await self._without_link(memory, event.scopes)
             return await self._commit(event.trace, restored, *others)
 
     def _restored(self, memory: Memory, wanted: Memory, version: int | None) -> Memory:
@@ -133,8 +133,8 @@ class Changing:
             superseded_by=None,
         )
 
-    async def _unlinked(self, memory: Memory, scopes: Sequence[Scope]) -> tuple[Memory, ...]:
-        """The memory that supersedes ``memory``, without saying so; none if there is none."""
+    async def _without_link(self, memory: Memory, scopes: Sequence[Scope]) -> tuple[Memory, ...]:
+        """The successor of ``memory`` with its link to it removed; empty without a successor."""
         if memory.superseded_by is None:
             return ()
         follower = await self.find(memory.superseded_by, scopes)
@@ -154,14 +154,14 @@ class Changing:
         )
 
     async def _commit(self, trace: str, *memories: Memory) -> tuple[Event, ...]:
-        """Commit all of ``memories`` or none; the first is the one that was asked for."""
+        """Commit all of ``memories`` or none; the first is the one that the change was about."""
         encodings = await anyio.to_thread.run_sync(self._encoder.encode_many, memories)
-        pairs = list(zip(memories, encodings, strict=True))
+        pairs = tuple(zip(memories, encodings, strict=True))
         await self._store.put([Row(memory, encoding) for memory, encoding in pairs])
         for memory in memories:
             emit(stored, "store", namespace=memory.namespace, outcome="changed")
         return (
-            *(MemoryStored(trace=trace, memory=m, encoding=e) for m, e in pairs),
+            MemoriesStored(trace=trace, stored=pairs),
             ChangeSettled(trace=trace, memory=memories[0]),
         )
 

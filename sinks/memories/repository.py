@@ -1,4 +1,4 @@
-"""The archive: the store, and the warm indexes that are made from it and kept in step.
+"""The archive: the store, and the in-memory indexes derived from it and kept in step.
 
 DuckDB is the truth; the search index and the topic index are caches. Nothing is acknowledged
 before it is committed, and what is acknowledged is found by the next search.
@@ -25,10 +25,9 @@ from ...bus.events import (
     MemoriesShown,
     MemoriesStored,
     MemoryForgotten,
-    MemoryStored,
 )
 from ...bus.signals import degraded, emit
-from ...bus.values import Memory, Query, Recalled, Scope
+from ...bus.values import Memory, Scope
 from ..files.allocator import keep_small
 from ..indexes.file_index import FileIndex
 from ..indexes.topic_index import TopicIndex
@@ -41,23 +40,25 @@ from ..search.retriever import Search
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row
 from ..store.store import Store
-from .bulk_import import Importing
-from .capture import Keeping
-from .lifecycle import Changing
+from .bulk_import import BulkImport
+from .capture import CaptureWriter
+from .lifecycle import Lifecycle
 
 _log = logging.getLogger(__name__)
-# Rows that go into the index at once: each time what is there is copied, so not too few.
+# Rows added to the index at once; each addition copies what is there.
 _FILL_ROWS = 6_000
+# Up to so many memories are indexed on the event loop, more on a worker thread.
+_FEW = 32
 # Memories a slice (about 2 ms), and the pause after it.
 _TOPIC_SLICE = 50
 _TOPIC_PAUSE_S = 0.002
 
 
 class Archive:
-    """Keeps, finds and forgets memories. ``open`` it once; close it at the end.
+    """Stores, finds and forgets memories. ``open`` it once; ``close`` it at the end.
 
-    ``keeping``, ``changing`` and ``importing`` write; ``store``, ``index`` and ``topics`` are for
-    reading.
+    ``captures``, ``lifecycle`` and ``bulk_import`` write; ``store``, ``index`` and ``topics`` are
+    for reading.
     """
 
     def __init__(
@@ -74,24 +75,30 @@ class Archive:
         self.files = FileIndex()
         self.encoder = Encoder()
         self._fetched = Fetched(store.get_now)
-        self.changing = Changing(store, encoder=self.encoder, clock=clock)
-        self.keeping = Keeping(
+        self.lifecycle = Lifecycle(store, encoder=self.encoder, clock=clock)
+        self.captures = CaptureWriter(
             store,
             index=self.index,
             fetch=self._fetched,
             encoder=self.encoder,
-            changing=self.changing,
+            lifecycle=self.lifecycle,
             merge_similarity=merge_similarity,
             clock=clock,
         )
-        self.importing = Importing(store, encoder=self.encoder, changing=self.changing, clock=clock)
-        self._trouble: StoreUnavailable | None = None
+        self.bulk_import = BulkImport(
+            store, encoder=self.encoder, lifecycle=self.lifecycle, clock=clock
+        )
+        self._failure: StoreUnavailable | None = None
         self._model_folder = model_folder
-        self._reader_asked_for = False
+        self._reranker_requested = False
         self._clock = clock
         self._search = Search(
             self.index, None, fetch=self._fetched, latest=store.latest, clock=clock
         )
+        self.recall = self._search.recall
+        self.latest = store.latest
+        self.compact = store.compact
+        self.close = store.close
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -99,17 +106,17 @@ class Archive:
         """Open the store and fill the index. Raises ``StoreUnavailable`` (an ``OSError``)."""
         keep_small()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._bring_embedder)
+            tasks.start_soon(self._load_encoder)
             tasks.start_soon(self._open_store)
-        if self._trouble is None:
+        if self._failure is None:
             await self._fill_index()
-        if self._trouble is not None:
+        if self._failure is not None:
             await self.store.close()  # else the file is held until the process has ended
-            raise self._trouble
+            raise self._failure
         self.store.shrink()
 
     async def _fill_index(self) -> None:
-        """Read ahead while what was read goes into the index: both may use a processor."""
+        """Read the next rows while the last ones are indexed, on two processors where there are."""
         send, receive = anyio.create_memory_object_stream[Sequence[Row]]()
         async with anyio.create_task_group() as tasks, receive:
             tasks.start_soon(self._read_all, send)
@@ -128,30 +135,27 @@ class Archive:
                         batch = []
                 await send.send(batch)
         except StoreUnavailable as error:  # a task group would wrap it in an exception group
-            self._trouble = error
+            self._failure = error
 
-    async def _bring_embedder(self) -> None:
+    async def _load_encoder(self) -> None:
         self.encoder.embedder = await anyio.to_thread.run_sync(self._load_embedder)
         self._search.embedder = self.encoder.embedder
 
-    async def bring_reader(self) -> None:
-        """Load what reads the best candidates of a question; once is enough.
+    async def load_reranker(self) -> None:
+        """Load the cross-encoder that reranks the best candidates of a question. Idempotent.
 
-        Until it is there, words alone tell what answers. It takes 50 MB and half a second, so
-        nobody should ask for it before there is a memory to read.
+        Until then the first-stage relevance decides alone. It takes 50 MB and half a second, so
+        it should not be loaded before there is a memory.
         """
-        if not self._reader_asked_for:
-            self._reader_asked_for = True
+        if not self._reranker_requested:
+            self._reranker_requested = True
             self._search.reader = await anyio.to_thread.run_sync(cross_encoder.bring)
 
     async def _open_store(self) -> None:
         try:
             await self.store.open()
         except StoreUnavailable as error:  # a task group would wrap it in an exception group
-            self._trouble = error
-
-    async def close(self) -> None:
-        await self.store.close()
+            self._failure = error
 
     def _load_embedder(self) -> Embedder | None:
         try:
@@ -166,15 +170,15 @@ class Archive:
         self._fetched.warm(row.memory for row in rows)
 
     async def build_topics(self) -> None:
-        """Fill the indexes of topics and files, after ``open``: no prompt waits for them.
+        """Fill the indexes of topics and files, after ``open``; no prompt waits for them.
 
-        In small slices with pauses between, since a thread that computes holds up the event loop.
+        In small slices with pauses, since a computing thread holds up the event loop.
         """
-        over = 0
+        expired = 0
         async for memories in self.store.current():
-            over += sum(self._is_over(memory) for memory in memories)
+            expired += sum(self._is_expired(memory) for memory in memories)
             await self._note_slowly(memories)
-        if self.topics.memories + over < self.index.count:  # some were moved on disk meanwhile
+        if self.topics.memories + expired < self.index.count:  # rows moved on disk meanwhile
             for scope in await self.store.counts():
                 await self._note_what_is_missing(scope)
         self.store.shrink()
@@ -194,7 +198,7 @@ class Archive:
     def _note_unless_gone(self, memories: Sequence[Memory]) -> None:
         """Note what is still in the index: the rest was forgotten since it was read."""
         here = [(memory, self.index.own(memory.id)) for memory in memories]
-        alive = [replace(m, id=own) for m, own in here if own and not self._is_over(m)]
+        alive = [replace(m, id=own) for m, own in here if own and not self._is_expired(m)]
         self.topics.build(alive)
         self.files.build(alive)
 
@@ -204,14 +208,6 @@ class Archive:
         return self.index.count
 
     # --- searching -------------------------------------------------------------------------------
-
-    async def recall(self, query: Query) -> Recalled:
-        return await self._search.recall(query)
-
-    async def latest(
-        self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
-    ) -> tuple[Memory, ...]:
-        return await self.store.latest(scopes, limit=limit, namespaces=namespaces)
 
     async def fetch(self, ids: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         """The memories with ``ids`` that are in ``scopes``, in the order asked."""
@@ -239,45 +235,44 @@ class Archive:
 
     # --- the indexes follow ----------------------------------------------------------------------
 
-    def add(self, event: MemoryStored) -> None:
-        """Make a committed memory findable."""
-        self._fetched.drop(event.memory.id)
-        self.index.add(event.memory, event.encoding)
-
-    async def add_many(self, event: MemoriesStored) -> None:
+    async def index_stored(self, event: MemoriesStored) -> None:
         """Make committed memories findable."""
         for memory, _ in event.stored:
             self._fetched.drop(memory.id)
-        await anyio.to_thread.run_sync(self.index.extend, event.stored)
+        if len(event.stored) > _FEW:
+            await anyio.to_thread.run_sync(self.index.extend, event.stored)
+        else:
+            for memory, encoding in event.stored:
+                self.index.add(memory, encoding)
 
-    def note(self, event: MemoryStored) -> None:
-        """Note the topics of a committed memory."""
-        self._note(event.memory)
-
-    async def note_many(self, event: MemoriesStored) -> None:
-        """Note the topics of committed memories."""
-        await anyio.to_thread.run_sync(self._note_all, [memory for memory, _ in event.stored])
+    async def note_topics(self, event: MemoriesStored) -> None:
+        """Note the topics and files of committed memories."""
+        memories = [memory for memory, _ in event.stored]
+        if len(memories) > _FEW:
+            await anyio.to_thread.run_sync(self._note_all, memories)
+        else:
+            self._note_all(memories)
 
     def _note_all(self, memories: Sequence[Memory]) -> None:
         for memory in memories:
             self._note(memory)
 
     def _note(self, memory: Memory) -> None:
-        if self._is_over(memory):
+        if self._is_expired(memory):
             self.topics.remove(memory.id)
             self.files.remove(memory.id)
         else:
             self.topics.add(memory)
             self.files.add(memory)
 
-    def _is_over(self, memory: Memory) -> bool:
+    def _is_expired(self, memory: Memory) -> bool:
         return memory.valid_to is not None and memory.valid_to <= self._clock()
 
     # --- forgetting ------------------------------------------------------------------------------
 
     async def forget(self, event: ForgetRequested) -> tuple[Event, ...]:
-        async with self.changing.turn:
-            memory = await self.changing.find(event.id, event.scopes)
+        async with self.lifecycle.write_lock:
+            memory = await self.lifecycle.find(event.id, event.scopes)
             if memory is None:
                 return (ForgetSettled(trace=event.trace, id=event.id, found=False),)
             await self.store.forget(event.id, event.scopes)
@@ -286,13 +281,13 @@ class Archive:
             ForgetSettled(trace=event.trace, id=event.id, found=True),
         )
 
-    def remove(self, event: MemoryForgotten) -> None:
+    def unindex(self, event: MemoryForgotten) -> None:
         """Make a forgotten memory unfindable."""
         self._fetched.drop(event.id)
         self.index.remove(event.id)
 
-    def unnote(self, event: MemoryForgotten) -> None:
-        """Take a forgotten memory out of the topics."""
+    def drop_topics(self, event: MemoryForgotten) -> None:
+        """Take a forgotten memory out of the topics and files."""
         self.topics.remove(event.id)
         self.files.remove(event.id)
 
@@ -300,10 +295,3 @@ class Archive:
     def needs_compaction(self) -> bool:
         """Whether the file on disk still holds what was forgotten."""
         return self.store.needs_compaction
-
-    async def compact(self) -> None:
-        """Write the file anew without what was forgotten.
-
-        Raises ``TimeoutError`` while a long read is under way, and ``StoreUnavailable``.
-        """
-        await self.store.compact()

@@ -6,7 +6,6 @@ lies beside the database, for they may be anywhere.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from ..files.private import replace_file
 from ..store.wal import wal_of
 
 Kind = Literal["backup", "before a restore", "damaged log", "damaged database"]
@@ -65,17 +65,7 @@ def note_backup(database: Path, backup: Path) -> None:
     """Remember that ``backup`` was made, so that ``find_copies`` finds it."""
     noted = [*_noted(database), str(backup.absolute())]
     distinct = list(dict.fromkeys(noted))[-_MOST_NOTED:]
-    list_file = _list_file(database)
-    fresh = list_file.with_name(f"{list_file.name}.new")
-    with open(fresh, "wb", opener=_private) as file:
-        file.write(msgspec.json.encode(distinct))
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(list_file)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    replace_file(_list_file(database), msgspec.json.encode(distinct), durable=True)
 
 
 def _list_file(database: Path) -> Path:

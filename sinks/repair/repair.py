@@ -18,12 +18,13 @@ from pathlib import Path
 import duckdb
 from msgspec import Struct
 
-from ..store.database import Database, sync_directory
+from ..files.private import free_name, sync_directory
+from ..store.database import Database
 from ..store.errors import StoreUnavailable, damaged, explain, foreign, full, newer, read_only
 from ..store.migrations import MIGRATIONS, ForeignSchema, schema_version, tables
 from ..store.rows import naive
 from ..store.sql import attach
-from ..store.wal import put_lost_log_aside, readable_bytes, wal_of
+from ..store.wal import quarantine_orphan_log, readable_bytes, wal_of
 from .kept_copies import UNFINISHED
 from .salvage import salvage
 
@@ -247,7 +248,7 @@ def _delete_unfinished(database: Path, now: datetime) -> Mended:
 
 
 def _put_log_aside(database: Path, now: datetime) -> Mended:
-    lost = put_lost_log_aside(database, now)
+    lost = quarantine_orphan_log(database, now)
     return Mended(
         reason="lost_file",
         done="the log without a database is kept aside",
@@ -299,10 +300,7 @@ def _save_what_can_be_read(database: Path, now: datetime) -> Mended:
 
 def _put_aside(database: Path, now: datetime) -> tuple[Path, ...]:
     """Move file and log to names of their own."""
-    stem = f"{database.name}.damaged-{now:%Y%m%dT%H%M%S}"
-    target, number = database.with_name(stem), 1
-    while target.exists():
-        target, number = database.with_name(f"{stem}-{number}"), number + 1
+    target = free_name(database.with_name(f"{database.name}.damaged-{now:%Y%m%dT%H%M%S}"))
     moved = []
     # The log first: a file without its log is whole, a log without its file is lost.
     for source, aside in ((wal_of(database), wal_of(target)), (database, target)):

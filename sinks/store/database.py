@@ -6,7 +6,6 @@ Nothing here is async, and all of it refuses to run on a thread with an event lo
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import logging
 import os
 import shutil
@@ -21,13 +20,15 @@ import duckdb
 import numpy as np
 from duckdb import DuckDBPyConnection
 
+from ..files.allocator import trim_heap
+from ..files.private import FILE_MODE, FOLDER_MODE, sync_directory
 from .caches import Changed, Fingerprints
 from .change_queue import ChangeQueue, NoQueue
 from .errors import StoreUnavailable, busy, closed, explain, foreign, full, gives_up, newer
 from .migrations import ForeignSchema, NewerSchema, migrate
 from .rows import Record, Row, fingerprint_of, naive, to_record
 from .sql import Statement, connect, copy_store
-from .wal import Recovery, cut_damage, find_torn_tail, put_lost_log_aside, wal_of
+from .wal import Recovery, cut_damage, find_torn_tail, quarantine_orphan_log, wal_of
 
 _log = logging.getLogger(__name__)
 
@@ -93,10 +94,10 @@ class Database:
             self._open()
 
     def _open(self) -> None:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         if not self.wal.exists() and self.path.exists() and not self.path.stat().st_size:
             self.path.unlink()  # DuckDB refuses an empty file, and there is nothing to lose in one
-        if lost := put_lost_log_aside(self.path, self._clock()):
+        if lost := quarantine_orphan_log(self.path, self._clock()):
             self._tell(lost)
         root = self._connect_mended()
         try:
@@ -107,7 +108,7 @@ class Database:
         self._root, self._writer = root, root.cursor()
 
     def _prepare(self, root: DuckDBPyConnection) -> None:
-        self.path.chmod(0o600)
+        self.path.chmod(FILE_MODE)
         # Copies that a killed process left half made, with text that was to be gone.
         for unfinished in self.path.parent.glob(f"{_PRIVATE}*"):
             shutil.rmtree(unfinished)
@@ -277,7 +278,7 @@ class Database:
     def _make_wal_private(self) -> None:
         """DuckDB makes the log anew after each checkpoint, readable by everybody."""
         if not self.wal.exists():
-            os.close(os.open(self.wal, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+            os.close(os.open(self.wal, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, FILE_MODE))
 
     # --- housekeeping ----------------------------------------------------------------------------
 
@@ -313,7 +314,7 @@ class Database:
                 _log.debug("some of the memory is in use")
             finally:
                 cursor.execute(f"SET memory_limit = '{self._memory_limit_mb}MB'")
-        _give_back()
+        trim_heap()
 
     def shrink_if_large(self) -> None:
         """``shrink`` where reading here and there has filled the memory by and by.
@@ -341,7 +342,7 @@ class Database:
             copy = Path(private) / "compacted.duckdb"
             with self.reading() as cursor:
                 copy_store(cursor, copy)
-            copy.chmod(0o600)
+            copy.chmod(FILE_MODE)
             yield copy
 
     @property
@@ -351,7 +352,7 @@ class Database:
 
     def mark_uncompacted(self) -> None:
         """Something is about to be deleted. For the thread that writes."""
-        self._uncompacted.touch(mode=0o600)
+        self._uncompacted.touch(mode=FILE_MODE)
 
     def compact(self) -> None:
         """Replace the file by a copy without what was deleted from it.
@@ -374,12 +375,6 @@ class Database:
             self._open()
 
 
-def _give_back() -> None:
-    """Hand freed memory back to the system, 50 MB after a start; glibc alone can be told to."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 def _fingerprints(connection: DuckDBPyConnection) -> Fingerprints:
     found = connection.execute(
         "SELECT fingerprint FROM store.memories WHERE fingerprint IS NOT NULL"
@@ -390,12 +385,3 @@ def _fingerprints(connection: DuckDBPyConnection) -> Fingerprints:
 def _changed(connection: DuckDBPyConnection) -> Changed:
     found = connection.execute("SELECT id, version FROM store.memories WHERE version > 1")
     return Changed(dict(found.fetchall()))
-
-
-def sync_directory(directory: Path) -> None:
-    """Make sure that what was renamed in ``directory`` stays so in a crash."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -15,6 +15,8 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
+from ..files.private import free_name, private_opener
+
 _POSITION = re.compile(r"Corrupt WAL file: entry at byte position (\d+)")
 # An entry is its size and its checksum, 8 bytes each, and then its data. DuckDB names the
 # position of the data.
@@ -44,21 +46,14 @@ def wal_of(database: Path) -> Path:
     return database.with_name(database.name + ".wal")
 
 
-def keep_aside(wal: Path, now: datetime) -> Path:
+def quarantine(wal: Path, now: datetime) -> Path:
     """Copy ``wal`` to a name of its own, readable by its owner alone."""
-    stem = f"{wal.name}.damaged-{now:%Y%m%dT%H%M%S}"
-    target, number = wal.with_name(stem), 1
-    while target.exists():
-        target, number = wal.with_name(f"{stem}-{number}"), number + 1
-    with wal.open("rb") as source, open(target, "xb", opener=_private) as copy:
+    target = free_name(wal.with_name(f"{wal.name}.damaged-{now:%Y%m%dT%H%M%S}"))
+    with wal.open("rb") as source, open(target, "xb", opener=private_opener) as copy:
         shutil.copyfileobj(source, copy)
         copy.flush()
         os.fsync(copy.fileno())
     return target
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def cut_damage(database: Path, message: str, now: datetime) -> Recovery | None:
@@ -75,7 +70,7 @@ def cut_damage(database: Path, message: str, now: datetime) -> Recovery | None:
     end = _first_damage(wal, size, message)
     if end is None or end >= size:
         return None
-    kept = keep_aside(wal, now)
+    kept = quarantine(wal, now)
     os.truncate(wal, end)
     return Recovery(
         at=now,
@@ -92,7 +87,7 @@ def _first_damage(wal: Path, size: int, message: str) -> int | None:
         return 0 if readable_bytes(log, size) == 0 else None
 
 
-def put_lost_log_aside(database: Path, now: datetime) -> Recovery | None:
+def quarantine_orphan_log(database: Path, now: datetime) -> Recovery | None:
     """Keep a log aside whose database is gone: DuckDB would delete it without a word.
 
     None where there is no such log.
@@ -100,7 +95,7 @@ def put_lost_log_aside(database: Path, now: datetime) -> Recovery | None:
     wal = wal_of(database)
     if database.exists() or not wal.exists() or not (size := wal.stat().st_size):
         return None
-    kept = keep_aside(wal, now)
+    kept = quarantine(wal, now)
     wal.unlink()
     return Recovery(
         at=now,
@@ -127,7 +122,7 @@ def find_torn_tail(database: Path, now: datetime) -> Recovery | None:
         reason=(
             "the last write was cut off" if end else "the write-ahead log could not be read at all"
         ),
-        kept_aside=keep_aside(wal, now),
+        kept_aside=quarantine(wal, now),
         dropped_bytes=size - end,
     )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ...bus.signals import redacted
-from ..files.rotating_file import Journal
+from ..files.rotating_file import RotatingFile
 
 MAX_BYTES = 1_000_000
 BACKUPS = 3
@@ -37,7 +37,7 @@ class Audit:
         max_bytes: int = MAX_BYTES,
         backups: int = BACKUPS,
     ) -> None:
-        self._journal = Journal(file, max_bytes=max_bytes, backups=backups)
+        self._journal = RotatingFile(file, max_bytes=max_bytes, backups=backups)
         self._clock = clock
 
     def watch(self) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+
+from ..files.private import replace_file
 
 MAX_PAIRS = 64
 _MAX_BYTES = 65_536
@@ -52,17 +53,7 @@ class Heard:
         if self._changed:
             self._changed = False
             with contextlib.suppress(OSError):
-                _write(self._file, msgspec.json.encode(self.list()))
-
-
-def _write(file: Path, text: bytes) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = file.with_name(f"{file.name}.new")
-    fresh.unlink(missing_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as opened:
-        opened.write(text)
-    fresh.replace(file)
+                replace_file(self._file, msgspec.json.encode(self.list()))
 
 
 def _read(file: Path) -> tuple[LastHeard, ...]:

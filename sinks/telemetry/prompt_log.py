@@ -23,7 +23,7 @@ from ...bus.events import ContextBuilt, IntentClassified, PromptEnriched, Respon
 from ...bus.signals import delivered
 from ...bus.values import Verdict
 from ...config.settings import TraceSettings
-from ..files.rotating_file import Journal
+from ..files.rotating_file import RotatingFile
 
 STAGES = ("parse", "enrich", "classify", "inject", "respond")
 MAX_BYTES = 2_000_000
@@ -52,7 +52,7 @@ class Traces:
         clean: Callable[[str], str],
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        self._journal = Journal(file, max_bytes=max_bytes, backups=BACKUPS)
+        self._journal = RotatingFile(file, max_bytes=max_bytes, backups=BACKUPS)
         self._settings = settings
         self._clock = clock
         self._clean = clean
@@ -123,7 +123,7 @@ class Traces:
 
 def read_traces(file: Path) -> Iterator[dict[str, Any]]:
     """Every trace that is kept in ``file`` and its predecessor, newest first."""
-    for line in Journal(file, max_bytes=MAX_BYTES, backups=BACKUPS).lines():
+    for line in RotatingFile(file, max_bytes=MAX_BYTES, backups=BACKUPS).lines():
         try:
             trace = msgspec.json.decode(line)
         except ValueError:

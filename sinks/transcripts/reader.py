@@ -8,7 +8,6 @@ transcript is read again, and what follows from it has the same identity as befo
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import stat
@@ -23,6 +22,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ...bus.conversation import Message
+from ..files.private import replace_file
 from .lines import read_line
 
 SLICE_BYTES = 128 * 1024
@@ -100,7 +100,7 @@ class Transcripts:
         async with self._saving:
             data = msgspec.json.encode(marks)
             try:
-                await anyio.to_thread.run_sync(_replace, self._file, data)
+                await anyio.to_thread.run_sync(replace_file, self._file, data)
             except OSError as error:
                 facts = {"error": type(error).__name__}
                 _log.warning("what was read of transcripts cannot be noted", extra=facts)
@@ -190,15 +190,3 @@ def _load(file: Path) -> dict[str, Mark]:
         pass
     _log.warning("what was read of transcripts is not known any more")
     return {}
-
-
-def _replace(file: Path, data: bytes) -> None:
-    """Write ``file`` in one step; after a crash the old one or the new one is there."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    beside = file.with_name(f"{file.name}.new")
-    with contextlib.ExitStack() as undo:
-        undo.callback(beside.unlink, missing_ok=True)
-        beside.touch(mode=0o600)
-        beside.write_bytes(data)
-        beside.replace(file)
-        undo.pop_all()

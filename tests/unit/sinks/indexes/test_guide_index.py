@@ -1,7 +1,7 @@
 import anyio
 import pytest
 
-from subcog.bus.events import MemoriesStored, MemoryForgotten, MemoryStored, SessionStarted
+from subcog.bus.events import MemoriesStored, MemoryForgotten, SessionStarted
 from subcog.bus.values import Encoding, Scope
 from subcog.sinks.indexes.guide_index import MAX_GUIDES, MOST_FOUND, GuideIndex
 from subcog.sinks.models.embedder import Embedder
@@ -69,16 +69,16 @@ async def test_what_is_stored_superseded_or_forgotten_later_is_followed():
     of = lore(FakeArchive())
     assert await ids(of, "login") == []
     first = task(1, "Add login")
-    of.stored(MemoryStored(trace="t", memory=first, encoding=NOTHING))
+    of.stored(MemoriesStored(trace="t", stored=((first, NOTHING),)))
     second = task(2, "Add login twice")
-    of.stored_many(MemoriesStored(trace="t", stored=((second, NOTHING),)))
+    of.stored(MemoriesStored(trace="t", stored=((second, NOTHING),)))
     assert await ids(of, "login") == ["1", "2"]
     changed = task(1, "Add logout", version=2)
-    of.stored(MemoryStored(trace="t", memory=changed, encoding=NOTHING))
+    of.stored(MemoriesStored(trace="t", stored=((changed, NOTHING),)))
     assert await ids(of, "login") == ["2"]
     of.forgotten(MemoryForgotten(trace="t", id=second.id, scope=PROJECT))
     over = task(1, "Add login", superseded_by="mem_x")
-    of.stored(MemoryStored(trace="t", memory=over, encoding=NOTHING))
+    of.stored(MemoriesStored(trace="t", stored=((over, NOTHING),)))
     assert await ids(of, "login", "logout") == []
 
 
@@ -135,7 +135,7 @@ async def test_what_is_held_and_found_is_bounded():
     await ids(of, "x")
     for number in range(MAX_GUIDES + 50):
         memory = task(number, f"Add login {number}")
-        of.stored(MemoryStored(trace="t", memory=memory, encoding=NOTHING))
+        of.stored(MemoriesStored(trace="t", stored=((memory, NOTHING),)))
     found = await of.find((PROJECT,), {"tasks": ["login"]})
     assert len(found) == MOST_FOUND
     assert await of.find((PROJECT,), {"tasks": ["0"]}) == ()

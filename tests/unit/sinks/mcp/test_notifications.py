@@ -1,7 +1,7 @@
 import anyio
 import pytest
 
-from subcog.bus.events import MemoriesStored, MemoryForgotten, MemoryStored
+from subcog.bus.events import MemoriesStored, MemoryForgotten
 from subcog.bus.values import Encoding, Memory, Scope
 from subcog.sinks.mcp import notifications as mcp_changes
 from subcog.sinks.mcp.notifications import MAX_NAMED, Changed, Changes
@@ -22,7 +22,7 @@ def stored(memory_id, scope=HERE, namespace="decisions", version=1):
         created_at=NOW,
         updated_at=NOW,
     )
-    return MemoryStored(trace="t", memory=memory, encoding=ENCODING)
+    return MemoriesStored(trace="t", stored=((memory, ENCODING),))
 
 
 @pytest.fixture
@@ -57,9 +57,9 @@ async def test_where_a_memory_was_before_is_not_known(changes, event):
 
 
 async def test_of_very_many_changes_only_that_there_were_some_is_held(changes):
-    pairs = tuple((stored(f"mem_{n}").memory, ENCODING) for n in range(100_000 // 100))
+    pairs = tuple(stored(f"mem_{n}").stored[0] for n in range(100_000 // 100))
     with changes.watching((HERE,)) as watch, anyio.fail_after(5):
-        changes.stored_many(MemoriesStored(trace="t", stored=pairs))
+        changes.stored(MemoriesStored(trace="t", stored=pairs))
         assert len(watch._ids) <= MAX_NAMED + 1
         assert await watch.next() == Changed(None, frozenset({"decisions"}))
 

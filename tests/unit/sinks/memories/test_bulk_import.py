@@ -45,7 +45,7 @@ async def bring(bench, *memories, known_by_id=True, rehearsal=False):
         for each in memories
     )
     event = ImportAdmitted(trace="t", admitted=admitted, declined=0, rehearsal=rehearsal)
-    settled = await bench.publish(await bench.archive.importing.store(event))
+    settled = await bench.publish(await bench.archive.bulk_import.store(event))
     return dict(settled.outcomes)
 
 

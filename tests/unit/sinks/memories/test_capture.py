@@ -45,6 +45,15 @@ async def test_the_same_words_are_merged_and_make_the_memory_surer(bench):
     assert memory.provenance.gate == "merged: the same text"
 
 
+@pytest.mark.parametrize(
+    ("before", "again", "merged"), [(94, 50, 99), (96, 50, 100), (10, 100, 100)]
+)
+async def test_confirmed_confidence_ends_at_100_percent(bench, before, again, merged):
+    first = await bench.keep(BCRYPT, confidence_percent=before)
+    await bench.keep(BCRYPT, confidence_percent=again)
+    assert (await bench.current(first.memory.id)).confidence_percent == merged
+
+
 async def test_two_captures_of_one_text_at_the_same_moment_are_one_memory(bench):
     settled = []
 
@@ -98,7 +107,7 @@ async def test_what_is_superseded_or_over_is_contradicted_by_nothing(bench):
     third = await bench.keep("We use scrypt for password hashing in the login service")
     assert third.kept.contradicts not in {None, old.memory.id}
     event = ExpireRequested(trace="t", id=third.kept.contradicts, scopes=(HERE,))
-    await bench.publish(await bench.archive.changing.expire(event))
+    await bench.publish(await bench.archive.lifecycle.expire(event))
     await bench.keep("Logins are counted by Prometheus", revises=third.memory.id)
     fourth = await bench.keep("We use PBKDF2 for password hashing in the login service")
     assert fourth.kept.contradicts is None
@@ -161,20 +170,20 @@ async def test_revising_what_is_not_there_is_declined(bench):
 
 async def test_the_same_capture_twice_is_stored_once_whatever_became_of_it(bench):
     request = bench.request(BCRYPT)
-    first = await bench.publish(await bench.archive.keeping.keep(request))
-    again = await bench.publish(await bench.archive.keeping.keep(request))
+    first = await bench.publish(await bench.archive.captures.store(request))
+    again = await bench.publish(await bench.archive.captures.store(request))
     assert (again.kept.outcome, again.memory.version) == ("stored", 1)
     await bench.keep("Passwords live in Keycloak now", revises=first.memory.id)
-    late = await bench.publish(await bench.archive.keeping.keep(request))
+    late = await bench.publish(await bench.archive.captures.store(request))
     assert late.memory.content == "Passwords live in Keycloak now"
     assert await bench.find("Keycloak") == [first.memory.id]
 
 
 async def test_a_forgotten_capture_does_not_come_back_by_its_retry(bench):
     request = bench.request(BCRYPT)
-    await bench.archive.keeping.keep(request)
+    await bench.archive.captures.store(request)
     await bench.archive.store.forget(request.request.id, [HERE])
-    settled = await bench.publish(await bench.archive.keeping.keep(request))
+    settled = await bench.publish(await bench.archive.captures.store(request))
     assert settled.kept.outcome == "declined"
     assert await bench.current(request.request.id) is None
 

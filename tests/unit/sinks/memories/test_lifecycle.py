@@ -18,17 +18,17 @@ async def bench(tmp_path):
 
 async def supersede(bench, old, new, scopes=(HERE,)):
     event = SupersedeRequested(trace="t", old=old, new=new, scopes=scopes)
-    return await bench.publish(await bench.archive.changing.answer(event))
+    return await bench.publish(await bench.archive.lifecycle.supersede(event))
 
 
 async def expire(bench, memory_id, at=None):
     event = ExpireRequested(trace="t", id=memory_id, scopes=(HERE,), at=at)
-    return await bench.publish(await bench.archive.changing.expire(event))
+    return await bench.publish(await bench.archive.lifecycle.expire(event))
 
 
 async def restore(bench, memory_id, version=None):
     event = RestoreRequested(trace="t", id=memory_id, scopes=(HERE,), version=version)
-    return await bench.publish(await bench.archive.changing.restore(event))
+    return await bench.publish(await bench.archive.lifecycle.restore(event))
 
 
 async def ids(bench, *texts):

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from subcog.sinks.store.wal import cut_damage, find_torn_tail, keep_aside, readable_bytes, wal_of
+from subcog.sinks.store.wal import cut_damage, find_torn_tail, quarantine, readable_bytes, wal_of
 from tests.stores import START
 
 HEAD = b"\x64\x00\x62\x65\x00\x02\xff\xff"
@@ -88,7 +88,7 @@ def test_no_log_has_no_damage(tmp_path):
 
 def test_copies_of_one_second_do_not_overwrite_each_other(database):
     wal = wal_of(database)
-    kept = {keep_aside(wal, START) for _ in range(3)}
+    kept = {quarantine(wal, START) for _ in range(3)}
 
     assert len(kept) == 3
     assert all(each.read_bytes() == wal.read_bytes() for each in kept)

@@ -53,6 +53,34 @@ def test_my_text_is_mine_where_they_changed_something_else():
     assert joined.provenance.author == "", "their tag does not make my text theirs"
 
 
+@pytest.mark.parametrize(
+    ("base", "theirs", "mine", "merged"),
+    [
+        (50, 50, 30, 30),  # only I changed it: mine, be it lower
+        (50, 30, 50, 30),  # only they did
+        (50, 50, 50, 50),
+        (50, 20, 30, 30),  # both did: the higher one
+        (50, 30, 20, 30),
+        (50, 70, 60, 70),
+    ],
+)
+def test_confidence_is_merged_from_three_sides(base, theirs, mine, merged):
+    before = replace(BASE, confidence_percent=base)
+    # Something else changed as well, so that there is a version to look at.
+    joined = join(
+        after(before, confidence_percent=theirs),
+        after(before, confidence_percent=mine, tags=("one", "mine")),
+        base=before,
+    )
+    assert joined.mine.confidence_percent == merged
+
+
+def test_without_a_common_version_the_higher_confidence_counts():
+    theirs, mine = replace(BASE, confidence_percent=20), replace(BASE, confidence_percent=30)
+    assert join(theirs, mine, base=None).mine.confidence_percent == 30
+    assert join(mine, theirs, base=None).mine is None
+
+
 def test_tags_and_sources_of_both_stay_and_the_surer_counts():
     source = Provenance(session="s")
     theirs = after(BASE, tags=("one", "two"), confidence_percent=60)
