@@ -24,7 +24,7 @@ import numpy as np
 from msgspec import Struct
 
 from ...stages.capture.statement_classifier import detect_namespace, find
-from ...stages.text.markers import split_markers
+from ...stages.text.markup import split_markers
 from .dataset import read_rows
 
 HIGH_CONFIDENCE_PERCENT = 85

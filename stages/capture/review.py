@@ -17,7 +17,7 @@ from ...bus.conversation import Message
 from ...bus.ids import ulid_of
 from ...bus.values import Hit, Noted, Scope
 from ..language.topics import retrieval_words
-from ..parse import is_machine, own_text
+from ..text.authorship import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from .statement_classifier import find
 

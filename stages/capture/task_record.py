@@ -21,7 +21,7 @@ from msgspec import Struct
 from ...bus.conversation import Message, ToolResult
 from ...bus.ids import ulid_of
 from ..language.topics import retrieval_words
-from ..parse import is_machine, own_text
+from ..text.authorship import is_machine, own_text
 from ..text.summary import summarise
 from ..text.unicode import cut, one_line
 from .review import AUTO, MAX_TEXT_CHARS, within

@@ -22,8 +22,8 @@ from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...bus.values import Memory, Scope, Shown
 from ..injection.pack import Budget, Offer, Packed, pack
 from ..ports import Catalogue, Recall, Sessions
-from ..respond import NOTHING, answer
 from ..text.envelope import Note, neutralise, note_of, preview
+from ..text.hook_answer import NOTHING, hook_answer
 from ..text.unicode import one_line, well_formed
 from .guidance import Detail, guidance
 
@@ -103,7 +103,7 @@ async def greet(
         parts += [_topic_line(looking.found_topics, clean)]
         parts += [guidance(settings.guidance_detail)] if settings.include_guidance else []
     sessions.greet(event.session)
-    body = answer("SessionStart", well_formed("\n".join(part for part in parts if part)))
+    body = hook_answer("SessionStart", well_formed("\n".join(part for part in parts if part)))
     ready = ResponseReady(trace=event.trace, body=msgspec.json.encode(body) if body else NOTHING)
     return (ready, _shown(event, packed, why)) if packed.ids else (ready,)
 

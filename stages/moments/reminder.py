@@ -18,7 +18,7 @@ from ...bus.values import Hit, Memory, Shown
 from ..injection.pack import Budget
 from ..injection.select import Candidate, Choice, choose
 from ..ports import Sessions
-from ..respond import NOTHING, answer
+from ..text.hook_answer import NOTHING, hook_answer
 from ..text.unicode import well_formed
 
 MAX_TOKENS = 500
@@ -98,7 +98,7 @@ def _answers(occasion: Occasion, choice: Choice, why: Mapping[str, str]) -> tupl
     shown = tuple(
         Shown(memory_id=c.memory.id, score=c.score, why=why[c.memory.id]) for c in choice.chosen
     )
-    body = answer(occasion.hook, well_formed(f"{occasion.heading}\n{choice.text}"))
+    body = hook_answer(occasion.hook, well_formed(f"{occasion.heading}\n{choice.text}"))
     if event.detailed:
         memories = choice.why | {one.memory_id: one.why for one in shown}
         body["metadata"] = {"abstained": None, "memories": memories}
