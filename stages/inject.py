@@ -171,9 +171,9 @@ def _refuse_all(event: IntentClassified, settings: InjectSettings) -> tuple[str,
 def _nothing_reason(event: IntentClassified, choice: Choice) -> str:
     if "search.unavailable" in event.enriched.degraded:
         return "search_unavailable"
-    if choice.crowded:
+    if choice.over_budget:
         return "no_room"
-    return "already_shown" if choice.seen else "nothing_relevant"
+    return "already_shown" if choice.already_shown else "nothing_relevant"
 
 
 def _abstain(

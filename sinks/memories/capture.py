@@ -21,7 +21,6 @@ from ..search.memory_cache import Fetch
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row, content_hash
 from ..store.store import Store
-from .contradiction import says_otherwise
 from .lifecycle import Changing
 
 _log = logging.getLogger(__name__)
@@ -58,6 +57,7 @@ class Keeping:
         encoder: Encoder,
         changing: Changing,
         merge_similarity: float,
+        contradicts: Callable[[str, str], bool],
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
@@ -66,6 +66,7 @@ class Keeping:
         self._encoder = encoder
         self._changing = changing
         self._merge_similarity = merge_similarity
+        self._contradicts = contradicts
         self._clock = clock
         self._turns = _Turns()
 
@@ -93,7 +94,8 @@ class Keeping:
         looked = await anyio.to_thread.run_sync(self._look, memory, compares)
         if not event.request.explicit and looked.near:
             nearest, likeness = looked.near[0]
-            if likeness >= self._merge_similarity:
+            denied = looked.other is not None and looked.other.id == nearest
+            if likeness >= self._merge_similarity and not denied:
                 merged = await self._merge(event, nearest, f"{likeness:.2f} alike")
                 if merged is not None:
                     return merged
@@ -125,7 +127,7 @@ class Keeping:
     def _contradicted(self, memory: Memory, near: Sequence[tuple[str, float]]) -> Memory | None:
         ids = [memory_id for memory_id, likeness in near if likeness >= _COMPARABLE]
         for other in self._fetch(ids, [memory.scope]) if ids else ():
-            if self._holds(other) and says_otherwise(memory.content, other.content):
+            if self._holds(other) and self._contradicts(memory.content, other.content):
                 return other
         return None
 

@@ -66,6 +66,7 @@ class Archive:
         *,
         model_folder: Path | None,
         merge_similarity: float,
+        contradicts: Callable[[str, str], bool],
         clock: Callable[[], datetime],
     ) -> None:
         self.store = store
@@ -82,6 +83,7 @@ class Archive:
             encoder=self.encoder,
             changing=self.changing,
             merge_similarity=merge_similarity,
+            contradicts=contradicts,
             clock=clock,
         )
         self.importing = Importing(store, encoder=self.encoder, changing=self.changing, clock=clock)

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from ..language.sentences import FILLERS, ORDER_VERBS
+from ..language.sentences import ORDER_VERBS
+from ..language.words import FILLERS
 from .capture_lexicon import CUES_OF, LONG_FROM, SHORT_PHRASES
 from .statements import Statement
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...bus.enrichment import ApplicablePattern, Gotcha, Guide, SimilarTask
 from ...bus.values import Parsed, ProjectFacts
-from ..language.domains import domains_of, technology, words_of
-from ..language.entities import TECHNOLOGIES
+from ..language.domains import TECHNOLOGIES, domains_of, technology, words_of
 from ..language.task_similarity import likeness, traits
 from ..language.work_kind import primary
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .topics import STOP_WORDS
+from .words import STOP_WORDS, words
 
 _DOMAINS = {
     "authentication": "auth authentication authenticate authenticated login logins logout logged "
@@ -66,6 +66,32 @@ for _name, _words in _DOMAINS.items():
     for _word in _words.split():
         _DOMAIN_OF[_word] = (*_DOMAIN_OF.get(_word, ()), _name)
 
+TECHNOLOGIES = frozenset(
+    "python javascript typescript rust golang java kotlin scala ruby php perl lua elixir erlang "
+    "haskell clojure swift dart zig c++ c# f# react vue angular svelte solidjs nextjs next.js "
+    "nuxt remix astro gatsby node nodejs node.js deno bun express fastify nestjs koa django flask "
+    "fastapi starlette tornado aiohttp rails sinatra laravel symfony spring phoenix gin echo "
+    "actix axum tokio electron tauri flutter expo redux zustand tailwind bootstrap webpack vite "
+    "rollup esbuild babel swc turbopack turborepo nx lerna pnpm npm yarn pip uv poetry pipenv "
+    "conda cargo maven gradle bazel cmake make ninja postgres postgresql mysql mariadb sqlite "
+    "duckdb mongodb redis valkey memcached cassandra dynamodb elasticsearch opensearch clickhouse "
+    "snowflake bigquery redshift neo4j influxdb timescaledb cockroachdb supabase firebase "
+    "planetscale pgvector qdrant weaviate milvus chroma pinecone kafka rabbitmq nats celery "
+    "sidekiq oban airflow dagster prefect dbt spark flink beam pulsar mqtt grpc graphql rest "
+    "protobuf avro thrift openapi websocket websockets webrtc docker podman kubernetes k8s helm "
+    "kustomize istio envoy nginx caddy traefik haproxy apache gunicorn uvicorn hypercorn "
+    "terraform pulumi ansible puppet chef vagrant packer aws gcp azure lambda s3 ec2 ecs eks rds "
+    "cloudfront cloudflare vercel netlify heroku fly.io digitalocean hetzner github gitlab "
+    "bitbucket jenkins circleci argocd flux prometheus grafana loki jaeger opentelemetry otel "
+    "datadog sentry newrelic splunk kibana logstash pytest unittest jest vitest mocha cypress "
+    "playwright selenium junit rspec hypothesis ruff black mypy pyright eslint prettier biome "
+    "clippy sqlalchemy alembic prisma drizzle typeorm sequelize knex hibernate pydantic msgspec "
+    "anyio asyncio trio numpy pandas polars pytorch tensorflow keras jax sklearn scikit-learn "
+    "transformers langchain llamaindex litellm ollama vllm onnx openai anthropic claude gemini "
+    "mcp oauth oauth2 oidc saml jwt keycloak auth0 okta vault argon2 argon2id bcrypt tls ssl ssh "
+    "git linux macos windows android ios wasm webassembly bash zsh powershell vim neovim vscode "
+    "unity godot unreal opencv ffmpeg".split()
+)
 _SAME = {
     "next": "nextjs",
     "node": "nodejs",
@@ -83,7 +109,6 @@ _SAME = {
     "oauth2": "oauth",
 }
 _VERSION = re.compile(r"[@v]\d[\w.]{0,20}$|\s.*", re.DOTALL)
-_WORD = re.compile(r"[\w#+]+(?:[.'/-]\w+)*")
 _PLURAL = re.compile(r"(?<=[a-z]{3}[^sijou])s$")
 _NO_PLURALS = frozenset(
     "postgres kubernetes rails pandas keras windows jenkins transformers https always".split()
@@ -91,10 +116,10 @@ _NO_PLURALS = frozenset(
 _MARKS = re.compile(r"[\s._-]+")
 
 
-def domains_of(words: Iterable[str]) -> tuple[str, ...]:
-    """The fields that lower-case ``words`` belong to, each once, those named most often first."""
+def domains_of(names: Iterable[str]) -> tuple[str, ...]:
+    """The fields that lower-case ``names`` belong to, each once, those named most often first."""
     counts: dict[str, int] = {}
-    for word in words:
+    for word in names:
         for domain in _DOMAIN_OF.get(word, ()):
             counts[domain] = counts.get(domain, 0) + 1
     return tuple(sorted(counts, key=lambda domain: -counts[domain]))
@@ -108,6 +133,5 @@ def technology(name: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """The words of ``text`` that say something, lower-cased, plurals as singulars, in order."""
-    words = (word.lower() for word in _WORD.findall(text))
-    said = (word for word in words if word not in STOP_WORDS and len(word) > 1)
+    said = (word for word in words(text) if word not in STOP_WORDS and len(word) > 1)
     return [word if word in _NO_PLURALS else _PLURAL.sub("", word) for word in said]

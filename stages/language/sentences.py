@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from .words import FILLERS, WORD, fold, is_negation
+
 HEAD_CHARS = 1100
 TAIL_CHARS = 700
 MAX_WORDS = 320
 MAX_SENTENCES = 36
 
 _TOKEN = re.compile(
-    r"(`[^`\n]*`|\w+(?:(?:['.@/\\-]|::|:/+)\w+)*[+#]*)"  # a word, a name, inline code
+    rf"(`[^`\n]*`|{WORD})"  # a word, a name, inline code
     r"|([?!.\n]+)"  # the end of a sentence
     r"|([,;:()\u2013\u2014]+)"  # the end of a clause
 )
@@ -39,13 +41,6 @@ CLAUSE_OPENERS = frozenset(
     """
     and but so then also because or if when while
 """.split()
-)
-FILLERS = frozenset(
-    """
-    hm hmm hmmm ok okay cool great thanks thank yeah yes yep no hey hi hello oh ah well
-    right sure please pls now so and but also just then actually basically perfect nice
-    quick question really again still first next finally instead maybe perhaps
-    """.split()
 )
 ORDER_VERBS = frozenset(
     """
@@ -91,12 +86,7 @@ _SETTLED = frozenset(
     green fine good perfect great lgtm thanks
     """.split()
 )
-_NEGATIONS = frozenset(
-    """
-    not no never isn't doesn't don't didn't won't can't cannot wasn't aren't hasn't only but
-    isnt doesnt dont didnt cant
-    """.split()
-)
+_RESTRICTIONS = frozenset(("only", "but"))
 
 
 class Sentence(NamedTuple):
@@ -109,14 +99,6 @@ class Sentence(NamedTuple):
     spans: list[tuple[int, int]]
     opens: frozenset[int]
     asks: bool
-
-
-def fold(text: str) -> str:
-    """Lower case, straight apostrophes; the same length, so that positions stay true.
-
-    The dotted capital I is the one character whose lower case is longer than itself.
-    """
-    return text.replace("\u0130", "i").lower().replace("\u2019", "'")
 
 
 def windows(text: str) -> tuple[tuple[int, int], ...]:
@@ -186,7 +168,9 @@ def is_settled(sentence: Sentence) -> bool:
     if sentence.asks:
         return False
     words = frozenset(sentence.words)
-    return bool(words & _SETTLED) and not words & _NEGATIONS
+    if words.isdisjoint(_SETTLED) or words & _RESTRICTIONS:
+        return False
+    return not any(map(is_negation, words))
 
 
 def is_to_agent(sentence: Sentence) -> bool:

@@ -21,6 +21,7 @@ from ...bus.signals import abstained, degraded, emit, injected
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...bus.values import Memory, Scope, Shown
 from ..injection.pack import Budget, Offer, Packed, pack
+from ..injection.select import contradicted
 from ..ports import Catalogue, Recall, Sessions
 from ..text.envelope import Note, neutralise, note_of, preview
 from ..text.hook_answer import NOTHING, hook_answer
@@ -136,7 +137,10 @@ class _Looking:
 
     @property
     def found_latest(self) -> list[Memory]:
-        return _take_turns([self._by_namespace.get(namespace, ()) for namespace in NAMESPACES])
+        found = _take_turns([self._by_namespace.get(namespace, ()) for namespace in NAMESPACES])
+        found = found[: 2 * self.count]
+        outdated = contradicted(found)
+        return [memory for memory in found if memory.id not in outdated]
 
     async def latest(self, sessions: Sessions) -> None:
         seen = sessions.shown(self.event.session)

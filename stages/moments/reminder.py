@@ -151,6 +151,6 @@ def _said_here(hit: Hit, session: str) -> bool:
 
 
 def _reason(choice: Choice) -> str:
-    if choice.crowded:
+    if choice.over_budget:
         return "no_room"
-    return "already_shown" if choice.seen else "nothing_relevant"
+    return "already_shown" if choice.already_shown else "nothing_relevant"
