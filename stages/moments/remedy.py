@@ -10,10 +10,11 @@ from msgspec import Struct
 from ...bus.events import Event, ToolFailed
 from ...bus.signals import degraded, emit
 from ...bus.values import Query
+from ...config.settings import FailureSettings
 from ..language.error_lines import telling_lines, telling_terms
 from ..ports import Recall, Sessions
 from ..text.unicode import one_line
-from .reminder import Occasion, Rated, ReminderSettings, abstain, bring_up, shares_a_word
+from .reminder import Occasion, Rated, abstain, bring_up, shares_a_word
 
 NAMESPACES = ("blockers", "gotchas", "learnings")
 HEADING = "Earlier notes that may be about this failure:"
@@ -35,7 +36,7 @@ async def remedy(
     *,
     recall: Recall,
     sessions: Sessions,
-    settings: ReminderSettings,
+    settings: FailureSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
 ) -> tuple[Event, ...]:

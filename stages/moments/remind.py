@@ -17,10 +17,11 @@ from msgspec.structs import replace
 from ...bus.events import Event, ToolUsed
 from ...bus.signals import degraded, emit
 from ...bus.values import Hit, Memory, Query
+from ...config.settings import ToolSettings
 from ..language.file_subject import Subject, subject_of, within
 from ..ports import Catalogue, Recall, Sessions
 from ..text.envelope import neutralise, preview
-from .reminder import Occasion, Rated, ReminderSettings, abstain, bring_up, shares_a_word
+from .reminder import Occasion, Rated, abstain, bring_up, shares_a_word
 
 NAMES_PATH = 0.95
 """The relevance of a memory that names the file with its folder, or was captured with it,"""
@@ -46,7 +47,7 @@ async def remind(
     recall: Recall,
     catalogue: Catalogue,
     sessions: Sessions,
-    settings: ReminderSettings,
+    settings: ToolSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
 ) -> tuple[Event, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +15,7 @@ from msgspec import Struct
 from ...bus.events import Event, MemoriesShown, ResponseReady, ToolFailed, ToolUsed
 from ...bus.signals import abstained, emit, injected
 from ...bus.values import Hit, Memory, Shown
+from ...config.settings import FailureSettings
 from ..injection.pack import Budget
 from ..injection.select import Candidate, Choice, choose
 from ..ports import Sessions
@@ -29,15 +30,6 @@ AUTOMATIC = "auto-captured"
 """The tag of what nobody asked to keep."""
 
 _READ_CHARS = 4000
-
-
-class ReminderSettings(Protocol):
-    """What a reminder may bring; ``min_similarity`` is a relevance, 0.0 to 1.0 and absolute."""
-
-    @property
-    def min_similarity(self) -> float: ...
-    @property
-    def max_results(self) -> int: ...
 
 
 class Occasion(Struct, frozen=True, kw_only=True):
@@ -65,7 +57,7 @@ def bring_up(
     occasion: Occasion,
     rated: Iterable[Rated],
     *,
-    settings: ReminderSettings,
+    settings: FailureSettings,
     sessions: Sessions,
     now: datetime,
     clean: Callable[[str], str],
