@@ -23,7 +23,7 @@ from ..bus.values import (
 from ..config.settings import ContextSettings, SearchIntentSettings, WeightSettings
 from .injection.pack import Budget
 from .injection.select import Candidate, Choice, choose
-from .language.answer_type import wants
+from .language.answer_type import answer_types
 from .ports import Sessions
 from .text.envelope import neutralise, preview
 
@@ -94,7 +94,7 @@ def _weigh(
 ) -> tuple[Candidate, ...]:
     """Every hit with its weight, best first."""
     kind = event.intent.intent_type if event.intent else None
-    wanted = wants(event.enriched.parsed.text, kind)
+    wanted = answer_types(event.enriched.parsed.text, kind)
     candidates = (
         Candidate(
             hit=hit,

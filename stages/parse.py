@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..bus.events import PromptParsed, PromptSubmitted
 from ..bus.values import Noted, Parsed, Signal
-from .capture.statement_classifier import find
+from .capture.statement_classifier import find_noteworthy
 from .capture.statements import READ_CHARS
 from .language.entities import find_entities
 from .language.references import find_references
@@ -35,7 +35,7 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         query=" ".join(words) or text[:_MAX_QUERY_CHARS],
         words=words,
         marked=marked,
-        signals=tuple(map(_signal, find(text[:READ_CHARS]))),
+        signals=tuple(map(_signal, find_noteworthy(text[:READ_CHARS]))),
         entities=find_entities(text),
         references=find_references(text),
         work=work_signals(text),

@@ -21,7 +21,7 @@ from ..language.topics import retrieval_words
 from ..language.words import is_negation, words
 from ..text.authorship import is_machine, own_text
 from ..text.unicode import fenced, one_line
-from .statement_classifier import find
+from .statement_classifier import find_noteworthy
 
 AUTO = "auto-captured"
 
@@ -79,7 +79,7 @@ def find_statements(
             found += [
                 Statement(note=note, role=message.role, said_at_ms=message.said_at_ms, file=file)
                 for part in _parts(message)
-                for note in find(part, role=message.role)
+                for note in find_noteworthy(part, role=message.role)
             ]
     return tuple(found)
 

@@ -116,7 +116,7 @@ def follow(
     it was.
     """
     if message.text and not message.aside:
-        work = _heard(work, message, session, clean)
+        work = _read_message(work, message, session, clean)
     if work is None:
         return None
     for call in message.calls:
@@ -135,7 +135,7 @@ def _runs_tests(command: str) -> bool:
     return any(_TESTS.match(part) for part in _NEXT_COMMAND.split(command.strip()))
 
 
-def _heard(
+def _read_message(
     work: Work | None, message: Message, session: str, clean: Callable[[str], str]
 ) -> Work | None:
     if _INTERRUPTED.match(message.text.lstrip()):

@@ -32,12 +32,12 @@ _COMPARED = frozenset(("tasks", "patterns"))
 _WORK = frozenset(("tasks", "progress", "decisions", "blockers", "learnings"))
 
 
-def bearing(
+def assemble_enrichment(
     parsed: Parsed,
     subject: Subject,
     *,
     hits: Sequence[Hit],
-    meant: Sequence[Hit],
+    referenced: Sequence[Hit],
     guides: Sequence[Guide],
     near: Near,
     now: datetime,
@@ -55,7 +55,7 @@ def bearing(
     cosines = _cosines(subject, guides, near)
     tasks = similar_tasks(subject, guides, cosines, tidy)
     patterns = applicable_patterns(subject, guides, cosines, tidy)
-    resolved = resolve(parsed.references, known_of((*hits, *meant), tasks, guides), now)
+    resolved = resolve(parsed.references, known_of((*hits, *referenced), tasks, guides), now)
     return Enrichment(
         similar_tasks=tasks,
         applicable_patterns=patterns,

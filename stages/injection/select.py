@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from msgspec import Struct
 
 from ...bus.values import Hit, IntentType, Memory
-from ..language.answer_type import suited
+from ..language.answer_type import adjust_for_answer_type
 from ..language.comparison import Claim, Relation, compare
 from ..text.envelope import Note, note_of, preview
 from ..text.unicode import cut
@@ -51,7 +51,9 @@ class Candidate:
         self.memory = hit.memory
         self.weight = weight
         read = hit.by_words is not None
-        self.relevance = hit.relevance if read else suited(hit.relevance, wanted, hit.memory)
+        self.relevance = (
+            hit.relevance if read else adjust_for_answer_type(hit.relevance, wanted, hit.memory)
+        )
         self.value = self.relevance * weight
         self.score = min(1.0, self.value)
         self._kind = kind

@@ -10,7 +10,14 @@ from itertools import islice
 
 from ...bus.values import Evidence, IntentType, SearchIntent
 from ..language.intent_lexicon import WHY, Phrase, phrase_at
-from ..language.sentences import Sentence, is_order, is_settled, is_to_agent, opening, sentences
+from ..language.sentences import (
+    Sentence,
+    addresses_agent,
+    is_order,
+    opening,
+    reports_success,
+    sentences,
+)
 from ..language.topics import topics_of
 
 MAX_EVIDENCE = 12
@@ -110,16 +117,16 @@ def _signals(read: Sequence[Sentence]) -> list[_Found]:
 def _judged(sentence: Sentence) -> list[_Found]:
     """The signals of one sentence, each with what it really speaks for here."""
     matched = list(islice(_matches(sentence), MATCHES_A_SENTENCE))
-    if not matched or is_to_agent(sentence):
+    if not matched or addresses_agent(sentence):
         return []
     first = opening(sentence)
     asks_outright = any(one.at == first and one.weight == 3 for one in matched)
     if not asks_outright and is_order(sentence):
         return [one for one in matched if _asks_within_order(one)]
-    if is_settled(sentence):
+    if reports_success(sentence):
         matched = [one for one in matched if one.intent is not IntentType.TROUBLESHOOT]
     counted = [one for one in matched if _counts(one)]
-    _settle_why(counted)
+    _retarget_why(counted)
     return counted
 
 
@@ -167,7 +174,7 @@ def _is_alternative(one: _Found) -> bool:
     return len(words) <= _SHORT_ALTERNATIVE_WORDS
 
 
-def _settle_why(found: list[_Found]) -> None:
+def _retarget_why(found: list[_Found]) -> None:
     """Let a "why is …" ask about the trouble that the same sentence tells of."""
     if any(one.intent is IntentType.TROUBLESHOOT for one in found):
         for one in found:

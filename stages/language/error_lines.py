@@ -63,7 +63,7 @@ _GENERIC = frozenset(
 )
 
 
-def telling_lines(output: str) -> tuple[str, ...]:
+def salient_lines(output: str) -> tuple[str, ...]:
     """At most two lines of ``output`` that tell what went wrong; () where nothing does.
 
     Each is one line of at most 240 characters, without directories, addresses, times and the like.
@@ -78,11 +78,11 @@ def telling_lines(output: str) -> tuple[str, ...]:
     ranks = [_rank(line[:MAX_LINE_CHARS]) for line in lines]
     best = max(ranks)
     at = [i for i, rank in enumerate(ranks) if rank == best] if best else [len(lines) - 1]
-    chosen = dict.fromkeys(_essence(lines[i]) for i in (at[0], at[-1]))
+    chosen = dict.fromkeys(_without_accidents(lines[i]) for i in (at[0], at[-1]))
     return tuple(line for line in chosen if line)[:MAX_LINES]
 
 
-def telling_terms(lines: Sequence[str]) -> tuple[str, ...]:
+def salient_terms(lines: Sequence[str]) -> tuple[str, ...]:
     """The words of ``lines`` that not every error has: names, codes, ports."""
     return tuple(dict.fromkeys(word for line in lines for word in _terms(line)))
 
@@ -100,6 +100,6 @@ def _rank(line: str) -> int:
     return 1 if _WEAK.search(line) else 0
 
 
-def _essence(line: str) -> str:
+def _without_accidents(line: str) -> str:
     short = _FOLDERS.sub("", line[: 2 * MAX_LINE_CHARS])
     return one_line(_LINE_NUMBER.sub(r"\1", _ACCIDENTAL.sub(" ", short)))[:MAX_LINE_CHARS]

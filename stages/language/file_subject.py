@@ -83,7 +83,7 @@ class Subject(Value, frozen=True, kw_only=True):
     used: tuple[str, ...] = ()
 
     @property
-    def is_telling(self) -> bool:
+    def is_distinctive(self) -> bool:
         """Whether the name alone tells which file is meant: "jwt.py" does, "index.ts" does not."""
         return "." in self.name and self.name.partition(".")[0].casefold() not in _GENERIC_STEMS
 

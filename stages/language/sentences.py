@@ -80,7 +80,7 @@ _AGENT_OPENERS = "did|do|are|have|were|who are|how are|why did|what do|what did|
 _TO_AGENT = frozenset(tuple(opener.split()) for opener in _AGENT_OPENERS.split("|"))
 _KNOWING = frozenset(("know", "remember", "recall", "have", "see"))
 _SUBJECTS = frozenset(("i", "we", "they", "you", "our"))
-_SETTLED = frozenset(
+_SUCCESS = frozenset(
     """
     fixed resolved solved works worked passes passed merged deployed done finished gone
     green fine good perfect great lgtm thanks
@@ -163,17 +163,17 @@ def is_order(sentence: Sentence) -> bool:
     return at + 1 >= len(words) or words[at + 1] not in _SUBJECTS
 
 
-def is_settled(sentence: Sentence) -> bool:
+def reports_success(sentence: Sentence) -> bool:
     """Whether the sentence reports that something is well now ("fixed the crash, thanks")."""
     if sentence.asks:
         return False
     words = frozenset(sentence.words)
-    if words.isdisjoint(_SETTLED) or words & _RESTRICTIONS:
+    if words.isdisjoint(_SUCCESS) or words & _RESTRICTIONS:
         return False
     return not any(map(is_negation, words))
 
 
-def is_to_agent(sentence: Sentence) -> bool:
+def addresses_agent(sentence: Sentence) -> bool:
     """Whether the agent itself is asked ("did you run the tests?"), which no memory answers."""
     words = sentence.words
     at = opening(sentence)
