@@ -21,6 +21,7 @@ from msgspec import Struct
 from ...bus.conversation import Message, ToolResult
 from ...bus.ids import ulid_of
 from ..language.topics import retrieval_words
+from ..language.words import fold
 from ..text.authorship import is_machine, own_text
 from ..text.summary import summarise
 from ..text.unicode import cut, one_line
@@ -195,11 +196,11 @@ def outcome(work: Work) -> tuple[Outcome, str]:
     if work.interrupted:
         return "unfinished", "interrupted"
     if work.tests == "failed":
-        given_up = work.ended or _GAVE_UP.search(work.closing) is not None
+        given_up = work.ended or _GAVE_UP.search(fold(work.closing)) is not None
         return ("failure" if given_up else "unfinished"), "tests failed"
     if work.tests == "passed":
         return "success", "tests passed"
-    if _GAVE_UP.search(work.closing):
+    if _GAVE_UP.search(fold(work.closing)):
         return "failure", "the agent said so"
     if _LEFT_OPEN.search(work.closing):
         return "unfinished", "the agent said so"

@@ -19,6 +19,7 @@ from ..language.sentences import (
     sentences,
 )
 from ..language.topics import topics_of
+from ..language.words import word_list
 
 MAX_EVIDENCE = 12
 MATCHES_A_SENTENCE = 24
@@ -32,13 +33,7 @@ _SEVERAL_SENTENCES = 10
 _CAP = 95
 
 _SHORT_ALTERNATIVE_WORDS = 14
-_BENIGN_AFTER_ERROR = frozenset(
-    """
-    handling handler handlers message messages code codes log logs logging page pages rate
-    rates type types boundary boundaries tracker tracking reporting class classes budget
-    path paths response responses format model models case cases
-    """.split()
-)
+_BENIGN_AFTER_ERROR = word_list("benign_after_error")
 _ERROR_WORDS = frozenset(("error", "errors", "exception", "exceptions", "failure", "crash", "bug"))
 _ADDRESSED = frozenset(("can", "could", "would", "will"))
 _MENDERS = frozenset(["fix", "debug", "solve", "resolve", "troubleshoot", "diagnose", "repair"])

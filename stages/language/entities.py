@@ -8,6 +8,7 @@ from itertools import islice
 
 from ...bus.values import Entity
 from .domains import TECHNOLOGIES
+from .words import word_list
 
 MAX_ENTITIES = 50
 _READ_CHARS = 20_000
@@ -45,14 +46,7 @@ _SYMBOL = re.compile(
     r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\.[a-z]+[A-Z_]\w*"
     r"|@[a-z]\w*(?:\.\w+)*"
 )
-_FEATURES = frozenset(
-    "authentication authorization auth login logout signup registration onboarding session "
-    "sessions password billing payment payments checkout invoice invoices subscription "
-    "subscriptions notification notifications search export import upload uploads download "
-    "pagination caching cache logging metrics tracing migration migrations deployment deploy "
-    "rollback backup scheduler cron webhook webhooks ratelimit rate-limiting permissions roles "
-    "tenancy i18n localization accessibility dashboard reporting analytics messaging".split()
-)
+_FEATURES = word_list("features")
 
 
 _MOST_MESSAGES = 5

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..text.unicode import one_line, visible
+from .words import word_list
 
 MAX_LINES = 2
 MAX_LINE_CHARS = 240
@@ -47,20 +48,7 @@ _ACCIDENTAL = re.compile(
 _LINE_NUMBER = re.compile(r"(\.[A-Za-z]{1,4}):\d{1,6}\b")
 _FOLDERS = re.compile(r"(?<![\w:/])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@+-]+)*[/\\](?=[\w.@+-]+)")
 _WORD = re.compile(r"[A-Za-z_][\w.-]*\w|\d{3,5}")
-_GENERIC = frozenset(
-    """
-    error errors failed failing failure fail fails cannot could unable find found file files
-    directory such with from that this line code exit status command module named name import
-    invalid syntax
-    expected unexpected type value undefined null none true false test tests assert assertionerror
-    typeerror valueerror keyerror indexerror nameerror attributeerror syntaxerror runtimeerror
-    importerror modulenotfounderror filenotfounderror oserror ioerror exception traceback recent
-    call last most object attribute argument arguments function missing required unknown option
-    usage help permission denied access string number assignable property does exist argument
-    positional keyword given parameter referenceerror rangeerror process exited build run npm
-    warn warning info debug have been must should would when while after before your there
-    """.split()
-)
+_GENERIC = word_list("error_words")
 
 
 def salient_lines(output: str) -> tuple[str, ...]:

@@ -7,49 +7,15 @@ from collections.abc import Iterator, Sequence
 from ...bus.values import Evidence, IntentType
 from .intent_lexicon import phrase_at
 from .sentences import Sentence, sentences, word_spans
-from .words import STOP_WORDS, fold
+from .words import STOP_WORDS, fold, word_list
 
 MAX_TOPICS = 5
 MAX_RETRIEVAL_WORDS = 120
 
-TRIGGER_WORDS = frozenset(
-    """
-    explain describe difference differences differ compare compared comparing comparison vs
-    versus find locate show search recall remember remind clarify understand steps guide
-    tutorial example examples reason rationale meaning purpose overview background howto
-    whereabouts know idea advantages advantage pros cons preferable instead worth help
-    figure long often wrong causing cause anything file files usages notes properly
-    correctly exactly rundown lookup grep kind kinds happens happen mean means decide
-    decided defined located stored configured kept lives live responsible calls implemented
-    handled
-    """.split()
-)
-_ACTIONS = frozenset(
-    """
-    add build call change check configure connect convert create debug declare define delete
-    deploy design detect develop disable display do download enable execute extract filter
-    fix format generate handle implement import improve include initialise initialize insert
-    install integrate load manage merge migrate modify move open optimise optimize override
-    parse pass prevent print read reduce refactor remove rename render replace reset resolve
-    restrict return run save send set setup share solve sort specify split start stop store
-    structure support switch test trigger troubleshoot update upgrade use validate verify
-    write
-    """.split()
-)
+TRIGGER_WORDS = word_list("trigger_words")
+_ACTIONS = word_list("actions")
 # What a question says of itself, or of the kind of memory that it wants, and not of its subject.
-ASKING_WORDS = frozenset(
-    """
-    agreed agreement apply applies argument arguments aware bit careful consider considered
-    constraint constraints convention conventions decide decided decision decisions discussed
-    discussion duties duty everything expect expected experience fact facts gotcha gotchas
-    ground grounds handle handled happened history hit idea issue issues know known learn
-    learned learning learnings learnt left lesson lessons limit limitation limitations limits
-    mind moment obliged open overview pitfall pitfalls problem problems purpose rationale
-    reason reasons remember respect rule rules settle settled situation speaks spoke start
-    starting state status story summarise summarize summary surprise surprises surprising
-    touch trap traps tried watch wrong
-    """.split()
-)
+ASKING_WORDS = word_list("asking_words")
 _TRAILING = frozenset(("set", "read", "run", "go", "work", "works"))
 _BEFORE_ACTION = frozenset(
     """

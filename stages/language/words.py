@@ -7,40 +7,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
+
+from ..text.lexicon import load_lexicon
 
 WORD = r"\w+(?:(?:['.@/\\-]|::|:/+)\w+)*[+#]*"
 """A word or a name of several parts ("next.js", "don't", "C++"), in a text that is folded."""
 
-FILLERS = frozenset(
-    """
-    hm hmm hmmm ok okay cool great thanks thank yeah yes yep no hey hi hello oh ah well
-    right sure please pls now so and but also just then actually basically perfect nice
-    quick question really again still first next finally instead maybe perhaps
-   """.split()
-)
+_LISTS = load_lexicon(Path(__file__).with_name("words.toml"), dict[str, str])
+
+
+def word_list(name: str) -> frozenset[str]:
+    """The list called ``name`` in ``words.toml``. Raises ``KeyError`` where there is none."""
+    return frozenset(_LISTS[name].split())
+
+
+FILLERS = word_list("fillers")
 """What people begin a sentence with, or put in between, without saying anything."""
 
-STOP_WORDS = FILLERS | frozenset(
-    """
-    a about above after again against all almost already am an any anybody anyone anything
-    apart are aren't around as at away back be been before being below best better between
-    both by came can can't cannot come comes could couldn't did didn't different do does
-    doesn't doing don't done down during each either else etc ever every everything few for
-    from further get gets getting give given go goes going gone gonna got had has hasn't
-    have haven't having he her here here's him his how how's however i i'd i'll i'm i've if
-    im in inside into is isn't it it'd it'll it's its itself lately let lets like look lot
-    made make makes many may me might more most much must my need needs neither nor not of
-    off on once one ones only onto or other others ought our ours out over own per put
-    rather said same say says see seem seems seen shall she should shouldn't since some
-    somebody somehow someone something sometimes somewhere soon such take tell than that
-    that's the their theirs them there there's these they they're thing things think this
-    those though through to together too tried try trying under until up upon us used uses
-    using very via want wanted wants was wasn't way ways we we'd we'll we're we've were
-    weren't what what's whatever whats when whenever where where's wherever which while who
-    who's whom whose why will with within without won't would wouldn't yet you you'd you'll
-    you're you've your yours
-    """.split()
-)
+STOP_WORDS = FILLERS | word_list("stop_words")
 
 _WORD = re.compile(WORD)
 _CONTRACTED = re.compile(r"(\w+)n't")
