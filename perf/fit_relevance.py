@@ -47,7 +47,13 @@ from subcog.sinks.search.calibration import FEATURES, TEXT_FEATURES, Parts, feat
 from subcog.sinks.search.index import Index
 from subcog.sinks.search.ranking import begin, measure
 from subcog.stages.classify import keyword_vote, local_vote, merge
-from subcog.stages.language.answer_type import BROAD, MOST_DROP, MOST_LIFT, evidence, wants
+from subcog.stages.language.answer_type import (
+    EXPLORATORY,
+    MOST_DROP,
+    MOST_LIFT,
+    answer_types,
+    evidence,
+)
 from subcog.stages.language.topics import retrieval_words
 
 Array = npt.NDArray[np.float64]
@@ -126,7 +132,7 @@ def read(name: str, memories: Path, prompts: Path, embedder: Embedder) -> Projec
             votes.append(local_vote(prompt["prompt"], found, local))
         intent = merge(votes)
         prompt["searches"] = intent is not None
-        prompt["wants"] = wants(prompt["prompt"], intent.intent_type if intent else None)
+        prompt["wants"] = answer_types(prompt["prompt"], intent.intent_type if intent else None)
     return Project(name, pairs, asked)
 
 
@@ -197,7 +203,7 @@ def look(
 ) -> tuple[Any, ...] | None:
     """What ``see`` makes of the candidates of one prompt; None where nothing is found."""
     text = " ".join(retrieval_words(prompt["prompt"])) or prompt["prompt"]
-    broad = BROAD in prompt["wants"]
+    broad = EXPLORATORY in prompt["wants"]
     query = Query(text=text, scopes=(SCOPE,))
     question = index.ask(text)
     parts = [begin(scope, shelf, query, question, NOW) for scope, shelf in index.shelves((SCOPE,))]

@@ -44,7 +44,7 @@ from subcog.pipeline.api.dispatch import Calls
 from subcog.pipeline.app.app import App
 from subcog.pipeline.entrance.handler import Entrance
 from subcog.sinks.indexes.topic_index import TopicIndex
-from subcog.stages.capture.statement_classifier import find
+from subcog.stages.capture.statement_classifier import find_noteworthy
 from subcog.stages.intent.keywords import detect_search_intent
 from subcog.stages.language.topics import retrieval_words
 from subcog.stages.redaction.redact import Redactor
@@ -292,7 +292,7 @@ def growth() -> dict[str, float]:
         "keywords of a prompt": detect_search_intent,
         "words of a prompt": retrieval_words,
         "redaction": redactor.redact,
-        "signals of a message": find,
+        "signals of a message": find_noteworthy,
     }
     lines = Lines()
     found = {

@@ -13,7 +13,7 @@ from ..bus.signals import classified, degraded, emit, fell_back
 from ..bus.values import DetectionSource, IntentType, SearchIntent, Vote
 from .intent.keywords import detect_search_intent
 from .intent.model_racer import Late, ModelRacer
-from .language.sentences import is_order, is_settled, is_to_agent, sentences
+from .language.sentences import addresses_agent, is_order, reports_success, sentences
 from .language.topics import MAX_TOPICS, extract_topics
 from .ports import Local
 
@@ -51,7 +51,7 @@ async def classify(
         racers.append(model.racer(_late(event, votes, model)))
     votes += await race(text, held, racers)
     answer = conclude(event, votes)
-    _tell(answer, local_missing=not decisive and local is None)
+    _emit_outcome(answer, local_missing=not decisive and local is None)
     return answer
 
 
@@ -74,7 +74,7 @@ def _late(event: PromptEnriched, votes: list[Vote], model: ModelRacer) -> Late |
     return None if event.prompt.rehearsal else refine
 
 
-def _tell(answer: IntentClassified, *, local_missing: bool) -> None:
+def _emit_outcome(answer: IntentClassified, *, local_missing: bool) -> None:
     intent = answer.intent
     source = intent.source.value if intent else "none"
     kind = intent.intent_type.value if intent else "none"
@@ -168,14 +168,14 @@ def cues(text: str, found: SearchIntent | None) -> Iterator[str]:
         yield f"signal {evidence.signal}"
         yield f"type {evidence.intent}"
     read = sentences(text)
-    orders = [is_order(sentence) or is_to_agent(sentence) for sentence in read]
+    orders = [is_order(sentence) or addresses_agent(sentence) for sentence in read]
     if not read:
         yield "pasted"
         return
     yield f"first {'order' if orders[0] else 'other'}"
     if all(orders):
         yield "orders only"
-    if any(is_settled(sentence) for sentence in read):
+    if any(reports_success(sentence) for sentence in read):
         yield "settled"
     if any(sentence.asks for sentence in read):
         yield "asks"

@@ -15,17 +15,17 @@ from ..bus.enrichment import Enrichment, Guide
 from ..bus.events import PromptEnriched, PromptParsed
 from ..bus.signals import degraded, emit
 from ..bus.values import Hit, Kept, Marked, ProjectFacts, Query
-from .enrichment.assemble import MIN_RELEVANCE, bearing
+from .enrichment.assemble import MIN_RELEVANCE, assemble_enrichment
 from .enrichment.guide_parser import is_guide
 from .enrichment.matching import Subject
-from .language.answer_type import BROAD, floors, wants
+from .language.answer_type import EXPLORATORY, answer_types, floors
 from .ports import Guides, Keeper, Projects, Recall
 from .text.envelope import neutralise
 
 SEARCH_UNAVAILABLE = "search.unavailable"
 
 _MOST_PATHS = 10
-_MOST_MEANT = 10
+_MOST_REFERENCED = 10
 # Without brackets, colons and anything but ASCII there is nothing to neutralise.
 _PLAIN = re.compile(r"[ !-9;=?-Z^-~]*")
 
@@ -68,21 +68,21 @@ async def enrich(
     """
     gathered = _Gathered(kept=[None] * len(event.parsed.marked))
     floor = 0.0 if event.prompt.detailed else min_relevance
-    wanted = wants(event.parsed.text, None)
+    wanted = answer_types(event.parsed.text, None)
     query = Query(
         text=event.parsed.query.strip(),
         scopes=event.prompt.place.readable,
         limit=2 * limit,
         min_relevance=floor,
         floors=floors(floor, wanted),
-        broad=BROAD in wanted,
+        broad=EXPLORATORY in wanted,
         asked=event.parsed.text,
     )
     async with anyio.create_task_group() as group:
         group.start_soon(_recall, event, recall, query, gathered)
-        group.start_soon(_look, event, projects, knowledge, gathered)
+        group.start_soon(_read_project, event, projects, knowledge, gathered)
         if knowledge is not None and event.parsed.references:
-            group.start_soon(_find_meant, event, recall, gathered)
+            group.start_soon(_search_references, event, recall, gathered)
         for index, marked in enumerate(() if event.prompt.rehearsal else event.parsed.marked):
             group.start_soon(_keep, event, keeper, marked, index, gathered)
     enrichment = _enrichment(event, gathered, knowledge) if knowledge else Enrichment()
@@ -108,7 +108,7 @@ class _Gathered(Struct):
     existing: tuple[str, ...] = ()
     subject: Subject | None = None
     guides: tuple[Guide, ...] = ()
-    meant: tuple[Hit, ...] = ()
+    referenced: tuple[Hit, ...] = ()
     degraded: tuple[str, ...] = ()
 
 
@@ -125,7 +125,7 @@ async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _
     gathered.degraded = (recalled.degraded,) if recalled.degraded else ()
 
 
-async def _look(
+async def _read_project(
     event: PromptParsed, projects: Projects, knowledge: Knowledge | None, gathered: _Gathered
 ) -> None:
     """Read what the project's files say, and with that look up the guides."""
@@ -144,14 +144,14 @@ def _read(projects: Projects, root: str, paths: list[str]) -> tuple[ProjectFacts
     return projects.facts(root), projects.existing(root, paths) if paths else ()
 
 
-async def _find_meant(event: PromptParsed, recall: Recall, gathered: _Gathered) -> None:
+async def _search_references(event: PromptParsed, recall: Recall, gathered: _Gathered) -> None:
     """Search for what the prompt points back at, by what its references name."""
     about = " ".join(dict.fromkeys(one.about for one in event.parsed.references if one.about))
     if not about:
         return
-    query = Query(text=about, scopes=event.prompt.place.readable, limit=_MOST_MEANT)
+    query = Query(text=about, scopes=event.prompt.place.readable, limit=_MOST_REFERENCED)
     try:
-        gathered.meant = (await recall.recall(query)).hits
+        gathered.referenced = (await recall.recall(query)).hits
     except ConnectionError:
         return  # the other recall says so
 
@@ -173,11 +173,11 @@ def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) 
         if is_guide(hit.memory) and hit.relevance >= MIN_RELEVANCE:
             guides.setdefault(hit.memory.id, knowledge.guides.read(hit.memory))
     now = knowledge.clock()
-    made = bearing(
+    made = assemble_enrichment(
         event.parsed,
         gathered.subject,
         hits=gathered.candidates,
-        meant=gathered.meant,
+        referenced=gathered.referenced,
         guides=tuple(guides.values()),
         near=knowledge.guides.cosines,
         now=now,

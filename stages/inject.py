@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
 from urllib.parse import quote
 
 from ..bus.events import ContextBuilt, IntentClassified
@@ -21,9 +20,10 @@ from ..bus.values import (
     SearchIntent,
     Verdict,
 )
+from ..config.settings import ContextSettings, SearchIntentSettings, WeightSettings
 from .injection.pack import Budget
 from .injection.select import Candidate, Choice, choose
-from .language.answer_type import wants
+from .language.answer_type import answer_types
 from .ports import Sessions
 from .text.envelope import neutralise, preview
 
@@ -39,51 +39,6 @@ _MEDIUM_PERCENT = 50
 _HIGH_PERCENT = 80
 _MEDIUM_EXTRA = 5
 _MAX_TOPIC_CHARS = 80
-
-
-class ContextSettings(Protocol):
-    """How much may be injected."""
-
-    @property
-    def base_count(self) -> int: ...
-    @property
-    def max_count(self) -> int: ...
-    @property
-    def max_tokens(self) -> int: ...
-    @property
-    def min_relevance(self) -> float: ...
-    @property
-    def min_relevance_beside(self) -> float: ...
-
-
-class WeightSettings(Protocol):
-    """Namespace → weight, for each kind of question."""
-
-    @property
-    def howto(self) -> Mapping[str, float]: ...
-    @property
-    def troubleshoot(self) -> Mapping[str, float]: ...
-    @property
-    def location(self) -> Mapping[str, float]: ...
-    @property
-    def explanation(self) -> Mapping[str, float]: ...
-    @property
-    def comparison(self) -> Mapping[str, float]: ...
-    @property
-    def general(self) -> Mapping[str, float]: ...
-
-
-class InjectSettings(Protocol):
-    """What ``inject`` reads of the settings; ``min_confidence`` is 0.0 to 1.0."""
-
-    @property
-    def enabled(self) -> bool: ...
-    @property
-    def min_confidence(self) -> float: ...
-    @property
-    def context(self) -> ContextSettings: ...
-    @property
-    def weights(self) -> WeightSettings: ...
 
 
 def ceiling(confidence_percent: int, context: ContextSettings) -> int:
@@ -105,7 +60,7 @@ def weight(intent: IntentType | None, namespace: str, weights: WeightSettings) -
 def inject(
     event: IntentClassified,
     *,
-    settings: InjectSettings,
+    settings: SearchIntentSettings,
     sessions: Sessions,
     now: datetime,
     clean: Callable[[str], str] = str,
@@ -135,11 +90,11 @@ def inject(
 
 
 def _weigh(
-    event: IntentClassified, settings: InjectSettings, clean: Callable[[str], str]
+    event: IntentClassified, settings: SearchIntentSettings, clean: Callable[[str], str]
 ) -> tuple[Candidate, ...]:
     """Every hit with its weight, best first."""
     kind = event.intent.intent_type if event.intent else None
-    wanted = wants(event.enriched.parsed.text, kind)
+    wanted = answer_types(event.enriched.parsed.text, kind)
     candidates = (
         Candidate(
             hit=hit,
@@ -153,7 +108,7 @@ def _weigh(
     return tuple(sorted(candidates, key=lambda c: (-c.value, -c.hit.order, c.memory.id)))
 
 
-def _refuse_all(event: IntentClassified, settings: InjectSettings) -> tuple[str, str] | None:
+def _refuse_all(event: IntentClassified, settings: SearchIntentSettings) -> tuple[str, str] | None:
     """The reason (a constant, and in words) not to look at candidates at all."""
     min_percent = round(settings.min_confidence * 100)
     if not settings.enabled:
@@ -171,9 +126,9 @@ def _refuse_all(event: IntentClassified, settings: InjectSettings) -> tuple[str,
 def _nothing_reason(event: IntentClassified, choice: Choice) -> str:
     if "search.unavailable" in event.enriched.degraded:
         return "search_unavailable"
-    if choice.crowded:
+    if choice.over_budget:
         return "no_room"
-    return "already_shown" if choice.seen else "nothing_relevant"
+    return "already_shown" if choice.already_shown else "nothing_relevant"
 
 
 def _abstain(

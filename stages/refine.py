@@ -6,10 +6,11 @@ from msgspec.structs import replace
 
 from ..bus.events import IntentClassified, IntentRefined
 from ..bus.values import Hit, SearchIntent
-from .inject import InjectSettings, ceiling
+from ..config.settings import SearchIntentSettings
+from .inject import ceiling
 
 
-def changes_context(event: IntentRefined, *, settings: InjectSettings) -> bool:
+def changes_context(event: IntentRefined, *, settings: SearchIntentSettings) -> bool:
     """Whether the refined intent lets other memories in than the one the prompt was answered with.
 
     It does where it finds a search that was overlooked or not believed, where namespaces weigh
@@ -27,11 +28,11 @@ def changes_context(event: IntentRefined, *, settings: InjectSettings) -> bool:
     )
 
 
-def _believed(intent: SearchIntent, settings: InjectSettings) -> bool:
+def _believed(intent: SearchIntent, settings: SearchIntentSettings) -> bool:
     return intent.confidence_percent >= round(settings.min_confidence * 100)
 
 
-def _ceiling(intent: SearchIntent, settings: InjectSettings) -> int:
+def _ceiling(intent: SearchIntent, settings: SearchIntentSettings) -> int:
     return ceiling(intent.confidence_percent, settings.context)
 
 

@@ -14,16 +14,8 @@ import msgspec
 from ..bus.events import ContextBuilt, ResponseReady
 from ..bus.values import NAMESPACES, Kept, Marked, Parsed, SearchIntent, Signal
 from .enrichment.report import enriched_intent
-from .text.tokens import count_units
+from .text.hook_answer import NOTHING, hook_answer
 from .text.unicode import cut, one_line, visible, well_formed
-
-MAX_UNITS = 9000
-"""UTF-16 units that the context and the message to the user have together.
-
-Beyond 10,000 Claude Code hands the model a preview and a file name instead.
-"""
-
-NOTHING = b"{}"
 
 SUGGEST_PERCENT = 85
 """How sure it must be that a statement is worth keeping, before the user is told of it."""
@@ -53,26 +45,12 @@ def respond(
     enriched = event.classified.enriched
     prompt = enriched.prompt
     message = _message(event) or (_suggestion(enriched.parsed, clean) if suggest else "")
-    body = answer("UserPromptSubmit", well_formed(event.text), message)
+    body = hook_answer("UserPromptSubmit", well_formed(event.text), message)
     if prompt.detailed:
         body["metadata"] = _metadata(event)
     return ResponseReady(
         trace=event.trace, body=msgspec.json.encode(body) if body else NOTHING, built=event
     )
-
-
-def answer(hook_event: str, context: str, message: str = "") -> dict[str, Any]:
-    """A hook's answer: ``context`` for the model, ``message`` for the user, either may be empty.
-
-    A context that is too long together with the message is left out whole: half an envelope would
-    be worse than none.
-    """
-    body: dict[str, Any] = {}
-    if context and count_units(context) + count_units(message) <= MAX_UNITS:
-        body["hookSpecificOutput"] = {"hookEventName": hook_event, "additionalContext": context}
-    if message:
-        body["systemMessage"] = message
-    return body
 
 
 def _message(event: ContextBuilt) -> str:

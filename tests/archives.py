@@ -15,6 +15,7 @@ from subcog.bus.events import (
 )
 from subcog.bus.values import CleanText, Memory, Mode, Provenance, Query
 from subcog.sinks.memories.repository import Archive
+from subcog.stages.language.comparison import contradicts
 from tests.stores import HERE, FakeClock, make_store
 
 MERGE_SIMILARITY = 0.92
@@ -81,6 +82,7 @@ async def opened_desk(folder: Path) -> AsyncIterator[Bench]:
         make_store(folder / "subcog.duckdb", clock),
         model_folder=None,
         merge_similarity=MERGE_SIMILARITY,
+        contradicts=contradicts,
         clock=clock,
     )
     await archive.open()

@@ -53,6 +53,7 @@ from ...stages.classify import classify
 from ...stages.enrich import Knowledge, enrich
 from ...stages.enrichment.guide_parser import read_guide
 from ...stages.inject import MAX_TOKENS, inject
+from ...stages.language.comparison import contradicts
 from ...stages.parse import parse
 from ...stages.ports import RecallUnavailable
 from ...stages.redaction.admit import admit
@@ -390,6 +391,7 @@ class App:
             store,
             model_folder=Path(folder) if folder else None,
             merge_similarity=self.settings.capture.merge_similarity,
+            contradicts=contradicts,
             clock=self.clock,
         )
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ...bus.events import PromptSubmitted
 from ...bus.signals import emit, redacted
-from ...stages.text.markers import split_markers
+from ...stages.text.markup import split_markers
 from ..agents.payload import Payload
 from ..app.app import App
 from ..entrance.handler import Entrance, trace_of

@@ -23,8 +23,7 @@ from ...sinks.telemetry.hook_activity import Heard
 from ...sinks.transcripts.outcomes import Outcomes
 from ...stages.inject import MAX_TOKENS
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
-from ...stages.respond import MAX_UNITS
-from ...stages.respond import answer as hook_answer
+from ...stages.text.hook_answer import MAX_UNITS, hook_answer
 from ...stages.text.tokens import count_tokens, count_units
 from ...stages.text.unicode import well_formed
 from ..agents import dialects as speech

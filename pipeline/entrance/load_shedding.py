@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...bus.events import Event, PromptSubmitted, ToolFailed, ToolUsed
-from ...stages.text.markers import split_markers
+from ...stages.text.markup import split_markers
 
 MOST_AT_ONCE = 12
 """A prompt takes 5–7 ms of one processor, and reading its candidates is left out where others wait:

@@ -23,8 +23,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from ...stages.capture.statement_classifier import detect_namespace, find
-from ...stages.text.markers import split_markers
+from ...stages.capture.statement_classifier import detect_namespace, find_noteworthy
+from ...stages.text.markup import split_markers
 from .dataset import read_rows
 
 HIGH_CONFIDENCE_PERCENT = 85
@@ -117,7 +117,7 @@ def found_in(message: JudgedMessage) -> tuple[Found, ...]:
     )
     noted = (
         (one.kind, one.namespace, one.confidence_percent, one.text)
-        for one in find(message.text, role=message.role)
+        for one in find_noteworthy(message.text, role=message.role)
     )
     located = []
     for kind, namespace, percent, text in (*explicit, *noted):

@@ -21,7 +21,6 @@ from ..search.memory_cache import Fetch
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row, content_hash
 from ..store.store import Store
-from .contradiction import says_otherwise
 from .lifecycle import Lifecycle
 
 _log = logging.getLogger(__name__)
@@ -58,6 +57,7 @@ class CaptureWriter:
         encoder: Encoder,
         lifecycle: Lifecycle,
         merge_similarity: float,
+        contradicts: Callable[[str, str], bool],
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
@@ -66,6 +66,7 @@ class CaptureWriter:
         self._encoder = encoder
         self._lifecycle = lifecycle
         self._merge_similarity = merge_similarity
+        self._contradicts = contradicts
         self._clock = clock
         self._locks = _NamedLocks()
 
@@ -93,7 +94,8 @@ class CaptureWriter:
         comparison = await anyio.to_thread.run_sync(self._compare, memory, compares)
         if not event.request.explicit and comparison.near:
             nearest, similarity = comparison.near[0]
-            if similarity >= self._merge_similarity:
+            denied = comparison.other is not None and comparison.other.id == nearest
+            if similarity >= self._merge_similarity and not denied:
                 merged = await self._merge(event, nearest, f"{similarity:.2f} alike")
                 if merged is not None:
                     return merged
@@ -125,7 +127,7 @@ class CaptureWriter:
     def _contradicted(self, memory: Memory, near: Sequence[tuple[str, float]]) -> Memory | None:
         ids = [memory_id for memory_id, similarity in near if similarity >= _COMPARABLE]
         for other in self._fetch(ids, [memory.scope]) if ids else ():
-            if self._is_valid(other) and says_otherwise(memory.content, other.content):
+            if self._is_valid(other) and self._contradicts(memory.content, other.content):
                 return other
         return None
 

@@ -67,6 +67,7 @@ class Archive:
         *,
         model_folder: Path | None,
         merge_similarity: float,
+        contradicts: Callable[[str, str], bool],
         clock: Callable[[], datetime],
     ) -> None:
         self.store = store
@@ -83,6 +84,7 @@ class Archive:
             encoder=self.encoder,
             lifecycle=self.lifecycle,
             merge_similarity=merge_similarity,
+            contradicts=contradicts,
             clock=clock,
         )
         self.bulk_import = BulkImport(

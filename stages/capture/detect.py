@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from ...bus.events import CaptureDetected, CaptureRequested, CaptureSettled
 from ...bus.values import Kept
 from ..text.envelope import neutralise, strip_envelopes
-from ..text.markers import namespace_of
-from ..text.markup import strip_private
+from ..text.markup import namespace_of, strip_private
 from .statement_classifier import detect_namespace
 
 MAX_TAGS = 10

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from ..language.sentences import FILLERS, ORDER_VERBS
+from ..language.sentences import ORDER_VERBS
+from ..language.words import FILLERS, is_negation
 from .capture_lexicon import CUES_OF, LONG_FROM, SHORT_PHRASES
 from .statements import Statement
 
@@ -41,10 +42,7 @@ _SUBJECTS = {
     **dict.fromkeys(("they", "their", "them", "he", "she", "his", "her"), "they"),
 }
 _PERSONS = frozenset(_SUBJECTS)
-_NEGATIONS = frozenset(
-    "not no never none nothing nobody without neither nor kein keine nicht nie pas jamais"
-    " nunca não 不 没".split()
-)
+_FOREIGN_NEGATIONS = frozenset("kein keine nicht nie pas jamais nunca não 不 没".split())
 _ARTICLES = frozenset("the a an this that these those der die das le la les el los 这".split())
 _FUTURE = frozenset("will won't gets going shall wird werden".split())
 _PRESENT = frozenset("is are isn't aren't has have".split())
@@ -152,7 +150,7 @@ def _grammar(tokens: Sequence[str], role: str) -> Iterator[str]:
         yield f"person {_SUBJECTS[token]}"
     if not persons:
         yield "no person"
-    if distinct & _NEGATIONS or "n't " in spaced:
+    if distinct & _FOREIGN_NEGATIONS or any(map(is_negation, distinct)):
         yield "negated"
     if distinct & _FUTURE:
         yield "future"

@@ -16,10 +16,12 @@ from msgspec import Struct
 from ...bus.conversation import Message
 from ...bus.ids import ulid_of
 from ...bus.values import Hit, Noted, Scope
+from ..language.comparison import Claim, compare
 from ..language.topics import retrieval_words
-from ..parse import is_machine, own_text
+from ..language.words import is_negation, words
+from ..text.authorship import is_machine, own_text
 from ..text.unicode import fenced, one_line
-from .statement_classifier import find
+from .statement_classifier import find_noteworthy
 
 AUTO = "auto-captured"
 
@@ -34,8 +36,8 @@ _SAME_MEANING = 0.9
 _SAID_AGAIN = 0.75
 # Such a word can turn a statement into its opposite, and the rest of its words stay the same.
 _CHANGES = re.compile(
-    r"\b(?:no longer|not|never|instead|rather than|switch(?:ed)?|replac\w+|chang\w+|drop(?:ped)?"
-    r"|revert\w*|moved?|anymore|migrat\w+|n't)\b|n't\b",
+    r"\b(?:rather than|switch(?:ed)?|replac\w+|chang\w+|drop(?:ped)?|revert\w*|moved?|anymore"
+    r"|migrat\w+)\b",
     re.IGNORECASE,
 )
 # What a resolution and its blocker share at least, and how far it must be ahead of the next one.
@@ -77,7 +79,7 @@ def find_statements(
             found += [
                 Statement(note=note, role=message.role, said_at_ms=message.said_at_ms, file=file)
                 for part in _parts(message)
-                for note in find(part, role=message.role)
+                for note in find_noteworthy(part, role=message.role)
             ]
     return tuple(found)
 
@@ -153,22 +155,29 @@ def is_known(text: str, hits: Iterable[Hit]) -> bool:
 
     The record of a task does not count: what was learned on the way is more than a part of it.
     """
+    said = Claim(text)
     hits = [hit for hit in hits if hit.memory.namespace != "tasks"]
-    if _CHANGES.search(text):
+    hits = [hit for hit in hits if not compare(said, hit.memory.content).is_contradiction]
+    if _may_change(text):
         return any(hit.vector >= _SAME_MEANING and hit.late >= _SAME_MEANING for hit in hits)
     return any(hit.late >= _SAME_WORDS or hit.vector >= _SAME_MEANING for hit in hits)
 
 
+def _may_change(text: str) -> bool:
+    """Whether ``text`` has a word that may turn an older statement into its opposite."""
+    return _CHANGES.search(text) is not None or any(map(is_negation, words(text)))
+
+
 def repeats(text: str, others: Iterable[str]) -> bool:
     """Whether ``text`` says with hardly another word what one of ``others`` says."""
-    if _CHANGES.search(text):
+    if _may_change(text):
         return False
-    words = _words(text)
-    least = _SAID_AGAIN * len(words)
-    return any(len(words & _words(other)) >= least for other in others)
+    said = _searched(text)
+    least = _SAID_AGAIN * len(said)
+    return any(len(said & _searched(other)) >= least for other in others)
 
 
-def _words(text: str) -> frozenset[str]:
+def _searched(text: str) -> frozenset[str]:
     return frozenset(map(str.casefold, retrieval_words(text)))
 
 

@@ -43,7 +43,9 @@ class _Weighed(NamedTuple):
     namespace: str
 
 
-def find(text: str, *, role: str = "user", min_percent: int = FLOOR_PERCENT) -> tuple[Noted, ...]:
+def find_noteworthy(
+    text: str, *, role: str = "user", min_percent: int = FLOOR_PERCENT
+) -> tuple[Noted, ...]:
     """What ``text`` says that is worth keeping, in order, none overlapping another.
 
     ``role`` says who spoke, "user" or "assistant". A record such as ``**Decision**: …`` is found as

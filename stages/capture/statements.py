@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..text.envelope import strip_envelopes
-from ..text.markers import split_markers
-from ..text.markup import strip_private
+from ..text.markup import split_markers, strip_private
 from ..text.unicode import fenced, is_quoted, visible
 
 READ_CHARS = 20_000

@@ -21,7 +21,8 @@ from msgspec import Struct
 from ...bus.conversation import Message, ToolResult
 from ...bus.ids import ulid_of
 from ..language.topics import retrieval_words
-from ..parse import is_machine, own_text
+from ..language.words import fold
+from ..text.authorship import is_machine, own_text
 from ..text.summary import summarise
 from ..text.unicode import cut, one_line
 from .review import AUTO, MAX_TEXT_CHARS, within
@@ -116,7 +117,7 @@ def follow(
     it was.
     """
     if message.text and not message.aside:
-        work = _heard(work, message, session, clean)
+        work = _read_message(work, message, session, clean)
     if work is None:
         return None
     for call in message.calls:
@@ -135,7 +136,7 @@ def _runs_tests(command: str) -> bool:
     return any(_TESTS.match(part) for part in _NEXT_COMMAND.split(command.strip()))
 
 
-def _heard(
+def _read_message(
     work: Work | None, message: Message, session: str, clean: Callable[[str], str]
 ) -> Work | None:
     if _INTERRUPTED.match(message.text.lstrip()):
@@ -195,11 +196,11 @@ def outcome(work: Work) -> tuple[Outcome, str]:
     if work.interrupted:
         return "unfinished", "interrupted"
     if work.tests == "failed":
-        given_up = work.ended or _GAVE_UP.search(work.closing) is not None
+        given_up = work.ended or _GAVE_UP.search(fold(work.closing)) is not None
         return ("failure" if given_up else "unfinished"), "tests failed"
     if work.tests == "passed":
         return "success", "tests passed"
-    if _GAVE_UP.search(work.closing):
+    if _GAVE_UP.search(fold(work.closing)):
         return "failure", "the agent said so"
     if _LEFT_OPEN.search(work.closing):
         return "unfinished", "the agent said so"

@@ -9,7 +9,7 @@ import msgspec
 
 from ...bus.enrichment import Conflict, Enrichment, Guide, RecentWork, Side
 from ...bus.values import Hit, Parsed, WorkKind
-from .conflicts import settle
+from .conflicts import find_conflicts
 from .matching import (
     Cosines,
     Subject,
@@ -32,12 +32,12 @@ _COMPARED = frozenset(("tasks", "patterns"))
 _WORK = frozenset(("tasks", "progress", "decisions", "blockers", "learnings"))
 
 
-def bearing(
+def assemble_enrichment(
     parsed: Parsed,
     subject: Subject,
     *,
     hits: Sequence[Hit],
-    meant: Sequence[Hit],
+    referenced: Sequence[Hit],
     guides: Sequence[Guide],
     near: Near,
     now: datetime,
@@ -48,14 +48,14 @@ def bearing(
     What lost a conflict is left out. ``meant`` are the hits for what the prompt points back at,
     ``near`` tells how near texts are to its own, and ``tidy`` makes a stored text fit to be shown.
     """
-    conflicts = tuple(_tidied(conflict, tidy) for conflict in settle(hits, now))
+    conflicts = tuple(_tidied(conflict, tidy) for conflict in find_conflicts(hits, now))
     lost = {conflict.loser.id for conflict in conflicts}
     hits = [hit for hit in hits if hit.relevance >= MIN_RELEVANCE and hit.memory.id not in lost]
     guides = [guide for guide in guides if guide.memory_id not in lost]
     cosines = _cosines(subject, guides, near)
     tasks = similar_tasks(subject, guides, cosines, tidy)
     patterns = applicable_patterns(subject, guides, cosines, tidy)
-    resolved = resolve(parsed.references, known_of((*hits, *meant), tasks, guides), now)
+    resolved = resolve(parsed.references, known_of((*hits, *referenced), tasks, guides), now)
     return Enrichment(
         similar_tasks=tasks,
         applicable_patterns=patterns,

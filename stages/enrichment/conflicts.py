@@ -1,4 +1,4 @@
-"""Settles what the project says against what holds everywhere, where the two say otherwise.
+"""Resolves conflicts between what the project says and what holds everywhere.
 
 Each side gets an effective confidence, and the higher one wins; a draw goes to what holds
 everywhere. The project's side gains by being recent and by matching the prompt, the other one by
@@ -13,94 +13,45 @@ what was said n times.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Literal
 
-from msgspec import Struct
-
 from ...bus.enrichment import Conflict, Side
 from ...bus.values import Hit
-from ..language.domains import technology
-from ..language.entities import TECHNOLOGIES
-from ..language.topics import STOP_WORDS
+from ..language.comparison import Claim, Relation, compare
 
 BOOST = 0.15
 HALF_LIFE = timedelta(days=30)
 MOST_CONFLICTS = 5
 
-_READ_CHARS = 400
 _MOST_COMPARED = 12
-# The words without what may differ: so many must be shared, and this share of the shorter text.
-_FEWEST_SHARED = 2
-_SHARED = 0.6
-_WORD = re.compile(r"[\w#+]+(?:[.'/-]\w+)*")
-_NUMBER = re.compile(r"^v?\d[\d.,]*%?\w{0,3}$")
-_NEGATIONS = frozenset(
-    "not no never without cannot can't don't doesn't isn't aren't won't shouldn't mustn't avoid "
-    "dont instead".split()
-)
-_EMPTY = STOP_WORDS | frozenset("always prefer prefers preferred project projects".split())
+_ABOUT: dict[Relation, Literal["number", "negation", "name"]] = {
+    Relation.OTHER_NUMBER: "number",
+    Relation.NEGATED: "negation",
+    Relation.OTHER_NAME: "name",
+}
 
 
-class _Claim(Struct, frozen=True):
-    hit: Hit
-    words: frozenset[str]
-    numbers: frozenset[str]
-    names: frozenset[str]
-    denies: bool
-
-
-def settle(hits: Sequence[Hit], now: datetime) -> tuple[Conflict, ...]:
+def find_conflicts(hits: Sequence[Hit], now: datetime) -> tuple[Conflict, ...]:
     """The conflicts among ``hits``, best first, that are between a project's and a wider scope."""
     local = [hit for hit in hits if hit.memory.scope.kind == "project"][:_MOST_COMPARED]
     wider = [hit for hit in hits if hit.memory.scope.kind != "project"][:_MOST_COMPARED]
     if not local or not wider:
         return ()
-    others = [_claim(hit) for hit in wider]
+    others = [(hit, Claim(hit.memory.content)) for hit in wider]
     conflicts = (
-        _settled(about, one.hit, other.hit, now)
-        for one in map(_claim, local)
-        for other in others
-        if (about := _otherwise(one, other))
+        _resolved(about, hit, other, now)
+        for hit in local
+        for claim in (Claim(hit.memory.content),)
+        for other, said in others
+        if (about := _ABOUT.get(compare(claim, said)))
     )
     return tuple(islice(conflicts, MOST_CONFLICTS))
 
 
-def _claim(hit: Hit) -> _Claim:
-    words = [word.lower() for word in _WORD.findall(hit.memory.content[:_READ_CHARS])]
-    numbers = frozenset(word for word in words if _NUMBER.match(word))
-    names = frozenset(technology(word) for word in words if word in TECHNOLOGIES)
-    said = (word for word in words if word not in _EMPTY and word not in _NEGATIONS)
-    return _Claim(
-        hit=hit,
-        words=frozenset(w for w in said if w not in numbers and w not in TECHNOLOGIES),
-        numbers=numbers,
-        names=names,
-        denies=not _NEGATIONS.isdisjoint(words),
-    )
-
-
-def _otherwise(one: _Claim, other: _Claim) -> Literal["number", "negation", "name"] | None:
-    """In what two claims about the same thing differ; None where they agree, or are not."""
-    shared = len(one.words & other.words)
-    same = shared >= _FEWEST_SHARED and shared >= _SHARED * min(len(one.words), len(other.words))
-    if not same:
-        return None
-    if one.names and other.names and one.names.isdisjoint(other.names):
-        return "name"
-    if one.names != other.names:
-        return None
-    if one.denies != other.denies and one.numbers == other.numbers:
-        return "negation"
-    if one.numbers and other.numbers and one.numbers.isdisjoint(other.numbers):
-        return "number"
-    return None
-
-
-def _settled(
+def _resolved(
     about: Literal["number", "negation", "name"], local: Hit, wider: Hit, now: datetime
 ) -> Conflict:
     ours, theirs = _local_side(local, now), _wider_side(wider)

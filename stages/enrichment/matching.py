@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...bus.enrichment import ApplicablePattern, Gotcha, Guide, SimilarTask
 from ...bus.values import Parsed, ProjectFacts
-from ..language.domains import domains_of, technology, words_of
-from ..language.entities import TECHNOLOGIES
-from ..language.task_similarity import likeness, traits
+from ..language.domains import TECHNOLOGIES, domains_of, technology, words_of
+from ..language.task_similarity import task_similarity, traits
 from ..language.work_kind import primary
 
 MIN_SIMILARITY = 0.7
@@ -63,7 +62,8 @@ def similar_tasks(
     """The tasks at least 0.7 like what is asked, the most alike first, at most 5."""
     tasks = [guide for guide in guides if guide.namespace == "tasks"]
     alike = [
-        (likeness(subject.traits, task.traits, cosines.get(task.memory_id)), task) for task in tasks
+        (task_similarity(subject.traits, task.traits, cosines.get(task.memory_id)), task)
+        for task in tasks
     ]
     worthy = [one for one in alike if one[0] > MIN_SIMILARITY]
     worthy.sort(key=lambda one: -one[0])
@@ -108,7 +108,7 @@ def _matched(subject: Subject, pattern: Guide, cosine: float | None) -> tuple[fl
         score = min(1.0, sum(weights.values()) / len(weights))
         return score, [one for one, weight in weights.items() if weight]
     tagged = {tag: _tag_weight(subject, tag) for tag in pattern.tags}
-    alike = likeness(subject.traits, pattern.traits, cosine)
+    alike = task_similarity(subject.traits, pattern.traits, cosine)
     score = max([alike, *tagged.values()])
     if score < MIN_MATCH:
         return 0.0, []

@@ -76,8 +76,8 @@ def resolve(
     """For each reference the memory that it most surely means, if that is at least 0.5 sure."""
     resolved = []
     for reference in references:
-        best = max(known, key=lambda one: _sure(reference, one, now), default=None)
-        if best is not None and (sure := _sure(reference, best, now)) >= MIN_CONFIDENCE:
+        best = max(known, key=lambda one: _certainty(reference, one, now), default=None)
+        if best is not None and (sure := _certainty(reference, best, now)) >= MIN_CONFIDENCE:
             resolved.append(
                 ResolvedReference(
                     text=reference.text,
@@ -89,13 +89,13 @@ def resolve(
     return tuple(resolved)
 
 
-def _sure(reference: Reference, known: Known, now: datetime) -> float:
+def _certainty(reference: Reference, known: Known, now: datetime) -> float:
     if reference.kind == "number":
         return _NUMBERED if _has_number(known.text, reference.about) else 0.0
     in_time = _in_time(reference, known, now)
     if reference.kind == "time" or not reference.about:
         return known.relevance * in_time if known.namespace in _DONE else 0.0
-    named = _naming(reference.about, known.text)
+    named = _named_share(reference.about, known.text)
     return (1 - (1 - known.relevance) * (1 - _NAMED_ADDS * named)) * in_time if named else 0.0
 
 
@@ -107,7 +107,7 @@ def _has_number(text: str, number: str) -> bool:
     return re.search(pattern, text, re.IGNORECASE) is not None
 
 
-def _naming(about: str, text: str) -> float:
+def _named_share(about: str, text: str) -> float:
     """The share of the words of ``about`` that ``text`` has; the same field is worth 0.7."""
     wanted = words_of(about)
     words = words_of(text)

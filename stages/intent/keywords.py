@@ -10,8 +10,16 @@ from itertools import islice
 
 from ...bus.values import Evidence, IntentType, SearchIntent
 from ..language.intent_lexicon import WHY, Phrase, phrase_at
-from ..language.sentences import Sentence, is_order, is_settled, is_to_agent, opening, sentences
+from ..language.sentences import (
+    Sentence,
+    addresses_agent,
+    is_order,
+    opening,
+    reports_success,
+    sentences,
+)
 from ..language.topics import topics_of
+from ..language.words import word_list
 
 MAX_EVIDENCE = 12
 MATCHES_A_SENTENCE = 24
@@ -25,13 +33,7 @@ _SEVERAL_SENTENCES = 10
 _CAP = 95
 
 _SHORT_ALTERNATIVE_WORDS = 14
-_BENIGN_AFTER_ERROR = frozenset(
-    """
-    handling handler handlers message messages code codes log logs logging page pages rate
-    rates type types boundary boundaries tracker tracking reporting class classes budget
-    path paths response responses format model models case cases
-    """.split()
-)
+_BENIGN_AFTER_ERROR = word_list("benign_after_error")
 _ERROR_WORDS = frozenset(("error", "errors", "exception", "exceptions", "failure", "crash", "bug"))
 _ADDRESSED = frozenset(("can", "could", "would", "will"))
 _MENDERS = frozenset(["fix", "debug", "solve", "resolve", "troubleshoot", "diagnose", "repair"])
@@ -110,16 +112,16 @@ def _signals(read: Sequence[Sentence]) -> list[_Found]:
 def _judged(sentence: Sentence) -> list[_Found]:
     """The signals of one sentence, each with what it really speaks for here."""
     matched = list(islice(_matches(sentence), MATCHES_A_SENTENCE))
-    if not matched or is_to_agent(sentence):
+    if not matched or addresses_agent(sentence):
         return []
     first = opening(sentence)
     asks_outright = any(one.at == first and one.weight == 3 for one in matched)
     if not asks_outright and is_order(sentence):
         return [one for one in matched if _asks_within_order(one)]
-    if is_settled(sentence):
+    if reports_success(sentence):
         matched = [one for one in matched if one.intent is not IntentType.TROUBLESHOOT]
     counted = [one for one in matched if _counts(one)]
-    _settle_why(counted)
+    _retarget_why(counted)
     return counted
 
 
@@ -167,7 +169,7 @@ def _is_alternative(one: _Found) -> bool:
     return len(words) <= _SHORT_ALTERNATIVE_WORDS
 
 
-def _settle_why(found: list[_Found]) -> None:
+def _retarget_why(found: list[_Found]) -> None:
     """Let a "why is …" ask about the trouble that the same sentence tells of."""
     if any(one.intent is IntentType.TROUBLESHOOT for one in found):
         for one in found:

@@ -18,8 +18,8 @@ _HEAD_CHARS = 1100
 _TAIL_CHARS = 700
 _READ_CHARS = 2000
 
-BROAD = "survey"
-"""Wanted where a question asks for all there is about something."""
+EXPLORATORY = "exploratory"
+"""The answer type of a question that asks for all there is about something."""
 
 _WANTS = {
     "reason": r"\bwhy\b|\breasons?\b|\bhow come\b|\bwhat (?:made|speaks)\b|\bgrounds\b"
@@ -33,8 +33,9 @@ _WANTS = {
     "way": r"\bhow (?:do|should|to|would|can) (?:i|we)\b|\bhow (?:should|is|are|does|did)\b"
     r"|\bprocedure\b|\bconventions?\b|\bstyle\b|\bformat\b|\bguidelines?\b|\brules?\b"
     r"|\bwhat (?:should|goes|do i)\b",
-    BROAD: r"\beverything\b|\banything\b|\bknown\b|\bpitfalls?\b|\btraps?\b|\bgotchas?\b|\bsurpris"
-    r"|\baware\b|\bwatch out\b|\bshould i know\b|\bbefore (?:i|we)\b|\bsummar|\boverview\b"
+    EXPLORATORY: r"\beverything\b|\banything\b|\bknown\b|\bpitfalls?\b|\btraps?\b|\bgotchas?\b"
+    r"|\bsurpris|\baware\b|\bwatch out\b|\bshould i know\b|\bbefore (?:i|we)\b|\bsummar"
+    r"|\boverview\b"
     r"|\b(?:need|have) to (?:know|respect|consider|think)\b|\bwhat (?:needs to be|must)\b"
     r"|\btell me about\b|\bwhat do we (?:know|have)\b|\bi(?:'m| am) (?:about|going) to\b"
     r"|\btake over\b|\bwhat (?:went wrong|bit us|did we (?:learn|settle|drop|do|find))\b|\bso far\b"
@@ -82,10 +83,10 @@ LOG_ODDS: dict[str, float] = {
     "state: debt": 0.4,
     "state: decision": -0.3,
     "state: state": 2.1,
-    "survey: debt": 0.4,
-    "survey: fact": -0.5,
-    "survey: problem": 0.7,
-    "survey: state": -0.7,
+    "exploratory: debt": 0.4,
+    "exploratory: fact": -0.5,
+    "exploratory: problem": 0.7,
+    "exploratory: state": -0.7,
     "way: debt": -0.4,
     "way: decision": 0.5,
     "way: guide": 1.2,
@@ -101,7 +102,7 @@ MOST_DROP = 3.0
 _SMALLEST = 1e-6
 
 
-def wants(text: str, intent: IntentType | None) -> frozenset[str]:
+def answer_types(text: str, intent: IntentType | None) -> frozenset[str]:
     """What the prompt ``text`` wants to know; several things, or nothing in particular."""
     if len(text) > _HEAD_CHARS + _TAIL_CHARS:
         text = f"{text[:_HEAD_CHARS]}\n{text[-_TAIL_CHARS:]}"
@@ -130,7 +131,7 @@ def _by_namespace(wanted: Collection[str], namespace: str) -> Iterator[str]:
         yield f"{want}: {'state' if stands else group}"
 
 
-def suited(relevance: float, wanted: frozenset[str], memory: Memory) -> float:
+def adjust_for_answer_type(relevance: float, wanted: frozenset[str], memory: Memory) -> float:
     """``relevance`` by words, 0–1, corrected for whether ``memory`` is what is ``wanted``."""
     shift = sum(LOG_ODDS.get(name, 0.0) for name in evidence(wanted, memory))
     return _shifted(relevance, min(MOST_LIFT, max(-MOST_DROP, shift))) if shift else relevance

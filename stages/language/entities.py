@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from ...bus.values import Entity
+from .domains import TECHNOLOGIES
+from .words import word_list
 
 MAX_ENTITIES = 50
 _READ_CHARS = 20_000
@@ -44,40 +46,7 @@ _SYMBOL = re.compile(
     r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\.[a-z]+[A-Z_]\w*"
     r"|@[a-z]\w*(?:\.\w+)*"
 )
-TECHNOLOGIES = frozenset(
-    "python javascript typescript rust golang java kotlin scala ruby php perl lua elixir erlang "
-    "haskell clojure swift dart zig c++ c# f# react vue angular svelte solidjs nextjs next.js "
-    "nuxt remix astro gatsby node nodejs node.js deno bun express fastify nestjs koa django flask "
-    "fastapi starlette tornado aiohttp rails sinatra laravel symfony spring phoenix gin echo "
-    "actix axum tokio electron tauri flutter expo redux zustand tailwind bootstrap webpack vite "
-    "rollup esbuild babel swc turbopack turborepo nx lerna pnpm npm yarn pip uv poetry pipenv "
-    "conda cargo maven gradle bazel cmake make ninja postgres postgresql mysql mariadb sqlite "
-    "duckdb mongodb redis valkey memcached cassandra dynamodb elasticsearch opensearch clickhouse "
-    "snowflake bigquery redshift neo4j influxdb timescaledb cockroachdb supabase firebase "
-    "planetscale pgvector qdrant weaviate milvus chroma pinecone kafka rabbitmq nats celery "
-    "sidekiq oban airflow dagster prefect dbt spark flink beam pulsar mqtt grpc graphql rest "
-    "protobuf avro thrift openapi websocket websockets webrtc docker podman kubernetes k8s helm "
-    "kustomize istio envoy nginx caddy traefik haproxy apache gunicorn uvicorn hypercorn "
-    "terraform pulumi ansible puppet chef vagrant packer aws gcp azure lambda s3 ec2 ecs eks rds "
-    "cloudfront cloudflare vercel netlify heroku fly.io digitalocean hetzner github gitlab "
-    "bitbucket jenkins circleci argocd flux prometheus grafana loki jaeger opentelemetry otel "
-    "datadog sentry newrelic splunk kibana logstash pytest unittest jest vitest mocha cypress "
-    "playwright selenium junit rspec hypothesis ruff black mypy pyright eslint prettier biome "
-    "clippy sqlalchemy alembic prisma drizzle typeorm sequelize knex hibernate pydantic msgspec "
-    "anyio asyncio trio numpy pandas polars pytorch tensorflow keras jax sklearn scikit-learn "
-    "transformers langchain llamaindex litellm ollama vllm onnx openai anthropic claude gemini "
-    "mcp oauth oauth2 oidc saml jwt keycloak auth0 okta vault argon2 argon2id bcrypt tls ssl ssh "
-    "git linux macos windows android ios wasm webassembly bash zsh powershell vim neovim vscode "
-    "unity godot unreal opencv ffmpeg".split()
-)
-_FEATURES = frozenset(
-    "authentication authorization auth login logout signup registration onboarding session "
-    "sessions password billing payment payments checkout invoice invoices subscription "
-    "subscriptions notification notifications search export import upload uploads download "
-    "pagination caching cache logging metrics tracing migration migrations deployment deploy "
-    "rollback backup scheduler cron webhook webhooks ratelimit rate-limiting permissions roles "
-    "tenancy i18n localization accessibility dashboard reporting analytics messaging".split()
-)
+_FEATURES = word_list("features")
 
 
 _MOST_MESSAGES = 5

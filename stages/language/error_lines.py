@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..text.unicode import one_line, visible
+from .words import word_list
 
 MAX_LINES = 2
 MAX_LINE_CHARS = 240
@@ -47,23 +48,10 @@ _ACCIDENTAL = re.compile(
 _LINE_NUMBER = re.compile(r"(\.[A-Za-z]{1,4}):\d{1,6}\b")
 _FOLDERS = re.compile(r"(?<![\w:/])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@+-]+)*[/\\](?=[\w.@+-]+)")
 _WORD = re.compile(r"[A-Za-z_][\w.-]*\w|\d{3,5}")
-_GENERIC = frozenset(
-    """
-    error errors failed failing failure fail fails cannot could unable find found file files
-    directory such with from that this line code exit status command module named name import
-    invalid syntax
-    expected unexpected type value undefined null none true false test tests assert assertionerror
-    typeerror valueerror keyerror indexerror nameerror attributeerror syntaxerror runtimeerror
-    importerror modulenotfounderror filenotfounderror oserror ioerror exception traceback recent
-    call last most object attribute argument arguments function missing required unknown option
-    usage help permission denied access string number assignable property does exist argument
-    positional keyword given parameter referenceerror rangeerror process exited build run npm
-    warn warning info debug have been must should would when while after before your there
-    """.split()
-)
+_GENERIC = word_list("error_words")
 
 
-def telling_lines(output: str) -> tuple[str, ...]:
+def salient_lines(output: str) -> tuple[str, ...]:
     """At most two lines of ``output`` that tell what went wrong; () where nothing does.
 
     Each is one line of at most 240 characters, without directories, addresses, times and the like.
@@ -78,11 +66,11 @@ def telling_lines(output: str) -> tuple[str, ...]:
     ranks = [_rank(line[:MAX_LINE_CHARS]) for line in lines]
     best = max(ranks)
     at = [i for i, rank in enumerate(ranks) if rank == best] if best else [len(lines) - 1]
-    chosen = dict.fromkeys(_essence(lines[i]) for i in (at[0], at[-1]))
+    chosen = dict.fromkeys(_without_accidents(lines[i]) for i in (at[0], at[-1]))
     return tuple(line for line in chosen if line)[:MAX_LINES]
 
 
-def telling_terms(lines: Sequence[str]) -> tuple[str, ...]:
+def salient_terms(lines: Sequence[str]) -> tuple[str, ...]:
     """The words of ``lines`` that not every error has: names, codes, ports."""
     return tuple(dict.fromkeys(word for line in lines for word in _terms(line)))
 
@@ -100,6 +88,6 @@ def _rank(line: str) -> int:
     return 1 if _WEAK.search(line) else 0
 
 
-def _essence(line: str) -> str:
+def _without_accidents(line: str) -> str:
     short = _FOLDERS.sub("", line[: 2 * MAX_LINE_CHARS])
     return one_line(_LINE_NUMBER.sub(r"\1", _ACCIDENTAL.sub(" ", short)))[:MAX_LINE_CHARS]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ...bus.values import Value
 from .entities import find_entities
+from .words import word_list
 
 MAX_TERMS = 6
 MAX_WORDS = 10
@@ -18,21 +19,8 @@ MAX_SYMBOLS = 16
 
 _READ_CHARS = 4_000
 _OUTSIDE_PARTS = 3
-_GENERIC_FOLDERS = frozenset(
-    """
-    . .. src lib libs app apps test tests spec specs pkg packages cmd internal main java kotlin
-    scala resources com org net io build dist target vendor public static assets www web root
-    source sources include includes crates modules module core common shared support code project
-    """.split()
-)
-_GENERIC_STEMS = frozenset(
-    """
-    __init__ __main__ index main mod lib app core base common shared util utils helper helpers
-    type types constants const config settings setup conftest readme changelog license contributing
-    notes todo test tests spec views models schema schemas errors exceptions routes server client
-    page layout style styles package makefile dockerfile
-    """.split()
-)
+_GENERIC_FOLDERS = word_list("generic_folders")
+_GENERIC_STEMS = word_list("generic_file_names")
 _FULL = {
     "auth": "authentication",
     "authn": "authentication",
@@ -42,21 +30,7 @@ _FULL = {
     "k8s": "kubernetes",
     "perf": "performance",
 }
-_KEYWORDS = frozenset(
-    """
-    abstract alias and args arg array async await bool boolean break case catch char class const
-    continue def default defmodule del delete dict echo elif else elsif end enum err error except
-    exit export extends extern false final finally float fmt for foreach from func function get
-    global goto http https if impl implements import include init
-    instanceof int integer interface into is
-    item items key lambda len let list local long loop main map match mod module mut namespace new
-    nil none not null number obj object of ok or override package panic param params pass print
-    printf println private protected protocol pub public put raise range record ref require
-    return returns self set short sizeof some static str string struct super switch table template
-    then this throw throws trait true try tuple type typedef typeof undefined union unless unsigned
-    until use using val value values var vec virtual void volatile when where while with yield
-    """.split()
-)
+_KEYWORDS = word_list("keywords")
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+|[^\W\d_a-zA-Z]+")
 _DEFINED = re.compile(
     r"\b(?:def|class|func|function|fn|struct|enum|interface|trait|type|module|defmodule|const|let"
@@ -83,7 +57,7 @@ class Subject(Value, frozen=True, kw_only=True):
     used: tuple[str, ...] = ()
 
     @property
-    def is_telling(self) -> bool:
+    def is_distinctive(self) -> bool:
         """Whether the name alone tells which file is meant: "jwt.py" does, "index.ts" does not."""
         return "." in self.name and self.name.partition(".")[0].casefold() not in _GENERIC_STEMS
 

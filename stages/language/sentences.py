@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from .words import FILLERS, WORD, fold, is_negation, word_list
+
 HEAD_CHARS = 1100
 TAIL_CHARS = 700
 MAX_WORDS = 320
 MAX_SENTENCES = 36
 
 _TOKEN = re.compile(
-    r"(`[^`\n]*`|\w+(?:(?:['.@/\\-]|::|:/+)\w+)*[+#]*)"  # a word, a name, inline code
+    rf"(`[^`\n]*`|{WORD})"  # a word, a name, inline code
     r"|([?!.\n]+)"  # the end of a sentence
     r"|([,;:()\u2013\u2014]+)"  # the end of a clause
 )
@@ -40,63 +42,20 @@ CLAUSE_OPENERS = frozenset(
     and but so then also because or if when while
 """.split()
 )
-FILLERS = frozenset(
-    """
-    hm hmm hmmm ok okay cool great thanks thank yeah yes yep no hey hi hello oh ah well
-    right sure please pls now so and but also just then actually basically perfect nice
-    quick question really again still first next finally instead maybe perhaps
-    """.split()
-)
-ORDER_VERBS = frozenset(
-    """
-    add address adjust align amend annotate append apply approve archive assign assume
-    attach audit back bring bump call cancel capitalise capitalize change check checkout
-    clean cleanup clear close collapse comment commit complete configure continue convert
-    copy correct cover create cut decrease delete deploy deprecate disable discard do
-    document double downgrade draft drop dump edit enable ensure execute expand export
-    expose extend extract factor fill finish fix flip follow format generate get give go
-    guard handle hide hoist implement import improve include increase init inline insert
-    install integrate introduce invert keep label land leave let limit link lint log lower
-    make mark memoize merge migrate mock move mute name normalise normalize note open
-    optimise optimize order paginate parametrize parse paste patch pin polish port prepare
-    prettify proceed profile publish pull push put raise read rebase rebuild redo reduce
-    refactor reformat regenerate reindent release reload remember remove rename render
-    reorder repeat replace reply rerun reset resolve restart restore restructure retry
-    return revert review rewrite rollback roll run save scaffold send separate serve set
-    setup shorten simplify skip sort split squash stage start stash stop strip stub submit
-    substitute summarise summarize support swap switch sync tag take test throw tidy tighten
-    toggle translate trim truncate try turn tweak type undo unify uninstall unpin untrack
-    update upgrade upload use validate verify wait wire wrap write
-    """.split()
-)
+ORDER_VERBS = word_list("order_verbs")
 RULE_OPENERS = frozenset(
     """
     always never remember ensure let's lets don't dont fyi
 """.split()
 )
 _ADDRESSED = frozenset(("can", "could", "would", "will"))
-_ASKING_HELP = frozenset(
-    """
-    tell explain show describe help find point remind clarify elaborate locate recall
-    compare recommend suggest list search walk confirm figure see think
-    """.split()
-)
+_ASKING_HELP = word_list("help_verbs")
 _AGENT_OPENERS = "did|do|are|have|were|who are|how are|why did|what do|what did|what are|what have"
 _TO_AGENT = frozenset(tuple(opener.split()) for opener in _AGENT_OPENERS.split("|"))
 _KNOWING = frozenset(("know", "remember", "recall", "have", "see"))
 _SUBJECTS = frozenset(("i", "we", "they", "you", "our"))
-_SETTLED = frozenset(
-    """
-    fixed resolved solved works worked passes passed merged deployed done finished gone
-    green fine good perfect great lgtm thanks
-    """.split()
-)
-_NEGATIONS = frozenset(
-    """
-    not no never isn't doesn't don't didn't won't can't cannot wasn't aren't hasn't only but
-    isnt doesnt dont didnt cant
-    """.split()
-)
+_SUCCESS = word_list("success_words")
+_RESTRICTIONS = frozenset(("only", "but"))
 
 
 class Sentence(NamedTuple):
@@ -109,14 +68,6 @@ class Sentence(NamedTuple):
     spans: list[tuple[int, int]]
     opens: frozenset[int]
     asks: bool
-
-
-def fold(text: str) -> str:
-    """Lower case, straight apostrophes; the same length, so that positions stay true.
-
-    The dotted capital I is the one character whose lower case is longer than itself.
-    """
-    return text.replace("\u0130", "i").lower().replace("\u2019", "'")
 
 
 def windows(text: str) -> tuple[tuple[int, int], ...]:
@@ -181,15 +132,17 @@ def is_order(sentence: Sentence) -> bool:
     return at + 1 >= len(words) or words[at + 1] not in _SUBJECTS
 
 
-def is_settled(sentence: Sentence) -> bool:
+def reports_success(sentence: Sentence) -> bool:
     """Whether the sentence reports that something is well now ("fixed the crash, thanks")."""
     if sentence.asks:
         return False
     words = frozenset(sentence.words)
-    return bool(words & _SETTLED) and not words & _NEGATIONS
+    if words.isdisjoint(_SUCCESS) or words & _RESTRICTIONS:
+        return False
+    return not any(map(is_negation, words))
 
 
-def is_to_agent(sentence: Sentence) -> bool:
+def addresses_agent(sentence: Sentence) -> bool:
     """Whether the agent itself is asked ("did you run the tests?"), which no memory answers."""
     words = sentence.words
     at = opening(sentence)

@@ -54,7 +54,7 @@ def features(one: Traits, other: Traits, cosine: float) -> tuple[float, ...]:
     )
 
 
-def likeness(one: Traits, other: Traits, cosine: float | None) -> float:
+def task_similarity(one: Traits, other: Traits, cosine: float | None) -> float:
     """The probability that ``one`` and ``other`` are alike; ``cosine`` None means unknown."""
     weights, bias = (WORDS_WEIGHTS, WORDS_BIAS) if cosine is None else (WEIGHTS, BIAS)
     told = features(one, other, cosine or 0.0)

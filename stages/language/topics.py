@@ -6,70 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from ...bus.values import Evidence, IntentType
 from .intent_lexicon import phrase_at
-from .sentences import FILLERS, Sentence, fold, sentences, word_spans
+from .sentences import Sentence, sentences, word_spans
+from .words import STOP_WORDS, fold, word_list
 
 MAX_TOPICS = 5
 MAX_RETRIEVAL_WORDS = 120
 
-STOP_WORDS = FILLERS | frozenset(
-    """
-    a about above after again against all almost already am an any anybody anyone anything
-    apart are aren't around as at away back be been before being below best better between
-    both by came can can't cannot come comes could couldn't did didn't different do does
-    doesn't doing don't done down during each either else etc ever every everything few for
-    from further get gets getting give given go goes going gone gonna got had has hasn't
-    have haven't having he her here here's him his how how's however i i'd i'll i'm i've if
-    im in inside into is isn't it it'd it'll it's its itself lately let lets like look lot
-    made make makes many may me might more most much must my need needs neither nor not of
-    off on once one ones only onto or other others ought our ours out over own per put
-    rather said same say says see seem seems seen shall she should shouldn't since some
-    somebody somehow someone something sometimes somewhere soon such take tell than that
-    that's the their theirs them there there's these they they're thing things think this
-    those though through to together too tried try trying under until up upon us used uses
-    using very via want wanted wants was wasn't way ways we we'd we'll we're we've were
-    weren't what what's whatever whats when whenever where where's wherever which while who
-    who's whom whose why will with within without won't would wouldn't yet you you'd you'll
-    you're you've your yours
-    """.split()
-)
-TRIGGER_WORDS = frozenset(
-    """
-    explain describe difference differences differ compare compared comparing comparison vs
-    versus find locate show search recall remember remind clarify understand steps guide
-    tutorial example examples reason rationale meaning purpose overview background howto
-    whereabouts know idea advantages advantage pros cons preferable instead worth help
-    figure long often wrong causing cause anything file files usages notes properly
-    correctly exactly rundown lookup grep kind kinds happens happen mean means decide
-    decided defined located stored configured kept lives live responsible calls implemented
-    handled
-    """.split()
-)
-_ACTIONS = frozenset(
-    """
-    add build call change check configure connect convert create debug declare define delete
-    deploy design detect develop disable display do download enable execute extract filter
-    fix format generate handle implement import improve include initialise initialize insert
-    install integrate load manage merge migrate modify move open optimise optimize override
-    parse pass prevent print read reduce refactor remove rename render replace reset resolve
-    restrict return run save send set setup share solve sort specify split start stop store
-    structure support switch test trigger troubleshoot update upgrade use validate verify
-    write
-    """.split()
-)
+TRIGGER_WORDS = word_list("trigger_words")
+_ACTIONS = word_list("actions")
 # What a question says of itself, or of the kind of memory that it wants, and not of its subject.
-ASKING_WORDS = frozenset(
-    """
-    agreed agreement apply applies argument arguments aware bit careful consider considered
-    constraint constraints convention conventions decide decided decision decisions discussed
-    discussion duties duty everything expect expected experience fact facts gotcha gotchas
-    ground grounds handle handled happened history hit idea issue issues know known learn
-    learned learning learnings learnt left lesson lessons limit limitation limitations limits
-    mind moment obliged open overview pitfall pitfalls problem problems purpose rationale
-    reason reasons remember respect rule rules settle settled situation speaks spoke start
-    starting state status story summarise summarize summary surprise surprises surprising
-    touch trap traps tried watch wrong
-    """.split()
-)
+ASKING_WORDS = word_list("asking_words")
 _TRAILING = frozenset(("set", "read", "run", "go", "work", "works"))
 _BEFORE_ACTION = frozenset(
     """

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...bus.values import WorkKind, WorkSignal
-from .sentences import Sentence, is_order, is_settled, is_to_agent, opening, sentences
+from .sentences import Sentence, addresses_agent, is_order, opening, reports_success, sentences
 
 MAX_SIGNALS = 8
 
@@ -82,7 +82,7 @@ def work_signals(text: str) -> tuple[WorkSignal, ...]:
     """
     found: dict[WorkSignal, None] = {}
     for sentence in sentences(text):
-        for at, kind in _told(sentence):
+        for at, kind in _signals_of(sentence):
             start, end = sentence.spans[at]
             found.setdefault(WorkSignal(keyword=text[start:end].strip("`"), kind=kind))
             if len(found) == MAX_SIGNALS:
@@ -96,7 +96,7 @@ def primary(signals: Sequence[WorkSignal]) -> WorkKind | None:
     return next(ordered, signals[0].kind if signals else None)
 
 
-def _told(sentence: Sentence) -> Iterator[tuple[int, WorkKind]]:
+def _signals_of(sentence: Sentence) -> Iterator[tuple[int, WorkKind]]:
     words = sentence.words
     at = _verb(sentence)
     if at is not None:
@@ -105,7 +105,7 @@ def _told(sentence: Sentence) -> Iterator[tuple[int, WorkKind]]:
             if later > at and later < len(words) and words[later] in _KIND_OF:
                 yield later, _kind(words, later)
         return
-    if is_settled(sentence) or is_to_agent(sentence):
+    if reports_success(sentence) or addresses_agent(sentence):
         return
     opens = opening(sentence)
     if opens < len(words) and (sentence.asks or words[opens] in _ASKS):

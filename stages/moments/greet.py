@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import zip_longest
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import anyio
 import msgspec
@@ -20,12 +20,14 @@ from ...bus.events import Event, MemoriesShown, ResponseReady, SessionStarted
 from ...bus.signals import abstained, degraded, emit, injected
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...bus.values import Memory, Scope, Shown
+from ...config.settings import SessionStartSettings
 from ..injection.pack import Budget, Offer, Packed, pack
+from ..injection.select import contradicted
 from ..ports import Catalogue, Recall, Sessions
-from ..respond import NOTHING, answer
 from ..text.envelope import Note, neutralise, note_of, preview
+from ..text.hook_answer import NOTHING, hook_answer
 from ..text.unicode import one_line, well_formed
-from .guidance import Detail, guidance
+from .guidance import guidance
 
 NAMESPACES = ("blockers", "tasks", "decisions")
 """In the order in which they take turns."""
@@ -59,26 +61,13 @@ _LOST = "the session had it before its context was compacted"
 T = TypeVar("T")
 
 
-class GreetSettings(Protocol):
-    """What ``greet`` reads of the settings."""
-
-    @property
-    def enabled(self) -> bool: ...
-    @property
-    def max_memories(self) -> int: ...
-    @property
-    def include_guidance(self) -> bool: ...
-    @property
-    def guidance_detail(self) -> Detail: ...
-
-
 async def greet(
     event: SessionStarted,
     *,
     recall: Recall,
     catalogue: Catalogue,
     sessions: Sessions,
-    settings: GreetSettings,
+    settings: SessionStartSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
 ) -> tuple[Event, ...]:
@@ -103,7 +92,7 @@ async def greet(
         parts += [_topic_line(looking.found_topics, clean)]
         parts += [guidance(settings.guidance_detail)] if settings.include_guidance else []
     sessions.greet(event.session)
-    body = answer("SessionStart", well_formed("\n".join(part for part in parts if part)))
+    body = hook_answer("SessionStart", well_formed("\n".join(part for part in parts if part)))
     ready = ResponseReady(trace=event.trace, body=msgspec.json.encode(body) if body else NOTHING)
     return (ready, _shown(event, packed, why)) if packed.ids else (ready,)
 
@@ -136,7 +125,10 @@ class _Looking:
 
     @property
     def found_latest(self) -> list[Memory]:
-        return _take_turns([self._by_namespace.get(namespace, ()) for namespace in NAMESPACES])
+        found = _take_turns([self._by_namespace.get(namespace, ()) for namespace in NAMESPACES])
+        found = found[: 2 * self.count]
+        outdated = contradicted(found)
+        return [memory for memory in found if memory.id not in outdated]
 
     async def latest(self, sessions: Sessions) -> None:
         seen = sessions.shown(self.event.session)

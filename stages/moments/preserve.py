@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ...bus.values import Noted
-from ..respond import NOTHING
 from ..text.envelope import neutralise, preview
+from ..text.hook_answer import NOTHING
 from ..text.unicode import well_formed
 
 MAX_POINTS = 8

@@ -10,10 +10,11 @@ from msgspec import Struct
 from ...bus.events import Event, ToolFailed
 from ...bus.signals import degraded, emit
 from ...bus.values import Query
-from ..language.error_lines import telling_lines, telling_terms
+from ...config.settings import FailureSettings
+from ..language.error_lines import salient_lines, salient_terms
 from ..ports import Recall, Sessions
 from ..text.unicode import one_line
-from .reminder import Occasion, Rated, ReminderSettings, abstain, bring_up, shares_a_word
+from .reminder import RatedHit, ReminderContext, abstain, build_reminder, shares_term
 
 NAMESPACES = ("blockers", "gotchas", "learnings")
 HEADING = "Earlier notes that may be about this failure:"
@@ -23,7 +24,7 @@ _FEW_WORDS = 4
 _COMMAND_CHARS = 60
 
 
-class Question(Struct, frozen=True):
+class FailureQuery(Struct, frozen=True):
     """What to search for, and the words of which a memory must have one."""
 
     text: str
@@ -35,7 +36,7 @@ async def remedy(
     *,
     recall: Recall,
     sessions: Sessions,
-    settings: ReminderSettings,
+    settings: FailureSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
 ) -> tuple[Event, ...]:
@@ -43,7 +44,7 @@ async def remedy(
 
     Nothing where the output says no more than that it failed. None twice in one context.
     """
-    question = ask(event)
+    question = failure_query(event)
     if question is None or not settings.max_results:
         return (abstain(event, "remedy", "no_subject"),)
     query = Query(
@@ -58,12 +59,12 @@ async def remedy(
     except ConnectionError:
         emit(degraded, "remedy", reason="search.unavailable")
         return (abstain(event, "remedy", "search_unavailable"),)
-    return bring_up(
-        Occasion(event=event, stage="remedy", hook=event.hook, heading=HEADING),
+    return build_reminder(
+        ReminderContext(event=event, stage="remedy", hook=event.hook, heading=HEADING),
         [
-            Rated(hit, f"matches the error, relevance {hit.relevance:.2f}")
+            RatedHit(hit, f"matches the error, relevance {hit.relevance:.2f}")
             for hit in hits
-            if shares_a_word(hit.memory, question.terms)
+            if shares_term(hit.memory, question.terms)
         ],
         settings=settings,
         sessions=sessions,
@@ -72,10 +73,10 @@ async def remedy(
     )
 
 
-def ask(event: ToolFailed) -> Question | None:
+def failure_query(event: ToolFailed) -> FailureQuery | None:
     """What to search for; None where the failure says nothing that could be known."""
-    lines = telling_lines(event.error)
+    lines = salient_lines(event.error)
     if lines and sum(len(line.split()) for line in lines) < _FEW_WORDS:
         lines = (*lines, one_line(event.text[:_COMMAND_CHARS]))
-    terms = telling_terms(lines)
-    return Question("\n".join(lines), terms) if terms else None
+    terms = salient_terms(lines)
+    return FailureQuery("\n".join(lines), terms) if terms else None

@@ -17,10 +17,11 @@ from msgspec.structs import replace
 from ...bus.events import Event, ToolUsed
 from ...bus.signals import degraded, emit
 from ...bus.values import Hit, Memory, Query
+from ...config.settings import ToolSettings
 from ..language.file_subject import Subject, subject_of, within
 from ..ports import Catalogue, Recall, Sessions
 from ..text.envelope import neutralise, preview
-from .reminder import Occasion, Rated, ReminderSettings, abstain, bring_up, shares_a_word
+from .reminder import RatedHit, ReminderContext, abstain, build_reminder, shares_term
 
 NAMES_PATH = 0.95
 """The relevance of a memory that names the file with its folder, or was captured with it,"""
@@ -46,7 +47,7 @@ async def remind(
     recall: Recall,
     catalogue: Catalogue,
     sessions: Sessions,
-    settings: ReminderSettings,
+    settings: ToolSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
 ) -> tuple[Event, ...]:
@@ -64,8 +65,8 @@ async def remind(
         emit(degraded, "remind", reason="search.unavailable")
         return (abstain(event, "remind", "search_unavailable"),)
     heading = f"Related memories for {neutralise(preview(subjects[0].name, 80))}:"
-    return bring_up(
-        Occasion(event=event, stage="remind", hook="PostToolUse", heading=heading),
+    return build_reminder(
+        ReminderContext(event=event, stage="remind", hook="PostToolUse", heading=heading),
         rated,
         settings=settings,
         sessions=sessions,
@@ -76,7 +77,7 @@ async def remind(
 
 async def _gather(
     event: ToolUsed, subjects: Sequence[Subject], recall: Recall, catalogue: Catalogue
-) -> list[Rated]:
+) -> list[RatedHit]:
     """What is known about the ``subjects``, by the files' names and by every search for them."""
     gathering = _Gathering(event, recall, catalogue)
     async with anyio.create_task_group() as group:
@@ -93,7 +94,7 @@ class _Gathering:
     """What several tasks bring in; a failure is kept, as a task group would wrap it."""
 
     def __init__(self, event: ToolUsed, recall: Recall, catalogue: Catalogue) -> None:
-        self.rated: list[Rated] = []
+        self.rated: list[RatedHit] = []
         self.failures: list[ConnectionError] = []
         self._scopes = event.place.readable
         self._root = event.place.root
@@ -115,17 +116,17 @@ class _Gathering:
         except ConnectionError as unavailable:
             self.failures.append(unavailable)
         else:
-            fit = (hit for hit in hits if shares_a_word(hit.memory, words))
+            fit = (hit for hit in hits if shares_term(hit.memory, words))
             self.rated += [rate(hit, subject, self._root, what) for hit in fit]
 
 
-def rate(hit: Hit, subject: Subject, root: str, what: str = "") -> Rated:
+def rate(hit: Hit, subject: Subject, root: str, what: str = "") -> RatedHit:
     """``hit`` with the best reason that there is to bring it up; it was found by ``what``."""
     best = (hit.relevance, f"matches {what}" if what else "names another file")
     for reason in _reasons(hit, subject, root):
         best = max(best, reason)
     relevance, why = best
-    return Rated(
+    return RatedHit(
         replace(hit, relevance=relevance), f"{why} ({subject.path}), relevance {relevance:.2f}"
     )
 
@@ -158,7 +159,7 @@ def _same(path: str, subject: Subject) -> float:
         return 0.0
     if common > 1:
         return NAMES_PATH
-    return NAMES_FILE if subject.is_telling else 0.0
+    return NAMES_FILE if subject.is_distinctive else 0.0
 
 
 def _mentioned(text: str, name: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -15,10 +15,11 @@ from msgspec import Struct
 from ...bus.events import Event, MemoriesShown, ResponseReady, ToolFailed, ToolUsed
 from ...bus.signals import abstained, emit, injected
 from ...bus.values import Hit, Memory, Shown
+from ...config.settings import FailureSettings
 from ..injection.pack import Budget
 from ..injection.select import Candidate, Choice, choose
 from ..ports import Sessions
-from ..respond import NOTHING, answer
+from ..text.hook_answer import NOTHING, hook_answer
 from ..text.unicode import well_formed
 
 MAX_TOKENS = 500
@@ -31,16 +32,7 @@ AUTOMATIC = "auto-captured"
 _READ_CHARS = 4000
 
 
-class ReminderSettings(Protocol):
-    """What a reminder may bring; ``min_similarity`` is a relevance, 0.0 to 1.0 and absolute."""
-
-    @property
-    def min_similarity(self) -> float: ...
-    @property
-    def max_results(self) -> int: ...
-
-
-class Occasion(Struct, frozen=True, kw_only=True):
+class ReminderContext(Struct, frozen=True, kw_only=True):
     """What a tool did, which stage answers which hook, and the line above the notes."""
 
     event: ToolUsed | ToolFailed
@@ -49,7 +41,7 @@ class Occasion(Struct, frozen=True, kw_only=True):
     heading: str
 
 
-class Rated(Struct, frozen=True):
+class RatedHit(Struct, frozen=True):
     """A memory with its relevance for what the tool did, and where that comes from, in words."""
 
     hit: Hit
@@ -61,11 +53,11 @@ def context_of(event: ToolUsed | ToolFailed) -> str:
     return f"{event.session}/{event.agent}" if event.session and event.agent else event.session
 
 
-def bring_up(
-    occasion: Occasion,
-    rated: Iterable[Rated],
+def build_reminder(
+    occasion: ReminderContext,
+    rated: Iterable[RatedHit],
     *,
-    settings: ReminderSettings,
+    settings: FailureSettings,
     sessions: Sessions,
     now: datetime,
     clean: Callable[[str], str],
@@ -75,7 +67,7 @@ def bring_up(
     What is shown counts as shown in this context. Tells ``injected`` or ``abstained``.
     """
     event = occasion.event
-    best = [one for one in _best_first(rated) if not _said_here(one.hit, event.session)]
+    best = [one for one in _best_first(rated) if not _captured_in_session(one.hit, event.session)]
     context = context_of(event)
     choice = choose(
         [Candidate(hit=one.hit, weight=1.0, kind=None, clean=clean) for one in best],
@@ -93,12 +85,14 @@ def bring_up(
     return _answers(occasion, choice, {one.hit.memory.id: one.why for one in best})
 
 
-def _answers(occasion: Occasion, choice: Choice, why: Mapping[str, str]) -> tuple[Event, ...]:
+def _answers(
+    occasion: ReminderContext, choice: Choice, why: Mapping[str, str]
+) -> tuple[Event, ...]:
     event = occasion.event
     shown = tuple(
         Shown(memory_id=c.memory.id, score=c.score, why=why[c.memory.id]) for c in choice.chosen
     )
-    body = answer(occasion.hook, well_formed(f"{occasion.heading}\n{choice.text}"))
+    body = hook_answer(occasion.hook, well_formed(f"{occasion.heading}\n{choice.text}"))
     if event.detailed:
         memories = choice.why | {one.memory_id: one.why for one in shown}
         body["metadata"] = {"abstained": None, "memories": memories}
@@ -108,7 +102,7 @@ def _answers(occasion: Occasion, choice: Choice, why: Mapping[str, str]) -> tupl
     )
 
 
-def shares_a_word(memory: Memory, words: Sequence[str]) -> bool:
+def shares_term(memory: Memory, words: Sequence[str]) -> bool:
     """Whether ``memory`` has one of ``words``, or a form of it.
 
     In a small store, nothing else may be as close in meaning, which then says little.
@@ -135,22 +129,22 @@ def abstain(
     return ResponseReady(trace=event.trace, body=msgspec.json.encode(body) if body else NOTHING)
 
 
-def _best_first(rated: Iterable[Rated]) -> list[Rated]:
+def _best_first(rated: Iterable[RatedHit]) -> list[RatedHit]:
     """Each memory once, as it was rated highest; the most relevant first, and then the newest."""
-    best: dict[str, Rated] = {}
+    best: dict[str, RatedHit] = {}
     newest = sorted(rated, key=lambda one: one.hit.memory.id, reverse=True)
     for one in sorted(newest, key=lambda one: -one.hit.relevance):
         best.setdefault(one.hit.memory.id, one)
     return list(best.values())
 
 
-def _said_here(hit: Hit, session: str) -> bool:
+def _captured_in_session(hit: Hit, session: str) -> bool:
     """Whether it was picked up from this very session, which need not be told what it said."""
     memory = hit.memory
     return bool(session) and memory.provenance.session == session and AUTOMATIC in memory.tags
 
 
 def _reason(choice: Choice) -> str:
-    if choice.crowded:
+    if choice.over_budget:
         return "no_room"
-    return "already_shown" if choice.seen else "nothing_relevant"
+    return "already_shown" if choice.already_shown else "nothing_relevant"

@@ -1,10 +1,53 @@
-"""Takes out what the user marked ``<private>``."""
+"""Markup in a prompt: private spans, blocks that agents add, and explicit capture markers.
+
+A marker stands at the start of a line: ``[remember]``, ``[remember:decisions]``, ``[capture]``,
+``[capture:patterns]``, ``@memory``, ``@memory:gotchas``. What it keeps runs to the next marker or
+to a blank line outside a code fence; a marker alone on its line takes the paragraph after it.
+"""
 
 from __future__ import annotations
 
 import re
 
-_TAG = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
+from ...bus.values import NAMESPACES, Marked
+from .unicode import fenced
+
+_PRIVATE = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
+
+BLOCKS = (
+    "system-reminder",
+    "system-note",
+    "hook_context",
+    "response_guidance",
+    "ide_selection",
+    "ide_opened_file",
+)
+"""What agents call what they add; ``hook_context`` and ``response_guidance`` hold our own words."""
+
+_BLOCK_OPENS = re.compile(rf"<({'|'.join(BLOCKS)})(?:\s[^<>\n]{{0,200}})?>")
+_BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(BLOCKS)})(?:\s[^<>\n]{{0,200}})?>")
+
+_MARKER = re.compile(
+    r"[ \t]{0,3}(?:\[(?P<verb>remember|capture)(?:[ \t]?:[ \t]?(?P<ns>[\w-]{1,40}))?\](?!\()"
+    r"|@memory(?::(?P<at>[\w-]{1,40}))?(?=:?\s|$))[ \t]*:?[ \t]*",
+    re.IGNORECASE,
+)
+_ALIASES = {
+    "debt": "tech-debt",
+    "lesson": "learnings",
+    "til": "learnings",
+    "convention": "patterns",
+    "prefs": "preferences",
+    "pref": "preferences",
+    "todo": "tasks",
+}
+_BY_NAME = {
+    **{name: name for name in NAMESPACES},
+    **{name.removesuffix("s"): name for name in NAMESPACES},
+    **{name.replace("-", ""): name for name in NAMESPACES},
+    **_ALIASES,
+    **{f"{alias}s": name for alias, name in _ALIASES.items()},
+}
 
 
 def strip_private(text: str) -> str:
@@ -13,7 +56,7 @@ def strip_private(text: str) -> str:
     A span that is never closed reaches to the end of the text, and a closing tag alone is
     dropped. What is left holds no such tag, not even one that the removal put together.
     """
-    while _TAG.search(text):
+    while _PRIVATE.search(text):
         text = _strip_once(text)
     return text
 
@@ -22,7 +65,7 @@ def _strip_once(text: str) -> str:
     kept: list[str] = []
     depth = 0
     end = 0
-    for tag in _TAG.finditer(text):
+    for tag in _PRIVATE.finditer(text):
         if depth == 0:
             kept.append(text[end : tag.start()])
         depth = max(0, depth - 1) if tag[1] else depth + 1
@@ -30,3 +73,71 @@ def _strip_once(text: str) -> str:
     if depth == 0:
         kept.append(text[end:])
     return "".join(kept)
+
+
+def strip_blocks(text: str) -> str:
+    """``text`` without such blocks; of one that is not closed, only the tag is dropped."""
+    if "<" not in text:
+        return text
+    last = {name: text.rfind(f"</{name}>") for name in BLOCKS}
+    kept: list[str] = []
+    at = 0
+    opened = _BLOCK_OPENS.search(text)
+    while opened is not None:
+        kept.append(text[at : opened.start()])
+        at = opened.end()
+        if at <= last[opened[1]]:
+            close = f"</{opened[1]}>"
+            at = text.find(close, at) + len(close)
+        opened = _BLOCK_OPENS.search(text, at)
+    return _BLOCK_TAG.sub("", "".join((*kept, text[at:])))
+
+
+def namespace_of(name: str) -> str | None:
+    """The namespace that ``name`` means in any case and number ("Decision"), or None."""
+    return _BY_NAME.get(name.strip().lower().replace("_", "-"))
+
+
+def split_markers(text: str) -> tuple[str, tuple[Marked, ...]]:
+    """``text`` without its markers and what they keep, and those in order.
+
+    A marker in a code fence or a quotation is ordinary text, and one with nothing to keep is
+    dropped. ``[remember]`` alone means learnings; ``[capture]`` and ``@memory`` alone leave the
+    namespace to be detected. An unknown namespace is detected too, and becomes a tag.
+    """
+    if "[" not in text and "@" not in text:
+        return text, ()
+    rest: list[str] = []
+    found: list[tuple[re.Match[str], list[str]]] = []
+    content: list[str] | None = None
+    lines = text.split("\n")
+    for line, inside in zip(lines, fenced(lines), strict=True):
+        marker = None if inside else _MARKER.match(line)
+        if marker is not None:
+            content = [line[marker.end() :]]
+            found.append((marker, content))
+        elif content is None or _ends(content, line, inside=inside):
+            content = None
+            rest.append(line)
+        else:
+            content.append(line)
+    if not found:
+        return text, ()
+    marked = (_marked(marker, "\n".join(kept).strip()) for marker, kept in found)
+    return "\n".join(rest).strip(), tuple(one for one in marked if one.content)
+
+
+def _ends(content: list[str], line: str, *, inside: bool) -> bool:
+    return not inside and not line.strip() and any(map(str.strip, content))
+
+
+def _marked(marker: re.Match[str], content: str) -> Marked:
+    name = marker["ns"] or marker["at"]
+    literal = marker[0].strip().rstrip(":").rstrip()
+    if name is None:
+        verb = (marker["verb"] or "").lower()
+        namespace = "learnings" if verb == "remember" else None
+        return Marked(content=content, marker=literal, namespace=namespace)
+    namespace = namespace_of(name)
+    tag = None if namespace else name.lower()
+    return Marked(content=content, marker=literal, namespace=namespace, tag=tag)

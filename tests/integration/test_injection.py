@@ -77,3 +77,26 @@ def test_how_sure_the_intent_is_sets_how_many_come(open_house, prompt, confidenc
     metadata = hooked(open_house, prompt, f"sure-{confidence}")
     assert metadata["search_intent"]["confidence"] == confidence
     assert len(metadata["memory_context"]["injected_memories"]) == ceiling
+
+
+CONTRADICTIONS = [
+    ("We can use Redis for the job queue", "We can't use Redis for the job queue"),
+    ("We don’t use Redis for the job queue", "We use Redis for the job queue"),
+    ("Redis was fit for the job queue", "Redis wasn't fit for the job queue"),
+    ("The team did agree on Redis as job queue", "The team didn't agree on Redis as job queue"),
+]
+
+
+@pytest.mark.parametrize(("older", "newer"), CONTRADICTIONS)
+def test_of_two_that_contradict_each_other_the_newer_is_injected(fresh, older, newer):
+    old = fresh.capture(older, "--namespace", "decisions")["id"]
+    answer = fresh.capture(newer, "--namespace", "decisions")
+    assert answer["contradicts"]["id"] == old
+    question = "why do we use Redis for the job queue?"
+    explained = fresh.ask("explain", question)
+    why = {verdict["memory_id"]: verdict["why"] for verdict in explained["inject"]["verdicts"]}
+    assert why[old] == f"contradicted by {answer['id']}, which is newer"
+    assert not why[answer["id"]].startswith("says the same")
+    for context in (explained["context"], fresh.context(question)):
+        assert answer["id"] in context
+        assert old not in context

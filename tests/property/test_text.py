@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subcog.stages.text.envelope import Note, neutralise, preview, strip_envelopes, wrap
-from subcog.stages.text.markers import split_markers
-from subcog.stages.text.markup import strip_private
+from subcog.stages.text.markup import split_markers, strip_private
 from subcog.stages.text.summary import MAX_CHARS, summarise
 from subcog.stages.text.unicode import cut, visible
 

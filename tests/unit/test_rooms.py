@@ -15,7 +15,7 @@ MAY_USE = {
     "bus": set(),
     "config": set(),
     "hooks": set(),
-    "stages": {"bus"},
+    "stages": {"bus", "config"},
     "sinks": {"bus", "config"},
     "pipeline": {"bus", "config", "hooks", "sinks", "stages"},
 }
@@ -140,6 +140,14 @@ def test_a_room_imports_only_what_it_may(room):
         extra = EXTRA.get(str(path.relative_to(HOUSE)), set())
         for name, line in _imports(path):
             assert name in allowed | extra, f"{path.relative_to(HOUSE)}:{line} imports {name}"
+
+
+def test_stages_know_nothing_of_the_configuration_but_its_structs():
+    for path in _sources("stages"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            module = getattr(node, "module", None) or ""
+            if isinstance(node, ast.ImportFrom) and node.level and module.startswith("config"):
+                assert module == "config.settings", f"{path}:{node.lineno} imports {module}"
 
 
 def _inner(path):

@@ -2,7 +2,7 @@ import pytest
 
 from subcog.pipeline.entrance.handler import room_beside, trace_of
 from subcog.stages.inject import MAX_TOKENS
-from subcog.stages.respond import MAX_UNITS
+from subcog.stages.text.hook_answer import MAX_UNITS
 from subcog.stages.text.tokens import count_tokens, count_units
 
 

@@ -84,6 +84,15 @@ async def test_nearly_the_same_is_kept_when_it_is_explicit(bench):
     assert again.memory.provenance.gate == "explicit"
 
 
+async def test_an_automatic_capture_is_not_merged_into_what_it_denies(bench):
+    first = await bench.keep("We can use Redis for the job queue", explicit=False)
+    denied = await bench.keep("We can’t use Redis for the job queue", explicit=False)
+    assert denied.kept.outcome == "stored"
+    assert denied.kept.contradicts == first.memory.id
+    again = await bench.keep("We can use Redis for the job queue.", explicit=False)
+    assert again.kept.outcome == "merged"
+
+
 async def test_an_automatic_capture_says_what_it_was_compared_with(bench):
     alone = await bench.keep(BCRYPT, explicit=False)
     assert alone.memory.provenance.gate == "new: nothing is like it"

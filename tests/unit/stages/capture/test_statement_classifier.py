@@ -3,7 +3,11 @@ import time
 import pytest
 
 from subcog.bus.values import NAMESPACES
-from subcog.stages.capture.statement_classifier import FLOOR_PERCENT, detect_namespace, find
+from subcog.stages.capture.statement_classifier import (
+    FLOOR_PERCENT,
+    detect_namespace,
+    find_noteworthy,
+)
 from subcog.stages.text.envelope import PREAMBLE
 
 DECISION = "We decided to use argon2id instead of bcrypt, because bcrypt truncates at 72 bytes."
@@ -42,7 +46,7 @@ KINDS = {
     ],
 )  # fmt: skip
 def test_what_is_worth_keeping_is_found_with_its_kind(role, text, kind):
-    assert [noted.kind for noted in find(text, role=role)] == [kind]
+    assert [noted.kind for noted in find_noteworthy(text, role=role)] == [kind]
 
 
 @pytest.mark.parametrize(
@@ -72,12 +76,12 @@ def test_what_is_worth_keeping_is_found_with_its_kind(role, text, kind):
     ],
 )
 def test_other_peoples_words_questions_orders_and_routine_are_not(role, text):
-    assert find(text, role=role) == ()
+    assert find_noteworthy(text, role=role) == ()
 
 
 def test_what_is_found_says_where_it_stands_and_what_it_is():
     text = f"Well, the tests pass.\n\n- {DECISION}\n- lint is clean"
-    (noted,) = find(text, role="assistant")
+    (noted,) = find_noteworthy(text, role="assistant")
     assert text[noted.start : noted.end] == noted.text == DECISION
     assert noted.namespace == "decisions"
     assert noted.summary == DECISION
@@ -86,13 +90,16 @@ def test_what_is_found_says_where_it_stands_and_what_it_is():
 
 def test_neighbouring_statements_are_one():
     text = f"{DECISION} We also decided to keep the old hashes until April, since logins are rare."
-    (noted,) = find(text)
+    (noted,) = find_noteworthy(text)
     assert noted.text == text
 
 
 def test_a_lower_floor_finds_as_much_or_more():
     text = "The page is slow because of the fonts. I moved the button."
-    sure, unsure = find(text, role="assistant"), find(text, role="assistant", min_percent=1)
+    sure, unsure = (
+        find_noteworthy(text, role="assistant"),
+        find_noteworthy(text, role="assistant", min_percent=1),
+    )
     assert len(sure) < len(unsure) or [one.text for one in sure] != [one.text for one in unsure]
 
 
@@ -101,7 +108,7 @@ def test_the_summary_of_a_long_statement_is_a_sentence_of_at_most_100_characters
         "fyi the sandbox of the payment provider only answers when the amount ends in 12, which "
         "took me and two colleagues the better part of yesterday afternoon to find out."
     )
-    (noted,) = find(text)
+    (noted,) = find_noteworthy(text)
     assert noted.summary == (
         "The sandbox of the payment provider only answers when the amount ends in 12."
     )
@@ -118,8 +125,8 @@ def test_the_summary_of_a_long_statement_is_a_sentence_of_at_most_100_characters
     ],
 )
 def test_what_is_private_marked_or_was_injected_is_not_found_again(text):
-    assert find(text) == ()
-    assert [noted.text for noted in find(f"{DECISION}\n\n{text}")] == [DECISION]
+    assert find_noteworthy(text) == ()
+    assert [noted.text for noted in find_noteworthy(f"{DECISION}\n\n{text}")] == [DECISION]
 
 
 def test_a_filled_record_is_found_as_a_whole():
@@ -128,7 +135,7 @@ def test_a_filled_record_is_found_as_a_whole():
         "**Status**: resolved\n"
         "**Resolution**: install libpq-dev in the image"
     )
-    (noted,) = find(text, role="assistant")
+    (noted,) = find_noteworthy(text, role="assistant")
     assert (noted.kind, noted.namespace) == ("resolution", "blockers")
     assert noted.summary == "CI can't build the driver"
     assert noted.text.startswith("Blocker")
@@ -158,14 +165,14 @@ def test_other_languages_are_read_too():
         "Decidimos usar Postgres en vez de Mongo porque nadie lo conoce.",
         "我们决定用 Postgres，不再用 Mongo，因为没有人维护。",
     )
-    assert {noted.kind for text in texts for noted in find(text)} <= KINDS
-    assert all(find(text) for text in texts)
+    assert {noted.kind for text in texts for noted in find_noteworthy(text)} <= KINDS
+    assert all(find_noteworthy(text) for text in texts)
 
 
 def test_a_long_hostile_text_comes_to_an_end_soon():
     units = ("we decided ", "a. ", "e.g. ", '"', "`", "<a>", "- x\n", "> ", "**D**: ", "|", "。")
     began = time.process_time()
     for unit in units:
-        find(unit * (100_000 // len(unit)))
-        find(unit * (100_000 // len(unit)), role="assistant")
+        find_noteworthy(unit * (100_000 // len(unit)))
+        find_noteworthy(unit * (100_000 // len(unit)), role="assistant")
     assert time.process_time() - began < 8

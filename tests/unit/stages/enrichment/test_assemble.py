@@ -1,20 +1,20 @@
 from datetime import timedelta
 
 from subcog.bus.values import ProjectFacts, Scope
-from subcog.stages.enrichment.assemble import MIN_RELEVANCE, bearing
+from subcog.stages.enrichment.assemble import MIN_RELEVANCE, assemble_enrichment
 from subcog.stages.enrichment.guide_parser import read_guide
 from subcog.stages.enrichment.matching import Subject
 from subcog.stages.parse import parse
 from tests.fakes import NOW, make_hit, make_memory, make_prompt
 
 
-def found(text, *, hits=(), meant=(), guides=(), near=lambda _, others: (None,) * len(others)):
+def found(text, *, hits=(), referenced=(), guides=(), near=lambda _, others: (None,) * len(others)):
     parsed = parse(make_prompt(text)).parsed
-    return bearing(
+    return assemble_enrichment(
         parsed,
         Subject(parsed, ProjectFacts()),
         hits=hits,
-        meant=meant,
+        referenced=referenced,
         guides=guides,
         near=near,
         now=NOW,
@@ -69,6 +69,6 @@ def test_only_guides_that_may_be_alike_are_compared_by_vector():
 
 
 def test_what_is_pointed_at_may_have_been_found_by_itself_alone():
-    meant = make_hit(make_memory(1, "Auth sessions live in Redis"), 0.3)
-    made = found("fix the auth thing", meant=[meant])
-    assert [one.id for one in made.resolved_references] == [meant.memory.id]
+    referenced = make_hit(make_memory(1, "Auth sessions live in Redis"), 0.3)
+    made = found("fix the auth thing", referenced=[referenced])
+    assert [one.id for one in made.resolved_references] == [referenced.memory.id]

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from subcog.stages.injection.pack import Budget
-from subcog.stages.injection.select import Candidate, choose, says_the_same
+from subcog.stages.injection.select import Candidate, adds_nothing, choose
 from tests.fakes import NOW, make_hit, make_memory
 
 
@@ -34,7 +34,7 @@ def chosen(*candidates, ceiling=10):
     ],
 )
 def test_two_that_say_the_same_are_one(better, weaker):
-    assert says_the_same(candidate(2, weaker), candidate(1, better))
+    assert adds_nothing(candidate(2, weaker), candidate(1, better))
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_two_that_say_the_same_are_one(better, weaker):
     ],
 )
 def test_a_number_or_a_negation_makes_two_statements(better, weaker):
-    assert not says_the_same(candidate(2, weaker), candidate(1, better))
+    assert not adds_nothing(candidate(2, weaker), candidate(1, better))
 
 
 def test_equal_hashes_are_the_same_whatever_the_words():
-    assert says_the_same(candidate(1, "a", content_hash="h"), candidate(2, "b", content_hash="h"))
+    assert adds_nothing(candidate(1, "a", content_hash="h"), candidate(2, "b", content_hash="h"))
 
 
 def test_of_two_that_say_the_same_the_better_stays():
@@ -61,7 +61,7 @@ def test_of_two_that_say_the_same_the_better_stays():
     assert choice.why[make_memory(2).id] == f"says the same as {make_memory(1).id}"
 
 
-def test_what_says_the_same_takes_nobodys_place():
+def test_what_adds_nothing_takes_nobodys_place():
     text = "We use argon2id for password hashing here"
     _, ids = chosen(candidate(1, text), candidate(2, text), candidate(3), ceiling=2)
     assert ids == [make_memory(1).id, make_memory(3).id]
@@ -139,3 +139,58 @@ def test_the_floors_hold_for_what_was_read_as_for_words():
     assert ids == []
     assert choice.why[read.memory.id] == "relevance 0.30 is below the floor of 0.50"
     assert chosen(told(0.6, 0.1))[1] == [make_memory(1).id]
+
+
+# --- contradictions -------------------------------------------------------------------------------
+
+CAN, CANNOT = "We can use Redis for the job queue", "We can't use Redis for the job queue"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (CAN, CANNOT),
+        (CANNOT, CAN),
+        (CAN, "We can’t use Redis for the job queue"),
+        ("The job queue was Redis", "The job queue wasn't Redis"),
+        ("The session timeout is 15 minutes", "The session timeout is 30 minutes"),
+    ],
+)
+def test_of_two_that_contradict_each_other_the_newer_is_chosen(old, new):
+    older = candidate(2, old, 0.9, updated_at=NOW - timedelta(days=1))
+    newer = candidate(1, new, 0.6, updated_at=NOW)
+    choice, ids = chosen(older, newer)
+    assert ids == [newer.memory.id]
+    assert choice.why[older.memory.id] == f"contradicted by {newer.memory.id}, which is newer"
+
+
+def test_of_two_that_contradict_each_other_at_one_time_the_later_id_is_chosen():
+    first = candidate(1, CAN, 0.9, updated_at=NOW)
+    second = candidate(2, CANNOT, 0.6, updated_at=NOW)
+    assert chosen(first, second)[1] == [second.memory.id]
+
+
+def test_what_was_contradicted_is_not_shown_after_the_newer_one_was():
+    older = candidate(1, CAN, 0.9, updated_at=NOW - timedelta(days=1))
+    newer = candidate(2, CANNOT, 0.8, updated_at=NOW)
+    choice = choose(
+        [older, newer],
+        floor=0.5,
+        beside=0.3,
+        shown=frozenset({(newer.memory.id, newer.memory.version)}),
+        ceiling=10,
+        budget=Budget(2000, 8000),
+        now=NOW,
+    )
+    assert choice.chosen == ()
+    assert choice.already_shown
+
+
+def test_what_a_contradicted_memory_says_counts_for_nothing():
+    oldest = candidate(1, CANNOT, 0.9, updated_at=NOW - timedelta(days=2))
+    older = candidate(2, CAN, 0.8, updated_at=NOW - timedelta(days=1))
+    newest = candidate(3, CANNOT, 0.7, updated_at=NOW)
+    choice, ids = chosen(oldest, older, newest)
+    assert ids == [oldest.memory.id]
+    assert "contradicted by" in choice.why[older.memory.id]
+    assert choice.why[newest.memory.id] == f"says the same as {oldest.memory.id}"

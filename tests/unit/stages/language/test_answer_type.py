@@ -7,10 +7,10 @@ from subcog.stages.language.answer_type import (
     LOG_ODDS,
     MOST_DROP,
     MOST_LIFT,
+    adjust_for_answer_type,
+    answer_types,
     evidence,
     floors,
-    suited,
-    wants,
 )
 from tests.fakes import make_memory
 
@@ -23,26 +23,26 @@ from tests.fakes import make_memory
         ("how many orders come in at peak", {"number"}),
         ("how far is the migration", {"state"}),
         ("how do we return errors", {"way"}),
-        ("any pitfalls with the hosting", {"survey"}),
+        ("any pitfalls with the hosting", {"exploratory"}),
         ("the importer", set()),
     ],
 )
 def test_what_a_question_wants(text, expected):
-    assert wants(text, IntentType.GENERAL) == expected
+    assert answer_types(text, IntentType.GENERAL) == expected
 
 
 def test_who_reports_trouble_wants_a_remedy():
-    assert wants("labels print as squares", IntentType.TROUBLESHOOT) == {"remedy"}
+    assert answer_types("labels print as squares", IntentType.TROUBLESHOOT) == {"remedy"}
 
 
 def test_a_question_may_want_several_things():
-    assert wants("who knows why this fails?", None) == {"person", "reason"}
+    assert answer_types("who knows why this fails?", None) == {"person", "reason"}
 
 
 def test_the_end_of_a_pasted_log_is_read_and_its_middle_is_not():
     log = "x" * 5000
-    assert wants(f"{log}\nwhy is that?", None) == {"reason"}
-    assert wants(f"{log} why {log}", None) == frozenset()
+    assert answer_types(f"{log}\nwhy is that?", None) == {"reason"}
+    assert answer_types(f"{log} why {log}", None) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_the_end_of_a_pasted_log_is_read_and_its_middle_is_not():
 )
 def test_hostile_text_takes_no_time(text):
     began = time.perf_counter()
-    wants(text, None)
+    answer_types(text, None)
     assert time.perf_counter() - began < 0.5
 
 
 def test_there_is_evidence_for_every_name_in_the_table():
-    wanted = wants("", IntentType.TROUBLESHOOT) | {name.split(":")[0] for name in LOG_ODDS}
+    wanted = answer_types("", IntentType.TROUBLESHOOT) | {name.split(":")[0] for name in LOG_ODDS}
     seen = {
         name
         for namespace in NAMESPACES
@@ -73,28 +73,39 @@ def test_what_blocks_us_is_a_state_to_who_asks_for_one():
 def test_a_person_is_found_in_the_facts_rather_than_in_a_problem():
     wanted = frozenset({"person"})
     fact, problem = (make_memory(namespace=name) for name in ("context", "gotchas"))
-    assert suited(0.5, wanted, fact) > 0.5 > suited(0.5, wanted, problem)
+    assert (
+        adjust_for_answer_type(0.5, wanted, fact)
+        > 0.5
+        > adjust_for_answer_type(0.5, wanted, problem)
+    )
 
 
 def test_a_number_is_not_found_where_there_is_none():
     wanted = frozenset({"number"})
     with_one, without = (make_memory(content=text) for text in ("It takes 40 s", "It takes long"))
-    assert suited(0.5, wanted, with_one) > suited(0.5, wanted, without)
+    assert adjust_for_answer_type(0.5, wanted, with_one) > adjust_for_answer_type(
+        0.5, wanted, without
+    )
 
 
 def test_nothing_in_particular_changes_nothing():
-    assert suited(0.4, frozenset(), make_memory()) == 0.4
+    assert adjust_for_answer_type(0.4, frozenset(), make_memory()) == 0.4
 
 
 def test_a_namespace_of_another_version_counts_neither_way():
-    assert suited(0.4, frozenset({"person", "way"}), make_memory(namespace="ideas")) == 0.4
+    assert (
+        adjust_for_answer_type(0.4, frozenset({"person", "way"}), make_memory(namespace="ideas"))
+        == 0.4
+    )
 
 
 @pytest.mark.parametrize("relevance", [0.0, 0.01, 0.4, 0.9, 1.0])
 def test_the_correction_is_bounded_and_stays_a_probability(relevance):
     everything = frozenset(name.split(":")[0] for name in LOG_ODDS)
     for namespace in NAMESPACES:
-        found = suited(relevance, everything, make_memory(namespace=namespace, content="none"))
+        found = adjust_for_answer_type(
+            relevance, everything, make_memory(namespace=namespace, content="none")
+        )
         assert 0.0 <= found <= 1.0
         if 0.01 <= relevance <= 0.9:
             odds = found / (1 - found) / (relevance / (1 - relevance))
@@ -115,11 +126,14 @@ PROMPTS = (
 @pytest.mark.parametrize("floor", [0.05, 0.4, 0.9])
 @pytest.mark.parametrize("intent", [IntentType.HOWTO, IntentType.TROUBLESHOOT, None])
 def test_what_is_below_the_floor_of_its_namespace_cannot_reach_it(text, floor, intent):
-    by_namespace = dict(floors(floor, wants(text, None)))
-    wanted = wants(text, intent)
+    by_namespace = dict(floors(floor, answer_types(text, None)))
+    wanted = answer_types(text, intent)
     for namespace in NAMESPACES:
         memory = make_memory(namespace=namespace, content="since 2019")
-        assert suited(by_namespace.get(namespace, floor) - 1e-6, wanted, memory) < floor
+        assert (
+            adjust_for_answer_type(by_namespace.get(namespace, floor) - 1e-6, wanted, memory)
+            < floor
+        )
 
 
 def test_a_floor_is_no_lower_than_what_the_question_wants():

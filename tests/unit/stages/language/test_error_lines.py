@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from subcog.stages.language.error_lines import MAX_LINE_CHARS, telling_lines, telling_terms
+from subcog.stages.language.error_lines import MAX_LINE_CHARS, salient_lines, salient_terms
 
 TRACEBACK = """Exit code 1
 Traceback (most recent call last):
@@ -30,7 +30,7 @@ NODE = """Exit code 1
     ],
 )
 def test_the_line_that_says_what_is_wrong_is_found(output, lines):
-    assert telling_lines(output) == lines
+    assert salient_lines(output) == lines
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_line_that_says_what_is_wrong_is_found(output, lines):
     ],
 )
 def test_a_failure_that_says_nothing_of_its_cause_has_no_such_line(output):
-    assert telling_lines(output) == ()
+    assert salient_lines(output) == ()
 
 
 def test_what_differs_from_run_to_run_is_left_out():
@@ -55,26 +55,26 @@ def test_what_differs_from_run_to_run_is_left_out():
         "2026-03-01 12:00:00,123 PoolError: cannot open /home/u/shop/var/jobs.db at 0x7f3a2b10 "
         "in worker 12345678, request 3fa85f64-5717-4562-b3fc-2c963f66afa6 (queue.py:88)"
     )
-    assert telling_lines(said) == (
+    assert salient_lines(said) == (
         "PoolError: cannot open jobs.db at in worker , request (queue.py)",
     )
 
 
 def test_what_every_error_says_is_no_telling_word():
-    assert telling_terms(["ModuleNotFoundError: No module named 'psycopg2'"]) == ("psycopg2",)
-    assert telling_terms(["AssertionError: assert False"]) == ()
-    assert "5432" in telling_terms(["Error: connect ECONNREFUSED 127.0.0.1:5432"])
+    assert salient_terms(["ModuleNotFoundError: No module named 'psycopg2'"]) == ("psycopg2",)
+    assert salient_terms(["AssertionError: assert False"]) == ()
+    assert "5432" in salient_terms(["Error: connect ECONNREFUSED 127.0.0.1:5432"])
 
 
 @pytest.mark.parametrize(
     "output", ["x" * 1_000_000, "error " * 200_000, "/a" * 400_000, "\n" * 10**6]
 )
 def test_an_output_of_any_size_gives_short_lines(output):
-    assert all(len(line) <= MAX_LINE_CHARS for line in telling_lines(output))
+    assert all(len(line) <= MAX_LINE_CHARS for line in salient_lines(output))
 
 
 @pytest.mark.parametrize("unit", [" ", "\n", "x", "/a", "<"])
 def test_of_a_flood_only_the_ends_are_read(unit):
     before = time.thread_time()
-    telling_lines(unit * 5_000_000)
+    salient_lines(unit * 5_000_000)
     assert time.thread_time() - before < 0.05

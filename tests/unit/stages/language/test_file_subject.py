@@ -57,7 +57,7 @@ def test_a_path_is_relative_to_the_project_or_cut_to_its_end(path, inside):
     ("name", "tells"), [("jwt.py", True), ("index.ts", False), ("LICENSE", False)]
 )
 def test_only_some_names_tell_which_file_is_meant(name, tells):
-    assert subject_of(f"x/{name}", "").is_telling is tells
+    assert subject_of(f"x/{name}", "").is_distinctive is tells
 
 
 def test_a_long_change_is_read_only_so_far():

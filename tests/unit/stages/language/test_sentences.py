@@ -5,10 +5,10 @@ import pytest
 from subcog.stages.language.sentences import (
     HEAD_CHARS,
     TAIL_CHARS,
+    addresses_agent,
     fold,
     is_order,
-    is_settled,
-    is_to_agent,
+    reports_success,
     sentences,
     windows,
     word_spans,
@@ -133,7 +133,7 @@ def test_no_orders(text):
     ],
 )
 def test_questions_about_the_agent_itself(text, asked):
-    assert is_to_agent(sentences(text)[0]) is asked
+    assert addresses_agent(sentences(text)[0]) is asked
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_questions_about_the_agent_itself(text, asked):
     ],
 )
 def test_what_is_settled_is_no_trouble(text, settled):
-    assert is_settled(sentences(text)[0]) is settled
+    assert reports_success(sentences(text)[0]) is settled
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n", "?", "```", "``", "'", "…", "\x00", "\ud800"])

@@ -6,7 +6,7 @@ import pytest
 from subcog.bus.events import MemoriesShown, ToolFailed
 from subcog.bus.signals import abstained, degraded
 from subcog.config.settings import FailureSettings
-from subcog.stages.moments.remedy import HEADING, NAMESPACES, ask, remedy
+from subcog.stages.moments.remedy import HEADING, NAMESPACES, failure_query, remedy
 from subcog.stages.ports import RecallUnavailable
 from tests.fakes import NOW, PLACE, FakeRecall, FakeSessions, make_hit, make_memory, telling
 
@@ -90,6 +90,6 @@ async def test_it_can_be_limited_to_nothing():
 
 
 def test_a_bare_error_is_asked_for_with_the_command():
-    question = ask(failed("Exit code 137\nKilled", text="cargo test --workspace"))
+    question = failure_query(failed("Exit code 137\nKilled", text="cargo test --workspace"))
     assert question.text == "Killed\ncargo test --workspace"
     assert "cargo" in question.terms

@@ -2,7 +2,13 @@ import time
 
 import pytest
 
-from subcog.stages.text.markup import strip_private
+from subcog.bus.values import NAMESPACES, Marked
+from subcog.stages.text.markup import (
+    namespace_of,
+    split_markers,
+    strip_blocks,
+    strip_private,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,3 +35,110 @@ def test_hostile_nesting_ends_soon():
     strip_private("<private>" * 5000 + "x" + "</private>" * 5000)
     strip_private("<pri" * 2000 + "<private>" + "vate>" * 2000)
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a<system-reminder>b\nc</system-reminder>d", "ad"),
+        ("<hook_context>our notes</hook_context>\n\nthe prompt", "\n\nthe prompt"),
+        ('<response_guidance detail="minimal">x</response_guidance>y', "y"),
+        ("<ide_selection>code</ide_selection>why?", "why?"),
+        ("<system-reminder>never closed", "never closed"),
+        ("closed only</hook_context>", "closed only"),
+        ("if a < b and <div>", "if a < b and <div>"),
+    ],
+)
+def test_what_no_person_wrote_is_taken_out(text, left):
+    assert strip_blocks(text) == left
+
+
+def test_many_opening_tags_take_no_longer_than_their_length():
+    assert strip_blocks("<hook_context>" * 100_000) == ""
+
+
+def marked(text):
+    return split_markers(text)[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "namespace", "tag"),
+    [
+        ("[remember] x", "learnings", None),
+        ("[remember:decisions] x", "decisions", None),
+        ("[Remember:Decision] x", "decisions", None),
+        ("[remember: tech_debt] x", "tech-debt", None),
+        ("[capture] x", None, None),
+        ("[capture:patterns] x", "patterns", None),
+        ("@memory x", None, None),
+        ("@memory:gotcha x", "gotchas", None),
+        ("[remember:Auth-Flow] x", None, "auth-flow"),
+        ("@memory:deploys: x", None, "deploys"),
+        ("  [remember]: x", "learnings", None),
+    ],
+)
+def test_a_marker_says_what_to_keep_and_where(text, namespace, tag):
+    (one,) = marked(text)
+    assert (one.content, one.namespace, one.tag) == ("x", namespace, tag)
+
+
+def test_the_marker_is_kept_as_it_was_typed():
+    assert marked("[Remember:Decision]: x")[0].marker == "[Remember:Decision]"
+
+
+def test_what_is_kept_ends_at_a_blank_line_and_leaves_the_text():
+    rest, found = split_markers("before\n[remember] one\ntwo\n\nafter")
+    assert found == (Marked(content="one\ntwo", marker="[remember]", namespace="learnings"),)
+    assert rest == "before\n\nafter"
+
+
+def test_what_is_kept_ends_at_the_next_marker():
+    assert [one.content for one in marked("[remember] one\n@memory two\nthree")] == [
+        "one",
+        "two\nthree",
+    ]
+
+
+def test_a_marker_alone_on_its_line_takes_the_paragraph_after_it():
+    rest, found = split_markers("[remember]\n\none\ntwo\n\nthree")
+    assert [one.content for one in found] == ["one\ntwo"]
+    assert rest == "three"
+
+
+def test_a_code_fence_belongs_whole_to_what_is_kept():
+    text = "[remember] do this:\n```\na\n\n[remember] b\n```\nend\n\nrest"
+    rest, found = split_markers(text)
+    assert [one.content for one in found] == ["do this:\n```\na\n\n[remember] b\n```\nend"]
+    assert rest == "rest"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "please [remember] x",
+        "> [remember] x",
+        "```\n[remember] x\n```",
+        "[remember](http://x) y",
+        "@memory_limit x",
+        "@memory.example.com",
+        "[remembered] x",
+        "`[remember]` x",
+    ],
+)
+def test_elsewhere_it_is_ordinary_text(text):
+    assert split_markers(text) == (text, ())
+
+
+def test_a_marker_with_nothing_to_keep_is_dropped():
+    assert split_markers("a\n[remember]") == ("a", ())
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_every_namespace_is_known_in_any_case_and_number(namespace):
+    assert namespace_of(namespace) == namespace
+    assert namespace_of(namespace.upper()) == namespace
+    assert namespace_of(namespace.removesuffix("s")) == namespace
+
+
+def test_an_unknown_namespace_is_none():
+    assert namespace_of("kittens") is None
