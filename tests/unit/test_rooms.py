@@ -29,6 +29,7 @@ LIBRARIES = {
         "duckdb",
         "mcp",
         "mcp_types",
+        "model2vec",
         "msgspec",
         "numpy",
         "prometheus_client",
