@@ -40,9 +40,9 @@ def pairs() -> tuple[Array, Array, Array]:
     for number, line in enumerate((DATA / "prompts.jsonl").read_text().splitlines()):
         judged = json.loads(line)
         prompt = asked(judged["prompt"])
-        vector = embedder.ask(judged["prompt"]).vector
+        vector = embedder.encode_query(judged["prompt"]).vector
         for title, task in tasks:
-            cosine = float(embedder.ask(title).vector @ vector)
+            cosine = float(embedder.encode_query(title).vector @ vector)
             rows.append(features(prompt, task, cosine))
             alike.append(title in judged["similar"])
             numbers.append(number)

@@ -30,7 +30,7 @@ import numpy as np
 from subcog.sinks.models.cross_encoder import MODEL, CrossEncoder
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.search.calibration import relevance
-from subcog.sinks.search.retriever import READ, READ_FROM
+from subcog.sinks.search.retriever import RERANK_MIN_RELEVANCE, RERANK_TOP_K
 from subcog.stages.language.answer_type import LOG_ODDS
 
 from .fit_relevance import (
@@ -57,7 +57,7 @@ SMALLEST = 1e-6
 # A question whose answer was taken away is nearly the same question again, so it counts less.
 WEIGHTS = {**WEIGHT, "without": 0.3}
 
-WORTH_READING = np.log(READ_FROM / (1 - READ_FROM))
+WORTH_READING = np.log(RERANK_MIN_RELEVANCE / (1 - RERANK_MIN_RELEVANCE))
 
 # The columns are the log-odds by words, those by reading, and the latter where they are negative.
 BY_WORDS: Model = ((np.array([1.0, 0.0, 0.0]), 0.0), LOG_ODDS)
@@ -68,7 +68,7 @@ Say = Callable[[str, str], float]
 
 def first(case: Case) -> list[int]:
     """The candidates that are read, as the product orders them."""
-    return [int(at) for at in np.argsort(-case.order, kind="stable")[:READ]]
+    return [int(at) for at in np.argsort(-case.order, kind="stable")[:RERANK_TOP_K]]
 
 
 def seen(case: Case, texts: dict[str, str], say: Say) -> Case:
@@ -164,8 +164,8 @@ def main() -> None:
     parser.add_argument("--project", type=Path, action="append", default=[])
     parser.add_argument("--model", type=Path, default=MODEL)
     arguments = parser.parse_args()
-    embedder, reader = Embedder.load(), CrossEncoder.load(arguments.model)
-    say = cache(reader.read)
+    embedder, reranker = Embedder.load(), CrossEncoder.load(arguments.model)
+    say = cache(reranker.score)
     names = sorted(path.name.split(".")[0] for path in HERE.glob("*.memories.jsonl"))
     files = [(n, HERE / f"{n}.memories.jsonl", HERE / f"{n}.prompts.jsonl") for n in names]
     projects = [read(*each, embedder) for each in files]

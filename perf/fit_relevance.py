@@ -43,7 +43,13 @@ from subcog.bus.values import Encoding, Memory, Query, Scope
 from subcog.sinks.models.analyzer import searchable
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.models.intent_classifier import LocalClassifier
-from subcog.sinks.search.calibration import FEATURES, TEXT_FEATURES, Parts, features, text_features
+from subcog.sinks.search.calibration import (
+    FEATURES,
+    TEXT_FEATURES,
+    Features,
+    features,
+    text_features,
+)
 from subcog.sinks.search.index import Index
 from subcog.sinks.search.ranking import begin, measure
 from subcog.stages.classify import keyword_vote, local_vote, merge
@@ -137,7 +143,7 @@ def _rows(path: Path, key: str) -> list[dict[str, Any]]:
 
 
 def cases(
-    projects: list[Project], embedder: Embedder, see: Callable[[Parts], Any]
+    projects: list[Project], embedder: Embedder, see: Callable[[Features], Any]
 ) -> Iterator[Case]:
     """Every prompt against every store it is put to, as ``see`` sees it."""
     chance = random.Random(1)
@@ -193,18 +199,21 @@ def stores(
 
 
 def look(
-    index: Index, embedder: Embedder, prompt: dict[str, Any], see: Callable[[Parts], Any]
+    index: Index, embedder: Embedder, prompt: dict[str, Any], see: Callable[[Features], Any]
 ) -> tuple[Any, ...] | None:
     """What ``see`` makes of the candidates of one prompt; None where nothing is found."""
     text = " ".join(retrieval_words(prompt["prompt"])) or prompt["prompt"]
     broad = BROAD in prompt["wants"]
     query = Query(text=text, scopes=(SCOPE,))
-    question = index.ask(text)
-    parts = [begin(scope, shelf, query, question, NOW) for scope, shelf in index.shelves((SCOPE,))]
+    question = index.encode_query(text)
+    parts = [
+        begin(scope, scope_index, query, question, NOW)
+        for scope, scope_index in index.scope_indexes((SCOPE,))
+    ]
     measured = measure(parts, "hybrid", question, embedder, broad=broad)
     if measured is None:
         return None
-    ids = [parts[0].shelf.table.ids[row] for row in parts[0].candidates]
+    ids = [parts[0].index.table.ids[row] for row in parts[0].candidate_rows]
     order = 0.35 * measured.text / max(measured.text.max(), 1e-9) + 0.4 * measured.vector
     order = order + 0.25 * measured.late / max(measured.late.max(), 1e-9)
     right = np.array([i in prompt["relevant"] for i in ids])

@@ -265,8 +265,8 @@ class App:
             "settle": self._settle,
             "reasons": self.reasons.note,
             "trace": self.traces.note,
-            "reader": late.handler(lambda archive, event: archive.bring_reader()),
-            "reader_many": late.handler(lambda archive, event: archive.bring_reader()),
+            "reader": late.handler(lambda archive, event: archive.load_reranker()),
+            "reader_many": late.handler(lambda archive, event: archive.load_reranker()),
             "lore": self.lore.stored,
             "lore_many": self.lore.stored_many,
             "unlore": self.lore.forgotten,
@@ -373,7 +373,7 @@ class App:
         self.team.restart()
         _log.info("ready", extra={"took_s": round(time.perf_counter() - started, 3)})
         if archive.index.count:  # else the first memory brings it
-            await archive.bring_reader()
+            await archive.load_reranker()
 
     async def build_topics(self) -> None:
         """Note what every memory is about; after ``load``, and in nobody's way."""

@@ -36,7 +36,7 @@ from ..models import cross_encoder
 from ..models.embedder import Embedder
 from ..search.encoder import Encoder
 from ..search.index import Index
-from ..search.memory_cache import Fetched
+from ..search.memory_cache import MemoryCache
 from ..search.retriever import Search
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row
@@ -73,7 +73,7 @@ class Archive:
         self.topics = TopicIndex()
         self.files = FileIndex()
         self.encoder = Encoder()
-        self._fetched = Fetched(store.get_now)
+        self._fetched = MemoryCache(store.get_now)
         self.changing = Changing(store, encoder=self.encoder, clock=clock)
         self.keeping = Keeping(
             store,
@@ -115,7 +115,7 @@ class Archive:
             tasks.start_soon(self._read_all, send)
             async for rows in receive:
                 await anyio.to_thread.run_sync(self._fill, rows)
-        await anyio.to_thread.run_sync(self.index.settle)
+        await anyio.to_thread.run_sync(self.index.fold_postings)
 
     async def _read_all(self, send: MemoryObjectSendStream[Sequence[Row]]) -> None:
         batch: list[Row] = []
@@ -134,7 +134,7 @@ class Archive:
         self.encoder.embedder = await anyio.to_thread.run_sync(self._load_embedder)
         self._search.embedder = self.encoder.embedder
 
-    async def bring_reader(self) -> None:
+    async def load_reranker(self) -> None:
         """Load what reads the best candidates of a question; once is enough.
 
         Until it is there, words alone tell what answers. It takes 50 MB and half a second, so
@@ -142,7 +142,7 @@ class Archive:
         """
         if not self._reader_asked_for:
             self._reader_asked_for = True
-            self._search.reader = await anyio.to_thread.run_sync(cross_encoder.bring)
+            self._search.reranker = await anyio.to_thread.run_sync(cross_encoder.load_bundled)
 
     async def _open_store(self) -> None:
         try:
@@ -193,7 +193,7 @@ class Archive:
 
     def _note_unless_gone(self, memories: Sequence[Memory]) -> None:
         """Note what is still in the index: the rest was forgotten since it was read."""
-        here = [(memory, self.index.own(memory.id)) for memory in memories]
+        here = [(memory, self.index.interned_id(memory.id)) for memory in memories]
         alive = [replace(m, id=own) for m, own in here if own and not self._is_over(m)]
         self.topics.build(alive)
         self.files.build(alive)

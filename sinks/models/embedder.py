@@ -22,7 +22,7 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from ...bus.values import Encoding
-from .analyzer import Words
+from .analyzer import Analyzer
 
 if TYPE_CHECKING:  # imported by ``Embedder.load``: text search does not wait for it
     from model2vec import StaticModel
@@ -47,7 +47,7 @@ Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float32]
 
 
-class Question(Struct, frozen=True):
+class EncodedQuery(Struct, frozen=True):
     """A query made ready for the index.
 
     ``terms`` are its distinct words for text search; ``vector`` is float32 of unit length (all
@@ -69,7 +69,7 @@ class Embedder:
         # A few odd tokens are longer than all words.
         self._longest = np.float32(np.percentile(self._lengths, 99))
         self._decisive = _decisive(model.tokens)
-        self._words = Words()
+        self._analyzer = Analyzer()
 
     @classmethod
     def load(cls, folder: Path | None = None) -> Embedder:
@@ -113,12 +113,12 @@ class Embedder:
             for text, parts in zip(texts, split, strict=True)
         ]
 
-    def ask(self, text: str) -> Question:
+    def encode_query(self, text: str) -> EncodedQuery:
         """A query made ready for the index."""
         text = text[:QUESTION_CHARS]
         (ids,) = self._word_ids([text])
-        terms = np.unique(self._words.terms(text))
-        return Question(terms=terms, vector=self._mean(ids), words=np.unique(ids))
+        terms = np.unique(self._analyzer.terms(text))
+        return EncodedQuery(terms=terms, vector=self._mean(ids), words=np.unique(ids))
 
     def unit(self, words: npt.NDArray[np.uint16]) -> Floats:
         """The vectors of ``words``, each of unit length, shape (words, dimensions)."""
@@ -132,7 +132,7 @@ class Embedder:
         found /= self._lengths[words][:, None]
         return found
 
-    def rarity(self, words: npt.NDArray[np.uint16]) -> Floats:
+    def idf(self, words: npt.NDArray[np.uint16]) -> Floats:
         """How rare each word is in general, 0–1: the model shortens the vectors of common words."""
         found: Floats = np.minimum(self._lengths[words] / self._longest, 1.0)
         return found
@@ -148,7 +148,7 @@ class Embedder:
             vectors=vectors.astype("<f2").tobytes(),
             words=np.concatenate(ids).astype("<u2").tobytes(),
             lengths=np.array([len(part) for part in ids], dtype="<u2").tobytes(),
-            terms=self._words.terms(text).astype("<u4").tobytes(),
+            terms=self._analyzer.terms(text).astype("<u4").tobytes(),
         )
 
     def _word_ids(self, texts: list[str]) -> list[npt.NDArray[np.uint16]]:

@@ -16,7 +16,7 @@ from msgspec import Struct
 Floats = npt.NDArray[np.float32]
 
 
-class Parts(Struct, frozen=True):
+class Features(Struct, frozen=True):
     """The raw parts of the candidates of one query, one value a candidate.
 
     ``text`` is BM25; ``share`` the share, 0–1, of the question's terms that the candidate holds,
@@ -30,19 +30,19 @@ class Parts(Struct, frozen=True):
     share: Floats
     vector: Floats
     late: Floats
-    soft: Floats
-    sharp: Floats
-    rarest: Floats
-    back: Floats
+    coverage_p2: Floats
+    coverage_p4: Floats
+    rare_term_coverage: Floats
+    reverse_coverage: Floats
     weight: float
     memories: int
     broad: bool = False
 
 
-def only_text(text: Floats, share: Floats, memories: int, *, broad: bool = False) -> Parts:
+def only_text(text: Floats, share: Floats, memories: int, *, broad: bool = False) -> Features:
     """The parts where text search is all there is."""
     no = np.zeros_like(text)
-    return Parts(text, share, no, no, no, no, no, no, 0.0, memories, broad)
+    return Features(text, share, no, no, no, no, no, no, 0.0, memories, broad)
 
 
 FEATURES = (
@@ -69,36 +69,36 @@ _UNRELATED = 0.15
 _UNRELATED_VECTOR = 0.2
 
 
-def features(parts: Parts) -> Floats:
+def features(parts: Features) -> Floats:
     """``FEATURES``, shape (candidates, features).
 
     ``sharp`` weighs against ``soft``: of two memories that cover a question as well, the one that
     says it in other words is likelier to answer than to share a phrase with it.
     """
-    whole = 0.35 * parts.share + 0.4 * parts.vector + 0.25 * parts.soft
+    whole = 0.35 * parts.share + 0.4 * parts.vector + 0.25 * parts.coverage_p2
     narrow, broad = np.float32(not parts.broad), np.float32(parts.broad)
-    covered = np.log1p(parts.weight * parts.soft)
+    covered = np.log1p(parts.weight * parts.coverage_p2)
     return np.stack(
         (
             narrow * _lead(whole, _UNRELATED),
             parts.vector,
             _few(parts),
-            parts.soft,
-            parts.sharp,
-            parts.rarest,
-            parts.back,
+            parts.coverage_p2,
+            parts.coverage_p4,
+            parts.rare_term_coverage,
+            parts.reverse_coverage,
             narrow * _lead(parts.vector, _UNRELATED_VECTOR),
             covered,
             np.log1p(parts.text),
             np.full_like(parts.text, broad),
-            broad * parts.soft,
+            broad * parts.coverage_p2,
             broad * covered,
         ),
         axis=1,
     )
 
 
-def text_features(parts: Parts) -> Floats:
+def text_features(parts: Features) -> Floats:
     """``TEXT_FEATURES``, shape (candidates, features)."""
     narrow, broad = np.float32(not parts.broad), np.float32(parts.broad)
     return np.stack(
@@ -114,17 +114,17 @@ def text_features(parts: Parts) -> Floats:
     )
 
 
-def relevance(parts: Parts) -> Floats:
+def relevance(parts: Features) -> Floats:
     """The probability that each candidate answers the question."""
     return _logistic(features(parts) @ np.array(WEIGHTS, dtype=np.float32) + BIAS)
 
 
-def text_relevance(parts: Parts) -> Floats:
+def text_relevance(parts: Features) -> Floats:
     """The same from text search alone."""
     return _logistic(text_features(parts) @ np.array(TEXT_WEIGHTS, dtype=np.float32) + TEXT_BIAS)
 
 
-def read_relevance(by_words: float, read: float) -> float:
+def reranked_relevance(by_words: float, read: float) -> float:
     """The same of a memory that was read with the question.
 
     ``by_words`` is the relevance by words, 0–1; ``read`` what the cross-encoder says, log-odds.
@@ -135,7 +135,7 @@ def read_relevance(by_words: float, read: float) -> float:
     return 1 / (1 + math.exp(-told))
 
 
-def _few(parts: Parts) -> Floats:
+def _few(parts: Features) -> Floats:
     """Large in a store of few memories, where leads are wide by chance."""
     return np.full(len(parts.text), 1 / max(parts.memories, 1), dtype=np.float32)
 

@@ -26,6 +26,7 @@ LIBRARIES = {
     "stages": {"anyio", "msgspec", "numpy"},
     "sinks": {
         "anyio",
+        "cachetools",
         "duckdb",
         "mcp",
         "mcp_types",

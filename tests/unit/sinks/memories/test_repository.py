@@ -171,7 +171,7 @@ async def test_questions_are_read_from_when_there_is_a_reader(bench):
     await bench.keep(TEXT)
     asked = Query(text="quartzite key", scopes=(HERE,), asked="When does the quartzite key rotate?")
     (before,) = (await bench.archive.recall(asked)).hits
-    await bench.archive.bring_reader()
+    await bench.archive.load_reranker()
     (after,) = (await bench.archive.recall(asked)).hits
     assert before.by_words is None
     assert after.by_words == before.relevance
@@ -182,9 +182,9 @@ async def test_without_a_reader_words_alone_decide_and_it_is_told(bench, monkeyp
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     await bench.keep(TEXT)
     with telling(degraded) as told:
-        await bench.archive.bring_reader()
-        await bench.archive.bring_reader()
-    assert told == [("reader", {"reason": "reader.unavailable"})]
+        await bench.archive.load_reranker()
+        await bench.archive.load_reranker()
+    assert told == [("reranker", {"reason": "reranker.unavailable"})]
     assert "the cross-encoder cannot be loaded" in caplog.messages
     asked = Query(text="quartzite key", scopes=(HERE,), asked="When does the quartzite key rotate?")
     (hit,) = (await bench.archive.recall(asked)).hits

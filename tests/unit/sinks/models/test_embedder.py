@@ -31,7 +31,7 @@ def embedder() -> Embedder:
 def test_vectors_equal_those_of_the_library(embedder: Embedder) -> None:
     theirs = StaticModel.from_pretrained(BUNDLED).encode(TEXTS)
     for text, expected in zip(TEXTS, theirs, strict=True):
-        vector = embedder.ask(text).vector
+        vector = embedder.encode_query(text).vector
         assert vector is not None
         np.testing.assert_allclose(vector, expected, atol=1e-6)
         stored = np.frombuffer(embedder.encode(text).vectors, dtype="<f2").astype(np.float32)
@@ -41,7 +41,7 @@ def test_vectors_equal_those_of_the_library(embedder: Embedder) -> None:
 def test_vectors_equal_those_that_are_stored_in_databases(embedder: Embedder) -> None:
     """Written before the library loaded the model; memories of that time must stay comparable."""
     for text, expected in zip(TEXTS, np.load(STORED), strict=True):
-        np.testing.assert_allclose(embedder.ask(text).vector, expected, atol=1e-6)
+        np.testing.assert_allclose(embedder.encode_query(text).vector, expected, atol=1e-6)
     assert embedder.name == "bundled-256-0ac5a464-1"
 
 
@@ -56,7 +56,7 @@ def test_a_model_with_a_quantised_vocabulary_is_read(tmp_path: Path) -> None:
     embedder = tiny_model(folder, 6, tensors=tensors)
     (folder / "config.json").write_text('{"normalize": true}')
     expected = StaticModel.from_pretrained(folder).encode("w1 w2 w3 w5")
-    np.testing.assert_allclose(embedder.ask("w1 w2 w3 w5").vector, expected, atol=1e-6)
+    np.testing.assert_allclose(embedder.encode_query("w1 w2 w3 w5").vector, expected, atol=1e-6)
     lengths = np.linalg.norm(embedder.unit(np.array([1, 5], dtype=np.uint16)), axis=1)
     np.testing.assert_allclose(lengths, 1, atol=1e-6)
 
@@ -113,7 +113,7 @@ def test_text_without_known_words_has_one_passage_and_no_direction(
 
 
 def test_a_very_long_question_is_cut(embedder: Embedder) -> None:
-    question = embedder.ask("kafka!!!" * 2000 + "postgres")
+    question = embedder.encode_query("kafka!!!" * 2000 + "postgres")
     assert len(question.terms) == 1
 
 
@@ -171,15 +171,15 @@ def test_a_damaged_tokenizer_is_a_value_error(tmp_path: Path, content: str) -> N
 
 
 def test_common_words_are_less_rare_than_seldom_ones(embedder: Embedder) -> None:
-    words = embedder.ask("the").words, embedder.ask("bcrypt").words
-    common, seldom = (float(embedder.rarity(word).max()) for word in words if word is not None)
+    words = embedder.encode_query("the").words, embedder.encode_query("bcrypt").words
+    common, seldom = (float(embedder.idf(word).max()) for word in words if word is not None)
     assert common < 0.2
     assert seldom > 0.5
 
 
 def test_numbers_and_negations_decide(embedder: Embedder) -> None:
-    words = embedder.ask("17 not").words
-    other = embedder.ask("kafka").words
+    words = embedder.encode_query("17 not").words
+    other = embedder.encode_query("kafka").words
     assert words is not None
     assert other is not None
     assert embedder.decisive(words).all()

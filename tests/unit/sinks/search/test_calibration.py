@@ -7,20 +7,20 @@ from subcog.sinks.search.calibration import (
     TEXT_FEATURES,
     TEXT_WEIGHTS,
     WEIGHTS,
-    Parts,
+    Features,
     features,
     only_text,
-    read_relevance,
     relevance,
+    reranked_relevance,
     text_features,
     text_relevance,
 )
 
 
-def parts(*values: float, memories: int = 50) -> Parts:
+def parts(*values: float, memories: int = 50) -> Features:
     """Candidates whose every part has the value given, of a question with 20 of word weight."""
     array = np.array(values, dtype=np.float32)
-    return Parts(array, array, array, array, array, array, array, array, 20.0, memories)
+    return Features(array, array, array, array, array, array, array, array, 20.0, memories)
 
 
 def test_there_is_a_weight_for_each_feature() -> None:
@@ -68,11 +68,11 @@ def test_for_a_broad_question_it_does_not_matter_that_another_is_ahead(see) -> N
 def test_reading_and_words_both_count() -> None:
     by_words = [0.0, 0.01, 0.3, 0.7, 0.99, 1.0]
     said = [-12.0, -2.0, -0.1, 0.0, 0.1, 2.0, 12.0]
-    found = np.array([[read_relevance(words, read) for read in said] for words in by_words])
+    found = np.array([[reranked_relevance(words, read) for read in said] for words in by_words])
     assert ((found > 0) & (found < 1)).all()
     assert (np.diff(found, axis=0) > 0).all()
     assert (np.diff(found, axis=1) > 0).all()
 
 
 def test_what_is_read_can_overrule_the_words_either_way() -> None:
-    assert read_relevance(0.2, 5.0) > 0.5 > read_relevance(0.8, -5.0)
+    assert reranked_relevance(0.2, 5.0) > 0.5 > reranked_relevance(0.8, -5.0)
