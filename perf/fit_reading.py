@@ -1,6 +1,6 @@
-"""Fit the weight of the cross-encoder: ``READ_WEIGHTS`` of ``sinks/search/calibration.py``.
+"""Fit the weight of the cross-encoder: ``sinks/search/reranked_relevance.json``.
 
-    python -m perf.fit_reading [--project DIR ...] [--model DIR]
+    python -m perf.fit_reading [--project DIR ...] [--model DIR] [--write]
 
 On the invented projects of ``perf/relevance``, none of which the cross-encoder was trained on, and
 in the stores that ``perf/fit_relevance.py`` puts each prompt to. The first candidates are read with
@@ -29,10 +29,11 @@ import numpy as np
 
 from subcog.sinks.models.cross_encoder import MODEL, CrossEncoder
 from subcog.sinks.models.embedder import Embedder
-from subcog.sinks.search.calibration import relevance
+from subcog.sinks.search.calibration import RERANK_FEATURES, RERANK_WEIGHTS, relevance
 from subcog.sinks.search.retriever import RERANK_MIN_RELEVANCE, RERANK_TOP_K
-from subcog.stages.language.answer_type import LOG_ODDS
+from subcog.stages.language.answer_type import load
 
+from .fit import binary, write
 from .fit_relevance import (
     HERE,
     WEIGHT,
@@ -60,7 +61,7 @@ WEIGHTS = {**WEIGHT, "without": 0.3}
 WORTH_READING = np.log(RERANK_MIN_RELEVANCE / (1 - RERANK_MIN_RELEVANCE))
 
 # The columns are the log-odds by words, those by reading, and the latter where they are negative.
-BY_WORDS: Model = ((np.array([1.0, 0.0, 0.0]), 0.0), LOG_ODDS)
+BY_WORDS: Model = ((np.array([1.0, 0.0, 0.0]), 0.0), dict(load().named))
 
 Score = Callable[[Case], Array]
 Say = Callable[[str, str], float]
@@ -163,6 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--project", type=Path, action="append", default=[])
     parser.add_argument("--model", type=Path, default=MODEL)
+    parser.add_argument("--write", nargs="?", const=RERANK_WEIGHTS, type=Path)
     arguments = parser.parse_args()
     embedder, reranker = Embedder.load(), CrossEncoder.load(arguments.model)
     say = cache(reranker.score)
@@ -177,8 +179,11 @@ def main() -> None:
         shown = list(measured([project], embedder, say))
         scores: dict[str, Score] = {folder.name: partial(after_reading, model=model)}
         report(f"{folder.name}, never fitted on", shown, scores)
-    weights, bias = model[0]
-    print(f"\nREAD_WEIGHTS ({', '.join(f'{w:.3f}' for w in weights)})\nREAD_BIAS {bias:.3f}")
+    (weights, bias), _ = model
+    made = binary("fitted by perf/fit_reading.py", RERANK_FEATURES, weights, bias)
+    print(f"\n{made.named} {made.bias}")
+    if arguments.write:
+        write(made, arguments.write)
 
 
 if __name__ == "__main__":

@@ -36,10 +36,11 @@ class WeightedWords(Struct, frozen=True):
 class Coverage(Struct, frozen=True):
     """How texts cover a question, one value a text.
 
-    ``score`` orders; ``soft`` is the share, 0–1, of the question's weight that the whole text
-    covers by the same or similar words; ``sharp`` the same, but similar words count little;
-    ``rarest`` the similarity found for the weightiest quarter
-    of its words; ``back`` the share of the text's weight that the question covers.
+    ``score`` orders. ``coverage_p2`` is the share, 0–1, of the question's weight that the whole
+    text covers by the same or similar words, each by the square of its similarity; ``coverage_p4``
+    by the fourth power, so that similar words count little; ``rare_term_coverage`` the mean
+    similarity found for the weightiest quarter of its words; ``reverse_coverage`` the share of the
+    text's weight that the question covers.
     """
 
     score: Floats

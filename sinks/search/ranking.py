@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ...bus.values import Mode, Query, Scope
 from ..models.embedder import Embedder, EncodedQuery
-from .calibration import Features, only_text, relevance, text_relevance
+from .calibration import Features, relevance, text_only, text_relevance
 from .late_interaction import Coverage, WeightedWords, coverage, weighted_words
 from .scope_index import Flags, Floats, Found, Rows, ScopeIndex
 
@@ -113,7 +113,7 @@ def measure(
     text = np.concatenate([scoped.bm25[scoped.candidate_rows] for scoped in scope_queries])
     share = _term_share(scope_queries, document_frequency, memories)
     if embedder is None or question.vector is None or question.words is None:
-        return only_text(text, share, memories, broad=broad)
+        return text_only(text, share, memories, broad=broad)
     vector = np.concatenate([_cosines(scoped, question.vector) for scoped in scope_queries])
     counts = np.sum(
         [scoped.index.passages.document_frequency(question.words) for scoped in scope_queries],

@@ -15,7 +15,7 @@ MAY_USE = {
     "bus": set(),
     "config": set(),
     "hooks": set(),
-    "stages": {"bus"},
+    "stages": {"bus", "config"},
     "sinks": {"bus", "config"},
     "pipeline": {"bus", "config", "hooks", "sinks", "stages"},
 }
@@ -142,6 +142,13 @@ def test_a_room_imports_only_what_it_may(room):
         extra = EXTRA.get(str(path.relative_to(HOUSE)), set())
         for name, line in _imports(path):
             assert name in allowed | extra, f"{path.relative_to(HOUSE)}:{line} imports {name}"
+
+
+def test_a_stage_knows_of_the_settings_nothing_but_the_form_of_fitted_weights():
+    for path in _sources("stages"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("config"):
+                assert node.module == "config.linear_model", f"{path}:{node.lineno}"
 
 
 def _inner(path):

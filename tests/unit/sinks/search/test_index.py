@@ -185,7 +185,7 @@ def test_loading_many_is_the_same_as_adding_each(embedder: Embedder) -> None:
     one_by_one.add(*memories)
     at_once.index.extend((m, embedder.encode(searchable(m))) for m in memories)
     for question in ("checkout part 3", "invoice rounding"):
-        assert one_by_one.search(question) == at_once.encode_query(question)
+        assert one_by_one.search(question) == at_once.search(question)
 
 
 # --- filters --------------------------------------------------------------------------------------
