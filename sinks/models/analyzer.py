@@ -12,6 +12,7 @@ import threading
 import unicodedata
 import zlib
 from array import array
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -27,17 +28,11 @@ _HUMPED = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z]*")
 
 _HUMP = re.compile(r"[a-z][A-Z]")
 
-# Words that say nothing about the subject, and what contractions leave behind.
-_STOP_WORDS = """
-    a about above after again against all also am an and any are as at be because been before being
-    below between both but by can could did do does doing don down during each few for from further
-    had has have having he her here hers him his how i if in into is it its itself just let ll me
-    more most my no nor not now of off on once only or other our ours out over own re s same she
-    should so some such t than that the their theirs them then there these they this those through
-    to too under until up us ve very was we were what when where which while who whom why will with
-    would you your yours d m use used uses using
-"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
+# Two paragraphs of words, each below a line that says what they are.
+_WORD_LISTS = Path(__file__).with_name("stop_words.txt").read_text("utf-8").split("\n\n")
+STOP_WORDS, _MORE_DULL_WORDS = (frozenset(part.split("\n", 1)[1].split()) for part in _WORD_LISTS)
+DULL_WORDS = STOP_WORDS | _MORE_DULL_WORDS
+"""Words that are no topic, as they have no subject of their own in notes about software."""
 
 # Stems are remembered; past this many the memory starts anew, so that hex dumps do not fill it.
 _CACHE_LIMIT = 200_000
