@@ -1,6 +1,6 @@
-"""Fit the weights of ``stages/language/task_similarity.py`` on pairs of prompt and task.
+"""Fit ``stages/language/task_similarity.json`` on pairs of prompt and task.
 
-    python perf/fit_likeness.py
+    python -m perf.fit_likeness [--write [stages/language/task_similarity.json]]
 
 ``perf/data/tasks`` holds tasks of one imagined shop, and prompts with the tasks that whoever works
 on the prompt would want to see. Everything else counts as unlike. Like pairs weigh double: they are
@@ -10,21 +10,22 @@ prompts that they were not fitted on, ten parts in turn.
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from subcog.bus.enrichment import Traits
 from subcog.sinks.models.embedder import Embedder
-from subcog.stages.language.task_similarity import FEATURES, features, traits
+from subcog.stages.language.task_similarity import FEATURES, WEIGHTS, features, traits
 from subcog.stages.language.work_kind import primary, work_signals
+
+from .fit import Array, binary, logistic, write
 
 DATA = Path(__file__).parent / "data" / "tasks"
 RIDGE = 1e-4
 PARTS = 10
-Array = npt.NDArray[np.float64]
 
 
 def asked(text: str) -> Traits:
@@ -40,27 +41,18 @@ def pairs() -> tuple[Array, Array, Array]:
     for number, line in enumerate((DATA / "prompts.jsonl").read_text().splitlines()):
         judged = json.loads(line)
         prompt = asked(judged["prompt"])
-        vector = embedder.ask(judged["prompt"]).vector
+        vector = embedder.encode_query(judged["prompt"]).vector
         for title, task in tasks:
-            cosine = float(embedder.ask(title).vector @ vector)
+            cosine = float(embedder.encode_query(title).vector @ vector)
             rows.append(features(prompt, task, cosine))
             alike.append(title in judged["similar"])
             numbers.append(number)
     return np.array(rows), np.array(alike, dtype=float), np.array(numbers)
 
 
-def fit(rows: Array, alike: Array) -> Array:
-    """Logistic regression by Newton's method; the last weight is the bias."""
-    rows = np.c_[rows, np.ones(len(rows))]
-    share = np.where(alike == 1, 2.0, 1.0)
-    ridge = RIDGE * len(rows) * np.diag([1.0] * (rows.shape[1] - 1) + [0.0])
-    weights = np.zeros(rows.shape[1])
-    for _ in range(60):
-        guess = 1 / (1 + np.exp(-rows @ weights))
-        slope = rows.T @ (share * (guess - alike)) + ridge @ weights
-        bend = (rows * (share * guess * (1 - guess))[:, None]).T @ rows + ridge
-        weights -= np.linalg.solve(bend + 1e-9 * np.eye(len(bend)), slope)
-    return weights
+def fit(rows: Array, alike: Array) -> tuple[Array, float]:
+    """Weights and bias."""
+    return logistic(rows, alike, np.where(alike == 1, 2.0, 1.0), RIDGE * len(rows))
 
 
 def held_back(rows: Array, alike: Array, numbers: Array) -> Array:
@@ -68,15 +60,18 @@ def held_back(rows: Array, alike: Array, numbers: Array) -> Array:
     guess = np.zeros(len(rows))
     for part in range(PARTS):
         out = numbers % PARTS == part
-        weights = fit(rows[~out], alike[~out])
-        guess[out] = 1 / (1 + np.exp(-np.c_[rows[out], np.ones(out.sum())] @ weights))
+        weights, bias = fit(rows[~out], alike[~out])
+        guess[out] = 1 / (1 + np.exp(-rows[out] @ weights - bias))
     return guess
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", nargs="?", const=WEIGHTS, type=Path)
+    arguments = parser.parse_args()
     rows, alike, numbers = pairs()
-    weights = fit(rows, alike)
-    print(dict(zip((*FEATURES, "bias"), weights.round(3).tolist(), strict=True)))
+    model = binary("fitted by perf/fit_likeness.py", FEATURES, *fit(rows, alike))
+    print(model.named, model.bias)
     guess = held_back(rows, alike, numbers)
     for floor in (0.5, 0.6, 0.7, 0.8):
         taken = guess >= floor
@@ -84,6 +79,8 @@ def main() -> None:
         print(
             f"from {floor}: precision {right / taken.sum():.2f}, recall {right / alike.sum():.2f}"
         )
+    if arguments.write:
+        write(model, arguments.write)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Fit the weight of the cross-encoder: ``READ_WEIGHTS`` of ``sinks/search/calibration.py``.
+"""Fit the weight of the cross-encoder: ``sinks/search/reranked_relevance.json``.
 
-    python -m perf.fit_reading [--project DIR ...] [--model DIR]
+    python -m perf.fit_reading [--project DIR ...] [--model DIR] [--write]
 
 On the invented projects of ``perf/relevance``, none of which the cross-encoder was trained on, and
 in the stores that ``perf/fit_relevance.py`` puts each prompt to. The first candidates are read with
@@ -29,10 +29,11 @@ import numpy as np
 
 from subcog.sinks.models.cross_encoder import MODEL, CrossEncoder
 from subcog.sinks.models.embedder import Embedder
-from subcog.sinks.search.calibration import relevance
-from subcog.sinks.search.retriever import READ, READ_FROM
-from subcog.stages.language.answer_type import LOG_ODDS
+from subcog.sinks.search.calibration import RERANK_FEATURES, RERANK_WEIGHTS, relevance
+from subcog.sinks.search.retriever import RERANK_MIN_RELEVANCE, RERANK_TOP_K
+from subcog.stages.language.answer_type import load
 
+from .fit import binary, write
 from .fit_relevance import (
     HERE,
     WEIGHT,
@@ -57,10 +58,10 @@ SMALLEST = 1e-6
 # A question whose answer was taken away is nearly the same question again, so it counts less.
 WEIGHTS = {**WEIGHT, "without": 0.3}
 
-WORTH_READING = np.log(READ_FROM / (1 - READ_FROM))
+WORTH_READING = np.log(RERANK_MIN_RELEVANCE / (1 - RERANK_MIN_RELEVANCE))
 
 # The columns are the log-odds by words, those by reading, and the latter where they are negative.
-BY_WORDS: Model = ((np.array([1.0, 0.0, 0.0]), 0.0), LOG_ODDS)
+BY_WORDS: Model = ((np.array([1.0, 0.0, 0.0]), 0.0), dict(load().named))
 
 Score = Callable[[Case], Array]
 Say = Callable[[str, str], float]
@@ -68,7 +69,7 @@ Say = Callable[[str, str], float]
 
 def first(case: Case) -> list[int]:
     """The candidates that are read, as the product orders them."""
-    return [int(at) for at in np.argsort(-case.order, kind="stable")[:READ]]
+    return [int(at) for at in np.argsort(-case.order, kind="stable")[:RERANK_TOP_K]]
 
 
 def seen(case: Case, texts: dict[str, str], say: Say) -> Case:
@@ -163,9 +164,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--project", type=Path, action="append", default=[])
     parser.add_argument("--model", type=Path, default=MODEL)
+    parser.add_argument("--write", nargs="?", const=RERANK_WEIGHTS, type=Path)
     arguments = parser.parse_args()
-    embedder, reader = Embedder.load(), CrossEncoder.load(arguments.model)
-    say = cache(reader.read)
+    embedder, reranker = Embedder.load(), CrossEncoder.load(arguments.model)
+    say = cache(reranker.score)
     names = sorted(path.name.split(".")[0] for path in HERE.glob("*.memories.jsonl"))
     files = [(n, HERE / f"{n}.memories.jsonl", HERE / f"{n}.prompts.jsonl") for n in names]
     projects = [read(*each, embedder) for each in files]
@@ -177,8 +179,11 @@ def main() -> None:
         shown = list(measured([project], embedder, say))
         scores: dict[str, Score] = {folder.name: partial(after_reading, model=model)}
         report(f"{folder.name}, never fitted on", shown, scores)
-    weights, bias = model[0]
-    print(f"\nREAD_WEIGHTS ({', '.join(f'{w:.3f}' for w in weights)})\nREAD_BIAS {bias:.3f}")
+    (weights, bias), _ = model
+    made = binary("fitted by perf/fit_reading.py", RERANK_FEATURES, weights, bias)
+    print(f"\n{made.named} {made.bias}")
+    if arguments.write:
+        write(made, arguments.write)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Fit the weights of relevance, and say how well they do.
 
-They stand in ``sinks/search/calibration.py`` and ``stages/language/answer_type.py``.
+They are ``sinks/search/{relevance,text_relevance}.json`` and ``stages/language/answer_type.json``.
 
-    python perf/fit_relevance.py [--project DIR ...] [--judged DIR ...]
+    python -m perf.fit_relevance [--project DIR ...] [--judged DIR ...] [--write]
 
 The invented projects in ``perf/relevance`` are always used. ``--project`` adds a folder with
 memories.jsonl {id, text, namespace, tags} and prompts.jsonl {prompt, relevant, acceptable, kind:
@@ -40,10 +40,19 @@ import numpy as np
 import numpy.typing as npt
 
 from subcog.bus.values import Encoding, Memory, Query, Scope
+from subcog.config.linear_model import LinearModel
 from subcog.sinks.models.analyzer import searchable
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.models.intent_classifier import LocalClassifier
-from subcog.sinks.search.calibration import FEATURES, TEXT_FEATURES, Parts, features, text_features
+from subcog.sinks.search.calibration import (
+    FEATURES,
+    TEXT_FEATURES,
+    TEXT_WEIGHTS,
+    WEIGHTS,
+    Features,
+    feature_matrix,
+    text_feature_matrix,
+)
 from subcog.sinks.search.index import Index
 from subcog.sinks.search.ranking import begin, measure
 from subcog.stages.classify import keyword_vote, local_vote, merge
@@ -54,9 +63,12 @@ from subcog.stages.language.answer_type import (
     answer_types,
     evidence,
 )
+from subcog.stages.language.answer_type import WEIGHTS as SIGN_WEIGHTS
 from subcog.stages.language.topics import retrieval_words
 
-Array = npt.NDArray[np.float64]
+from .fit import Array, binary, logistic, write
+
+ABOUT = "fitted by perf/fit_relevance.py"
 HERE = Path(__file__).parent / "relevance"
 SCOPE = Scope("project", "fit")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -143,7 +155,7 @@ def _rows(path: Path, key: str) -> list[dict[str, Any]]:
 
 
 def cases(
-    projects: list[Project], embedder: Embedder, see: Callable[[Parts], Any]
+    projects: list[Project], embedder: Embedder, see: Callable[[Features], Any]
 ) -> Iterator[Case]:
     """Every prompt against every store it is put to, as ``see`` sees it."""
     chance = random.Random(1)
@@ -199,18 +211,21 @@ def stores(
 
 
 def look(
-    index: Index, embedder: Embedder, prompt: dict[str, Any], see: Callable[[Parts], Any]
+    index: Index, embedder: Embedder, prompt: dict[str, Any], see: Callable[[Features], Any]
 ) -> tuple[Any, ...] | None:
     """What ``see`` makes of the candidates of one prompt; None where nothing is found."""
     text = " ".join(retrieval_words(prompt["prompt"])) or prompt["prompt"]
     broad = EXPLORATORY in prompt["wants"]
     query = Query(text=text, scopes=(SCOPE,))
-    question = index.ask(text)
-    parts = [begin(scope, shelf, query, question, NOW) for scope, shelf in index.shelves((SCOPE,))]
+    question = index.encode_query(text)
+    parts = [
+        begin(scope, scope_index, query, question, NOW)
+        for scope, scope_index in index.scope_indexes((SCOPE,))
+    ]
     measured = measure(parts, "hybrid", question, embedder, broad=broad)
     if measured is None:
         return None
-    ids = [parts[0].shelf.table.ids[row] for row in parts[0].candidates]
+    ids = [parts[0].index.table.ids[row] for row in parts[0].candidate_rows]
     order = 0.35 * measured.text / max(measured.text.max(), 1e-9) + 0.4 * measured.vector
     order = order + 0.25 * measured.late / max(measured.late.max(), 1e-9)
     right = np.array([i in prompt["relevant"] for i in ids])
@@ -237,11 +252,13 @@ def fit(given: list[Case], weight_of: Mapping[str, float] = WEIGHT) -> Model:
     features = x.shape[1] - len(names)
     mean, spread = x.mean(0), x.std(0) + 1e-9
     mean[features:], spread[features:] = 0, 1
-    found = _logistic((x - mean) / spread, y, w, [RIDGE] * features + [SIGN_RIDGE] * len(names))
-    weights = found[1:] / spread
+    scaled, bias = logistic(
+        (x - mean) / spread, y, w, [RIDGE] * features + [SIGN_RIDGE] * len(names)
+    )
+    weights = scaled / spread
     shifts = zip(names, weights[features:].tolist(), strict=True)
     told = {name: round(shift, 1) for name, shift in shifts if abs(shift) >= SMALLEST_SHIFT}
-    return (weights[:features], float(found[0] - weights @ mean)), told
+    return (weights[:features], float(bias - weights @ mean)), told
 
 
 def _competing(case: Case) -> npt.NDArray[np.bool_]:
@@ -249,17 +266,6 @@ def _competing(case: Case) -> npt.NDArray[np.bool_]:
     top = np.zeros(len(case.order), dtype=bool)
     top[np.argsort(-case.order)[:COMPETING]] = True
     return np.asarray((top | case.right) & ~case.spared)
-
-
-def _logistic(x: Array, y: Array, w: Array, ridge: list[float]) -> Array:
-    """The bias, then the weights of the columns of ``x``, whose rows count ``w``; by Newton."""
-    z, penalty = np.c_[np.ones(len(x)), x], np.diag([0.0, *ridge])
-    beta = np.zeros(z.shape[1])
-    for _ in range(30):
-        p = 1 / (1 + np.exp(-z @ beta))
-        bend = (z.T * (w * p * (1 - p))) @ z + penalty
-        beta -= np.linalg.solve(bend, z.T @ (w * (p - y)) + penalty @ beta)
-    return beta
 
 
 def chances(case: Case, model: Model) -> Array:
@@ -302,8 +308,10 @@ def _line(counts: Array) -> str:
     return "   ".join(f"{f}/{b}: {p:.2f} {r:.2f} {s:.2f}" for (f, b), (p, r, s) in pairs)
 
 
-def report(label: str, names: tuple[str, ...], given: list[Case]) -> None:
-    """Print the figures for unseen projects, then the weights of a fit on all."""
+def report(
+    label: str, names: tuple[str, ...], given: list[Case]
+) -> tuple[LinearModel, LinearModel]:
+    """Print the figures for unseen projects; the weights and the log-odds of a fit on all."""
     print(f"\n{label}, each project scored by a fit on the others: precision recall silence")
     settings = {"whole": {"whole"}, "small": {"small", "small without"}}
     counts: dict[str, list[Array]] = {setting: [] for setting in settings}
@@ -319,8 +327,12 @@ def report(label: str, names: tuple[str, ...], given: list[Case]) -> None:
     for setting, every in counts.items():
         print(f"  {'together':8} {setting:6} {_line(np.sum(every, axis=0))}")
     (weights, bias), shifts = fit(given)
-    print(f"{names}\n({', '.join(f'{w:.3f}' for w in weights)})\n{bias:.3f}")
+    model = binary(ABOUT, names, weights, bias)
+    print(model.named, model.bias)
     print(json.dumps(shifts, indent=4))
+    return model, LinearModel(
+        about=ABOUT, bias=(0.0,), weights={n: (w,) for n, w in shifts.items()}
+    )
 
 
 def main() -> None:
@@ -328,6 +340,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--project", type=Path, action="append", default=[])
     arguments.add_argument("--judged", type=Path, action="append", default=[])
+    arguments.add_argument("--write", action="store_true")
     chosen = arguments.parse_args()
     embedder = Embedder.load()
     pairs = [
@@ -337,8 +350,11 @@ def main() -> None:
     pairs += [(d.name, d / "memories.jsonl", d / "prompts.jsonl") for d in chosen.project]
     pairs += [(d.name, d / "memories.jsonl", d / "queries.jsonl") for d in chosen.judged]
     projects = [read(*pair, embedder) for pair in pairs]
-    report("hybrid", FEATURES, list(cases(projects, embedder, features)))
-    report("text", TEXT_FEATURES, list(cases(projects, embedder, text_features)))
+    hybrid, signs = report("hybrid", FEATURES, list(cases(projects, embedder, feature_matrix)))
+    text, _ = report("text", TEXT_FEATURES, list(cases(projects, embedder, text_feature_matrix)))
+    if chosen.write:
+        for model, path in ((hybrid, WEIGHTS), (text, TEXT_WEIGHTS), (signs, SIGN_WEIGHTS)):
+            write(model, path)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,9 @@ from subcog.sinks.passages.relevance import FEATURES, WEIGHTS
 from subcog.sinks.passages.table import Row
 from subcog.stages.sessions.exchanges import ExchangeReader
 
+from .fit import Array, binary, logistic, write
+
+ABOUT = "fitted by perf/fit_sessions.py"
 HERE = Path(__file__).parent / "sessions"
 SCOPE = Scope("project", "measured")
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
@@ -85,7 +88,7 @@ def index_of(sessions: Sequence[tuple[str, Any]], embedder: Embedder) -> Passage
         encodings = embedder.encode_many([passage.text for passage in said])
         filled.append([Row(p, e) for p, e in zip(said, encodings, strict=True)])
     index.fill(filled)
-    index.settle()
+    index.fold_postings()
     return index
 
 
@@ -117,30 +120,14 @@ def samples(folders: Sequence[Path], embedder: Embedder) -> Iterator[Sample]:
                     )
 
 
-def fit(x: np.ndarray, y: np.ndarray, *, l2: float) -> tuple[np.ndarray, float]:
-    """Weights and bias of a logistic regression with a ridge penalty, by Newton's method."""
-    x = np.c_[x, np.ones(len(x))]
-    penalty = np.diag([*[l2] * (x.shape[1] - 1), 1e-6])
-    made = np.zeros(x.shape[1])
-    for _ in range(40):
-        p = probabilities(x @ made)
-        gradient = x.T @ (p - y) + penalty @ made
-        made -= np.linalg.solve((x * (p * (1 - p))[:, None]).T @ x + penalty, gradient)
-    return made[:-1], float(made[-1])
-
-
-def probabilities(odds: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-odds))
-
-
-def weights(given: Sequence[Sample]) -> tuple[list[float], float]:
+def weights(given: Sequence[Sample]) -> tuple[Array, float]:
     """The weights and the bias, on features as they are."""
     x = np.array([one.features for one in given])
     y = np.array([one.right for one in given], dtype=float)
     mean, scale = x.mean(0), x.std(0) + 1e-9
-    fitted, bias = fit((x - mean) / scale, y, l2=L2)
+    fitted, bias = logistic((x - mean) / scale, y, np.ones(len(y)), L2)
     plain = fitted / scale
-    return plain.tolist(), float(bias - (plain * mean).sum())
+    return plain, float(bias - (plain * mean).sum())
 
 
 def report(found: Sequence[Sample], scored: Sequence[float]) -> None:
@@ -172,12 +159,11 @@ def main() -> None:
         w, bias = weights([one for one in found if one.project != name])
         for at, one in enumerate(found):
             if one.project == name:
-                scored[at] = probabilities(np.array([one.features]) @ w + bias)[0]
+                scored[at] = 1 / (1 + np.exp(-(np.array(one.features) @ w + bias)))
     report(found, scored.tolist())
     if args.write:
         w, bias = weights(found)
-        told = {"features": FEATURES, "weights": [round(v, 4) for v in w], "bias": round(bias, 4)}
-        WEIGHTS.write_text(json.dumps(told, indent=1) + "\n")
+        write(binary(ABOUT, FEATURES, w, bias), WEIGHTS)
 
 
 if __name__ == "__main__":

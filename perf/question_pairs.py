@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from subcog.sinks.models.cross_encoder import Tokens
+from subcog.sinks.models.cross_encoder import PairTokenizer
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.search.calibration import relevance
 from subcog.sinks.search.index import Index
@@ -40,7 +40,7 @@ def names(folder: Path = HERE) -> list[str]:
 
 
 def pairs(
-    chosen: Sequence[str], folder: Path, embedder: Embedder, tokens: Tokens
+    chosen: Sequence[str], folder: Path, embedder: Embedder, tokens: PairTokenizer
 ) -> Iterator[Pair]:
     """The pairs of some projects: what the product's search finds first, and all that is right.
 
@@ -59,7 +59,7 @@ def pairs(
             for at in chosen_rows(order, right, spared):
                 memory = project.pairs[ids[at]][0]
                 text = f"{memory.namespace}: {memory.content}"
-                asked, told = tokens.asked(prompt["prompt"]), tokens.told(text)
+                asked, told = tokens.query_ids(prompt["prompt"]), tokens.memory_ids(text)
                 yield Pair(prompt["prompt"], text, asked, told, bool(right[at]))
 
 

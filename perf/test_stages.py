@@ -77,7 +77,7 @@ class Bench:
             index, embedder, fetch=lambda ids, _: [by_id[one] for one in ids],
             latest=self._latest, clock=lambda: NOW,
         )  # fmt: skip
-        self.search.reader = CrossEncoder.load()
+        self.search.reranker = CrossEncoder.load()
         self.notes = notes
         self.archive = SimpleNamespace(index=index, latest=self._latest)
         self.lore = GuideIndex(

@@ -268,7 +268,7 @@ async def _queries(database: Database, scopes: tuple[Scope, ...]) -> Asked:
     try:
         await store.about()
         for wanted in rng.choices(there, k=QUERIES):
-            asked = embedder.ask(text := question(rng, wanted.content))
+            asked = embedder.encode_query(text := question(rng, wanted.content))
             busy_s, began = cpu_s(database.server), time.perf_counter()
             hits = await store.search(Query(text=text, scopes=scopes), asked.vector)
             took_ms.append((time.perf_counter() - began) * 1000)

@@ -16,14 +16,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
+from subcog.config.linear_model import LinearModel
 from subcog.stages.capture.features import Features, every_feature
-from subcog.stages.capture.linear_model import MATTERS, WEIGHTS, SignalModel, SignalWeights
+from subcog.stages.capture.linear_model import MARK, MATTERS, OUTPUTS, WEIGHTS, SignalModel
 from subcog.stages.capture.statements import own_text, statements
 
-from .logistic import Named, fit, matrix, vocabulary
+from .fit import Named, folds, hundredths, matrix, multinomial, vocabulary, write
 
 DATA = Path(__file__).with_name("data") / "captures"
 STEPS = 400
@@ -32,8 +32,6 @@ MIN_ROWS = 2
 SMALLEST = 3
 MAIN = 0.45
 ADDED_WEIGHT = 0.3
-
-MARK = "#"
 
 
 class Row(NamedTuple):
@@ -88,47 +86,40 @@ def named(seen: Features) -> Named:
     return words + [(MARK + mark, 1.0) for mark in seen.marks]
 
 
-def train(rows: Sequence[Row], slope: float = 1.0, shift: float = 0.0) -> SignalWeights:
-    """Weights for the product, in hundredths, without those that make no difference."""
+def train(rows: Sequence[Row], slope: float = 1.0, shift: float = 0.0) -> LinearModel:
+    """Weights for the product, in hundredths."""
     features = [named(row.seen) for row in rows]
     index = vocabulary(features, MIN_ROWS)
     x = matrix(features, index)
     matters = np.array([row.matter for row in rows])
     weight = np.array([row.weight for row in rows])
     of = matters >= 0
-    worth = fit(x, of.astype(int), weight, classes=2, power=0.3, ridge=RIDGE, steps=STEPS)
-    kind = fit(
+    worth = multinomial(x, of.astype(int), weight, classes=2, power=0.3, ridge=RIDGE, steps=STEPS)
+    kind = multinomial(
         x[of], matters[of], weight[of], classes=len(MATTERS), power=0.5, ridge=RIDGE, steps=STEPS
     )
-    columns = np.rint(np.hstack([worth[:, 1:] - worth[:, :1], kind]) * 100).astype(int)
-    weighs = {
-        name: tuple(columns[at].tolist())
-        for name, at in index.items()
-        if np.abs(columns[at]).max() >= SMALLEST
-    }
-    return SignalWeights(
+    fitted = np.hstack([worth[:, 1:] - worth[:, :1], kind])
+    bias, weights = hundredths(fitted, index, SMALLEST)
+    return LinearModel(
         about=f"trained by perf/train_captures.py on {len(rows)} statements of"
         f" {len({row.message for row in rows})} messages, written for this",
+        outputs=OUTPUTS,
+        divisor=100,
         slope=round(slope, 3),
         shift=round(shift, 3),
-        bias=tuple(columns[-1].tolist()),
-        grams={name: row for name, row in weighs.items() if not name.startswith(MARK)},
-        marks={name[len(MARK) :]: row for name, row in weighs.items() if name.startswith(MARK)},
+        bias=bias,
+        weights=weights,
     )
 
 
-def held_out(
-    rows: Sequence[Row], folds: int, seed: int = 7
-) -> tuple[np.ndarray, list[tuple[str, str]]]:
+def held_out(rows: Sequence[Row], parts: int) -> tuple[np.ndarray, list[tuple[str, str]]]:
     """Score and matter of each row from a model that has not seen its message."""
-    messages = np.random.default_rng(seed).permutation(rows[-1].message + 1)
-    fold_of = {int(message): at % folds for at, message in enumerate(messages)}
     scores = np.zeros(len(rows))
     matters = [MATTERS[0]] * len(rows)
-    for fold in range(folds):
-        model = SignalModel(train([row for row in rows if fold_of[row.message] != fold]))
+    for out in folds(rows[-1].message + 1, parts):
+        model = SignalModel(train([row for row in rows if not out[row.message]]))
         for at, row in enumerate(rows):
-            if fold_of[row.message] == fold:
+            if out[row.message]:
                 scores[at] = model.score(row.seen)
                 matters[at] = model.matter(row.seen)
     return scores, matters
@@ -195,9 +186,7 @@ def main() -> None:
     if arguments.wrong:
         show_wrong(rows, odds)
     if arguments.write:
-        packed = msgspec.json.encode(train(rows, slope, shift))
-        arguments.write.write_bytes(packed + b"\n")
-        print(f"wrote {len(packed) / 1024:.0f} KB to {arguments.write}")
+        write(train(rows, slope, shift), arguments.write)
 
 
 def show_wrong(rows: Sequence[Row], odds: np.ndarray) -> None:

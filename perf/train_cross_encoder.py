@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from subcog.sinks.models.cross_encoder import CrossEncoder, Tokens
+from subcog.sinks.models.cross_encoder import CrossEncoder, PairTokenizer
 from subcog.sinks.models.embedder import Embedder
 
 from .bert import Bert, load, write
@@ -147,7 +147,7 @@ def main() -> None:
     """Train, report and write."""
     chosen = parsed()
     torch.manual_seed(chosen.seed)
-    embedder, tokens = Embedder.load(), Tokens()
+    embedder, tokens = Embedder.load(), PairTokenizer()
     given = list(pairs(chosen.only or names(), HERE, embedder, tokens))
     unseen = list(pairs(names(UNSEEN), UNSEEN, embedder, tokens))
     right = np.array([pair.right for pair in given], dtype=float)
@@ -170,8 +170,8 @@ def main() -> None:
     report("student", said(student, unseen), unseen)
 
     write(student, chosen.out)
-    reader = CrossEncoder.load(chosen.out)
-    written = np.array([reader.read(pair.question, pair.text) for pair in unseen])
+    reranker = CrossEncoder.load(chosen.out)
+    written = np.array([reranker.score(pair.question, pair.text) for pair in unseen])
     report("as it is written", written, unseen)
 
 

@@ -15,24 +15,17 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
-from subcog.sinks.models.intent_classifier import (
-    CLASSES,
-    WEIGHTS,
-    LocalClassifier,
-    Weights,
-    features,
-)
+from subcog.config.linear_model import LinearModel
+from subcog.sinks.models.intent_classifier import NAMES, WEIGHTS, features
 from subcog.stages.classify import cues
 from subcog.stages.intent.keywords import detect_search_intent
 
-from .logistic import Named, fit, matrix, softmax, vocabulary
+from .fit import Named, folds, hundredths, matrix, multinomial, softmax, vocabulary, write
 
 OWN = Path(__file__).with_name("data") / "intents.jsonl"
 ALLOWED = frozenset(("own", "written", "project", "devmem"))
-NAMES = [str(kind) if kind else "none" for kind in CLASSES]
 
 MIN_ROWS = 2
 STEPS = 300
@@ -67,41 +60,36 @@ def row_weights(rows: Sequence[Row]) -> np.ndarray:
     return np.array([1.0 if row["source"] == "own" else 2.0 for row in rows])
 
 
-def train(rows: Sequence[Row], t: float = 1.0) -> Weights:
-    """Weights for the product, in hundredths, without those that make no difference."""
+def train(rows: Sequence[Row], t: float = 1.0) -> LinearModel:
+    """Weights for the product, in hundredths."""
     prompts = [seen(row["text"]) for row in rows]
     index = vocabulary(prompts, MIN_ROWS)
     y = np.array([NAMES.index(row["intent"]) for row in rows])
-    x = matrix(prompts, index)
-    fitted = fit(
-        x, y, row_weights(rows), classes=len(CLASSES), power=CLASS_POWER, ridge=RIDGE, steps=STEPS
+    x, weight = matrix(prompts, index), row_weights(rows)
+    fitted = multinomial(
+        x, y, weight, classes=len(NAMES), power=CLASS_POWER, ridge=RIDGE, steps=STEPS
     )
-    hundredths = np.rint(fitted * 100).astype(int)
+    bias, weights = hundredths(fitted, index, SMALLEST)
     counts = Counter(row["source"] for row in rows)
-    return Weights(
+    return LinearModel(
         about="trained by perf/train_intents.py on "
         + ", ".join(f"{count} {source}" for source, count in sorted(counts.items())),
-        temperature=round(t, 2),
-        bias=tuple(int(one) for one in hundredths[-1]),
-        features={
-            name: tuple(int(one) for one in hundredths[at])
-            for name, at in index.items()
-            if np.abs(hundredths[at]).max() >= SMALLEST
-        },
+        outputs=NAMES,
+        divisor=100,
+        slope=1 / round(t, 2),
+        bias=bias,
+        weights=weights,
     )
 
 
-def held_out(rows: Sequence[Row], folds: int, seed: int = 7) -> np.ndarray:
+def held_out(rows: Sequence[Row], parts: int) -> np.ndarray:
     """Logits of each row from a model that has not seen it."""
-    order = np.random.default_rng(seed).permutation(len(rows))
-    logits = np.zeros((len(rows), len(CLASSES)))
-    for fold in range(folds):
-        out = {int(at) for at in order[fold::folds]}
-        model = LocalClassifier(train([row for at, row in enumerate(rows) if at not in out]))
-        for at in out:
-            text = rows[at]["text"]
-            odds = model.weigh(text, tuple(cues(text, detect_search_intent(text))))
-            logits[at] = np.log([odds[kind] + 1e-9 for kind in CLASSES])
+    logits = np.zeros((len(rows), len(NAMES)))
+    for out in folds(len(rows), parts):
+        model = train([row for at, row in enumerate(rows) if not out[at]])
+        for at in np.flatnonzero(out):
+            odds = model.probabilities(seen(rows[at]["text"]))
+            logits[at] = np.log(np.array(odds) + 1e-9)
     return logits
 
 
@@ -127,9 +115,7 @@ def main() -> None:
     t = temperature(logits, np.array([NAMES.index(row["intent"]) for row in rows]))
     print(f"temperature {t:.2f}")
     if arguments.write:
-        packed = msgspec.json.encode(train(rows, t))
-        arguments.write.write_bytes(packed + b"\n")
-        print(f"wrote {len(packed) / 1024:.0f} KB to {arguments.write}")
+        write(train(rows, t), arguments.write)
 
 
 if __name__ == "__main__":

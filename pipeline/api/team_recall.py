@@ -44,7 +44,7 @@ def asked(
 ) -> tuple[str, Sequence[float] | None]:
     """What may leave this machine of a question, and what it means. Not for the event loop."""
     clean = redactor.redact(text).text
-    vector = embedder.ask(clean).vector if embedder is not None else None
+    vector = embedder.encode_query(clean).vector if embedder is not None else None
     return clean, None if vector is None else vector.tolist()
 
 

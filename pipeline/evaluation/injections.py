@@ -165,7 +165,7 @@ def _product(
 ) -> Callable[[PromptSubmitted], Awaitable[ContextBuilt]]:
     """The stages from a prompt to its context, over a scratch index of ``memories``."""
     search = scratch_search([_in_place(one.memory()) for one in memories], Embedder.load())
-    search.reader = cross_encoder.bring()
+    search.reranker = cross_encoder.load_bundled()
     sessions, local = Sessions(), LocalClassifier.load()
     redactor, wanted = Redactor.load(), settings.search_intent
     find = partial(

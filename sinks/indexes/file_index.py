@@ -36,9 +36,9 @@ class FileIndex:
         names = dict.fromkeys(names_in(memory))
         with self._lock:
             for name in names:
-                shelf = self._ids.setdefault(memory.scope, {})
-                others = (id_ for id_ in shelf.get(name, ()) if id_ != memory.id)
-                shelf[name] = (*others, memory.id)[-MOST_FOUND:]
+                by_name = self._ids.setdefault(memory.scope, {})
+                others = (id_ for id_ in by_name.get(name, ()) if id_ != memory.id)
+                by_name[name] = (*others, memory.id)[-MOST_FOUND:]
 
     def build(self, memories: Iterable[Memory]) -> None:
         """Add many, the oldest first."""
@@ -48,17 +48,17 @@ class FileIndex:
     def remove(self, memory_id: str) -> None:
         """Forget a memory; one that is not there is no matter."""
         with self._lock:
-            for shelf in self._ids.values():
-                for name in [name for name, ids in shelf.items() if memory_id in ids]:
-                    shelf[name] = tuple(id_ for id_ in shelf[name] if id_ != memory_id)
-                    if not shelf[name]:
-                        del shelf[name]
+            for by_name in self._ids.values():
+                for name in [name for name, ids in by_name.items() if memory_id in ids]:
+                    by_name[name] = tuple(id_ for id_ in by_name[name] if id_ != memory_id)
+                    if not by_name[name]:
+                        del by_name[name]
 
     def naming(self, name: str, scopes: Iterable[Scope]) -> tuple[str, ...]:
         """The ids of the memories that name a file called so, the newest first, at most 20."""
         with self._lock:
-            shelves = [self._ids[scope] for scope in dict.fromkeys(scopes) if scope in self._ids]
-            found = [id_ for shelf in shelves for id_ in shelf.get(name.casefold(), ())]
+            found_in = [self._ids[scope] for scope in dict.fromkeys(scopes) if scope in self._ids]
+            found = [id_ for by_name in found_in for id_ in by_name.get(name.casefold(), ())]
         return tuple(sorted(found, reverse=True)[:MOST_FOUND])
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import heapq
 import math
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -18,11 +17,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import anyio.to_thread
+from cachetools import LRUCache
 
 from ...bus.enrichment import GUIDES, Guide
 from ...bus.events import MemoriesStored, MemoryForgotten, SessionStarted
 from ...bus.values import Memory, Scope
-from .rarity import rarity
 
 if TYPE_CHECKING:  # the daemon listens before it imports numpy
     from ..models.embedder import Embedder, Floats
@@ -38,6 +37,8 @@ MOST_FOUND = 8
 _READ_PER_KEY = 50
 _VECTORS = 2048
 _GUIDES_READ = 512
+# So many memories are assumed to lack a word: in a small store every word is rare.
+_PRIOR_MEMORIES = 20
 
 
 class Archive(Protocol):
@@ -70,7 +71,7 @@ class GuideIndex:
         self._read = read
         self._clock = clock
         self._of: Archive | None = None
-        self._shelves: OrderedDict[Scope, _Shelf] = OrderedDict()
+        self._scopes: LRUCache[Scope, _ScopeGuides] = LRUCache(MAX_SCOPES)
         self._loading = anyio.Lock()
         self._vector = lru_cache(maxsize=_VECTORS)(_vector_of)
         self._known = lru_cache(maxsize=_GUIDES_READ)(read)
@@ -81,14 +82,16 @@ class GuideIndex:
         self, scopes: tuple[Scope, ...], keys: Mapping[str, Sequence[str]]
     ) -> tuple[Guide, ...]:
         """At most eight guides of each namespace, those that share the rarest keys first."""
-        shelves = [
-            shelf for scope in dict.fromkeys(scopes) if len(shelf := await self._shelf(scope))
+        scopes_guides = [
+            guides_here
+            for scope in dict.fromkeys(scopes)
+            if len(guides_here := await self._of_scope(scope))
         ]
         now = self._clock()
         found = (
             guide
             for namespace, wanted in keys.items()
-            for guide in _best(shelves, namespace, wanted, now)
+            for guide in _best(scopes_guides, namespace, wanted, now)
         )
         return tuple(found)
 
@@ -107,7 +110,7 @@ class GuideIndex:
         self, words: Sequence[str], scopes: tuple[Scope, ...]
     ) -> tuple[tuple[str, float], ...]:
         archive = self._loaded()
-        return rarity(archive.index, words, scopes) if archive else ()
+        return _idf(archive.index, words, scopes) if archive else ()
 
     # --- following -------------------------------------------------------------------------------
 
@@ -115,7 +118,7 @@ class GuideIndex:
         """Read the guides that the session's prompts will look up."""
         with contextlib.suppress(ConnectionError):
             for scope in event.place.readable:
-                await self._shelf(scope)
+                await self._of_scope(scope)
 
     def stored(self, event: MemoriesStored) -> None:
         self._note(memory for memory, _ in event.stored)
@@ -124,51 +127,48 @@ class GuideIndex:
         # Nothing of its text stays, however it was read.
         self._known.cache_clear()
         self._vector.cache_clear()
-        if (shelf := self._shelves.get(event.scope)) is not None:
-            shelf.remove(event.id)
+        if (guides_here := self._scopes.get(event.scope)) is not None:
+            guides_here.remove(event.id)
 
     def _note(self, memories: Iterable[Memory]) -> None:
         for memory in memories:
-            shelf = self._shelves.get(memory.scope)
-            if shelf is None:
+            guides_here = self._scopes.get(memory.scope)
+            if guides_here is None:
                 continue
-            shelf.remove(memory.id)
+            guides_here.remove(memory.id)
             if _guides(memory):
-                shelf.add(self._read(memory))
+                guides_here.add(self._read(memory))
 
     # --- reading ---------------------------------------------------------------------------------
 
-    async def _shelf(self, scope: Scope) -> _Shelf:
+    async def _of_scope(self, scope: Scope) -> _ScopeGuides:
         archive = await self._archive()
         if archive is not self._of:  # another one was put in its place
             self._of = archive
-            self._shelves.clear()
-        shelf = self._shelves.get(scope)
-        if shelf is None or not shelf.complete:
-            shelf = await self._load(archive, scope)
-        self._shelves.move_to_end(scope)
-        while len(self._shelves) > MAX_SCOPES:
-            self._shelves.popitem(last=False)
-        return shelf
+            self._scopes.clear()
+        guides_here = self._scopes.get(scope)
+        if guides_here is None or not guides_here.complete:
+            guides_here = await self._load(archive, scope)
+        return guides_here
 
-    async def _load(self, archive: Archive, scope: Scope) -> _Shelf:
+    async def _load(self, archive: Archive, scope: Scope) -> _ScopeGuides:
         async with self._loading:
             # Made first: what is stored while the others are read goes into it, and is newer.
-            shelf = self._shelves.setdefault(scope, _Shelf())
-            if not shelf.complete:
+            guides_here = self._scopes.setdefault(scope, _ScopeGuides())
+            if not guides_here.complete:
                 memories = await archive.latest((scope,), limit=MAX_GUIDES, namespaces=GUIDES)
                 fresh = [memory for memory in memories if _guides(memory)]
                 guides = await anyio.to_thread.run_sync(self._read_all, fresh)
                 for guide in reversed(guides):
-                    shelf.add_older(guide)
-                shelf.complete = True
-        return shelf
+                    guides_here.add_older(guide)
+                guides_here.complete = True
+        return guides_here
 
     def _read_all(self, memories: Iterable[Memory]) -> list[Guide]:
         return [self._read(memory) for memory in memories]
 
 
-class _Shelf:
+class _ScopeGuides:
     """The guides of one scope, by key; of each key the latest last."""
 
     def __init__(self) -> None:
@@ -216,26 +216,47 @@ def _guides(memory: Memory) -> bool:
 
 
 def _best(
-    shelves: Sequence[_Shelf], namespace: str, keys: Iterable[str], now: datetime
+    scopes_guides: Sequence[_ScopeGuides], namespace: str, keys: Iterable[str], now: datetime
 ) -> list[Guide]:
     """Those that share the rarest keys; of many that share a common key the newest are read."""
     found: list[tuple[float, Guide]] = []
-    having = [[shelf.having(namespace, key) for shelf in shelves] for key in dict.fromkeys(keys)]
-    total = sum(map(len, shelves))
+    having = [
+        [guides_here.having(namespace, key) for guides_here in scopes_guides]
+        for key in dict.fromkeys(keys)
+    ]
+    total = sum(map(len, scopes_guides))
     weights = [math.log1p(total / max(1, sum(map(len, row)))) for row in having]
-    for number, shelf in enumerate(shelves):
+    for number, guides_here in enumerate(scopes_guides):
         scores: dict[str, float] = {}
         for row, weight in zip(having, weights, strict=True):
             for memory_id in islice(reversed(row[number]), _READ_PER_KEY):
                 scores[memory_id] = scores.get(memory_id, 0.0) + weight
         best = heapq.nlargest(2 * MOST_FOUND, scores, key=scores.__getitem__)
-        found += [(scores[memory_id], shelf[memory_id]) for memory_id in best]
+        found += [(scores[memory_id], guides_here[memory_id]) for memory_id in best]
     found = [one for one in found if one[1].valid_to is None or one[1].valid_to > now]
     found.sort(key=lambda one: (-one[0], -one[1].updated_at.timestamp()))
     return [guide for _, guide in found[:MOST_FOUND]]
 
 
 def _vector_of(embedder: Embedder, text: str) -> Floats:
-    vector = embedder.ask(text).vector
+    vector = embedder.encode_query(text).vector
     assert vector is not None  # noqa: S101 - an embedder always makes one
     return vector
+
+
+def _idf(
+    index: Index, words: Sequence[str], scopes: Sequence[Scope]
+) -> tuple[tuple[str, float], ...]:
+    """Each of ``words`` with 0.0 (in every memory of ``scopes``) to 1.0 (in none), rarest first.
+
+    A name of several parts counts as its rarest part. Words that a search leaves out are left out.
+    """
+    by_scope = [one for _, one in index.scope_indexes(scopes)]
+    total = sum(map(len, by_scope)) + _PRIOR_MEMORIES
+    weighed = []
+    for word in dict.fromkeys(words):
+        terms = index.encode_query(word).terms.tolist()
+        if terms:
+            having = min(sum(len(s.postings.lookup(t)[0]) for s in by_scope) for t in terms)
+            weighed.append((word, round(1 - math.log1p(having) / math.log1p(total), 3)))
+    return tuple(sorted(weighed, key=lambda one: -one[1]))

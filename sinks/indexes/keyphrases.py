@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 
 from ...bus.values import NAMESPACES, Memory
+from ..models.analyzer import DULL_WORDS
 
 MAX_KEYWORDS = 6
 MAX_PHRASES = 2
@@ -55,47 +56,10 @@ _WORD_OF_TWO = frozenset(
 _UNLIKELY_ENDS = ("ing", "ed", "ly")
 _NOT_ADVERBS = frozenset(["anomaly", "assembly", "family", "monopoly", "reply", "supply"])
 
-# Words without a subject of their own, in notes about software.
-_DULL_WORDS = """
-    a able about above across actual add added adding after again against ago all allow allowed
-    allows almost along already also although always am among an and another any anyone anything
-    appear apply are around as ask asked at available away back bad be became because become been
-    before began being below best better between big both bring but by call called calling calls
-    came can cannot case cause caused certain chance change changed changes check checked choose
-    chose chosen clear code come comes common complete consider contain contains correct could
-    course current currently cut day days decide decided default did didn different do does doesn
-    doing don done down due during each early easy either else empty end enough entire even ever
-    every everything exact example except exist expect expected extra fact fail failed failing fails
-    false far fast few file files final find fine first fix fixed fixes fixing follow following for
-    form found from full further gave general get gets getting give given gives go goes going gone
-    good got great had half handle handled happen happened happens hard has have having he help her
-    here high hold holds hour hours how however i idea if important in inside instead into is issue
-    it item its itself just keep keeps kept kind knew know known large last late later least leave
-    left less let level like likely line list little live long longer look lot low made main make
-    makes making many matter may maybe me mean means meant might minute minutes miss missing month
-    months more most move moved much must my name near need needed needs neither never new next no
-    none nor not note nothing now number of off often old on once one only open option or order
-    original other others otherwise our out outside over own part pass past pay per perhaps place
-    point possible prefer prevent previous problem properly provide put question quick quite ran
-    rather reach read real really reason remain remove removed replace require required requires
-    result return returned returns right run running runs said same save saw say says second seconds
-    section see seem seems seen send sent set sets setting several shall she should show shows side
-    similar simple since single small so some someone something sometimes soon sort start started
-    starts stay step still stop stopped such sure switch switched take taken takes talk tell than
-    that the their them then there these they thing things think this those though thought three
-    through thus time times to today together told too took total touch toward tried tries true try
-    trying turn turned turns two type under until up update updated upon us use used user users uses
-    using usual usually value values very via wait want wanted wants was way ways we week weeks well
-    went were what whatever when where whether which while who whole whose why will wish with within
-    without won word work worked working works would write written wrong wrote year years yes yet
-    you your
-"""
-_DULL = frozenset(_DULL_WORDS.split())
-
 
 def is_dull(word: str) -> bool:
     """Whether ``word``, in lower case, has no subject of its own."""
-    return word in _DULL
+    return word in DULL_WORDS
 
 
 def lemma(word: str) -> str:
@@ -205,10 +169,10 @@ def _weigh(token: str) -> _Weighed:
     word = token.casefold().replace("’", "'")
     if "'" in word:
         word = word.partition("'")[0]
-    if word in _DULL:
+    if word in DULL_WORDS:
         return _NOTHING
     key = lemma(word) if word.isalpha() else _compound_key(word)
-    if key in _DULL or key in _NAMESPACE_KEYS:
+    if key in DULL_WORDS or key in _NAMESPACE_KEYS:
         return key, 0.0
     return key, _weight(token, word)
 

@@ -38,7 +38,7 @@ class TopicIndex:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._keyphrases = Keyphrases()
-        self._shelves: dict[Scope, TopicScope] = {}
+        self._scopes: dict[Scope, TopicScope] = {}
         self._builds = 0
         self._gone: set[str] = set()
         self._last_indexed: datetime | None = None
@@ -52,11 +52,11 @@ class TopicIndex:
     def memories(self) -> int:
         """How many memories are indexed."""
         with self._lock:
-            return sum(len(shelf) for shelf in self._shelves.values())
+            return sum(len(topics) for topics in self._scopes.values())
 
     def __contains__(self, memory_id: str) -> bool:
         with self._lock:
-            return any(memory_id in shelf for shelf in self._shelves.values())
+            return any(memory_id in topics for topics in self._scopes.values())
 
     def build(self, memories: Iterable[Memory]) -> None:
         """Add ``memories``, for instance in a thread while others write.
@@ -104,7 +104,7 @@ class TopicIndex:
         """The ids of the memories about ``topic``, in any case or number, the newest first."""
         key = topic_key(topic)
         with self._lock:
-            found = [id_ for shelf in self._of(scopes) for id_ in shelf.ids_about(key)]
+            found = [id_ for topics in self._of(scopes) for id_ in topics.ids_about(key)]
         return tuple(sorted(found, reverse=True))
 
     def search(
@@ -120,10 +120,10 @@ class TopicIndex:
             return ()
         telling = [word for word in words if not is_dull(word)] or words
         with self._lock:
-            shelves = list(self._of(scopes))
-            near = {key for shelf in shelves for key in shelf.having(telling)}
+            scoped = list(self._of(scopes))
+            near = {key for topics in scoped for key in topics.having(telling)}
             ranks = {key: rank for key in near | {wanted} if (rank := _rank(key, wanted, words))}
-            counts = {key: sum([shelf.count(key) for shelf in shelves]) for key in ranks}
+            counts = {key: sum([topics.count(key) for topics in scoped]) for key in ranks}
             ranks = {key: rank for key, rank in ranks.items() if counts[key]}
             ordered = sorted(ranks, key=lambda key: (ranks[key], -counts[key], key))
             return tuple(self._infos(ordered[:limit], counts, scopes))
@@ -139,8 +139,8 @@ class TopicIndex:
         key = topic_key(topic)
         with self._lock:
             common: Counter[str] = Counter()
-            for shelf in self._of(scopes):
-                common.update(shelf.keys_beside(key))
+            for topics in self._of(scopes):
+                common.update(topics.keys_beside(key))
             counts = {other: sum(s.count(other) for s in self._of(scopes)) for other in common}
         for other in _NAMESPACE_TOPICS | {key}:
             common.pop(other, None)
@@ -151,41 +151,41 @@ class TopicIndex:
         if memory.superseded_by:
             self._remove(memory.id)
             return
-        shelf = self._shelves.setdefault(memory.scope, TopicScope())
-        shelf.put(memory, self._keyphrases.topics(memory))
-        self._tidy(memory.scope, shelf)
+        topics = self._scopes.setdefault(memory.scope, TopicScope())
+        topics.put(memory, self._keyphrases.topics(memory))
+        self._tidy(memory.scope, topics)
         if self._last_indexed is None or memory.updated_at > self._last_indexed:
             self._last_indexed = memory.updated_at
 
     def _remove(self, memory_id: str) -> None:
-        for scope, shelf in tuple(self._shelves.items()):
-            if shelf.remove(memory_id):
-                self._tidy(scope, shelf)
+        for scope, topics in tuple(self._scopes.items()):
+            if topics.remove(memory_id):
+                self._tidy(scope, topics)
 
-    def _tidy(self, scope: Scope, shelf: TopicScope) -> None:
-        if shelf.is_hollow:
-            self._shelves[scope] = shelf.renumbered()
+    def _tidy(self, scope: Scope, topics: TopicScope) -> None:
+        if topics.is_hollow:
+            self._scopes[scope] = topics.renumbered()
 
     def _of(self, scopes: tuple[Scope, ...]) -> Iterator[TopicScope]:
         for scope in dict.fromkeys(scopes):
-            if shelf := self._shelves.get(scope):
-                yield shelf
+            if topics := self._scopes.get(scope):
+                yield topics
 
     def _counts(self, scopes: tuple[Scope, ...]) -> dict[str, int]:
         counts: dict[str, int] = {}
-        for shelf in self._of(scopes):
+        for topics in self._of(scopes):
             if counts:
-                for key, count in shelf.counts():
+                for key, count in topics.counts():
                     counts[key] = counts.get(key, 0) + count
             else:
-                counts = dict(shelf.counts())
+                counts = dict(topics.counts())
         return counts
 
     def _infos(
         self, keys: Iterable[str], counts: dict[str, int], scopes: tuple[Scope, ...]
     ) -> Iterator[TopicInfo]:
         for key in keys:
-            namespaces = {name for shelf in self._of(scopes) for name in shelf.namespaces(key)}
+            namespaces = {name for topics in self._of(scopes) for name in topics.namespaces(key)}
             yield TopicInfo(display_name(key), counts[key], tuple(sorted(namespaces)))
 
 

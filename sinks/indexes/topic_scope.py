@@ -23,7 +23,7 @@ class TopicScope:
 
     A memory has a slot, and its topics are a run of ``_topics``. Each place of that run knows the
     place where its topic stood before, so that a topic's memories are followed from the latest
-    back. Taking a memory out empties its slot and leaves its run, until the shelf is hollow and is
+    back. Taking a memory out empties its slot and leaves its run, until it is hollow and is
     renumbered.
     """
 
@@ -35,7 +35,7 @@ class TopicScope:
         self._last = array("I")
         # By topic: the namespaces of its memories. Few sets are shared by very many topics; one
         # that lost a memory may have lost a namespace, and is counted anew when it is asked for.
-        self._spread = array("I")
+        self._namespace_sets = array("I")
         self._shrunk: set[int] = set()
         self._sets = _Sets()
         self._slots: dict[str, int] = {}
@@ -60,7 +60,7 @@ class TopicScope:
         return memory_id in self._slots
 
     def put(self, memory: Memory, keys: Iterable[str]) -> None:
-        """Put a memory on the shelf, unless a newer version of it is there."""
+        """Add a memory, unless a newer version of it is there."""
         slot = self._slots.get(memory.id)
         if slot is not None:
             if self._versions[slot] > memory.version:
@@ -69,7 +69,7 @@ class TopicScope:
         self.fill(memory.id, memory.version, memory.namespace, keys)
 
     def remove(self, memory_id: str) -> bool:
-        """Take a memory off the shelf; tells whether it was there."""
+        """Remove a memory; returns whether it was there."""
         slot = self._slots.pop(memory_id, None)
         if slot is None:
             return False
@@ -81,13 +81,13 @@ class TopicScope:
         return len(self._ids) > 2 * len(self._slots) + _SLACK_SLOTS
 
     def renumbered(self) -> TopicScope:
-        """The same shelf without its empty slots and unused topics."""
-        shelf = TopicScope()
+        """A copy without its empty slots and unused topics."""
+        topics = TopicScope()
         for id_, slot in self._slots.items():
             keys = [self._keys[number] for number in self._topics_of(slot)]
             (namespace,) = self._sets[self._alone[slot]]
-            shelf.fill(id_, self._versions[slot], namespace, keys)
-        return shelf
+            topics.fill(id_, self._versions[slot], namespace, keys)
+        return topics
 
     def counts(self) -> Iterator[tuple[str, int]]:
         return ((key, live) for key, live in zip(self._keys, self._live, strict=True) if live)
@@ -132,9 +132,9 @@ class TopicScope:
         if number in self._shrunk:
             self._shrunk.discard(number)
             alone = {self._alone[slot] for slot in self._full(key)}
-            spread = frozenset[str]().union(*[self._sets[one] for one in alone])
-            self._spread[number] = self._sets.number(spread)
-        return self._sets[self._spread[number]]
+            joined = frozenset[str]().union(*[self._sets[one] for one in alone])
+            self._namespace_sets[number] = self._sets.number(joined)
+        return self._sets[self._namespace_sets[number]]
 
     def keys_beside(self, key: str) -> Iterator[str]:
         """The keys of every memory about ``key``, once for each memory."""
@@ -143,7 +143,7 @@ class TopicScope:
                 yield self._keys[number]
 
     def fill(self, id_: str, version: int, namespace: str, keys: Iterable[str]) -> None:
-        """Give a memory that is not on the shelf the next slot."""
+        """Give a memory that is not here the next slot."""
         slot = len(self._ids)
         self._slots[id_] = slot
         self._ids.append(id_)
@@ -164,14 +164,14 @@ class TopicScope:
             self._keys.append(key)
             self._live.append(1)
             self._last.append(place)
-            self._spread.append(alone)
+            self._namespace_sets.append(alone)
             self._before.append(0)
         else:
             self._live[number] += 1
             self._before.append(self._last[number])
             self._last[number] = place
-            if (spread := self._spread[number]) != alone:
-                self._spread[number] = self._sets.joined(spread, alone)
+            if (joined := self._namespace_sets[number]) != alone:
+                self._namespace_sets[number] = self._sets.joined(joined, alone)
         self._topics.append(number)
 
     def _empty(self, slot: int) -> None:

@@ -35,7 +35,7 @@ from ..models import cross_encoder
 from ..models.embedder import Embedder
 from ..search.encoder import Encoder
 from ..search.index import Index
-from ..search.memory_cache import Fetched
+from ..search.memory_cache import MemoryCache
 from ..search.retriever import Search
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row
@@ -75,7 +75,7 @@ class Archive:
         self.topics = TopicIndex()
         self.files = FileIndex()
         self.encoder = Encoder()
-        self._fetched = Fetched(store.get_now)
+        self._fetched = MemoryCache(store.get_now)
         self.lifecycle = Lifecycle(store, encoder=self.encoder, clock=clock)
         self.captures = CaptureWriter(
             store,
@@ -124,7 +124,7 @@ class Archive:
             tasks.start_soon(self._read_all, send)
             async for rows in receive:
                 await anyio.to_thread.run_sync(self._fill, rows)
-        await anyio.to_thread.run_sync(self.index.settle)
+        await anyio.to_thread.run_sync(self.index.fold_postings)
 
     async def _read_all(self, send: MemoryObjectSendStream[Sequence[Row]]) -> None:
         batch: list[Row] = []
@@ -151,7 +151,7 @@ class Archive:
         """
         if not self._reranker_requested:
             self._reranker_requested = True
-            self._search.reader = await anyio.to_thread.run_sync(cross_encoder.bring)
+            self._search.reranker = await anyio.to_thread.run_sync(cross_encoder.load_bundled)
 
     async def _open_store(self) -> None:
         try:
@@ -199,7 +199,7 @@ class Archive:
 
     def _note_unless_gone(self, memories: Sequence[Memory]) -> None:
         """Note what is still in the index: the rest was forgotten since it was read."""
-        here = [(memory, self.index.own(memory.id)) for memory in memories]
+        here = [(memory, self.index.interned_id(memory.id)) for memory in memories]
         alive = [replace(m, id=own) for m, own in here if own and not self._is_expired(m)]
         self.topics.build(alive)
         self.files.build(alive)

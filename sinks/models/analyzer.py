@@ -12,6 +12,7 @@ import threading
 import unicodedata
 import zlib
 from array import array
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -27,25 +28,25 @@ _HUMPED = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z]*")
 
 _HUMP = re.compile(r"[a-z][A-Z]")
 
-# Words that say nothing about the subject, and what contractions leave behind.
-_STOP_WORDS = """
-    a about above after again against all also am an and any are as at be because been before being
-    below between both but by can could did do does doing don down during each few for from further
-    had has have having he her here hers him his how i if in into is it its itself just let ll me
-    more most my no nor not now of off on once only or other our ours out over own re s same she
-    should so some such t than that the their theirs them then there these they this those through
-    to too under until up us ve very was we were what when where which while who whom why will with
-    would you your yours d m use used uses using
-"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
+# Two paragraphs of words, each below a line that says what they are.
+_WORD_LISTS = Path(__file__).with_name("stop_words.txt").read_text("utf-8").split("\n\n")
+STOP_WORDS, _MORE_DULL_WORDS = (frozenset(part.split("\n", 1)[1].split()) for part in _WORD_LISTS)
+DULL_WORDS = STOP_WORDS | _MORE_DULL_WORDS
+"""Words that are no topic, as they have no subject of their own in notes about software."""
 
 # Stems are remembered; past this many the memory starts anew, so that hex dumps do not fill it.
 _CACHE_LIMIT = 200_000
 # What a stop word is remembered by; no hash is negative.
 _NO_TERM = -1
 
+# The models that are shipped know the words of the Latin script alone. Of another alphabet they
+# know little but its letters, of which any two texts have most in common.
+_SCRIPT_CHARS = 2000
+_LETTER = re.compile(r"[^\W\d_]")
+_LATIN = re.compile(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
 
-class Words:
+
+class Analyzer:
     """Turns text into terms. Safe to share between threads; holds a bounded cache of stems."""
 
     def __init__(self) -> None:
@@ -62,7 +63,7 @@ class Words:
     def _hashes(self, text: str) -> list[int]:
         known = self._terms
         hashes = []
-        for piece in pieces(text):
+        for piece in tokenize(text):
             term = known.get(piece)
             if term is None:
                 term = self._learn(piece)
@@ -85,7 +86,7 @@ class Words:
         return term
 
 
-def pieces(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """The words of ``text`` as they are written, those with a hump also in parts."""
     text = _folded(text)
     found = _PIECE.findall(text)
@@ -100,10 +101,19 @@ def searchable(memory: Memory) -> str:
     return "\n".join(part for part in (memory.content, added, " ".join(memory.tags)) if part)
 
 
-def text_encoding(text: str, words: Words) -> Encoding:
+def text_encoding(text: str, words: Analyzer) -> Encoding:
     """An encoding for text search alone, for when there is no embedding model."""
     terms = words.terms(text).astype("<u4").tobytes()
     return Encoding(model="", vectors=b"", words=b"", lengths=b"", terms=terms)
+
+
+def is_latin(text: str) -> bool:
+    """Whether two thirds of the letters of ``text`` are Latin; so too where there are none.
+
+    Half of the letters would be too few: names and commands are Latin in every language.
+    """
+    letters = "".join(_LETTER.findall(text[:_SCRIPT_CHARS]))
+    return 3 * len(_LATIN.findall(letters)) >= 2 * len(letters)
 
 
 def _folded(text: str) -> str:

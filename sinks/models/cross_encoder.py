@@ -1,7 +1,7 @@
-"""The cross-encoder: reads a question and a memory together, and says how well it answers.
+"""The cross-encoder: scores how well a memory answers a question, given both texts at once.
 
 Search compares words, and a question that no memory answers shares its words as well. A small BERT
-sees both texts at once and can tell (Nogueira and Cho, "Passage Re-ranking with BERT", 2019).
+that sees both texts can tell them apart (Nogueira and Cho, "Passage Re-ranking with BERT", 2019).
 ``perf/train_cross_encoder.py`` trains it and writes its files.
 
 The word vectors are looked up here, as rows of a mapped file: of eleven megabytes a question needs
@@ -44,7 +44,7 @@ _MEMORY_CHARS = 1500
 _log = logging.getLogger(__name__)
 
 
-class Tokens:
+class PairTokenizer:
     """Makes the two sides of a pair, as ids of tokens, out of their texts."""
 
     def __init__(self) -> None:
@@ -54,11 +54,11 @@ class Tokens:
         self.vocabulary: dict[str, int] = self._tokenizer.get_vocab()
         self._begin, self._end = self.vocabulary["[CLS]"], self.vocabulary["[SEP]"]
 
-    def asked(self, question: str) -> list[int]:
+    def query_ids(self, question: str) -> list[int]:
         """The first side: at most ``QUESTION_TOKENS``, between a beginning and an end."""
         return [self._begin, *_shortened(self._ids(_ends(question))), self._end]
 
-    def told(self, text: str) -> list[int]:
+    def memory_ids(self, text: str) -> list[int]:
         """The second side: at most ``MEMORY_TOKENS``, and an end."""
         return [*self._ids(text[:_MEMORY_CHARS])[:MEMORY_TOKENS], self._end]
 
@@ -70,7 +70,9 @@ class Tokens:
 class CrossEncoder:
     """A loaded model. Immutable after loading, so any thread may use it."""
 
-    def __init__(self, tokens: Tokens, tables: dict[str, npt.NDArray[Any]], run: Any) -> None:
+    def __init__(
+        self, tokens: PairTokenizer, tables: dict[str, npt.NDArray[Any]], run: Any
+    ) -> None:
         self._tokens = tokens
         self._words, self._scales = tables["words"], tables["scales"]
         self._positions, self._sides = tables["positions"], tables["sides"]
@@ -88,35 +90,35 @@ class CrossEncoder:
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         layers = (folder / "layers.onnx").read_bytes()
         tables = {name: _table(folder / f"{name}.npy") for name in _TABLES}
-        tokens = Tokens()
+        tokens = PairTokenizer()
         session = _session(layers)
         if not _fit(tables, len(tokens.vocabulary), session.get_inputs()[0].shape[-1]):
             raise ValueError(f"the files in {folder.name} do not fit together")
-        reader = cls(tokens, tables, session.run)
+        encoder = cls(tokens, tables, session.run)
         with _as_value_error():
-            score = reader.read("question", "answer")
+            score = encoder.score("question", "answer")
         if not math.isfinite(score):
             raise ValueError(f"the files in {folder.name} are damaged: nothing has a score")
-        return reader
+        return encoder
 
-    def read(self, question: str, text: str) -> float:
+    def score(self, question: str, text: str) -> float:
         """How well ``text`` answers ``question``: the log-odds that it does."""
-        asked = self._tokens.asked(question)
-        ids = [*asked, *self._tokens.told(text)]
+        query = self._tokens.query_ids(question)
+        ids = [*query, *self._tokens.memory_ids(text)]
         inputs = self._words[ids] * self._scales[ids, None] + self._positions[: len(ids)]
-        inputs[: len(asked)] += self._sides[0]
-        inputs[len(asked) :] += self._sides[1]
+        inputs[: len(query)] += self._sides[0]
+        inputs[len(query) :] += self._sides[1]
         (score,) = self._run(None, {"inputs": inputs})
         return float(score)
 
 
-def bring() -> CrossEncoder | None:
+def load_bundled() -> CrossEncoder | None:
     """The model that is shipped; None, and the signal ``degraded``, where it cannot be used."""
     try:
         return CrossEncoder.load()
     except (ImportError, OSError, ValueError) as error:
         _log.error("the cross-encoder cannot be loaded", extra={"error": type(error).__name__})
-        emit(degraded, "reader", reason="reader.unavailable")
+        emit(degraded, "reranker", reason="reranker.unavailable")
         return None
 
 
@@ -167,18 +169,18 @@ def _session(layers: bytes) -> Any:
 @contextmanager
 def _as_value_error() -> Iterator[None]:
     """Raise what is said of damaged layers, and vectors of odd types, as ``ValueError``."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as trouble
+    from onnxruntime.capi import onnxruntime_pybind11_state as errors
 
     try:
         yield
     except (
-        trouble.EPFail,
-        trouble.Fail,
-        trouble.InvalidArgument,
-        trouble.InvalidGraph,
-        trouble.InvalidProtobuf,
-        trouble.NotImplemented,
-        trouble.RuntimeException,
+        errors.EPFail,
+        errors.Fail,
+        errors.InvalidArgument,
+        errors.InvalidGraph,
+        errors.InvalidProtobuf,
+        errors.NotImplemented,
+        errors.RuntimeException,
         TypeError,
     ) as error:
         raise ValueError(f"the layers cannot be run: {error}") from error

@@ -1,8 +1,9 @@
 """The embedding model: static word vectors, averaged into passage vectors.
 
-Reads the files of a model2vec model (``tokenizer.json``, ``model.safetensors``) with ``tokenizers``
-and ``safetensors`` alone, which starts 0.2 s sooner and takes 60 MB less than the library that
-made them; a test holds the two equal.
+The model is a ``model2vec.StaticModel`` built from the files of a folder (``tokenizer.json``,
+``model.safetensors``): its own loader imports the client of a model hub, which costs time and
+memory and is never needed here. Its tokens and its arrays are used; its ``encode`` is not, because
+that reconfigures the shared tokenizer on every call and so makes a query wait for a running batch.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,10 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from ...bus.values import Encoding
-from .analyzer import Words
+from .analyzer import Analyzer
+
+if TYPE_CHECKING:  # imported by ``Embedder.load``: text search does not wait for it
+    from model2vec import StaticModel
 
 BUNDLED: Final = Path(__file__).parent / "static_model"
 
@@ -39,10 +43,11 @@ _NEGATIONS = frozenset(("no", "not", "never", "without", "cannot", "none", "nor"
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 
+Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.float32]
 
 
-class Question(Struct, frozen=True):
+class EncodedQuery(Struct, frozen=True):
     """A query made ready for the index.
 
     ``terms`` are its distinct words for text search; ``vector`` is float32 of unit length (all
@@ -57,25 +62,14 @@ class Question(Struct, frozen=True):
 class Embedder:
     """A loaded model. Immutable after loading, so any thread may use it."""
 
-    def __init__(self, name: str, tokenizer: Tokenizer, vectors: npt.NDArray[np.generic]) -> None:
-        if len(vectors) > _LARGEST_VOCABULARY:
-            raise ValueError(
-                f"the model {name} has {len(vectors)} words; at most {_LARGEST_VOCABULARY} fit"
-            )
-        if tokenizer.get_vocab_size() != len(vectors):
-            raise ValueError(
-                f"the model {name} has {tokenizer.get_vocab_size()} words"
-                f" but {len(vectors)} vectors"
-            )
+    def __init__(self, name: str, model: StaticModel) -> None:
         self.name = name
-        self._tokenizer = tokenizer
-        self._vectors = vectors
-        self._lengths = np.sqrt(_row_squares(vectors)) + np.float32(1e-9)
+        self._model = model
+        self._lengths = self._vector_lengths()
         # A few odd tokens are longer than all words.
         self._longest = np.float32(np.percentile(self._lengths, 99))
-        self._decisive = _decisive(tokenizer)
-        self._unknown = _unknown_id(tokenizer)
-        self._words = Words()
+        self._decisive = _decisive(model.tokens)
+        self._analyzer = Analyzer()
 
     @classmethod
     def load(cls, folder: Path | None = None) -> Embedder:
@@ -87,20 +81,24 @@ class Embedder:
         folder = folder or BUNDLED
         # The library's threads gain nothing on texts this short, and hinder a later fork.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        vectors = _read_vectors(folder / "model.safetensors")
+        vectors, weights, mapping = _read_tensors(folder / "model.safetensors")
         tokenizer = read_tokenizer(folder / "tokenizer.json")
-        digest = zlib.crc32(np.ascontiguousarray(vectors).data)
         label = "bundled" if folder == BUNDLED else folder.name
+        _check_sizes(label, tokenizer.get_vocab_size(), vectors, weights, mapping)
+        digest = zlib.crc32(np.ascontiguousarray(vectors).data)
+        for array in (weights, mapping):
+            if array is not None:
+                digest = zlib.crc32(np.ascontiguousarray(array).data, digest)
         name = f"{label}-{vectors.shape[1]}-{digest:08x}-{ENCODING_VERSION}"
-        return cls(name, tokenizer, vectors)
+        return cls(name, _static_model(vectors, tokenizer, weights, mapping))
 
     @property
     def dimensions(self) -> int:
-        return int(self._vectors.shape[1])
+        return self._model.dim
 
     @property
     def vocabulary(self) -> int:
-        return len(self._vectors)
+        return len(self._model.tokens)
 
     def encode(self, text: str) -> Encoding:
         """What retrieval needs of one text."""
@@ -115,26 +113,26 @@ class Embedder:
             for text, parts in zip(texts, split, strict=True)
         ]
 
-    def ask(self, text: str) -> Question:
+    def encode_query(self, text: str) -> EncodedQuery:
         """A query made ready for the index."""
         text = text[:QUESTION_CHARS]
         (ids,) = self._word_ids([text])
-        terms = np.unique(self._words.terms(text))
-        return Question(terms=terms, vector=self._mean(ids), words=np.unique(ids))
+        terms = np.unique(self._analyzer.terms(text))
+        return EncodedQuery(terms=terms, vector=self._mean(ids), words=np.unique(ids))
 
     def unit(self, words: npt.NDArray[np.uint16]) -> Floats:
         """The vectors of ``words``, each of unit length, shape (words, dimensions)."""
-        found = self._vectors[words].astype(np.float32)
+        found = self._vectors_of(words)
         found /= self._lengths[words][:, None]
         return found
 
     def cosines(self, words: npt.NDArray[np.uint16], vectors: Floats) -> Floats:
         """The cosine of each word with each of ``vectors``, which have unit length."""
-        found: Floats = self._vectors[words].astype(np.float32) @ vectors.T
+        found: Floats = self._vectors_of(words) @ vectors.T
         found /= self._lengths[words][:, None]
         return found
 
-    def rarity(self, words: npt.NDArray[np.uint16]) -> Floats:
+    def idf(self, words: npt.NDArray[np.uint16]) -> Floats:
         """How rare each word is in general, 0–1: the model shortens the vectors of common words."""
         found: Floats = np.minimum(self._lengths[words] / self._longest, 1.0)
         return found
@@ -150,21 +148,39 @@ class Embedder:
             vectors=vectors.astype("<f2").tobytes(),
             words=np.concatenate(ids).astype("<u2").tobytes(),
             lengths=np.array([len(part) for part in ids], dtype="<u2").tobytes(),
-            terms=self._words.terms(text).astype("<u4").tobytes(),
+            terms=self._analyzer.terms(text).astype("<u4").tobytes(),
         )
 
     def _word_ids(self, texts: list[str]) -> list[npt.NDArray[np.uint16]]:
-        found = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        return [self._known(np.array(encoding.ids, dtype=np.uint16)) for encoding in found]
-
-    def _known(self, ids: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
-        return ids if self._unknown is None else ids[ids != self._unknown]
+        """The ids of the known words of each text."""
+        return [np.array(ids, dtype=np.uint16) for ids in self._model.tokenize(texts)]
 
     def _mean(self, ids: npt.NDArray[np.uint16]) -> Floats:
         if not len(ids):
             return np.zeros(self.dimensions, dtype=np.float32)
-        mean = self._vectors[ids].mean(axis=0, dtype=np.float32)
+        mean = self._vectors_of(ids).mean(axis=0)
         return np.asarray(mean / (np.linalg.norm(mean) + 1e-9), dtype=np.float32)
+
+    def _vectors_of(self, words: npt.NDArray[np.uint16]) -> Floats:
+        """A copy of the words' vectors, shape (words, dimensions).
+
+        Words of a model with a quantised vocabulary share vectors and have a weight each.
+        """
+        model = self._model
+        rows = words if model.token_mapping is None else model.token_mapping[words]
+        found: Floats = model.embedding[rows].astype(np.float32)
+        if model.weights is not None:
+            found *= model.weights[words].astype(np.float32)[:, None]
+        return found
+
+    def _vector_lengths(self) -> Floats:
+        """The length of each word's vector, a slice at a time: all as float32 would be 30 MB."""
+        lengths = np.empty(self.vocabulary, dtype=np.float32)
+        for start in range(0, len(lengths), 4096):
+            words = np.arange(start, min(start + 4096, len(lengths)))
+            part = self._vectors_of(words.astype(np.uint16))
+            lengths[start : start + 4096] = np.einsum("ij,ij->i", part, part)
+        return np.sqrt(lengths) + np.float32(1e-9)
 
 
 def passages(text: str, limit: int = PASSAGE_CHARS) -> list[str]:
@@ -192,21 +208,55 @@ def _cut(sentence: str, limit: int) -> list[str]:
     return [*pieces, sentence] if sentence else pieces
 
 
-def _read_vectors(path: Path) -> npt.NDArray[np.generic]:
-    """The word vectors; refuses models whose words share vectors, which need more than these."""
+_Tensors = tuple[Array, Array | None, Array | None]
+
+
+def _read_tensors(path: Path) -> _Tensors:
+    """The vectors, and the weights and the mapping of words to vectors where there are any."""
     if not path.is_file():
         raise FileNotFoundError(f"no embedding model: {path} is missing")
     try:
         with safe_open(path, framework="numpy") as tensors:
-            names = sorted(tensors.keys())
-            vectors: npt.NDArray[np.generic] = tensors.get_tensor("embeddings")
+            found = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise ValueError(f"{path} holds no embeddings: {error}") from error
-    if names != ["embeddings"]:
-        raise ValueError(f"{path} holds {names}; only plain embeddings are supported")
+    # sentence-transformers calls them "embedding.weight".
+    vectors = found.get("embeddings", found.get("embedding.weight"))
+    if vectors is None:
+        raise ValueError(f"{path} holds no embeddings but {sorted(found)}")
     if vectors.ndim != 2:
         raise ValueError(f"{path} holds embeddings of {vectors.ndim} dimensions, not 2")
-    return vectors
+    return vectors, found.get("weights"), found.get("mapping")
+
+
+def _check_sizes(
+    label: str, words: int, vectors: Array, weights: Array | None, mapping: Array | None
+) -> None:
+    """Refuse tensors that do not fit the vocabulary: they would fail only when a word is met."""
+    if words > _LARGEST_VOCABULARY:
+        raise ValueError(f"the model {label} has {words} words; at most {_LARGEST_VOCABULARY} fit")
+    if mapping is None and words != len(vectors):
+        raise ValueError(f"the model {label} has {words} words but {len(vectors)} vectors")
+    for name, array in (("mapping", mapping), ("weights", weights)):
+        if array is not None and array.shape != (words,):
+            raise ValueError(f"the model {label} has {words} words but {name} of {array.shape}")
+    if mapping is not None and not 0 <= mapping.min() <= mapping.max() < len(vectors):
+        raise ValueError(f"the model {label} maps words to vectors that it does not have")
+
+
+def _static_model(
+    vectors: Array, tokenizer: Tokenizer, weights: Array | None, mapping: Array | None
+) -> StaticModel:
+    from model2vec import StaticModel
+
+    return StaticModel(
+        vectors=vectors,
+        tokenizer=tokenizer,
+        normalize=True,
+        weights=weights,
+        token_mapping=mapping,
+        max_length=None,
+    )
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
@@ -224,23 +274,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
     return tokenizer
 
 
-def _unknown_id(tokenizer: Tokenizer) -> int | None:
-    token = getattr(tokenizer.model, "unk_token", None)
-    return tokenizer.token_to_id(token) if token else None
-
-
-def _decisive(tokenizer: Tokenizer) -> npt.NDArray[np.bool_]:
-    flags = np.zeros(tokenizer.get_vocab_size(), dtype=np.bool_)
-    for token, number in tokenizer.get_vocab().items():
-        word = token.removeprefix("##")
-        flags[number] = any(map(str.isdigit, word)) or word in _NEGATIONS
-    return flags
-
-
-def _row_squares(vectors: npt.NDArray[np.generic]) -> Floats:
-    """Squared lengths, a slice at a time: the whole as float32 would be 30 MB for a moment."""
-    squares = np.empty(len(vectors), dtype=np.float32)
-    for start in range(0, len(vectors), 4096):
-        part = vectors[start : start + 4096].astype(np.float32)
-        squares[start : start + 4096] = np.einsum("ij,ij->i", part, part)
-    return squares
+def _decisive(tokens: Sequence[str]) -> npt.NDArray[np.bool_]:
+    words = [token.removeprefix("##") for token in tokens]
+    flags = [any(map(str.isdigit, word)) or word in _NEGATIONS for word in words]
+    return np.array(flags, dtype=np.bool_)

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import msgspec
-import numpy as np
-
 from ...bus.values import IntentType
+from ...config.linear_model import LinearModel
 
 WEIGHTS = Path(__file__).with_name("intents.json")
 CLASSES: tuple[IntentType | None, ...] = (*IntentType, None)
+NAMES = tuple(str(kind) if kind else "none" for kind in CLASSES)
+"""The outputs of the model, in the order of ``CLASSES``."""
 
 HEAD_CHARS = 900
 TAIL_CHARS = 300
@@ -27,47 +27,23 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+|\?")
 _LENGTHS = (1, 2, 3, 5, 8, 12, 18, 30, 60)
 
 
-class Weights(msgspec.Struct, frozen=True, kw_only=True):
-    """The file of weights: integers in hundredths, one a class in the order of ``CLASSES``."""
-
-    about: str
-    temperature: float
-    bias: tuple[int, ...]
-    features: dict[str, tuple[int, ...]]
-
-
 class LocalClassifier:
     """Guesses the kind of a prompt from its words. Never changes after it was made."""
 
-    def __init__(self, weights: Weights) -> None:
-        self._index = {name: row for row, name in enumerate(weights.features)}
-        matrix = np.array(list(weights.features.values()), dtype=np.float32)
-        self._matrix = matrix.reshape(len(self._index), len(CLASSES)) / np.float32(100)
-        self._bias = np.array(weights.bias, dtype=np.float32) / np.float32(100)
-        self._temperature = weights.temperature
+    def __init__(self, model: LinearModel) -> None:
+        self._model = model
 
     @classmethod
     def load(cls, path: Path = WEIGHTS) -> LocalClassifier:
         """Read the weights of ``path``.
 
-        Raises ``OSError`` if there is no such file, ``msgspec.DecodeError`` if it is no weights.
+        Raises ``OSError`` if there is no such file and ``ValueError`` if it holds no such weights.
         """
-        return cls(msgspec.json.decode(path.read_bytes(), type=Weights))
+        return cls(LinearModel.load(path, outputs=NAMES))
 
     def weigh(self, text: str, cues: Sequence[str]) -> Mapping[IntentType | None, float]:
         """The probability of each kind of search and of None (no search); together 1.0."""
-        rows: list[int] = []
-        scales: list[float] = []
-        for name, scale in features(text, cues):
-            row = self._index.get(name)
-            if row is not None:
-                rows.append(row)
-                scales.append(scale)
-        logits = self._bias.copy()
-        if rows:
-            logits += np.array(scales, dtype=np.float32) @ self._matrix[rows]
-        odds = np.exp((logits - logits.max()) / self._temperature)
-        return dict(zip(CLASSES, (odds / odds.sum()).tolist(), strict=True))
+        return dict(zip(CLASSES, self._model.probabilities(features(text, cues)), strict=True))
 
 
 def features(text: str, cues: Iterable[str]) -> list[tuple[str, float]]:

@@ -15,20 +15,20 @@ from msgspec.structs import replace
 
 from ...bus.passages import Passage, SessionHit, SessionInfo
 from ...bus.values import Encoding, Scope
-from ..models.analyzer import Words, text_encoding
+from ..models.analyzer import Analyzer, text_encoding
 from ..models.embedder import Embedder
 from ..store.store import Store
 from . import table
 from .index import Found, PassageIndex, opening_of
-from .relevance import Relevance
+from .relevance import load_relevance
 from .table import Forgotten, Row
 
 THREADS = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 # A later session is on the same subject if it shares so much of the earlier user's words: of their
-# rarity-weighted terms, and of their meaning. On the pairs of perf/sessions that amend a rule: 30 of
-# 31, and 3 in 100 of the others. Of two that both bear on one question less is enough.
+# terms, weighted by idf, and of their meaning. On the pairs of perf/sessions that amend a rule: 30
+# of 31, and 3 in 100 of the others. Of two that both bear on one question less is enough.
 _SAME_SUBJECT = (0.30, 0.30)
 _SAME_QUESTION = (0.12, 0.20)
 _MOST_SHOWN = 2
@@ -61,8 +61,8 @@ class PassageArchive:
         self._floor = floor
         self._clock = clock
         self._index = PassageIndex()
-        self._relevance = Relevance()
-        self._words = Words()
+        self._relevance = load_relevance()
+        self._analyzer = Analyzer()
         self._forgotten: list[Forgotten] = []
         self._writing = anyio.Lock()
         self._threads = anyio.CapacityLimiter(THREADS)
@@ -91,7 +91,7 @@ class PassageArchive:
             complete, held = _whole_sessions(held)
             self._index.fill(complete)
         self._index.fill([held] if held else [])
-        self._index.settle()
+        self._index.fold_postings()
 
     def _current(self, rows: Sequence[Row]) -> list[Row]:
         """``rows``, encoded anew where they come from another model."""
@@ -139,7 +139,7 @@ class PassageArchive:
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         embedder = self._index.embedder
         if embedder is None:
-            return [text_encoding(text, self._words) for text in texts]
+            return [text_encoding(text, self._analyzer) for text in texts]
         return embedder.encode_many(texts)
 
     def _commit(self, rows: Sequence[Row]) -> tuple[list[str], list[str]]:
@@ -262,7 +262,7 @@ class PassageArchive:
         found = self._index.search(text, scope, now, leaving_out=[session] if session else [])
         best: dict[str, tuple[float, Found]] = {}
         for one in found:
-            relevance = self._relevance(one.candidate)
+            relevance = self._relevance.probability(one.candidate.features)
             if relevance > best.get(one.episode.session, (-1.0, one))[0]:
                 best[one.episode.session] = (relevance, one)
         ranked = sorted(best.values(), key=lambda pair: -pair[0])
@@ -294,14 +294,14 @@ class PassageArchive:
         self, hit: SessionHit, now: datetime, *, kinship: tuple[float, float]
     ) -> list[Found]:
         """The later sessions that speak of the subject of ``hit``."""
-        share, soft = kinship
+        share, coverage = kinship
         said = " ".join(passage.text for passage in hit.passages if passage.speaker == "user")
         return [
             one
             for one in self._index.search(said, hit.scope, now, leaving_out=[hit.session])
             if one.episode.began_at > hit.began_at
             and one.candidate.share >= share
-            and one.candidate.soft >= soft
+            and one.candidate.coverage >= coverage
         ]
 
     def _hit(self, relevance: float, found: Found, *, fetch: bool = True) -> SessionHit:

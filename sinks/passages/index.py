@@ -75,9 +75,9 @@ class PassageIndex:
         with self._writing:
             self._index.extend(pair for rows in sessions for pair in self._cut(rows))
 
-    def settle(self) -> None:
+    def fold_postings(self) -> None:
         """Make what ``fill`` added as quick to search as it can be; after the last of it."""
-        self._index.settle()
+        self._index.fold_postings()
 
     def replace(self, scope: Scope, session: str, rows: Sequence[Row]) -> None:
         """Index ``session`` anew from all of its ``rows``; none takes it out."""
@@ -146,17 +146,16 @@ class PassageIndex:
         """
         asked = text[:QUERY_CHARS]
         query = Query(text=asked, scopes=(scope,), limit=_CANDIDATES)
-        question = self._index.ask(asked)
+        question = self._index.encode_query(asked)
         embedder = self._index.usable_embedder
-        parts = [
-            begin(s, shelf, query, question, now) for s, shelf in self._index.shelves((scope,))
-        ]
+        indexes = self._index.scope_indexes((scope,))
+        parts = [begin(scope, index, query, question, now) for _, index in indexes]
         parts = [part for part in parts if part.rows]
         mode: Mode = "text" if embedder is None else "hybrid"
         measured = measure(parts, mode, question, embedder, candidates=_CANDIDATES)
         if measured is None:
             return []
-        ids = [part.shelf.table.ids[row] for part in parts for row in part.candidates.tolist()]
+        ids = [part.index.table.ids[row] for part in parts for row in part.candidate_rows.tolist()]
         episodes = [self._episodes.get(id_) for id_ in ids]
         usable = [
             at

@@ -7,7 +7,6 @@ best, since a rule that was amended later has two good ones.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,12 +15,13 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from ..search.calibration import Parts
+from ...config.linear_model import LinearModel
+from ..search.calibration import Features
 
 WEIGHTS: Final = Path(__file__).with_name("relevance.json")
 FEATURES = (
-    "soft", "sharp", "vector", "share", "rarest", "back", "covered weight", "text",
-    "soft lead", "vector lead", "share lead", "length",
+    "coverage p2", "coverage p4", "vector", "share", "rare term coverage", "reverse coverage",
+    "covered weight", "text", "coverage lead", "vector lead", "share lead", "length",
 )  # fmt: skip
 
 
@@ -31,29 +31,17 @@ class Candidate(Struct, frozen=True):
     at: int
     order: float
     share: float
-    soft: float
+    coverage: float
     features: tuple[float, ...]
 
 
-class Relevance:
+def load_relevance() -> LinearModel:
     """The fitted model. Raises ``OSError`` and ``ValueError`` where its file is not usable."""
-
-    def __init__(self, path: Path = WEIGHTS) -> None:
-        told = json.loads(path.read_text())
-        if tuple(told["features"]) != FEATURES:
-            raise ValueError(f"{path.name} was fitted on other features")
-        self._weights: list[float] = told["weights"]
-        self._bias: float = told["bias"]
-
-    def __call__(self, candidate: Candidate) -> float:
-        """The probability, 0–1, that ``candidate`` holds what was asked for."""
-        pairs = zip(self._weights, candidate.features, strict=True)
-        odds = self._bias + sum(weight * value for weight, value in pairs)
-        return 1 / (1 + math.exp(-max(-50.0, min(50.0, odds))))
+    return LinearModel.load(WEIGHTS, features=FEATURES)
 
 
 def candidates_of(
-    measured: Parts, usable: Sequence[int], *, words: int, best: int
+    measured: Features, usable: Sequence[int], *, words: int, best: int
 ) -> list[Candidate]:
     """The ``best`` of the ``usable`` candidates, best first; ``words`` is the question's length."""
     if not usable:
@@ -66,24 +54,24 @@ def candidates_of(
     ranked = sorted(usable, key=lambda at: -float(order[at]))[:best]
     leads = {
         name: _leads([float(getattr(measured, name)[at]) for at in ranked])
-        for name in ("soft", "vector", "share")
+        for name in ("coverage_p2", "vector", "share")
     }
     return [
         Candidate(
             at=at,
             order=float(order[at]),
             share=float(measured.share[at]),
-            soft=float(measured.soft[at]),
+            coverage=float(measured.coverage_p2[at]),
             features=(
-                float(measured.soft[at]),
-                float(measured.sharp[at]),
+                float(measured.coverage_p2[at]),
+                float(measured.coverage_p4[at]),
                 float(measured.vector[at]),
                 float(measured.share[at]),
-                float(measured.rarest[at]),
-                float(measured.back[at]),
-                float(np.log1p(measured.weight * measured.soft[at])),
+                float(measured.rare_term_coverage[at]),
+                float(measured.reverse_coverage[at]),
+                float(np.log1p(measured.weight * measured.coverage_p2[at])),
                 float(np.log1p(measured.text[at])),
-                leads["soft"][place],
+                leads["coverage_p2"][place],
                 leads["vector"][place],
                 leads["share"][place],
                 math.log1p(words),

@@ -1,27 +1,31 @@
-"""From the raw parts of a match to an absolute relevance: the probability, 0–1, that it answers.
+"""From the raw features of a match to its relevance: the probability, 0–1, that it answers.
 
-A logistic model on parts that mean the same in every query and in a store of any size; what is
-normalised within one query only orders. ``perf/fit_relevance.py`` fits the weights and prints them
-as they stand here, with how well they do on projects that they were not fitted on.
+A logistic model on features that mean the same in every query and in a store of any size; what is
+normalised within one query only orders. ``perf/fit_relevance.py`` and ``perf/fit_reading.py`` fit
+the weights and print how well they do on projects that they were not fitted on.
 """
 
 from __future__ import annotations
 
 import math
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from ...config.linear_model import LinearModel
+
 Floats = npt.NDArray[np.float32]
 
 
-class Parts(Struct, frozen=True):
-    """The raw parts of the candidates of one query, one value a candidate.
+class Features(Struct, frozen=True):
+    """The raw features of the candidates of one query, one value a candidate.
 
     ``text`` is BM25; ``share`` the share, 0–1, of the question's terms that the candidate holds,
-    weighted by rarity; ``vector`` the best cosine; ``late``, ``soft``, ``sharp``, ``rarest`` and
-    ``back`` are told in ``late.Coverage``. ``weight`` is the sum of the question's word weights,
+    weighted by idf; ``vector`` the best cosine; ``late`` and the coverages are those of
+    ``late_interaction.Coverage``. ``weight`` is the sum of the question's word weights,
     ``memories`` how many memories the searched scopes hold, and ``broad`` whether the question asks
     for all there is and not for one answer.
     """
@@ -30,38 +34,33 @@ class Parts(Struct, frozen=True):
     share: Floats
     vector: Floats
     late: Floats
-    soft: Floats
-    sharp: Floats
-    rarest: Floats
-    back: Floats
+    coverage_p2: Floats
+    coverage_p4: Floats
+    rare_term_coverage: Floats
+    reverse_coverage: Floats
     weight: float
     memories: int
     broad: bool = False
 
 
-def only_text(text: Floats, share: Floats, memories: int, *, broad: bool = False) -> Parts:
-    """The parts where text search is all there is."""
+def text_only(text: Floats, share: Floats, memories: int, *, broad: bool = False) -> Features:
+    """The features where text search is all there is."""
     no = np.zeros_like(text)
-    return Parts(text, share, no, no, no, no, no, no, 0.0, memories, broad)
+    return Features(text, share, no, no, no, no, no, no, 0.0, memories, broad)
 
 
 FEATURES = (
-    "lead", "vector", "few", "soft", "sharp", "rarest", "back", "vector lead", "covered weight",
-    "held terms", "broad", "broad soft", "broad covered weight",
+    "lead", "vector", "few", "coverage p2", "coverage p4", "rare term coverage",
+    "reverse coverage", "vector lead", "covered weight", "held terms", "broad",
+    "broad coverage p2", "broad covered weight",
 )  # fmt: skip
-WEIGHTS: tuple[float, ...] = (
-    4.316, 2.196, 3.039, 7.141, -5.377, 0.582, 7.260, 3.660,
-    -0.245, 0.558, -0.313, 2.714, -0.099,
-)  # fmt: skip
-BIAS = -5.135
+WEIGHTS = Path(__file__).with_name("relevance.json")
 
 TEXT_FEATURES = ("share", "share lead", "few", "held terms", "broad", "broad share")
-TEXT_WEIGHTS: tuple[float, ...] = (1.942, 4.396, 3.481, 0.856, -0.191, 2.503)
-TEXT_BIAS = -4.177
+TEXT_WEIGHTS = Path(__file__).with_name("text_relevance.json")
 
-# Of the log-odds by words, of those by reading, and of the latter again where they are negative.
-READ_WEIGHTS: tuple[float, ...] = (0.857, 0.487, 0.108)
-READ_BIAS = 1.233
+RERANK_FEATURES = ("first stage log-odds", "reranker log-odds", "negative reranker log-odds")
+RERANK_WEIGHTS = Path(__file__).with_name("reranked_relevance.json")
 _SMALLEST = 1e-6
 
 # What an unrelated memory reaches: a lone candidate is ahead of that, not of nothing.
@@ -69,75 +68,80 @@ _UNRELATED = 0.15
 _UNRELATED_VECTOR = 0.2
 
 
-def features(parts: Parts) -> Floats:
+def feature_matrix(features: Features) -> Floats:
     """``FEATURES``, shape (candidates, features).
 
-    ``sharp`` weighs against ``soft``: of two memories that cover a question as well, the one that
-    says it in other words is likelier to answer than to share a phrase with it.
+    ``coverage_p4`` weighs against ``coverage_p2``: of two memories that cover a question as well,
+    the one that says it in other words is likelier to answer than to share a phrase with it.
     """
-    whole = 0.35 * parts.share + 0.4 * parts.vector + 0.25 * parts.soft
-    narrow, broad = np.float32(not parts.broad), np.float32(parts.broad)
-    covered = np.log1p(parts.weight * parts.soft)
+    whole = 0.35 * features.share + 0.4 * features.vector + 0.25 * features.coverage_p2
+    narrow, broad = np.float32(not features.broad), np.float32(features.broad)
+    covered = np.log1p(features.weight * features.coverage_p2)
     return np.stack(
         (
             narrow * _lead(whole, _UNRELATED),
-            parts.vector,
-            _few(parts),
-            parts.soft,
-            parts.sharp,
-            parts.rarest,
-            parts.back,
-            narrow * _lead(parts.vector, _UNRELATED_VECTOR),
+            features.vector,
+            _few(features),
+            features.coverage_p2,
+            features.coverage_p4,
+            features.rare_term_coverage,
+            features.reverse_coverage,
+            narrow * _lead(features.vector, _UNRELATED_VECTOR),
             covered,
-            np.log1p(parts.text),
-            np.full_like(parts.text, broad),
-            broad * parts.soft,
+            np.log1p(features.text),
+            np.full_like(features.text, broad),
+            broad * features.coverage_p2,
             broad * covered,
         ),
         axis=1,
     )
 
 
-def text_features(parts: Parts) -> Floats:
+def text_feature_matrix(features: Features) -> Floats:
     """``TEXT_FEATURES``, shape (candidates, features)."""
-    narrow, broad = np.float32(not parts.broad), np.float32(parts.broad)
+    narrow, broad = np.float32(not features.broad), np.float32(features.broad)
     return np.stack(
         (
-            parts.share,
-            narrow * _lead(parts.share, _UNRELATED),
-            _few(parts),
-            np.log1p(parts.text),
-            np.full_like(parts.text, broad),
-            broad * parts.share,
+            features.share,
+            narrow * _lead(features.share, _UNRELATED),
+            _few(features),
+            np.log1p(features.text),
+            np.full_like(features.text, broad),
+            broad * features.share,
         ),
         axis=1,
     )
 
 
-def relevance(parts: Parts) -> Floats:
+def relevance(features: Features) -> Floats:
     """The probability that each candidate answers the question."""
-    return _logistic(features(parts) @ np.array(WEIGHTS, dtype=np.float32) + BIAS)
+    return _probabilities(feature_matrix(features), load(WEIGHTS, FEATURES))
 
 
-def text_relevance(parts: Parts) -> Floats:
+def text_relevance(features: Features) -> Floats:
     """The same from text search alone."""
-    return _logistic(text_features(parts) @ np.array(TEXT_WEIGHTS, dtype=np.float32) + TEXT_BIAS)
+    return _probabilities(text_feature_matrix(features), load(TEXT_WEIGHTS, TEXT_FEATURES))
 
 
-def read_relevance(by_words: float, read: float) -> float:
-    """The same of a memory that was read with the question.
+def reranked_relevance(first_stage: float, score: float) -> float:
+    """The same of a memory that was reranked.
 
-    ``by_words`` is the relevance by words, 0–1; ``read`` what the cross-encoder says, log-odds.
+    ``first_stage`` is its relevance by search alone, 0–1; ``score`` the cross-encoder's log-odds.
     """
-    by_words = min(1 - _SMALLEST, max(_SMALLEST, by_words))
-    parts = (math.log(by_words / (1 - by_words)), read, min(read, 0.0))
-    told = READ_BIAS + sum(w * part for w, part in zip(READ_WEIGHTS, parts, strict=True))
-    return 1 / (1 + math.exp(-told))
+    first_stage = min(1 - _SMALLEST, max(_SMALLEST, first_stage))
+    values = (math.log(first_stage / (1 - first_stage)), score, min(score, 0.0))
+    return load(RERANK_WEIGHTS, RERANK_FEATURES).probability(values)
 
 
-def _few(parts: Parts) -> Floats:
+@cache
+def load(path: Path, features: tuple[str, ...]) -> LinearModel:
+    """The weights of ``path``, read once."""
+    return LinearModel.load(path, features=features)
+
+
+def _few(features: Features) -> Floats:
     """Large in a store of few memories, where leads are wide by chance."""
-    return np.full(len(parts.text), 1 / max(parts.memories, 1), dtype=np.float32)
+    return np.full(len(features.text), 1 / max(features.memories, 1), dtype=np.float32)
 
 
 def _lead(values: Floats, unrelated: float) -> Floats:
@@ -149,5 +153,6 @@ def _lead(values: Floats, unrelated: float) -> Floats:
     return lead
 
 
-def _logistic(values: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-values)), dtype=np.float32)
+def _probabilities(matrix: Floats, model: LinearModel) -> Floats:
+    log_odds = matrix @ np.array(model.column(), dtype=np.float32) + model.bias[0] / model.divisor
+    return np.asarray(1 / (1 + np.exp(-log_odds)), dtype=np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...bus.values import Encoding, Memory
-from ..models.analyzer import Words, searchable, text_encoding
+from ..models.analyzer import Analyzer, searchable, text_encoding
 from ..models.embedder import Embedder
 from ..store.rows import Row
 
@@ -15,7 +15,7 @@ class Encoder:
 
     def __init__(self) -> None:
         self.embedder: Embedder | None = None
-        self._words = Words()
+        self._analyzer = Analyzer()
 
     def encode(self, memory: Memory) -> Encoding:
         return self.encode_many([memory])[0]
@@ -24,7 +24,7 @@ class Encoder:
         """The encoding of each memory, in their order."""
         texts = [searchable(memory) for memory in memories]
         if self.embedder is None:
-            return [text_encoding(text, self._words) for text in texts]
+            return [text_encoding(text, self._analyzer) for text in texts]
         return self.embedder.encode_many(texts)
 
     def refresh(self, rows: Sequence[Row]) -> list[tuple[Memory, Encoding]]:

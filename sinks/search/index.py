@@ -12,8 +12,8 @@ import numpy as np
 from msgspec import Struct
 
 from ...bus.values import Encoding, Memory, Query, Scope
-from ..models.analyzer import Words, searchable
-from ..models.embedder import Embedder, Question
+from ..models.analyzer import Analyzer, searchable
+from ..models.embedder import Embedder, EncodedQuery
 from .near_duplicates import similarities
 from .ranking import Ranking, rank
 from .scope_index import Entry, ScopeIndex
@@ -41,8 +41,8 @@ class Index:
         self.embedder = embedder
         self._model = ""
         self._dimensions = 0
-        self._words = Words()
-        self._shelves: dict[Scope, ScopeIndex] = {}
+        self._analyzer = Analyzer()
+        self._scope_indexes: dict[Scope, ScopeIndex] = {}
         self._scope_of: dict[str, Scope] = {}
         self._unencoded: set[str] = set()
         self._writing = threading.Lock()
@@ -57,7 +57,7 @@ class Index:
             self._leave(memory)
             if memory.superseded_by is None:
                 entry = self._entry(memory, encoding)
-                self._shelf(memory.scope).add(entry)
+                self._scope_index(memory.scope).add(entry)
                 self._scope_of[memory.id] = memory.scope
                 self._tidy(memory.scope)
 
@@ -71,37 +71,37 @@ class Index:
                     by_scope.setdefault(memory.scope, []).append(self._entry(memory, encoding))
                     self._scope_of[memory.id] = memory.scope
             for scope, entries in by_scope.items():
-                self._shelf(scope).extend(entries)
+                self._scope_index(scope).extend(entries)
                 self._tidy(scope)
 
-    def settle(self) -> None:
-        """Make what ``extend`` added as quick to search as it can be; after the last of it."""
+    def fold_postings(self) -> None:
+        """Merge the postings that ``extend`` added: call after the last of it."""
         with self._writing:
-            for shelf in self._shelves.values():
-                shelf.postings.fold()
+            for scope_index in self._scope_indexes.values():
+                scope_index.postings.fold()
 
     def __contains__(self, id: str) -> bool:  # noqa: A002 - the name a memory gives it
         return id in self._scope_of
 
-    def own(self, id: str) -> str | None:  # noqa: A002 - the name a memory gives it
+    def interned_id(self, id: str) -> str | None:  # noqa: A002 - the name a memory gives it
         """``id`` as the index holds it, so that others need not hold it again; None if not here."""
         scope = self._scope_of.get(id)
-        shelf = None if scope is None else self._shelves.get(scope)
-        row = None if shelf is None else shelf.row_of.get(id)
-        return None if shelf is None or row is None else shelf.table.ids[row]
+        scope_index = None if scope is None else self._scope_indexes.get(scope)
+        row = None if scope_index is None else scope_index.row_of.get(id)
+        return None if scope_index is None or row is None else scope_index.table.ids[row]
 
     def remove(self, id: str) -> None:  # noqa: A002 - the name a memory gives it
         """Make a memory unfindable; nothing happens if it is not here."""
         with self._writing:
             self._forget(id)
 
-    def search(self, query: Query, question: Question, now: datetime) -> Ranking:
+    def search(self, query: Query, question: EncodedQuery, now: datetime) -> Ranking:
         """The best ``query.limit`` memories of the query's scopes, best first.
 
         By text alone while there is no embedder, or one that made none of the vectors.
         """
-        shelves = self.shelves(query.scopes)
-        return rank(shelves, query, question, self.usable_embedder, now)
+        scope_indexes = self.scope_indexes(query.scopes)
+        return rank(scope_indexes, query, question, self.usable_embedder, now)
 
     @property
     def usable_embedder(self) -> Embedder | None:
@@ -109,12 +109,12 @@ class Index:
         fits = self.embedder is not None and self._model in {"", self.embedder.name}
         return self.embedder if fits else None
 
-    def ask(self, text: str) -> Question:
+    def encode_query(self, text: str) -> EncodedQuery:
         """A question in the terms of the embedder, or of text search while there is none."""
         embedder = self.usable_embedder
         if embedder is not None:
-            return embedder.ask(text)
-        return Question(terms=np.unique(self._words.terms(text)))
+            return embedder.encode_query(text)
+        return EncodedQuery(terms=np.unique(self._analyzer.terms(text)))
 
     def nearest(
         self, text: str | Encoding, scope: Scope, namespace: str | None = None, k: int = 5
@@ -129,10 +129,10 @@ class Index:
             if embedder is None:
                 return []
             text = embedder.encode(text)
-        shelf = self._shelves.get(scope)
-        if shelf is None or text.model != self._model or not text.vectors:
+        scope_index = self._scope_indexes.get(scope)
+        if scope_index is None or text.model != self._model or not text.vectors:
             return []
-        return similarities(shelf, text, namespace, k, self.usable_embedder)
+        return similarities(scope_index, text, namespace, k, self.usable_embedder)
 
     @property
     def count(self) -> int:
@@ -141,28 +141,35 @@ class Index:
 
     @property
     def stats(self) -> IndexStats:
-        shelves = list(self._shelves.items())
+        scope_indexes = list(self._scope_indexes.items())
         return IndexStats(
-            memories=MappingProxyType({str(scope): len(shelf) for scope, shelf in shelves}),
-            bytes=sum(shelf.nbytes for _, shelf in shelves) + 200 * len(self._scope_of),
+            memories=MappingProxyType(
+                {str(scope): len(scope_index) for scope, scope_index in scope_indexes}
+            ),
+            bytes=sum(scope_index.nbytes for _, scope_index in scope_indexes)
+            + 200 * len(self._scope_of),
             unencoded=len(self._unencoded),
         )
 
-    def shelves(self, scopes: Sequence[Scope]) -> list[tuple[Scope, ScopeIndex]]:
+    def scope_indexes(self, scopes: Sequence[Scope]) -> list[tuple[Scope, ScopeIndex]]:
         """The parts of the index that belong to ``scopes``; nothing else of it is read."""
         distinct = dict.fromkeys(scopes)
-        return [(scope, self._shelves[scope]) for scope in distinct if scope in self._shelves]
+        return [
+            (scope, self._scope_indexes[scope])
+            for scope in distinct
+            if scope in self._scope_indexes
+        ]
 
-    def _shelf(self, scope: Scope) -> ScopeIndex:
-        shelf = self._shelves.get(scope)
-        if shelf is None:
-            shelf = self._shelves[scope] = ScopeIndex(max(self._dimensions, 1))
-        return shelf
+    def _scope_index(self, scope: Scope) -> ScopeIndex:
+        scope_index = self._scope_indexes.get(scope)
+        if scope_index is None:
+            scope_index = self._scope_indexes[scope] = ScopeIndex(max(self._dimensions, 1))
+        return scope_index
 
     def _entry(self, memory: Memory, encoding: Encoding) -> Entry:
         terms = np.frombuffer(encoding.terms, dtype="<u4")
         if not len(terms):
-            terms = self._words.terms(searchable(memory))
+            terms = self._analyzer.terms(searchable(memory))
         usable = self._fits(encoding)
         if not usable:
             self._unencoded.add(memory.id)
@@ -174,8 +181,8 @@ class Index:
         if not self._model and (self.embedder is None or encoding.model == self.embedder.name):
             self._model = encoding.model
             self._dimensions = len(encoding.vectors) // max(len(encoding.lengths), 1)
-            for shelf in self._shelves.values():
-                shelf.widen(self._dimensions)
+            for scope_index in self._scope_indexes.values():
+                scope_index.widen(self._dimensions)
         return encoding.model == self._model and _whole(encoding, self._dimensions)
 
     def _leave(self, memory: Memory) -> None:
@@ -188,15 +195,15 @@ class Index:
         scope = self._scope_of.pop(memory_id, None)
         self._unencoded.discard(memory_id)
         if scope is not None:
-            self._shelves[scope].remove(memory_id)
+            self._scope_indexes[scope].remove(memory_id)
             self._tidy(scope)
 
     def _tidy(self, scope: Scope) -> None:
-        shelf = self._shelves[scope]
-        if not len(shelf):
-            del self._shelves[scope]
-        elif shelf.worn:
-            self._shelves[scope] = shelf.kept()
+        scope_index = self._scope_indexes[scope]
+        if not len(scope_index):
+            del self._scope_indexes[scope]
+        elif scope_index.needs_compaction:
+            self._scope_indexes[scope] = scope_index.compacted()
 
 
 def _whole(encoding: Encoding, dimensions: int) -> bool:

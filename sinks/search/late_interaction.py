@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ..models.embedder import Embedder
 
-# A memory of how words are spread in general, worth this many memories of the store itself: in a
+# A prior of how common words are in general, worth this many memories of the store itself: in a
 # store of three memories the counts alone say nothing.
 _PRIOR_MEMORIES = 100.0
 # The longest vectors belong to the rarest words; as rare as one memory in e⁶ or so.
@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float32]
 Sizes = npt.NDArray[np.int64]
 
 
-class Probe(Struct, frozen=True):
+class WeightedWords(Struct, frozen=True):
     """The words of a question: unit vectors (words, dimensions), and how much each counts."""
 
     vectors: Floats
@@ -36,42 +36,43 @@ class Probe(Struct, frozen=True):
 class Coverage(Struct, frozen=True):
     """How texts cover a question, one value a text.
 
-    ``score`` orders; ``soft`` is the share, 0–1, of the question's weight that the whole text
-    covers by the same or similar words; ``sharp`` the same, but similar words count little;
-    ``rarest`` the similarity found for the weightiest quarter
-    of its words; ``back`` the share of the text's weight that the question covers.
+    ``score`` orders. ``coverage_p2`` is the share, 0–1, of the question's weight that the whole
+    text covers by the same or similar words, each by the square of its similarity; ``coverage_p4``
+    by the fourth power, so that similar words count little; ``rare_term_coverage`` the mean
+    similarity found for the weightiest quarter of its words; ``reverse_coverage`` the share of the
+    text's weight that the question covers.
     """
 
     score: Floats
-    soft: Floats
-    sharp: Floats
-    rarest: Floats
-    back: Floats
+    coverage_p2: Floats
+    coverage_p4: Floats
+    rare_term_coverage: Floats
+    reverse_coverage: Floats
 
 
-def probe(
-    words: npt.NDArray[np.uint16], spread: Floats, memories: int, embedder: Embedder
-) -> Probe:
-    """The question with ``words``, each of which ``spread`` of ``memories`` memories hold."""
-    weights = word_weights(words, spread, memories, embedder)
+def weighted_words(
+    words: npt.NDArray[np.uint16], document_frequency: Floats, memories: int, embedder: Embedder
+) -> WeightedWords:
+    """The question with ``words``, each of which ``document_frequency`` of ``memories`` hold."""
+    weights = word_weights(words, document_frequency, memories, embedder)
     if len(words) > MOST_WORDS:
         keep = np.sort(np.argsort(-weights, kind="stable")[:MOST_WORDS])
         words, weights = words[keep], weights[keep]
-    return Probe(embedder.unit(words), weights)
+    return WeightedWords(embedder.unit(words), weights)
 
 
 def word_weights(
-    words: npt.NDArray[np.uint16], spread: Floats, memories: int, embedder: Embedder
+    words: npt.NDArray[np.uint16], document_frequency: Floats, memories: int, embedder: Embedder
 ) -> Floats:
-    """Rarity: the store's own inverse document frequency, mixed with the model's idea of it."""
-    own = np.log(1 + (memories - spread + 0.5) / (spread + 0.5))
-    general = _RAREST * embedder.rarity(words)
+    """The store's own inverse document frequency, mixed with what the model knows of it."""
+    own = np.log(1 + (memories - document_frequency + 0.5) / (document_frequency + 0.5))
+    general = _RAREST * embedder.idf(words)
     share = memories / (memories + _PRIOR_MEMORIES)
     return np.asarray(share * own + (1 - share) * general, dtype=np.float32)
 
 
-def cover(
-    question: Probe,
+def coverage(
+    question: WeightedWords,
     words: npt.NDArray[np.uint16],
     word_counts: Sizes,
     passage_counts: Sizes,
@@ -95,15 +96,15 @@ def cover(
     rare = np.argsort(-question.weights, kind="stable")[: max(1, len(question.weights) // 4)]
     return Coverage(
         score=_largest(scores[:, None], passage_counts)[:, 0],
-        soft=(by_text**2) @ question.weights / total,
-        sharp=(by_text**4) @ question.weights / total,
-        rarest=by_text[:, rare].mean(axis=1),
-        back=_covered_back(best, embedder.rarity(words), word_counts, passage_counts),
+        coverage_p2=(by_text**2) @ question.weights / total,
+        coverage_p4=(by_text**4) @ question.weights / total,
+        rare_term_coverage=by_text[:, rare].mean(axis=1),
+        reverse_coverage=_covered_back(best, embedder.idf(words), word_counts, passage_counts),
     )
 
 
 def _similarities(
-    question: Probe, words: npt.NDArray[np.uint16], embedder: Embedder
+    question: WeightedWords, words: npt.NDArray[np.uint16], embedder: Embedder
 ) -> tuple[Floats, Floats]:
     """Cosines at least 0, shape (words, question words), and the best of each word.
 
@@ -121,12 +122,10 @@ def _similarities(
     return cosines[places], best[places]
 
 
-def _covered_back(
-    best: Floats, rarity: Floats, word_counts: Sizes, passage_counts: Sizes
-) -> Floats:
+def _covered_back(best: Floats, idf: Floats, word_counts: Sizes, passage_counts: Sizes) -> Floats:
     ends = np.cumsum(word_counts)[np.cumsum(passage_counts) - 1]
-    covered = np.concatenate(([0], np.cumsum(best**2 * rarity, dtype=np.float64)))
-    whole = np.concatenate(([0], np.cumsum(rarity, dtype=np.float64)))
+    covered = np.concatenate(([0], np.cumsum(best**2 * idf, dtype=np.float64)))
+    whole = np.concatenate(([0], np.cumsum(idf, dtype=np.float64)))
     starts = np.concatenate(([0], ends[:-1]))
     share = (covered[ends] - covered[starts]) / np.maximum(whole[ends] - whole[starts], 1e-9)
     return np.asarray(share, dtype=np.float32)

@@ -16,29 +16,33 @@ _RESCORED = 200
 # Texts that differ in a number or a negation contradict each other, however alike they are.
 _DIFFERENT = 0.85
 
-Words = npt.NDArray[np.uint16]
+WordIds = npt.NDArray[np.uint16]
 
 
 def similarities(
-    shelf: ScopeIndex, text: Encoding, namespace: str | None, k: int, embedder: Embedder | None
+    scope_index: ScopeIndex,
+    text: Encoding,
+    namespace: str | None,
+    k: int,
+    embedder: Embedder | None,
 ) -> list[tuple[str, float]]:
     """The ``k`` living rows most nearly the same as ``text``: (id, 0–1), best first.
 
     The lesser of two figures: the cosine of the whole texts and the Dice coefficient of their
     words. Either alone takes texts for equal that are merely about the same thing.
     """
-    count = shelf.rows
+    count = scope_index.rows
     mean = _mean(text)
-    near = shelf.passages.nearest(
-        mean, _PROPOSED, count, _allowed(shelf, namespace, count), rescored=_RESCORED
+    near = scope_index.passages.nearest(
+        mean, _PROPOSED, count, _allowed(scope_index, namespace, count), rescored=_RESCORED
     )
     if not len(near):
         return []
-    cosines = shelf.passages.means(near) @ mean
+    cosines = scope_index.passages.means(near) @ mean
     ours = np.unique(np.frombuffer(text.words, dtype="<u2"))
-    alike = _limited(np.minimum(cosines, 1.0), *_common(shelf, near, ours, embedder))
+    alike = _limited(np.minimum(cosines, 1.0), *_common(scope_index, near, ours, embedder))
     best = np.argsort(-alike, kind="stable")[:k]
-    return [(shelf.table.ids[near[at]], float(alike[at])) for at in best]
+    return [(scope_index.table.ids[near[at]], float(alike[at])) for at in best]
 
 
 def _mean(text: Encoding) -> Floats:
@@ -49,10 +53,12 @@ def _mean(text: Encoding) -> Floats:
     return np.asarray(mean / (np.linalg.norm(mean) + 1e-9), dtype=np.float32)
 
 
-def _allowed(shelf: ScopeIndex, namespace: str | None, count: int) -> Flags:
-    allowed: Flags = shelf.table.alive.view[:count]
+def _allowed(scope_index: ScopeIndex, namespace: str | None, count: int) -> Flags:
+    allowed: Flags = scope_index.table.alive.view[:count]
     if namespace is not None:
-        allowed = allowed & (shelf.table.namespaces.view[:count] == shelf.table.number(namespace))
+        allowed = allowed & (
+            scope_index.table.namespaces.view[:count] == scope_index.table.number(namespace)
+        )
     return allowed
 
 
@@ -62,13 +68,13 @@ def _limited(cosines: Floats, dice: Floats, differ: Flags) -> Floats:
 
 
 def _common(
-    shelf: ScopeIndex, rows: Rows, ours: Words, embedder: Embedder | None
+    scope_index: ScopeIndex, rows: Rows, ours: WordIds, embedder: Embedder | None
 ) -> tuple[Floats, Flags]:
     """How alike the distinct words of each row and ``ours`` are, and where a decisive one differs.
 
     Alike is the Dice coefficient, each word by its weight.
     """
-    owners, theirs = _distinct_words(shelf, rows)
+    owners, theirs = _distinct_words(scope_index, rows)
     common = np.isin(theirs, ours)
     weights = _weights(theirs, embedder)
     own_weight = float(_weights(ours, embedder).sum())
@@ -84,17 +90,17 @@ def _common(
     return dice, (missing > 0) | (added > 0)
 
 
-def _distinct_words(shelf: ScopeIndex, rows: Rows) -> tuple[Rows, Words]:
+def _distinct_words(scope_index: ScopeIndex, rows: Rows) -> tuple[Rows, WordIds]:
     """The distinct words of each of ``rows``, with the place of the row that has them."""
-    passages = shelf.passages.of(rows)
-    words, counts = shelf.passages.words(passages)
-    places = np.repeat(np.arange(len(rows)), shelf.passages.numbers(rows))
+    passages = scope_index.passages.of(rows)
+    words, counts = scope_index.passages.words(passages)
+    places = np.repeat(np.arange(len(rows)), scope_index.passages.numbers(rows))
     keys = np.unique((np.repeat(places, counts) << 16) | words)
     return keys >> 16, (keys & 0xFFFF).astype(np.uint16)
 
 
-def _weights(words: Words, embedder: Embedder | None) -> Floats:
-    return np.ones(len(words), np.float32) if embedder is None else embedder.rarity(words)
+def _weights(words: WordIds, embedder: Embedder | None) -> Floats:
+    return np.ones(len(words), np.float32) if embedder is None else embedder.idf(words)
 
 
 def _by_row(owners: Rows, values: npt.NDArray[np.generic], rows: int) -> Floats:

@@ -108,7 +108,7 @@ class Postings:
             self._recent = {}
             self._recent_rows = 0
 
-    def kept(self, alive: npt.NDArray[np.bool_]) -> Postings:
+    def compacted(self, alive: npt.NDArray[np.bool_]) -> Postings:
         """A copy with the living rows alone, numbered anew."""
         self.fold()
         (base,) = self._parts

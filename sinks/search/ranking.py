@@ -15,9 +15,9 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from ...bus.values import Mode, Query, Scope
-from ..models.embedder import Embedder, Question
-from .calibration import Parts, only_text, relevance, text_relevance
-from .late_interaction import Coverage, Probe, cover, probe
+from ..models.embedder import Embedder, EncodedQuery
+from .calibration import Features, relevance, text_only, text_relevance
+from .late_interaction import Coverage, WeightedWords, coverage, weighted_words
 from .scope_index import Flags, Floats, Found, Rows, ScopeIndex
 
 # Candidates that each of the two first stages contributes, from each scope.
@@ -34,7 +34,7 @@ MOST_TERMS = 32
 _PRIOR_MEMORIES = 100
 
 
-class Scored(Struct, frozen=True):
+class Candidate(Struct, frozen=True):
     """A memory found and its scores; ``text``, ``late`` and ``vector`` are the raw parts, 0–1."""
 
     id: str
@@ -50,20 +50,20 @@ class Scored(Struct, frozen=True):
 class Ranking(Struct, frozen=True):
     """Best first; ``total`` is how many memories the filters let through."""
 
-    scored: tuple[Scored, ...]
+    candidates: tuple[Candidate, ...]
     total: int
 
 
-class Part(Struct):
+class ScopeQuery(Struct):
     """One scope during one query: what was there when the query began, and its candidates."""
 
     scope: Scope
-    shelf: ScopeIndex
+    index: ScopeIndex
     rows: int
     allowed: Flags | None
     found: Found
     bm25: Floats
-    candidates: Rows
+    candidate_rows: Rows
 
     @property
     def total(self) -> int:
@@ -71,60 +71,65 @@ class Part(Struct):
 
 
 def rank(
-    shelves: Sequence[tuple[Scope, ScopeIndex]],
+    scope_indexes: Sequence[tuple[Scope, ScopeIndex]],
     query: Query,
-    question: Question,
+    question: EncodedQuery,
     embedder: Embedder | None,
     now: datetime,
 ) -> Ranking:
-    """Rank the memories of ``shelves``; without an ``embedder`` by text alone."""
+    """Rank the memories of ``scope_indexes``; without an ``embedder`` by text alone."""
     if question.vector is None:
         embedder = None
     mode: Mode = query.mode if embedder is not None else "text"
-    parts = [begin(scope, shelf, query, question, now) for scope, shelf in shelves]
-    parts = [part for part in parts if part.rows]
-    total = sum(part.total for part in parts)
+    scope_queries = [
+        begin(scope, scope_index, query, question, now) for scope, scope_index in scope_indexes
+    ]
+    scope_queries = [scoped for scoped in scope_queries if scoped.rows]
+    total = sum(scoped.total for scoped in scope_queries)
     count = max(CANDIDATES, query.limit)
-    measured = measure(parts, mode, question, embedder, candidates=count, broad=query.broad)
-    if measured is None:
+    features = measure(scope_queries, mode, question, embedder, candidates=count, broad=query.broad)
+    if features is None:
         return Ranking((), total)
-    scores = _by_all(mode, measured) if embedder is not None else _by_text(measured)
-    return Ranking(_best(parts, scores, query), total)
+    scores = _by_all(mode, features) if embedder is not None else _by_text(features)
+    return Ranking(_best(scope_queries, scores, query), total)
 
 
 def measure(
-    parts: Sequence[Part],
+    scope_queries: Sequence[ScopeQuery],
     mode: Mode,
-    question: Question,
+    question: EncodedQuery,
     embedder: Embedder | None,
     *,
     candidates: int = CANDIDATES,
     broad: bool = False,
-) -> Parts | None:
-    """Choose each part's candidates and measure them; None if there are none."""
-    memories = sum(len(part.shelf) for part in parts)
-    spread = _score_text(parts, memories)
-    for part in parts:
-        part.candidates = _choose(part, mode, question, candidates)
-    if not any(len(part.candidates) for part in parts):
+) -> Features | None:
+    """Choose each scope's candidates and measure them; None if there are none."""
+    memories = sum(len(scoped.index) for scoped in scope_queries)
+    document_frequency = _score_text(scope_queries, memories)
+    for scoped in scope_queries:
+        scoped.candidate_rows = _choose(scoped, mode, question, candidates)
+    if not any(len(scoped.candidate_rows) for scoped in scope_queries):
         return None
-    text = np.concatenate([part.bm25[part.candidates] for part in parts])
-    share = _term_share(parts, spread, memories)
+    text = np.concatenate([scoped.bm25[scoped.candidate_rows] for scoped in scope_queries])
+    share = _term_share(scope_queries, document_frequency, memories)
     if embedder is None or question.vector is None or question.words is None:
-        return only_text(text, share, memories, broad=broad)
-    vector = np.concatenate([_cosines(part, question.vector) for part in parts])
-    counts = np.sum([part.shelf.passages.spread(question.words) for part in parts], axis=0)
-    asked = probe(question.words, counts, memories, embedder)
-    covered = _covered(parts, asked, embedder)
-    return Parts(
+        return text_only(text, share, memories, broad=broad)
+    vector = np.concatenate([_cosines(scoped, question.vector) for scoped in scope_queries])
+    counts = np.sum(
+        [scoped.index.passages.document_frequency(question.words) for scoped in scope_queries],
+        axis=0,
+    )
+    asked = weighted_words(question.words, counts, memories, embedder)
+    covered = _coverage(scope_queries, asked, embedder)
+    return Features(
         text=text,
         share=share,
         vector=vector,
         late=covered.score,
-        soft=covered.soft,
-        sharp=covered.sharp,
-        rarest=covered.rarest,
-        back=covered.back,
+        coverage_p2=covered.coverage_p2,
+        coverage_p4=covered.coverage_p4,
+        rare_term_coverage=covered.rare_term_coverage,
+        reverse_coverage=covered.reverse_coverage,
         weight=float(asked.weights.sum()),
         memories=memories,
         broad=broad,
@@ -141,46 +146,50 @@ class _Scores(Struct, frozen=True):
     relevance: Floats
 
 
-def begin(scope: Scope, shelf: ScopeIndex, query: Query, question: Question, now: datetime) -> Part:
+def begin(
+    scope: Scope, scope_index: ScopeIndex, query: Query, question: EncodedQuery, now: datetime
+) -> ScopeQuery:
     """Note what there is to search in one scope."""
-    rows = shelf.rows
-    return Part(
+    rows = scope_index.rows
+    return ScopeQuery(
         scope=scope,
-        shelf=shelf,
+        index=scope_index,
         rows=rows,
-        allowed=shelf.allowed(query, now, rows) if rows else None,
-        found=shelf.find(question.terms, rows),
+        allowed=scope_index.allowed(query, now, rows) if rows else None,
+        found=scope_index.find(question.terms, rows),
         bm25=np.zeros(0, dtype=np.float32),
-        candidates=np.zeros(0, dtype=np.int64),
+        candidate_rows=np.zeros(0, dtype=np.int64),
     )
 
 
-def _score_text(parts: Sequence[Part], memories: int) -> Floats:
-    """Fill in each part's BM25 scores; returns the terms' document frequencies."""
-    if not parts:
+def _score_text(scope_queries: Sequence[ScopeQuery], memories: int) -> Floats:
+    """Fill in each scope's BM25 scores; returns the terms' document frequencies."""
+    if not scope_queries:
         return np.zeros(0, dtype=np.float32)
-    spread = np.sum([[len(rows) for rows in part.found.rows] for part in parts], axis=0)
-    spread = np.asarray(spread, dtype=np.float32)
-    rarity = np.log(1 + (memories - spread + 0.5) / (spread + 0.5))
-    if len(rarity) > MOST_TERMS:
-        missing = spread == 0
-        rarity[np.argsort(-np.where(missing, 0, rarity), kind="stable")[MOST_TERMS:]] = 0
-    mean_length = sum(part.shelf.terms_total for part in parts) / max(memories, 1)
-    for part in parts:
-        part.bm25 = part.shelf.bm25(part.found, rarity, mean_length, part.rows)
-        if part.allowed is not None:
-            part.bm25[~part.allowed] = 0
-    return spread
+    document_frequency = np.sum(
+        [[len(rows) for rows in scoped.found.rows] for scoped in scope_queries], axis=0
+    )
+    document_frequency = np.asarray(document_frequency, dtype=np.float32)
+    idf = np.log(1 + (memories - document_frequency + 0.5) / (document_frequency + 0.5))
+    if len(idf) > MOST_TERMS:
+        missing = document_frequency == 0
+        idf[np.argsort(-np.where(missing, 0, idf), kind="stable")[MOST_TERMS:]] = 0
+    mean_length = sum(scoped.index.terms_total for scoped in scope_queries) / max(memories, 1)
+    for scoped in scope_queries:
+        scoped.bm25 = scoped.index.bm25(scoped.found, idf, mean_length, scoped.rows)
+        if scoped.allowed is not None:
+            scoped.bm25[~scoped.allowed] = 0
+    return document_frequency
 
 
-def _choose(part: Part, mode: Mode, question: Question, count: int) -> Rows:
+def _choose(scoped: ScopeQuery, mode: Mode, question: EncodedQuery, count: int) -> Rows:
     """The rows worth scoring in full."""
     chosen = []
     if mode != "vector":
-        chosen.append(_largest(part.bm25, count))
+        chosen.append(_largest(scoped.bm25, count))
     if mode != "text" and question.vector is not None and question.vector.any():
-        passages = part.shelf.passages
-        chosen.append(passages.nearest(question.vector, count, part.rows, part.allowed))
+        passages = scoped.index.passages
+        chosen.append(passages.nearest(question.vector, count, scoped.rows, scoped.allowed))
     return np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, dtype=np.int64)
 
 
@@ -193,11 +202,11 @@ def _largest(scores: Floats, count: int) -> Rows:
     return rows
 
 
-def _cosines(part: Part, vector: Floats) -> Floats:
+def _cosines(scoped: ScopeQuery, vector: Floats) -> Floats:
     """The best passage's cosine of each candidate, 0 for one without passages."""
-    passages = part.shelf.passages
-    numbers = passages.numbers(part.candidates)
-    scores = passages.similarities(vector, passages.of(part.candidates))
+    passages = scoped.index.passages
+    numbers = passages.numbers(scoped.candidate_rows)
+    scores = passages.similarities(vector, passages.of(scoped.candidate_rows))
     best = np.zeros(len(numbers), dtype=np.float32)
     filled = numbers > 0
     if filled.any():
@@ -206,15 +215,17 @@ def _cosines(part: Part, vector: Floats) -> Floats:
     return best
 
 
-def _covered(parts: Sequence[Part], asked: Probe, embedder: Embedder) -> Coverage:
+def _coverage(
+    scope_queries: Sequence[ScopeQuery], asked: WeightedWords, embedder: Embedder
+) -> Coverage:
     words, word_counts, numbers = [], [], []
-    for part in parts:
-        passages = part.shelf.passages
-        found, counts = passages.words(passages.of(part.candidates))
+    for scoped in scope_queries:
+        passages = scoped.index.passages
+        found, counts = passages.words(passages.of(scoped.candidate_rows))
         words.append(found)
         word_counts.append(counts)
-        numbers.append(passages.numbers(part.candidates))
-    return cover(
+        numbers.append(passages.numbers(scoped.candidate_rows))
+    return coverage(
         asked,
         np.concatenate(words),
         np.concatenate(word_counts),
@@ -223,53 +234,61 @@ def _covered(parts: Sequence[Part], asked: Probe, embedder: Embedder) -> Coverag
     )
 
 
-def _term_share(parts: Sequence[Part], spread: Floats, memories: int) -> Floats:
-    """The share of the question's terms, weighted by rarity, that each candidate holds."""
+def _term_share(
+    scope_queries: Sequence[ScopeQuery], document_frequency: Floats, memories: int
+) -> Floats:
+    """The share of the question's terms, weighted by idf, that each candidate holds."""
     total = memories + _PRIOR_MEMORIES
-    weights = np.log(1 + (total - spread + 0.5) / (spread + 0.5))
+    weights = np.log(1 + (total - document_frequency + 0.5) / (document_frequency + 0.5))
     shares = []
-    for part in parts:
-        held = np.zeros(len(part.candidates), dtype=np.float32)
-        for rows, weight in zip(part.found.rows, weights, strict=True):
+    for scoped in scope_queries:
+        held = np.zeros(len(scoped.candidate_rows), dtype=np.float32)
+        for rows, weight in zip(scoped.found.rows, weights, strict=True):
             if len(rows):
-                at = np.minimum(np.searchsorted(rows, part.candidates), len(rows) - 1)
-                held += weight * (rows[at] == part.candidates)
+                at = np.minimum(np.searchsorted(rows, scoped.candidate_rows), len(rows) - 1)
+                held += weight * (rows[at] == scoped.candidate_rows)
         shares.append(held / max(float(weights.sum()), 1e-9))
     return np.concatenate(shares)
 
 
-def _by_text(parts: Parts) -> _Scores:
-    order = parts.text / _most(parts.text)
-    return _Scores(parts.share, parts.soft, parts.vector, order, text_relevance(parts))
+def _by_text(features: Features) -> _Scores:
+    order = features.text / _max(features.text)
+    return _Scores(
+        features.share, features.coverage_p2, features.vector, order, text_relevance(features)
+    )
 
 
-def _by_all(mode: Mode, parts: Parts) -> _Scores:
+def _by_all(mode: Mode, features: Features) -> _Scores:
     if mode == "text":
-        order = parts.text / _most(parts.text)
+        order = features.text / _max(features.text)
     elif mode == "vector":
-        order = parts.vector
+        order = features.vector
     else:
         order = (
-            TEXT_SHARE * parts.text / _most(parts.text)
-            + LATE_SHARE * parts.late / _most(parts.late)
-            + VECTOR_SHARE * parts.vector
+            TEXT_SHARE * features.text / _max(features.text)
+            + LATE_SHARE * features.late / _max(features.late)
+            + VECTOR_SHARE * features.vector
         )
-    return _Scores(parts.share, parts.soft, parts.vector, order, relevance(parts))
+    return _Scores(
+        features.share, features.coverage_p2, features.vector, order, relevance(features)
+    )
 
 
-def _most(scores: Floats) -> float:
+def _max(scores: Floats) -> float:
     return max(float(scores.max()), 1e-9)
 
 
-def _best(parts: Sequence[Part], scores: _Scores, query: Query) -> tuple[Scored, ...]:
-    places = [(part, int(row)) for part in parts for row in part.candidates]
-    order = scores.order + BRANCH_BONUS * _on_branch(parts, query.branch)
+def _best(
+    scope_queries: Sequence[ScopeQuery], scores: _Scores, query: Query
+) -> tuple[Candidate, ...]:
+    places = [(scoped, int(row)) for scoped in scope_queries for row in scoped.candidate_rows]
+    order = scores.order + BRANCH_BONUS * _on_branch(scope_queries, query.branch)
     best = np.argsort(-order, kind="stable")[: query.limit]
     return tuple(
-        Scored(
-            id=places[at][0].shelf.table.ids[places[at][1]],
+        Candidate(
+            id=places[at][0].index.table.ids[places[at][1]],
             scope=places[at][0].scope,
-            namespace=places[at][0].shelf.table.namespace(places[at][1]),
+            namespace=places[at][0].index.table.namespace(places[at][1]),
             text=float(scores.text[at]),
             late=float(scores.late[at]),
             vector=float(scores.vector[at]),
@@ -280,9 +299,9 @@ def _best(parts: Sequence[Part], scores: _Scores, query: Query) -> tuple[Scored,
     )
 
 
-def _on_branch(parts: Sequence[Part], branch: str | None) -> npt.NDArray[np.bool_]:
+def _on_branch(scope_queries: Sequence[ScopeQuery], branch: str | None) -> npt.NDArray[np.bool_]:
     flags = []
-    for part in parts:
-        number = part.shelf.table.number(branch) if branch else -1
-        flags.append(part.shelf.table.branches.view[part.candidates] == number)
+    for scoped in scope_queries:
+        number = scoped.index.table.number(branch) if branch else -1
+        flags.append(scoped.index.table.branches.view[scoped.candidate_rows] == number)
     return np.concatenate(flags)

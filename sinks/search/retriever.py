@@ -13,22 +13,23 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from ...bus.values import Hit, Memory, Query, Recalled, Scope
+from ..models.analyzer import is_latin
 from ..models.cross_encoder import CrossEncoder
-from ..models.embedder import Embedder, Question
-from ..models.script import is_latin
-from .calibration import read_relevance
+from ..models.embedder import Embedder, EncodedQuery
+from .calibration import reranked_relevance
 from .index import Index
-from .ranking import Scored
+from .ranking import Candidate
 
-READ = 6
-"""So many candidates of a question are read: of those that answer, nine in ten are among them."""
+RERANK_TOP_K = 6
+"""How many candidates are reranked: of those that answer, nine in ten are among them."""
 
-READ_FROM = 0.02
-"""What is less relevant by its words is not read: it hardly ever answers."""
+RERANK_MIN_RELEVANCE = 0.02
+"""Candidates with a lower first-stage relevance are not reranked: they hardly ever answer."""
 
-READING_S = 0.05
-"""Reading begins with no further candidate after so long, less what the question waited for its
-turn: of many that come at once the later ones are answered by words alone, in place of too late."""
+RERANK_BUDGET_S = 0.05
+"""No further candidate is reranked after so long, less what the question waited for its turn: of
+many that come at once the later ones get first-stage relevance alone instead of an answer too late.
+"""
 
 THREADS = 2
 """More searches at once than this only take turns with one interpreter, and all end late."""
@@ -50,8 +51,7 @@ class Search:
 
     ``fetch`` gives the memories with some ids that are in some scopes; it is called in a worker
     thread, and may leave out what is gone. ``embedder`` may arrive later than the rest: until
-    it does, text search answers. So does ``reader``: until it does, words alone say how relevant a
-    memory is.
+    it does, text search answers. So may ``reranker``: until it does, first-stage relevance decides.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Search:
         self._latest = latest
         self._clock = clock
         self._threads = anyio.CapacityLimiter(THREADS)
-        self.reader: CrossEncoder | None = None
+        self.reranker: CrossEncoder | None = None
         self.embedder = embedder
 
     @property
@@ -95,8 +95,8 @@ class Search:
         began = time.perf_counter()
         waited_s = 0.0 if came is None else began - came
         degraded = self._degraded(query)
-        ranking = self._index.search(query, self._question(query), self._clock())
-        hits = self._answers(query, ranking.scored, READING_S - waited_s)
+        ranking = self._index.search(query, self._encoded(query), self._clock())
+        hits = self._answers(query, ranking.candidates, RERANK_BUDGET_S - waited_s)
         return Recalled(
             hits=hits,
             mode="text" if degraded else query.mode,
@@ -105,32 +105,36 @@ class Search:
             degraded=degraded,
         )
 
-    def _question(self, query: Query) -> Question:
+    def _encoded(self, query: Query) -> EncodedQuery:
         """The query for the index; what was typed in another script by its words alone."""
-        question = self._index.ask(query.text)
-        return question if is_latin(query.asked) else Question(terms=question.terms)
+        question = self._index.encode_query(query.text)
+        return question if is_latin(query.asked) else EncodedQuery(terms=question.terms)
 
     def _degraded(self, query: Query) -> str | None:
         if query.mode == "text" or self._index.usable_embedder is not None:
             return None
         return "embedder.unavailable" if self.embedder is None else "embedder.changed"
 
-    def _answers(self, query: Query, scored: Sequence[Scored], left_s: float) -> tuple[Hit, ...]:
-        """The hits that are relevant enough; the best of them read, if the query is a question."""
-        worthy = _worthy(scored, query)
-        if self.reader is None or not query.asked or not is_latin(query.asked):
-            return self._hits(worthy)
-        unread = {one.id for one in scored[:READ] if one.relevance >= READ_FROM}
-        wanted = unread | {one.id for one in worthy}
-        hits = self._hits([one for one in scored if one.id in wanted])
-        read = _read(self.reader, query.asked, hits, unread, left_s)
-        return tuple(hit for hit in read if _suffices(hit, query))
+    def _answers(
+        self, query: Query, candidates: Sequence[Candidate], left_s: float
+    ) -> tuple[Hit, ...]:
+        """The hits that are relevant enough; the best are reranked, if the query is a question."""
+        relevant = _relevant(candidates, query)
+        if self.reranker is None or not query.asked or not is_latin(query.asked):
+            return self._hits(relevant)
+        to_rerank = {
+            one.id for one in candidates[:RERANK_TOP_K] if one.relevance >= RERANK_MIN_RELEVANCE
+        }
+        wanted = to_rerank | {one.id for one in relevant}
+        hits = self._hits([one for one in candidates if one.id in wanted])
+        reranked = _reranked(self.reranker, query.asked, hits, to_rerank, left_s)
+        return tuple(hit for hit in reranked if _is_relevant(hit, query))
 
-    def _hits(self, scored: Sequence[Scored]) -> tuple[Hit, ...]:
-        if not scored:
+    def _hits(self, candidates: Sequence[Candidate]) -> tuple[Hit, ...]:
+        if not candidates:
             return ()
-        scopes = tuple(dict.fromkeys(one.scope for one in scored))
-        memories = {memory.id: memory for memory in self._fetch([s.id for s in scored], scopes)}
+        scopes = tuple(dict.fromkeys(one.scope for one in candidates))
+        memories = {memory.id: memory for memory in self._fetch([s.id for s in candidates], scopes)}
         return tuple(
             Hit(
                 memory=memories[one.id],
@@ -140,33 +144,39 @@ class Search:
                 order=one.order,
                 relevance=one.relevance,
             )
-            for one in scored
+            for one in candidates
             if one.id in memories
         )
 
 
-def _read(
-    reader: CrossEncoder, asked: str, hits: Sequence[Hit], unread: Collection[str], left_s: float
+def _reranked(
+    reranker: CrossEncoder,
+    asked: str,
+    hits: Sequence[Hit],
+    to_rerank: Collection[str],
+    left_s: float,
 ) -> Iterator[Hit]:
-    """``hits``, of which the ``unread`` get the relevance that they have when they are read."""
+    """``hits``, of which those in ``to_rerank`` get the relevance of the second stage."""
     until = time.perf_counter() + left_s
     for hit in hits:
-        if hit.memory.id not in unread or time.perf_counter() > until:
+        if hit.memory.id not in to_rerank or time.perf_counter() > until:
             yield hit
             continue
-        said = reader.read(asked, f"{hit.memory.namespace}: {hit.memory.content}")
-        yield replace(hit, relevance=read_relevance(hit.relevance, said), by_words=hit.relevance)
+        score = reranker.score(asked, f"{hit.memory.namespace}: {hit.memory.content}")
+        yield replace(
+            hit, relevance=reranked_relevance(hit.relevance, score), by_words=hit.relevance
+        )
 
 
-def _worthy(scored: Sequence[Scored], query: Query) -> list[Scored]:
+def _relevant(candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
     """Those that are relevant enough to be fetched."""
     floors = dict(query.floors)
     return [
-        one for one in scored if one.relevance >= floors.get(one.namespace, query.min_relevance)
+        one for one in candidates if one.relevance >= floors.get(one.namespace, query.min_relevance)
     ]
 
 
-def _suffices(hit: Hit, query: Query) -> bool:
-    """Whether ``hit`` is relevant enough; the floors of namespaces are for one that is not read."""
+def _is_relevant(hit: Hit, query: Query) -> bool:
+    """Whether ``hit`` is relevant enough; the floors of namespaces are first-stage relevances."""
     floors = {} if hit.by_words is not None else dict(query.floors)
     return hit.relevance >= floors.get(hit.memory.namespace, query.min_relevance)

@@ -93,7 +93,7 @@ class Table:
             self._names.append(name)
         return number
 
-    def kept(self, alive: Flags) -> Table:
+    def compacted(self, alive: Flags) -> Table:
         """A copy with the living rows alone, numbered anew."""
         copy = Table()
         rows = np.flatnonzero(alive)
@@ -185,17 +185,17 @@ class ScopeIndex:
         return True
 
     @property
-    def worn(self) -> bool:
-        """Whether ``kept`` is worth its while."""
+    def needs_compaction(self) -> bool:
+        """Whether enough rows are dead to be worth ``compacted``."""
         return self.rows - len(self) > max(_FEWEST_DEAD, len(self))
 
-    def kept(self) -> ScopeIndex:
+    def compacted(self) -> ScopeIndex:
         """A copy without the dead."""
         alive = self.table.alive.view
         copy = ScopeIndex(1)
-        copy.table = self.table.kept(alive)
-        copy.postings = self.postings.kept(alive)
-        copy.passages = self.passages.kept(alive)
+        copy.table = self.table.compacted(alive)
+        copy.postings = self.postings.compacted(alive)
+        copy.passages = self.passages.compacted(alive)
         copy.row_of = {memory_id: row for row, memory_id in enumerate(copy.table.ids)}
         copy.terms_total = self.terms_total
         copy.rows = len(copy.table.ids)
@@ -242,11 +242,11 @@ class ScopeIndex:
             found.counts.append(counts)
         return found
 
-    def bm25(self, found: Found, rarity: Floats, mean_length: float, rows: int) -> Floats:
-        """The BM25 score of each of the first ``rows`` rows; ``rarity`` is one weight a term."""
+    def bm25(self, found: Found, idf: Floats, mean_length: float, rows: int) -> Floats:
+        """The BM25 score of each of the first ``rows`` rows; ``idf`` is one weight a term."""
         scores = np.zeros(rows, dtype=np.float32)
         norms = _K1 * (1 - _B + _B * self.table.lengths.view[:rows] / max(mean_length, 1.0))
-        for having, counts, weight in zip(found.rows, found.counts, rarity, strict=True):
+        for having, counts, weight in zip(found.rows, found.counts, idf, strict=True):
             if not weight:
                 continue
             times = counts.astype(np.float32)

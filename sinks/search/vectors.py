@@ -46,14 +46,14 @@ class Passages:
         self._firsts = Column(np.int64)
         self._numbers = Column(np.int32)
         # In how many memories each word of the model's vocabulary occurs.
-        self._spread = np.zeros(0, dtype=np.int32)
+        self._document_frequency = np.zeros(0, dtype=np.int32)
 
     def __len__(self) -> int:
         return len(self._owners)
 
     @property
     def nbytes(self) -> int:
-        return self._spread.nbytes + sum(
+        return self._document_frequency.nbytes + sum(
             column.nbytes
             for column in (
                 self._vectors,
@@ -106,7 +106,7 @@ class Passages:
         self._numbers.extend(numbers)
 
     def forget(self, row: int) -> None:
-        """Take the words of ``row`` out of the counts; its passages stay until ``kept``."""
+        """Take the words of ``row`` out of the counts; its passages stay until ``compacted``."""
         words = self._words_of(self.of(np.array([row])))
         self._count(words, np.full(len(words), row), -1)
 
@@ -122,16 +122,18 @@ class Passages:
         fresh = np.ones(len(keys), dtype=np.bool_)
         fresh[1:] = keys[1:] != keys[:-1]
         found = np.bincount((keys[fresh] & kind(0xFFFF)).astype(np.uint16))
-        if len(found) > len(self._spread):
+        if len(found) > len(self._document_frequency):
             size = -(-len(found) // _SPREAD_STEP) * _SPREAD_STEP
-            self._spread = np.pad(self._spread, (0, size - len(self._spread)))
-        self._spread[: len(found)] += by * found.astype(np.int32)
+            self._document_frequency = np.pad(
+                self._document_frequency, (0, size - len(self._document_frequency))
+            )
+        self._document_frequency[: len(found)] += by * found.astype(np.int32)
 
-    def spread(self, words: npt.NDArray[np.uint16]) -> Floats:
+    def document_frequency(self, words: npt.NDArray[np.uint16]) -> Floats:
         """In how many memories each of ``words`` occurs."""
-        known = words < len(self._spread)
+        known = words < len(self._document_frequency)
         found = np.zeros(len(words), dtype=np.float32)
-        found[known] = self._spread[words[known]]
+        found[known] = self._document_frequency[words[known]]
         return found
 
     def nearest(
@@ -235,7 +237,7 @@ class Passages:
         totals /= np.linalg.norm(totals, axis=1)[:, None] + np.float32(1e-9)
         return totals
 
-    def kept(self, alive: npt.NDArray[np.bool_]) -> Passages:
+    def compacted(self, alive: npt.NDArray[np.bool_]) -> Passages:
         """A copy with the passages of the living rows alone, numbered anew."""
         rows = np.flatnonzero(alive)
         passages = self.of(rows)

@@ -5,12 +5,10 @@ Its weights are in ``signals.json``, written by ``perf/train_captures.py``.
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from pathlib import Path
 
-import msgspec
-
+from ...config.linear_model import LinearModel, logistic
 from .features import Features
 
 WEIGHTS = Path(__file__).with_name("signals.json")
@@ -30,74 +28,44 @@ MATTERS: tuple[tuple[str, str], ...] = (
 )
 """Each kind with the namespace that it belongs to."""
 
-Columns = tuple[int, ...]
+MARK = "#"
+"""Before the name of a mark, since a word may be spelled like one."""
 
-
-class SignalWeights(msgspec.Struct, frozen=True, kw_only=True):
-    """The file of weights, in hundredths: worth first, then one a matter, as in ``MATTERS``.
-
-    ``slope`` and ``shift`` make a probability of the sum of worths that fits held-out statements.
-    """
-
-    about: str
-    slope: float
-    shift: float
-    bias: Columns
-    grams: dict[str, Columns]
-    marks: dict[str, Columns]
+OUTPUTS = ("worth keeping", *(f"{kind}: {namespace}" for kind, namespace in MATTERS))
 
 
 class SignalModel:
     """Weighs statements. Never changes after it was made."""
 
-    def __init__(self, weights: SignalWeights) -> None:
-        self._slope, self._shift, self._bias = weights.slope, weights.shift, weights.bias
-        self._grams = _Table(weights.grams)
-        self._marks = _Table(weights.marks)
+    def __init__(self, model: LinearModel) -> None:
+        self._model = model
 
     def score(self, seen: Features) -> float:
-        """The log-odds of being worth keeping, before ``slope`` and ``shift``."""
-        of_words = self._grams.worth(seen.grams) * seen.scale
-        return (self._bias[0] + of_words + self._marks.worth(seen.marks)) / 100
+        """The log-odds of being worth keeping, before they are calibrated."""
+        model = self._model
+        total = model.total(seen.grams) * seen.scale + model.total(_marks(seen))
+        return (model.bias[0] + total) / model.divisor
 
     def worth(self, seen: Features) -> float:
         """The probability of being worth keeping."""
-        odds = self._slope * self.score(seen) + self._shift
-        return 1 / (1 + math.exp(-max(-30.0, min(30.0, odds))))
+        return logistic(self._model.slope * self.score(seen) + self._model.shift)
 
     def matter(self, seen: Features) -> tuple[str, str]:
         """The kind and the namespace of a statement, were it worth keeping."""
-        of_words = self._grams.matters(seen.grams)
-        of_marks = self._marks.matters(seen.marks)
-        totals = [
-            bias + word * seen.scale + mark
-            for bias, word, mark in zip(self._bias[1:], of_words, of_marks, strict=True)
-        ]
+        model = self._model
+        columns = zip(model.bias, model.totals(seen.grams), model.totals(_marks(seen)), strict=True)
+        totals = [bias + words * seen.scale + marks for bias, words, marks in columns][1:]
         return MATTERS[totals.index(max(totals))]
 
 
-class _Table:
-    """The weights of one sort of features."""
-
-    def __init__(self, columns: dict[str, Columns]) -> None:
-        self._columns = columns
-        self._worths = {name: row[0] for name, row in columns.items()}
-        self._names = frozenset(columns)
-
-    def worth(self, names: set[str]) -> int:
-        worths = self._worths
-        return sum([worths[name] for name in names & self._names])
-
-    def matters(self, names: set[str]) -> list[int]:
-        """The sum of each matter's weights."""
-        rows = [self._columns[name] for name in names & self._names]
-        return [sum(column) for column in zip((0,) * (len(MATTERS) + 1), *rows, strict=True)][1:]
+def _marks(seen: Features) -> set[str]:
+    return {MARK + mark for mark in seen.marks}
 
 
 @cache
 def load(path: Path = WEIGHTS) -> SignalModel:
     """The model with the weights of ``path``, read once.
 
-    Raises ``OSError`` if there is no such file, ``msgspec.DecodeError`` if it is no weights.
+    Raises ``OSError`` if there is no such file and ``ValueError`` if it holds no such weights.
     """
-    return SignalModel(msgspec.json.decode(path.read_bytes(), type=SignalWeights))
+    return SignalModel(LinearModel.load(path, outputs=OUTPUTS))

@@ -2,7 +2,7 @@
 
 Search says how well a memory matches a question by its words, but a question that no memory answers
 shares its words as well. "Who …" is seldom answered by a pattern, "how far are we …" never by a
-preference. ``perf/fit_relevance.py`` fits the log-odds here, and prints them as they stand.
+preference. ``perf/fit_relevance.py`` fits the log-odds in ``answer_type.json``.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator
+from functools import cache
+from pathlib import Path
 
 from ...bus.values import IntentType, Memory
+from ...config.linear_model import LinearModel
 
 # The start and the end of a prompt; what lies between in a longer one is pasted.
 _HEAD_CHARS = 1100
@@ -63,36 +66,7 @@ _GROUPS = {
     "context": "fact",
 }
 
-LOG_ODDS: dict[str, float] = {
-    "number: decision": 0.4,
-    "number: fact": 0.5,
-    "number: none in it": -0.9,
-    "person: fact": 2.0,
-    "person: guide": -0.6,
-    "person: problem": -0.7,
-    "reason: decision": 0.9,
-    "reason: fact": -0.4,
-    "reason: guide": -0.3,
-    "reason: none in it": -0.6,
-    "remedy: debt": 0.8,
-    "remedy: decision": -1.0,
-    "remedy: fact": -0.4,
-    "remedy: guide": -0.9,
-    "remedy: problem": 0.8,
-    "remedy: state": -0.4,
-    "state: debt": 0.4,
-    "state: decision": -0.3,
-    "state: state": 2.1,
-    "exploratory: debt": 0.4,
-    "exploratory: fact": -0.5,
-    "exploratory: problem": 0.7,
-    "exploratory: state": -0.7,
-    "way: debt": -0.4,
-    "way: decision": 0.5,
-    "way: guide": 1.2,
-    "way: problem": -0.3,
-    "way: state": -0.9,
-}
+WEIGHTS = Path(__file__).with_name("answer_type.json")
 
 MOST_LIFT = 2.0
 """Fitting may raise the log-odds of a memory by this much,"""
@@ -113,8 +87,14 @@ def answer_types(text: str, intent: IntentType | None) -> frozenset[str]:
     return frozenset(found)
 
 
+@cache
+def load(path: Path = WEIGHTS) -> LinearModel:
+    """The log-odds by evidence, read once."""
+    return LinearModel.load(path)
+
+
 def evidence(wanted: frozenset[str], memory: Memory) -> Iterator[str]:
-    """The names, as in ``LOG_ODDS``, of what speaks for or against ``memory`` as an answer."""
+    """The names, as in the weights, of what speaks for or against ``memory`` as an answer."""
     yield from _by_namespace(wanted, memory.namespace)
     content = memory.content[:_READ_CHARS]
     if "number" in wanted and not _DIGIT.search(content):
@@ -133,7 +113,7 @@ def _by_namespace(wanted: Collection[str], namespace: str) -> Iterator[str]:
 
 def adjust_for_answer_type(relevance: float, wanted: frozenset[str], memory: Memory) -> float:
     """``relevance`` by words, 0–1, corrected for whether ``memory`` is what is ``wanted``."""
-    shift = sum(LOG_ODDS.get(name, 0.0) for name in evidence(wanted, memory))
+    shift = load().total(set(evidence(wanted, memory)))
     return _shifted(relevance, min(MOST_LIFT, max(-MOST_DROP, shift))) if shift else relevance
 
 
@@ -151,8 +131,8 @@ def floors(relevance: float, wanted: frozenset[str]) -> tuple[tuple[str, float],
 
 def _lift(namespace: str, wanted: frozenset[str]) -> float:
     """By how much the log-odds of a memory of ``namespace`` may be raised, or are lowered."""
-    lift = sum(LOG_ODDS.get(name, 0.0) for name in _by_namespace(wanted, namespace))
-    remedy = sum(LOG_ODDS.get(name, 0.0) for name in _by_namespace({"remedy"}, namespace))
+    lift = load().total(set(_by_namespace(wanted, namespace)))
+    remedy = load().total(set(_by_namespace({"remedy"}, namespace)))
     return min(MOST_LIFT, max(-MOST_DROP, lift + max(0.0, remedy)))
 
 

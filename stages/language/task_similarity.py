@@ -1,25 +1,24 @@
 """How alike what a prompt asks for and a task of before are: a probability, 0–1.
 
-A logistic model on parts that mean the same in every store. ``perf/fit_likeness.py`` fits the
-weights on pairs of its own and prints them as they stand here, with how well they do.
+A logistic model on features that mean the same in every store. ``perf/fit_likeness.py`` fits the
+weights on pairs of its own, writes the files beside this one and prints how well they do.
 """
 
 from __future__ import annotations
 
-import math
 import re
+from functools import cache
+from pathlib import Path
 
 from ...bus.enrichment import Traits
 from ...bus.values import WorkKind
+from ...config.linear_model import LinearModel
 from .domains import domains_of, words_of
 
 FEATURES = ("cosine", "words", "field", "subject", "work")
-WEIGHTS: tuple[float, ...] = (6.786, 1.245, 3.179, 2.34, 1.132)
-BIAS = -7.358
-
-WORDS_WEIGHTS: tuple[float, ...] = (0.0, 3.83, 3.88, 2.64, 1.53)
-"""The weights and the bias where there are no vectors: then only words and fields count."""
-WORDS_BIAS = -6.24
+WEIGHTS = Path(__file__).with_name("task_similarity.json")
+WORDS_WEIGHTS = Path(__file__).with_name("task_similarity_words.json")
+"""For where there are no vectors: then only words and fields count."""
 
 # What an order does to its subject says little about the subject.
 _DOES = frozenset("add implement fix build make write create let user".split())
@@ -56,7 +55,11 @@ def features(one: Traits, other: Traits, cosine: float) -> tuple[float, ...]:
 
 def task_similarity(one: Traits, other: Traits, cosine: float | None) -> float:
     """The probability that ``one`` and ``other`` are alike; ``cosine`` None means unknown."""
-    weights, bias = (WORDS_WEIGHTS, WORDS_BIAS) if cosine is None else (WEIGHTS, BIAS)
-    told = features(one, other, cosine or 0.0)
-    odds = bias + sum(weight * value for weight, value in zip(weights, told, strict=True))
-    return 1 / (1 + math.exp(-odds))
+    model = load(WORDS_WEIGHTS if cosine is None else WEIGHTS)
+    return model.probability(features(one, other, cosine or 0.0))
+
+
+@cache
+def load(path: Path) -> LinearModel:
+    """The weights of ``path``, read once."""
+    return LinearModel.load(path, features=FEATURES)

@@ -76,7 +76,7 @@ EMBEDDER = Fault(
 )
 READER = Fault(
     hidden="onnxruntime",
-    counted={"subcog_degraded_total": {"stage": "reader", "reason": "reader.unavailable"}},
+    counted={"subcog_degraded_total": {"stage": "reranker", "reason": "reranker.unavailable"}},
     logged=(("error", "sinks.cross_encoder", "the cross-encoder cannot be loaded"), LESSER),
 )
 SEARCH = Fault(

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from subcog.sinks.search.retriever import READ_FROM
+from subcog.sinks.search.retriever import RERANK_MIN_RELEVANCE
 
 from ..fault.ruins import hide
 from .house import PATIENCE_S, House
@@ -62,7 +62,9 @@ def when_read(house, prompt):
     """The same when the best were read: a busy machine reads fewer, and loads the reader late."""
     deadline = time.monotonic() + PATIENCE_S
     found = verdicts(house, prompt)
-    while any(one["by_words"] is None for one in found[:3] if one["relevance"] >= READ_FROM):
+    while any(
+        one["by_words"] is None for one in found[:3] if one["relevance"] >= RERANK_MIN_RELEVANCE
+    ):
         assert time.monotonic() < deadline
         found = verdicts(house, prompt)
     return found

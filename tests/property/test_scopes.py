@@ -20,7 +20,7 @@ from subcog.pipeline.api.dispatch import Calls
 from subcog.pipeline.app.app import App
 from subcog.pipeline.entrance.handler import Entrance
 from subcog.sinks.indexes.topic_index import TopicIndex
-from subcog.sinks.models.analyzer import Words, text_encoding
+from subcog.sinks.models.analyzer import Analyzer, text_encoding
 from subcog.sinks.search.index import Index
 from subcog.sinks.search.retriever import Search
 from tests.stores import FakeClock, make_row, opened
@@ -69,7 +69,7 @@ def test_no_read_crosses_scopes(where, reader, forgotten):
     asyncio.run(check(where, reader, forgotten))
 
 
-WORDS = Words()
+WORDS = Analyzer()
 
 
 @settings(max_examples=50, deadline=None)

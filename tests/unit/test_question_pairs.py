@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from perf import fit_reading, fit_relevance, question_pairs
-from subcog.sinks.models.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS, Tokens
-from subcog.sinks.search.retriever import READ
+from subcog.sinks.models.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS, PairTokenizer
+from subcog.sinks.search.retriever import RERANK_TOP_K
+from subcog.stages.language.answer_type import load
 
 KINDS = {"search", "unknown", "order", "chat"}
 ANSWERED = {"search"}
@@ -50,9 +51,9 @@ def test_the_first_that_are_found_are_learned_from_and_all_that_is_right():
 
 
 def test_texts_are_shortened_as_the_product_does():
-    tokens = Tokens()
+    tokens = PairTokenizer()
     words = " ".join("abcdefghijklmnopqrstuvwxyz" * 8)
-    asked, told = tokens.asked(words), tokens.told(words)
+    asked, told = tokens.query_ids(words), tokens.memory_ids(words)
     assert (len(asked), len(told)) == (QUESTION_TOKENS + 2, MEMORY_TOKENS + 1)
     assert asked[-2] == tokens.vocabulary["z"]
     assert asked[-1] == told[-1] == tokens.vocabulary["[SEP]"]
@@ -67,7 +68,7 @@ def test_the_area_is_how_often_right_is_above_wrong(scores, area):
 
 
 def test_what_is_not_read_keeps_the_relevance_of_its_words():
-    count = READ + 2
+    count = RERANK_TOP_K + 2
     case = fit_relevance.Case(
         "x", "whole", "search", np.full(count, 0.5), np.arange(count, 0, -1.0), _flags(count, 0),
         _flags(count), 1, [["reason: decision"]] * count, "why", [f"m{n}" for n in range(count)],
@@ -80,8 +81,8 @@ def test_what_is_not_read_keeps_the_relevance_of_its_words():
         return 2.0
 
     seen = fit_reading.seen(case, texts, say)
-    assert heard == [("why", f"text {n}") for n in range(READ)]
+    assert heard == [("why", f"text {n}") for n in range(RERANK_TOP_K)]
     probable = fit_reading.after_reading(seen, ((np.array([0.0, 1.0, 0.0]), 0.0), {}))
-    assert probable[:READ] == pytest.approx(1 / (1 + np.exp(-2)))
-    by_words = 1 / (1 + np.exp(-fit_reading.LOG_ODDS["reason: decision"]))
-    assert probable[READ:] == pytest.approx(by_words)
+    assert probable[:RERANK_TOP_K] == pytest.approx(1 / (1 + np.exp(-2)))
+    by_words = 1 / (1 + np.exp(-load().named["reason: decision"]))
+    assert probable[RERANK_TOP_K:] == pytest.approx(by_words)

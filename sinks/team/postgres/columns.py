@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import structs
 
 from ....bus.values import Encoding, Memory
-from ...models.analyzer import pieces, searchable
+from ...models.analyzer import searchable, tokenize
 from ...store.rows import Record, Row, digest, fingerprint_of, to_memory, to_record
 from .connection import HalfVector
 
@@ -80,7 +80,7 @@ def signed(memory: Memory, author: str) -> Memory:
 
 def search_text(text: str) -> str:
     """The words of ``text`` as search splits them here, so that both find the same."""
-    return " ".join(pieces(text[:_SEARCHED_CHARS]))
+    return " ".join(tokenize(text[:_SEARCHED_CHARS]))
 
 
 def mean_vector(encoding: Encoding) -> HalfVector | None:

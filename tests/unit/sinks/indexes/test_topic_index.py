@@ -152,17 +152,17 @@ def test_removing_and_adding_for_ever_does_not_grow(index):
     for version in range(2, 4000):
         index.add(make_memory(1, f"Database migrations, word{version}y", version=version))
         index.remove(make_memory(1).id)
-    (shelf,) = index._shelves.values()
-    assert len(shelf._ids) < 1200
-    assert len(shelf._keys) < 4000
+    (topics,) = index._scopes.values()
+    assert len(topics._ids) < 1200
+    assert len(topics._keys) < 4000
     assert index.lookup("migration", HERE) == ids(2)
 
 
 def test_many_new_versions_do_not_grow_either(index):
     for version in range(2, 4000):
         index.add(make_memory(1, f"Database migrations, word{version}y", version=version))
-    (shelf,) = index._shelves.values()
-    assert len(shelf._ids) < 1200
+    (topics,) = index._scopes.values()
+    assert len(topics._ids) < 1200
     assert index.lookup("migration", HERE) == ids(2, 1)
 
 

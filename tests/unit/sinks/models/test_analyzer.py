@@ -1,3 +1,4 @@
+import time
 from datetime import UTC, datetime
 
 import numpy as np
@@ -5,13 +6,13 @@ import pytest
 
 from subcog.bus.values import Memory, Scope
 from subcog.sinks.models import analyzer as module
-from subcog.sinks.models.analyzer import Words, searchable, text_encoding
+from subcog.sinks.models.analyzer import Analyzer, is_latin, searchable, text_encoding
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def same(one: str, other: str) -> bool:
-    words = Words()
+    words = Analyzer()
     return words.terms(one).tolist() == words.terms(other).tolist()
 
 
@@ -40,20 +41,21 @@ def test_texts_that_differ_in_a_word_or_number_have_other_terms(one: str, other:
 
 
 def test_a_word_counts_as_often_as_it_occurs() -> None:
-    terms = Words().terms("retry, then retry, then Retry")
+    terms = Analyzer().terms("retry, then retry, then Retry")
     assert len(terms) == 3
     assert len(np.unique(terms)) == 1
 
 
 def test_terms_do_not_depend_on_the_order_of_words() -> None:
     assert (
-        Words().terms("passwords hashing").tolist() == Words().terms("hashing passwords").tolist()
+        Analyzer().terms("passwords hashing").tolist()
+        == Analyzer().terms("hashing passwords").tolist()
     )
 
 
 def test_the_memory_of_stems_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CACHE_LIMIT", 10)
-    words = Words()
+    words = Analyzer()
     before = words.terms("alpha")
     words.terms(" ".join(f"x{number}y" for number in "abcdefghijklmnopqrstuvw"))
     assert len(words._terms) <= 10
@@ -79,7 +81,46 @@ def test_a_summary_that_is_cut_from_the_content_counts_once() -> None:
 
 
 def test_an_encoding_for_text_alone_has_terms_and_no_vectors() -> None:
-    encoding = text_encoding("hash passwords", Words())
+    encoding = text_encoding("hash passwords", Analyzer())
     assert len(encoding.terms) == 8
     assert encoding.model == ""
     assert encoding.vectors == b""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where is it?",
+        "Größe, naïveté, æsir, señor",
+        "Đường dẫn ở đâu?",
+        "42 !?",
+        "",
+        "\ud800",
+        "日 of what?",
+    ],
+)
+def test_latin_is_what_has_mostly_latin_letters(text: str) -> None:
+    assert is_latin(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Почему Redis?",
+        "为什么用Redis?",
+        "なぜ?",
+        "왜 그래?",
+        "لماذا Redis؟",
+        "γιατί;",
+        "למה?",
+        "ทำไม",
+    ],
+)
+def test_other_scripts_are_not_latin(text: str) -> None:
+    assert not is_latin(text)
+
+
+def test_of_a_long_text_the_beginning_is_looked_at() -> None:
+    began = time.thread_time()
+    assert not is_latin("ю" * 1_000_000 + "a" * 9_000_000)
+    assert time.thread_time() - began < 0.1

@@ -19,7 +19,7 @@ SHARES_WORDS = "context: The job queue dashboard is on port 9181, next to the Re
 
 
 @pytest.fixture(scope="module")
-def reader() -> CrossEncoder:
+def reranker() -> CrossEncoder:
     return CrossEncoder.load()
 
 
@@ -46,21 +46,21 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_what_answers_is_ahead_of_what_shares_the_words(
-    reader: CrossEncoder, question: str, answer: str, shares_words: str
+    reranker: CrossEncoder, question: str, answer: str, shares_words: str
 ) -> None:
-    assert reader.read(question, answer) > reader.read(question, shares_words)
+    assert reranker.score(question, answer) > reranker.score(question, shares_words)
 
 
-def test_an_answer_is_likelier_one_than_not_and_a_stranger_is_none(reader: CrossEncoder) -> None:
-    assert reader.read(QUESTION, ANSWER) > 0
-    assert reader.read(QUESTION, "patterns: Buttons are blue, links are underlined.") < 0
+def test_an_answer_is_likelier_one_than_not_and_a_stranger_is_none(reranker: CrossEncoder) -> None:
+    assert reranker.score(QUESTION, ANSWER) > 0
+    assert reranker.score(QUESTION, "patterns: Buttons are blue, links are underlined.") < 0
 
 
-def test_a_score_does_not_depend_on_what_was_read_before(reader: CrossEncoder) -> None:
-    alone = reader.read(QUESTION, ANSWER)
+def test_a_score_does_not_depend_on_what_was_read_before(reranker: CrossEncoder) -> None:
+    alone = reranker.score(QUESTION, ANSWER)
     for other in ("", SHARES_WORDS, "x " * 500):
-        reader.read(other, other)
-        assert reader.read(QUESTION, ANSWER) == alone
+        reranker.score(other, other)
+        assert reranker.score(QUESTION, ANSWER) == alone
 
 
 @pytest.mark.parametrize(
@@ -76,39 +76,49 @@ def test_a_score_does_not_depend_on_what_was_read_before(reader: CrossEncoder) -
     ],
     ids=["empty", "blank", "control", "emoji", "scripts", "special", "combining"],
 )
-def test_whatever_stands_on_either_side_has_a_finite_score(reader: CrossEncoder, text: str) -> None:
-    assert np.isfinite([reader.read(text, ANSWER), reader.read(QUESTION, text)]).all()
-    assert np.isfinite(reader.read(text, text))
+def test_whatever_stands_on_either_side_has_a_finite_score(
+    reranker: CrossEncoder, text: str
+) -> None:
+    assert np.isfinite([reranker.score(text, ANSWER), reranker.score(QUESTION, text)]).all()
+    assert np.isfinite(reranker.score(text, text))
 
 
 @pytest.mark.parametrize("token", ["[SEP]", "[CLS]", "[MASK]", "[PAD]", "[UNK]"])
-def test_a_special_token_that_somebody_wrote_is_text(reader: CrossEncoder, token: str) -> None:
+def test_a_special_token_that_somebody_wrote_is_text(reranker: CrossEncoder, token: str) -> None:
     told, asked = f"{SHARES_WORDS} {token} {ANSWER}", f"{QUESTION} {token} x"
-    assert reader.read(QUESTION, told) == reader.read(QUESTION, told.replace(token, token.lower()))
-    assert reader.read(asked, ANSWER) == reader.read(asked.replace(token, token.lower()), ANSWER)
+    assert reranker.score(QUESTION, told) == reranker.score(
+        QUESTION, told.replace(token, token.lower())
+    )
+    assert reranker.score(asked, ANSWER) == reranker.score(
+        asked.replace(token, token.lower()), ANSWER
+    )
 
 
 @pytest.mark.parametrize("unit", ["x", "redis ", "🏳️‍🌈", "\x00"])
-def test_a_megabyte_costs_no_more_than_its_beginning(reader: CrossEncoder, unit: str) -> None:
+def test_a_megabyte_costs_no_more_than_its_beginning(reranker: CrossEncoder, unit: str) -> None:
     huge = unit * (1_000_000 // len(unit))
     began = time.thread_time()
-    assert np.isfinite(reader.read(huge, huge))
+    assert np.isfinite(reranker.score(huge, huge))
     assert time.thread_time() - began < 0.5
-    assert reader.read(QUESTION, huge) == reader.read(QUESTION, huge[:20_000])
+    assert reranker.score(QUESTION, huge) == reranker.score(QUESTION, huge[:20_000])
 
 
 @pytest.mark.parametrize("lines", [10, 1000])
-def test_a_long_question_keeps_its_beginning_and_its_end(reader: CrossEncoder, lines: int) -> None:
+def test_a_long_question_keeps_its_beginning_and_its_end(
+    reranker: CrossEncoder, lines: int
+) -> None:
     pasted = "error: the build has failed, see above. " * lines
-    whole = reader.read(f"{QUESTION} {pasted}{QUESTION}", ANSWER)
-    assert reader.read(f"{QUESTION} {pasted}{pasted}{QUESTION}", ANSWER) == whole
-    assert reader.read(f"{QUESTION} {pasted}", ANSWER) != whole
-    assert reader.read(f"{pasted}{QUESTION}", ANSWER) != whole
+    whole = reranker.score(f"{QUESTION} {pasted}{QUESTION}", ANSWER)
+    assert reranker.score(f"{QUESTION} {pasted}{pasted}{QUESTION}", ANSWER) == whole
+    assert reranker.score(f"{QUESTION} {pasted}", ANSWER) != whole
+    assert reranker.score(f"{pasted}{QUESTION}", ANSWER) != whole
 
 
-def test_of_a_memory_its_beginning_counts(reader: CrossEncoder) -> None:
+def test_of_a_memory_its_beginning_counts(reranker: CrossEncoder) -> None:
     padding = " and so on" * 100
-    assert reader.read(QUESTION, ANSWER + padding) == reader.read(QUESTION, ANSWER + padding * 2)
+    assert reranker.score(QUESTION, ANSWER + padding) == reranker.score(
+        QUESTION, ANSWER + padding * 2
+    )
 
 
 def test_only_loading_it_imports_the_runtime() -> None:
@@ -123,7 +133,7 @@ def test_only_loading_it_imports_the_runtime() -> None:
 def test_the_runtime_sends_nothing_and_keeps_nothing_in_the_home(tmp_path: Path) -> None:
     code = (
         "import os; from subcog.sinks.models.cross_encoder import CrossEncoder;"
-        "CrossEncoder.load().read('question', 'answer');"
+        "CrossEncoder.load().score('question', 'answer');"
         "print(len(os.listdir('/proc/self/task')) if os.path.isdir('/proc') else 2)"
     )
     # In a build server the runtime would be quiet by itself.

@@ -7,18 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subcog.bus.values import IntentType
+from subcog.config.linear_model import LinearModel
 from subcog.sinks.models.intent_classifier import (
     CLASSES,
+    NAMES,
     WEIGHTS,
     LocalClassifier,
-    Weights,
     features,
 )
 
 
 def classifier(**found: tuple[int, ...]) -> LocalClassifier:
-    weights = Weights(about="a test", temperature=1.0, bias=(0,) * len(CLASSES), features=found)
-    return LocalClassifier(weights)
+    bias = (0,) * len(CLASSES)
+    return LocalClassifier(
+        LinearModel(about="a test", outputs=NAMES, divisor=100, bias=bias, weights=found)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +46,9 @@ def test_a_cue_is_not_mistaken_for_a_word():
 
 
 def test_a_higher_temperature_is_less_sure():
-    sure = Weights(
-        about="", temperature=1.0, bias=(300, 0, 0, 0, 0, 0, 0), features={"x": (0,) * 7}
-    )
-    unsure = msgspec.structs.replace(sure, temperature=3.0)
+    bias = (300, 0, 0, 0, 0, 0, 0)
+    sure = LinearModel(about="", outputs=NAMES, divisor=100, bias=bias, weights={"x": (0,) * 7})
+    unsure = msgspec.structs.replace(sure, slope=1 / 3)
     howto = IntentType.HOWTO
     odds = [LocalClassifier(one).weigh("y", ())[howto] for one in (sure, unsure)]
     assert odds[0] > odds[1]
@@ -105,5 +107,5 @@ def test_a_missing_file_and_a_foreign_file_are_refused(tmp_path):
         LocalClassifier.load(tmp_path / "none.json")
     foreign = tmp_path / "foreign.json"
     foreign.write_text('{"hello": 1}')
-    with pytest.raises(msgspec.ValidationError):
+    with pytest.raises(ValueError, match=r"foreign\.json is not a linear model"):
         LocalClassifier.load(foreign)

@@ -41,35 +41,35 @@ def memory(name: str, content: str, scope: Scope = HERE, **more: object) -> Memo
     return Memory(id=name, scope=scope, content=content, **fields)  # type: ignore[arg-type]
 
 
-class Shelved:
+class Indexed:
     """An index with what is said to it, and short ways to ask it."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
         self.index = Index(embedder)
 
-    def add(self, *memories: Memory) -> "Shelved":
+    def add(self, *memories: Memory) -> "Indexed":
         for one in memories:
             self.index.add(one, self.embedder.encode(searchable(one)))
         return self
 
-    def ask(self, text: str, *scopes: Scope, **more: object) -> Ranking:
+    def search(self, text: str, *scopes: Scope, **more: object) -> Ranking:
         query = Query(text=text, scopes=scopes or (HERE,), **more)  # type: ignore[arg-type]
-        return self.index.search(query, self.index.ask(text), NOW)
+        return self.index.search(query, self.index.encode_query(text), NOW)
 
     def ids(self, text: str, *scopes: Scope, **more: object) -> list[str]:
-        return [one.id for one in self.ask(text, *scopes, **more).scored]
+        return [one.id for one in self.search(text, *scopes, **more).candidates]
 
 
 @pytest.fixture
-def shelved(embedder: Embedder) -> Shelved:
-    return Shelved(embedder)
+def indexed(embedder: Embedder) -> Indexed:
+    return Indexed(embedder)
 
 
 @pytest.fixture
-def four(shelved: Shelved) -> Shelved:
+def four(indexed: Indexed) -> Indexed:
     texts = {"a": PASSWORDS, "b": DEPLOY, "c": FLAKY, "d": MONEY}
-    return shelved.add(*(memory(name, text) for name, text in texts.items()))
+    return indexed.add(*(memory(name, text) for name, text in texts.items()))
 
 
 # --- relevance, absolute --------------------------------------------------------------------------
@@ -86,12 +86,12 @@ def four(shelved: Shelved) -> Shelved:
     ],
 )
 def test_the_only_memory_is_clearly_relevant_to_its_question(
-    shelved: Shelved, content: str, question: str, with_embedder: bool
+    indexed: Indexed, content: str, question: str, with_embedder: bool
 ) -> None:
-    shelved.add(memory("a", content))
+    indexed.add(memory("a", content))
     if not with_embedder:
-        shelved.index.embedder = None
-    assert shelved.ask(question).scored[0].relevance > 0.7
+        indexed.index.embedder = None
+    assert indexed.search(question).candidates[0].relevance > 0.7
 
 
 @pytest.mark.parametrize(
@@ -107,36 +107,38 @@ def test_the_only_memory_is_clearly_relevant_to_its_question(
 )
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_a_question_that_nothing_answers_has_low_relevance_everywhere(
-    shelved: Shelved, question: str, count: int
+    indexed: Indexed, question: str, count: int
 ) -> None:
     texts = [PASSWORDS, DEPLOY, FLAKY, MONEY][:count]
-    shelved.add(*(memory(f"m{n}", text) for n, text in enumerate(texts)))
-    assert all(one.relevance < 0.2 for one in shelved.ask(question).scored)
-    shelved.index.embedder = None
-    assert all(one.relevance < 0.2 for one in shelved.ask(question).scored)
+    indexed.add(*(memory(f"m{n}", text) for n, text in enumerate(texts)))
+    assert all(one.relevance < 0.2 for one in indexed.search(question).candidates)
+    indexed.index.embedder = None
+    assert all(one.relevance < 0.2 for one in indexed.search(question).candidates)
 
 
-def test_relevance_is_the_same_whatever_the_limit(four: Shelved) -> None:
+def test_relevance_is_the_same_whatever_the_limit(four: Indexed) -> None:
     question = "how do I hash passwords here?"
-    assert four.ask(question, limit=1).scored[0] == four.ask(question, limit=4).scored[0]
+    assert (
+        four.search(question, limit=1).candidates[0] == four.search(question, limit=4).candidates[0]
+    )
 
 
-def test_an_empty_question_finds_nothing(four: Shelved) -> None:
+def test_an_empty_question_finds_nothing(four: Indexed) -> None:
     assert four.ids("") == []
     assert four.ids("   ") == []
 
 
-def test_an_empty_index_finds_nothing(shelved: Shelved) -> None:
-    assert shelved.ask("anything").scored == ()
-    assert shelved.ask("anything").total == 0
+def test_an_empty_index_finds_nothing(indexed: Indexed) -> None:
+    assert indexed.search("anything").candidates == ()
+    assert indexed.search("anything").total == 0
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "text", "vector"])
-def test_every_mode_puts_the_answer_first(four: Shelved, mode: str) -> None:
+def test_every_mode_puts_the_answer_first(four: Indexed, mode: str) -> None:
     assert four.ids("hashing of passwords", mode=mode)[0] == "a"
 
 
-def test_words_that_merely_mean_the_same_are_found_by_vectors(four: Shelved) -> None:
+def test_words_that_merely_mean_the_same_are_found_by_vectors(four: Indexed) -> None:
     assert four.ids("credentials encryption algorithm")[0] == "a"
     assert four.ids("credentials encryption algorithm", mode="text") == []
 
@@ -144,54 +146,54 @@ def test_words_that_merely_mean_the_same_are_found_by_vectors(four: Shelved) -> 
 # --- what is added, replaced, removed -------------------------------------------------------------
 
 
-def test_a_newer_version_takes_the_place_of_the_older(four: Shelved) -> None:
+def test_a_newer_version_takes_the_place_of_the_older(four: Indexed) -> None:
     four.add(memory("a", "Sessions live in Redis for two hours.", version=2))
     assert four.ids("redis sessions")[0] == "a"
     assert "a" not in four.ids("argon2id", mode="text")
     assert four.index.stats.memories == {str(HERE): 4}
 
 
-def test_a_removed_memory_is_not_found_and_removing_twice_is_nothing(four: Shelved) -> None:
+def test_a_removed_memory_is_not_found_and_removing_twice_is_nothing(four: Indexed) -> None:
     four.index.remove("a")
     four.index.remove("a")
     four.index.remove("never there")
     assert "a" not in four.ids("hash passwords")
 
 
-def test_a_memory_that_moves_to_another_scope_leaves_the_first(four: Shelved) -> None:
+def test_a_memory_that_moves_to_another_scope_leaves_the_first(four: Indexed) -> None:
     four.add(memory("a", PASSWORDS, THERE, version=2))
     assert "a" not in four.ids("hash passwords", HERE)
     assert four.ids("hash passwords", THERE) == ["a"]
 
 
-def test_a_superseded_memory_is_hidden(four: Shelved) -> None:
+def test_a_superseded_memory_is_hidden(four: Indexed) -> None:
     four.add(memory("a", PASSWORDS, superseded_by="z", version=2))
     assert "a" not in four.ids("hash passwords")
 
 
-def test_a_memory_that_has_ended_is_hidden_and_one_that_ends_later_is_not(shelved: Shelved) -> None:
-    shelved.add(
+def test_a_memory_that_has_ended_is_hidden_and_one_that_ends_later_is_not(indexed: Indexed) -> None:
+    indexed.add(
         memory("past", PASSWORDS, valid_to=NOW - timedelta(seconds=1)),
         memory("future", PASSWORDS, valid_to=NOW + timedelta(days=1)),
     )
-    assert shelved.ids("hash passwords") == ["future"]
+    assert indexed.ids("hash passwords") == ["future"]
 
 
 def test_loading_many_is_the_same_as_adding_each(embedder: Embedder) -> None:
     memories = [memory(f"m{n}", f"{text} part {n}") for n in range(5) for text in (FLAKY, MONEY)]
-    one_by_one, at_once = Shelved(embedder), Shelved(embedder)
+    one_by_one, at_once = Indexed(embedder), Indexed(embedder)
     one_by_one.add(*memories)
     at_once.index.extend((m, embedder.encode(searchable(m))) for m in memories)
     for question in ("checkout part 3", "invoice rounding"):
-        assert one_by_one.ask(question) == at_once.ask(question)
+        assert one_by_one.search(question) == at_once.search(question)
 
 
 # --- filters --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def filtered(shelved: Shelved) -> Shelved:
-    return shelved.add(
+def filtered(indexed: Indexed) -> Indexed:
+    return indexed.add(
         memory("old", PASSWORDS, namespace="learnings", created_at=NOW - timedelta(days=9)),
         memory("tagged", PASSWORDS, tags=("Auth", "crypto")),
         memory("branch", PASSWORDS, provenance=Provenance(branch="feature/x")),
@@ -213,14 +215,14 @@ def filtered(shelved: Shelved) -> Shelved:
 )
 @pytest.mark.parametrize("mode", ["hybrid", "text", "vector"])
 def test_filters_let_through_what_they_name(
-    filtered: Shelved, given: dict[str, object], expected: set[str], mode: str
+    filtered: Indexed, given: dict[str, object], expected: set[str], mode: str
 ) -> None:
-    ranking = filtered.ask("hash passwords", mode=mode, **given)
-    assert {one.id for one in ranking.scored} == expected
+    ranking = filtered.search("hash passwords", mode=mode, **given)
+    assert {one.id for one in ranking.candidates} == expected
     assert ranking.total == len(expected)
 
 
-def test_a_branch_is_a_facet_that_settles_ties_and_no_wall(filtered: Shelved) -> None:
+def test_a_branch_is_a_facet_that_settles_ties_and_no_wall(filtered: Indexed) -> None:
     assert filtered.ids("hash passwords", branch="feature/x")[0] == "branch"
     assert len(filtered.ids("hash passwords", branch="feature/x")) == 3
 
@@ -228,11 +230,11 @@ def test_a_branch_is_a_facet_that_settles_ties_and_no_wall(filtered: Shelved) ->
 # --- scopes ---------------------------------------------------------------------------------------
 
 
-def test_several_scopes_are_ranked_as_one(shelved: Shelved) -> None:
-    shelved.add(memory("p", DEPLOY, HERE), memory("u", PASSWORDS, ME), memory("t", FLAKY, THERE))
-    found = shelved.ask("hash passwords", HERE, ME)
-    assert [one.id for one in found.scored] == ["u", "p"]
-    assert found.scored[0].scope == ME
+def test_several_scopes_are_ranked_as_one(indexed: Indexed) -> None:
+    indexed.add(memory("p", DEPLOY, HERE), memory("u", PASSWORDS, ME), memory("t", FLAKY, THERE))
+    found = indexed.search("hash passwords", HERE, ME)
+    assert [one.id for one in found.candidates] == ["u", "p"]
+    assert found.candidates[0].scope == ME
     assert found.total == 2
 
 
@@ -252,7 +254,7 @@ ACTION = st.tuples(
 def test_any_history_ends_as_an_index_made_of_what_is_left_and_no_scope_sees_another(
     embedder: Embedder, actions: list[tuple[str, str, str, Scope]], question: str, asked: Scope
 ) -> None:
-    lived, left = Shelved(embedder), {}
+    lived, left = Indexed(embedder), {}
     for what, id_, text, scope in actions:
         if what == "add":
             left[id_] = memory(id_, text, scope)
@@ -260,31 +262,31 @@ def test_any_history_ends_as_an_index_made_of_what_is_left_and_no_scope_sees_ano
         else:
             left.pop(id_, None)
             lived.index.remove(id_)
-    found = lived.ask(question, asked).scored
+    found = lived.search(question, asked).candidates
     assert all(left[one.id].scope == asked == one.scope for one in found)
-    fresh = Shelved(embedder).add(*left.values()).ask(question, asked).scored
+    fresh = Indexed(embedder).add(*left.values()).search(question, asked).candidates
     rounded = [{one.id: round(one.relevance, 3) for one in ranked} for ranked in (found, fresh)]
     assert rounded[0] == rounded[1]
 
 
-def test_an_index_that_has_worn_out_is_copied_together(shelved: Shelved) -> None:
+def test_an_index_with_many_dead_rows_is_compacted(indexed: Indexed) -> None:
     for version in range(1, 200):
-        shelved.add(memory("a", f"{PASSWORDS} version {version}", version=version))
-    shelf = shelved.index.shelves((HERE,))[0][1]
-    assert shelf.rows < 150
-    assert shelved.ids("hash passwords") == ["a"]
+        indexed.add(memory("a", f"{PASSWORDS} version {version}", version=version))
+    scope_index = indexed.index.scope_indexes((HERE,))[0][1]
+    assert scope_index.rows < 150
+    assert indexed.ids("hash passwords") == ["a"]
 
 
 # --- encodings ------------------------------------------------------------------------------------
 
 
-def test_a_memory_without_an_encoding_is_found_by_text(four: Shelved) -> None:
+def test_a_memory_without_an_encoding_is_found_by_text(four: Indexed) -> None:
     four.index.add(memory("e", "Zookeeper was retired in favour of KRaft."), NONE)
     assert four.ids("zookeeper")[0] == "e"
     assert four.index.stats.unencoded == 1
 
 
-def test_an_encoding_of_another_model_is_left_aside(four: Shelved) -> None:
+def test_an_encoding_of_another_model_is_left_aside(four: Indexed) -> None:
     one = memory("e", "Zookeeper was retired in favour of KRaft.")
     other = msgspec.structs.replace(four.embedder.encode(searchable(one)), model="other")
     four.index.add(one, other)
@@ -293,7 +295,7 @@ def test_an_encoding_of_another_model_is_left_aside(four: Shelved) -> None:
 
 
 @pytest.mark.parametrize("broken", ["vectors", "words", "lengths"])
-def test_a_damaged_encoding_is_left_aside(four: Shelved, broken: str) -> None:
+def test_a_damaged_encoding_is_left_aside(four: Indexed, broken: str) -> None:
     one = memory("e", "Zookeeper was retired in favour of KRaft.")
     whole = four.embedder.encode(searchable(one))
     cut = msgspec.structs.replace(whole, **{broken: getattr(whole, broken)[:-1]})
@@ -305,7 +307,7 @@ def test_a_damaged_encoding_is_left_aside(four: Shelved, broken: str) -> None:
 def test_memories_from_before_the_embedder_came_are_found_beside_later_ones(
     embedder: Embedder,
 ) -> None:
-    late = Shelved(embedder)
+    late = Indexed(embedder)
     late.index.embedder = None
     late.index.add(memory("early", DEPLOY), NONE)
     assert late.ids("deployments") == ["early"]
@@ -315,28 +317,28 @@ def test_memories_from_before_the_embedder_came_are_found_beside_later_ones(
     assert late.ids("deployments")[0] == "early"
 
 
-def test_terms_are_made_again_where_they_were_not_kept(four: Shelved) -> None:
+def test_terms_are_made_again_where_they_were_not_kept(four: Indexed) -> None:
     one = memory("e", "Zookeeper was retired.")
     encoding = msgspec.structs.replace(four.embedder.encode(searchable(one)), terms=b"")
     four.index.add(one, encoding)
     assert four.ids("zookeepers", mode="text") == ["e"]
 
 
-def test_bytes_are_counted(four: Shelved) -> None:
+def test_bytes_are_counted(four: Indexed) -> None:
     before = four.index.stats.bytes
     four.add(*(memory(f"x{n}", FLAKY) for n in range(100)))
     assert four.index.stats.bytes > before > 0
 
 
 def test_searching_beside_a_writer_never_fails(embedder: Embedder) -> None:
-    shelved = Shelved(embedder).add(memory("first", PASSWORDS))
+    indexed = Indexed(embedder).add(memory("first", PASSWORDS))
     stop = threading.Event()
     troubles: list[Exception] = []
 
     def read() -> None:
         try:
             while not stop.is_set():
-                found = shelved.ids("hash passwords", namespaces=("decisions",))
+                found = indexed.ids("hash passwords", namespaces=("decisions",))
                 assert "first" in found
         except (AssertionError, IndexError, ValueError, RuntimeError, TypeError) as error:
             troubles.append(error)
@@ -345,7 +347,7 @@ def test_searching_beside_a_writer_never_fails(embedder: Embedder) -> None:
     for reader in readers:
         reader.start()
     for n in range(700):
-        shelved.add(memory(f"n{n % 40}", f"{DEPLOY} step {n}"))
+        indexed.add(memory(f"n{n % 40}", f"{DEPLOY} step {n}"))
     stop.set()
     for reader in readers:
         reader.join(10)
@@ -359,12 +361,12 @@ def no_thread_is_left() -> Iterator[None]:
     assert threading.active_count() == before
 
 
-def test_an_id_is_given_back_as_the_index_holds_it(shelved: Shelved) -> None:
+def test_an_id_is_given_back_as_the_index_holds_it(indexed: Indexed) -> None:
     one = memory("mem_one", PASSWORDS)
-    shelved.add(one)
-    assert shelved.index.own("_".join(["mem", "one"])) is one.id
-    shelved.index.remove("mem_one")
-    assert shelved.index.own("mem_one") is None
+    indexed.add(one)
+    assert indexed.index.interned_id("_".join(["mem", "one"])) is one.id
+    indexed.index.remove("mem_one")
+    assert indexed.index.interned_id("mem_one") is None
 
 
 def test_a_settled_index_finds_what_it_found_before(embedder: Embedder) -> None:
@@ -373,7 +375,7 @@ def test_a_settled_index_finds_what_it_found_before(embedder: Embedder) -> None:
         many = [memory(f"m{n}", f"{PASSWORDS} {n}") for n in range(start, start + 20)]
         index.extend((one, embedder.encode(one.content)) for one in many)
     query = Query(text="password 41", scopes=(HERE,))
-    before = index.search(query, index.ask(query.text), NOW)
-    index.settle()
-    assert index.search(query, index.ask(query.text), NOW) == before
-    assert before.scored[0].id == "m41"
+    before = index.search(query, index.encode_query(query.text), NOW)
+    index.fold_postings()
+    assert index.search(query, index.encode_query(query.text), NOW) == before
+    assert before.candidates[0].id == "m41"

@@ -1,7 +1,7 @@
 import msgspec
 
 from subcog.bus.values import Scope
-from subcog.sinks.search.memory_cache import Fetched
+from subcog.sinks.search.memory_cache import MemoryCache
 from tests.stores import make_row
 
 HERE, ELSEWHERE = Scope("project", "here"), Scope("project", "elsewhere")
@@ -27,7 +27,7 @@ def _memories(count):
 def test_what_was_fetched_is_not_asked_for_again():
     one, two = _memories(2)
     store = Store(one, two)
-    fetched = Fetched(store.fetch)
+    fetched = MemoryCache(store.fetch)
     assert fetched([one.id], [HERE]) == [one]
     assert fetched([two.id, one.id], [HERE]) == [two, one]
     assert store.asked == [one.id, two.id]
@@ -35,7 +35,7 @@ def test_what_was_fetched_is_not_asked_for_again():
 
 def test_no_scope_is_ever_crossed():
     (one,) = _memories(1)
-    fetched = Fetched(Store(one).fetch)
+    fetched = MemoryCache(Store(one).fetch)
     assert fetched([one.id], [HERE]) == [one]
     assert fetched([one.id], [ELSEWHERE]) == []
 
@@ -43,7 +43,7 @@ def test_no_scope_is_ever_crossed():
 def test_what_changed_is_read_anew_and_what_was_forgotten_is_gone():
     one, two = _memories(2)
     store = Store(one)
-    fetched = Fetched(store.fetch)
+    fetched = MemoryCache(store.fetch)
     fetched([one.id], [HERE])
     store.memories = {}
     fetched.drop(one.id)
@@ -55,7 +55,7 @@ def test_what_changed_is_read_anew_and_what_was_forgotten_is_gone():
 def test_what_changes_while_it_is_read_is_not_remembered():
     (one,) = _memories(1)
     store = Store(one)
-    fetched = Fetched(lambda ids, scopes: (store.fetch(ids, scopes), fetched.drop(one.id))[0])
+    fetched = MemoryCache(lambda ids, scopes: (store.fetch(ids, scopes), fetched.drop(one.id))[0])
     fetched([one.id], [HERE])
     fetched([one.id], [HERE])
     assert store.asked == [one.id, one.id]
@@ -64,7 +64,7 @@ def test_what_changes_while_it_is_read_is_not_remembered():
 def test_what_is_loaded_anyway_is_not_asked_for():
     one, two = _memories(2)
     store = Store(one, two)
-    fetched = Fetched(store.fetch)
+    fetched = MemoryCache(store.fetch)
     fetched.warm([one])
     assert fetched([one.id, two.id], [HERE]) == [one, two]
     assert store.asked == [two.id]
@@ -73,7 +73,7 @@ def test_what_is_loaded_anyway_is_not_asked_for():
 def test_it_remembers_so_many_bytes_and_what_was_used_lately():
     memories = _memories(4)
     store = Store(*memories)
-    fetched = Fetched(store.fetch, max_bytes=2 * len(msgspec.msgpack.encode(memories[0])))
+    fetched = MemoryCache(store.fetch, max_bytes=2 * len(msgspec.msgpack.encode(memories[0])))
     first, second, third, _ = (memory.id for memory in memories)
     fetched.warm(memories)
     fetched([first, second], [HERE])
@@ -89,7 +89,7 @@ def test_it_remembers_so_many_bytes_and_what_was_used_lately():
 def test_a_memory_that_comes_and_goes_takes_no_room():
     one, two = _memories(2)
     store = Store(one, two)
-    fetched = Fetched(store.fetch, max_bytes=len(msgspec.msgpack.encode(one)))
+    fetched = MemoryCache(store.fetch, max_bytes=len(msgspec.msgpack.encode(one)))
     for _ in range(3):
         fetched.warm([one])
         fetched.drop(one.id)

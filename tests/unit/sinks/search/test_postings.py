@@ -47,10 +47,10 @@ def test_a_copy_of_the_living_numbers_them_anew(rows: list[list[int]], dead: set
     for number, row in enumerate(rows):
         postings.add(number, terms_of(row))
     alive = np.array([number not in dead for number in range(len(rows))], dtype=bool)
-    kept = postings.kept(alive)
+    compacted = postings.compacted(alive)
     living = [row for number, row in enumerate(rows) if number not in dead]
     for term in range(14):
-        assert found(kept, term) == expected(living, term)
+        assert found(compacted, term) == expected(living, term)
 
 
 def test_a_count_beyond_a_byte_is_the_largest_byte() -> None:

@@ -11,7 +11,7 @@ from subcog.bus.values import Memory, Query, Scope
 from subcog.sinks.models.analyzer import searchable
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.search.index import Index
-from subcog.sinks.search.retriever import READ, READING_S, THREADS, Search
+from subcog.sinks.search.retriever import RERANK_BUDGET_S, RERANK_TOP_K, THREADS, Search
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HERE = Scope("project", "here")
@@ -113,7 +113,7 @@ async def test_an_embedder_that_did_not_make_the_vectors_is_not_used(
     store: FakeStore, embedder: Embedder
 ) -> None:
     made_elsewhere = search(store, embedder)
-    stranger = Embedder("stranger", embedder._tokenizer, embedder._vectors)
+    stranger = Embedder("stranger", embedder._model)
     made_elsewhere.embedder = stranger
     recalled = await made_elsewhere.recall(QUESTION)
     assert (recalled.mode, recalled.degraded) == ("text", "embedder.changed")
@@ -175,14 +175,14 @@ async def test_no_more_searches_run_at_once_than_an_interpreter_has_use_for(stor
 # --- reading --------------------------------------------------------------------------------------
 
 
-class Reader:
+class FakeReranker:
     """A cross-encoder that finds ``answer`` alone to the point, and notes what it was shown."""
 
     def __init__(self, answer: str = "") -> None:
         self.answer = answer
         self.shown: list[tuple[str, str]] = []
 
-    def read(self, question: str, text: str) -> float:
+    def score(self, question: str, text: str) -> float:
         self.shown.append((question, text))
         return 9.0 if self.answer and self.answer in text else -9.0
 
@@ -191,36 +191,38 @@ ASKED = structs.replace(QUESTION, limit=20, asked="And how do I hash passwords h
 MANY = tuple(f"Passwords of the {n} service are hashed by {n} here" for n in "abcdefghij")
 
 
-def reading(store: FakeStore, embedder: Embedder, reader: Reader) -> Search:
+def reading(store: FakeStore, embedder: Embedder, reranker: FakeReranker) -> Search:
     searching = search(store, embedder)
-    searching.reader = reader
+    searching.reranker = reranker
     return searching
 
 
 @pytest.fixture
 def all_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stores here are small and their texts short: words alone think little of any."""
-    monkeypatch.setattr("subcog.sinks.search.retriever.READ_FROM", 0.0)
+    monkeypatch.setattr("subcog.sinks.search.retriever.RERANK_MIN_RELEVANCE", 0.0)
 
 
 def test_what_words_think_nothing_of_is_neither_read_nor_fetched(embedder: Embedder) -> None:
-    store, reader = FakeStore(*MANY, "Buttons are blue."), Reader()
+    store, reranker = FakeStore(*MANY, "Buttons are blue."), FakeReranker()
     asked = structs.replace(ASKED, text="blue buttons", min_relevance=0.45)
-    reading(store, embedder, reader).recall_now(asked)
-    assert [text for _, text in reader.shown] == ["decisions: Buttons are blue."]
+    reading(store, embedder, reranker).recall_now(asked)
+    assert [text for _, text in reranker.shown] == ["decisions: Buttons are blue."]
 
 
 @pytest.mark.usefixtures("all_read")
 def test_the_first_of_a_question_are_read_as_it_was_typed_and_no_more(embedder: Embedder) -> None:
-    store, reader = FakeStore(*MANY), Reader()
+    store, reranker = FakeStore(*MANY), FakeReranker()
     words_alone = search(store, embedder).recall_now(ASKED).hits
-    hits = reading(store, embedder, reader).recall_now(ASKED).hits
-    first = [(ASKED.asked, f"decisions: {hit.memory.content}") for hit in words_alone[:READ]]
-    assert reader.shown == first
+    hits = reading(store, embedder, reranker).recall_now(ASKED).hits
+    first = [
+        (ASKED.asked, f"decisions: {hit.memory.content}") for hit in words_alone[:RERANK_TOP_K]
+    ]
+    assert reranker.shown == first
     assert [hit.memory for hit in hits] == [hit.memory for hit in words_alone]
-    assert hits[READ:] == words_alone[READ:]
-    assert len(hits) > READ
-    for read, before in zip(hits[:READ], words_alone, strict=False):
+    assert hits[RERANK_TOP_K:] == words_alone[RERANK_TOP_K:]
+    assert len(hits) > RERANK_TOP_K
+    for read, before in zip(hits[:RERANK_TOP_K], words_alone, strict=False):
         assert read.by_words == before.relevance
         assert read.relevance < before.relevance
 
@@ -233,8 +235,8 @@ def test_what_answers_comes_up_from_below_the_floor_and_what_does_not_goes(
     best, second = plain[0].relevance, plain[1].relevance
     between = structs.replace(ASKED, min_relevance=(best + second) / 2)
     assert [hit.memory.id for hit in search(store, embedder).recall_now(between).hits] == ["m0"]
-    reader = Reader(plain[1].memory.content)
-    (hit,) = reading(store, embedder, reader).recall_now(between).hits
+    reranker = FakeReranker(plain[1].memory.content)
+    (hit,) = reading(store, embedder, reranker).recall_now(between).hits
     assert hit.memory == plain[1].memory
     assert hit.by_words == second < between.min_relevance <= hit.relevance
 
@@ -245,14 +247,14 @@ def test_the_floor_of_a_namespace_is_one_for_words_and_not_for_what_was_read(
 ) -> None:
     everything = structs.replace(ASKED, min_relevance=0.5, floors=(("decisions", 0.0),))
     answer = "Passwords are hashed with argon2id."
-    hits = reading(store, embedder, Reader(answer)).recall_now(everything).hits
+    hits = reading(store, embedder, FakeReranker(answer)).recall_now(everything).hits
     assert [hit.memory.content for hit in hits] == [answer]
 
 
 def test_who_only_searches_waits_for_no_reading(embedder: Embedder, store: FakeStore) -> None:
-    reader = Reader()
-    hits = reading(store, embedder, reader).recall_now(QUESTION).hits
-    assert reader.shown == []
+    reranker = FakeReranker()
+    hits = reading(store, embedder, reranker).recall_now(QUESTION).hits
+    assert reranker.shown == []
     assert hits == search(store, embedder).recall_now(QUESTION).hits
     assert [hit.by_words for hit in hits] == [None, None]
 
@@ -265,11 +267,11 @@ def test_before_there_is_a_reader_words_alone_decide(embedder: Embedder, store: 
 
 @pytest.mark.usefixtures("all_read")
 def test_what_is_gone_from_the_store_is_not_read(embedder: Embedder, store: FakeStore) -> None:
-    reader = Reader()
-    searching = reading(store, embedder, reader)
+    reranker = FakeReranker()
+    searching = reading(store, embedder, reranker)
     del store.memories["m0"]
     searching.recall_now(ASKED)
-    assert [text for _, text in reader.shown] == [
+    assert [text for _, text in reranker.shown] == [
         "decisions: Password resets expire after an hour.",
         "decisions: Deployments go through ArgoCD.",
     ]
@@ -278,39 +280,39 @@ def test_what_is_gone_from_the_store_is_not_read(embedder: Embedder, store: Fake
 def test_where_reading_takes_too_long_words_decide_for_the_rest(
     embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("subcog.sinks.search.retriever.READING_S", -1.0)
-    store, reader = FakeStore(*MANY), Reader()
-    hits = reading(store, embedder, reader).recall_now(ASKED).hits
-    assert reader.shown == []
+    monkeypatch.setattr("subcog.sinks.search.retriever.RERANK_BUDGET_S", -1.0)
+    store, reranker = FakeStore(*MANY), FakeReranker()
+    hits = reading(store, embedder, reranker).recall_now(ASKED).hits
+    assert reranker.shown == []
     assert hits == search(store, embedder).recall_now(ASKED).hits
 
 
 async def test_a_question_that_waited_for_its_turn_is_not_read_late(embedder: Embedder) -> None:
-    class Slow(Reader):
-        def read(self, question: str, text: str) -> float:
-            until = time.perf_counter() + READING_S
+    class Slow(FakeReranker):
+        def score(self, question: str, text: str) -> float:
+            until = time.perf_counter() + RERANK_BUDGET_S
             while time.perf_counter() <= until:
                 pass
-            return super().read(question, text)
+            return super().score(question, text)
 
-    reader = Slow()
-    searching = reading(FakeStore(*MANY), embedder, reader)
+    reranker = Slow()
+    searching = reading(FakeStore(*MANY), embedder, reranker)
     async with anyio.create_task_group() as tasks:
         for _ in range(3 * THREADS):
             tasks.start_soon(searching.recall, ASKED)
-    assert len(reader.shown) <= THREADS
+    assert len(reranker.shown) <= THREADS
 
 
 def test_of_what_is_asked_in_another_script_words_decide_and_not_letters(
     embedder: Embedder,
 ) -> None:
-    reader = Reader()
+    reranker = FakeReranker()
     searching = reading(
         FakeStore("Пароли хешируются через argon2id.", "Кнопки синие, ссылки подчёркнуты."),
         embedder,
-        reader,
+        reranker,
     )
     asked = "Кнопки синие, ссылки какие?"
     query = Query(text=asked, asked=asked, scopes=(HERE,), min_relevance=0.45, limit=9)
     assert [hit.memory.id for hit in searching.recall_now(query).hits] == ["m1"]
-    assert reader.shown == []
+    assert reranker.shown == []

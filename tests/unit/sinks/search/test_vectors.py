@@ -67,19 +67,19 @@ def test_words_are_counted_once_a_memory_and_forgotten_with_it() -> None:
     passages = Passages(256)
     passages.extend(0, [encoding(vectors, [[5, 5], [5, 9]]), encoding(vectors[:1], [[5]])])
     words = np.array([5, 9, 60_000], dtype=np.uint16)
-    assert passages.spread(words).tolist() == [2, 1, 0]
+    assert passages.document_frequency(words).tolist() == [2, 1, 0]
     passages.forget(0)
-    assert passages.spread(words).tolist() == [1, 0, 0]
+    assert passages.document_frequency(words).tolist() == [1, 0, 0]
 
 
 def test_a_copy_of_the_living_answers_as_before() -> None:
     passages, vectors = filled(100)
     alive = np.ones(100, dtype=bool)
     alive[::2] = False
-    kept = passages.kept(alive)
-    assert len(kept) == 50
-    assert kept.nearest(vectors[51], 1, 50, None).tolist() == [25]
-    assert kept.spread(np.array([1], dtype=np.uint16)).tolist() == [50]
+    compacted = passages.compacted(alive)
+    assert len(compacted) == 50
+    assert compacted.nearest(vectors[51], 1, 50, None).tolist() == [25]
+    assert compacted.document_frequency(np.array([1], dtype=np.uint16)).tolist() == [50]
 
 
 def test_similarity_survives_a_byte_a_component() -> None:

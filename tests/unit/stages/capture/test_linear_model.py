@@ -1,9 +1,9 @@
-import msgspec
 import pytest
 
 from subcog.bus.values import NAMESPACES
+from subcog.config.linear_model import LinearModel
 from subcog.stages.capture.features import Features
-from subcog.stages.capture.linear_model import MATTERS, WEIGHTS, SignalModel, SignalWeights, load
+from subcog.stages.capture.linear_model import MATTERS, OUTPUTS, WEIGHTS, SignalModel, load
 
 
 def columns(worth=0, **matters):
@@ -14,13 +14,14 @@ def columns(worth=0, **matters):
 
 
 MODEL = SignalModel(
-    SignalWeights(
+    LinearModel(
         about="a test",
+        outputs=OUTPUTS,
+        divisor=100,
         slope=2.0,
         shift=1.0,
         bias=columns(-100),
-        grams={"we": columns(50, decision=10)},
-        marks={"asks": columns(-200, blocker=30)},
+        weights={"we": columns(50, decision=10), "#asks": columns(-200, blocker=30)},
     )
 )
 
@@ -44,8 +45,10 @@ def test_every_matter_is_a_kind_in_a_namespace_of_ours():
     assert {namespace for _, namespace in MATTERS} == set(NAMESPACES)
 
 
+def test_a_word_spelled_like_a_mark_is_not_one():
+    assert MODEL.score(Features({"asks"}, 1.0, set())) == -1.0
+
+
 def test_the_weights_that_are_shipped_fit_the_matters_and_are_read_once():
-    weights = msgspec.json.decode(WEIGHTS.read_bytes(), type=SignalWeights)
-    rows = [weights.bias, *weights.grams.values(), *weights.marks.values()]
-    assert {len(row) for row in rows} == {1 + len(MATTERS)}
+    assert LinearModel.load(WEIGHTS).outputs == OUTPUTS
     assert load() is load()

@@ -4,13 +4,13 @@ import pytest
 
 from subcog.bus.values import NAMESPACES, IntentType
 from subcog.stages.language.answer_type import (
-    LOG_ODDS,
     MOST_DROP,
     MOST_LIFT,
     adjust_for_answer_type,
     answer_types,
     evidence,
     floors,
+    load,
 )
 from tests.fakes import make_memory
 
@@ -55,13 +55,14 @@ def test_hostile_text_takes_no_time(text):
 
 
 def test_there_is_evidence_for_every_name_in_the_table():
-    wanted = answer_types("", IntentType.TROUBLESHOOT) | {name.split(":")[0] for name in LOG_ODDS}
+    wanted = answer_types("", IntentType.TROUBLESHOOT)
+    wanted |= {name.split(":")[0] for name in load().weights}
     seen = {
         name
         for namespace in NAMESPACES
         for name in evidence(wanted, make_memory(content="no figure", namespace=namespace))
     }
-    assert set(LOG_ODDS) <= seen
+    assert set(load().weights) <= seen
 
 
 def test_what_blocks_us_is_a_state_to_who_asks_for_one():
@@ -101,7 +102,7 @@ def test_a_namespace_of_another_version_counts_neither_way():
 
 @pytest.mark.parametrize("relevance", [0.0, 0.01, 0.4, 0.9, 1.0])
 def test_the_correction_is_bounded_and_stays_a_probability(relevance):
-    everything = frozenset(name.split(":")[0] for name in LOG_ODDS)
+    everything = frozenset(name.split(":")[0] for name in load().weights)
     for namespace in NAMESPACES:
         found = adjust_for_answer_type(
             relevance, everything, make_memory(namespace=namespace, content="none")
