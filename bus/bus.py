@@ -225,7 +225,7 @@ class Bus:
         event, kind = type(delivery.event).__name__, type(error).__name__
         _log.error(
             "a stage failed",
-            extra={"stage": subscription.name, "event": event, "error": kind, "at": _place(error)},
+            extra={"stage": subscription.name, "event": event, "error": kind, "at": raised_at(error.__traceback__)},
         )
         emit(failed, subscription.name, event=event, error=kind)
         if delivery.pending is not None and subscription.fails_request:
@@ -299,9 +299,8 @@ class Bus:
         subscription.inbox.close()
 
 
-def _place(error: Exception) -> str:
-    """File and line where ``error`` was raised: enough to find it, and never its text."""
-    traceback = error.__traceback__
+def raised_at(traceback: TracebackType | None) -> str:
+    """``file.py:line`` of the innermost frame: enough to find the defect, and no text of it."""
     if traceback is None:
         return ""
     while traceback.tb_next is not None:

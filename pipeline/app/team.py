@@ -15,12 +15,11 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
-from ...bus.bus import BusClosed
+from ...bus.bus import BusClosed, raised_at
 from ...bus.events import Event, MemoriesStored, MemoryForgotten, MemoryStored
 from ...bus.values import Memory
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.release import release
-from ..daemon.log_setup import place_of
 from .lazy_archive import LazyArchive
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ class Team:
         if broke := running.exception():
             self._problem = NoServer("failed", BROKE)
             broke = _innermost(broke)
-            extra = {"error": type(broke).__name__, "at": place_of(broke.__traceback__)}
+            extra = {"error": type(broke).__name__, "at": raised_at(broke.__traceback__)}
             _log.error("the team's memory broke off", extra=extra)
 
     def _build_sync(self, archive: Archive, membership: Membership) -> Sync:

@@ -19,8 +19,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from ...bus.bus import raised_at
+from ...config.paths import LOG_BACKUPS
+
 MAX_BYTES = 2_000_000
-BACKUPS = 3
 OURS = "subcog"
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _log = logging.getLogger(__name__)
@@ -96,7 +98,7 @@ class _PrivateFile(RotatingFileHandler):
 def log_to(file: Path, level: str, form: Format = "json") -> logging.Handler:
     """Send every log record of the process to ``file``, readable by its owner only."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handler = _PrivateFile(file, maxBytes=MAX_BYTES, backupCount=BACKUPS, encoding="utf-8")
+    handler = _PrivateFile(file, maxBytes=MAX_BYTES, backupCount=LOG_BACKUPS, encoding="utf-8")
     handler.setFormatter(JsonLines() if form == "json" else ConsoleLines())
     root = logging.getLogger()
     root.addHandler(handler)
@@ -118,16 +120,7 @@ def log_uncaught() -> None:
 def _on_uncaught(
     kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None
 ) -> None:
-    place = place_of(traceback)
+    place = raised_at(traceback)
     _log.critical("something was not caught", extra={"error": kind.__name__, "at": place})
     if sys.stderr is not None:
         sys.stderr.write(f"subcog: {kind.__name__} at {place} was not caught\n")
-
-
-def place_of(traceback: TracebackType | None) -> str:
-    """The file and line at the end of ``traceback``."""
-    if traceback is None:
-        return ""
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return f"{Path(traceback.tb_frame.f_code.co_filename).name}:{traceback.tb_lineno}"
