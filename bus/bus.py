@@ -223,10 +223,8 @@ class Bus:
 
     def _fail(self, subscription: Subscription, delivery: Delivery, error: Exception) -> None:
         event, kind = type(delivery.event).__name__, type(error).__name__
-        _log.error(
-            "a stage failed",
-            extra={"stage": subscription.name, "event": event, "error": kind, "at": raised_at(error.__traceback__)},
-        )
+        facts = {"event": event, "error": kind, "at": raised_at(error.__traceback__)}
+        _log.error("a stage failed", extra={"stage": subscription.name, **facts})
         emit(failed, subscription.name, event=event, error=kind)
         if delivery.pending is not None and subscription.fails_request:
             failure = StageFailed(subscription.name)

@@ -7,7 +7,7 @@ import os
 import pwd
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -53,6 +53,9 @@ from ...stages.classify import classify
 from ...stages.enrich import Knowledge, enrich
 from ...stages.enrichment.guide_parser import read_guide
 from ...stages.inject import MAX_TOKENS, inject
+from ...stages.moments.greet import greet
+from ...stages.moments.remedy import remedy
+from ...stages.moments.remind import remind
 from ...stages.parse import parse
 from ...stages.ports import RecallUnavailable
 from ...stages.redaction.admit import admit
@@ -60,9 +63,8 @@ from ...stages.redaction.allowlist import BadAllowance
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.respond import respond
 from .captures import Keeper
-from .lazy_archive import LazyArchive
+from .lazy_archive import LazyArchive, Said
 from .redaction_cache import Cleaner
-from .reminding import Reminding
 from .review import Reviewing
 from .routes import ROUTES
 from .team import Team
@@ -159,13 +161,6 @@ class App:
             clock=clock,
         )
         self.reviewing = self._build_reviewing()
-        self.reminding = Reminding(
-            settings.hook,
-            archive=self.archive,
-            sessions=self.sessions,
-            clock=clock,
-            clean=self.clean,
-        )
         self.team = Team(
             settings.team.url,
             archive=self.archive,
@@ -221,7 +216,7 @@ class App:
 
     def _handlers(self) -> dict[str, Callable[[Any], Any]]:
         """The function of each stage, with what it needs from outside."""
-        search, late = self.settings.search_intent, self.archive
+        search, hook, late = self.settings.search_intent, self.settings.hook, self.archive
         return {
             "parse": parse,
             "enrich": partial(
@@ -237,9 +232,9 @@ class App:
             "inject": self._inject,
             "respond": self._respond,
             "refine": self._refine,
-            "greet": self.reminding.greet,
-            "remind": self.reminding.remind,
-            "remedy": self.reminding.remedy,
+            "greet": self._moment(greet, hook.session_start, catalogue=late),
+            "remind": self._moment(remind, hook.post_tool_use, catalogue=late),
+            "remedy": self._moment(remedy, hook.post_tool_use_failure),
             "use_shown": late.handler(lambda archive, event: archive.count_shown(event)),
             "reasons_shown": self.reasons.note_shown,
             "preserve": self.reviewing.preserve,
@@ -279,6 +274,24 @@ class App:
             "announce_gone": self.changes.forgotten,
             "answer": self._answer,
         }
+
+    def _moment(
+        self, stage: Callable[..., Awaitable[Said]], settings: Any, **ports: Any
+    ) -> Callable[[Event], Awaitable[Said]]:
+        """The handler of a stage that brings something up unasked, under its hook's settings."""
+
+        async def handle(event: Event) -> Said:
+            return await stage(
+                event,
+                recall=self.archive,
+                sessions=self.sessions,
+                settings=settings,
+                now=self.clock(),
+                clean=self.clean,
+                **ports,
+            )
+
+        return handle
 
     def _is_indexing(self) -> bool:
         """Whether what was stored or forgotten is still on its way to the indexes."""

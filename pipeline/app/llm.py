@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
+
+from cachetools import LRUCache
 
 from ...bus.bus import BusClosed
 from ...bus.events import ContextBuilt, IntentClassified, IntentRefined
@@ -20,11 +23,17 @@ from ...sinks.llm.worker_protocol import Configure
 from ...stages.intent.llm_prompt import MAX_CLEAN_CHARS, SYSTEM, ends, question, read_answer
 from ...stages.intent.model_racer import ModelRacer
 from ...stages.refine import changes_context, with_intent
-from .reserve import Reserve
 
 # -P: the directory it starts in may be an agent's project, and nothing is imported from there.
 COMMAND = (sys.executable, "-P", "-m", "subcog.sinks.llm.worker")
 MISSING = "litellm is not installed: pip install 'subcog[llm]'"
+WINDOW = 200
+MAX_OPEN = 1024
+# For the answer to leave, and for what a busy machine adds to anything.
+FLOOR_S = 0.012
+# The stages after the race take prompts one by one, about so long for each, so that of many races
+# under one deadline those that were called last must end first.
+EACH_S = 0.001
 
 Inject = Callable[[IntentClassified], ContextBuilt]
 Current = Callable[[tuple[Hit, ...], tuple[Scope, ...]], Awaitable[tuple[Hit, ...]]]
@@ -131,3 +140,31 @@ class Asking:
         state = self._model.breaker.value
         about = "The circuit breaker of the language model: 0 closed, 1 half-open, 2 open."
         return {"subcog_llm_breaker_state": (about, state)}
+
+
+class Reserve:
+    """How much of a prompt's time the stages after the race need: a moving 99th percentile.
+
+    Measured from ``begin`` to ``end`` of each trace; ``now`` tells seconds.
+    """
+
+    def __init__(self, *, now: Callable[[], float], floor_s: float = FLOOR_S) -> None:
+        self._now = now
+        self._floor_s = floor_s
+        self._open: LRUCache[str, float] = LRUCache(MAX_OPEN)
+        self._took_s: deque[float] = deque(maxlen=WINDOW)
+
+    def begin(self, trace: str) -> None:
+        """The race of ``trace`` is over."""
+        self._open[trace] = self._now()
+
+    def end(self, trace: str) -> None:
+        """The answer of ``trace`` is ready."""
+        if (began := self._open.pop(trace, None)) is not None:
+            self._took_s.append(self._now() - began)
+
+    def need_s(self, racing: int = 1) -> float:
+        """What to leave of a prompt's time while so many race."""
+        took_s = sorted(self._took_s)
+        p99_s = took_s[len(took_s) * 99 // 100] if took_s else 0.0
+        return max(self._floor_s, p99_s) + racing * EACH_S

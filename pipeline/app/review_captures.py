@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ...bus.events import CaptureRequested, CaptureSettled, ReviewRequested
 from ...bus.values import Hit, Provenance, Query
 from ...config.settings import ReviewSettings, Settings
-from ...sinks.project.commits import head_commit
+from ...sinks.project.git import head_commit
 from ...stages.capture import review
 from ...stages.capture import task_record as task
 from ...stages.capture.review import Statement

@@ -31,11 +31,9 @@ from ..entrance.handler import Entrance
 from . import spool
 from .gauges import Gauges
 from .housekeeping import compact_when_idle
-from .http_port import listen_on_the_same
-from .listener import Listener
 from .server import Server
 from .signal_buffer import SignalBuffer
-from .sockets import listen, only_one, socket_path, unlisten
+from .sockets import Listener, listen, listen_on_the_same, only_one, socket_path, unlisten
 from .status import index_status
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ LIBRARIES = {
     "stages": {"anyio", "msgspec", "numpy"},
     "sinks": {
         "anyio",
+        "cachetools",
         "duckdb",
         "mcp",
         "mcp_types",
@@ -39,7 +40,7 @@ LIBRARIES = {
         "tokenizers",
         "uvicorn",
     },
-    "pipeline": {"anyio", "click", "msgspec", "rich"},
+    "pipeline": {"anyio", "cachetools", "click", "msgspec", "rich"},
 }
 SERVER = "admin columns connection feed reads schema search store errors".split()
 # The evaluation of retrieval draws its intervals with numpy.
