@@ -91,12 +91,12 @@ class McpPort:
     async def session(self) -> Json:
         name = self._fields.get("session", "")
         shown = self._app.sessions.shown(name)
-        known = [info for info in self._app.sessions.list() if info.session == name]
+        known = self._app.sessions.info(name)
         memories = [await self.find(memory_id) for memory_id, _ in sorted(shown)]
-        reasons = {memory_id: self._app.reasons.of(name, memory_id) for memory_id, _ in shown}
+        reasons = {memory_id: self._app.sessions.reason(name, memory_id) for memory_id, _ in shown}
         return {
             "session": name or None,
-            "known": msgspec.to_builtins(known[0]) if known else None,
+            "known": msgspec.to_builtins(known),
             "injected": [
                 {key: memory[key] for key in ("id", "urn", "namespace", "summary", "version")}
                 | {"score": None, "why": None}

@@ -42,7 +42,6 @@ from ...config.settings import RedactionSettings, Settings
 from ...sinks.indexes.guide_index import GuideIndex
 from ...sinks.mcp.notifications import Changes
 from ...sinks.project.identity import Projects
-from ...sinks.reasons import Reasons
 from ...sinks.sessions import Sessions
 from ...sinks.telemetry.audit_log import Audit
 from ...sinks.telemetry.degradation_log import DegradationLog
@@ -66,6 +65,7 @@ from .captures import Keeper
 from .lazy_archive import LazyArchive, Said
 from .redaction_cache import Cleaner
 from .review import Reviewing
+from .review_captures import ReviewCaptures
 from .routes import ROUTES
 from .team import Team
 
@@ -139,7 +139,6 @@ class App:
         self.archive = LazyArchive()
         self.projects = Projects()
         self.sessions = Sessions()
-        self.reasons = Reasons()
         self.changes = Changes(is_busy=self._is_indexing)
         self.local: LocalClassifier | None = None
         self.redactor = _load_redactor(settings.redaction)
@@ -185,19 +184,26 @@ class App:
         return Reviewing(
             self.bus,
             settings=self.settings,
+            sessions=self.sessions,
             transcripts=Transcripts(self.paths.state / "transcripts.json"),
-            recall=self.archive,
-            capture=self.keeper.capture,
+            captures=ReviewCaptures(
+                settings=self.settings,
+                recall=self.archive,
+                capture=self.keeper.capture,
+                new_id=self.new_id,
+                clock=self.clock,
+            ),
             clean=self.clean,
             new_id=self.new_id,
-            clock=self.clock,
         )
 
     def _build_asking(self) -> Asking:
         # With no model named, nothing of this is imported.
         from .llm import Asking
 
-        return Asking(self.settings, publish=self.bus.publish, clean=self._redacted)
+        return Asking(
+            self.settings, sessions=self.sessions, publish=self.bus.publish, clean=self._redacted
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -236,7 +242,7 @@ class App:
             "remind": self._moment(remind, hook.post_tool_use, catalogue=late),
             "remedy": self._moment(remedy, hook.post_tool_use_failure),
             "use_shown": late.handler(lambda archive, event: archive.count_shown(event)),
-            "reasons_shown": self.reasons.note_shown,
+            "reasons_shown": self.sessions.note_shown_reasons,
             "preserve": self.reviewing.preserve,
             "finish_turn": self.reviewing.finish_turn,
             "finish_session": self.reviewing.finish_session,
@@ -258,7 +264,7 @@ class App:
             "topics": late.handler(lambda archive, event: archive.note(event)),
             "untopic": late.handler(lambda archive, event: archive.unnote(event)),
             "settle": self._settle,
-            "reasons": self.reasons.note,
+            "reasons": self.sessions.note_reasons,
             "trace": self.traces.note,
             "reader": late.handler(lambda archive, event: archive.bring_reader()),
             "reader_many": late.handler(lambda archive, event: archive.bring_reader()),
@@ -300,7 +306,7 @@ class App:
 
     def _settle(self, event: CaptureSettled) -> None:
         if event.memory is not None:
-            self.sessions.keep(event.memory.provenance.session, event.memory.id)
+            self.sessions.note_capture(event.memory.provenance.session, event.memory.id)
         emit(settled, "settle", outcome=event.kept.outcome)
         warns = self.settings.redaction.mode == "warn"
         self.keeper.settle(with_warning(event) if warns else event)

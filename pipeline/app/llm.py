@@ -17,9 +17,9 @@ from ...bus.values import Hit, Scope
 from ...config.settings import Settings
 from ...sinks.llm.circuit_breaker import CircuitBreaker
 from ...sinks.llm.language_model import Brief, LanguageModel
-from ...sinks.llm.late_answers import LateAnswers, tell_late
 from ...sinks.llm.worker_process import ModelProcess
 from ...sinks.llm.worker_protocol import Configure
+from ...sinks.sessions import Sessions, emit_late
 from ...stages.intent.llm_prompt import MAX_CLEAN_CHARS, SYSTEM, ends, question, read_answer
 from ...stages.intent.model_racer import ModelRacer
 from ...stages.refine import changes_context, with_intent
@@ -49,6 +49,7 @@ class Asking:
         self,
         settings: Settings,
         *,
+        sessions: Sessions,
         publish: Callable[[IntentRefined], Awaitable[None]],
         clean: Callable[[str], str],
     ) -> None:
@@ -57,7 +58,7 @@ class Asking:
         self._name = settings.llm.model
         self._publish = publish
         self.reserve = Reserve(now=time.perf_counter)
-        self._refinements = LateAnswers(now=time.monotonic)
+        self._sessions = sessions
         self._model = LanguageModel(
             ModelProcess(
                 COMMAND, Configure(model=settings.llm.model, api_base=settings.llm.api_base)
@@ -100,9 +101,9 @@ class Asking:
         """Let what ``event`` changes wait for its session's next hook."""
         named = event.classified.enriched.prompt.session
         if named and changes_context(event, settings=self._settings):
-            self._refinements.put(event)
+            self._sessions.put_late_answer(event)
         else:
-            tell_late(event, used=False)
+            emit_late(event, used=False)
 
     async def late_context(
         self, session: str, *, project: Scope, current: Current, inject: Inject
@@ -112,7 +113,7 @@ class Asking:
         What was found in another project than ``project`` is not told in this one. ``current``
         leaves of memories those that are still so.
         """
-        if (event := self._refinements.take(session)) is None:
+        if (event := self._sessions.take_late_answer(session)) is None:
             return ""
         text = ""
         try:
@@ -122,12 +123,8 @@ class Asking:
                 hits = await current(enriched.candidates, place.readable)
                 text = inject(with_intent(event, hits)).text
         finally:
-            tell_late(event, used=bool(text))
+            emit_late(event, used=bool(text))
         return text
-
-    def forget(self, session: str) -> None:
-        """The session is over."""
-        self._refinements.drop(session)
 
     # --- telling ---------------------------------------------------------------------------------
 

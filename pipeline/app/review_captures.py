@@ -33,7 +33,7 @@ def moment_of(settings: Settings, hook: str) -> ReviewSettings:
     return settings.hook.pre_compact if hook == "PreCompact" else settings.hook.stop
 
 
-class Gleaner:
+class ReviewCaptures:
     """Sends captures on their way, one after another. Each method raises ``NotStored``."""
 
     def __init__(

@@ -19,6 +19,7 @@ from ...bus.ids import ulid_of_hex
 from ...bus.inbox import StageFailed
 from ...bus.signals import answered, degraded, emit
 from ...bus.values import Place, Scope
+from ...sinks.sessions import SessionState
 from ...sinks.telemetry.hook_activity import Heard
 from ...sinks.transcripts.outcomes import Outcomes
 from ...stages.inject import MAX_TOKENS
@@ -32,8 +33,6 @@ from ..agents.payload import Payload, read_payload
 from ..app.app import App
 from .events import MOMENTS, Asked, HookEvent
 from .load_shedding import LEAST_S, LoadShedding, waited_s
-from .session_memory import Greetings
-from .whereabouts import Whereabouts
 
 NOTHING = b"{}"
 # What the pipe needs before it notes the time, and after the daemon's part, in milliseconds.
@@ -45,6 +44,10 @@ EMPTIED = ("startup", "clear", "compact")
 # Hooks whose answer may bring the model what came too late for its prompt; the first one does.
 # It must not cost the hook what else it says, so looking it up has a time of its own, in seconds.
 LATE_S = 0.03
+# Agents that are greeted with the first prompt. Gemini CLI puts the answer of SessionStart in front
+# of the first prompt, as one message, and drops that message when the session is resumed: the
+# user's words would be lost with the greeting. What is added to a prompt comes behind it.
+GREETED_WITH_PROMPT = frozenset({"gemini"})
 TAKES_LATE = ("PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
 _log = logging.getLogger(__name__)
 
@@ -54,11 +57,9 @@ class Entrance:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._whereabouts = Whereabouts()
         self.heard = Heard(app.paths.heard)
         self._crowd = LoadShedding()
         self._outcomes = Outcomes()
-        self._greetings = Greetings()
 
     def _left_s(self, fields: dict[str, str]) -> float:
         """How long this hook may still take: longer while the memories are being loaded."""
@@ -102,7 +103,10 @@ class Entrance:
             self._note(heard.event, heard.client, heard.payload)
             known = fields | {"client": heard.client, "project": self._project(heard, fields)}
             out, outcome = await self._answer_in_time(heard.event, known, heard.payload)
-            return speech.say(heard, self._with_greeting(heard, out)), outcome
+            if heard.client in GREETED_WITH_PROMPT:
+                session = self._app.sessions.state(heard.payload.session_id)
+                out = with_greeting(session, heard.event, out)
+            return speech.say(heard, out), outcome
         except TimeoutError:
             emit(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"
@@ -118,21 +122,6 @@ class Entrance:
         transcript = payload.transcript_path or ""
         failed = await self._outcomes.has_failed(transcript, payload.tool_use_id)
         return speech.as_failure(heard) if failed else heard
-
-    def _with_greeting(self, heard: speech.Heard, body: bytes) -> bytes:
-        """``body``, where a greeting waits for its session's first prompt."""
-        if not self._greetings.concern(heard.client, heard.event):
-            return body
-        said, session = msgspec.json.decode(body), heard.payload.session_id
-        own = said.get("hookSpecificOutput", {}).get("additionalContext", "")
-        if heard.event == "SessionStart":
-            self._greetings.hold(session, own)
-            said.pop("hookSpecificOutput", None)
-            return msgspec.json.encode(said)
-        greeting = self._greetings.take(session, max_tokens=room_beside(own))
-        both = "\n".join(part for part in (greeting, own) if part)
-        told = hook_answer(heard.event, both, said.get("systemMessage", ""))
-        return msgspec.json.encode(said | told) if greeting else body
 
     async def _answer_in_time(
         self, event: str, fields: dict[str, str], payload: Payload
@@ -187,11 +176,8 @@ class Entrance:
             sessions.forget_shown(session)
         elif event == "SessionEnd":
             sessions.end(session)
-        if (asking := self._app.asking) is not None:
-            if event == "SessionStart":
-                asking.warm()
-            elif event == "SessionEnd":
-                asking.forget(session)
+        if event == "SessionStart" and self._app.asking is not None:
+            self._app.asking.warm()
 
     def _asked(self, fields: dict[str, str], payload: Payload) -> Asked:
         return Asked(
@@ -206,9 +192,9 @@ class Entrance:
 
     def _project(self, heard: speech.Heard, fields: dict[str, str]) -> str:
         begins = heard.event == "SessionStart"
-        return self._whereabouts.project(
+        return self._app.sessions.project_dir(
             heard.payload.session_id,
-            told=fields.get("project", ""),
+            given=fields.get("project", ""),
             start=heard.payload.cwd if begins else "",
         )
 
@@ -222,6 +208,27 @@ class Entrance:
             cwd=cwd or fields.get("cwd", ""),
             user=self._app.user,
         )
+
+
+def with_greeting(session: SessionState, event: str, body: bytes) -> bytes:
+    """``body`` without the greeting at a session's start, and with it at the first prompt.
+
+    A greeting that does not fit beside a prompt's own context goes on waiting.
+    """
+    if event not in ("SessionStart", "UserPromptSubmit"):
+        return body
+    said = msgspec.json.decode(body)
+    own = said.get("hookSpecificOutput", {}).get("additionalContext", "")
+    if event == "SessionStart":
+        session.greeting = own or session.greeting
+        said.pop("hookSpecificOutput", None)
+        return msgspec.json.encode(said)
+    greeting = session.greeting
+    if not greeting or count_tokens(greeting) > room_beside(own):
+        return body
+    session.greeting = ""
+    both = "\n".join(part for part in (greeting, own) if part)
+    return msgspec.json.encode(said | hook_answer(event, both, said.get("systemMessage", "")))
 
 
 def room_beside(context: str) -> int:
