@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import msgspec
+from cachetools import FIFOCache
 from msgspec import Struct
 
 MAX_PAIRS = 64
@@ -29,7 +30,8 @@ class Heard:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._pairs = {(each.client, each.event): each for each in _read(file)}
+        self._pairs: FIFOCache[tuple[str, str], LastHeard] = FIFOCache(MAX_PAIRS)
+        self._pairs.update({(each.client, each.event): each for each in _read(file)})
         self._changed = False
 
     def note(self, client: str, event: str, at: datetime) -> None:
@@ -39,8 +41,6 @@ class Heard:
         before = self._pairs.pop((client, event), None)
         count = before.count + 1 if before else 1
         self._pairs[client, event] = LastHeard(client=client, event=event, at=at, count=count)
-        while len(self._pairs) > MAX_PAIRS:
-            del self._pairs[next(iter(self._pairs))]
         self._changed = True
 
     def list(self) -> tuple[LastHeard, ...]:
