@@ -108,7 +108,7 @@ def _load_local_classifier() -> LocalClassifier | None:
     try:
         return LocalClassifier.load()
     except (OSError, ValueError) as error:
-        _log.error("the local classifier cannot be loaded", extra={"error": type(error).__name__})
+        _log.error("cannot load the local intent classifier", extra={"error": type(error).__name__})
         return None
 
 
@@ -385,7 +385,7 @@ class App:
             archive = await anyio.to_thread.run_sync(self._build_archive)
             await archive.open()
         except OSError as error:
-            _log.error("the memories cannot be opened", extra={"error": type(error).__name__})
+            _log.error("cannot open the memory store", extra={"error": type(error).__name__})
             self.archive.fail(str(error))
             return
         self.archive.arrive(archive)

@@ -102,7 +102,7 @@ class Team:
                     self._membership = await archive.store.replica.membership()
                 except (ConnectionError, ValueError) as error:
                     extra = {"error": type(error).__name__}
-                    _log.warning("whether a team was joined cannot be read", extra=extra)
+                    _log.warning("cannot read the team membership", extra=extra)
                 else:
                     if self._membership is None:
                         return
@@ -129,7 +129,7 @@ class Team:
             self._problem = NoServer("failed", BROKE)
             broke = _innermost(broke)
             extra = {"error": type(broke).__name__, "at": raised_at(broke.__traceback__)}
-            _log.error("the team's memory broke off", extra=extra)
+            _log.error("the team synchronisation failed", extra=extra)
 
     def _build_sync(self, archive: Archive, membership: Membership) -> Sync:
         server = self.server(self.url)
@@ -231,15 +231,15 @@ class Team:
         state = self.state
         return {
             "subcog_team_connected": (
-                "1 while the team's server can be used.",
+                "1 while the team's server is reachable.",
                 state is not None and state.connected,
             ),
             "subcog_team_lag_seconds": (
-                "How long ago this machine and its team last had the same; 0 while they have.",
+                "Time since this machine was last in sync with its team; 0 while in sync.",
                 state.lag_s if state else 0,
             ),
             "subcog_team_outbox": (
-                "Versions and deletions that wait to be sent to the team.",
+                "Versions and deletions queued for the team.",
                 state.outbox if state else 0,
             ),
         }

@@ -138,7 +138,7 @@ class Daemon:
         try:
             return listen_on_the_same(self._settings.http.port, self._paths.http_port)
         except OSError as error:
-            _log.error("the HTTP port cannot be used", extra={"error": type(error).__name__})
+            _log.error("cannot listen on the HTTP port", extra={"error": type(error).__name__})
             return None
 
     def _make_token(self) -> str:
@@ -148,7 +148,7 @@ class Daemon:
         try:
             return http_token(self._paths.http_token)
         except OSError as error:
-            _log.error("the HTTP token cannot be kept", extra={"error": type(error).__name__})
+            _log.error("cannot write the HTTP token file", extra={"error": type(error).__name__})
             return ""
 
     async def _serve_http(self, listener: socket.socket) -> None:
@@ -217,7 +217,9 @@ class Daemon:
     async def _leave_on_signal(self) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for number in signals:
-                _log.info("asked to leave", extra={"signal": signal.Signals(number).name})
+                _log.info(
+                    "received a signal to exit", extra={"signal": signal.Signals(number).name}
+                )
                 self.leave()
 
     async def _leave_when_idle(self) -> None:
@@ -227,13 +229,13 @@ class Daemon:
             quiet_s = anyio.current_time() - self._server.last_seen
             open_now = self._server.connections + self._mcp_http.in_flight
             if open_now == 0 and quiet_s >= idle_s:
-                _log.info("nobody needs me", extra={"idle_s": round(quiet_s)})
+                _log.info("exiting after the idle timeout", extra={"idle_s": round(quiet_s)})
                 self.leave()
                 return
 
     async def _leave_for_newer(self) -> None:
         await self._server.newer_client.wait()
-        _log.info("leaving for a newer version")
+        _log.info("exiting in favour of a newer version")
         self.leave()
 
     # --- calls -----------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def entry_of(record: logging.LogRecord) -> dict[str, Any]:
         "time": datetime.fromtimestamp(record.created, UTC),
         "level": record.levelname.lower(),
         "where": record.name.removeprefix(f"{OURS}."),
-        "what": record.msg if ours else "a library said something",
+        "what": record.msg if ours else "a library logged a message",
     }
     if ours:
         entry |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
@@ -121,6 +121,6 @@ def _on_uncaught(
     kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None
 ) -> None:
     place = raised_at(traceback)
-    _log.critical("something was not caught", extra={"error": kind.__name__, "at": place})
+    _log.critical("uncaught exception", extra={"error": kind.__name__, "at": place})
     if sys.stderr is not None:
         sys.stderr.write(f"subcog: {kind.__name__} at {place} was not caught\n")

@@ -146,7 +146,7 @@ class Listener:
             except OSError as error:
                 if error.errno not in _EXHAUSTED:
                     raise
-                _log.error("no more clients can be accepted", extra={"error": error.strerror})
+                _log.error("cannot accept connections", extra={"error": error.strerror})
                 await anyio.sleep(_EXHAUSTED_PAUSE_S)
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ async def drain(folder: Path, app: App, entrance: Entrance) -> int:
         try:
             done = await _store(file, app, entrance)
         except (OSError, ValueError) as error:
-            _log.warning("a spooled entry is unreadable", extra={"error": type(error).__name__})
+            _log.warning("skipped an unreadable spool entry", extra={"error": type(error).__name__})
             await anyio.to_thread.run_sync(file.replace, file.with_suffix(".bad"))
             continue
         if done:

@@ -95,7 +95,7 @@ class Entrance:
         try:
             payload = read_payload(body)
         except ValueError:
-            _log.warning("a hook sent what is no payload", extra={"event": event})
+            _log.warning("a hook sent a malformed payload", extra={"event": event})
             return NOTHING, "malformed"
         try:
             heard = speech.hear(fields.get("client", ""), event, payload)
@@ -111,7 +111,10 @@ class Entrance:
             emit(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"
         except (StageFailed, BusClosed, ValueError, RecursionError) as error:
-            _log.warning("a hook was passed through", extra={"error": type(error).__name__})
+            _log.warning(
+                "a hook was answered without context after an error",
+                extra={"error": type(error).__name__},
+            )
             return NOTHING, "failed"
 
     async def _with_outcome(self, heard: speech.Heard) -> speech.Heard:

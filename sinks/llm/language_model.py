@@ -319,7 +319,7 @@ class LanguageModel:
         rate = sum(self._missed) / len(self._missed)
         if rate > MAX_TIMEOUT_RATE and not self._warned:
             extra = {"percent": round(100 * rate), "of": len(self._missed)}
-            _log.warning("the model often answers too late", extra=extra)
+            _log.warning("the language model often misses its deadline", extra=extra)
         self._warned = rate > MAX_TIMEOUT_RATE
 
 

@@ -68,4 +68,4 @@ class Audit:
         try:
             self._journal.append(msgspec.json.encode(line))
         except OSError as error:
-            _log.error("a line of the audit is lost", extra={"error": type(error).__name__})
+            _log.error("cannot write an audit log entry", extra={"error": type(error).__name__})

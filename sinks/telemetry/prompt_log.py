@@ -80,7 +80,7 @@ class Traces:
         try:
             await anyio.to_thread.run_sync(self._journal.append, line)
         except OSError as error:
-            _log.error("a trace is lost", extra={"error": type(error).__name__})
+            _log.error("cannot write a prompt trace", extra={"error": type(error).__name__})
 
     def _on_delivered(self, stage: str, *, trace: str, took_s: float, **_: Any) -> None:
         if stage not in STAGES:

@@ -102,7 +102,7 @@ class Transcripts:
                 await anyio.to_thread.run_sync(_replace, self._file, data)
             except OSError as error:
                 facts = {"error": type(error).__name__}
-                _log.warning("what was read of transcripts cannot be noted", extra=facts)
+                _log.warning("cannot save the transcript positions", extra=facts)
 
     async def _known(self) -> FIFOCache[str, Mark]:
         if self._marks is None:
@@ -189,7 +189,7 @@ def _load(file: Path) -> dict[str, Mark]:
         return {}
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         pass
-    _log.warning("what was read of transcripts is not known any more")
+    _log.warning("cannot read the transcript positions; transcripts are read again")
     return {}
 
 

@@ -22,7 +22,7 @@ def test_no_log_holds_a_text_in_either_format_and_at_any_level(house, form):
     for file in files:
         assert PLANTED.encode() not in file.read_bytes(), file
     text = house.paths.log.read_text()
-    assert "a hook sent what is no payload" in text
+    assert "a hook sent a malformed payload" in text
     assert "\x1b" not in text
     assert "color_message" not in text
     assert text.startswith("{") == (form == "json")
@@ -35,7 +35,7 @@ def test_the_command_shows_the_end_of_it_in_either_form_by_level(house):
     read = house.run("logs", "-n", "1", "--level", "warning")
     assert read.returncode == 0
     assert " warning pipeline.entrance.handler: " in read.stdout
-    assert "a hook sent what is no payload  event=" in read.stdout
+    assert "a hook sent a malformed payload  event=" in read.stdout
     entries = [json.loads(line) for line in house.run("logs", "--json").stdout.splitlines()]
     assert entries == house.log()
 

@@ -95,7 +95,7 @@ async def test_rehearsals_other_answers_and_a_switched_off_log_leave_nothing(tmp
 async def test_a_full_disk_hurts_nobody(tmp_path, caplog):
     (tmp_path / "traces.jsonl").mkdir()
     await traces(tmp_path).note(answered())
-    assert [record.message for record in caplog.records] == ["a trace is lost"]
+    assert [record.message for record in caplog.records] == ["cannot write a prompt trace"]
 
 
 async def test_the_newest_comes_first_and_a_damaged_line_is_left_out(tmp_path):
