@@ -59,7 +59,7 @@ class Paths(Struct, frozen=True, kw_only=True):
         return (*rotated, self.log)
 
     @property
-    def heard(self) -> Path:
+    def hook_activity(self) -> Path:
         return self.state / "heard.json"
 
     @property

@@ -24,7 +24,7 @@ from subcog.bus.events import CaptureRequested
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
 from subcog.pipeline.app.app import App
-from subcog.pipeline.entrance.handler import Entrance
+from subcog.pipeline.entrance.handler import HookHandler
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("bus", "config", "hooks", "pipeline", "sinks", "stages")
@@ -64,7 +64,7 @@ async def run(recorder: Recorder, folder: Path) -> None:
     """Store some notes, ask about each topic, and record the last prompt."""
     paths = find_paths({"SUBCOG_HOME": str(folder / "home")})
     app = App(load_settings(paths.config_file, {}).settings, paths)
-    entrance = Entrance(app)
+    entrance = HookHandler(app)
     fields = {"client": "claude", "project": str(folder)}
     scope = entrance.place(fields).project
     async with app.running():
@@ -72,7 +72,7 @@ async def run(recorder: Recorder, folder: Path) -> None:
         await app.build_topics()
         for text in (note.format(topic) for topic in TOPICS for note in NOTES):
             trace = app.new_id()
-            await app.keeper.capture(
+            await app.captures.capture(
                 CaptureRequested(trace=trace, id=f"mem_{trace}", text=text, scope=scope)
             )
         for topic in TOPICS:

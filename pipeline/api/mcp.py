@@ -14,7 +14,7 @@ from ...stages.ports import RecallUnavailable
 from ...stages.text.envelope import PREAMBLE, Note, neutralise, wrap
 from ...stages.text.summary import summarise
 from ..app.app import App
-from ..entrance.handler import Entrance
+from ..entrance.handler import HookHandler
 from . import results as answers
 from .dispatch import Calls
 from .params import full_id
@@ -39,7 +39,9 @@ class McpPort:
 
     notice = PREAMBLE
 
-    def __init__(self, app: App, calls: Calls, entrance: Entrance, fields: dict[str, str]) -> None:
+    def __init__(
+        self, app: App, calls: Calls, entrance: HookHandler, fields: dict[str, str]
+    ) -> None:
         self._app = app
         self._calls = calls
         self._entrance = entrance

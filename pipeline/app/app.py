@@ -43,9 +43,9 @@ from ...sinks.indexes.guide_index import GuideIndex
 from ...sinks.mcp.notifications import Changes
 from ...sinks.project.identity import Projects
 from ...sinks.sessions import Sessions
-from ...sinks.telemetry.audit_log import Audit
+from ...sinks.telemetry.audit_log import AuditLog
 from ...sinks.telemetry.degradation_log import DegradationLog
-from ...sinks.telemetry.prompt_log import Traces
+from ...sinks.telemetry.prompt_log import PromptLog
 from ...sinks.transcripts.reader import Transcripts
 from ...stages.capture.detect import detect
 from ...stages.classify import classify
@@ -61,10 +61,10 @@ from ...stages.redaction.admit import admit
 from ...stages.redaction.allowlist import BadAllowance
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.respond import respond
-from .captures import Keeper
-from .lazy_archive import LazyArchive, Said
-from .redaction_cache import Cleaner
-from .review import Reviewing
+from .captures import CaptureService
+from .lazy_archive import LazyArchive, Published
+from .redaction_cache import RedactionCache
+from .review import SessionReviewer
 from .review_captures import ReviewCaptures
 from .routes import ROUTES
 from .team import Team
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
     from ...sinks.models.intent_classifier import LocalClassifier
     from ...sinks.store.store import Store
-    from .llm import Asking
+    from .llm import LanguageModelService
 
 INDEXING = ("index", "index_many", "unindex", "topics", "topics_many", "untopic")
 _log = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ def _load_local_classifier() -> LocalClassifier | None:
         return None
 
 
-def _is_model_wanted(settings: Settings) -> bool:
+def _is_llm_used(settings: Settings) -> bool:
     """Whether these settings may lead to a question to a language model at all."""
     search = settings.search_intent
     used = search.enabled and search.use_llm and search.llm_policy != "never"
@@ -142,24 +142,26 @@ class App:
         self.changes = Changes(is_busy=self._is_indexing)
         self.local: LocalClassifier | None = None
         self.redactor = _load_redactor(settings.redaction)
-        self.audit = Audit(paths.state / "audit.jsonl", clock=clock)
-        self.setbacks = DegradationLog(now=time.monotonic)
-        self.clean = Cleaner(self._redacted)
-        self.traces = Traces(
+        self.audit_log = AuditLog(paths.state / "audit.jsonl", clock=clock)
+        self.degradation_log = DegradationLog(now=time.monotonic)
+        self.clean = RedactionCache(self._redacted)
+        self.prompt_log = PromptLog(
             paths.state / "traces.jsonl",
             settings=settings.trace,
             clock=clock,
             clean=self._redacted,
         )
-        self.asking = self._build_asking() if _is_model_wanted(settings) else None
-        self.keeper = Keeper(self.bus, new_id=new_id, store_problem=lambda: self.archive.problem)
+        self.llm = self._build_llm() if _is_llm_used(settings) else None
+        self.captures = CaptureService(
+            self.bus, new_id=new_id, store_problem=lambda: self.archive.problem
+        )
         self.lore = GuideIndex(
             archive=self.archive.get,
             loaded=lambda: self.archive.loaded,
             read=read_guide,
             clock=clock,
         )
-        self.reviewing = self._build_reviewing()
+        self.reviewer = self._build_reviewer()
         self.team = Team(
             settings.team.url,
             archive=self.archive,
@@ -180,8 +182,8 @@ class App:
                 fails_request=bool(route.produces),
             )
 
-    def _build_reviewing(self) -> Reviewing:
-        return Reviewing(
+    def _build_reviewer(self) -> SessionReviewer:
+        return SessionReviewer(
             self.bus,
             settings=self.settings,
             sessions=self.sessions,
@@ -189,7 +191,7 @@ class App:
             captures=ReviewCaptures(
                 settings=self.settings,
                 recall=self.archive,
-                capture=self.keeper.capture,
+                capture=self.captures.capture,
                 new_id=self.new_id,
                 clock=self.clock,
             ),
@@ -197,11 +199,11 @@ class App:
             new_id=self.new_id,
         )
 
-    def _build_asking(self) -> Asking:
+    def _build_llm(self) -> LanguageModelService:
         # With no model named, nothing of this is imported.
-        from .llm import Asking
+        from .llm import LanguageModelService
 
-        return Asking(
+        return LanguageModelService(
             self.settings, sessions=self.sessions, publish=self.bus.publish, clean=self._redacted
         )
 
@@ -209,14 +211,14 @@ class App:
     async def running(self) -> AsyncIterator[None]:
         """Run the stages, and the model's part outside of them: what it says late is for them."""
         async with AsyncExitStack() as parts:
-            self.audit.watch()
-            parts.callback(self.audit.unwatch)
-            self.traces.watch()
-            parts.callback(self.traces.unwatch)
-            self.setbacks.watch()
-            parts.callback(self.setbacks.unwatch)
-            if self.asking is not None:
-                await parts.enter_async_context(self.asking.running())
+            self.audit_log.watch()
+            parts.callback(self.audit_log.unwatch)
+            self.prompt_log.watch()
+            parts.callback(self.prompt_log.unwatch)
+            self.degradation_log.watch()
+            parts.callback(self.degradation_log.unwatch)
+            if self.llm is not None:
+                await parts.enter_async_context(self.llm.running())
             await parts.enter_async_context(self.bus)
             yield
 
@@ -228,7 +230,7 @@ class App:
             "enrich": partial(
                 enrich,
                 recall=late,
-                keeper=self.keeper,
+                keeper=self.captures,
                 projects=self.projects,
                 limit=search.context.max_count,
                 min_relevance=search.context.least_relevance,
@@ -243,10 +245,10 @@ class App:
             "remedy": self._moment(remedy, hook.post_tool_use_failure),
             "use_shown": late.handler(lambda archive, event: archive.count_shown(event)),
             "reasons_shown": self.sessions.note_shown_reasons,
-            "preserve": self.reviewing.preserve,
-            "finish_turn": self.reviewing.finish_turn,
-            "finish_session": self.reviewing.finish_session,
-            "review": self.reviewing.review,
+            "preserve": self.reviewer.preserve,
+            "finish_turn": self.reviewer.finish_turn,
+            "finish_session": self.reviewer.finish_session,
+            "review": self.reviewer.review,
             "detect": partial(detect, max_chars=self.settings.capture.max_chars),
             "redact": partial(redact, redactor=self.redactor),
             "store": self._store,
@@ -265,7 +267,7 @@ class App:
             "untopic": late.handler(lambda archive, event: archive.unnote(event)),
             "settle": self._settle,
             "reasons": self.sessions.note_reasons,
-            "trace": self.traces.note,
+            "trace": self.prompt_log.note,
             "reader": late.handler(lambda archive, event: archive.bring_reader()),
             "reader_many": late.handler(lambda archive, event: archive.bring_reader()),
             "lore": self.lore.stored,
@@ -282,11 +284,11 @@ class App:
         }
 
     def _moment(
-        self, stage: Callable[..., Awaitable[Said]], settings: Any, **ports: Any
-    ) -> Callable[[Event], Awaitable[Said]]:
+        self, stage: Callable[..., Awaitable[Published]], settings: Any, **ports: Any
+    ) -> Callable[[Event], Awaitable[Published]]:
         """The handler of a stage that brings something up unasked, under its hook's settings."""
 
-        async def handle(event: Event) -> Said:
+        async def handle(event: Event) -> Published:
             return await stage(
                 event,
                 recall=self.archive,
@@ -309,17 +311,17 @@ class App:
             self.sessions.note_capture(event.memory.provenance.session, event.memory.id)
         emit(settled, "settle", outcome=event.kept.outcome)
         warns = self.settings.redaction.mode == "warn"
-        self.keeper.settle(with_warning(event) if warns else event)
+        self.captures.settle(with_warning(event) if warns else event)
 
     def _redacted(self, text: str) -> str:
         return self.redactor.redact(text).text
 
     async def classify(self, event: PromptEnriched) -> IntentClassified:
         """What a prompt searches for, by every racer there is."""
-        if self.asking is None:
+        if self.llm is None:
             return await classify(event, local=self.local)
-        answer = await classify(event, local=self.local, model=self.asking.racer)
-        self.asking.reserve.begin(event.trace)
+        answer = await classify(event, local=self.local, model=self.llm.racer)
+        self.llm.reserve.begin(event.trace)
         return answer
 
     def _inject(self, event: IntentClassified, max_tokens: int = MAX_TOKENS) -> ContextBuilt:
@@ -334,21 +336,21 @@ class App:
         )
 
     def _respond(self, event: ContextBuilt) -> ResponseReady:
-        if self.asking is not None:
-            self.asking.reserve.end(event.trace)
+        if self.llm is not None:
+            self.llm.reserve.end(event.trace)
         suggest = self.settings.hook.user_prompt.suggest_captures
         return respond(event, suggest=suggest, clean=self.clean)
 
     def _refine(self, event: IntentRefined) -> None:
-        if self.asking is not None:
-            self.asking.refine(event)
+        if self.llm is not None:
+            self.llm.refine(event)
 
     async def late_context(self, session: str, *, project: Scope, max_tokens: int) -> str:
         """What the model said too late for the session's last prompt in ``project``, told once."""
-        if self.asking is None:
+        if self.llm is None:
             return ""
         choose = partial(self._inject, max_tokens=max_tokens)
-        return await self.asking.late_context(
+        return await self.llm.late_context(
             session, project=project, current=self._current, inject=choose
         )
 

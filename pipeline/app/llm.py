@@ -16,7 +16,7 @@ from ...bus.events import ContextBuilt, IntentClassified, IntentRefined
 from ...bus.values import Hit, Scope
 from ...config.settings import Settings
 from ...sinks.llm.circuit_breaker import CircuitBreaker
-from ...sinks.llm.language_model import Brief, LanguageModel
+from ...sinks.llm.language_model import LanguageModel, PromptSpec
 from ...sinks.llm.worker_process import ModelProcess
 from ...sinks.llm.worker_protocol import Configure
 from ...sinks.sessions import Sessions, emit_late
@@ -39,7 +39,7 @@ Inject = Callable[[IntentClassified], ContextBuilt]
 Current = Callable[[tuple[Hit, ...], tuple[Scope, ...]], Awaitable[tuple[Hit, ...]]]
 
 
-class Asking:
+class LanguageModelService:
     """The model as a racer, and what it says too late. ``async with asking.running()`` around it.
 
     ``publish`` sends an event on its way; ``clean`` redacts a text before it leaves the machine.
@@ -63,7 +63,7 @@ class Asking:
             ModelProcess(
                 COMMAND, Configure(model=settings.llm.model, api_base=settings.llm.api_base)
             ),
-            Brief(
+            PromptSpec(
                 system=SYSTEM,
                 question=question,
                 read=read_answer,

@@ -64,7 +64,7 @@ class Progress(Struct):
     kept: list[str] = field(default_factory=list)
 
 
-class Reviewing:
+class SessionReviewer:
     """The part of PreCompact, Stop, SubagentStop and SessionEnd that no hook waits for."""
 
     def __init__(

@@ -46,7 +46,7 @@ class Gauges:
             **self._memory(self._app.archive.loaded),
             **self._work(),
             **self._files(),
-            **(self._app.asking.gauges() if self._app.asking else {}),
+            **(self._app.llm.gauges() if self._app.llm else {}),
             **self._app.team.gauges(),
         }
 

@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 Late = Callable[[Vote], Awaitable[bool]]
 
 
-class Brief(Struct, frozen=True, kw_only=True):
+class PromptSpec(Struct, frozen=True, kw_only=True):
     """What is asked, and how an answer is read; ``read`` raises ``ValueError`` for what is none.
 
     ``clean`` takes out of a text what must not leave the machine.
@@ -109,7 +109,7 @@ class LanguageModel:
     def __init__(
         self,
         worker: ModelProcess,
-        brief: Brief,
+        brief: PromptSpec,
         *,
         late_s: float,
         breaker: CircuitBreaker,

@@ -16,7 +16,7 @@ _MAX_BYTES = 65_536
 _MAX_NAME = 64
 
 
-class LastHeard(Struct, frozen=True, kw_only=True):
+class LastHook(Struct, frozen=True, kw_only=True):
     """One hook of one agent, by Claude Code's name for the event."""
 
     client: str
@@ -25,12 +25,12 @@ class LastHeard(Struct, frozen=True, kw_only=True):
     count: int = 1
 
 
-class Heard:
+class HookActivity:
     """Keeps the pairs that were heard lately in ``file``. Losing it loses nothing else."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._pairs: FIFOCache[tuple[str, str], LastHeard] = FIFOCache(MAX_PAIRS)
+        self._pairs: FIFOCache[tuple[str, str], LastHook] = FIFOCache(MAX_PAIRS)
         self._pairs.update({(each.client, each.event): each for each in _read(file)})
         self._changed = False
 
@@ -40,10 +40,10 @@ class Heard:
             return
         before = self._pairs.pop((client, event), None)
         count = before.count + 1 if before else 1
-        self._pairs[client, event] = LastHeard(client=client, event=event, at=at, count=count)
+        self._pairs[client, event] = LastHook(client=client, event=event, at=at, count=count)
         self._changed = True
 
-    def list(self) -> tuple[LastHeard, ...]:
+    def list(self) -> tuple[LastHook, ...]:
         """All of them, the latest last."""
         return tuple(self._pairs.values())
 
@@ -65,9 +65,9 @@ def _write(file: Path, text: bytes) -> None:
     fresh.replace(file)
 
 
-def _read(file: Path) -> tuple[LastHeard, ...]:
+def _read(file: Path) -> tuple[LastHook, ...]:
     try:
         with file.open("rb") as opened:
-            return msgspec.json.decode(opened.read(_MAX_BYTES), type=tuple[LastHeard, ...])
+            return msgspec.json.decode(opened.read(_MAX_BYTES), type=tuple[LastHook, ...])
     except (OSError, ValueError):
         return ()

@@ -37,7 +37,7 @@ _HASH_DIGITS = 16
 _log = logging.getLogger(__name__)
 
 
-class Traces:
+class PromptLog:
     """Notes each prompt that was answered. ``clean`` redacts; ``clock`` is aware.
 
     It watches the signal ``delivered`` for what each stage took.

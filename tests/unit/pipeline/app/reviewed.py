@@ -21,7 +21,7 @@ from subcog.bus.events import (
 )
 from subcog.bus.values import Kept
 from subcog.config.load import load_settings
-from subcog.pipeline.app.review import Reviewing
+from subcog.pipeline.app.review import SessionReviewer
 from subcog.pipeline.app.review_captures import ReviewCaptures
 from subcog.sinks.sessions import Sessions
 from subcog.sinks.transcripts.reader import Transcripts
@@ -46,7 +46,7 @@ class House:
         self.gate = None
         self.settings = load_settings(folder / "none.toml", settings).settings
         self.numbers = itertools.count()
-        self.reviewing = Reviewing(
+        self.reviewing = SessionReviewer(
             self.bus,
             settings=self.settings,
             sessions=Sessions(),
@@ -113,7 +113,7 @@ class House:
 
     async def settle(self):
         await anyio.wait_all_tasks_blocked()
-        while self.bus._unsettled:
+        while self.bus._in_flight:
             await anyio.wait_all_tasks_blocked()
             await anyio.lowlevel.checkpoint()
 

@@ -9,7 +9,7 @@ from subcog.bus.signals import asked
 from subcog.bus.values import DetectionSource, Scope, Vote
 from subcog.config.load import load_settings
 from subcog.pipeline.app import llm as asking_module
-from subcog.pipeline.app.llm import Asking
+from subcog.pipeline.app.llm import LanguageModelService
 from subcog.sinks.sessions import Sessions
 from tests.fakes import (
     PROJECT,
@@ -49,7 +49,7 @@ def asking(tmp_path, sessions):
     async def publish(event):
         pass
 
-    return Asking(settings(tmp_path), sessions=sessions, publish=publish, clean=str)
+    return LanguageModelService(settings(tmp_path), sessions=sessions, publish=publish, clean=str)
 
 
 def refined(session="s1", before=None, after_percent=90):
@@ -122,13 +122,15 @@ async def test_a_bus_that_has_closed_takes_nothing_late(tmp_path):
     async def publish(event):
         raise BusClosed
 
-    asking = Asking(settings(tmp_path), sessions=Sessions(), publish=publish, clean=str)
+    asking = LanguageModelService(
+        settings(tmp_path), sessions=Sessions(), publish=publish, clean=str
+    )
     assert await asking.racer.refined(refined()) is False
 
 
 def test_a_missing_extra_is_a_problem_that_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(asking_module, "find_spec", lambda name: None)
-    asking = Asking(settings(tmp_path), sessions=Sessions(), publish=None, clean=str)
+    asking = LanguageModelService(settings(tmp_path), sessions=Sessions(), publish=None, clean=str)
     assert "pip install 'subcog[llm]'" in asking.status()["problem"]
 
 

@@ -7,7 +7,7 @@ from subcog.bus.events import ResponseReady
 from subcog.bus.signals import delivered, emit
 from subcog.bus.values import InjectedMemory, MemoryContext, Verdict
 from subcog.config.settings import TraceSettings
-from subcog.sinks.telemetry.prompt_log import STAGES, Traces, read_traces
+from subcog.sinks.telemetry.prompt_log import STAGES, PromptLog, read_traces
 from tests.fakes import (
     PROJECT,
     FixedClock,
@@ -23,7 +23,7 @@ TEXT = "how do I hash the passwords of Mallory?"
 
 def traces(folder, **settings):
     defaults = {"enabled": True, "keep_text": False}
-    return Traces(
+    return PromptLog(
         folder / "traces.jsonl",
         settings=TraceSettings(**(defaults | settings)),
         clock=FixedClock(),
