@@ -44,9 +44,9 @@ class Bus:
     def __init__(self, *, grace_s: float = 5.0) -> None:
         self._grace_s = grace_s
         self._subscriptions: dict[type[Event], list[Subscription]] = {}
-        self._asked: dict[str, PendingRequest] = {}
+        self._pending: dict[str, PendingRequest] = {}
         self._workers: TaskGroup | None = None
-        self._unsettled = 0
+        self._in_flight = 0
         self._idle: anyio.Event | None = None
         self._closing = False
 
@@ -95,7 +95,7 @@ class Bus:
         """
         if self._closing and not _inside.get():
             raise BusClosed("the bus takes no new events")
-        await self._spread(event, deadline)
+        await self._dispatch(event, deadline)
 
     async def request(self, event: Event, reply: type[R], *, within_s: float) -> R:
         """Publish ``event`` and return the first ``reply`` of the same trace.
@@ -104,32 +104,32 @@ class Bus:
         fails on this trace, ``BusClosed`` once the bus drains, and ``ValueError`` when a request
         of this trace is already under way. Whatever it raises, nothing of it goes on.
         """
-        if event.trace in self._asked:
+        if event.trace in self._pending:
             raise ValueError("a request of this trace is already under way")
-        pending = self._asked[event.trace] = PendingRequest(reply)
+        pending = self._pending[event.trace] = PendingRequest(reply)
         try:
             with anyio.fail_after(within_s) as scope:
                 await self.publish(event, deadline=scope.deadline)
                 await pending.done.wait()
         finally:
-            del self._asked[event.trace]
+            del self._pending[event.trace]
             if pending.answer is None:
                 pending.abandon()
         if pending.failure is not None:
             raise pending.failure
         return cast(R, pending.answer)
 
-    async def _spread(self, event: Event, deadline: float) -> None:
-        pending = self._asked.get(event.trace)
+    async def _dispatch(self, event: Event, deadline: float) -> None:
+        pending = self._pending.get(event.trace)
         if pending is not None and isinstance(event, pending.reply):
             pending.settle(answer=event)
         for subscription in self._subscriptions.get(type(event), ()):
             await self._hand_over(subscription, Delivery(event, deadline, pending))
 
     async def _hand_over(self, subscription: Subscription, delivery: Delivery) -> None:
-        self._unsettled += 1
+        self._in_flight += 1
         try:
-            subscription.entrance.send_nowait(delivery)
+            subscription.sender.send_nowait(delivery)
         except anyio.WouldBlock:
             if subscription.overflow is Overflow.DROP:
                 self._drop(subscription, delivery, "full")
@@ -138,7 +138,7 @@ class Bus:
 
     async def _wait_for_room(self, subscription: Subscription, delivery: Delivery) -> None:
         try:
-            await subscription.entrance.send(delivery)
+            await subscription.sender.send(delivery)
         except BaseException:
             # A send that is cancelled may have been taken all the same, in the same instant: the
             # delivery is withdrawn here, so that it is neither handled nor counted a second time.
@@ -180,7 +180,7 @@ class Bus:
         if said is None:
             return
         for event in (said,) if isinstance(said, Event) else said:
-            await self._spread(event, delivery.deadline)
+            await self._dispatch(event, delivery.deadline)
 
     async def _handle_in_time(self, subscription: Subscription, delivery: Delivery) -> str:
         """Handle a delivery that can be cancelled; return why it was dropped, or nothing."""
@@ -223,10 +223,8 @@ class Bus:
 
     def _fail(self, subscription: Subscription, delivery: Delivery, error: Exception) -> None:
         event, kind = type(delivery.event).__name__, type(error).__name__
-        _log.error(
-            "a stage failed",
-            extra={"stage": subscription.name, "event": event, "error": kind, "at": _place(error)},
-        )
+        facts = {"event": event, "error": kind, "at": raised_at(error.__traceback__)}
+        _log.error("a stage failed", extra={"stage": subscription.name, **facts})
         emit(failed, subscription.name, event=event, error=kind)
         if delivery.pending is not None and subscription.fails_request:
             failure = StageFailed(subscription.name)
@@ -237,8 +235,8 @@ class Bus:
         if delivery.settled:
             return
         delivery.settled = True
-        self._unsettled -= 1
-        if self._idle is not None and self._unsettled == 0:
+        self._in_flight -= 1
+        if self._idle is not None and self._in_flight == 0:
             self._idle.set()
 
     # --- life ------------------------------------------------------------------------------------
@@ -265,10 +263,10 @@ class Bus:
         """Close the entrances and wait until every delivery is settled; False if grace ran out."""
         self._closing = True
         with anyio.move_on_after(grace_s):
-            while self._unsettled:
+            while self._in_flight:
                 self._idle = anyio.Event()
                 await self._idle.wait()
-        return self._unsettled == 0
+        return self._in_flight == 0
 
     async def __aexit__(
         self,
@@ -284,12 +282,12 @@ class Bus:
         handled = await workers.__aexit__(kind, error, traceback)
         for group in self._subscriptions.values():
             for subscription in group:
-                self._empty(subscription)
+                self._drop_queued(subscription)
         return handled
 
-    def _empty(self, subscription: Subscription) -> None:
+    def _drop_queued(self, subscription: Subscription) -> None:
         """Tell of every delivery that nobody will handle any more, and close the inbox."""
-        subscription.entrance.close()
+        subscription.sender.close()
         while True:
             try:
                 delivery = subscription.inbox.receive_nowait()
@@ -299,9 +297,8 @@ class Bus:
         subscription.inbox.close()
 
 
-def _place(error: Exception) -> str:
-    """File and line where ``error`` was raised: enough to find it, and never its text."""
-    traceback = error.__traceback__
+def raised_at(traceback: TracebackType | None) -> str:
+    """``file.py:line`` of the innermost frame: enough to find the defect, and no text of it."""
     if traceback is None:
         return ""
     while traceback.tb_next is not None:

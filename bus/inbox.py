@@ -12,8 +12,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from .events import Event
 
 E = TypeVar("E", bound=Event)
-Said = Event | Iterable[Event] | None
-Handler = Callable[[E], Said | Awaitable[Said]]
+Published = Event | Iterable[Event] | None
+Handler = Callable[[E], Published | Awaitable[Published]]
 
 
 class StageFailed(RuntimeError):
@@ -85,7 +85,7 @@ class Subscription:
         self.concurrency = concurrency
         self.fails_request = fails_request
         streams = anyio.create_memory_object_stream[Delivery](capacity)
-        self.entrance: MemoryObjectSendStream[Delivery] = streams[0]
+        self.sender: MemoryObjectSendStream[Delivery] = streams[0]
         self.inbox: MemoryObjectReceiveStream[Delivery] = streams[1]
 
     @property

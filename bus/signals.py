@@ -17,25 +17,31 @@ __all__ = ("ALL", "NamedSignal", "emit")
 _signals = Namespace()
 _log = logging.getLogger(__name__)
 
-delivered = _signals.signal("delivered", doc="A delivery was handled. event, trace, took_s.")
+delivered = _signals.signal("delivered", doc="A stage handled an event. event, trace, took_s.")
 failed = _signals.signal("failed", doc="A handler raised. event, error.")
-dropped = _signals.signal("dropped", doc="A delivery was not handled. event, reason.")
-degraded = _signals.signal("degraded", doc="A lesser answer was given. reason.")
+dropped = _signals.signal(
+    "dropped", doc="An event was dropped before a stage handled it. event, reason."
+)
+degraded = _signals.signal("degraded", doc="An answer was given in a degraded mode. reason.")
 stored = _signals.signal("stored", doc="A memory was committed. namespace, outcome.")
-settled = _signals.signal("settled", doc="A capture came to its end. outcome.")
-injected = _signals.signal("injected", doc="Memories went into a context. count, tokens.")
-abstained = _signals.signal("abstained", doc="Nothing went into a context. reason.")
+settled = _signals.signal("settled", doc="A capture was processed. outcome.")
+injected = _signals.signal("injected", doc="Memories were injected. count, tokens.")
+abstained = _signals.signal("abstained", doc="An answer injected nothing. reason.")
 answered = _signals.signal("answered", doc="A hook was answered. event, outcome, took_s.")
-classified = _signals.signal("classified", doc="A race ended. source, intent, votes.")
-fell_back = _signals.signal("fell_back", doc="A lesser part took over. to, reason.")
-asked = _signals.signal("asked", doc="A question to the language model ended. outcome, took_s.")
+classified = _signals.signal(
+    "classified", doc="A prompt's intent was classified. source, intent, votes."
+)
+fell_back = _signals.signal(
+    "fell_back", doc="A component was replaced by its fallback. to, reason."
+)
+asked = _signals.signal("asked", doc="A request to the language model ended. outcome, took_s.")
 redacted = _signals.signal(
     "redacted",
     doc="Secrets were taken out of a capture. trace, memory, rules, scope, decision.",
 )
 synced = _signals.signal(
     "synced",
-    doc="Changes went to the team, or came from it. sent, received, conflicts, skipped.",
+    doc="Changes were sent to or received from the team. sent, received, conflicts, skipped.",
 )
 
 ALL: tuple[NamedSignal, ...] = (
@@ -65,4 +71,4 @@ def emit(signal: NamedSignal, sender: str, **facts: Any) -> None:
             watcher(sender, **facts)
         except Exception as error:  # noqa: BLE001 - a watcher must never hurt the pipeline
             facts_of_it = {"signal": signal.name, "error": type(error).__name__}
-            _log.warning("a watcher failed", extra=facts_of_it)
+            _log.warning("a signal handler failed", extra=facts_of_it)

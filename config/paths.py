@@ -7,6 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+LOG_BACKUPS = 3
+"""How many rotated logs are kept beside the current one: ``daemon.log.1`` is the newest."""
+
 
 class Paths(Struct, frozen=True, kw_only=True):
     """The directories of one user. Nothing here is created by naming it.
@@ -50,7 +53,13 @@ class Paths(Struct, frozen=True, kw_only=True):
         return self.state / "daemon.log"
 
     @property
-    def heard(self) -> Path:
+    def logs(self) -> tuple[Path, ...]:
+        """The log with its rotations, oldest first, whether they exist or not."""
+        rotated = (self.log.with_name(f"{self.log.name}.{n}") for n in range(LOG_BACKUPS, 0, -1))
+        return (*rotated, self.log)
+
+    @property
+    def hook_activity(self) -> Path:
         return self.state / "heard.json"
 
     @property

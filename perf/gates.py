@@ -42,7 +42,7 @@ from subcog.hooks import client as pipe
 from subcog.hooks import mcp_pipe
 from subcog.pipeline.api.dispatch import Calls
 from subcog.pipeline.app.app import App
-from subcog.pipeline.entrance.handler import Entrance
+from subcog.pipeline.entrance.handler import HookHandler
 from subcog.sinks.indexes.topic_index import TopicIndex
 from subcog.stages.capture.statement_classifier import find_noteworthy
 from subcog.stages.intent.keywords import detect_search_intent
@@ -229,7 +229,7 @@ class Bench:
 
     def __init__(self, app: App, lines: Lines, project: Path) -> None:
         self._app, self._lines = app, lines
-        self._entrance = Entrance(app)
+        self._entrance = HookHandler(app)
         self._calls = Calls(app, self._entrance, dict)
         self._fields = {"project": str(project), "cwd": str(project), "client": "claude"}
         self._file = str(project / "src" / "ledger_index.py")
@@ -270,7 +270,7 @@ class Bench:
 
     async def _settle(self) -> None:
         """Until nothing is on its way, so that a request pays for what it sets off."""
-        while self._app.bus._unsettled:  # noqa: ASYNC110 - what is awaited has no event
+        while self._app.bus._in_flight:  # noqa: ASYNC110 - what is awaited has no event
             await anyio.sleep(0.001)
 
     async def _hook(self, event: str, number: int, **payload: object) -> None:

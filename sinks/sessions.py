@@ -1,22 +1,34 @@
-"""Remembers, for as long as the daemon runs, what each session was shown and when it was seen.
+"""What the daemon remembers of each session while it runs: one record a session, one eviction.
 
-Bounded both ways: the sessions that were quiet longest go first, and of one session what was
-shown first. What is forgotten can only be shown once more.
+A sub-agent has a context of its own, and so a record of its own ("SESSION/AGENT"). Bounded both
+ways: the session that was used least recently goes first, and of one session its oldest entries.
+What is evicted can at worst be shown once more.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import time
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Any, TypeVar, cast
 
+from cachetools import FIFOCache, LRUCache
 from msgspec import Struct
+
+from ..bus.events import ContextBuilt, IntentRefined, MemoriesShown
+from ..bus.signals import asked, emit
 
 MAX_SESSIONS = 512
 MAX_SHOWN = 1024
+MAX_REASONS = 256
+MAX_LATE_AGE_S = 600.0
+"""A late answer of the language model that no hook fetched for so long is discarded."""
+
+P = TypeVar("P")
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
-    """A session as ``status`` tells it. ``last_event`` is the agent's name of its last hook."""
+    """A session as the MCP resource shows it. ``last_event`` is its last hook."""
 
     session: str
     client: str
@@ -27,115 +39,221 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     seen_at: datetime
 
 
-class _Session(Struct):
-    shown: OrderedDict[tuple[str, int], None]
-    kept: OrderedDict[str, None]
-    lost: tuple[str, ...] = ()
-    greeted: bool = False
-    client: str = ""
-    last_event: str = ""
-    events: int = 0
-    started_at: datetime | None = None
-    seen_at: datetime | None = None
+class Reason(Struct, frozen=True):
+    """Why a memory was shown: its ``score`` then, and the stage's explanation."""
+
+    score: float
+    why: str
+
+
+class SessionState:
+    """All that is remembered of one session.
+
+    ``shown`` and ``captured`` are what its context holds, oldest first; ``lost`` what it held
+    before it was emptied last. ``greeting`` waits for the first prompt, ``late_answer`` (and when
+    it came) for the next hook. ``project_dir`` is where the session started.
+    """
+
+    def __init__(self, max_shown: int = MAX_SHOWN) -> None:
+        self.shown: FIFOCache[tuple[str, int], None] = FIFOCache(max_shown)
+        self.captured: FIFOCache[str, None] = FIFOCache(max_shown)
+        self.reasons: FIFOCache[str, Reason] = FIFOCache(MAX_REASONS)
+        self.lost: tuple[str, ...] = ()
+        self.greeted = False
+        self.greeting = ""
+        self.late_answer: tuple[float, IntentRefined] | None = None
+        self.project_dir = ""
+        self.client = ""
+        self.last_event = ""
+        self.events = 0
+        self.started_at: datetime | None = None
+        self.seen_at: datetime | None = None
+        self._parts: dict[type, Any] = {}
+
+    def part(self, kind: type[P]) -> P:
+        """What another room keeps here, by its type; made on first use."""
+        if kind not in self._parts:
+            self._parts[kind] = kind()
+        return cast(P, self._parts[kind])
+
+    def drop_late_answer(self) -> None:
+        """Discard the late answer, if any: it was of no use."""
+        if self.late_answer is not None:
+            emit_late(self.late_answer[1], used=False)
+            self.late_answer = None
+
+
+class _States(LRUCache[str, SessionState]):
+    def popitem(self) -> tuple[str, SessionState]:
+        name, state = super().popitem()
+        state.drop_late_answer()
+        return name, state
+
+
+def emit_late(event: IntentRefined, *, used: bool) -> None:
+    """Emit ``asked`` for the question to the model whose answer came after its deadline."""
+    outcome = "late_used" if used else "late_unused"
+    emit(asked, "model", outcome=outcome, took_s=event.vote.took_ms / 1000)
+
+
+def _append(entries: FIFOCache[Any, Any], new: Mapping[Any, Any]) -> None:
+    """Put ``new`` at the end of ``entries``, also what was there before."""
+    for key, value in new.items():
+        entries.pop(key, None)
+        entries[key] = value
 
 
 class Sessions:
-    """The sessions seen lately. A session without a name is never remembered."""
+    """The sessions used lately. ``now`` gives monotonic seconds.
 
-    def __init__(self, *, max_sessions: int = MAX_SESSIONS, max_shown: int = MAX_SHOWN) -> None:
-        self._max_sessions = max_sessions
+    A session without a name is never remembered: its ``state`` is a new one at every call.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_sessions: int = MAX_SESSIONS,
+        max_shown: int = MAX_SHOWN,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._max_shown = max_shown
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._now = now
+        self._states = _States(max_sessions)
+
+    def state(self, session: str) -> SessionState:
+        """The record of ``session``, made if need be, now the most recently used."""
+        state = self._states.get(session)
+        if state is None:
+            state = SessionState(self._max_shown)
+            if session:
+                self._states[session] = state
+        return state
+
+    def find(self, session: str) -> SessionState | None:
+        """The record of ``session``, if there is one."""
+        return self._states.get(session)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    # --- what its context holds ------------------------------------------------------------------
 
     def shown(self, session: str) -> frozenset[tuple[str, int]]:
         """The (id, version) pairs that this session has already seen."""
-        known = self._sessions.get(session)
-        return frozenset(known.shown) if known else frozenset()
+        state = self.find(session)
+        return frozenset(state.shown) if state else frozenset()
 
     def show(self, session: str, shown: frozenset[tuple[str, int]]) -> None:
         """Note that the session has now seen these."""
-        if not session:
-            return
-        seen = self._lately(session).shown
-        for pair in sorted(shown):
-            seen[pair] = None
-            seen.move_to_end(pair)
-        while len(seen) > self._max_shown:
-            seen.popitem(last=False)
+        _append(self.state(session).shown, dict.fromkeys(sorted(shown)))
 
-    def touch(self, session: str, *, client: str, event: str, now: datetime) -> None:
-        """Note that an agent's hook was heard."""
-        if not session:
-            return
-        known = self._lately(session)
-        known.client = client or known.client
-        known.last_event = event
-        known.events += 1
-        known.started_at = known.started_at or now
-        known.seen_at = now
-
-    def keep(self, session: str, memory_id: str) -> None:
+    def note_capture(self, session: str, memory_id: str) -> None:
         """Note that a memory was captured in this session."""
-        if session:
-            kept = self._lately(session).kept
-            kept[memory_id] = None
-            kept.move_to_end(memory_id)
-            while len(kept) > self._max_shown:
-                kept.popitem(last=False)
+        _append(self.state(session).captured, {memory_id: None})
 
     def forget_shown(self, session: str) -> None:
         """Note that the session's context was emptied, so that everything may be shown again."""
-        if known := self._sessions.get(session):
-            ids = (*(memory_id for memory_id, _ in reversed(known.shown)), *reversed(known.kept))
-            known.lost = tuple(dict.fromkeys(ids))
-            known.shown.clear()
-            known.greeted = False
+        if state := self.find(session):
+            shown, captured = list(state.shown), list(state.captured)
+            latest = [*(memory_id for memory_id, _ in reversed(shown)), *reversed(captured)]
+            state.lost = tuple(dict.fromkeys(latest))
+            state.shown.clear()
+            state.greeted = False
 
     def lost(self, session: str) -> tuple[str, ...]:
         """What was shown or captured before the context was emptied last: ids, latest first."""
-        known = self._sessions.get(session)
-        return known.lost if known else ()
+        state = self.find(session)
+        return state.lost if state else ()
 
     def is_greeted(self, session: str) -> bool:
         """Whether the session was greeted, and its context still has that."""
-        known = self._sessions.get(session)
-        return known is not None and known.greeted
+        state = self.find(session)
+        return state is not None and state.greeted
 
     def greet(self, session: str) -> None:
         """Note that the session was greeted."""
-        if session:
-            self._lately(session).greeted = True
+        self.state(session).greeted = True
+
+    # --- why it was shown ------------------------------------------------------------------------
+
+    def note_reasons(self, event: ContextBuilt) -> None:
+        """Note why memories went into a prompt's context. Rehearsals are left out."""
+        prompt = event.classified.enriched.prompt
+        shown = {v.memory_id: Reason(v.score, v.why) for v in event.verdicts if v.injected}
+        if shown and not prompt.rehearsal:
+            _append(self.state(prompt.session).reasons, shown)
+
+    def note_shown_reasons(self, event: MemoriesShown) -> None:
+        """Note why memories went into a context at another hook."""
+        shown = {s.memory_id: Reason(s.score, f"{event.hook}: {s.why}") for s in event.shown}
+        if shown:
+            _append(self.state(event.session).reasons, shown)
+
+    def reason(self, session: str, memory_id: str) -> Reason | None:
+        """Why a session was shown a memory, or None where that is not known any longer."""
+        state = self.find(session)
+        return state.reasons.get(memory_id) if state else None
+
+    # --- what its hooks say ----------------------------------------------------------------------
+
+    def touch(self, session: str, *, client: str, event: str, now: datetime) -> None:
+        """Note a hook of the session."""
+        state = self.state(session)
+        state.client = client or state.client
+        state.last_event = event
+        state.events += 1
+        state.started_at = state.started_at or now
+        state.seen_at = now
+
+    def project_dir(self, session: str, *, given: str, start: str = "") -> str:
+        """The project's directory of ``session``, or "" where no hook has named it.
+
+        ``given`` is what this hook says of it itself; ``start`` is where a session that starts is.
+        Hooks over HTTP, and all hooks of Codex, report the agent's present directory, which
+        follows its ``cd``: what the session's start said holds for all of it.
+        """
+        if session and (named := given or start):
+            self.state(session).project_dir = named
+        state = self.find(session)
+        return state.project_dir if state else given
 
     def end(self, session: str) -> None:
         """Note that the session is over. It may be resumed, and then still has what it saw."""
-        if known := self._sessions.get(session):
-            known.started_at = None
+        if state := self.find(session):
+            state.started_at = None
+            state.drop_late_answer()
 
-    def list(self) -> tuple[SessionInfo, ...]:
-        """The sessions that were heard of, the latest first."""
-        return tuple(
-            SessionInfo(
-                session=name,
-                client=known.client,
-                last_event=known.last_event,
-                events=known.events,
-                shown=len(known.shown),
-                started_at=known.started_at,
-                seen_at=known.seen_at,
-            )
-            for name, known in reversed(self._sessions.items())
-            if known.started_at is not None and known.seen_at is not None
+    def info(self, session: str) -> SessionInfo | None:
+        """What the hooks of ``session`` have said; None where it is over or unknown."""
+        state = self.find(session)
+        if state is None or state.started_at is None or state.seen_at is None:
+            return None
+        return SessionInfo(
+            session=session,
+            client=state.client,
+            last_event=state.last_event,
+            events=state.events,
+            shown=len(state.shown),
+            started_at=state.started_at,
+            seen_at=state.seen_at,
         )
 
-    def __len__(self) -> int:
-        return len(self._sessions)
+    # --- what the language model answered too late -----------------------------------------------
 
-    def _lately(self, session: str) -> _Session:
-        """The session, now the latest; the one that was quiet longest goes where it is too many."""
-        known = self._sessions.get(session)
-        if known is None:
-            known = self._sessions[session] = _Session(shown=OrderedDict(), kept=OrderedDict())
-        self._sessions.move_to_end(session)
-        while len(self._sessions) > self._max_sessions:
-            self._sessions.popitem(last=False)
-        return known
+    def put_late_answer(self, event: IntentRefined) -> None:
+        """Let ``event`` wait for its session's next hook, in place of an older one."""
+        state = self.state(event.classified.enriched.prompt.session)
+        state.drop_late_answer()
+        state.late_answer = (self._now(), event)
+
+    def take_late_answer(self, session: str) -> IntentRefined | None:
+        """What waits for ``session``, once; the caller calls ``emit_late``."""
+        state = self.find(session)
+        if state is None or state.late_answer is None:
+            return None
+        since, event = state.late_answer
+        if self._now() - since > MAX_LATE_AGE_S:
+            state.drop_late_answer()
+            return None
+        state.late_answer = None
+        return event

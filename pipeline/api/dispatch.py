@@ -21,7 +21,7 @@ from ...bus.inbox import StageFailed
 from ...bus.values import Place, ProjectFacts, Provenance, Query
 from ...stages.parse import parse
 from ..app.app import App
-from ..entrance.handler import Entrance
+from ..entrance.handler import HookHandler
 from . import results as answers
 from .forget_calls import ForgetCalls
 from .lifecycle_calls import LifecycleCalls
@@ -51,7 +51,9 @@ Table = dict[str, tuple[type[Params], Callable[..., Awaitable[Any]]]]
 class Calls:
     """Answers calls. ``handle`` is the one entrance."""
 
-    def __init__(self, app: App, entrance: Entrance, status: Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self, app: App, entrance: HookHandler, status: Callable[[], dict[str, Any]]
+    ) -> None:
         self._app = app
         self._entrance = entrance
         self._status = status
@@ -106,7 +108,7 @@ class Calls:
             provenance=Provenance(hook=params.hook, branch=place.branch or ""),
         )
         with anyio.fail_after(CAPTURE_S):
-            settled = await self._app.keeper.capture(request)
+            settled = await self._app.captures.capture(request)
         return answers.capture_answer(settled)
 
     # --- finding ---------------------------------------------------------------------------------
@@ -164,7 +166,7 @@ class Calls:
     async def explain(self, params: TextParams, place: Place) -> dict[str, Any]:
         prompt = self._prompt(params.text, place)
         ready = await self._app.bus.request(prompt, ResponseReady, within_s=QUERY_S)
-        return answers.explain_answer(ready, stages=self._app.traces.stages(prompt.trace))
+        return answers.explain_answer(ready, stages=self._app.prompt_log.stages(prompt.trace))
 
     def _prompt(self, text: str, place: Place) -> PromptSubmitted:
         return PromptSubmitted(

@@ -109,7 +109,7 @@ class LifecycleCalls:
 
     async def _capture(self, request: CaptureRequested) -> dict[str, Any]:
         with anyio.fail_after(CHANGE_S):
-            settled = await self._app.keeper.capture(request)
+            settled = await self._app.captures.capture(request)
         answer = answers.capture_answer(settled)
         if settled.memory is not None:
             answer["version"] = settled.memory.version

@@ -14,7 +14,7 @@ from ...stages.ports import RecallUnavailable
 from ...stages.text.envelope import PREAMBLE, Note, neutralise, wrap
 from ...stages.text.summary import summarise
 from ..app.app import App
-from ..entrance.handler import Entrance
+from ..entrance.handler import HookHandler
 from . import results as answers
 from .dispatch import Calls
 from .params import full_id
@@ -39,7 +39,9 @@ class McpPort:
 
     notice = PREAMBLE
 
-    def __init__(self, app: App, calls: Calls, entrance: Entrance, fields: dict[str, str]) -> None:
+    def __init__(
+        self, app: App, calls: Calls, entrance: HookHandler, fields: dict[str, str]
+    ) -> None:
         self._app = app
         self._calls = calls
         self._entrance = entrance
@@ -91,12 +93,12 @@ class McpPort:
     async def session(self) -> Json:
         name = self._fields.get("session", "")
         shown = self._app.sessions.shown(name)
-        known = [info for info in self._app.sessions.list() if info.session == name]
+        known = self._app.sessions.info(name)
         memories = [await self.find(memory_id) for memory_id, _ in sorted(shown)]
-        reasons = {memory_id: self._app.reasons.of(name, memory_id) for memory_id, _ in shown}
+        reasons = {memory_id: self._app.sessions.reason(name, memory_id) for memory_id, _ in shown}
         return {
             "session": name or None,
-            "known": msgspec.to_builtins(known[0]) if known else None,
+            "known": msgspec.to_builtins(known),
             "injected": [
                 {key: memory[key] for key in ("id", "urn", "namespace", "summary", "version")}
                 | {"score": None, "why": None}

@@ -14,7 +14,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from ...hooks.client import VERSION
 from ..app.app import App
-from ..entrance.handler import Entrance
+from ..entrance.handler import HookHandler
 from .dispatch import Calls
 from .mcp import McpPort
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class SessionOpener:
     """Serves MCP over connections whose head was read already."""
 
-    def __init__(self, app: App, calls: Calls, entrance: Entrance) -> None:
+    def __init__(self, app: App, calls: Calls, entrance: HookHandler) -> None:
         self._app = app
         self._calls = calls
         self._entrance = entrance

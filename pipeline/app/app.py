@@ -7,7 +7,7 @@ import os
 import pwd
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -42,11 +42,10 @@ from ...config.settings import RedactionSettings, Settings
 from ...sinks.indexes.guide_index import GuideIndex
 from ...sinks.mcp.notifications import Changes
 from ...sinks.project.identity import Projects
-from ...sinks.reasons import Reasons
 from ...sinks.sessions import Sessions
-from ...sinks.telemetry.audit_log import Audit
+from ...sinks.telemetry.audit_log import AuditLog
 from ...sinks.telemetry.degradation_log import DegradationLog
-from ...sinks.telemetry.prompt_log import Traces
+from ...sinks.telemetry.prompt_log import PromptLog
 from ...sinks.transcripts.reader import Transcripts
 from ...stages.capture.detect import detect
 from ...stages.classify import classify
@@ -54,17 +53,20 @@ from ...stages.enrich import Knowledge, enrich
 from ...stages.enrichment.guide_parser import read_guide
 from ...stages.inject import MAX_TOKENS, inject
 from ...stages.language.comparison import contradicts
+from ...stages.moments.greet import greet
+from ...stages.moments.remedy import remedy
+from ...stages.moments.remind import remind
 from ...stages.parse import parse
 from ...stages.ports import RecallUnavailable
 from ...stages.redaction.admit import admit
 from ...stages.redaction.allowlist import BadAllowance
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.respond import respond
-from .captures import Keeper
-from .lazy_archive import LazyArchive
-from .redaction_cache import Cleaner
-from .reminding import Reminding
-from .review import Reviewing
+from .captures import CaptureService
+from .lazy_archive import LazyArchive, Published
+from .redaction_cache import RedactionCache
+from .review import SessionReviewer
+from .review_captures import ReviewCaptures
 from .routes import ROUTES
 from .team import Team
 
@@ -73,7 +75,7 @@ if TYPE_CHECKING:
     from ...sinks.models.intent_classifier import LocalClassifier
     from ...sinks.store.change_queue import ChangeQueue
     from ...sinks.store.store import Store
-    from .llm import Asking
+    from .llm import LanguageModelService
 
 INDEXING = ("index", "unindex", "topics", "untopic")
 _log = logging.getLogger(__name__)
@@ -108,11 +110,11 @@ def _load_local_classifier() -> LocalClassifier | None:
     try:
         return LocalClassifier.load()
     except (OSError, ValueError) as error:
-        _log.error("the local classifier cannot be loaded", extra={"error": type(error).__name__})
+        _log.error("cannot load the local intent classifier", extra={"error": type(error).__name__})
         return None
 
 
-def _is_model_wanted(settings: Settings) -> bool:
+def _is_llm_used(settings: Settings) -> bool:
     """Whether these settings may lead to a question to a language model at all."""
     search = settings.search_intent
     used = search.enabled and search.use_llm and search.llm_policy != "never"
@@ -139,35 +141,29 @@ class App:
         self.archive = LazyArchive()
         self.projects = Projects()
         self.sessions = Sessions()
-        self.reasons = Reasons()
         self.changes = Changes(is_busy=self._is_indexing)
         self.local: LocalClassifier | None = None
         self.redactor = _load_redactor(settings.redaction)
-        self.audit = Audit(paths.state / "audit.jsonl", clock=clock)
-        self.setbacks = DegradationLog(now=time.monotonic)
-        self.clean = Cleaner(self._redacted)
-        self.traces = Traces(
+        self.audit_log = AuditLog(paths.state / "audit.jsonl", clock=clock)
+        self.degradation_log = DegradationLog(now=time.monotonic)
+        self.clean = RedactionCache(self._redacted)
+        self.prompt_log = PromptLog(
             paths.state / "traces.jsonl",
             settings=settings.trace,
             clock=clock,
             clean=self._redacted,
         )
-        self.asking = self._build_asking() if _is_model_wanted(settings) else None
-        self.keeper = Keeper(self.bus, new_id=new_id, store_problem=lambda: self.archive.problem)
+        self.llm = self._build_llm() if _is_llm_used(settings) else None
+        self.captures = CaptureService(
+            self.bus, new_id=new_id, store_problem=lambda: self.archive.problem
+        )
         self.lore = GuideIndex(
             archive=self.archive.get,
             loaded=lambda: self.archive.loaded,
             read=read_guide,
             clock=clock,
         )
-        self.reviewing = self._build_reviewing()
-        self.reminding = Reminding(
-            settings.hook,
-            archive=self.archive,
-            sessions=self.sessions,
-            clock=clock,
-            clean=self.clean,
-        )
+        self.reviewer = self._build_reviewer()
         self.team = Team(
             settings.team.url,
             archive=self.archive,
@@ -188,48 +184,55 @@ class App:
                 fails_request=bool(route.produces),
             )
 
-    def _build_reviewing(self) -> Reviewing:
-        return Reviewing(
+    def _build_reviewer(self) -> SessionReviewer:
+        return SessionReviewer(
             self.bus,
             settings=self.settings,
+            sessions=self.sessions,
             transcripts=Transcripts(self.paths.state / "transcripts.json"),
-            recall=self.archive,
-            capture=self.keeper.capture,
+            captures=ReviewCaptures(
+                settings=self.settings,
+                recall=self.archive,
+                capture=self.captures.capture,
+                new_id=self.new_id,
+                clock=self.clock,
+            ),
             clean=self.clean,
             new_id=self.new_id,
-            clock=self.clock,
         )
 
-    def _build_asking(self) -> Asking:
+    def _build_llm(self) -> LanguageModelService:
         # With no model named, nothing of this is imported.
-        from .llm import Asking
+        from .llm import LanguageModelService
 
-        return Asking(self.settings, publish=self.bus.publish, clean=self._redacted)
+        return LanguageModelService(
+            self.settings, sessions=self.sessions, publish=self.bus.publish, clean=self._redacted
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run the stages, and the model's part outside of them: what it says late is for them."""
         async with AsyncExitStack() as parts:
-            self.audit.watch()
-            parts.callback(self.audit.unwatch)
-            self.traces.watch()
-            parts.callback(self.traces.unwatch)
-            self.setbacks.watch()
-            parts.callback(self.setbacks.unwatch)
-            if self.asking is not None:
-                await parts.enter_async_context(self.asking.running())
+            self.audit_log.watch()
+            parts.callback(self.audit_log.unwatch)
+            self.prompt_log.watch()
+            parts.callback(self.prompt_log.unwatch)
+            self.degradation_log.watch()
+            parts.callback(self.degradation_log.unwatch)
+            if self.llm is not None:
+                await parts.enter_async_context(self.llm.running())
             await parts.enter_async_context(self.bus)
             yield
 
     def _handlers(self) -> dict[str, Callable[[Any], Any]]:
         """The function of each stage, with what it needs from outside."""
-        search, late = self.settings.search_intent, self.archive
+        search, hook, late = self.settings.search_intent, self.settings.hook, self.archive
         return {
             "parse": parse,
             "enrich": partial(
                 enrich,
                 recall=late,
-                keeper=self.keeper,
+                keeper=self.captures,
                 projects=self.projects,
                 limit=search.context.max_count,
                 min_relevance=search.context.least_relevance,
@@ -239,15 +242,15 @@ class App:
             "inject": self._inject,
             "respond": self._respond,
             "refine": self._refine,
-            "greet": self.reminding.greet,
-            "remind": self.reminding.remind,
-            "remedy": self.reminding.remedy,
+            "greet": self._moment(greet, hook.session_start, catalogue=late),
+            "remind": self._moment(remind, hook.post_tool_use, catalogue=late),
+            "remedy": self._moment(remedy, hook.post_tool_use_failure),
             "use_shown": late.handler(lambda archive, event: archive.count_shown(event)),
-            "reasons_shown": self.reasons.note_shown,
-            "preserve": self.reviewing.preserve,
-            "finish_turn": self.reviewing.finish_turn,
-            "finish_session": self.reviewing.finish_session,
-            "review": self.reviewing.review,
+            "reasons_shown": self.sessions.note_shown_reasons,
+            "preserve": self.reviewer.preserve,
+            "finish_turn": self.reviewer.finish_turn,
+            "finish_session": self.reviewer.finish_session,
+            "review": self.reviewer.review,
             "detect": partial(detect, max_chars=self.settings.capture.max_chars),
             "redact": partial(redact, redactor=self.redactor),
             "store": self._store,
@@ -263,8 +266,8 @@ class App:
             "topics": late.handler(lambda archive, event: archive.note_topics(event)),
             "untopic": late.handler(lambda archive, event: archive.drop_topics(event)),
             "settle": self._settle,
-            "reasons": self.reasons.note,
-            "trace": self.traces.note,
+            "reasons": self.sessions.note_reasons,
+            "trace": self.prompt_log.note,
             "load_reranker": late.handler(lambda archive, event: archive.load_reranker()),
             "guides": self.lore.stored,
             "unguide": self.lore.forgotten,
@@ -276,6 +279,24 @@ class App:
             "answer": self._answer,
         }
 
+    def _moment(
+        self, stage: Callable[..., Awaitable[Published]], settings: Any, **ports: Any
+    ) -> Callable[[Event], Awaitable[Published]]:
+        """The handler of a stage that brings something up unasked, under its hook's settings."""
+
+        async def handle(event: Event) -> Published:
+            return await stage(
+                event,
+                recall=self.archive,
+                sessions=self.sessions,
+                settings=settings,
+                now=self.clock(),
+                clean=self.clean,
+                **ports,
+            )
+
+        return handle
+
     def _is_indexing(self) -> bool:
         """Whether what was stored or forgotten is still on its way to the indexes."""
         depths = self.bus.depths()
@@ -283,20 +304,20 @@ class App:
 
     def _settle(self, event: CaptureSettled) -> None:
         if event.memory is not None:
-            self.sessions.keep(event.memory.provenance.session, event.memory.id)
+            self.sessions.note_capture(event.memory.provenance.session, event.memory.id)
         emit(settled, "settle", outcome=event.kept.outcome)
         warns = self.settings.redaction.mode == "warn"
-        self.keeper.settle(with_warning(event) if warns else event)
+        self.captures.settle(with_warning(event) if warns else event)
 
     def _redacted(self, text: str) -> str:
         return self.redactor.redact(text).text
 
     async def classify(self, event: PromptEnriched) -> IntentClassified:
         """What a prompt searches for, by every racer there is."""
-        if self.asking is None:
+        if self.llm is None:
             return await classify(event, local=self.local)
-        answer = await classify(event, local=self.local, model=self.asking.racer)
-        self.asking.reserve.begin(event.trace)
+        answer = await classify(event, local=self.local, model=self.llm.racer)
+        self.llm.reserve.begin(event.trace)
         return answer
 
     def _inject(self, event: IntentClassified, max_tokens: int = MAX_TOKENS) -> ContextBuilt:
@@ -311,21 +332,21 @@ class App:
         )
 
     def _respond(self, event: ContextBuilt) -> ResponseReady:
-        if self.asking is not None:
-            self.asking.reserve.end(event.trace)
+        if self.llm is not None:
+            self.llm.reserve.end(event.trace)
         suggest = self.settings.hook.user_prompt.suggest_captures
         return respond(event, suggest=suggest, clean=self.clean)
 
     def _refine(self, event: IntentRefined) -> None:
-        if self.asking is not None:
-            self.asking.refine(event)
+        if self.llm is not None:
+            self.llm.refine(event)
 
     async def late_context(self, session: str, *, project: Scope, max_tokens: int) -> str:
         """What the model said too late for the session's last prompt in ``project``, told once."""
-        if self.asking is None:
+        if self.llm is None:
             return ""
         choose = partial(self._inject, max_tokens=max_tokens)
-        return await self.asking.late_context(
+        return await self.llm.late_context(
             session, project=project, current=self._current, inject=choose
         )
 
@@ -362,7 +383,7 @@ class App:
             archive = await anyio.to_thread.run_sync(self._build_archive)
             await archive.open()
         except OSError as error:
-            _log.error("the memories cannot be opened", extra={"error": type(error).__name__})
+            _log.error("cannot open the memory store", extra={"error": type(error).__name__})
             self.archive.fail(str(error))
             return
         self.archive.arrive(archive)

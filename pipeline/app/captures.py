@@ -18,7 +18,7 @@ from ...bus.values import Kept, Marked, Provenance
 from .lazy_archive import RESERVE_S
 
 
-class Keeper:
+class CaptureService:
     """Fulfils the ``Keeper`` port over the bus."""
 
     def __init__(self, bus: Bus, *, new_id: Callable[[], str], store_problem: Callable[[], str]):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
 
 E = TypeVar("E", bound=Event)
-Said = Event | tuple[Event, ...] | None
+Published = Event | tuple[Event, ...] | None
 # What the stages after a search still need, in seconds; waiting for the archive leaves it to them.
 RESERVE_S = 0.03
 
@@ -102,11 +102,11 @@ class LazyArchive:
         return await (await self.get()).subjects(scopes, limit=limit)
 
     def handler(
-        self, method: Callable[[Archive, E], Said | Awaitable[Said]]
-    ) -> Callable[[E], Awaitable[Said]]:
+        self, method: Callable[[Archive, E], Published | Awaitable[Published]]
+    ) -> Callable[[E], Awaitable[Published]]:
         """A bus handler that calls ``method`` of the archive, once it is there."""
 
-        async def handle(event: E) -> Said:
+        async def handle(event: E) -> Published:
             said = method(await self.get(), event)
             return await said if isinstance(said, Awaitable) else said
 

@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
+
+from cachetools import LRUCache
 
 from ...bus.bus import BusClosed
 from ...bus.events import ContextBuilt, IntentClassified, IntentRefined
 from ...bus.values import Hit, Scope
 from ...config.settings import Settings
 from ...sinks.llm.circuit_breaker import CircuitBreaker
-from ...sinks.llm.language_model import Brief, LanguageModel
-from ...sinks.llm.late_answers import LateAnswers, tell_late
+from ...sinks.llm.language_model import LanguageModel, PromptSpec
 from ...sinks.llm.worker_process import ModelProcess
 from ...sinks.llm.worker_protocol import Configure
+from ...sinks.sessions import Sessions, emit_late
 from ...stages.intent.llm_prompt import MAX_CLEAN_CHARS, SYSTEM, ends, question, read_answer
 from ...stages.intent.model_racer import ModelRacer
 from ...stages.refine import changes_context, with_intent
-from .reserve import Reserve
 
 # -P: the directory it starts in may be an agent's project, and nothing is imported from there.
 COMMAND = (sys.executable, "-P", "-m", "subcog.sinks.llm.worker")
 MISSING = "litellm is not installed: pip install 'subcog[llm]'"
+WINDOW = 200
+MAX_OPEN = 1024
+# For the answer to leave, and for what a busy machine adds to anything.
+FLOOR_S = 0.012
+# The stages after the race take prompts one by one, about so long for each, so that of many races
+# under one deadline those that were called last must end first.
+EACH_S = 0.001
 
 Inject = Callable[[IntentClassified], ContextBuilt]
 Current = Callable[[tuple[Hit, ...], tuple[Scope, ...]], Awaitable[tuple[Hit, ...]]]
 
 
-class Asking:
+class LanguageModelService:
     """The model as a racer, and what it says too late. ``async with asking.running()`` around it.
 
     ``publish`` sends an event on its way; ``clean`` redacts a text before it leaves the machine.
@@ -40,6 +49,7 @@ class Asking:
         self,
         settings: Settings,
         *,
+        sessions: Sessions,
         publish: Callable[[IntentRefined], Awaitable[None]],
         clean: Callable[[str], str],
     ) -> None:
@@ -48,12 +58,12 @@ class Asking:
         self._name = settings.llm.model
         self._publish = publish
         self.reserve = Reserve(now=time.perf_counter)
-        self._refinements = LateAnswers(now=time.monotonic)
+        self._sessions = sessions
         self._model = LanguageModel(
             ModelProcess(
                 COMMAND, Configure(model=settings.llm.model, api_base=settings.llm.api_base)
             ),
-            Brief(
+            PromptSpec(
                 system=SYSTEM,
                 question=question,
                 read=read_answer,
@@ -91,9 +101,9 @@ class Asking:
         """Let what ``event`` changes wait for its session's next hook."""
         named = event.classified.enriched.prompt.session
         if named and changes_context(event, settings=self._settings):
-            self._refinements.put(event)
+            self._sessions.put_late_answer(event)
         else:
-            tell_late(event, used=False)
+            emit_late(event, used=False)
 
     async def late_context(
         self, session: str, *, project: Scope, current: Current, inject: Inject
@@ -103,7 +113,7 @@ class Asking:
         What was found in another project than ``project`` is not told in this one. ``current``
         leaves of memories those that are still so.
         """
-        if (event := self._refinements.take(session)) is None:
+        if (event := self._sessions.take_late_answer(session)) is None:
             return ""
         text = ""
         try:
@@ -113,12 +123,8 @@ class Asking:
                 hits = await current(enriched.candidates, place.readable)
                 text = inject(with_intent(event, hits)).text
         finally:
-            tell_late(event, used=bool(text))
+            emit_late(event, used=bool(text))
         return text
-
-    def forget(self, session: str) -> None:
-        """The session is over."""
-        self._refinements.drop(session)
 
     # --- telling ---------------------------------------------------------------------------------
 
@@ -131,3 +137,31 @@ class Asking:
         state = self._model.breaker.value
         about = "The circuit breaker of the language model: 0 closed, 1 half-open, 2 open."
         return {"subcog_llm_breaker_state": (about, state)}
+
+
+class Reserve:
+    """How much of a prompt's time the stages after the race need: a moving 99th percentile.
+
+    Measured from ``begin`` to ``end`` of each trace; ``now`` tells seconds.
+    """
+
+    def __init__(self, *, now: Callable[[], float], floor_s: float = FLOOR_S) -> None:
+        self._now = now
+        self._floor_s = floor_s
+        self._open: LRUCache[str, float] = LRUCache(MAX_OPEN)
+        self._took_s: deque[float] = deque(maxlen=WINDOW)
+
+    def begin(self, trace: str) -> None:
+        """The race of ``trace`` is over."""
+        self._open[trace] = self._now()
+
+    def end(self, trace: str) -> None:
+        """The answer of ``trace`` is ready."""
+        if (began := self._open.pop(trace, None)) is not None:
+            self._took_s.append(self._now() - began)
+
+    def need_s(self, racing: int = 1) -> float:
+        """What to leave of a prompt's time while so many race."""
+        took_s = sorted(self._took_s)
+        p99_s = took_s[len(took_s) * 99 // 100] if took_s else 0.0
+        return max(self._floor_s, p99_s) + racing * EACH_S

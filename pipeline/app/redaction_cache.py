@@ -8,7 +8,7 @@ from collections.abc import Callable
 MAX_TEXTS = 50_000
 
 
-class Cleaner:
+class RedactionCache:
     """Redacts texts, and remembers which of them had nothing to redact; not the texts themselves.
 
     By Python's own hash, which is keyed anew in each process: nobody can make two texts meet.

@@ -7,9 +7,7 @@ the daemon; and what is read twice has the same identity, so that it is stored o
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from datetime import datetime
 
 import anyio
 import anyio.to_thread
@@ -27,16 +25,15 @@ from ...bus.events import (
 from ...bus.signals import degraded, emit
 from ...bus.values import Noted, Scope
 from ...config.settings import Settings
+from ...sinks.sessions import Sessions
 from ...sinks.transcripts.reader import Mark, Slice, Transcripts, TranscriptUnreadable
 from ...stages.capture import task_record as task
 from ...stages.capture.review import Statement
 from ...stages.capture.review_session import SessionReader, batches
 from ...stages.moments.preserve import preserve
-from ...stages.ports import Recall
 from .lazy_archive import RESERVE_S
-from .review_captures import Capture, Gleaner, NotStored, moment_of
+from .review_captures import NotStored, ReviewCaptures, moment_of
 
-MAX_SESSIONS = 256
 _MAX_POINTS = 32
 # A compaction waits this part of its time for the whole review, then looks at the end alone: at so
 # many of its batches.
@@ -47,16 +44,16 @@ _LAST_WORD_S = 0.1
 _LAST_WORD_TRIES = 5
 
 
-Key = tuple[str, Scope]
-"""A session in a project: what was said in one project is not told in another."""
+class ReviewState(Struct):
+    """What reviews of one session in one project remember: its latest points, the open task."""
 
-
-class Session(Struct):
-    """What is remembered of one session: its latest points, and the task that goes on."""
-
-    turn: anyio.Lock
+    turn: anyio.Lock = field(default_factory=anyio.Lock)
     points: list[Noted] = field(default_factory=list)
     work: task.Work | None = None
+
+
+class Reviews(dict[Scope, ReviewState]):
+    """The reviews of a session by project: what was said in one is not told in another."""
 
 
 class Progress(Struct):
@@ -67,7 +64,7 @@ class Progress(Struct):
     kept: list[str] = field(default_factory=list)
 
 
-class Reviewing:
+class SessionReviewer:
     """The part of PreCompact, Stop, SubagentStop and SessionEnd that no hook waits for."""
 
     def __init__(
@@ -75,22 +72,19 @@ class Reviewing:
         bus: Bus,
         *,
         settings: Settings,
+        sessions: Sessions,
         transcripts: Transcripts,
-        recall: Recall,
-        capture: Capture,
+        captures: ReviewCaptures,
         clean: Callable[[str], str],
         new_id: Callable[[], str],
-        clock: Callable[[], datetime],
     ) -> None:
         self._bus = bus
         self._settings = settings
         self._transcripts = transcripts
-        self._gleaner = Gleaner(
-            settings=settings, recall=recall, capture=capture, new_id=new_id, clock=clock
-        )
+        self._captures = captures
         self._clean = clean
         self._new_id = new_id
-        self._sessions: OrderedDict[Key, Session] = OrderedDict()
+        self._sessions = sessions
         self._awaited: dict[str, Progress] = {}
         self._newest: dict[tuple[str, str], str] = {}
         self._one_at_a_time = anyio.CapacityLimiter(1)
@@ -128,8 +122,8 @@ class Reviewing:
         return ResponseReady(trace=event.trace, body=body)
 
     def _points(self, event: CompactionStarted) -> list[Noted]:
-        session = self._sessions.get(_key(event))
-        return session.points if session else []
+        state = self._reviews(event).get(event.place.project)
+        return state.points if state else []
 
     async def _glance(self, event: ReviewRequested) -> tuple[Statement, ...]:
         """What the end of a transcript says: there is too much of it, or it was read before us."""
@@ -148,15 +142,15 @@ class Reviewing:
         """Look through what is new in a transcript, and keep what is worth it."""
         awaited = self._awaited.get(event.trace)
         progress = awaited or Progress(anyio.Event())
-        session = self._session(_key(event))
+        state = self._reviews(event).setdefault(event.place.project, ReviewState())
         key = (event.session, event.transcript)
         self._newest[key] = event.trace
         try:
-            async with session.turn:
+            async with state.turn:
                 # Who comes later reads what is there for this one too.
                 is_newest = self._newest.get(key) == event.trace
                 if awaited is not None or event.last or is_newest:
-                    await self._review(event, session, progress)
+                    await self._review(event, state, progress)
         except NotStored:
             emit(degraded, "review", reason="store.unavailable")
         finally:
@@ -164,20 +158,20 @@ class Reviewing:
             if self._newest.get(key) == event.trace:
                 del self._newest[key]
             if event.last:
-                self._sessions.pop(_key(event), None)
+                self._reviews(event).pop(event.place.project, None)
 
-    async def _review(self, event: ReviewRequested, session: Session, progress: Progress) -> None:
+    async def _review(self, event: ReviewRequested, state: ReviewState, progress: Progress) -> None:
         mark = None
-        study = self._study(event, session.work)
+        study = self._study(event, state.work)
         async for part in self._parts(event):
             for batch in batches(part.messages):
                 # Of all reviews one computes at a time, or who asks something would wait for them.
                 await anyio.to_thread.run_sync(study.read, batch, limiter=self._one_at_a_time)
-                session.work, progress.found = study.work, study.found
+                state.work, progress.found = study.work, study.found
             mark = part.mark
-        session.points = [*session.points, *(s.note for s in progress.found)][-_MAX_POINTS:]
-        await self._gleaner.keep(event, progress.found, progress.kept)
-        await self._gleaner.record(event, self._tasks(event, session, study))
+        state.points = [*state.points, *(s.note for s in progress.found)][-_MAX_POINTS:]
+        await self._captures.keep(event, progress.found, progress.kept)
+        await self._captures.record(event, self._tasks(event, state, study))
         if mark is not None and mark.inode:
             await self._transcripts.keep(event.transcript, mark)
 
@@ -212,27 +206,16 @@ class Reviewing:
                 yield Slice((Message(role="assistant", text=event.said),), Mark())
 
     def _tasks(
-        self, event: ReviewRequested, session: Session, study: SessionReader
+        self, event: ReviewRequested, state: ReviewState, study: SessionReader
     ) -> list[task.Work]:
         """The tasks that ended, and the one that goes on unless the session ends too."""
-        if session.work is None:
+        if state.work is None:
             return study.finished
-        session.work.ended = event.last
-        return [*study.finished, session.work]
+        state.work.ended = event.last
+        return [*study.finished, state.work]
 
-    # --- sessions --------------------------------------------------------------------------------
-
-    def _session(self, key: Key) -> Session:
-        session = self._sessions.get(key) or Session(anyio.Lock())
-        self._sessions[key] = session
-        self._sessions.move_to_end(key)
-        while len(self._sessions) > MAX_SESSIONS:
-            self._sessions.popitem(last=False)
-        return session
-
-
-def _key(event: CompactionStarted | ReviewRequested) -> Key:
-    return event.session, event.place.project
+    def _reviews(self, event: CompactionStarted | ReviewRequested) -> Reviews:
+        return self._sessions.state(event.session).part(Reviews)
 
 
 def _request(

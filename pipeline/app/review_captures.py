@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ...bus.events import CaptureRequested, CaptureSettled, ReviewRequested
 from ...bus.values import Hit, Provenance, Query
 from ...config.settings import ReviewSettings, Settings
-from ...sinks.project.commits import head_commit
+from ...sinks.project.git import head_commit
 from ...stages.capture import review
 from ...stages.capture import task_record as task
 from ...stages.capture.review import Statement
@@ -33,7 +33,7 @@ def moment_of(settings: Settings, hook: str) -> ReviewSettings:
     return settings.hook.pre_compact if hook == "PreCompact" else settings.hook.stop
 
 
-class Gleaner:
+class ReviewCaptures:
     """Sends captures on their way, one after another. Each method raises ``NotStored``."""
 
     def __init__(

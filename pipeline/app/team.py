@@ -16,13 +16,12 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
-from ...bus.bus import BusClosed
+from ...bus.bus import BusClosed, raised_at
 from ...bus.events import Event, MemoriesStored, MemoryForgotten
 from ...bus.values import Memory
 from ...stages.ports import RecallUnavailable
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.release import release
-from ..daemon.log_setup import place_of
 from .lazy_archive import LazyArchive
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ class Team:
                     self._membership = await replica.membership()
                 except (ConnectionError, ValueError) as error:
                     extra = {"error": type(error).__name__}
-                    _log.warning("whether a team was joined cannot be read", extra=extra)
+                    _log.warning("cannot read the team membership", extra=extra)
                 else:
                     if self._membership is None:
                         return
@@ -144,8 +143,8 @@ class Team:
         if broke := running.exception():
             self._problem = NoServer("failed", BROKE)
             broke = _innermost(broke)
-            extra = {"error": type(broke).__name__, "at": place_of(broke.__traceback__)}
-            _log.error("the team's memory broke off", extra=extra)
+            extra = {"error": type(broke).__name__, "at": raised_at(broke.__traceback__)}
+            _log.error("the team synchronisation failed", extra=extra)
 
     def _build_sync(self, archive: Archive, replica: Replica, membership: Membership) -> Sync:
         server = self.server(self.url)
@@ -243,15 +242,15 @@ class Team:
         state = self.state
         return {
             "subcog_team_connected": (
-                "1 while the team's server can be used.",
+                "1 while the team's server is reachable.",
                 state is not None and state.connected,
             ),
             "subcog_team_lag_seconds": (
-                "How long ago this machine and its team last had the same; 0 while they have.",
+                "Time since this machine was last in sync with its team; 0 while in sync.",
                 state.lag_s if state else 0,
             ),
             "subcog_team_outbox": (
-                "Versions and deletions that wait to be sent to the team.",
+                "Versions and deletions queued for the team.",
                 state.outbox if state else 0,
             ),
         }

@@ -1,8 +1,6 @@
-"""``logs``: what the daemon noted."""
+"""``logs``: the end of the daemon's log."""
 
 from __future__ import annotations
-
-import time
 
 import click
 import msgspec
@@ -11,7 +9,6 @@ from .shared import our_paths
 
 
 @click.command()
-@click.option("-f", "--follow", is_flag=True, help="Go on as more is written, until Ctrl-C.")
 @click.option(
     "-n", "--lines", type=click.IntRange(0), default=50, show_default=True, help="How many lines."
 )
@@ -20,30 +17,26 @@ from .shared import our_paths
     type=click.Choice(("debug", "info", "warning", "error")),
     default="debug",
     show_default=True,
-    help="Leave out what matters less.",
+    help="Show this level and the more severe ones.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-def logs_command(follow: bool, lines: int, level: str, as_json: bool) -> None:
-    """Show the daemon's log. No daemon is started for this.
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@click.option("--path", "only_path", is_flag=True, help="Print the path of the log file only.")
+def logs_command(lines: int, level: str, as_json: bool, only_path: bool) -> None:
+    """Show the end of the daemon's log. No daemon is started for this.
 
-    The log holds no text of prompts or memories.
+    The log holds no text of prompts or memories. To follow it as it grows:
+    tail -F "$(subcog logs --path)".
     """
-    from ..cli.log_tail import LEVELS, Tail, level_of
+    from ..cli.log_tail import LEVELS, last_lines, level_of
 
-    least = LEVELS.index(level)
-
-    def is_wanted(line: str) -> bool:
-        return LEVELS.index(level_of(line)) >= least
-
-    show = _as_json if as_json else _for_reading
-    tail = Tail(our_paths().log)
-    try:
-        for line in tail.last(lines, is_wanted):
-            click.echo(show(line))
-        for line in filter(is_wanted, tail.more(time.sleep) if follow else ()):
-            click.echo(show(line))
-    except KeyboardInterrupt:  # the way to end it
+    paths = our_paths()
+    if only_path:
+        click.echo(paths.log)
         return
+    least = LEVELS.index(level)
+    show = _as_json if as_json else _for_reading
+    for line in last_lines(paths.logs, lines, lambda line: LEVELS.index(level_of(line)) >= least):
+        click.echo(show(line))
 
 
 def _for_reading(line: str) -> str:

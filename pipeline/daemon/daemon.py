@@ -26,16 +26,14 @@ from ..api.dispatch import Calls
 from ..api.mcp_door import SessionOpener
 from ..app.app import App
 from ..app.routes import ROUTES
-from ..entrance.events import MOMENTS
-from ..entrance.handler import Entrance
+from ..entrance.events import HOOK_EVENTS
+from ..entrance.handler import HookHandler
 from . import spool
 from .gauges import Gauges
 from .housekeeping import compact_when_idle
-from .http_port import listen_on_the_same
-from .listener import Listener
 from .server import Server
 from .signal_buffer import SignalBuffer
-from .sockets import listen, only_one, socket_path, unlisten
+from .sockets import Listener, listen, listen_on_the_same, only_one, socket_path, unlisten
 from .status import index_status
 
 if TYPE_CHECKING:
@@ -46,7 +44,7 @@ _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
 SPOOL_CHECK_S = 5.0
 HTTP_DELAY_S = 1.0
-HEARD_SAVE_S = 10.0
+ACTIVITY_SAVE_S = 10.0
 
 
 class Daemon:
@@ -56,7 +54,7 @@ class Daemon:
         self._paths = paths
         self._settings = loaded.settings
         self._app = App(loaded.settings, paths)
-        self._entrance = Entrance(self._app)
+        self._entrance = HookHandler(self._app)
         self._calls = Calls(self._app, self._entrance, self.status)
         self._started = time.time()
         self._leaving = anyio.Event()
@@ -95,7 +93,7 @@ class Daemon:
                 tasks.start_soon(self._mcp_http.run)
                 tasks.start_soon(self._drain_spool)
                 tasks.start_soon(self._app.team.run)
-                tasks.start_soon(self._keep_heard)
+                tasks.start_soon(self._save_activity)
                 tasks.start_soon(self._compact)
                 tasks.start_soon(self._leave_on_signal)
                 tasks.start_soon(self._leave_when_idle)
@@ -103,7 +101,7 @@ class Daemon:
                 await self._leaving.wait()
                 await self._finish(listener, tasks)
         finally:
-            self._entrance.heard.save()
+            self._entrance.activity.save()
             await self._app.unload()
             unlisten(self._paths)
             _log.info("left")
@@ -121,11 +119,11 @@ class Daemon:
                 await spool.drain(self._paths.spool, self._app, self._entrance)
             await anyio.sleep(SPOOL_CHECK_S if self._app.archive.settled else 0.1)
 
-    async def _keep_heard(self) -> None:
+    async def _save_activity(self) -> None:
         """Write down when hooks were heard; losing the last seconds of that does no harm."""
         while True:
-            await anyio.sleep(HEARD_SAVE_S)
-            await anyio.to_thread.run_sync(self._entrance.heard.save)
+            await anyio.sleep(ACTIVITY_SAVE_S)
+            await anyio.to_thread.run_sync(self._entrance.activity.save)
 
     async def _compact(self) -> None:
         await compact_when_idle(
@@ -140,7 +138,7 @@ class Daemon:
         try:
             return listen_on_the_same(self._settings.http.port, self._paths.http_port)
         except OSError as error:
-            _log.error("the HTTP port cannot be used", extra={"error": type(error).__name__})
+            _log.error("cannot listen on the HTTP port", extra={"error": type(error).__name__})
             return None
 
     def _make_token(self) -> str:
@@ -150,7 +148,7 @@ class Daemon:
         try:
             return http_token(self._paths.http_token)
         except OSError as error:
-            _log.error("the HTTP token cannot be kept", extra={"error": type(error).__name__})
+            _log.error("cannot write the HTTP token file", extra={"error": type(error).__name__})
             return ""
 
     async def _serve_http(self, listener: socket.socket) -> None:
@@ -169,7 +167,7 @@ class Daemon:
             version=VERSION,
             gauges=self._gauges.read,
             stages=[route.stage for route in ROUTES],
-            events=tuple(MOMENTS),
+            events=tuple(HOOK_EVENTS),
         )
         for_everybody = open_routes(
             metrics=metrics.expose,
@@ -219,7 +217,9 @@ class Daemon:
     async def _leave_on_signal(self) -> None:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for number in signals:
-                _log.info("asked to leave", extra={"signal": signal.Signals(number).name})
+                _log.info(
+                    "received a signal to exit", extra={"signal": signal.Signals(number).name}
+                )
                 self.leave()
 
     async def _leave_when_idle(self) -> None:
@@ -229,13 +229,13 @@ class Daemon:
             quiet_s = anyio.current_time() - self._server.last_seen
             open_now = self._server.connections + self._mcp_http.in_flight
             if open_now == 0 and quiet_s >= idle_s:
-                _log.info("nobody needs me", extra={"idle_s": round(quiet_s)})
+                _log.info("exiting after the idle timeout", extra={"idle_s": round(quiet_s)})
                 self.leave()
                 return
 
     async def _leave_for_newer(self) -> None:
         await self._server.newer_client.wait()
-        _log.info("leaving for a newer version")
+        _log.info("exiting in favour of a newer version")
         self.leave()
 
     # --- calls -----------------------------------------------------------------------------------
@@ -268,10 +268,10 @@ class Daemon:
             "mcp_sessions": self._mcp.sessions,
             "inboxes": self._app.bus.depths(),
             "max_rss_mb": usage.ru_maxrss // 1024,
-            "llm": self._app.asking.status() if self._app.asking else None,
+            "llm": self._app.llm.status() if self._app.llm else None,
             "team": self._app.team.status(),
             "log": str(self._paths.log),
-            "heard": self._entrance.heard.list(),
+            "heard": self._entrance.activity.list(),
         }
 
 

@@ -46,7 +46,7 @@ class Gauges:
             **self._memory(self._app.archive.loaded),
             **self._work(),
             **self._files(),
-            **(self._app.asking.gauges() if self._app.asking else {}),
+            **(self._app.llm.gauges() if self._app.llm else {}),
             **self._app.team.gauges(),
         }
 
@@ -56,19 +56,19 @@ class Gauges:
         newest = archive.topics.last_indexed if archive else None
         return {
             "subcog_ready": ("1 when memories can be searched.", archive is not None),
-            "subcog_memories": ("Memories that can be found.", _by_kind(counts), "scope"),
+            "subcog_memories": ("Memories in the search index.", _by_kind(counts), "scope"),
             "subcog_scopes": (
-                "Scopes that have memories, by their kind.",
+                "Scopes with memories, by kind.",
                 _by_kind({scope: count > 0 for scope, count in counts.items()}),
                 "scope",
             ),
-            "subcog_topics": ("Topics of memories.", self._count_topics(archive), "scope"),
+            "subcog_topics": ("Topics in the topic index.", self._count_topics(archive), "scope"),
             "subcog_index_bytes": (
-                "Memory that the search index takes, as estimated.",
+                "Estimated size of the search index in memory.",
                 stats.bytes if stats else 0,
             ),
             "subcog_index_newest_timestamp_seconds": (
-                "When the newest memory in the topic index was changed; 0 for none.",
+                "Modification time of the newest memory in the topic index; 0 if empty.",
                 newest.timestamp() if newest else 0,
             ),
         }
@@ -77,14 +77,14 @@ class Gauges:
         depths = self._app.bus.depths()
         return {
             "subcog_index_waiting": (
-                "Changes that are committed and not yet in the indexes.",
+                "Committed changes not yet indexed.",
                 sum(depths[stage] for stage in INDEXING),
             ),
-            "subcog_inbox_depth": ("Letters that wait.", depths, "stage"),
-            "subcog_clients": ("Connections open.", self._clients()),
-            "subcog_mcp_sessions": ("MCP sessions open.", self._mcp_sessions()),
+            "subcog_inbox_depth": ("Events queued in a stage's inbox.", depths, "stage"),
+            "subcog_clients": ("Open client connections.", self._clients()),
+            "subcog_mcp_sessions": ("Open MCP sessions.", self._mcp_sessions()),
             "subcog_threads": ("Threads of the daemon.", threading.active_count()),
-            "subcog_tasks": ("Tasks of its event loop.", len(anyio.get_running_tasks())),
+            "subcog_tasks": ("Tasks of the daemon's event loop.", len(anyio.get_running_tasks())),
         }
 
     def _files(self) -> dict[str, Gauge]:
@@ -92,12 +92,12 @@ class Gauges:
         log = database.with_name(f"{database.name}.wal")
         return {
             "subcog_database_bytes": (
-                "Size of the database: its file, and the log of what is not in it yet.",
+                "Size of the database file and of its write-ahead log.",
                 {"database": _size(database), "log": _size(log)},
                 "file",
             ),
             "subcog_spool_entries": (
-                "What hooks set aside while no daemon took it.",
+                "Prompts spooled while no daemon was running.",
                 _spooled(self._paths.spool),
                 "state",
             ),

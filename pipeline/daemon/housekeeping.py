@@ -34,7 +34,9 @@ async def compact_if_needed(archive: LazyArchive) -> bool:
     try:
         await loaded.compact()
     except (OSError, TimeoutError) as error:
-        _log.warning("the database was not compacted", extra={"error": type(error).__name__})
+        _log.warning(
+            "compaction failed; it is retried later", extra={"error": type(error).__name__}
+        )
         return False
-    _log.info("compacted: what was forgotten has left the disk")
+    _log.info("compacted the database; forgotten texts are gone from disk")
     return True

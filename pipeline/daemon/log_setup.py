@@ -16,10 +16,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from ...bus.bus import raised_at
+from ...config.paths import LOG_BACKUPS
 from ...sinks.files.rotating_file import PrivateFileHandler
 
 MAX_BYTES = 2_000_000
-BACKUPS = 3
 OURS = "subcog"
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _log = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ def entry_of(record: logging.LogRecord) -> dict[str, Any]:
         "time": datetime.fromtimestamp(record.created, UTC),
         "level": record.levelname.lower(),
         "where": record.name.removeprefix(f"{OURS}."),
-        "what": record.msg if ours else "a library said something",
+        "what": record.msg if ours else "a library logged a message",
     }
     if ours:
         entry |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
@@ -83,7 +84,9 @@ class ConsoleLines(logging.Formatter):
 def log_to(file: Path, level: str, form: Format = "json") -> logging.Handler:
     """Send every log record of the process to ``file``, readable by its owner only."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handler = PrivateFileHandler(file, maxBytes=MAX_BYTES, backupCount=BACKUPS, encoding="utf-8")
+    handler = PrivateFileHandler(
+        file, maxBytes=MAX_BYTES, backupCount=LOG_BACKUPS, encoding="utf-8"
+    )
     handler.setFormatter(JsonLines() if form == "json" else ConsoleLines())
     root = logging.getLogger()
     root.addHandler(handler)
@@ -105,16 +108,7 @@ def log_uncaught() -> None:
 def _on_uncaught(
     kind: type[BaseException], error: BaseException | None, traceback: TracebackType | None
 ) -> None:
-    place = place_of(traceback)
-    _log.critical("something was not caught", extra={"error": kind.__name__, "at": place})
+    place = raised_at(traceback)
+    _log.critical("uncaught exception", extra={"error": kind.__name__, "at": place})
     if sys.stderr is not None:
         sys.stderr.write(f"subcog: {kind.__name__} at {place} was not caught\n")
-
-
-def place_of(traceback: TracebackType | None) -> str:
-    """The file and line at the end of ``traceback``."""
-    if traceback is None:
-        return ""
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return f"{Path(traceback.tb_frame.f_code.co_filename).name}:{traceback.tb_lineno}"

@@ -53,15 +53,15 @@ class Server:
             async with stream:
                 await self._converse(stream)
         except BadFrame as error:
-            _log.warning("a client sent what is no frame", extra={"problem": str(error)})
+            _log.warning("a client sent a malformed frame", extra={"problem": str(error)})
         except (anyio.EndOfStream, anyio.IncompleteRead, anyio.DelimiterNotFound):
-            _log.debug("a client left in the middle of a request")
+            _log.debug("a client disconnected during a request")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            _log.debug("a client hung up")
+            _log.debug("a client disconnected")
         except TimeoutError:
-            _log.warning("a client began a request and fell silent")
+            _log.warning("a client did not complete its request in time")
         except Exception as error:  # noqa: BLE001 - one client's bad luck; the others are served
-            _log.error("a request broke", extra={"error": type(error).__name__})
+            _log.error("a request failed unexpectedly", extra={"error": type(error).__name__})
         finally:
             self.connections -= 1
             self.last_seen = anyio.current_time()

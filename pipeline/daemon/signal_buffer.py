@@ -8,7 +8,7 @@ from typing import Any
 from ...bus import signals
 from ...bus.signals import NamedSignal, emit
 
-MAX_TOLD = 100_000
+MAX_BUFFERED = 100_000
 
 
 class SignalBuffer:
@@ -29,7 +29,7 @@ class SignalBuffer:
 
     def _watcher(self, signal: NamedSignal) -> Callable[..., None]:
         def watch(sender: str, **facts: Any) -> None:
-            if len(self._told) < MAX_TOLD:
+            if len(self._told) < MAX_BUFFERED:
                 self._told.append((signal, sender, facts))
 
         return watch

@@ -1,15 +1,30 @@
-"""The daemon's Unix socket: where it stands, who may use it, and that there is one daemon."""
+"""The daemon's sockets: the lock of the one daemon, the Unix socket, the HTTP port, accepting."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import itertools
+import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import anyio
+from anyio.abc import SocketStream, TaskGroup
+
 from ...config.paths import Paths
+from ...sinks.http.credentials import keep_port, last_port
+
+# accept() fails so while no descriptors or buffers are left; they come back when a client leaves.
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_EXHAUSTED_PAUSE_S = 0.1
+_ACCEPTED_PER_TURN = 2
+_log = logging.getLogger(__name__)
+
+Serve = Callable[[SocketStream], Awaitable[None]]
 
 
 class AlreadyRunning(RuntimeError):
@@ -48,19 +63,19 @@ def listen(paths: Paths) -> socket.socket:
     path = socket_path(paths)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before, umask = Path.cwd(), os.umask(0o177)
     try:
         os.chdir(path.parent)
-        listener.bind(path.name)
+        listening.bind(path.name)
     finally:
         os.chdir(before)
         os.umask(umask)
-    listener.listen(512)
-    listener.setblocking(False)
+    listening.listen(512)
+    listening.setblocking(False)
     if path != paths.link:
         _point(paths.link, path)
-    return listener
+    return listening
 
 
 def _point(link: Path, target: Path) -> None:
@@ -74,18 +89,79 @@ def _point(link: Path, target: Path) -> None:
 def listen_on_loopback(port: int) -> socket.socket:
     """A listening TCP socket that this machine alone can reach; port 0 picks a free one."""
     # Its protocol is named: the event loop sends small answers at once only where it is.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind(("127.0.0.1", port))
+        listening.bind(("127.0.0.1", port))
     except OSError:
-        listener.close()
+        listening.close()
         raise
-    listener.listen(64)
-    return listener
+    listening.listen(64)
+    return listening
+
+
+def listen_on_the_same(port: int, file: Path) -> socket.socket:
+    """A listening socket on ``port``; where that is 0, on the port noted in ``file`` if it is free.
+
+    Clients are told the port in their settings, so one that is picked anew is noted in ``file``.
+    Raises ``OSError``.
+    """
+    if port:
+        return listen_on_loopback(port)
+    if before := last_port(file):
+        with contextlib.suppress(OSError):
+            return listen_on_loopback(before)
+    listening = listen_on_loopback(0)
+    with contextlib.suppress(OSError):  # it serves as well where it cannot be noted
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        keep_port(file, listening.getsockname()[1])
+    return listening
 
 
 def unlisten(paths: Paths) -> None:
     """Remove the socket and the link to it."""
     socket_path(paths).unlink(missing_ok=True)
     paths.link.unlink(missing_ok=True)
+
+
+class Listener:
+    """Accepts from a non-blocking listening socket, a few clients a turn of the event loop.
+
+    One a turn would leave the last of many waiting for as long as it takes to answer the first;
+    all at once would let the first wait until all others are accepted. Owns the socket.
+    """
+
+    def __init__(self, listening: socket.socket) -> None:
+        self._listening = listening
+
+    async def serve(self, serve: Serve, tasks: TaskGroup) -> None:
+        """Start ``serve`` in ``tasks`` for each client; returns when this is closed."""
+        while self._listening.fileno() >= 0:
+            try:
+                await anyio.wait_readable(self._listening)
+                for client in itertools.islice(self._waiting(), _ACCEPTED_PER_TURN):
+                    tasks.start_soon(_serve, serve, client)
+            except anyio.ClosedResourceError:
+                return
+            except OSError as error:
+                if error.errno not in _EXHAUSTED:
+                    raise
+                _log.error("cannot accept connections", extra={"error": error.strerror})
+                await anyio.sleep(_EXHAUSTED_PAUSE_S)
+
+    def close(self) -> None:
+        """Close the socket; ``serve`` returns."""
+        anyio.notify_closing(self._listening)
+        self._listening.close()
+
+    def _waiting(self) -> Iterator[socket.socket]:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            yield client
+
+
+async def _serve(serve: Serve, client: socket.socket) -> None:
+    await serve(await SocketStream.from_socket(client))

@@ -16,7 +16,7 @@ from ...bus.signals import emit, redacted
 from ...stages.text.markup import split_markers
 from ..agents.payload import Payload
 from ..app.app import App
-from ..entrance.handler import Entrance, trace_of
+from ..entrance.handler import HookHandler, trace_of
 
 MAX_ENTRY_BYTES = 4_000_000
 PATIENCE_S = 30.0
@@ -31,7 +31,7 @@ class Entry(Struct):
     payload: Payload
 
 
-async def drain(folder: Path, app: App, entrance: Entrance) -> int:
+async def drain(folder: Path, app: App, entrance: HookHandler) -> int:
     """Store every entry of ``folder``, oldest first; how many were stored.
 
     An entry is removed once everything in it is settled. One that cannot be read is set aside as
@@ -42,7 +42,7 @@ async def drain(folder: Path, app: App, entrance: Entrance) -> int:
         try:
             done = await _store(file, app, entrance)
         except (OSError, ValueError) as error:
-            _log.warning("a spooled entry is unreadable", extra={"error": type(error).__name__})
+            _log.warning("skipped an unreadable spool entry", extra={"error": type(error).__name__})
             await anyio.to_thread.run_sync(file.replace, file.with_suffix(".bad"))
             continue
         if done:
@@ -64,7 +64,7 @@ def _read(file: Path) -> Entry:
     return msgspec.convert(json.loads(file.read_bytes()), type=Entry)
 
 
-async def _store(file: Path, app: App, entrance: Entrance) -> bool:
+async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
     entry = await anyio.to_thread.run_sync(_read, file)
     trace = trace_of(file.stem)
     if not trace:
@@ -78,7 +78,7 @@ async def _store(file: Path, app: App, entrance: Entrance) -> bool:
     )
     with anyio.move_on_after(PATIENCE_S):
         for number, marked in enumerate(split_markers(prompt.text)[1]):
-            kept = await app.keeper.keep(marked, prompt=prompt, number=number)
+            kept = await app.captures.keep(marked, prompt=prompt, number=number)
             if kept.outcome in {"pending", "failed"}:
                 return False
         _tell_redactions(prompt, app)

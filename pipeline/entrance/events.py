@@ -29,7 +29,7 @@ from .tool_use import failure_of, use_of
 E = TypeVar("E", bound=AgentEvent)
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class HookCall(Struct, frozen=True, kw_only=True):
     """One hook: who asks, from where, and what it brought."""
 
     trace: str
@@ -54,12 +54,12 @@ class HookEvent(Struct, frozen=True, kw_only=True):
     ``plain``, the client takes what is printed as it stands, so that nothing is really nothing.
     """
 
-    make: Callable[[Asked], Event | None]
+    make: Callable[[HookCall], Event | None]
     answers: bool = True
     plain: bool = False
 
 
-def prompt_submitted(asked: Asked) -> Event | None:
+def prompt_submitted(asked: HookCall) -> Event | None:
     """A prompt, whoever typed it; a sub-agent's is the model's own words, which ask for nothing."""
     if asked.payload.agent_id:
         return None
@@ -70,7 +70,7 @@ def prompt_submitted(asked: Asked) -> Event | None:
     )
 
 
-def session_started(asked: Asked) -> Event | None:
+def session_started(asked: HookCall) -> Event | None:
     """The start of a session, where it is to be greeted."""
     if not asked.hook.session_start.enabled:
         return None
@@ -80,7 +80,7 @@ def session_started(asked: Asked) -> Event | None:
     )
 
 
-def tool_used(asked: Asked) -> Event | None:
+def tool_used(asked: HookCall) -> Event | None:
     """A tool was used. A failure that a client reports as an answer is one here as well."""
     payload, settings = asked.payload, asked.hook.post_tool_use
     if asked.hook.post_tool_use_failure.enabled and (error := failure_of(payload.tool_response)):
@@ -98,7 +98,7 @@ def tool_used(asked: Asked) -> Event | None:
     )
 
 
-def tool_failed(asked: Asked) -> Event | None:
+def tool_failed(asked: HookCall) -> Event | None:
     """A tool failed."""
     payload = asked.payload
     if not asked.hook.post_tool_use_failure.enabled:
@@ -106,7 +106,7 @@ def tool_failed(asked: Asked) -> Event | None:
     return _tool_failed(asked, payload.error or failure_of(payload.tool_response))
 
 
-def _tool_failed(asked: Asked, error: str, hook: str = "PostToolUseFailure") -> Event:
+def _tool_failed(asked: HookCall, error: str, hook: str = "PostToolUseFailure") -> Event:
     use = use_of(asked.payload.tool_input)
     return asked.event(
         ToolFailed,
@@ -120,7 +120,7 @@ def _tool_failed(asked: Asked, error: str, hook: str = "PostToolUseFailure") -> 
     )
 
 
-def compaction_started(asked: Asked) -> Event | None:
+def compaction_started(asked: HookCall) -> Event | None:
     """The session's context is about to be summarised."""
     if not asked.hook.pre_compact.enabled:
         return None
@@ -131,7 +131,7 @@ def compaction_started(asked: Asked) -> Event | None:
     )
 
 
-def turn_ended(asked: Asked) -> Event | None:
+def turn_ended(asked: HookCall) -> Event | None:
     """The agent is done with a turn."""
     if not asked.hook.stop.enabled:
         return None
@@ -142,7 +142,7 @@ def turn_ended(asked: Asked) -> Event | None:
     )
 
 
-def agent_ended(asked: Asked) -> Event | None:
+def agent_ended(asked: HookCall) -> Event | None:
     """A sub-agent is done. One without a type wrote the summary of a compaction: no work."""
     payload = asked.payload
     if not asked.hook.stop.enabled or not payload.agent_type:
@@ -155,7 +155,7 @@ def agent_ended(asked: Asked) -> Event | None:
     )
 
 
-def session_ended(asked: Asked) -> Event | None:
+def session_ended(asked: HookCall) -> Event | None:
     """A session is over."""
     if not asked.hook.stop.enabled:
         return None
@@ -166,7 +166,7 @@ def session_ended(asked: Asked) -> Event | None:
     )
 
 
-MOMENTS: dict[str, HookEvent] = {
+HOOK_EVENTS: dict[str, HookEvent] = {
     "SessionStart": HookEvent(make=session_started),
     "UserPromptSubmit": HookEvent(make=prompt_submitted),
     "PostToolUse": HookEvent(make=tool_used),

@@ -1,7 +1,7 @@
-"""The entrance: an agent's payload becomes an event, and the reply becomes what the hook prints.
+"""The hook handler: an agent's payload becomes an event, the reply becomes the hook's output.
 
-Whatever comes in, what goes out is valid hook output; the worst case is ``{}``, which changes
-nothing for the agent.
+Whatever comes in, the output is valid for the agent; the worst case is ``{}``, which changes
+nothing for it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import anyio
 import msgspec
 
 from ...bus.bus import BusClosed
-from ...bus.events import Event, ResponseReady
+from ...bus.events import ResponseReady
 from ...bus.ids import ulid_of_hex
 from ...bus.inbox import StageFailed
 from ...bus.signals import answered, degraded, emit
 from ...bus.values import Place, Scope
-from ...sinks.telemetry.hook_activity import Heard
+from ...sinks.sessions import SessionState
+from ...sinks.telemetry.hook_activity import HookActivity
 from ...sinks.transcripts.outcomes import Outcomes
 from ...stages.inject import MAX_TOKENS
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
@@ -29,51 +30,51 @@ from ...stages.text.unicode import well_formed
 from ..agents import dialects as speech
 from ..agents.payload import Payload, read_payload
 from ..app.app import App
-from .events import MOMENTS, Asked, HookEvent
+from .events import HOOK_EVENTS, HookCall
 from .load_shedding import LEAST_S, LoadShedding, waited_s
-from .session_memory import Greetings
-from .whereabouts import Whereabouts
 
 NOTHING = b"{}"
-# What the pipe needs before it notes the time, and after the daemon's part, in milliseconds.
 PIPE_MS = 20
-# What the pipe waits by itself, in milliseconds.
+"""What the hook's client process needs before and after the daemon's part, in milliseconds."""
 DEFAULT_TOTAL_MS = 200
-# Sources of a SessionStart after which the model has lost what it was shown.
+"""How long the hook's client process waits unless it is told to wait longer, in milliseconds."""
 EMPTIED = ("startup", "clear", "compact")
-# Hooks whose answer may bring the model what came too late for its prompt; the first one does.
-# It must not cost the hook what else it says, so looking it up has a time of its own, in seconds.
-LATE_S = 0.03
+"""Sources of a SessionStart after which the model's context no longer holds what was shown."""
 TAKES_LATE = ("PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
+"""Hooks whose answer may carry the language model's late answer; the first of them does."""
+LATE_S = 0.03
+"""The time limit for looking up a late answer, in seconds: it must not cost the hook its own."""
+GREETED_WITH_PROMPT = frozenset({"gemini"})
+"""Agents that are greeted with the first prompt.
+
+Gemini CLI puts the answer of SessionStart in front of the first prompt, as one message, and drops
+that message when the session is resumed: the user's words would be lost with the greeting. What is
+added to a prompt comes behind it.
+"""
 _log = logging.getLogger(__name__)
 
 
-class Entrance:
+class HookHandler:
     """Answers hooks."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._whereabouts = Whereabouts()
-        self.heard = Heard(app.paths.heard)
-        self._crowd = LoadShedding()
+        self.activity = HookActivity(app.paths.hook_activity)
+        self._load = LoadShedding()
         self._outcomes = Outcomes()
-        self._greetings = Greetings()
 
     def _left_s(self, fields: dict[str, str]) -> float:
         """How long this hook may still take: longer while the memories are being loaded."""
-        hook = self._app.settings.hook
-        total_ms = hook.total_ms if self._app.archive.settled else hook.start_ms
-        asked = fields.get("budget_ms", "")
-        if not self._app.archive.settled and asked.isdecimal():
-            total_ms = min(total_ms, int(asked))
-        return (total_ms - PIPE_MS) / 1000 - self._waited_s(fields.get("id", ""))
-
-    def _waited_s(self, identity: str) -> float:
-        """How long this hook waits already, from when it began or the memories were there."""
-        return waited_s(identity, now=time(), since=self._app.archive.settled_at)
+        hook, archive = self._app.settings.hook, self._app.archive
+        total_ms = hook.total_ms if archive.settled else hook.start_ms
+        budget_ms = fields.get("budget_ms", "")
+        if not archive.settled and budget_ms.isdecimal():
+            total_ms = min(total_ms, int(budget_ms))
+        waited = waited_s(fields.get("id", ""), now=time(), since=archive.settled_at)
+        return (total_ms - PIPE_MS) / 1000 - waited
 
     def more_time_ms(self) -> int:
-        """What a hook is told to wait beyond its own patience: 0 where that suffices."""
+        """What a hook's client is told to wait beyond its default: 0 where that suffices."""
         hook = self._app.settings.hook
         if not self._app.archive.settled:
             return hook.start_ms
@@ -83,8 +84,8 @@ class Entrance:
         """The hook output for one payload; never raises for what a client sent."""
         started = perf_counter()
         out, outcome = await self._answer(event, fields, body)
-        moment = MOMENTS.get(event)
-        if out == NOTHING and moment and moment.plain and fields.get("client") in GIVE_PLAIN_TEXT:
+        hook = HOOK_EVENTS.get(event)
+        if out == NOTHING and hook and hook.plain and fields.get("client") in GIVE_PLAIN_TEXT:
             out = b""
         emit(answered, event, outcome=outcome, took_s=perf_counter() - started)
         return out
@@ -93,122 +94,99 @@ class Entrance:
         try:
             payload = read_payload(body)
         except ValueError:
-            _log.warning("a hook sent what is no payload", extra={"event": event})
+            _log.warning("a hook sent a malformed payload", extra={"event": event})
             return NOTHING, "malformed"
         try:
             heard = speech.hear(fields.get("client", ""), event, payload)
-            heard = await self._with_outcome(heard)
-            self._note(heard.event, heard.client, heard.payload)
-            known = fields | {"client": heard.client, "project": self._project(heard, fields)}
-            out, outcome = await self._answer_in_time(heard.event, known, heard.payload)
-            return speech.say(heard, self._with_greeting(heard, out)), outcome
+            if speech.hides_outcome(heard) and await self._has_failed(heard.payload):
+                heard = speech.as_failure(heard)
+            out, outcome = await self._answer_call(heard.event, fields, heard.client, heard.payload)
+            if heard.client in GREETED_WITH_PROMPT:
+                session = self._app.sessions.state(heard.payload.session_id)
+                out = with_greeting(session, heard.event, out)
+            return speech.say(heard, out), outcome
         except TimeoutError:
             emit(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"
         except (StageFailed, BusClosed, ValueError, RecursionError) as error:
-            _log.warning("a hook was passed through", extra={"error": type(error).__name__})
+            facts = {"error": type(error).__name__}
+            _log.warning("a hook was answered without context after an error", extra=facts)
             return NOTHING, "failed"
 
-    async def _with_outcome(self, heard: speech.Heard) -> speech.Heard:
-        """``heard`` as a failed tool, where the agent tells that to its transcript alone."""
-        payload = heard.payload
-        if not speech.hides_outcome(heard):
-            return heard
+    async def _has_failed(self, payload: Payload) -> bool:
+        """Whether a tool failed, where the agent writes that to its transcript alone."""
         transcript = payload.transcript_path or ""
-        failed = await self._outcomes.has_failed(transcript, payload.tool_use_id)
-        return speech.as_failure(heard) if failed else heard
+        return await self._outcomes.has_failed(transcript, payload.tool_use_id)
 
-    def _with_greeting(self, heard: speech.Heard, body: bytes) -> bytes:
-        """``body``, where a greeting waits for its session's first prompt."""
-        if not self._greetings.concern(heard.client, heard.event):
-            return body
-        said, session = msgspec.json.decode(body), heard.payload.session_id
-        own = said.get("hookSpecificOutput", {}).get("additionalContext", "")
-        if heard.event == "SessionStart":
-            self._greetings.hold(session, own)
-            said.pop("hookSpecificOutput", None)
-            return msgspec.json.encode(said)
-        greeting = self._greetings.take(session, max_tokens=room_beside(own))
-        both = "\n".join(part for part in (greeting, own) if part)
-        told = hook_answer(heard.event, both, said.get("systemMessage", ""))
-        return msgspec.json.encode(said | told) if greeting else body
-
-    async def _answer_in_time(
-        self, event: str, fields: dict[str, str], payload: Payload
+    async def _answer_call(
+        self, event: str, fields: dict[str, str], client: str, payload: Payload
     ) -> tuple[bytes, str]:
-        moment = MOMENTS.get(event)
-        known = self._asked(fields, payload)
-        asked = moment.make(known) if moment else None
+        """The answer in Claude Code's form, and its outcome. Raises ``TimeoutError``."""
+        self._note(event, client, payload)
+        call = self._call(event, fields, client, payload)
+        hook = HOOK_EVENTS.get(event)
+        published = hook.make(call) if hook else None
         body = NOTHING
-        if moment and asked is not None:
-            if self._crowd.turns_away(asked, left_s=self._left_s(fields)):
+        if hook and published is not None:
+            left_s = self._left_s(fields)
+            if self._load.sheds(published, left_s=left_s):
                 emit(degraded, "entrance", reason="hook.crowded")
                 return NOTHING, "crowded"
-            with self._crowd.inside():
-                body = await self._said(moment, asked, fields)
+            with self._load.inside():
+                if hook.answers:
+                    within_s = max(LEAST_S, left_s)
+                    reply = await self._app.bus.request(published, ResponseReady, within_s=within_s)
+                    body = reply.body
+                else:
+                    await self._app.bus.publish(published)
         if event in TAKES_LATE and not payload.agent_id:
-            body = await self._with_late(event, body, payload.session_id, known.place.project)
+            body = await self._with_late_answer(event, body, call)
         if body != NOTHING:
             return body, "answered"
-        return body, "passed" if asked is None else "nothing"
+        return body, "passed" if published is None else "nothing"
 
-    async def _said(self, moment: HookEvent, asked: Event, fields: dict[str, str]) -> bytes:
-        if not moment.answers:
-            await self._app.bus.publish(asked)
-            return NOTHING
-        within_s = max(LEAST_S, self._left_s(fields))
-        return (await self._app.bus.request(asked, ResponseReady, within_s=within_s)).body
+    async def _with_late_answer(self, event: str, body: bytes, call: HookCall) -> bytes:
+        """``body`` with what the language model answered too late for the prompt before.
 
-    async def _with_late(self, event: str, body: bytes, session: str, project: Scope) -> bytes:
-        """``body`` with what the model said too late for the prompt before.
-
-        A prompt that brings a context of its own leaves it to the next hook; a tool's has both.
+        A prompt that has a context of its own leaves it to the next hook; a tool's takes both.
         """
-        said = msgspec.json.decode(body)
-        own = said.get("hookSpecificOutput", {}).get("additionalContext", "")
+        own = context_of(body)
         if own and event == "UserPromptSubmit":
             return body
-        text = ""
+        late = ""
         with anyio.move_on_after(LATE_S), contextlib.suppress(ConnectionError):
-            room = room_beside(own)
-            text = await self._app.late_context(session, project=project, max_tokens=room)
-        both = "\n".join(part for part in (well_formed(text), own) if part)
-        late = hook_answer(event, both, said.get("systemMessage", ""))
-        return msgspec.json.encode(said | late) if text else body
+            late = await self._app.late_context(
+                call.payload.session_id, project=call.place.project, max_tokens=room_beside(own)
+            )
+        return with_context(event, body, well_formed(late)) if late else body
 
     def _note(self, event: str, client: str, payload: Payload) -> None:
-        """Remember that the session lives; what it was shown is gone when its context is."""
+        """Note the hook; what the session was shown is forgotten when its context is emptied."""
         sessions, session = self._app.sessions, payload.session_id
         sessions.touch(session, client=client, event=event, now=self._app.clock())
         if session:
-            self.heard.note(client, event, self._app.clock())
+            self.activity.note(client, event, self._app.clock())
         if event == "SessionStart" and payload.source in EMPTIED:
             sessions.forget_shown(session)
         elif event == "SessionEnd":
             sessions.end(session)
-        if (asking := self._app.asking) is not None:
-            if event == "SessionStart":
-                asking.warm()
-            elif event == "SessionEnd":
-                asking.forget(session)
+        if event == "SessionStart" and self._app.llm is not None:
+            self._app.llm.warm()
 
-    def _asked(self, fields: dict[str, str], payload: Payload) -> Asked:
-        return Asked(
+    def _call(self, event: str, fields: dict[str, str], client: str, payload: Payload) -> HookCall:
+        directory = self._app.sessions.project_dir(
+            payload.session_id,
+            given=fields.get("project", ""),
+            start=payload.cwd if event == "SessionStart" else "",
+        )
+        return HookCall(
             trace=trace_of(fields.get("id", "")) or self._app.new_id(),
             session=payload.session_id or fields.get("session", ""),
-            client=fields.get("client", ""),
-            place=self.place(fields, payload.cwd),
+            client=client,
+            place=self.place(fields | {"project": directory}, payload.cwd),
             payload=payload,
             hook=self._app.settings.hook,
             detailed=fields.get("detailed") == "1",
-        )
-
-    def _project(self, heard: speech.Heard, fields: dict[str, str]) -> str:
-        begins = heard.event == "SessionStart"
-        return self._whereabouts.project(
-            heard.payload.session_id,
-            told=fields.get("project", ""),
-            start=heard.payload.cwd if begins else "",
         )
 
     def place(self, fields: dict[str, str], cwd: str = "") -> Place:
@@ -221,6 +199,38 @@ class Entrance:
             cwd=cwd or fields.get("cwd", ""),
             user=self._app.user,
         )
+
+
+def with_greeting(session: SessionState, event: str, body: bytes) -> bytes:
+    """``body`` without the greeting at a session's start, and with it at the first prompt.
+
+    A greeting that does not fit beside a prompt's own context goes on waiting.
+    """
+    if event == "SessionStart":
+        session.greeting = context_of(body) or session.greeting
+        answer = msgspec.json.decode(body)
+        answer.pop("hookSpecificOutput", None)
+        return msgspec.json.encode(answer)
+    greeting = session.greeting if event == "UserPromptSubmit" else ""
+    if not greeting or count_tokens(greeting) > room_beside(context_of(body)):
+        return body
+    session.greeting = ""
+    return with_context(event, body, greeting)
+
+
+def context_of(body: bytes) -> str:
+    """The context that a hook's answer adds, or ""."""
+    context: str = (
+        msgspec.json.decode(body).get("hookSpecificOutput", {}).get("additionalContext", "")
+    )
+    return context
+
+
+def with_context(event: str, body: bytes, context: str) -> bytes:
+    """``body`` with ``context`` in front of its own."""
+    answer, own = msgspec.json.decode(body), context_of(body)
+    both = f"{context}\n{own}" if own else context
+    return msgspec.json.encode(answer | hook_answer(event, both, answer.get("systemMessage", "")))
 
 
 def room_beside(context: str) -> int:

@@ -1,7 +1,7 @@
-"""More hooks at once than can be answered in time: those beyond are let through at once.
+"""Load shedding: hooks beyond what can be answered in time are answered with nothing at once.
 
-Answering all of them would answer none: each would get a share of the processor, and all would end
-after their deadlines. Nothing that is to be kept is ever turned away.
+Working on all of them would answer none: they share the processor, and all would miss their
+deadlines. A hook that captures something is never shed.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from ...bus.events import Event, PromptSubmitted, ToolFailed, ToolUsed
 from ...stages.text.markup import split_markers
 
 MOST_AT_ONCE = 12
-"""A prompt takes 5–7 ms of one processor, and reading its candidates is left out where others wait:
-with so many, each still has an answer in time."""
+"""A prompt takes 5–7 ms of one processor, and reranking is skipped while others wait: with so many
+at once, each is still answered in time."""
 LEAST_S = 0.02
-"""What is given to what cannot be turned away, in seconds."""
+"""The deadline of a hook that must not be shed although its time is over, in seconds."""
 
 _LONGEST_WAIT_S = 10.0
 _TIME_DIGITS = 12
 
 
 class LoadShedding:
-    """The hooks that are being answered."""
+    """Counts the hooks that are being answered; at most ``most`` at once."""
 
     def __init__(self, *, most: int = MOST_AT_ONCE) -> None:
         self._most = most
@@ -31,15 +31,15 @@ class LoadShedding:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """One more, for the time of this block."""
+        """Count one more hook within the block."""
         self._inside += 1
         try:
             yield
         finally:
             self._inside -= 1
 
-    def turns_away(self, asked: Event, *, left_s: float) -> bool:
-        """Whether there are too many or ``asked`` is too late, and loses nothing but its context.
+    def sheds(self, asked: Event, *, left_s: float) -> bool:
+        """Whether to answer ``asked`` with nothing: overload or too late, and only context is lost.
 
         ``left_s`` is how long its hook will still wait.
         """

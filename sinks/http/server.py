@@ -106,7 +106,7 @@ class TokenCheck:
             await self._app(scope, receive, send)
             return
         answer = PlainTextResponse(
-            "the token is missing or wrong; `subcog mcp --http` says where it is\n",
+            "missing or invalid token; `subcog mcp --http` shows where it is\n",
             status_code=401,
             headers={"WWW-Authenticate": "Bearer"},
         )
@@ -124,7 +124,11 @@ class OriginCheck:
         if origin is None or is_local(origin):
             await self._app(scope, receive, send)
             return
-        await PlainTextResponse("not from here\n", status_code=403)(scope, receive, send)
+        answer = PlainTextResponse(
+            "forbidden: the Origin header is not this machine's loopback address\n",
+            status_code=403,
+        )
+        await answer(scope, receive, send)
 
 
 def is_local(origin: str) -> bool:

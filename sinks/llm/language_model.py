@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import count
 
 import anyio
 from anyio.abc import TaskGroup
+from cachetools import LRUCache
 from msgspec import Struct
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
@@ -41,7 +42,7 @@ _log = logging.getLogger(__name__)
 Late = Callable[[Vote], Awaitable[bool]]
 
 
-class Brief(Struct, frozen=True, kw_only=True):
+class PromptSpec(Struct, frozen=True, kw_only=True):
     """What is asked, and how an answer is read; ``read`` raises ``ValueError`` for what is none.
 
     ``clean`` takes out of a text what must not leave the machine.
@@ -108,7 +109,7 @@ class LanguageModel:
     def __init__(
         self,
         worker: ModelProcess,
-        brief: Brief,
+        brief: PromptSpec,
         *,
         late_s: float,
         breaker: CircuitBreaker,
@@ -120,7 +121,7 @@ class LanguageModel:
         self._breaker = breaker
         self.problem = problem
         self._numbers = count(1)
-        self._cache: OrderedDict[bytes, SearchIntent | None] = OrderedDict()
+        self._cache: LRUCache[bytes, SearchIntent | None] = LRUCache(MAX_CACHED)
         self._answers_s: deque[float] = deque(maxlen=SLOW_ANSWERS)
         self._missed: deque[bool] = deque(maxlen=WINDOW)
         self._warned = False
@@ -171,7 +172,6 @@ class LanguageModel:
         late = late if self._late_s else None
         call = _Call(text, self._key(text), max(0.0, within_s), late)
         if call.key in self._cache:
-            self._cache.move_to_end(call.key)
             return call.cast(self._cache[call.key])
         if self.problem or self._tasks is None:
             return call.cast(None, "not_installed" if self.problem else "stopped")
@@ -229,7 +229,7 @@ class LanguageModel:
             await self._settle(call, intent)
 
     async def _settle(self, call: _Call, intent: SearchIntent | None) -> None:
-        self._remember(call.key, intent)
+        self._cache[call.key] = intent
         vote = call.cast(intent)
         if not call.left:
             call.vote = vote
@@ -311,11 +311,6 @@ class LanguageModel:
     def _key(self, text: str) -> bytes:
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
-    def _remember(self, key: bytes, intent: SearchIntent | None) -> None:
-        self._cache[key] = intent
-        if len(self._cache) > MAX_CACHED:
-            self._cache.popitem(last=False)
-
     def _note(self, *, missed: bool) -> None:
         """Warn once when more than a tenth of the answers come too late for the hook."""
         self._missed.append(missed)
@@ -324,7 +319,7 @@ class LanguageModel:
         rate = sum(self._missed) / len(self._missed)
         if rate > MAX_TIMEOUT_RATE and not self._warned:
             extra = {"percent": round(100 * rate), "of": len(self._missed)}
-            _log.warning("the model often answers too late", extra=extra)
+            _log.warning("the language model often misses its deadline", extra=extra)
         self._warned = rate > MAX_TIMEOUT_RATE
 
 

@@ -65,11 +65,11 @@ class _Child:
 
     async def send(self, message: ToWorker) -> None:
         if self.stdin is None:
-            raise WorkerGone("the model worker has ended")
+            raise WorkerGone("the language model worker has exited")
         try:
             await self.stdin.send(line_of(message))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-            raise WorkerGone("the model worker has ended") from error
+            raise WorkerGone("the language model worker has exited") from error
 
     def end(self) -> None:
         """Wake whoever waits: nothing more will come."""
@@ -112,7 +112,7 @@ class ModelProcess:
         """The worker's answer. Cancelled, it cancels the question there. Raises ``WorkerGone``."""
         child = self._child
         if child is None:
-            raise WorkerGone("the model worker has ended")
+            raise WorkerGone("the language model worker has exited")
         slot = child.waiting[ask.id] = _Slot()
         try:
             await child.send(ask)
@@ -125,7 +125,7 @@ class ModelProcess:
             child.used_at = anyio.current_time()
             del child.waiting[ask.id]
         if slot.answer is None:
-            raise WorkerGone("the model worker has ended")
+            raise WorkerGone("the language model worker has exited")
         return slot.answer
 
     async def _cancel(self, child: _Child, number: int) -> None:
@@ -147,9 +147,13 @@ class ModelProcess:
                 child.end()
                 with anyio.move_on_after(STOP_S, shield=True):
                     await process.aclose()  # kills it, if that takes longer
-                _log.info("the model worker has ended", extra={"exit_code": process.returncode})
+                _log.info(
+                    "the language model worker has exited", extra={"exit_code": process.returncode}
+                )
         except OSError as error:
-            _log.error("the model worker cannot run", extra={"error": type(error).__name__})
+            _log.error(
+                "cannot run the language model worker", extra={"error": type(error).__name__}
+            )
         finally:
             child.end()
             self._child = None
@@ -171,12 +175,15 @@ class ModelProcess:
                 child.hear(read_from_worker(await lines.receive_until(b"\n", MAX_LINE)))
                 if started and child.ready:
                     took_s = round(anyio.current_time() - started, 1)
-                    _log.info("the model worker is ready", extra={"took_s": took_s})
+                    _log.info("the language model worker is ready", extra={"took_s": took_s})
                     started = 0.0
         except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
             return
         except (anyio.DelimiterNotFound, ValueError) as error:
-            _log.error("the model worker spoke nonsense", extra={"error": type(error).__name__})
+            _log.error(
+                "the language model worker sent a malformed message",
+                extra={"error": type(error).__name__},
+            )
 
     async def _until_idle(self, child: _Child, scope: anyio.CancelScope) -> None:
         while True:

@@ -7,13 +7,13 @@ out. Nothing of it is ever run. What could not be used is said in constants; the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ...bus.values import ProjectFacts
 from ..files.untrusted import Look
-from .technologies import display_name, named_in
 
 FILE = Path(".claude/memory/project-context.yaml")
 MAX_BYTES = 65_536
@@ -32,6 +32,25 @@ ANCHORS = "project_context.anchors"
 UNPRINTABLE = "project_context.unprintable"
 TOO_LONG = "project_context.too_long"
 SHAPE = "project_context.shape"
+
+# How technologies are written: "nextjs" is Next.js.
+_TECHNOLOGIES = """
+Next.js React Vue Svelte Angular Express NestJS Nuxt Remix Astro Supabase Firebase
+Prisma Drizzle Vite Vitest Jest Playwright Cypress Tailwind TypeScript JavaScript Node.js Deno Bun
+Python Django FastAPI Flask SQLAlchemy Pydantic AnyIO pytest NumPy pandas PyTorch Celery Rust Tokio
+Axum Actix Serde SQLx Go Gin Echo GORM Java Kotlin Spring Ruby Rails PHP Laravel Symfony Elixir
+Phoenix Swift Scala PostgreSQL MySQL SQLite MongoDB Redis DuckDB Elasticsearch Kafka RabbitMQ Docker
+Kubernetes Terraform GraphQL gRPC Stripe NextAuth Auth0 Vercel AWS Azure GCP Oban""".split()
+_NAMES = {re.sub(r"[._-]", "", name.lower()): name for name in _TECHNOLOGIES} | {
+    "next": "Next.js",
+    "node": "Node.js",
+    "postgres": "PostgreSQL",
+    "golang": "Go",
+    "k8s": "Kubernetes",
+}
+# Words of a sentence before they are names.
+_ORDINARY = frozenset("go next express echo gin spring swift node rust phoenix bun remix".split())
+_WORD = re.compile(r"[A-Za-z][\w.+-]*\w")
 
 
 class _Refused(ValueError):
@@ -170,3 +189,15 @@ class _Reader:
             self._degraded[UNPRINTABLE] = None
             return ""
         return str(value)
+
+
+def display_name(name: str) -> str:
+    """``name`` as its makers write it, where that is known."""
+    return _NAMES.get(re.sub(r"[._\s-]", "", name.lower()), name)
+
+
+def named_in(texts: Iterable[str]) -> list[str]:
+    """The technologies that ``texts`` name, each once."""
+    words = (word.lower() for text in texts for word in _WORD.findall(text))
+    plain = (re.sub(r"[._-]", "", word) for word in words if word not in _ORDINARY)
+    return list(dict.fromkeys(_NAMES[word] for word in plain if word in _NAMES))

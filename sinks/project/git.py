@@ -1,4 +1,4 @@
-"""Reads a repository's identity and branch from its files, without running git.
+"""Reads a repository's identity, branch and commit from its files, without running git.
 
 A ``.git`` that was planted must not lend another project's identity, since memories are walled by
 it. So a repository counts only if whoever owns the working directory, this process or root owns
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
@@ -32,6 +32,10 @@ _URL = re.compile(
 )
 _SCP = re.compile(r"(?:[^/@:]+@)?(?P<host>\[[^]/]+\]|[^/:]{2,}):(?!//)(?P<path>.+)")
 _WEB_PORTS = {"80", "443", ""}
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\s*\Z")
+_MAX_REF_BYTES = 256
+_MAX_PACKED_BYTES = 4_000_000
 
 
 class Repository(Struct, frozen=True):
@@ -183,3 +187,32 @@ def _value(raw: str) -> str:
 
 def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
+
+
+def head_commit(root: str) -> str:
+    """The hash of the commit that is checked out at ``root``; "" if there is none, or no git."""
+    look = Look()
+    repository = find_repository(Path(root), look)
+    if repository is None:
+        return ""
+    if repository.branch is None:
+        return _commit_hash(look.text(repository.top / ".git" / "HEAD", _MAX_REF_BYTES))
+    return _branch_commit(repository, repository.branch, look)
+
+
+def _branch_commit(repository: Repository, branch: str, look: Look) -> str:
+    if ".." in PurePosixPath(branch).parts:
+        return ""
+    name = f"refs/heads/{branch}"
+    if found := _commit_hash(look.text(repository.common / name, _MAX_REF_BYTES)):
+        return found
+    packed = look.text(repository.common / "packed-refs", _MAX_PACKED_BYTES) or ""
+    for line in packed.splitlines():
+        commit, _, ref = line.partition(" ")
+        if ref == name:
+            return _commit_hash(commit)
+    return ""
+
+
+def _commit_hash(text: str | None) -> str:
+    return text.strip() if text and _COMMIT.match(text) else ""

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import OrderedDict
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
+
+from cachetools import LRUCache
 
 from ...bus.values import Place, ProjectFacts, Scope
 from ..files.untrusted import Look, Stamp, unchanged
@@ -30,8 +32,8 @@ class Projects:
     """Places and facts of projects, cached. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._places: _Cache[tuple[Scope, Path, str | None]] = _Cache(_CACHED)
-        self._facts: _Cache[ProjectFacts] = _Cache(_CACHED)
+        self._places: _Cache[tuple[Scope, Path, str | None]] = _Cache()
+        self._facts: _Cache[ProjectFacts] = _Cache()
 
     def place(self, *, project_dir: str, cwd: str, user: str) -> Place:
         """Where the agent works.
@@ -68,21 +70,21 @@ class Projects:
 
 
 class _Cache(Generic[_T]):
-    """The last answers, each with the stamps of the files that it came from."""
+    """Answers, each with the stamps of the files that it came from. Safe in several threads."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._kept: OrderedDict[Path, tuple[Mapping[Path, Stamp], _T]] = OrderedDict()
+    def __init__(self) -> None:
+        self._kept: LRUCache[Path, tuple[Mapping[Path, Stamp], _T]] = LRUCache(_CACHED)
+        self._lock = threading.Lock()
 
     def get(self, key: Path, make: Callable[[Look], _T]) -> _T:
-        kept = self._kept.get(key)
+        with self._lock:
+            kept = self._kept.get(key)
         if kept is not None and unchanged(kept[0]):
             return kept[1]
         look = Look()
         made = make(look)
-        self._kept[key] = (look.stamps, made)
-        while len(self._kept) > self._size:
-            self._kept.popitem(last=False)
+        with self._lock:
+            self._kept[key] = (look.stamps, made)
         return made
 
 

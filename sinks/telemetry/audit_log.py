@@ -22,7 +22,7 @@ BACKUPS = 3
 _log = logging.getLogger(__name__)
 
 
-class Audit:
+class AuditLog:
     """Writes what the signal ``redacted`` tells to ``file``, readable by its owner only.
 
     Beyond ``max_bytes`` the file becomes ``NAME.1``, that one ``NAME.2``, and so on. A line that
@@ -68,4 +68,4 @@ class Audit:
         try:
             self._journal.append(msgspec.json.encode(line))
         except OSError as error:
-            _log.error("a line of the audit is lost", extra={"error": type(error).__name__})
+            _log.error("cannot write an audit log entry", extra={"error": type(error).__name__})

@@ -48,4 +48,4 @@ class DegradationLog:
 
 def _say(stage: str, reason: str, times: int) -> None:
     extra = {"stage": stage, "reason": reason, "times": times}
-    _log.warning("a lesser answer was given", extra=extra)
+    _log.warning("a degraded answer was given", extra=extra)

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import msgspec
+from cachetools import FIFOCache
 from msgspec import Struct
 
 from ..files.private import replace_file
@@ -16,7 +17,7 @@ _MAX_BYTES = 65_536
 _MAX_NAME = 64
 
 
-class LastHeard(Struct, frozen=True, kw_only=True):
+class LastHook(Struct, frozen=True, kw_only=True):
     """One hook of one agent, by Claude Code's name for the event."""
 
     client: str
@@ -25,12 +26,13 @@ class LastHeard(Struct, frozen=True, kw_only=True):
     count: int = 1
 
 
-class Heard:
+class HookActivity:
     """Keeps the pairs that were heard lately in ``file``. Losing it loses nothing else."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._pairs = {(each.client, each.event): each for each in _read(file)}
+        self._pairs: FIFOCache[tuple[str, str], LastHook] = FIFOCache(MAX_PAIRS)
+        self._pairs.update({(each.client, each.event): each for each in _read(file)})
         self._changed = False
 
     def note(self, client: str, event: str, at: datetime) -> None:
@@ -39,12 +41,10 @@ class Heard:
             return
         before = self._pairs.pop((client, event), None)
         count = before.count + 1 if before else 1
-        self._pairs[client, event] = LastHeard(client=client, event=event, at=at, count=count)
-        while len(self._pairs) > MAX_PAIRS:
-            del self._pairs[next(iter(self._pairs))]
+        self._pairs[client, event] = LastHook(client=client, event=event, at=at, count=count)
         self._changed = True
 
-    def list(self) -> tuple[LastHeard, ...]:
+    def list(self) -> tuple[LastHook, ...]:
         """All of them, the latest last."""
         return tuple(self._pairs.values())
 
@@ -56,9 +56,9 @@ class Heard:
                 replace_file(self._file, msgspec.json.encode(self.list()))
 
 
-def _read(file: Path) -> tuple[LastHeard, ...]:
+def _read(file: Path) -> tuple[LastHook, ...]:
     try:
         with file.open("rb") as opened:
-            return msgspec.json.decode(opened.read(_MAX_BYTES), type=tuple[LastHeard, ...])
+            return msgspec.json.decode(opened.read(_MAX_BYTES), type=tuple[LastHook, ...])
     except (OSError, ValueError):
         return ()

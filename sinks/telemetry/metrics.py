@@ -48,8 +48,8 @@ LLM_OUTCOMES = (
 SYNCED = {
     "sent": "Versions and deletions sent to the team.",
     "received": "Versions and deletions received from the team.",
-    "conflicts": "Memories that two members changed at once; both versions are kept.",
-    "skipped": "Versions that were not sent or not taken in: by the secret filter, or malformed.",
+    "conflicts": "Memories changed by two members concurrently; both versions are kept.",
+    "skipped": "Versions rejected on sending or receiving: by the secret filter, or malformed.",
 }
 
 Gauge = tuple[str, float] | tuple[str, Mapping[str, float], str]
@@ -78,37 +78,52 @@ class Metrics:
         ProcessCollector(registry=self._registry)
         self._series: dict[MetricWrapperBase, set[tuple[str, ...]]] = {}
         self._names = frozenset(events)
-        self._hooks = self._counter("subcog_hooks", "Hooks answered.", "event", "outcome")
-        self._hook_s = self._histogram("subcog_hook_seconds", "Time for one hook.", "event")
-        self._events = self._counter("subcog_events", "Letters settled.", "stage", "outcome")
-        self._stage_s = self._histogram("subcog_stage_seconds", "Time in one stage.", "stage")
-        self._degraded = self._counter(
-            "subcog_degraded", "Lesser answers given.", "stage", "reason"
+        self._hooks = self._counter(
+            "subcog_hooks", "Hooks answered, by outcome.", "event", "outcome"
         )
-        self._injections = self._counter("subcog_injections", "Contexts with memories.", "stage")
+        self._hook_s = self._histogram("subcog_hook_seconds", "Time to answer a hook.", "event")
+        self._events = self._counter(
+            "subcog_events", "Events delivered to stages, by outcome.", "stage", "outcome"
+        )
+        self._stage_s = self._histogram(
+            "subcog_stage_seconds", "Time a stage took for one event.", "stage"
+        )
+        self._degraded = self._counter(
+            "subcog_degraded", "Answers given in a degraded mode.", "stage", "reason"
+        )
+        self._injections = self._counter(
+            "subcog_injections", "Answers with at least one injected memory.", "stage"
+        )
         self._memories = self._counter("subcog_injected_memories", "Memories injected.", "stage")
         self._tokens = self._counter(
-            "subcog_injected_tokens", "Tokens injected, as estimated.", "stage"
+            "subcog_injected_tokens", "Estimated tokens injected.", "stage"
         )
         self._abstained = self._counter(
-            "subcog_abstentions", "Contexts left empty.", "stage", "reason"
+            "subcog_abstentions", "Answers without injected memories, by reason.", "stage", "reason"
         )
         self._captures = self._counter(
-            "subcog_captures", "Captures committed.", "namespace", "outcome"
+            "subcog_captures", "Captures committed to the database.", "namespace", "outcome"
         )
         self._settled = self._counter(
-            "subcog_capture_decisions", "Captures that came to an end.", "decision"
+            "subcog_capture_decisions", "Captures processed, by decision.", "decision"
         )
-        self._sources = self._counter("subcog_classify_source", "Races ended.", "source", "intent")
-        self._racer_s = self._histogram("subcog_classify_seconds", "Time of one racer.", "racer")
+        self._sources = self._counter(
+            "subcog_classify_source",
+            "Intent classifications, by the source of the result.",
+            "source",
+            "intent",
+        )
+        self._racer_s = self._histogram(
+            "subcog_classify_seconds", "Time of one classifier.", "racer"
+        )
         self._fallbacks = self._counter(
-            "subcog_fallback", "Lesser parts that took over.", "from", "to", "reason"
+            "subcog_fallback", "Fallbacks from one component to another.", "from", "to", "reason"
         )
         self._llm = self._counter(
-            "subcog_llm_requests", "Questions to the language model.", "outcome"
+            "subcog_llm_requests", "Requests to the language model.", "outcome"
         )
         self._llm_s = self._histogram(
-            "subcog_llm_seconds", "Time until the language model had answered.", "outcome"
+            "subcog_llm_seconds", "Latency of language model answers.", "outcome"
         )
         self._synced = {
             name: self._counter(f"subcog_team_{name}", about) for name, about in SYNCED.items()
@@ -236,7 +251,7 @@ class _Gauges(Collector):
         self._gauges = gauges
 
     def collect(self) -> Iterator[Metric]:
-        about = "The version that runs, and that of its Python."
+        about = "The running version, and its Python version."
         build = GaugeMetricFamily(BUILD, about, labels=BUILD_LABELS)
         build.add_metric([self._version, platform.python_version()], 1)
         yield build

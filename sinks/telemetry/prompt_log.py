@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import anyio.to_thread
 import msgspec
+from cachetools import FIFOCache
 
 from ...bus.enrichment import Conflict, Enrichment
 from ...bus.events import ContextBuilt, IntentClassified, PromptEnriched, ResponseReady
@@ -37,7 +37,7 @@ _HASH_DIGITS = 16
 _log = logging.getLogger(__name__)
 
 
-class Traces:
+class PromptLog:
     """Notes each prompt that was answered. ``clean`` redacts; ``clock`` is aware.
 
     It watches the signal ``delivered`` for what each stage took.
@@ -56,7 +56,7 @@ class Traces:
         self._settings = settings
         self._clock = clock
         self._clean = clean
-        self._timed: OrderedDict[str, dict[str, float]] = OrderedDict()
+        self._timed: FIFOCache[str, dict[str, float]] = FIFOCache(_MAX_TIMED)
 
     def watch(self) -> None:
         """Time the stages from now on."""
@@ -80,14 +80,12 @@ class Traces:
         try:
             await anyio.to_thread.run_sync(self._journal.append, line)
         except OSError as error:
-            _log.error("a trace is lost", extra={"error": type(error).__name__})
+            _log.error("cannot write a prompt trace", extra={"error": type(error).__name__})
 
     def _on_delivered(self, stage: str, *, trace: str, took_s: float, **_: Any) -> None:
         if stage not in STAGES:
             return
         self._timed.setdefault(trace, {})[stage] = round(took_s * 1000, 3)
-        while len(self._timed) > _MAX_TIMED:
-            self._timed.popitem(last=False)
 
     def _record(self, built: ContextBuilt) -> dict[str, Any]:
         enriched = built.classified.enriched

@@ -19,6 +19,7 @@ from typing import Annotated, TypeVar
 import anyio
 import anyio.to_thread
 import msgspec
+from cachetools import FIFOCache
 from msgspec import Meta, Struct
 
 from ...bus.conversation import Message
@@ -62,7 +63,7 @@ class Transcripts:
     def __init__(self, file: Path, *, slice_bytes: int = SLICE_BYTES) -> None:
         self._file = file
         self._slice_bytes = slice_bytes
-        self._marks: dict[str, Mark] | None = None
+        self._marks: FIFOCache[str, Mark] | None = None
         self._saving = anyio.Lock()
         self._threads = anyio.CapacityLimiter(_MAX_THREADS)
 
@@ -95,20 +96,20 @@ class Transcripts:
         marks = await self._known()
         marks.pop(path, None)
         marks[path] = mark
-        while len(marks) > MAX_KNOWN:
-            del marks[next(iter(marks))]
         async with self._saving:
-            data = msgspec.json.encode(marks)
+            data = msgspec.json.encode(dict(marks))
             try:
                 await anyio.to_thread.run_sync(replace_file, self._file, data)
             except OSError as error:
                 facts = {"error": type(error).__name__}
-                _log.warning("what was read of transcripts cannot be noted", extra=facts)
+                _log.warning("cannot save the transcript positions", extra=facts)
 
-    async def _known(self) -> dict[str, Mark]:
+    async def _known(self) -> FIFOCache[str, Mark]:
         if self._marks is None:
             loaded = await anyio.to_thread.run_sync(_load, self._file)
-            self._marks = self._marks if self._marks is not None else loaded
+            if self._marks is None:
+                self._marks = FIFOCache(MAX_KNOWN)
+                self._marks.update(loaded)
         return self._marks
 
 
@@ -188,5 +189,5 @@ def _load(file: Path) -> dict[str, Mark]:
         return {}
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         pass
-    _log.warning("what was read of transcripts is not known any more")
+    _log.warning("cannot read the transcript positions; transcripts are read again")
     return {}

@@ -39,7 +39,7 @@ class Fault:
     logged: tuple[tuple[str, str, str], ...] = ()  # level, where, what
 
 
-LESSER = ("warning", "sinks.setbacks", "a lesser answer was given")
+LESSER = ("warning", "sinks.telemetry.degradation_log", "a degraded answer was given")
 MODEL_LATE = Fault(
     model="never",
     counted={
@@ -64,7 +64,7 @@ LOCAL = Fault(
         "subcog_fallback_total": {"from": "local", "to": "keyword", "reason": "unavailable"},
         "subcog_degraded_total": {"stage": "classify", "reason": "local.unavailable"},
     },
-    logged=(("error", "pipeline.app", "the local classifier cannot be loaded"), LESSER),
+    logged=(("error", "pipeline.app", "cannot load the local intent classifier"), LESSER),
 )
 EMBEDDER = Fault(
     env={"SUBCOG_EMBEDDING_MODEL": "/nonexistent/model"},
@@ -85,7 +85,7 @@ SEARCH = Fault(
         "subcog_fallback_total": {"from": "search", "to": "none", "reason": "unavailable"},
         "subcog_degraded_total": {"stage": "enrich", "reason": "search.unavailable"},
     },
-    logged=(("error", "pipeline.app", "the memories cannot be opened"), LESSER),
+    logged=(("error", "pipeline.app", "cannot open the database"), LESSER),
 )
 STAGE = Fault(
     damaged={"stages/respond.py": raising("stages/respond.py", "respond")},
@@ -95,7 +95,7 @@ STAGE = Fault(
     },
     logged=(
         ("error", "bus.bus", "a stage failed"),
-        ("warning", "pipeline.entrance", "a hook was passed through"),
+        ("warning", "pipeline.entrance", "a hook was answered without context after an error"),
     ),
 )
 CHAIN = {

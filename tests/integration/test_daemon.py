@@ -101,7 +101,7 @@ def test_it_leaves_when_nobody_needs_it(house):
     while house.paths.link.exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert "nobody needs me" in [entry["what"] for entry in house.log()]
+    assert "exiting after the idle timeout" in [entry["what"] for entry in house.log()]
 
 
 def test_a_newer_client_is_served_and_makes_an_older_daemon_leave(house):

@@ -87,7 +87,7 @@ def test_every_accepted_letter_is_settled_exactly_once(
             deeds, capacity=capacity, overflow=overflow, concurrency=concurrency, asks=asks
         )
     )
-    assert bus._unsettled == 0
+    assert bus._in_flight == 0
     settled_by_two = sum(count for (name, _), count in outcomes.items() if name == "two")
     settled_by_one = sum(count for (name, _), count in outcomes.items() if name == "one")
     assert settled_by_one <= len(deeds)

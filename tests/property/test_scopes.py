@@ -18,7 +18,7 @@ from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
 from subcog.pipeline.api.dispatch import Calls
 from subcog.pipeline.app.app import App
-from subcog.pipeline.entrance.handler import Entrance
+from subcog.pipeline.entrance.handler import HookHandler
 from subcog.sinks.indexes.topic_index import TopicIndex
 from subcog.sinks.models.analyzer import Analyzer, text_encoding
 from subcog.sinks.search.index import Index
@@ -121,7 +121,7 @@ async def _ask_from_everywhere(root: Path, projects: list[str]) -> None:
     app = App(load_settings(paths.config_file, env).settings, paths)
     async with app.running():
         await app.load()
-        calls = Calls(app, Entrance(app), dict)
+        calls = Calls(app, HookHandler(app), dict)
         kept = await _keep_at_random(calls, projects)
         for project in projects:
             await _see_nothing_else(calls, project, kept)

@@ -41,7 +41,7 @@ LIBRARIES = {
         "tokenizers",
         "uvicorn",
     },
-    "pipeline": {"anyio", "click", "msgspec", "rich"},
+    "pipeline": {"anyio", "cachetools", "click", "msgspec", "rich"},
 }
 SERVER = "admin columns connection feed reads schema search store errors".split()
 # The evaluation of retrieval draws its intervals with numpy.

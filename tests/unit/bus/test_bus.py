@@ -84,7 +84,7 @@ async def test_a_request_past_its_deadline_raises_and_really_cancels_the_work():
             await bus.request(Asked(trace="t"), Answered, within_s=0.01)
         with anyio.fail_after(1):
             await cancelled.wait()
-        assert bus._asked == {}
+        assert bus._pending == {}
     assert told.reasons() == ["deadline"]
 
 

@@ -26,7 +26,7 @@ def test_a_watcher_that_raises_hurts_neither_the_teller_nor_the_other_watchers(c
         emit(degraded, "inject", reason="x")
     assert heard == ["inject"]
     assert "must not be logged" not in caplog.text
-    assert caplog.records[0].message == "a watcher failed"
+    assert caplog.records[0].message == "a signal handler failed"
 
 
 def test_every_declared_signal_is_listed():

@@ -34,3 +34,8 @@ def test_the_socket_is_found_whatever_the_runtime_directory_is():
     hook = find_paths({"HOME": "/home/u"})
     terminal = find_paths({"HOME": "/home/u", "XDG_RUNTIME_DIR": "/run/user/1"})
     assert hook.link == terminal.link
+
+
+def test_the_rotations_of_the_log_come_oldest_first():
+    names = [path.name for path in find_paths({"HOME": "/home/u"}).logs]
+    assert names == ["daemon.log.3", "daemon.log.2", "daemon.log.1", "daemon.log"]

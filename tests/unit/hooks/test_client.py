@@ -15,7 +15,7 @@ from subcog.bus.frames import reply_frame
 from subcog.config.paths import find_paths
 from subcog.hooks import client
 from subcog.pipeline.agents.install import LATE_EVENTS
-from subcog.pipeline.entrance.events import MOMENTS
+from subcog.pipeline.entrance.events import HOOK_EVENTS
 
 CHECKOUT = Path(__file__).parents[3]
 PAYLOAD = b'{"session_id": "s", "prompt": "how do I hash passwords here?"}'
@@ -339,7 +339,7 @@ def test_plugin_runs_the_pipe_for_the_events_that_are_answered():
     plugin = json.loads((CHECKOUT / ".claude-plugin" / "plugin.json").read_text())
 
     assert plugin["version"] == client.VERSION
-    assert set(hooks) == set(MOMENTS) - set(LATE_EVENTS)
+    assert set(hooks) == set(HOOK_EVENTS) - set(LATE_EVENTS)
     for event, groups in hooks.items():
         (entry,) = groups[0]["hooks"]
         expected = f'python3 -I -S "${{CLAUDE_PLUGIN_ROOT}}/hooks/client.py" {event}'

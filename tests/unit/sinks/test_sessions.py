@@ -1,7 +1,12 @@
 from datetime import timedelta
 
-from subcog.sinks.sessions import Sessions
-from tests.fakes import NOW
+import pytest
+
+from subcog.bus.events import IntentRefined, MemoriesShown
+from subcog.bus.signals import asked
+from subcog.bus.values import DetectionSource, Shown, Verdict, Vote
+from subcog.sinks.sessions import MAX_LATE_AGE_S, MAX_REASONS, Reason, Sessions, emit_late
+from tests.fakes import NOW, make_built, make_classified, make_intent, make_parsed, make_prompt
 
 
 def pairs(*numbers):
@@ -48,21 +53,22 @@ def test_an_emptied_context_may_be_shown_everything_again():
     assert sessions.shown("s1") == frozenset()
 
 
-def test_status_lists_the_latest_session_first():
+def test_what_its_hooks_said_is_known_of_a_session():
     sessions = Sessions()
     sessions.touch("s1", client="claude-code", event="SessionStart", now=NOW)
     sessions.touch("s2", client="codex", event="SessionStart", now=NOW)
     later = NOW + timedelta(minutes=1)
     sessions.touch("s1", client="", event="UserPromptSubmit", now=later)
     sessions.show("s1", pairs(1, 2))
-    first, second = sessions.list()
-    assert (first.session, first.client, first.last_event) == (
+    info = sessions.info("s1")
+    assert (info.session, info.client, info.last_event) == (
         "s1",
         "claude-code",
         "UserPromptSubmit",
     )
-    assert (first.events, first.shown, first.started_at, first.seen_at) == (2, 2, NOW, later)
-    assert second.session == "s2"
+    assert (info.events, info.shown, info.started_at, info.seen_at) == (2, 2, NOW, later)
+    assert sessions.info("s2").client == "codex"
+    assert sessions.info("s3") is None
 
 
 def test_a_session_that_is_over_is_gone():
@@ -70,7 +76,7 @@ def test_a_session_that_is_over_is_gone():
     sessions.touch("s1", client="codex", event="SessionEnd", now=NOW)
     sessions.end("s1")
     sessions.end("s1")
-    assert sessions.list() == ()
+    assert sessions.info("s1") is None
 
 
 def test_a_session_that_is_over_and_resumed_still_has_what_it_saw():
@@ -86,9 +92,9 @@ def test_an_emptied_context_has_lost_what_it_was_shown_and_what_it_captured():
     sessions = Sessions()
     for number in (1, 2):
         sessions.show("s1", pairs(number))
-    sessions.keep("s1", "mem_3")
-    sessions.keep("s1", "mem_2")
-    sessions.keep("", "mem_4")
+    sessions.note_capture("s1", "mem_3")
+    sessions.note_capture("s1", "mem_2")
+    sessions.note_capture("", "mem_4")
     assert sessions.lost("s1") == ()
     sessions.greet("s1")
     sessions.forget_shown("s1")
@@ -100,6 +106,181 @@ def test_an_emptied_context_has_lost_what_it_was_shown_and_what_it_captured():
 def test_of_what_one_session_captured_the_oldest_is_forgotten_first():
     sessions = Sessions(max_shown=2)
     for number in (1, 2, 3):
-        sessions.keep("s1", f"mem_{number}")
+        sessions.note_capture("s1", f"mem_{number}")
     sessions.forget_shown("s1")
     assert sessions.lost("s1") == ("mem_3", "mem_2")
+
+
+def verdict(memory_id, injected=True, why="the best"):
+    return Verdict(
+        memory_id=memory_id,
+        namespace="decisions",
+        summary="x",
+        text=0.0,
+        late=0.0,
+        vector=0.0,
+        relevance=0.5,
+        weight=1.0,
+        score=0.5,
+        injected=injected,
+        why=why,
+    )
+
+
+def built(*verdicts, session="s1", **changes):
+    prompt = make_prompt(session=session, **changes)
+    classified = make_classified(parsed=make_parsed(prompt))
+    return make_built(classified, verdicts=verdicts)
+
+
+def test_why_a_memory_was_shown_is_known_in_its_session_alone():
+    sessions = Sessions()
+    sessions.note_reasons(built(verdict("mem_1"), verdict("mem_2", injected=False)))
+
+    assert sessions.reason("s1", "mem_1") == Reason(0.5, "the best")
+    assert sessions.reason("s1", "mem_2") is None
+    assert sessions.reason("s2", "mem_1") is None
+
+
+@pytest.mark.parametrize("changes", [{"rehearsal": True}, {"session": ""}])
+def test_what_nobody_was_shown_is_not_remembered(changes):
+    sessions = Sessions()
+    sessions.note_reasons(built(verdict("mem_1"), **changes))
+    assert sessions.reason(changes.get("session", "s1"), "mem_1") is None
+
+
+def test_of_the_reasons_of_one_session_the_oldest_is_forgotten_first():
+    sessions = Sessions()
+    verdicts = [verdict(f"mem_{number}") for number in range(MAX_REASONS)]
+    sessions.note_reasons(built(*verdicts))
+    sessions.note_reasons(built(verdict("mem_0"), verdict("mem_new")))
+    assert sessions.reason("s1", "mem_0")
+    assert sessions.reason("s1", "mem_1") is None
+    assert sessions.reason("s1", "mem_new")
+
+
+def test_why_a_memory_was_shown_at_another_moment_is_known_too():
+    sessions = Sessions()
+    one = Shown(memory_id="mem_1", score=0.9, why="names the file")
+    sessions.note_shown_reasons(
+        MemoriesShown(trace="t1", session="s1", hook="PostToolUse", shown=(one,))
+    )
+    assert sessions.reason("s1", "mem_1") == Reason(0.9, "PostToolUse: names the file")
+
+
+@pytest.fixture
+def told():
+    outcomes = []
+
+    def watch(sender, *, outcome, took_s):
+        outcomes.append((outcome, took_s))
+
+    with asked.connected_to(watch):
+        yield outcomes
+
+
+def refined(session):
+    intent = make_intent(90)
+    vote = Vote(racer=DetectionSource.LLM, intent=intent, took_ms=600)
+    classified = make_classified(parsed=make_parsed(make_prompt(session=session)))
+    return IntentRefined(trace="t1", classified=classified, vote=vote, intent=intent)
+
+
+def test_what_waits_is_given_once_to_its_session_alone(told):
+    sessions = Sessions(now=lambda: 0.0)
+    sessions.put_late_answer(event := refined("one"))
+    assert sessions.take_late_answer("two") is None
+    assert sessions.take_late_answer("one") is event
+    assert sessions.take_late_answer("one") is None
+    assert told == []
+
+
+def test_the_newer_one_replaces_the_older_which_was_of_no_use(told):
+    sessions = Sessions(now=lambda: 0.0)
+    sessions.put_late_answer(refined("one"))
+    sessions.put_late_answer(newer := refined("one"))
+    assert told == [("late_unused", 0.6)]
+    assert sessions.take_late_answer("one") is newer
+
+
+def test_what_waited_too_long_is_given_up(told):
+    moments = iter([0.0, MAX_LATE_AGE_S + 1])
+    sessions = Sessions(now=lambda: next(moments))
+    sessions.put_late_answer(refined("one"))
+    assert sessions.take_late_answer("one") is None
+    assert told == [("late_unused", 0.6)]
+
+
+def test_of_too_many_sessions_the_first_gives_up(told):
+    sessions = Sessions(now=lambda: 0.0, max_sessions=2)
+    for session in ("one", "two", "three"):
+        sessions.put_late_answer(refined(session))
+    assert len(sessions) == 2
+    assert sessions.take_late_answer("one") is None
+    assert told == [("late_unused", 0.6)]
+
+
+def test_a_session_that_ends_drops_what_waits_for_it(told):
+    sessions = Sessions(now=lambda: 0.0)
+    sessions.put_late_answer(refined("one"))
+    sessions.end("one")
+    sessions.end("one")
+    assert told == [("late_unused", 0.6)]
+
+
+def test_the_use_of_a_late_answer_is_told_as_such(told):
+    emit_late(refined("one"), used=True)
+    assert told == [("late_used", 0.6)]
+
+
+def test_what_the_start_said_holds_for_the_session():
+    sessions = Sessions()
+    assert sessions.project_dir("s", given="/p") == "/p"
+    assert sessions.project_dir("s", given="") == "/p"
+    assert sessions.project_dir("other", given="") == ""
+
+
+def test_start_without_a_project_is_where_the_agent_is():
+    sessions = Sessions()
+    assert sessions.project_dir("s", given="", start="/cwd") == "/cwd"
+    assert sessions.project_dir("s", given="") == "/cwd"
+    assert sessions.project_dir("s", given="/named", start="/cwd") == "/named"
+
+
+def test_the_project_of_a_session_without_a_name_is_not_remembered():
+    sessions = Sessions()
+    assert sessions.project_dir("", given="/p") == "/p"
+    assert sessions.project_dir("", given="") == ""
+
+
+def test_the_project_of_the_session_that_was_quiet_longest_is_forgotten():
+    sessions = Sessions(max_sessions=2)
+    for session in ("a", "b"):
+        sessions.project_dir(session, given=f"/{session}")
+    sessions.project_dir("a", given="")
+    sessions.project_dir("c", given="/c")
+
+    assert [sessions.project_dir(session, given="") for session in ("a", "b", "c")] == [
+        "/a",
+        "",
+        "/c",
+    ]
+
+
+class Part:
+    def __init__(self):
+        self.value = 0
+
+
+def test_what_another_room_keeps_in_a_session_goes_with_it():
+    sessions = Sessions(max_sessions=1)
+    sessions.state("s1").part(Part).value = 1
+    assert sessions.state("s1").part(Part).value == 1
+    sessions.state("s2")
+    assert sessions.state("s1").part(Part).value == 0
+
+
+def test_what_a_nameless_session_keeps_is_never_seen_again():
+    sessions = Sessions()
+    sessions.state("").part(Part).value = 1
+    assert sessions.state("").part(Part).value == 0

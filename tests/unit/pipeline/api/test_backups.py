@@ -34,7 +34,7 @@ async def capture(app, number):
         trace=f"t{number}", id=make_row(number).memory.id, text=f"Fact number {number}", scope=HERE
     )
     with anyio.fail_after(30):
-        assert (await app.keeper.capture(request)).kept.outcome == "stored"
+        assert (await app.captures.capture(request)).kept.outcome == "stored"
 
 
 async def contents(app):

@@ -12,7 +12,7 @@ from subcog.pipeline.api import team as team_calls
 from subcog.pipeline.api.dispatch import Calls
 from subcog.pipeline.app import team as team_part
 from subcog.pipeline.app.app import App
-from subcog.pipeline.entrance.handler import Entrance
+from subcog.pipeline.entrance.handler import HookHandler
 from subcog.sinks.team.protocol import Project
 from tests.stores import make_row
 from tests.team_server import TEAM, FakeServer, FakeTeam
@@ -53,7 +53,7 @@ class Machine:
     def __init__(self, app, team, project):
         self.app, self.project = app, project
         self.servers = []
-        self.calls = Calls(app, Entrance(app), dict)
+        self.calls = Calls(app, HookHandler(app), dict)
 
         def server(url):
             assert url == URL
@@ -362,7 +362,7 @@ async def test_what_breaks_the_synchronisation_does_not_end_the_daemon(
         team.announce()
         await until(lambda: len(ann.servers) > count)
         await ann.until(lambda now: now["connected"])
-    [record] = [record for record in caplog.records if record.message.endswith("broke off")]
+    [record] = [record for record in caplog.records if "synchronisation failed" in record.message]
     assert record.error == "AttributeError"
     assert record.at.startswith("test_team.py:")
 

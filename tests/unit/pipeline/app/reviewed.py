@@ -21,7 +21,9 @@ from subcog.bus.events import (
 )
 from subcog.bus.values import Kept
 from subcog.config.load import load_settings
-from subcog.pipeline.app.review import Reviewing
+from subcog.pipeline.app.review import SessionReviewer
+from subcog.pipeline.app.review_captures import ReviewCaptures
+from subcog.sinks.sessions import Sessions
 from subcog.sinks.transcripts.reader import Transcripts
 
 from ....fakes import NOW, PLACE, FakeRecall
@@ -44,21 +46,29 @@ class House:
         self.gate = None
         self.settings = load_settings(folder / "none.toml", settings).settings
         self.numbers = itertools.count()
-        self.reviewing = Reviewing(
+        self.reviewing = SessionReviewer(
             self.bus,
             settings=self.settings,
+            sessions=Sessions(),
             transcripts=Transcripts(self.marks),
-            recall=self.recall,
-            capture=self.capture,
+            captures=ReviewCaptures(
+                settings=self.settings,
+                recall=self.recall,
+                capture=self.capture,
+                new_id=self.new_id,
+                clock=lambda: NOW,
+            ),
             clean=str,
-            new_id=lambda: f"{next(self.numbers):026d}",
-            clock=lambda: NOW,
+            new_id=self.new_id,
         )
+
+    def new_id(self) -> str:
+        return f"{next(self.numbers):026d}"
 
     def forget(self) -> None:
         """As another daemon would begin: with what is in the file of marks alone."""
         self.reviewing._transcripts = Transcripts(self.marks)
-        self.reviewing._sessions.clear()
+        self.reviewing._sessions = Sessions()
 
     async def capture(self, request):
         if self.gate is not None:
@@ -103,7 +113,7 @@ class House:
 
     async def settle(self):
         await anyio.wait_all_tasks_blocked()
-        while self.bus._unsettled:
+        while self.bus._in_flight:
             await anyio.wait_all_tasks_blocked()
             await anyio.lowlevel.checkpoint()
 

@@ -4,7 +4,7 @@ from subcog.bus.bus import Bus
 from subcog.bus.events import CaptureRequested, CaptureSettled, PromptSubmitted
 from subcog.bus.ids import next_ulid, ulid
 from subcog.bus.values import Kept, Marked, Place, Scope
-from subcog.pipeline.app.captures import Keeper
+from subcog.pipeline.app.captures import CaptureService
 
 PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"), branch="main")
 PROMPT = PromptSubmitted(trace=ulid(7), session="s", client="claude", place=PLACE, text="")
@@ -12,7 +12,7 @@ PROMPT = PromptSubmitted(trace=ulid(7), session="s", client="claude", place=PLAC
 
 def _keeper(bus, problem=""):
     numbers = iter(range(100))
-    return Keeper(bus, new_id=lambda: f"id{next(numbers)}", store_problem=lambda: problem)
+    return CaptureService(bus, new_id=lambda: f"id{next(numbers)}", store_problem=lambda: problem)
 
 
 async def test_what_is_marked_is_requested_and_its_end_is_told():

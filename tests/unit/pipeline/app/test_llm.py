@@ -9,7 +9,8 @@ from subcog.bus.signals import asked
 from subcog.bus.values import DetectionSource, Scope, Vote
 from subcog.config.load import load_settings
 from subcog.pipeline.app import llm as asking_module
-from subcog.pipeline.app.llm import Asking
+from subcog.pipeline.app.llm import LanguageModelService
+from subcog.sinks.sessions import Sessions
 from tests.fakes import (
     PROJECT,
     make_built,
@@ -39,11 +40,16 @@ def told():
 
 
 @pytest.fixture
-def asking(tmp_path):
+def sessions():
+    return Sessions()
+
+
+@pytest.fixture
+def asking(tmp_path, sessions):
     async def publish(event):
         pass
 
-    return Asking(settings(tmp_path), publish=publish, clean=str)
+    return LanguageModelService(settings(tmp_path), sessions=sessions, publish=publish, clean=str)
 
 
 def refined(session="s1", before=None, after_percent=90):
@@ -105,9 +111,9 @@ async def test_what_was_found_in_one_project_is_not_told_in_another(asking, told
     assert told == ["late_unused"]
 
 
-async def test_a_session_that_ends_waits_no_longer(asking, told):
+async def test_a_session_that_ends_waits_no_longer(asking, sessions, told):
     asking.refine(refined())
-    asking.forget("s1")
+    sessions.end("s1")
     assert told == ["late_unused"]
     assert await late_context(asking) == ""
 
@@ -116,13 +122,15 @@ async def test_a_bus_that_has_closed_takes_nothing_late(tmp_path):
     async def publish(event):
         raise BusClosed
 
-    asking = Asking(settings(tmp_path), publish=publish, clean=str)
+    asking = LanguageModelService(
+        settings(tmp_path), sessions=Sessions(), publish=publish, clean=str
+    )
     assert await asking.racer.refined(refined()) is False
 
 
 def test_a_missing_extra_is_a_problem_that_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(asking_module, "find_spec", lambda name: None)
-    asking = Asking(settings(tmp_path), publish=None, clean=str)
+    asking = LanguageModelService(settings(tmp_path), sessions=Sessions(), publish=None, clean=str)
     assert "pip install 'subcog[llm]'" in asking.status()["problem"]
 
 

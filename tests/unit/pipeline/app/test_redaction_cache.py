@@ -1,4 +1,4 @@
-from subcog.pipeline.app.redaction_cache import Cleaner
+from subcog.pipeline.app.redaction_cache import RedactionCache
 
 
 class Redactor:
@@ -12,21 +12,21 @@ class Redactor:
 
 def test_a_text_without_a_secret_is_read_once():
     redactor = Redactor()
-    clean = Cleaner(redactor)
+    clean = RedactionCache(redactor)
     assert clean("plain") == clean("".join(["pl", "ain"])) == "plain"
     assert redactor.read == ["plain"]
 
 
 def test_a_secret_is_taken_out_every_time():
     redactor = Redactor()
-    clean = Cleaner(redactor)
+    clean = RedactionCache(redactor)
     assert clean("it is hunter2") == clean("it is hunter2") == "it is [password]"
     assert len(redactor.read) == 2
 
 
 def test_it_remembers_a_bounded_number():
     redactor = Redactor()
-    clean = Cleaner(redactor, max_texts=2)
+    clean = RedactionCache(redactor, max_texts=2)
     for text in ("a", "b", "c", "c", "b", "a"):
         clean(text)
     assert redactor.read == ["a", "b", "c", "a"]

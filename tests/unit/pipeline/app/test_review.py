@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from subcog.bus.events import ReviewRequested, SessionEnded
 from subcog.bus.signals import degraded
 from subcog.bus.values import Scope
+from subcog.pipeline.app.review import Reviews
 
 from ....fakes import PLACE
 from .reviewed import DECISION, ORDER, RULE, House
@@ -223,7 +224,7 @@ async def test_the_end_of_a_session_settles_how_its_task_ended(house):
         await house.tell(SessionEnded)
 
     assert [request.tags[0] for request in house.of("tasks")] == ["unfinished", "failure"]
-    assert not house.reviewing._sessions
+    assert not house.reviewing._sessions.state("s").part(Reviews)
 
 
 async def test_talk_is_no_task(house):

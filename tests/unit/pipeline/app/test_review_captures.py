@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from subcog.bus.events import CaptureSettled, ReviewRequested
 from subcog.bus.values import Kept, Noted
 from subcog.config.load import load_settings
-from subcog.pipeline.app.review_captures import Gleaner, NotStored
+from subcog.pipeline.app.review_captures import NotStored, ReviewCaptures
 from subcog.stages.capture.review import Statement
 from subcog.stages.capture.task_record import Work
 
@@ -47,7 +47,7 @@ class Gleaning:
         self.outcome = "stored"
         self.captured = []
         numbers = itertools.count()
-        self.gleaner = Gleaner(
+        self.gleaner = ReviewCaptures(
             settings=load_settings(folder / "none.toml", env).settings,
             recall=self.recall,
             capture=self.capture,

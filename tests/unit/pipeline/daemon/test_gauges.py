@@ -33,7 +33,7 @@ class AnApp:
     def __init__(self, paths):
         self.paths = paths
         self.archive = LazyArchive()
-        self.asking = None
+        self.llm = None
         self.team = Team(
             "", archive=self.archive, publish=None, redactor=None, new_id=None, clock=None
         )

@@ -45,7 +45,7 @@ def test_a_record_is_a_sentence_and_its_fields():
 def test_of_a_library_neither_sentence_nor_fields_are_told(form):
     said = record("uvicorn.error", PLANTED, color_message=f"\x1b[36m{PLANTED}", body=PLANTED)
     line = form().format(said)
-    assert "a library said something" in line
+    assert "a library logged a message" in line
     assert "uvicorn.error" in line
     assert "hunter2" not in line
     assert "color_message" not in line
@@ -115,5 +115,5 @@ def test_what_nobody_caught_is_logged_by_kind_and_place_and_not_quoted(tmp_path)
     assert broke.stderr.splitlines() == ["subcog: ValueError at <string>:8 was not caught"] * 2
     entries = [json.loads(line) for line in file.read_text().splitlines()]
     assert [(e["what"], e["error"], e["at"]) for e in entries] == [
-        ("something was not caught", "ValueError", "<string>:8")
+        ("uncaught exception", "ValueError", "<string>:8")
     ] * 2

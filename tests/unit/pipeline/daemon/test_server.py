@@ -124,7 +124,7 @@ async def test_a_request_that_breaks_is_logged_without_text_and_ends_nothing_els
             ours.sendall(request_frame("hook", "Stop", {}, b""))
             await anyio.to_thread.run_sync(ours.recv, 1)
     ours.close()
-    assert [record.message for record in caplog.records] == ["a request broke"]
+    assert [record.message for record in caplog.records] == ["a request failed unexpectedly"]
     assert "private words" not in caplog.text
 
 

@@ -14,7 +14,7 @@ from subcog.bus.events import (
 )
 from subcog.config.load import load_settings
 from subcog.pipeline.agents.payload import read_payload
-from subcog.pipeline.entrance.events import MOMENTS, Asked
+from subcog.pipeline.entrance.events import HOOK_EVENTS, HookCall
 from tests.fakes import PLACE
 
 
@@ -26,7 +26,7 @@ def hook(tmp_path):
 def made(name, hook, payload, **changes):
     body = json.dumps(payload).encode()
     fields = {"trace": "t1", "session": "s1", "client": "claude", "place": PLACE, "hook": hook}
-    return MOMENTS[name].make(Asked(payload=read_payload(body), **(fields | changes)))
+    return HOOK_EVENTS[name].make(HookCall(payload=read_payload(body), **(fields | changes)))
 
 
 EDIT = {
@@ -134,7 +134,7 @@ def test_moments_without_a_transcript_or_switched_off(hook, event):
 
 
 def test_no_hook_waits_for_what_only_looks_back():
-    assert [name for name, moment in MOMENTS.items() if not moment.answers] == [
+    assert [name for name, moment in HOOK_EVENTS.items() if not moment.answers] == [
         "Stop",
         "SubagentStop",
         "SessionEnd",

@@ -10,31 +10,31 @@ COMPACTION = CompactionStarted(trace="t", session="s", client="c", place=PLACE, 
 
 
 def test_there_is_room_for_as_many_as_can_be_answered():
-    crowd = LoadShedding(most=2)
+    load = LoadShedding(most=2)
     prompt = make_prompt("how do we deploy?")
-    with crowd.inside():
-        assert not crowd.turns_away(prompt, left_s=0.1)
-        with crowd.inside():
-            assert crowd.turns_away(prompt, left_s=0.1)
-            assert crowd.turns_away(TOOL, left_s=0.1)
-        assert not crowd.turns_away(prompt, left_s=0.1)
+    with load.inside():
+        assert not load.sheds(prompt, left_s=0.1)
+        with load.inside():
+            assert load.sheds(prompt, left_s=0.1)
+            assert load.sheds(TOOL, left_s=0.1)
+        assert not load.sheds(prompt, left_s=0.1)
 
 
 def test_a_room_is_free_again_after_a_failure():
-    crowd = LoadShedding(most=1)
-    with pytest.raises(RuntimeError), crowd.inside():
+    load = LoadShedding(most=1)
+    with pytest.raises(RuntimeError), load.inside():
         raise RuntimeError
-    assert not crowd.turns_away(TOOL, left_s=0.1)
+    assert not load.sheds(TOOL, left_s=0.1)
 
 
 def test_who_comes_too_late_is_let_through():
-    assert LoadShedding().turns_away(make_prompt("how do we deploy?"), left_s=LEAST_S / 2)
-    assert not LoadShedding().turns_away(make_prompt("how do we deploy?"), left_s=2 * LEAST_S)
+    assert LoadShedding().sheds(make_prompt("how do we deploy?"), left_s=LEAST_S / 2)
+    assert not LoadShedding().sheds(make_prompt("how do we deploy?"), left_s=2 * LEAST_S)
 
 
 @pytest.mark.parametrize("asked", [make_prompt("[remember] we deploy on Mondays"), COMPACTION])
 def test_what_is_to_be_kept_is_never_turned_away(asked):
-    assert not LoadShedding(most=0).turns_away(asked, left_s=-1.0)
+    assert not LoadShedding(most=0).sheds(asked, left_s=-1.0)
 
 
 def identity(moment_s):

@@ -10,7 +10,7 @@ from anyio import wait_all_tasks_blocked
 from subcog.bus.signals import asked
 from subcog.bus.values import DetectionSource, IntentType, SearchIntent
 from subcog.sinks.llm.circuit_breaker import CircuitBreaker
-from subcog.sinks.llm.language_model import Brief, LanguageModel
+from subcog.sinks.llm.language_model import LanguageModel, PromptSpec
 from subcog.sinks.llm.worker_protocol import Answer
 
 HOWTO = SearchIntent(
@@ -58,7 +58,7 @@ def read(text):
     return HOWTO
 
 
-BRIEF = Brief(
+BRIEF = PromptSpec(
     system="system",
     question=lambda text: f"<{text}>",
     read=read,

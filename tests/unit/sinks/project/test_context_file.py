@@ -4,7 +4,7 @@ import pytest
 
 from subcog.bus.values import ProjectFacts
 from subcog.sinks.files.untrusted import Look
-from subcog.sinks.project.context_file import FILE, read_context
+from subcog.sinks.project.context_file import FILE, display_name, named_in, read_context
 
 WHOLE = """
 project: {name: my-saas-app, type: fullstack}
@@ -98,3 +98,21 @@ def test_whatever_is_in_it_takes_little_time(tmp_path):
     for text in ("[" * 60_000, "a: " * 20_000, "- " * 30_000, "? " * 30_000, '"' * 60_000, "{" * 9):
         read(tmp_path, text)
     assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("nextjs", "Next.js"),
+        ("typescript", "TypeScript"),
+        ("postgres", "PostgreSQL"),
+        ("our-own", "our-own"),
+    ],
+)
+def test_a_technology_is_written_as_its_makers_do(name, written):
+    assert display_name(name) == written
+
+
+def test_sentences_name_technologies_but_ordinary_words_are_none():
+    texts = ["Always await Supabase calls", "Go to the next page", "We use next.js and Redis."]
+    assert named_in(texts) == ["Supabase", "Next.js", "Redis"]

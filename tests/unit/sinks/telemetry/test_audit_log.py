@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from subcog.bus.signals import emit, redacted
-from subcog.sinks.telemetry.audit_log import Audit
+from subcog.sinks.telemetry.audit_log import AuditLog
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FACTS = {
@@ -18,7 +18,9 @@ FACTS = {
 
 @pytest.fixture
 def audit(tmp_path):
-    audit = Audit(tmp_path / "state" / "audit.jsonl", clock=lambda: NOW, max_bytes=500, backups=2)
+    audit = AuditLog(
+        tmp_path / "state" / "audit.jsonl", clock=lambda: NOW, max_bytes=500, backups=2
+    )
     audit.watch()
     yield tmp_path / "state"
     audit.unwatch()
@@ -52,11 +54,11 @@ def test_it_does_not_grow_for_ever(audit):
 def test_a_line_that_cannot_be_written_hurts_nobody(audit, caplog):
     audit.write_text("a file where the folder should be")
     emit(redacted, "redact", **FACTS)
-    assert [record.message for record in caplog.records] == ["a line of the audit is lost"]
+    assert [record.message for record in caplog.records] == ["cannot write an audit log entry"]
 
 
 def test_nothing_is_written_after_the_watching_ended(tmp_path):
-    audit = Audit(tmp_path / "audit.jsonl", clock=lambda: NOW)
+    audit = AuditLog(tmp_path / "audit.jsonl", clock=lambda: NOW)
     audit.watch()
     audit.unwatch()
     emit(redacted, "redact", **FACTS)

@@ -11,7 +11,7 @@ from subcog.sinks.telemetry.metrics import MAX_SERIES, Metrics
 def metrics():
     gauges = {
         "subcog_ready": ("1 when ready.", True),
-        "subcog_inbox_depth": ("Letters that wait.", {"parse": 2, "store": 0}, "stage"),
+        "subcog_inbox_depth": ("Events queued.", {"parse": 2, "store": 0}, "stage"),
     }
     made = Metrics(version="1.2", gauges=lambda: gauges, stages=["parse"], events=["Stop"])
     made.watch()

@@ -7,7 +7,7 @@ from subcog.bus.events import ResponseReady
 from subcog.bus.signals import delivered, emit
 from subcog.bus.values import InjectedMemory, MemoryContext, Verdict
 from subcog.config.settings import TraceSettings
-from subcog.sinks.telemetry.prompt_log import STAGES, Traces, read_traces
+from subcog.sinks.telemetry.prompt_log import STAGES, PromptLog, read_traces
 from tests.fakes import (
     PROJECT,
     FixedClock,
@@ -23,7 +23,7 @@ TEXT = "how do I hash the passwords of Mallory?"
 
 def traces(folder, **settings):
     defaults = {"enabled": True, "keep_text": False}
-    return Traces(
+    return PromptLog(
         folder / "traces.jsonl",
         settings=TraceSettings(**(defaults | settings)),
         clock=FixedClock(),
@@ -95,7 +95,7 @@ async def test_rehearsals_other_answers_and_a_switched_off_log_leave_nothing(tmp
 async def test_a_full_disk_hurts_nobody(tmp_path, caplog):
     (tmp_path / "traces.jsonl").mkdir()
     await traces(tmp_path).note(answered())
-    assert [record.message for record in caplog.records] == ["a trace is lost"]
+    assert [record.message for record in caplog.records] == ["cannot write a prompt trace"]
 
 
 async def test_the_newest_comes_first_and_a_damaged_line_is_left_out(tmp_path):

@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.pipeline.app.reserve import EACH_S, MAX_OPEN, WINDOW, Reserve
+from subcog.pipeline.app.llm import EACH_S, MAX_OPEN, WINDOW, Reserve
 
 
 class Hands:

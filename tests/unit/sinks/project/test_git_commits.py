@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from subcog.sinks.project.commits import head_commit
+from subcog.sinks.project.git import head_commit
 
 GIT = ["git", "-c", "user.name=n", "-c", "user.email=e@example.com", "-c", "commit.gpgsign=false"]
 

@@ -4,7 +4,7 @@ import socket
 import anyio
 import pytest
 
-from subcog.pipeline.daemon.listener import Listener
+from subcog.pipeline.daemon.sockets import Listener
 
 PATIENCE_S = 10
 
@@ -96,4 +96,4 @@ async def test_without_descriptors_it_waits_until_there_are_some(tmp_path, monke
                 tasks.start_soon(listener.serve, serve, tasks)
                 await served.wait()
                 listener.close()
-    assert [record.message for record in caplog.records] == ["no more clients can be accepted"] * 2
+    assert [record.message for record in caplog.records] == ["cannot accept connections"] * 2
