@@ -23,9 +23,7 @@ from ...stages.parse import parse
 from ..app.app import App
 from ..entrance.handler import Entrance
 from . import results as answers
-from .forget_calls import ForgetCalls
-from .lifecycle_calls import LifecycleCalls
-from .memories import ListCalls
+from .memories import ForgetCalls, LifecycleCalls, ListCalls
 from .params import (
     CallRefused,
     CaptureParams,

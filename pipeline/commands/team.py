@@ -13,12 +13,12 @@ import click
 import msgspec
 
 from ...config.load import variable
-from ..agents.config_file import write_setting
 from ..agents.settings_file import SettingsUnreadable
+from ..agents.toml_settings import write_setting
 from ..cli.client import Client
-from ..cli.team_progress import follow
 from ..cli.team_view import (
     count,
+    follow,
     found,
     joined,
     joining,

@@ -23,7 +23,7 @@ from ...hooks.client import VERSION
 from ...sinks.http.credentials import http_token
 from ...sinks.mcp.lazy_app import LazyApp
 from ..api.dispatch import Calls
-from ..api.mcp_door import SessionOpener
+from ..api.mcp import SessionOpener
 from ..app.app import App
 from ..app.routes import ROUTES
 from ..entrance.events import MOMENTS

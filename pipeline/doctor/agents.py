@@ -11,12 +11,11 @@ from typing import Any
 
 from ...config.load import SettingsError
 from ...config.paths import Paths
-from ..agents.agent import Agent
+from ..agents.agent import Agent, Hook, Wiring
 from ..agents.detect import look, plugin_enabled
 from ..agents.install import AGENTS, Parts, install, our_parts, wired
 from ..agents.settings_file import SettingsUnreadable
 from ..agents.transport import Http, Mcp, Transport, http_of
-from ..agents.wiring import Hook, Wiring
 from .finding import Finding, Unrepaired
 
 Env = Mapping[str, str]

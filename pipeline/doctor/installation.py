@@ -22,8 +22,7 @@ from ...sinks.store.errors import StoreUnavailable
 from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
 from ..daemon.sockets import AlreadyRunning, only_one, socket_path, unlisten
-from . import team
-from .finding import Finding, Unrepaired
+from .finding import Finding, Unrepaired, examine_team
 
 Env = Mapping[str, str]
 # Folders may be searched by their owner alone, files read and written.
@@ -56,7 +55,7 @@ class House:
         yield _daemon(self._paths, self.status, trouble)
         yield reading()
         yield _model(self.status)
-        yield team.examine(self.status)
+        yield examine_team(self.status)
         yield from _database(self._paths, self.status)
 
 

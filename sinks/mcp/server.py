@@ -29,8 +29,6 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from .instructions import INSTRUCTIONS
-from .mcp_hook_tool import NAME as HOOK_TOOL
-from .mcp_hook_tool import call_hook
 from .notifications import Changed, Watch
 from .port import ClientPort, Refused
 from .prompts import get_prompt, list_prompts, values_of
@@ -42,7 +40,8 @@ from .resources import (
     values_for,
 )
 from .stdio import LineTransport
-from .tools import call_tool, input_schema, list_tools
+from .tools import NAME as HOOK_TOOL
+from .tools import call_hook, call_tool, input_schema, list_tools
 from .uris import UnknownUri, is_touched, parse
 
 if TYPE_CHECKING:

@@ -1,10 +1,11 @@
 """The tools: few and sharp. ``recall`` gives a compact index, ``get`` the detail.
 
-What each takes and gives is in ``mcp_shapes.py``.
+What each takes and returns is in ``schemas.py``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import Any, Literal
@@ -14,7 +15,6 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
-from .mcp_schema import read_arguments, schema_of
 from .port import ClientPort, Json, Refused
 from .schemas import (
     Arguments,
@@ -33,6 +33,8 @@ from .schemas import (
     TopicsArguments,
     TopicsResult,
     UpdateArguments,
+    read_arguments,
+    schema_of,
 )
 
 # Where a memory that was written here came from.
@@ -253,3 +255,46 @@ async def call_tool(desk: ClientPort, name: str, arguments: Json | None) -> type
 
 def _text(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
+
+
+NAME = "hook"
+_TEMPLATE = re.compile(r"\$\{[\w.]{1,100}\}")
+# Fields that are JSON themselves, and come as a text.
+_JSON = ("tool_input", "tool_response")
+
+
+class HookArguments(Struct, kw_only=True):
+    """What the hook's entry in the settings hands over."""
+
+    event: str
+    client: str = ""
+    payload: dict[str, Any] = {}
+
+
+async def call_hook(desk: ClientPort, arguments: dict[str, Any] | None) -> types.CallToolResult:
+    """Answer one hook; ``{}``, which changes nothing, for what is no hook."""
+    try:
+        asked = msgspec.convert(arguments or {}, HookArguments)
+    except msgspec.ValidationError:
+        return _said(b"{}")
+    payload = {name: _whole(name, value) for name, value in asked.payload.items()}
+    filled = {name: value for name, value in payload.items() if not _is_template(value)}
+    said = await desk.hook(asked.event, asked.client, msgspec.json.encode(filled))
+    return _said(said if said[:1] == b"{" else b"{}")
+
+
+def _whole(name: str, value: Any) -> Any:
+    if name not in _JSON or not isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return value
+
+
+def _is_template(value: Any) -> bool:
+    return isinstance(value, str) and _TEMPLATE.fullmatch(value) is not None
+
+
+def _said(body: bytes) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=body.decode())])

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from subcog.sinks.mcp.mcp_hook_tool import call_hook
+from subcog.sinks.mcp.tools import call_hook
 
 
 class FakePort:
