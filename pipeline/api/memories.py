@@ -1,16 +1,16 @@
-"""The call that looks through memories without a search: the newest, or those that disagree."""
+"""The calls about known memories: read, list, change, explain and delete them."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
+from msgspec.structs import replace
 
 from ...bus.events import (
     CaptureRequested,
@@ -21,6 +21,18 @@ from ...bus.events import (
     ForgetSettled,
     RestoreRequested,
     SupersedeRequested,
+)
+from ...bus.results import (
+    CaptureResult,
+    CopiesResult,
+    CopyResult,
+    ForgetResult,
+    HistoryResult,
+    LeftCopy,
+    ListResult,
+    MemoryResult,
+    RemovedCopies,
+    WhyResult,
 )
 from ...bus.values import Memory, Place, Provenance, Scope
 from ...stages.text.envelope import author_name
@@ -34,9 +46,9 @@ from .params import (
     IdParams,
     ListParams,
     NoParams,
-    Params,
     RestoreParams,
     SupersedeParams,
+    Table,
     UpdateParams,
     full_id,
     not_found,
@@ -48,18 +60,35 @@ if TYPE_CHECKING:
     from ...sinks.repair.purge import Cleaned
 
 PAGE = 500
+CHANGE_S = 10.0
+FORGET_S = 10.0
 
 
-class ListCalls:
+class MemoryCalls:
     """Each method of ``table`` answers one call."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self.table: dict[str, tuple[type[Params], Callable[..., Awaitable[Any]]]] = {
+        self.table: Table = {
+            "get": (IdParams, self.get),
             "list": (ListParams, self.list),
+            "update": (UpdateParams, self.update),
+            "supersede": (SupersedeParams, self.supersede),
+            "expire": (ExpireParams, self.expire),
+            "restore": (RestoreParams, self.restore),
+            "history": (IdParams, self.history),
+            "why": (IdParams, self.why),
+            "forget": (ForgetParams, self.forget),
+            "copies": (NoParams, self.copies),
+            "remove_copies": (CopiesParams, self.remove_copies),
         }
 
-    async def list(self, params: ListParams, place: Place) -> dict[str, Any]:
+    # --- read ------------------------------------------------------------------------------------
+
+    async def get(self, params: IdParams, place: Place) -> MemoryResult:
+        return answers.memory_answer(await self._memory(params.id, place))
+
+    async def list(self, params: ListParams, place: Place) -> ListResult:
         """The newest memories that hold, newest first."""
         archive = await self._app.archive.get()
         if params.author is None and not params.contradicting:
@@ -67,7 +96,7 @@ class ListCalls:
             found = await archive.latest(place.readable, limit=params.limit, namespaces=names)
         else:
             found = await self._chosen(archive, params, place)
-        return {"memories": [answers.listed_answer(memory) for memory in found]}
+        return ListResult(memories=tuple(map(answers.listed_answer, found)))
 
     async def _chosen(
         self, archive: Archive, params: ListParams, place: Place
@@ -91,31 +120,9 @@ class ListCalls:
             and answers.hidden_because(memory, self._app.clock()) is None
         )
 
-
-def _is_by(memory: Memory, author: str) -> bool:
-    return author_name(memory.provenance.author).casefold() == author_name(author).casefold()
-
-
-CHANGE_S = 10.0
-
-
-class LifecycleCalls:
-    """Each method of ``table`` answers one call."""
-
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self.table: dict[str, tuple[type[Params], Callable[..., Awaitable[Any]]]] = {
-            "update": (UpdateParams, self.update),
-            "supersede": (SupersedeParams, self.supersede),
-            "expire": (ExpireParams, self.expire),
-            "restore": (RestoreParams, self.restore),
-            "history": (IdParams, self.history),
-            "why": (IdParams, self.why),
-        }
-
     # --- change ----------------------------------------------------------------------------------
 
-    async def update(self, params: UpdateParams, place: Place) -> dict[str, Any]:
+    async def update(self, params: UpdateParams, place: Place) -> CaptureResult:
         if params.text is None and params.namespace is None and params.tags is None:
             raise CallRefused("nothing to update: give a text, a namespace or tags")
         old = await self._memory(params.id, place)
@@ -132,7 +139,9 @@ class LifecycleCalls:
         )
         return await self._capture(request)
 
-    async def supersede(self, params: SupersedeParams, place: Place) -> dict[str, Any]:
+    async def supersede(
+        self, params: SupersedeParams, place: Place
+    ) -> MemoryResult | CaptureResult:
         if (params.new is None) == (params.text is None):
             raise CallRefused("name either the new memory or its text")
         old = await self._memory(params.old, place)
@@ -143,7 +152,7 @@ class LifecycleCalls:
                 new=full_id(params.new),
                 scopes=place.readable,
             )
-            return answers.change_answer(await self._change(event, place))
+            return answers.memory_answer(await self._change(event, place))
         if old.superseded_by is not None:
             raise CallRefused(f"{old.id} is superseded already, by {old.superseded_by}")
         request = CaptureRequested(
@@ -156,30 +165,28 @@ class LifecycleCalls:
             provenance=Provenance(hook=params.hook, branch=place.branch or ""),
             supersedes=old.id,
         )
-        return await self._capture(request) | {"supersedes": old.id}
+        return replace(await self._capture(request), supersedes=old.id)
 
-    async def expire(self, params: ExpireParams, place: Place) -> dict[str, Any]:
+    async def expire(self, params: ExpireParams, place: Place) -> MemoryResult:
         event = ExpireRequested(
             trace=self._app.new_id(), id=full_id(params.id), scopes=place.readable, at=params.at
         )
-        return answers.change_answer(await self._change(event, place))
+        return answers.memory_answer(await self._change(event, place))
 
-    async def restore(self, params: RestoreParams, place: Place) -> dict[str, Any]:
+    async def restore(self, params: RestoreParams, place: Place) -> MemoryResult:
         event = RestoreRequested(
             trace=self._app.new_id(),
             id=full_id(params.id),
             scopes=place.readable,
             version=params.version,
         )
-        return answers.change_answer(await self._change(event, place))
+        return answers.memory_answer(await self._change(event, place))
 
-    async def _capture(self, request: CaptureRequested) -> dict[str, Any]:
+    async def _capture(self, request: CaptureRequested) -> CaptureResult:
         with anyio.fail_after(CHANGE_S):
             settled = await self._app.keeper.capture(request)
         answer = answers.capture_answer(settled)
-        if settled.memory is not None:
-            answer["version"] = settled.memory.version
-        return answer
+        return replace(answer, version=settled.memory.version) if settled.memory else answer
 
     async def _change(self, event: Event, place: Place) -> Memory:
         settled = await self._app.bus.request(event, ChangeSettled, within_s=CHANGE_S)
@@ -191,10 +198,10 @@ class LifecycleCalls:
 
     # --- explain ---------------------------------------------------------------------------------
 
-    async def history(self, params: IdParams, place: Place) -> dict[str, Any]:
+    async def history(self, params: IdParams, place: Place) -> HistoryResult:
         return answers.history_answer(await self._versions(params.id, place))
 
-    async def why(self, params: IdParams, place: Place) -> dict[str, Any]:
+    async def why(self, params: IdParams, place: Place) -> WhyResult:
         versions = await self._versions(params.id, place)
         archive = await self._app.archive.get()
         usage = await archive.store.usage([versions[-1].id])
@@ -214,22 +221,9 @@ class LifecycleCalls:
             raise not_found(memory_id, place)
         return found[0]
 
+    # --- delete ----------------------------------------------------------------------------------
 
-FORGET_S = 10.0
-
-
-class ForgetCalls:
-    """Each method of ``table`` answers one call."""
-
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self.table: dict[str, tuple[type[Params], Callable[..., Awaitable[Any]]]] = {
-            "forget": (ForgetParams, self.forget),
-            "copies": (NoParams, self.copies),
-            "remove_copies": (CopiesParams, self.remove_copies),
-        }
-
-    async def forget(self, params: ForgetParams, place: Place) -> dict[str, Any]:
+    async def forget(self, params: ForgetParams, place: Place) -> ForgetResult:
         """Delete a memory; ``copies`` are the files that may still hold it."""
         memory_id = full_id(params.id)
         archive = await self._app.archive.get()
@@ -242,16 +236,23 @@ class ForgetCalls:
             await (await self._app.archive.get()).compact()
         since = min(memory.created_at for memory in history)
         holding = [copy for copy in await self._copies() if copy.may_hold(since)]
-        team = await self._team_of(history[0].scope)
-        answer: dict[str, Any] = {"id": memory_id, "forgotten": True, "team": team}
-        if params.everywhere:
-            cleaned = await self._clean(holding, memory_id, str(history[0].scope))
-            gone = {*cleaned.cleaned, *cleaned.removed}
-            holding = [copy for copy in holding if copy.file not in gone]
-            answer["cleaned"] = [str(file) for file in cleaned.cleaned]
-            answer["removed"] = [str(file) for file in cleaned.removed]
-            answer["left"] = [{"file": str(file), "why": why} for file, why in cleaned.left]
-        return answer | {"copies": [_shown(copy) for copy in holding]}
+        answer = ForgetResult(
+            id=memory_id,
+            forgotten=True,
+            team=await self._team_of(history[0].scope),
+            copies=tuple(map(_shown, holding)),
+        )
+        if not params.everywhere:
+            return answer
+        cleaned = await self._clean(holding, memory_id, str(history[0].scope))
+        gone = {*cleaned.cleaned, *cleaned.removed}
+        return replace(
+            answer,
+            cleaned=tuple(map(str, cleaned.cleaned)),
+            removed=tuple(map(str, cleaned.removed)),
+            left=tuple(LeftCopy(file=str(file), why=why) for file, why in cleaned.left),
+            copies=tuple(_shown(copy) for copy in holding if copy.file not in gone),
+        )
 
     async def _team_of(self, scope: Scope) -> str | None:
         """The team that hears of it when a memory of ``scope`` is forgotten."""
@@ -262,11 +263,11 @@ class ForgetCalls:
         sends = {sharing.scope for sharing in await replica.shared() if sharing.sends}
         return membership.team if scope in sends else None
 
-    async def copies(self, params: NoParams, place: Place) -> dict[str, Any]:
+    async def copies(self, params: NoParams, place: Place) -> CopiesResult:
         """The copies of the database that subcog keeps or has made."""
-        return {"copies": [_shown(copy) for copy in await self._copies()]}
+        return CopiesResult(copies=tuple(map(_shown, await self._copies())))
 
-    async def remove_copies(self, params: CopiesParams, place: Place) -> dict[str, Any]:
+    async def remove_copies(self, params: CopiesParams, place: Place) -> RemovedCopies:
         """Delete copies by their names, all of them or none."""
         known = {str(copy.file): copy for copy in await self._copies()}
         if strangers := [file for file in params.files if file not in known]:
@@ -276,7 +277,7 @@ class ForgetCalls:
             await anyio.to_thread.run_sync(_remove, chosen)
         except OSError as error:
             raise CallRefused(f"{error.filename} cannot be deleted ({error.strerror})") from None
-        return {"removed": [_shown(copy) for copy in chosen]}
+        return RemovedCopies(removed=tuple(map(_shown, chosen)))
 
     async def _copies(self) -> Sequence[Copy]:
         from ...sinks.repair.kept_copies import find_copies
@@ -290,6 +291,10 @@ class ForgetCalls:
         return await anyio.to_thread.run_sync(work)
 
 
+def _is_by(memory: Memory, author: str) -> bool:
+    return author_name(memory.provenance.author).casefold() == author_name(author).casefold()
+
+
 def _remove(copies: Sequence[Copy]) -> None:
     from ...sinks.repair.kept_copies import remove_copy
 
@@ -297,10 +302,5 @@ def _remove(copies: Sequence[Copy]) -> None:
         remove_copy(copy)
 
 
-def _shown(copy: Copy) -> dict[str, Any]:
-    return {
-        "file": str(Path(copy.file)),
-        "kind": copy.kind,
-        "at": copy.at.isoformat(),
-        "bytes": copy.bytes,
-    }
+def _shown(copy: Copy) -> CopyResult:
+    return CopyResult(file=str(copy.file), kind=copy.kind, at=copy.at.isoformat(), bytes=copy.bytes)

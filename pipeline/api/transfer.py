@@ -5,22 +5,20 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.to_thread
-import msgspec
-from msgspec import Struct
 
 from ...bus.events import Draft, ImportRequested, ImportSettled
+from ...bus.results import BackupResult, ExportPage, ImportResult, RestoreResult
 from ...bus.values import Memory, Place
 from ..app.app import App
 from ..imports.item import Item
-from .params import CallRefused, FileParams, ImportParams, PageParams, Params, scope_of
+from .params import CallRefused, FileParams, ImportParams, PageParams, Table, scope_of
 
 IMPORT_S = 50.0
 # Of the texts of one page of an export, in characters; a frame has 16 MB.
@@ -32,28 +30,25 @@ class TransferCalls:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self.table: dict[str, tuple[type[Params], Callable[..., Awaitable[Any]]]] = {
+        self.table: Table = {
             "export": (PageParams, self.export),
             "import": (ImportParams, self.import_items),
             "backup": (FileParams, self.backup),
             "restore_backup": (FileParams, self.restore_backup),
         }
 
-    async def export(self, params: PageParams, place: Place) -> dict[str, Any]:
+    async def export(self, params: PageParams, place: Place) -> ExportPage:
         """One page by id, and the id to go on after, or None at the end."""
         archive = await self._app.archive.get()
         found = await archive.store.page(place.readable, after=params.after, limit=params.limit)
         page = _bounded(found)
-        return {
-            "memories": [msgspec.to_builtins(memory) for memory in page],
-            "next": page[-1].id if page else None,
-        }
+        return ExportPage(memories=tuple(page), next=page[-1].id if page else None)
 
-    async def import_items(self, params: ImportParams, place: Place) -> dict[str, Any]:
+    async def import_items(self, params: ImportParams, place: Place) -> ImportResult:
         drafts = tuple(self._draft(item, params.scope, place) for item in params.items)
         event = ImportRequested(trace=self._app.new_id(), drafts=drafts, rehearsal=params.dry_run)
         settled = await self._app.bus.request(event, ImportSettled, within_s=IMPORT_S)
-        return {"outcomes": settled.outcomes, "redacted": settled.redacted}
+        return ImportResult(outcomes=dict(settled.outcomes), redacted=settled.redacted)
 
     def _draft(self, item: Item, scope: str, place: Place) -> Draft:
         now = self._app.clock()
@@ -79,7 +74,7 @@ class TransferCalls:
         )
         return Draft(memory=memory, known_by_id=item.id is not None)
 
-    async def backup(self, params: FileParams, place: Place) -> dict[str, Any]:
+    async def backup(self, params: FileParams, place: Place) -> BackupResult:
         archive = await self._app.archive.get()
         file = Path(params.file)
         try:
@@ -91,7 +86,7 @@ class TransferCalls:
             if isinstance(error, ConnectionError):
                 raise
             raise CallRefused(f"{file} cannot be written ({error.strerror})") from None
-        return {"file": str(file), "memories": archive.count, "bytes": size}
+        return BackupResult(file=str(file), memories=archive.count, bytes=size)
 
     def _note_backup(self, file: Path) -> int:
         """Remember where it is, for what is forgotten later may be in it; its size."""
@@ -100,12 +95,11 @@ class TransferCalls:
         note_backup(self._app.paths.database, file)
         return file.stat().st_size
 
-    async def restore_backup(self, params: FileParams, place: Place) -> dict[str, Any]:
+    async def restore_backup(self, params: FileParams, place: Place) -> RestoreResult:
         try:
-            restored = await restore(self._app, Path(params.file))
+            return await restore(self._app, Path(params.file))
         except BadBackup as error:
             raise CallRefused(str(error)) from None
-        return msgspec.to_builtins(restored)  # type: ignore[no-any-return]
 
 
 def _bounded(memories: Sequence[Memory]) -> Sequence[Memory]:
@@ -125,15 +119,7 @@ class BadBackup(ValueError):
     """The backup cannot be used; the message says why. Nothing was changed."""
 
 
-class Restored(Struct, frozen=True):
-    """What was restored, and where that is which was there before; None where nothing was."""
-
-    file: str
-    memories: int
-    kept_aside: str | None
-
-
-async def restore(app: App, backup: Path) -> Restored:
+async def restore(app: App, backup: Path) -> RestoreResult:
     """Swap ``backup`` in. Raises ``BadBackup``. Who asks meanwhile waits until it is done."""
     copy = await anyio.to_thread.run_sync(_copied, backup, app.paths.database)
     try:
@@ -190,7 +176,7 @@ async def _check(app: App, copy: Path, backup: Path) -> None:
         await store.close()
 
 
-async def _swap(app: App, copy: Path, backup: Path) -> Restored:
+async def _swap(app: App, copy: Path, backup: Path) -> RestoreResult:
     database = app.paths.database
     before = app.archive.depart()
     if before is not None:
@@ -212,7 +198,7 @@ async def _swap(app: App, copy: Path, backup: Path) -> Restored:
     await app.build_topics()
     _log.info("a backup was restored", extra={"memories": archive.count})
     kept = str(aside) if aside.exists() else None
-    return Restored(file=str(backup), memories=archive.count, kept_aside=kept)
+    return RestoreResult(file=str(backup), memories=archive.count, kept_aside=kept)
 
 
 def _uncompacted(database: Path) -> Path:

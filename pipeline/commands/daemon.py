@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from ...bus.results import StatusResult, StopResult
 from ..cli.client import DaemonUnreachable
 from .shared import daemon, json_option, our_paths, our_settings, show_json
 
@@ -27,11 +28,11 @@ def daemon_command() -> None:
 def start(as_json: bool) -> None:
     """Start the daemon, if none is running."""
     with daemon() as client:
-        answer = client.call("status")
+        answer = client.call("status", StatusResult)
     if as_json:
         show_json(answer)
     else:
-        click.echo(f"daemon {answer['pid']} is running")
+        click.echo(f"daemon {answer.pid} is running")
 
 
 @daemon_command.command()
@@ -40,15 +41,15 @@ def stop(as_json: bool) -> None:
     """Let the daemon finish its work and leave."""
     try:
         with daemon() as client:
-            answer = client.call("stop", start=False)
+            answer = client.call("stop", StopResult, start=False)
     except DaemonUnreachable:
-        answer = {"pid": None, "stopping": False}
-    else:
-        _wait_for_exit(answer["pid"])
+        answer = StopResult(pid=None, stopping=False)
+    if answer.pid is not None:
+        _wait_for_exit(answer.pid)
     if as_json:
         show_json(answer)
     else:
-        click.echo("stopped" if answer["stopping"] else "no daemon is running")
+        click.echo("stopped" if answer.stopping else "no daemon is running")
 
 
 def _wait_for_exit(pid: int) -> None:

@@ -46,7 +46,7 @@ def _examine(paths: Paths) -> Iterator[Finding]:
     yield from agents.examine(paths, os.environ)
     if house.status is None:
         return
-    yield agents.heard(house.status["heard"])
+    yield agents.heard(house.status.heard)
     yield from canary.fly(paths, os.environ, agents.hook_commands(os.environ, our_parts()))
 
 

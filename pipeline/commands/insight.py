@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import UNSET
 from msgspec.structs import replace
 
+from ...bus.prompt_results import ClassifyResult, ExplainResult
+from ...bus.results import NoDaemon, StatusResult
 from ...config.load import Origin
 from ..cli.client import DaemonUnreachable
 from ..daemon.status import describe_index
@@ -24,13 +27,13 @@ from .shared import daemon, json_option, our_paths, our_settings, project_option
 def classify_command(text: str, project: Path | None, as_json: bool) -> None:
     """Say whether TEXT searches for something, for what, and how sure that is."""
     with daemon(project) as client:
-        answer = client.call("classify", {"text": text})
+        answer = client.call("classify", ClassifyResult, {"text": text})
     if as_json:
         show_json(answer)
         return
-    if answer["search_intent_detected"]:
-        click.echo(f"{answer['intent_type']}, {answer['confidence']:.0%} ({answer['source']})")
-        click.echo(f"  topics: {', '.join(answer['topics']) or 'none'}")
+    if answer.topics is not UNSET:
+        click.echo(f"{answer.intent_type}, {answer.confidence:.0%} ({answer.source})")
+        click.echo(f"  topics: {', '.join(answer.topics) or 'none'}")
     else:
         click.echo("no search intent")
 
@@ -45,7 +48,7 @@ def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
     Nothing is stored, and no session remembers it.
     """
     with daemon(project) as client:
-        answer = client.call("explain", {"text": prompt})
+        answer = client.call("explain", ExplainResult, {"text": prompt})
     if as_json:
         show_json(answer)
         return
@@ -83,51 +86,39 @@ def status_command(as_json: bool) -> None:
     """Say how the daemon is; it is not started for this."""
     try:
         with daemon() as client:
-            answer = client.call("status", start=False) | {"running": True}
+            answer = replace(client.call("status", StatusResult, start=False), running=True)
     except DaemonUnreachable:
-        answer = _status_without_daemon()
+        _show_no_daemon(as_json)
+        sys.exit(3)
     if as_json:
         show_json(answer)
     else:
         _show_status(answer)
-    if not answer["running"]:
-        sys.exit(3)
 
 
-def _status_without_daemon() -> dict[str, Any]:
+def _show_no_daemon(as_json: bool) -> None:
     from ...hooks.client import VERSION
     from .shared import our_paths
 
-    paths = our_paths()
-    return {
-        "running": False,
-        "pid": None,
-        "version": VERSION,
-        "socket": None,
-        "database": str(paths.database),
-        "memories": None,
-        "index": None,
-        "ready": False,
-        "metrics_url": None,
-        "log": str(paths.log),
-    }
-
-
-def _show_status(answer: dict[str, Any]) -> None:
-    if not answer["running"]:
+    if as_json:
+        paths = our_paths()
+        show_json(NoDaemon(version=VERSION, database=str(paths.database), log=str(paths.log)))
+    else:
         click.echo("no daemon is running; the next prompt, or `subcog daemon start`, starts it")
-        return
-    state = "ready" if answer["ready"] else answer["problem"] or "loading"
-    click.echo(f"daemon {answer['pid']}, version {answer['version']}, {state}")
-    if answer["index"] is not None:
-        click.echo(f"  {'index':<12} {describe_index(answer['index'])}")
-    if answer.get("team"):
+
+
+def _show_status(answer: StatusResult) -> None:
+    state = "ready" if answer.ready else answer.problem or "loading"
+    click.echo(f"daemon {answer.pid}, version {answer.version}, {state}")
+    if answer.index is not None:
+        click.echo(f"  {'index':<12} {describe_index(answer.index)}")
+    if answer.team is not None:
         from ..cli.team_view import in_a_line
 
-        click.echo(f"  {'team':<12} {in_a_line(answer['team'])}")
+        click.echo(f"  {'team':<12} {in_a_line(answer.team)}")
     for name in ("memories", "database", "socket", "metrics_url", "log"):
-        if answer[name] is not None:
-            click.echo(f"  {name:<12} {answer[name]}")
+        if (value := getattr(answer, name)) is not None:
+            click.echo(f"  {name:<12} {value}")
 
 
 @click.command()

@@ -6,12 +6,12 @@ import re
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import click
 
+from ...bus.results import CaptureResult, HistoryResult, MemoryResult, RestoreResult, WhyResult
 from .memory import namespace_choice
-from .shared import by, daemon, json_option, project_option, shorten, show_json
+from .shared import by, daemon, json_option, project_option, shorten, show_json, when
 
 _SPAN = re.compile(r"\+?(?P<count>\d{1,5})\s*(?P<unit>[mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -46,7 +46,7 @@ def update_command(
         "tags": None if tags is None else [t.strip() for t in tags.split(",") if t.strip()],
     }
     with daemon(project) as client:
-        _show_capture(client.call("update", params), "updated", as_json)
+        _show_capture(client.call("update", CaptureResult, params), "updated", as_json)
 
 
 @click.command()
@@ -65,24 +65,26 @@ def supersede_command(
     if (new is None) == (text is None):
         raise click.UsageError("give either NEW or --text")
     with daemon(project) as client:
-        answer = client.call("supersede", {"old": old, "new": new, "text": text})
-    if text is not None:
-        _show_capture(answer, f"supersedes {old}", as_json)
-    else:
-        _show_change(answer, f"superseded by {answer['superseded_by']}", as_json)
+        params = {"old": old, "new": new, "text": text}
+        if text is not None:
+            kept = client.call("supersede", CaptureResult, params)
+            _show_capture(kept, f"supersedes {old}", as_json)
+        else:
+            answer = client.call("supersede", MemoryResult, params)
+            _show_change(answer, f"superseded by {answer.superseded_by}", as_json)
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@click.option("--at", "when", help="A date, a time, or a span such as 30d  [default: now]")
+@click.option("--at", "until", help="A date, a time, or a span such as 30d  [default: now]")
 @project_option
 @json_option
-def expire_command(memory_id: str, when: str | None, project: Path | None, as_json: bool) -> None:
+def expire_command(memory_id: str, until: str | None, project: Path | None, as_json: bool) -> None:
     """Say until when a memory holds; from then on it is found no more."""
-    at = None if when is None else _moment(when, datetime.now(UTC))
+    at = None if until is None else _moment(until, datetime.now(UTC))
     with daemon(project) as client:
-        answer = client.call("expire", {"id": memory_id, "at": at})
-    _show_change(answer, f"valid until {answer['valid_to']}", as_json)
+        answer = client.call("expire", MemoryResult, {"id": memory_id, "at": at})
+    _show_change(answer, f"valid until {answer.valid_to and when(answer.valid_to)}", as_json)
 
 
 def _moment(text: str, now: datetime) -> datetime:
@@ -113,21 +115,21 @@ def restore_command(what: str, version: int | None, project: Path | None, as_jso
     """
     if _MEMORY.fullmatch(what.strip()):
         with daemon(project) as client:
-            answer = client.call("restore", {"id": what, "version": version})
-        _show_change(answer, f"restored as version {answer['version']}", as_json)
+            memory = client.call("restore", MemoryResult, {"id": what, "version": version})
+        _show_change(memory, f"restored as version {memory.version}", as_json)
         return
     if version is not None:
         raise click.UsageError("--version goes with an ID")
     if not Path(what).is_file():
         raise click.UsageError(f"{what} is neither the id of a memory nor a file")
     with daemon(project) as client:
-        answer = client.call("restore_backup", {"file": str(Path(what).absolute())})
+        answer = client.call("restore_backup", RestoreResult, {"file": str(Path(what).absolute())})
     if as_json:
         show_json(answer)
         return
-    click.echo(f"restored {answer['memories']} memories from {answer['file']}")
-    if answer["kept_aside"]:
-        click.echo(f"what was there before is kept as {answer['kept_aside']}")
+    click.echo(f"restored {answer.memories} memories from {answer.file}")
+    if answer.kept_aside:
+        click.echo(f"what was there before is kept as {answer.kept_aside}")
 
 
 @click.command()
@@ -137,15 +139,15 @@ def restore_command(what: str, version: int | None, project: Path | None, as_jso
 def history_command(memory_id: str, project: Path | None, as_json: bool) -> None:
     """Show every version of a memory, oldest first."""
     with daemon(project) as client:
-        answer = client.call("history", {"id": memory_id})
+        answer = client.call("history", HistoryResult, {"id": memory_id})
     if as_json:
         show_json(answer)
         return
-    for version in answer["versions"]:
-        reason = version["reason"] or "unknown"
-        author = by(version["provenance"].get("author", ""))
-        click.echo(f"{version['version']:>3}  {version['updated_at']}  {reason}{author}")
-        click.echo(f"     {version['namespace']}: {shorten(version['content'], 100)}")
+    for version in answer.versions:
+        reason = version.reason or "unknown"
+        author = by(version.provenance.get("author", ""))
+        click.echo(f"{version.version:>3}  {when(version.updated_at)}  {reason}{author}")
+        click.echo(f"     {version.namespace}: {shorten(version.content, 100)}")
 
 
 @click.command()
@@ -155,24 +157,24 @@ def history_command(memory_id: str, project: Path | None, as_json: bool) -> None
 def why_command(memory_id: str, project: Path | None, as_json: bool) -> None:
     """Say where a memory came from, why it was kept, and what became of it."""
     with daemon(project) as client:
-        answer = client.call("why", {"id": memory_id})
+        answer = client.call("why", WhyResult, {"id": memory_id})
     if as_json:
         show_json(answer)
         return
-    click.echo(f"{answer['id']} · {answer['namespace']} · {answer['scope']}")
-    click.echo(f"  {answer['summary']}")
-    click.echo(f"captured  {answer['captured_at']} by {_source(answer['captured_by'])}")
-    click.echo(f"decision  {answer['decision'] or 'unknown'}")
-    for source in answer["also_said_by"]:
+    click.echo(f"{answer.id} · {answer.namespace} · {answer.scope}")
+    click.echo(f"  {answer.summary}")
+    click.echo(f"captured  {when(answer.captured_at)} by {_source(answer.captured_by)}")
+    click.echo(f"decision  {answer.decision or 'unknown'}")
+    for source in answer.also_said_by:
         click.echo(f"also said by {_source(source)}")
-    for version in answer["versions"][1:]:
-        told = f"{version['updated_at']} {version['reason']}{by(version['author'])}"
-        click.echo(f"version {version['version']:<3} {told}")
-    if answer["contradicts"]:
-        click.echo(f"says otherwise than {answer['contradicts']}")
-    click.echo(f"sure      {answer['confidence']:.0%}")
-    click.echo(f"injected  {answer['times_injected']} times{_last(answer['last_used'])}")
-    click.echo(f"search    {answer['hidden_because'] or 'finds it'}")
+    for version in answer.versions[1:]:
+        told = f"{when(version.updated_at)} {version.reason}{by(version.author)}"
+        click.echo(f"version {version.version:<3} {told}")
+    if answer.contradicts:
+        click.echo(f"says otherwise than {answer.contradicts}")
+    click.echo(f"sure      {answer.confidence:.0%}")
+    click.echo(f"injected  {answer.times_injected} times{_last(answer.last_used)}")
+    click.echo(f"search    {answer.hidden_because or 'finds it'}")
 
 
 def _source(provenance: dict[str, str]) -> str:
@@ -183,26 +185,26 @@ def _source(provenance: dict[str, str]) -> str:
     return ", ".join([*bare, *told])
 
 
-def _last(used: str | None) -> str:
-    return f", last {used}" if used else ""
+def _last(used: datetime | None) -> str:
+    return f", last {when(used)}" if used else ""
 
 
-def _show_capture(answer: dict[str, Any], done: str, as_json: bool) -> None:
+def _show_capture(answer: CaptureResult, done: str, as_json: bool) -> None:
     if as_json:
         show_json(answer)
-    elif answer["id"]:
-        click.echo(f"{done}: {answer['namespace']} · {answer['id']}, version {answer['version']}")
-        click.echo(f"  {answer['summary']}")
-        if answer["redactions"]:
-            click.echo(f"  taken out: {', '.join(answer['redactions'])}")
-    if answer["outcome"] not in {"stored", "merged"}:
+    elif answer.id:
+        click.echo(f"{done}: {answer.namespace} · {answer.id}, version {answer.version}")
+        click.echo(f"  {answer.summary}")
+        if answer.redactions:
+            click.echo(f"  taken out: {', '.join(answer.redactions)}")
+    if answer.outcome not in {"stored", "merged"}:
         if not as_json:
-            click.echo(f"subcog: not done: {answer['reason']}", err=True)
+            click.echo(f"subcog: not done: {answer.reason}", err=True)
         sys.exit(1)
 
 
-def _show_change(answer: dict[str, Any], done: str, as_json: bool) -> None:
+def _show_change(answer: MemoryResult, done: str, as_json: bool) -> None:
     if as_json:
         show_json(answer)
     else:
-        click.echo(f"{answer['id']} · {answer['namespace']}: {done}")
+        click.echo(f"{answer.id} · {answer.namespace}: {done}")

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import click
 
+from ...bus.results import StatusResult
 from ...hooks import client
 from .shared import daemon, json_option, our_paths, project_option, show_json
 
@@ -44,7 +45,7 @@ def _become_the_pipe() -> None:
 
 def _say_http(project: Path | None, *, as_json: bool) -> None:
     with daemon(project) as asking:
-        url = asking.call("status")["mcp_url"]
+        url = asking.call("status", StatusResult).mcp_url
     if url is None:
         raise click.ClickException("HTTP is not served; http.enabled = true serves it")
     chosen = project or Path(os.environ.get("CLAUDE_PROJECT_DIR") or ".")

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
+from msgspec import UNSET
 
+from ...bus.results import (
+    CaptureResult,
+    Contradicted,
+    CopiesResult,
+    CopyResult,
+    ForgetResult,
+    ListResult,
+    MemoryResult,
+    RecallResult,
+    TopicResult,
+    TopicsResult,
+)
 from ...bus.values import NAMESPACES
-from .shared import by, daemon, json_option, project_option, shorten, show_json
+from .shared import by, daemon, json_option, project_option, shorten, show_json, when
 
 namespace_choice = click.Choice(NAMESPACES, case_sensitive=False)
 
@@ -44,22 +57,22 @@ def capture_command(
         "scope": scope,
     }
     with daemon(project) as client:
-        answer = client.call("capture", params)
+        answer = client.call("capture", CaptureResult, params)
     if as_json:
         show_json(answer)
-    elif answer["id"]:
-        click.echo(f"{answer['outcome']}: {answer['namespace']} · {answer['id']}")
-        click.echo(f"  {answer['summary']}")
-        if other := answer.get("contradicts"):
-            click.echo(f"  {other['id']} says otherwise: {shorten(other['content'], 90)}")
-            click.echo(f"  if this one replaces it: {answer['offer']}")
-        if answer["redactions"]:
-            click.echo(f"  taken out: {', '.join(answer['redactions'])}")
-            if answer["reason"]:
-                click.echo(f"subcog: warning: {answer['reason']}", err=True)
-    if answer["outcome"] not in {"stored", "merged"}:
+    elif answer.id:
+        click.echo(f"{answer.outcome}: {answer.namespace} · {answer.id}")
+        click.echo(f"  {answer.summary}")
+        if isinstance(other := answer.contradicts, Contradicted):
+            click.echo(f"  {other.id} says otherwise: {shorten(other.content, 90)}")
+            click.echo(f"  if this one replaces it: {answer.offer}")
+        if answer.redactions:
+            click.echo(f"  taken out: {', '.join(answer.redactions)}")
+            if answer.reason:
+                click.echo(f"subcog: warning: {answer.reason}", err=True)
+    if answer.outcome not in {"stored", "merged"}:
         if not as_json:
-            click.echo(f"subcog: not stored: {answer['reason']}", err=True)
+            click.echo(f"subcog: not stored: {answer.reason}", err=True)
         sys.exit(1)
 
 
@@ -83,18 +96,18 @@ def recall_command(
     """Search the memories of the project, your own and your organisation's, best first."""
     params = {"query": query, "limit": limit, "namespace": namespace, "mode": mode}
     with daemon(project) as client:
-        answer = client.call("recall", params)
+        answer = client.call("recall", RecallResult, params)
     if as_json:
         show_json(answer)
         return
-    for memory in answer["memories"]:
-        author = by(memory["author"])
-        click.echo(f"{memory['score']:.2f}  {memory['namespace']:<11} {memory['id']}{author}")
-        click.echo(f"      {shorten(memory['content'], 100)}")
-    if not answer["memories"]:
+    for memory in answer.memories:
+        author = by(memory.author)
+        click.echo(f"{memory.score:.2f}  {memory.namespace:<11} {memory.id}{author}")
+        click.echo(f"      {shorten(memory.content, 100)}")
+    if not answer.memories:
         click.echo("nothing found")
-    if answer["degraded"]:
-        click.echo(f"({answer['degraded']}: searched by {answer['mode']} alone)", err=True)
+    if answer.degraded:
+        click.echo(f"({answer.degraded}: searched by {answer.mode} alone)", err=True)
 
 
 @click.command()
@@ -115,17 +128,17 @@ def list_command(
     """List the memories that hold, newest first."""
     params = {"limit": limit, "namespace": namespace, "author": author}
     with daemon(project) as client:
-        answer = client.call("list", params | {"contradicting": contradicting})
+        answer = client.call("list", ListResult, params | {"contradicting": contradicting})
     if as_json:
         show_json(answer)
         return
-    for memory in answer["memories"]:
-        written = f"{memory['created_at'][:16]}  {memory['namespace']:<11} {memory['id']}"
-        click.echo(f"{written}{by(memory['author'])}")
-        click.echo(f"      {shorten(memory['content'], 100)}")
-        if memory["contradicts"]:
-            click.echo(f"      says otherwise than {memory['contradicts']}")
-    if not answer["memories"]:
+    for memory in answer.memories:
+        written = f"{memory.created_at:%Y-%m-%dT%H:%M}  {memory.namespace:<11} {memory.id}"
+        click.echo(f"{written}{by(memory.author)}")
+        click.echo(f"      {shorten(memory.content, 100)}")
+        if memory.contradicts:
+            click.echo(f"      says otherwise than {memory.contradicts}")
+    if not answer.memories:
         click.echo("there are none")
 
 
@@ -136,23 +149,23 @@ def list_command(
 def get_command(memory_id: str, project: Path | None, as_json: bool) -> None:
     """Show one memory whole."""
     with daemon(project) as client:
-        answer = client.call("get", {"id": memory_id})
+        answer = client.call("get", MemoryResult, {"id": memory_id})
     if as_json:
         show_json(answer)
         return
-    click.echo(f"{answer['id']} · {answer['namespace']} · {answer['scope']}")
-    click.echo(f"created {answer['created_at']}, version {answer['version']}")
-    if author := answer["provenance"].get("author"):
+    click.echo(f"{answer.id} · {answer.namespace} · {answer.scope}")
+    click.echo(f"created {when(answer.created_at)}, version {answer.version}")
+    if author := answer.provenance.get("author"):
         click.echo(f"written by {author}")
-    if answer["tags"]:
-        click.echo(f"tags {', '.join(answer['tags'])}")
-    if answer["superseded_by"]:
-        click.echo(f"superseded by {answer['superseded_by']}")
-    if answer["valid_to"]:
-        click.echo(f"valid until {answer['valid_to']}")
-    if answer["contradicts"]:
-        click.echo(f"says otherwise than {answer['contradicts']}")
-    click.echo(f"\n{answer['content']}")
+    if answer.tags:
+        click.echo(f"tags {', '.join(answer.tags)}")
+    if answer.superseded_by:
+        click.echo(f"superseded by {answer.superseded_by}")
+    if answer.valid_to:
+        click.echo(f"valid until {when(answer.valid_to)}")
+    if answer.contradicts:
+        click.echo(f"says otherwise than {answer.contradicts}")
+    click.echo(f"\n{answer.content}")
 
 
 @click.command()
@@ -177,36 +190,36 @@ def forget_command(
     """
     with daemon(project) as client:
         if everywhere and not yes:
-            _ask_about_copies(client.call("copies")["copies"])
+            _ask_about_copies(client.call("copies", CopiesResult).copies)
         params = {"id": memory_id, "now": now, "everywhere": everywhere}
-        answer = client.call("forget", params)
+        answer = client.call("forget", ForgetResult, params)
     if as_json:
         show_json(answer)
     else:
         _show_forgotten(answer)
-    if answer.get("left"):
+    if answer.left:
         sys.exit(1)
 
 
-def _ask_about_copies(copies: list[dict[str, Any]]) -> None:
+def _ask_about_copies(copies: Sequence[CopyResult]) -> None:
     if copies:
-        lines = "\n".join(f"  {copy['kind']}: {copy['file']}" for copy in copies)
+        lines = "\n".join(f"  {copy.kind}: {copy.file}" for copy in copies)
         question = f"These are rewritten, or deleted where damaged:\n{lines}\nGo on?"
         click.confirm(question, abort=True, err=True)
 
 
-def _show_forgotten(answer: dict[str, Any]) -> None:
-    click.echo(f"forgotten: {answer['id']}")
-    if answer["team"]:
-        click.echo(f"  and deleted for everybody in the team {answer['team']}")
-    for done in ("cleaned", "removed"):
-        for file in answer.get(done, ()):
+def _show_forgotten(answer: ForgetResult) -> None:
+    click.echo(f"forgotten: {answer.id}")
+    if answer.team:
+        click.echo(f"  and deleted for everybody in the team {answer.team}")
+    for done, files in (("cleaned", answer.cleaned), ("removed", answer.removed)):
+        for file in files if files is not UNSET else ():
             click.echo(f"  {done}: {file}")
-    for copy in answer.get("left", ()):
-        click.echo(f"subcog: {copy['file']} may still hold it: {copy['why']}", err=True)
-    if answer["copies"] and "left" not in answer:
-        for copy in answer["copies"]:
-            click.echo(f"  may still hold it: {copy['file']} ({copy['kind']})")
+    for left in answer.left if answer.left is not UNSET else ():
+        click.echo(f"subcog: {left.file} may still hold it: {left.why}", err=True)
+    if answer.copies and answer.left is UNSET:
+        for copy in answer.copies:
+            click.echo(f"  may still hold it: {copy.file} ({copy.kind})")
         click.echo("  `subcog copies --remove FILE` deletes such a copy")
 
 
@@ -218,28 +231,33 @@ def _show_forgotten(answer: dict[str, Any]) -> None:
 def topics_command(topic: str | None, limit: int, project: Path | None, as_json: bool) -> None:
     """List what there is to know about, or the memories of one TOPIC."""
     with daemon(project) as client:
-        answer = client.call("topics", {"topic": topic, "limit": limit})
+        params = {"topic": topic, "limit": limit}
+        answer: TopicResult | TopicsResult
+        if topic is None:
+            answer = client.call("topics", TopicsResult, params)
+        else:
+            answer = client.call("topics", TopicResult, params)
     if as_json:
         show_json(answer)
-    elif topic is None:
+    elif isinstance(answer, TopicsResult):
         _show_topics(answer)
     else:
         _show_topic(answer)
 
 
-def _show_topics(answer: dict[str, Any]) -> None:
-    for topic in answer["topics"]:
-        spread = ", ".join(topic["namespaces"])
-        click.echo(f"{topic['memory_count']:>5}  {topic['name']:<30} {spread}")
-    if not answer["topics"]:
+def _show_topics(answer: TopicsResult) -> None:
+    for topic in answer.topics:
+        namespaces = ", ".join(topic.namespaces)
+        click.echo(f"{topic.memory_count:>5}  {topic.name:<30} {namespaces}")
+    if not answer.topics:
         click.echo("nothing is remembered here yet; `subcog capture TEXT` keeps something")
 
 
-def _show_topic(answer: dict[str, Any]) -> None:
-    for memory in answer["memories"]:
-        click.echo(f"{memory['namespace']:<11} {memory['id']}{by(memory['author'])}")
-        click.echo(f"      {shorten(memory['content'], 100)}")
-    if not answer["memories"]:
+def _show_topic(answer: TopicResult) -> None:
+    for memory in answer.memories:
+        click.echo(f"{memory.namespace:<11} {memory.id}{by(memory.author)}")
+        click.echo(f"      {shorten(memory.content, 100)}")
+    if not answer.memories:
         click.echo("nothing found")
-    if answer["related_topics"]:
-        click.echo(f"related: {', '.join(answer['related_topics'])}")
+    if answer.related_topics:
+        click.echo(f"related: {', '.join(answer.related_topics)}")

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ...bus.results import StatusResult
 from ..agents.agent import Agent
 from ..agents.detect import Sight, look, plugin_enabled
 from ..agents.install import (
@@ -144,7 +145,7 @@ def _transport(
 def _http(agent: Agent) -> Http:
     """The daemon's port and token, which it keeps over restarts; it is started for that."""
     with daemon() as client:
-        client.call("status")
+        client.call("status", StatusResult)
     way = http_of(agent.name, our_paths(), os.environ)
     if way is None:
         raise click.ClickException("the daemon serves no HTTP; its log says why")

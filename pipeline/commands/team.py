@@ -7,11 +7,18 @@ import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 
+from ...bus.team_results import (
+    JoinResult,
+    LeaveResult,
+    NotJoined,
+    ShareResult,
+    TeamRecallResult,
+    TeamStatusResult,
+    UnshareResult,
+)
 from ...config.load import variable
 from ..agents.settings_file import SettingsUnreadable
 from ..agents.toml_settings import write_setting
@@ -67,7 +74,7 @@ def init(url: str, team: str, members: tuple[str, ...], as_json: bool) -> None:
         done = admin.init(_typed(url), team, members)
     except (ConnectionError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    _show(msgspec.to_builtins(done), prepared(msgspec.to_builtins(done)), as_json)
+    _show(done, prepared(done), as_json)
 
 
 @team_command.command()
@@ -83,13 +90,13 @@ def join(url: str, yes: bool, dry_run: bool, as_json: bool) -> None:
     """
     url = _server(_typed(url))
     with daemon() as client:
-        preview = client.call("team-join", {"url": url, "yes": False})
+        preview = client.call("team-join", JoinResult, {"url": url, "yes": False})
         if dry_run:
             _show(preview, joining(preview), as_json)
             return
         _ask(joining(preview), "Join the team?", yes)
-        shown = [project["scope"] for project in preview["projects"]]
-        answer = client.call("team-join", {"url": url, "yes": True, "scopes": shown})
+        shown = [project.scope for project in preview.projects]
+        answer = client.call("team-join", JoinResult, {"url": url, "yes": True, "scopes": shown})
         _note(url)
         _show(answer, joined(answer), as_json)
         if not as_json and sys.stderr.isatty():
@@ -101,8 +108,9 @@ def join(url: str, yes: bool, dry_run: bool, as_json: bool) -> None:
 def status(as_json: bool) -> None:
     """Say how this machine and its team stand, and what is shared."""
     with daemon() as client:
-        answer = client.call("team-status")
-    _show(answer, standing(answer, datetime.now(UTC)), as_json)
+        answer = client.call("team-status", TeamStatusResult)
+    shown = answer if answer.joined else NotJoined(url=answer.url)
+    _show(shown, standing(answer, datetime.now(UTC)), as_json)
 
 
 @team_command.command()
@@ -123,7 +131,7 @@ def recall(query: str, project: str, limit: int, namespace: str | None, as_json:
     """
     asked = {"query": query, "project": project, "limit": limit, "namespace": namespace}
     with daemon() as client:
-        answer = client.call("team-recall", asked)
+        answer = client.call("team-recall", TeamRecallResult, asked)
     _show(answer, found(answer), as_json)
 
 
@@ -139,13 +147,13 @@ def share(project: str, yes: bool, dry_run: bool, as_json: bool) -> None:
     """
     with daemon(_directory(project)) as client:
         asked = {"scope": _scope(client, project)}
-        preview = client.call("team-share", asked | {"yes": False})
+        preview = client.call("team-share", ShareResult, asked | {"yes": False})
         if dry_run:
             _show(preview, sharing(preview), as_json)
             return
         _ask(sharing(preview), "Share it?", yes)
-        answer = client.call("team-share", asked | {"yes": True})
-    _show(answer, [f"shared; on the way: {count(answer['leaves'])}"], as_json)
+        answer = client.call("team-share", ShareResult, asked | {"yes": True})
+    _show(answer, [f"shared; on the way: {count(answer.leaves)}"], as_json)
 
 
 @team_command.command()
@@ -157,7 +165,7 @@ def unshare(project: str, as_json: bool) -> None:
     What others wrote of it leaves this machine. What was sent stays with the team.
     """
     with daemon(_directory(project)) as client:
-        answer = client.call("team-unshare", {"scope": _scope(client, project)})
+        answer = client.call("team-unshare", UnshareResult, {"scope": _scope(client, project)})
     _show(answer, unshared(answer), as_json)
 
 
@@ -168,12 +176,12 @@ def unshare(project: str, as_json: bool) -> None:
 def leave(yes: bool, dry_run: bool, as_json: bool) -> None:
     """Leave the team: what others wrote is taken off this machine, what you wrote stays."""
     with daemon() as client:
-        preview = client.call("team-leave", {"yes": False})
+        preview = client.call("team-leave", LeaveResult, {"yes": False})
         if dry_run:
             _show(preview, leaving(preview), as_json)
             return
         _ask(leaving(preview), "Leave the team?", yes)
-        answer = client.call("team-leave", {"yes": True})
+        answer = client.call("team-leave", LeaveResult, {"yes": True})
     _show(answer, left(answer), as_json)
 
 
@@ -232,12 +240,12 @@ def _scope(client: Client, project: str) -> str:
     """The scope that ``project`` names; nothing where a directory says which it is."""
     if not project or Path(project).is_dir():
         return ""
-    known = client.call("team-status").get("projects", ())
-    found = [one["scope"] for one in known if project in {one["name"], one["scope"]}]
+    known = client.call("team-status", TeamStatusResult).projects
+    found = [one.scope for one in known if project in {one.name, one.scope}]
     if len(found) != 1:
         many = "names several projects; name one by its scope" if found else "is no project here"
         raise click.BadParameter(f"{project} {many}: see `subcog team status --json`")
-    return str(found[0])
+    return found[0]
 
 
 # --- talking --------------------------------------------------------------------------------------
@@ -259,7 +267,7 @@ def _ask(told: Iterable[str], question: str, yes: bool) -> None:
     click.confirm(question, abort=True, err=True)
 
 
-def _show(answer: dict[str, Any], told: Iterable[str], as_json: bool) -> None:
+def _show(answer: object, told: Iterable[str], as_json: bool) -> None:
     if as_json:
         show_json(answer)
         return

@@ -9,11 +9,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
+from ...bus.results import (
+    BackupResult,
+    CopiesResult,
+    CopyResult,
+    ExportPage,
+    ImportResult,
+    RemovedCopies,
+    StatusResult,
+)
+from ...bus.values import Memory
 from ..cli.client import Client
 from ..imports.detect import Source, recognise
 from ..imports.item import BadImport, Item
@@ -90,19 +99,19 @@ def _send(source: Source, found: int, target: _Target) -> Counter[str]:
     ):
         clients = [connections.enter_context(daemon(target.project)) for _ in range(CONNECTIONS)]
         for size, answer in _calls(clients, _batches(source.read()), target):
-            counts.update(answer["outcomes"])
-            counts["redacted"] += answer["redacted"]
+            counts.update(answer.outcomes)
+            counts["redacted"] += answer.redacted
             bar.update(size)
     return counts
 
 
 def _calls(
     clients: Sequence[Client], batches: Iterable[list[Item]], target: _Target
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, ImportResult]]:
     """The size and the answer of each batch. While the daemon stores one it reads the next."""
     for client in clients:  # connecting changes the directory, which no thread may do
-        client.call("status")
-    waiting: deque[tuple[int, Future[Any]]] = deque()
+        client.call("status", StatusResult)
+    waiting: deque[tuple[int, Future[ImportResult]]] = deque()
     with ThreadPoolExecutor(len(clients)) as pool:
         for number, batch in enumerate(batches):
             if len(waiting) == len(clients):
@@ -110,7 +119,7 @@ def _calls(
                 yield size, future.result()
             params = {"items": batch, "scope": target.scope, "dry_run": target.dry_run}
             client = clients[number % len(clients)]
-            waiting.append((len(batch), pool.submit(client.call, "import", params)))
+            waiting.append((len(batch), pool.submit(client.call, "import", ImportResult, params)))
         for size, future in waiting:
             yield size, future.result()
 
@@ -173,12 +182,12 @@ def export_command(form: str, project: Path | None, as_json: bool) -> None:
                 click.echo(write_memory(memory))
 
 
-def _every(client: Client) -> Iterator[dict[str, Any]]:
+def _every(client: Client) -> Iterator[Memory]:
     after: str | None = ""
     while after is not None:
-        answer = client.call("export", {"after": after, "limit": PAGE})
-        yield from answer["memories"]
-        after = answer["next"]
+        answer = client.call("export", ExportPage, {"after": after, "limit": PAGE})
+        yield from answer.memories
+        after = answer.next
 
 
 @click.command()
@@ -191,11 +200,11 @@ def backup_command(file: Path, project: Path | None, as_json: bool) -> None:
     The daemon goes on meanwhile. `subcog restore FILE` brings it back.
     """
     with daemon(project) as client:
-        answer = client.call("backup", {"file": str(file.absolute())})
+        answer = client.call("backup", BackupResult, {"file": str(file.absolute())})
     if as_json:
         show_json(answer)
     else:
-        click.echo(f"{answer['memories']} memories, {answer['bytes']:,} bytes: {answer['file']}")
+        click.echo(f"{answer.memories} memories, {answer.bytes:,} bytes: {answer.file}")
 
 
 @click.command()
@@ -218,26 +227,26 @@ def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool, as_js
     whole copies.
     """
     with daemon() as client:
-        copies = client.call("copies")["copies"]
-        files = [copy["file"] for copy in copies] if remove_all else _absolute(removed)
+        copies = client.call("copies", CopiesResult).copies
+        files = [copy.file for copy in copies] if remove_all else _absolute(removed)
         if not files:
             _show(copies, as_json)
             return
         if not yes:
             click.confirm(f"Delete {', '.join(files)}?", abort=True, err=True)
-        answer = client.call("remove_copies", {"files": files})
+        answer = client.call("remove_copies", RemovedCopies, {"files": files})
     if as_json:
         show_json(answer)
     else:
-        for copy in answer["removed"]:
-            click.echo(f"deleted: {copy['file']}")
+        for copy in answer.removed:
+            click.echo(f"deleted: {copy.file}")
 
 
 def _absolute(files: tuple[Path, ...]) -> list[str]:
     return [str(file.absolute()) for file in files]
 
 
-def _show(copies: list[dict[str, Any]], as_json: bool) -> None:
+def _show(copies: Sequence[CopyResult], as_json: bool) -> None:
     if as_json:
         show_json({"copies": copies})
         return
@@ -247,6 +256,6 @@ def _show(copies: list[dict[str, Any]], as_json: bool) -> None:
         click.echo("there are no copies of the database")
 
 
-def describe(copy: dict[str, Any]) -> str:
+def describe(copy: CopyResult) -> str:
     """One line about a copy."""
-    return f"{copy['at'][:16]}  {copy['kind']:<16}  {copy['bytes']:>13,}  {copy['file']}"
+    return f"{copy.at[:16]}  {copy.kind:<16}  {copy.bytes:>13,}  {copy.file}"

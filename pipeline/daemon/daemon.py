@@ -10,13 +10,15 @@ import signal
 import socket
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
+from msgspec import convert
 
+from ...bus.results import HookActivity, ModelStatus, StatusResult, StopResult, TeamSummary
 from ...config.load import Loaded
 from ...config.paths import Paths
 from ...hooks.client import VERSION
@@ -245,34 +247,36 @@ class Daemon:
     ) -> tuple[bool, bytes]:
         if name == "stop":
             self.leave()
-            return True, msgspec.json.encode({"pid": os.getpid(), "stopping": True})
+            return True, msgspec.json.encode(StopResult(pid=os.getpid(), stopping=True))
         return await self._calls.handle(name, fields, body)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> StatusResult:
         """What ``subcog status`` shows."""
         archive = self._app.archive.loaded
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        return {
-            "pid": os.getpid(),
-            "version": VERSION,
-            "socket": str(socket_path(self._paths)),
-            "database": str(self._paths.database),
-            "memories": archive.count if archive else None,
-            "index": index_status(archive) if archive else None,
-            "ready": archive is not None,
-            "problem": self._app.archive.problem or None,
-            "metrics_url": self._http_url("metrics"),
-            "mcp_url": self._http_url("mcp") if self._http_token else None,
-            "uptime_s": round(time.time() - self._started, 1),
-            "clients": self._server.connections,
-            "mcp_sessions": self._mcp.sessions,
-            "inboxes": self._app.bus.depths(),
-            "max_rss_mb": usage.ru_maxrss // 1024,
-            "llm": self._app.asking.status() if self._app.asking else None,
-            "team": self._app.team.status(),
-            "log": str(self._paths.log),
-            "heard": self._entrance.heard.list(),
-        }
+        asking, usage = self._app.asking, resource.getrusage(resource.RUSAGE_SELF)
+        return StatusResult(
+            pid=os.getpid(),
+            version=VERSION,
+            socket=str(socket_path(self._paths)),
+            database=str(self._paths.database),
+            memories=archive.count if archive else None,
+            index=index_status(archive) if archive else None,
+            ready=archive is not None,
+            problem=self._app.archive.problem or None,
+            metrics_url=self._http_url("metrics"),
+            mcp_url=self._http_url("mcp") if self._http_token else None,
+            uptime_s=round(time.time() - self._started, 1),
+            clients=self._server.connections,
+            mcp_sessions=self._mcp.sessions,
+            inboxes=self._app.bus.depths(),
+            max_rss_mb=usage.ru_maxrss // 1024,
+            llm=convert(asking.status(), ModelStatus) if asking else None,
+            team=convert(self._app.team.status(), TeamSummary | None),
+            log=str(self._paths.log),
+            heard=convert(
+                self._entrance.heard.list(), tuple[HookActivity, ...], from_attributes=True
+            ),
+        )
 
 
 def run_daemon(loaded: Loaded, paths: Paths) -> None:

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from ...bus.results import HookActivity
 from ...config.load import SettingsError
 from ...config.paths import Paths
 from ..agents.agent import Agent, Hook, Wiring
@@ -138,9 +138,9 @@ def _twice(wiring: Wiring, env: Env) -> Iterator[Finding]:
         )
 
 
-def heard(pairs: Sequence[Mapping[str, Any]]) -> Finding:
+def heard(pairs: Sequence[HookActivity]) -> Finding:
     """When each hook of each agent was heard last, the latest first."""
-    told = [f"{each['client']} {each['event']} {str(each['at'])[:19]}Z" for each in pairs]
+    told = [f"{each.client} {each.event} {each.at:%Y-%m-%dT%H:%M:%S}Z" for each in pairs]
     seen = ", ".join(reversed(told)) or "none yet: nobody has used a wired agent"
     return Finding(check="hooks heard last", ok=True, seen=seen)
 

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ...bus.results import CaptureResult, ForgetResult, RecallResult
 from ...config.paths import Paths
 from ..agents.install import AGENTS
 from ..cli.client import CallFailed, Client, DaemonUnreachable
@@ -52,20 +53,20 @@ def _fly(paths: Paths, env: Env, commands: Commands) -> Iterator[Finding]:
         project = os.path.realpath(folder)
         client = Client(paths, {"project": project})
         try:
-            kept = client.call("capture", {"text": TEXT, "namespace": "context"})
-            if kept["id"] is None:
+            kept = client.call("capture", CaptureResult, {"text": TEXT, "namespace": "context"})
+            if kept.id is None:
                 seen = "it could not be kept"
-                yield Finding(check="canary", ok=False, seen=seen, mend=kept["reason"])
+                yield Finding(check="canary", ok=False, seen=seen, mend=kept.reason)
                 return
             try:
-                found = client.call("recall", {"query": QUESTION})["memories"]
+                found = client.call("recall", RecallResult, {"query": QUESTION}).memories
                 silent = [
                     name
                     for name, words in commands.items()
                     if TEXT not in _context(words, project, env)
                 ]
             finally:
-                client.call("forget", {"id": kept["id"]})
+                client.call("forget", ForgetResult, {"id": kept.id})
         except (DaemonUnreachable, CallFailed, OSError, ValueError) as error:
             yield Finding(check="canary", ok=False, seen="did not come back", mend=str(error))
             return
@@ -75,7 +76,7 @@ def _fly(paths: Paths, env: Env, commands: Commands) -> Iterator[Finding]:
             return
         finally:
             client.close()
-    if kept["id"] not in {memory["id"] for memory in found}:
+    if kept.id not in {memory.id for memory in found}:
         mend = "`subcog status` says whether memories can be searched"
         yield Finding(check="canary", ok=False, seen="it was kept, and not found", mend=mend)
     elif silent:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from msgspec import Struct
+
+from ...bus.results import StatusResult
 
 
 class Unrepaired(RuntimeError):
@@ -33,18 +34,18 @@ class Finding(Struct, frozen=True, kw_only=True):
 LAG_S = 3600.0
 
 
-def examine_team(status: Mapping[str, Any] | None) -> Finding:
+def examine_team(status: StatusResult | None) -> Finding:
     """What the daemon's ``status`` says of it."""
-    team = status["team"] if status else None
+    team = status.team if status else None
     if team is None:
         return Finding(check="team", ok=True, seen="none was joined")
-    seen = f"{team['team']} as {team['member']}, on {team['server']}"
-    if problem := team["problem"]:
-        mend = f"{problem['message'].rstrip('.')}. What is captured meanwhile waits here."
-        return Finding(check="team", ok=False, seen=f"{seen}: {problem['reason']}", mend=mend)
-    if (team["lag_s"] or 0) > LAG_S:
-        hours = team["lag_s"] / 3600
-        seen = f"{seen}: behind for {hours:.0f} h, and {team['outbox']} changes wait to be sent"
+    seen = f"{team.team} as {team.member}, on {team.server}"
+    if problem := team.problem:
+        mend = f"{problem.message.rstrip('.')}. What is captured meanwhile waits here."
+        return Finding(check="team", ok=False, seen=f"{seen}: {problem.reason}", mend=mend)
+    if team.lag_s is not None and team.lag_s > LAG_S:
+        hours = team.lag_s / 3600
+        seen = f"{seen}: behind for {hours:.0f} h, and {team.outbox} changes wait to be sent"
         mend = "`subcog team status` says what holds them up"
         return Finding(check="team", ok=False, seen=seen, mend=mend)
     return Finding(check="team", ok=True, seen=seen)

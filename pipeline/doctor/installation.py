@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from ...bus.results import StatusResult, StopResult
 from ...config.load import SettingsError, load_settings
 from ...config.masking import without_password
 from ...config.paths import Paths
@@ -39,7 +40,7 @@ class House:
     def __init__(self, paths: Paths, env: Env) -> None:
         self._paths = paths
         self._env = env
-        self.status: dict[str, Any] | None = None
+        self.status: StatusResult | None = None
 
     def examine(self) -> Iterator[Finding]:
         """Every finding about the house. Starts the daemon where it can be started."""
@@ -196,15 +197,15 @@ def _remove_socket(paths: Paths) -> tuple[str, ...]:
     return (f"{paths.link} is removed",)
 
 
-def _ask(paths: Paths) -> tuple[dict[str, Any] | None, str]:
+def _ask(paths: Paths) -> tuple[StatusResult | None, str]:
     """The daemon's status once it has loaded the memories, or None and why there is none."""
     client = Client(paths, {})
     deadline = monotonic() + LOAD_S
     try:
-        status: dict[str, Any] = client.call("status")
-        while not (status["ready"] or status["problem"]) and monotonic() < deadline:
+        status = client.call("status", StatusResult)
+        while not (status.ready or status.problem) and monotonic() < deadline:
             sleep(POLL_S)
-            status = client.call("status")
+            status = client.call("status", StatusResult)
     except (DaemonUnreachable, CallFailed, OSError) as error:
         return None, str(error)
     finally:
@@ -212,11 +213,11 @@ def _ask(paths: Paths) -> tuple[dict[str, Any] | None, str]:
     return status, ""
 
 
-def _daemon(paths: Paths, status: dict[str, Any] | None, trouble: str) -> Finding:
+def _daemon(paths: Paths, status: StatusResult | None, trouble: str) -> Finding:
     if status is None:
         return Finding(check="daemon", ok=False, seen=trouble, mend=f"see {paths.log}")
-    seen = f"process {status['pid']}, version {status['version']}"
-    if status["version"] != VERSION:
+    seen = f"process {status.pid}, version {status.version}"
+    if status.version != VERSION:
         mend = "`subcog daemon stop`; the next client starts the new one"
         seen = f"{seen}, while the command line has {VERSION}"
         return Finding(check="daemon", ok=False, seen=seen, mend=mend)
@@ -244,30 +245,30 @@ def _has_onnxruntime() -> bool:
     return not (sys.platform == "darwin" and platform.machine() == "x86_64")
 
 
-def _model(status: dict[str, Any] | None) -> Finding:
+def _model(status: StatusResult | None) -> Finding:
     """Whether the language model that the settings name can be asked."""
-    llm = status["llm"] if status else None
+    llm = status.llm if status else None
     if llm is None:
         return Finding(check="language model", ok=True, seen="none is asked")
-    if llm["problem"]:
-        return Finding(check="language model", ok=False, seen=llm["problem"], mend="or name none")
-    seen = f"{llm['model']}, circuit breaker {llm['breaker']}"
-    well = llm["breaker"] != "open"
+    if llm.problem:
+        return Finding(check="language model", ok=False, seen=llm.problem, mend="or name none")
+    seen = f"{llm.model}, circuit breaker {llm.breaker}"
+    well = llm.breaker != "open"
     return Finding(check="language model", ok=well, seen=seen, mend="is it up, is the key right?")
 
 
 # --- the database ---------------------------------------------------------------------------------
 
 
-def _database(paths: Paths, status: dict[str, Any] | None) -> Iterator[Finding]:
+def _database(paths: Paths, status: StatusResult | None) -> Iterator[Finding]:
     """What keeps the daemon from the database; a database that it has open is well."""
-    if status is not None and not status["problem"]:
-        seen = f"{paths.database}, {status['memories']} memories"
-        if not status["ready"]:
+    if status is not None and not status.problem:
+        seen = f"{paths.database}, {status.memories} memories"
+        if not status.ready:
             seen = f"{paths.database} is still being loaded"
-        yield Finding(check="database", ok=status["ready"], seen=seen, mend="look again later")
+        yield Finding(check="database", ok=status.ready, seen=seen, mend="look again later")
         return
-    said = status["problem"] if status else ""
+    said = status.problem if status else ""
     with _without_daemon(paths, status) as free:
         problems = _problems(paths.database) if free else ()
     for problem in problems:
@@ -289,12 +290,12 @@ def _problems(database: Path) -> tuple[Any, ...]:
 
 
 @contextlib.contextmanager
-def _without_daemon(paths: Paths, status: dict[str, Any] | None) -> Iterator[bool]:
+def _without_daemon(paths: Paths, status: StatusResult | None) -> Iterator[bool]:
     """Whether no daemon runs now, nor starts while this lasts; one with a problem is stopped."""
     if status is not None:
         client = Client(paths, {})
         with contextlib.suppress(DaemonUnreachable, CallFailed, OSError):
-            client.call("stop", start=False)
+            client.call("stop", StopResult, start=False)
         client.close()
     with contextlib.ExitStack() as held:
         yield _locked(paths, held)
@@ -324,7 +325,7 @@ def _repair_database(paths: Paths) -> tuple[str, ...]:
     if connected := connect(paths.link):
         connected.close()
         status, _ = _ask(paths)
-        if status is not None and not status["problem"]:
+        if status is not None and not status.problem:
             return ("the daemon has it open, and it is well",)
     with _without_daemon(paths, status) as free:
         if not free:
