@@ -194,11 +194,11 @@ class SessionOpener:
     def _opened(self, fields: dict[str, str], **limits: int) -> Iterator[Session]:
         from ...sinks.mcp.server import Session
 
-        desk = McpPort(self._app, self._calls, self._entrance, fields)
+        port = McpPort(self._app, self._calls, self._entrance, fields)
         self.sessions += 1
         try:
-            with self._app.changes.watching(desk.scopes) as watch:
-                yield Session(desk, watch, version=VERSION, **limits)
+            with self._app.changes.watching(port.scopes) as watch:
+                yield Session(port, watch, version=VERSION, **limits)
         finally:
             self.sessions -= 1
 

@@ -1,4 +1,4 @@
-"""The command line's way to the daemon: connect, start it if need be, call."""
+"""A client of the daemon: connects, starts it if necessary, and makes calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class DaemonUnreachable(ConnectionError):
-    """There is no daemon, and none could be started."""
+    """No daemon is running, and none could be started."""
 
 
 class CallFailed(RuntimeError):
@@ -53,7 +53,7 @@ class Client:
         except (OSError, BadFrame) as error:
             self.close()
             raise DaemonUnreachable(
-                f"the daemon hung up ({type(error).__name__}); see {self._paths.log}"
+                f"the daemon closed the connection ({type(error).__name__}); see {self._paths.log}"
             ) from error
         if status != "ok":
             raise CallFailed(msgspec.json.decode(answer, type=dict[str, str])["error"])

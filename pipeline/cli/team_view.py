@@ -1,4 +1,4 @@
-"""How the team looks in a terminal: lines made of the daemon's answers."""
+"""The team in a terminal: lines made of the daemon's answers, and the progress of a first sync."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 MAX_NAME_CHARS = 80
 # What the server alone has cannot be looked up by its id here, so more of it is shown.
 MAX_FOUND_CHARS = 300
-CONFLICTS = "two people changed one memory; `subcog list --contradicting` shows what both are"
-SKIPPED = "what came could not be used here; `subcog logs --level warning` says why"
+CONFLICTS = "two members changed the same memory; `subcog list --contradicting` shows both"
+SKIPPED = "received changes that could not be used here; `subcog logs --level warning` says why"
 
 
 def count(memories: int) -> str:
@@ -54,14 +54,14 @@ def joining(preview: JoinResult) -> Iterator[str]:
     for project in preview.projects:
         yield f"  {project.here:>7,}  {_shared(project)}"
     yield f"  {preview.leaves:>7,}  in all"
-    yield "what comes here: the same of all members"
+    yield "what this machine receives: the same of all members"
     yield "what never leaves: other projects, your own memories (--scope user), <private> spans"
 
 
 def joined(answer: JoinResult) -> Iterator[str]:
     """What became of it."""
     yield f"joined the team {_plain(answer.team)} as {author_name(answer.member)}"
-    yield f"  on the way: {count(answer.leaves)}; `subcog team status` says how far"
+    yield f"  sending {count(answer.leaves)}; `subcog team status` shows the progress"
 
 
 def sharing(preview: ShareResult) -> Iterator[str]:
@@ -69,7 +69,7 @@ def sharing(preview: ShareResult) -> Iterator[str]:
     yield f"project {_plain(preview.name)} with the team {_plain(preview.team)}"
     yield f"  {preview.scope}"
     if preview.shared_by:
-        yield f"  {author_name(preview.shared_by)} shares it already"
+        yield f"  {author_name(preview.shared_by)} already shares it"
     if preview.warning:
         yield f"  warning: {preview.warning}"
     yield f"what leaves this machine: {count(preview.leaves)}, and every later one of it"
@@ -100,21 +100,21 @@ def left(answer: LeaveResult) -> Iterator[str]:
 def unshared(answer: UnshareResult) -> Iterator[str]:
     """What became of a project that is no longer shared from here."""
     yield f"{_plain(answer.name)} is no longer shared with the team from this machine"
-    yield f"  taken off this machine: {count(answer.removed)} that others wrote"
-    yield f"  yours stay: {count(answer.kept)}"
+    yield f"  removed from this machine: {count(answer.removed)} that others wrote"
+    yield f"  yours are kept: {count(answer.kept)}"
     yield "  what was sent before stays with the team"
     if answer.listed:
-        yield "  colleagues go on sharing it among themselves"
+        yield "  your colleagues keep sharing it"
 
 
 def leaving(preview: LeaveResult) -> Iterator[str]:
     """What leaving would take off this machine."""
     yield _who(preview)
-    yield f"taken off this machine: {count(preview.removed)} that others wrote"
-    yield f"yours stay here: {count(preview.kept)}"
+    yield f"removed from this machine: {count(preview.removed)} that others wrote"
+    yield f"yours are kept: {count(preview.kept)}"
     yield "what you sent stays with the team"
     if preview.unsent:
-        yield f"and yours that the team never got: {_changes(preview.unsent)}"
+        yield f"your changes that were never sent: {_changes(preview.unsent)}"
 
 
 def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
@@ -155,7 +155,7 @@ def found(answer: TeamRecallResult) -> Iterator[str]:
     if not answer.memories:
         yield "nothing found"
     if answer.skipped:
-        yield f"({answer.skipped} more were no memories that can be shown)"
+        yield f"({answer.skipped} more could not be shown as memories)"
     if answer.degraded:
         yield f"({answer.degraded}: searched by {answer.mode} alone)"
 
@@ -239,7 +239,7 @@ def _plain(name: str) -> str:
 POLL_S = 0.5
 # So long without any step, and something else holds it up.
 PATIENCE_S = 15.0
-GOES_ON = "the rest goes on in the daemon; `subcog team status` says how far it is"
+GOES_ON = "the daemon continues; `subcog team status` shows the progress"
 
 
 def follow(client: Client, *, wait: Callable[[float], None] = time.sleep) -> None:

@@ -1,4 +1,4 @@
-"""``classify``, ``explain``, ``routes``, ``status``, ``config``: what subcog thinks and does."""
+"""``classify``, ``explain``, ``routes``, ``status``, ``config``: what subcog decides, and why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .shared import daemon, json_option, our_paths, our_settings, project_option
 @project_option
 @json_option
 def classify_command(text: str, project: Path | None, as_json: bool) -> None:
-    """Say whether TEXT searches for something, for what, and how sure that is."""
+    """Classify the search intent of TEXT, with its confidence."""
     with daemon(project) as client:
         answer = client.call("classify", ClassifyResult, {"text": text})
     if as_json:
@@ -43,9 +43,9 @@ def classify_command(text: str, project: Path | None, as_json: bool) -> None:
 @project_option
 @json_option
 def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
-    """Follow PROMPT through every stage: what was found, what would be injected, and why.
+    """Show what every stage makes of PROMPT: what was found, what would be injected, and why.
 
-    Nothing is stored, and no session remembers it.
+    Nothing is stored, and no session is affected.
     """
     with daemon(project) as client:
         answer = client.call("explain", ExplainResult, {"text": prompt})
@@ -83,7 +83,7 @@ def routes_command(as_json: bool) -> None:
 @click.command()
 @json_option
 def status_command(as_json: bool) -> None:
-    """Say how the daemon is; it is not started for this."""
+    """Show the state of the daemon, without starting it."""
     try:
         with daemon() as client:
             answer = replace(client.call("status", StatusResult, start=False), running=True)
@@ -124,7 +124,7 @@ def _show_status(answer: StatusResult) -> None:
 @click.command()
 @json_option
 def config_command(as_json: bool) -> None:
-    """Show each setting, its value here, and where it came from."""
+    """Show each setting, its value, and where the value came from."""
     origins = [_shown(origin) for origin in our_settings().origins]
     if as_json:
         show_json(
@@ -153,9 +153,9 @@ TRACES = "traces.jsonl"
 @click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000))
 @json_option
 def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A002 - what it is
-    """Show what became of past prompts, newest first, or all about the one with ID.
+    """Show how past prompts were processed, newest first, or the details of the one with ID.
 
-    An ID may be cut short. What a prompt said is not kept unless trace.keep_text is set.
+    A prefix of an ID is enough. The text of prompts is not kept unless trace.keep_text is set.
     """
     from ...sinks.telemetry.prompt_log import read_traces
 
@@ -165,7 +165,7 @@ def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A
         return
     found = next((trace for trace in traces if trace["id"].startswith(id.lower())), None)
     if found is None:
-        raise click.ClickException(f"there is no trace {id}; older ones are not kept for ever")
+        raise click.ClickException(f"no trace {id}; old traces are deleted")
     if as_json:
         show_json(found)
     else:
@@ -179,7 +179,7 @@ def _list(traces: list[dict[str, Any]], as_json: bool) -> None:
         show_json({"traces": traces})
         return
     if not traces:
-        click.echo("no prompt was traced yet")
+        click.echo("no prompts traced yet")
     for trace in traces:
         when = datetime.fromisoformat(trace["time"]).astimezone()
         kind = trace["classify"]["intent_type"] or "–"
@@ -191,5 +191,5 @@ def _list(traces: list[dict[str, Any]], as_json: bool) -> None:
 
 def _outcome(inject: dict[str, Any]) -> str:
     if inject["abstained"]:
-        return f"nothing: {inject['abstained']}"
+        return f"nothing injected: {inject['abstained']}"
     return f"{len(inject['memories'])} memories, {inject['tokens']} tokens"

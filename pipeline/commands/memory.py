@@ -29,8 +29,8 @@ namespace_choice = click.Choice(NAMESPACES, case_sensitive=False)
 
 @click.command()
 @click.argument("text", required=False)
-@click.option("--namespace", type=namespace_choice, help="[default: found in the text]")
-@click.option("--tags", default="", help="Separated by commas.")
+@click.option("--namespace", type=namespace_choice, help="[default: detected from the text]")
+@click.option("--tags", default="", help="Comma-separated.")
 @click.option(
     "--scope", type=click.Choice(["project", "user", "org"]), default="project", show_default=True
 )
@@ -44,9 +44,9 @@ def capture_command(
     project: Path | None,
     as_json: bool,
 ) -> None:
-    """Keep TEXT; without TEXT, or with -, what comes on standard input.
+    """Store TEXT as a memory; without TEXT, or with -, read standard input.
 
-    Secrets are taken out before anything is stored.
+    Secrets are removed before anything is stored.
     """
     if text in {None, "-"}:
         text = sys.stdin.read()
@@ -64,10 +64,10 @@ def capture_command(
         click.echo(f"{answer.outcome}: {answer.namespace} · {answer.id}")
         click.echo(f"  {answer.summary}")
         if isinstance(other := answer.contradicts, Contradicted):
-            click.echo(f"  {other.id} says otherwise: {shorten(other.content, 90)}")
-            click.echo(f"  if this one replaces it: {answer.offer}")
+            click.echo(f"  contradicts {other.id}: {shorten(other.content, 90)}")
+            click.echo(f"  to replace it, run: {answer.offer}")
         if answer.redactions:
-            click.echo(f"  taken out: {', '.join(answer.redactions)}")
+            click.echo(f"  redacted: {', '.join(answer.redactions)}")
             if answer.reason:
                 click.echo(f"subcog: warning: {answer.reason}", err=True)
     if answer.outcome not in {"stored", "merged"}:
@@ -78,8 +78,8 @@ def capture_command(
 
 @click.command()
 @click.argument("query")
-@click.option("--limit", default=10, show_default=True, help="At most so many.")
-@click.option("--namespace", type=namespace_choice, help="Only from this one.")
+@click.option("--limit", default=10, show_default=True, help="Maximum number of memories.")
+@click.option("--namespace", type=namespace_choice, help="Only memories of this namespace.")
 @click.option(
     "--mode", type=click.Choice(["hybrid", "text", "vector"]), default="hybrid", show_default=True
 )
@@ -111,10 +111,10 @@ def recall_command(
 
 
 @click.command()
-@click.option("--limit", default=20, show_default=True, help="At most so many.")
-@click.option("--namespace", type=namespace_choice, help="Only from this one.")
-@click.option("--by", "author", help="Only what this member of the team wrote.")
-@click.option("--contradicting", is_flag=True, help="Only what says otherwise than another one.")
+@click.option("--limit", default=20, show_default=True, help="Maximum number of memories.")
+@click.option("--namespace", type=namespace_choice, help="Only memories of this namespace.")
+@click.option("--by", "author", help="Only memories written by this member of the team.")
+@click.option("--contradicting", is_flag=True, help="Only memories that contradict another one.")
 @project_option
 @json_option
 def list_command(
@@ -125,7 +125,7 @@ def list_command(
     project: Path | None,
     as_json: bool,
 ) -> None:
-    """List the memories that hold, newest first."""
+    """List the valid memories, newest first."""
     params = {"limit": limit, "namespace": namespace, "author": author}
     with daemon(project) as client:
         answer = client.call("list", ListResult, params | {"contradicting": contradicting})
@@ -137,9 +137,9 @@ def list_command(
         click.echo(f"{written}{by(memory.author)}")
         click.echo(f"      {shorten(memory.content, 100)}")
         if memory.contradicts:
-            click.echo(f"      says otherwise than {memory.contradicts}")
+            click.echo(f"      contradicts {memory.contradicts}")
     if not answer.memories:
-        click.echo("there are none")
+        click.echo("no memories")
 
 
 @click.command()
@@ -147,7 +147,7 @@ def list_command(
 @project_option
 @json_option
 def get_command(memory_id: str, project: Path | None, as_json: bool) -> None:
-    """Show one memory whole."""
+    """Show everything about one memory."""
     with daemon(project) as client:
         answer = client.call("get", MemoryResult, {"id": memory_id})
     if as_json:
@@ -164,15 +164,15 @@ def get_command(memory_id: str, project: Path | None, as_json: bool) -> None:
     if answer.valid_to:
         click.echo(f"valid until {when(answer.valid_to)}")
     if answer.contradicts:
-        click.echo(f"says otherwise than {answer.contradicts}")
+        click.echo(f"contradicts {answer.contradicts}")
     click.echo(f"\n{answer.content}")
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@click.option("--now", is_flag=True, help="Wait until its text has left the disk.")
+@click.option("--now", is_flag=True, help="Wait until its text is erased from the disk.")
 @click.option(
-    "--everywhere", is_flag=True, help="Take it out of backups and other copies too, after asking."
+    "--everywhere", is_flag=True, help="Also remove it from backups and other copies, after asking."
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @project_option
@@ -180,13 +180,13 @@ def get_command(memory_id: str, project: Path | None, as_json: bool) -> None:
 def forget_command(
     memory_id: str, now: bool, everywhere: bool, yes: bool, project: Path | None, as_json: bool
 ) -> None:
-    """Delete one memory for good, all its versions.
+    """Delete one memory permanently, with all its versions.
 
-    Nothing finds it from now on; if it is shared with a team, on none of its machines. Its text
-    leaves the disk when the daemon is next idle, or with --now before this command returns, which
-    rewrites the database and takes a moment. Copies of the database may still hold it: they are
-    named, and --everywhere rewrites them without it. A damaged copy cannot be rewritten, so it is
-    deleted.
+    No search finds it from now on; if it is shared with a team, on no machine of the team. Its text
+    is erased from the disk when the daemon is next idle, or with --now before this command returns,
+    which rewrites the database and takes a moment. Copies of the database may still contain it:
+    they are listed, and --everywhere rewrites them without it. A damaged copy cannot be rewritten,
+    so it is deleted.
     """
     with daemon(project) as client:
         if everywhere and not yes:
@@ -204,32 +204,34 @@ def forget_command(
 def _ask_about_copies(copies: Sequence[CopyResult]) -> None:
     if copies:
         lines = "\n".join(f"  {copy.kind}: {copy.file}" for copy in copies)
-        question = f"These are rewritten, or deleted where damaged:\n{lines}\nGo on?"
+        question = f"These copies are rewritten, or deleted if damaged:\n{lines}\nContinue?"
         click.confirm(question, abort=True, err=True)
 
 
 def _show_forgotten(answer: ForgetResult) -> None:
     click.echo(f"forgotten: {answer.id}")
     if answer.team:
-        click.echo(f"  and deleted for everybody in the team {answer.team}")
+        click.echo(f"  also deleted for all members of the team {answer.team}")
     for done, files in (("cleaned", answer.cleaned), ("removed", answer.removed)):
         for file in files if files is not UNSET else ():
             click.echo(f"  {done}: {file}")
     for left in answer.left if answer.left is not UNSET else ():
-        click.echo(f"subcog: {left.file} may still hold it: {left.why}", err=True)
+        click.echo(f"subcog: {left.file} may still contain it: {left.why}", err=True)
     if answer.copies and answer.left is UNSET:
         for copy in answer.copies:
-            click.echo(f"  may still hold it: {copy.file} ({copy.kind})")
+            click.echo(f"  may still contain it: {copy.file} ({copy.kind})")
         click.echo("  `subcog copies --remove FILE` deletes such a copy")
 
 
 @click.command()
 @click.argument("topic", required=False)
-@click.option("--limit", default=100, show_default=True, help="List at most so many.")
+@click.option(
+    "--limit", default=100, show_default=True, help="Maximum number of topics or memories."
+)
 @project_option
 @json_option
 def topics_command(topic: str | None, limit: int, project: Path | None, as_json: bool) -> None:
-    """List what there is to know about, or the memories of one TOPIC."""
+    """List the topics of the memories, or the memories of one TOPIC."""
     with daemon(project) as client:
         params = {"topic": topic, "limit": limit}
         answer: TopicResult | TopicsResult
@@ -250,7 +252,7 @@ def _show_topics(answer: TopicsResult) -> None:
         namespaces = ", ".join(topic.namespaces)
         click.echo(f"{topic.memory_count:>5}  {topic.name:<30} {namespaces}")
     if not answer.topics:
-        click.echo("nothing is remembered here yet; `subcog capture TEXT` keeps something")
+        click.echo("no memories yet; `subcog capture TEXT` stores one")
 
 
 def _show_topic(answer: TopicResult) -> None:

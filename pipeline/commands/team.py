@@ -42,29 +42,31 @@ from .shared import daemon, json_option, our_paths, our_settings, show_json
 URL = variable("team.url")
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would happen; do nothing.")
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Print what would happen; do nothing."
+)
 project_argument = click.argument("project", metavar="[PROJECT]", default="")
 
 
 @click.group()
 def team_command() -> None:
-    """Share memories with a team, through a PostgreSQL server of yours: see `subcog help team`.
+    """Share memories with a team through your own PostgreSQL server: see `subcog help team`.
 
-    Nothing leaves this machine before `join` and `share` have said what will, and you agreed.
+    `join` and `share` show what would leave this machine, and ask before sending.
     """
 
 
 @team_command.command()
 @click.argument("url", metavar="URL")
 @click.option("--team", required=True, help="The name of the team.")
-@click.option("--member", "members", multiple=True, help="Let this one in; may be given again.")
+@click.option("--member", "members", multiple=True, help="Add this member; may be repeated.")
 @json_option
 def init(url: str, team: str, members: tuple[str, ...], as_json: bool) -> None:
-    """Prepare the database at URL for a team, or bring it up to date, and let members in.
+    """Create or upgrade a team's database at URL, and add members.
 
     URL is an administrator's (postgresql://admin@host/database; - reads it from standard input).
-    It is used once and kept nowhere. Each new member gets a login of their own, whose URL is shown
-    this once. Can be repeated.
+    It is used once and not stored. Each new member gets an own login, whose URL is shown only
+    once. Can be repeated.
     """
     try:
         from ...sinks.team.postgres import admin
@@ -85,8 +87,8 @@ def init(url: str, team: str, members: tuple[str, ...], as_json: bool) -> None:
 def join(url: str, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Join the team whose server is at URL [default: the setting team.url].
 
-    Says first what would leave this machine, and who would read it, and asks. - reads the URL from
-    standard input, so that a password in it is in no history of a shell.
+    Shows first what would leave this machine and who would read it, and asks. - reads the URL from
+    standard input, which keeps its password out of the shell's history.
     """
     url = _server(_typed(url))
     with daemon() as client:
@@ -106,7 +108,7 @@ def join(url: str, yes: bool, dry_run: bool, as_json: bool) -> None:
 @team_command.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Say how this machine and its team stand, and what is shared."""
+    """Show the state of the synchronisation with the team, and what is shared."""
     with daemon() as client:
         answer = client.call("team-status", TeamStatusResult)
     shown = answer if answer.joined else NotJoined(url=answer.url)
@@ -116,18 +118,25 @@ def status(as_json: bool) -> None:
 @team_command.command()
 @click.argument("query")
 @click.option(
-    "--project", default="all", show_default=True, help="Only of this one: its name, or scope."
+    "--project",
+    default="all",
+    show_default=True,
+    help="Search only this project: its name or scope.",
 )
 @click.option(
-    "--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="At most so many."
+    "--limit",
+    type=click.IntRange(1, 100),
+    default=10,
+    show_default=True,
+    help="Maximum number of memories.",
 )
-@click.option("--namespace", type=namespace_choice, help="Only from this one.")
+@click.option("--namespace", type=namespace_choice, help="Only memories of this namespace.")
 @json_option
 def recall(query: str, project: str, limit: int, namespace: str | None, as_json: bool) -> None:
-    """Search on the team's server itself, best first, also what is not received on this machine.
+    """Search on the team's server, including projects that this machine does not receive.
 
-    QUERY goes to the server, without the secrets that are recognised in it. Searched are the
-    organisation and all projects that the team shares.
+    QUERY is sent to the server after its secrets were removed. The memories of the organisation
+    and of all projects that the team shares are searched, best first.
     """
     asked = {"query": query, "project": project, "limit": limit, "namespace": namespace}
     with daemon() as client:
@@ -143,7 +152,7 @@ def recall(query: str, project: str, limit: int, namespace: str | None, as_json:
 def share(project: str, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Share PROJECT with the team: a directory [default: this one], or a name of `team status`.
 
-    Says first how much leaves this machine, and asks.
+    Shows first how many memories would leave this machine, and asks.
     """
     with daemon(_directory(project)) as client:
         asked = {"scope": _scope(client, project)}
@@ -153,16 +162,16 @@ def share(project: str, yes: bool, dry_run: bool, as_json: bool) -> None:
             return
         _ask(sharing(preview), "Share it?", yes)
         answer = client.call("team-share", ShareResult, asked | {"yes": True})
-    _show(answer, [f"shared; on the way: {count(answer.leaves)}"], as_json)
+    _show(answer, [f"shared; {count(answer.leaves)}"], as_json)
 
 
 @team_command.command()
 @project_argument
 @json_option
 def unshare(project: str, as_json: bool) -> None:
-    """Share PROJECT no longer, neither way: a directory [default: this one], or a name.
+    """Stop sending and receiving PROJECT: a directory [default: this one], or a name.
 
-    What others wrote of it leaves this machine. What was sent stays with the team.
+    What others wrote is removed from this machine. What was sent stays on the team's server.
     """
     with daemon(_directory(project)) as client:
         answer = client.call("team-unshare", UnshareResult, {"scope": _scope(client, project)})
@@ -174,7 +183,7 @@ def unshare(project: str, as_json: bool) -> None:
 @dry_run_option
 @json_option
 def leave(yes: bool, dry_run: bool, as_json: bool) -> None:
-    """Leave the team: what others wrote is taken off this machine, what you wrote stays."""
+    """Leave the team: what others wrote is removed from this machine, what you wrote stays."""
     with daemon() as client:
         preview = client.call("team-leave", LeaveResult, {"yes": False})
         if dry_run:
@@ -261,7 +270,7 @@ def _ask(told: Iterable[str], question: str, yes: bool) -> None:
     if yes:
         return
     if not somebody_is_there():
-        raise click.UsageError("there is nobody to ask: look with --dry-run, and agree with --yes")
+        raise click.UsageError("no terminal to ask on: preview with --dry-run, confirm with --yes")
     for line in told:
         click.echo(line, err=True)
     click.confirm(question, abort=True, err=True)

@@ -39,15 +39,19 @@ PAGE = 500
 
 @click.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Say what would be imported; import nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be imported; import nothing.")
 @click.option(
     "--scope",
     type=click.Choice(["project", "user", "org"]),
     default="project",
     show_default=True,
-    help="Whose memories they become, where the file does not say.",
+    help="Scope of the memories for which the file names none.",
 )
-@click.option("--all-projects", is_flag=True, help="Of claude-mem: every project's memories.")
+@click.option(
+    "--all-projects",
+    is_flag=True,
+    help="Of claude-mem: the memories of every project.",
+)
 @project_option
 @json_option
 def import_command(
@@ -60,10 +64,10 @@ def import_command(
 ) -> None:
     """Import memories from PATH.
 
-    PATH is what `subcog export` wrote (each memory comes back as it was, once, however often it is
-    imported), any JSONL with a "content" or "text" a line, Markdown notes (a file or a folder, one
-    memory a heading), a JSON file of mem0, or the SQLite file of claude-mem. The whole file is
-    checked before anything is stored. Secrets are taken out.
+    PATH is the output of `subcog export` (importing it again adds no duplicates), any JSONL with a
+    "content" or "text" on each line, Markdown notes (a file or a folder, one memory per heading), a
+    JSON file of mem0, or the SQLite file of claude-mem. The whole file is checked before anything
+    is stored. Secrets are removed.
     """
     try:
         source = recognise(path, project=None if all_projects else _project_name(project))
@@ -157,9 +161,9 @@ def _report(
     ends = ", ".join(f"{name} {count}" for name, count in outcomes.items()) or "nothing"
     click.echo(f"{path} ({source.format}): found {found}; {'would be ' if dry_run else ''}{ends}")
     if redacted:
-        click.echo(f"something was taken out of {redacted}")
+        click.echo(f"redacted {redacted} of them")
     if source.left_out:
-        click.echo(f"left out: {source.left_out}")
+        click.echo(f"skipped: {source.left_out}")
 
 
 @click.command()
@@ -169,10 +173,10 @@ def _report(
 @project_option
 @json_option
 def export_command(form: str, project: Path | None, as_json: bool) -> None:
-    """Write every memory that this project may read to standard output, superseded ones too.
+    """Print every memory that this project may read, including superseded ones.
 
-    `subcog import` makes the same memories of either format. Older versions of a memory are not
-    written; `subcog backup` keeps them.
+    `subcog import` reads both formats. Older versions of a memory are not exported; `subcog backup`
+    contains them.
     """
     with daemon(project) as client:
         for memory in _every(client):
@@ -195,9 +199,9 @@ def _every(client: Client) -> Iterator[Memory]:
 @project_option
 @json_option
 def backup_command(file: Path, project: Path | None, as_json: bool) -> None:
-    """Write the whole database, every scope and version, to FILE, which must not exist yet.
+    """Write the whole database, with every scope and version, to FILE, which must not exist yet.
 
-    The daemon goes on meanwhile. `subcog restore FILE` brings it back.
+    The daemon keeps serving meanwhile. `subcog restore FILE` restores it.
     """
     with daemon(project) as client:
         answer = client.call("backup", BackupResult, {"file": str(file.absolute())})
@@ -213,17 +217,17 @@ def backup_command(file: Path, project: Path | None, as_json: bool) -> None:
     "removed",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Delete this one; may be given several times.",
+    help="Delete this copy; may be repeated.",
 )
-@click.option("--remove-all", is_flag=True, help="Delete all of them, backups too.")
+@click.option("--remove-all", is_flag=True, help="Delete all copies, including backups.")
 @click.option("--yes", is_flag=True, help="Do not ask before deleting.")
 @json_option
 def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool, as_json: bool) -> None:
-    """List the copies of the database that may hold what was forgotten since.
+    """List the copies of the database that may still contain deleted memories.
 
-    They are backups that `subcog backup` made, the database that a restore replaced, and what was
-    kept aside before a repair. What is forgotten leaves the database, not these.
-    `subcog forget ID --everywhere` takes one memory out of them; --remove and --remove-all delete
+    They are backups written by `subcog backup`, databases replaced by a restore, and files moved
+    aside by a repair. Deleting a memory does not change them.
+    `subcog forget ID --everywhere` removes one memory from them; --remove and --remove-all delete
     whole copies.
     """
     with daemon() as client:
@@ -253,7 +257,7 @@ def _show(copies: Sequence[CopyResult], as_json: bool) -> None:
     for copy in copies:
         click.echo(describe(copy))
     if not copies:
-        click.echo("there are no copies of the database")
+        click.echo("no copies of the database")
 
 
 def describe(copy: CopyResult) -> str:

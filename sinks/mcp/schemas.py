@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from ...bus.results import MemoryResult, Result, Topic
 from ...bus.values import Mode
 from ...config.settings import Namespace
 
@@ -25,10 +26,6 @@ InNamespace = Annotated[Namespace | None, Meta(description="What kind of memory.
 
 class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of what a tool takes."""
-
-
-class Result(Struct, frozen=True, kw_only=True):
-    """Base of what a tool gives."""
 
 
 class RecallArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,7 +88,7 @@ class CaptureResult(Result, frozen=True, kw_only=True):
     id: str | None = None
     summary: str = ""
     reason: str = ""
-    redactions: list[str] = []
+    redactions: tuple[str, ...] = ()
     version: int | None = None
     contradicts: str | None = None
 
@@ -102,26 +99,10 @@ class IdArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     id: Id
 
 
-class Memory(Result, frozen=True, kw_only=True):
-    """A memory whole."""
+class Memory(MemoryResult, frozen=True, kw_only=True):
+    """A memory whole, as the daemon answers ``get``, with the notice that it is data."""
 
     notice: str
-    id: str
-    urn: str
-    namespace: str
-    content: str
-    summary: str
-    scope: str
-    tags: list[str]
-    version: int
-    confidence: float
-    created_at: str
-    updated_at: str
-    provenance: dict[str, Any]
-    valid_to: str | None = None
-    supersedes: str | None = None
-    superseded_by: str | None = None
-    contradicts: str | None = None
 
 
 class UpdateArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -148,14 +129,6 @@ class TopicsArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_field
         Meta(description="One topic, to see its memories."),
     ] = None
     limit: Annotated[int, Meta(ge=1, le=MAX_TOPICS)] = 30
-
-
-class Topic(Result, frozen=True, kw_only=True):
-    """A topic, and how many memories are about it."""
-
-    name: str
-    memory_count: int
-    namespaces: list[str]
 
 
 class TopicsResult(Result, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import msgspec
 import pytest
+from msgspec import inspect
 
-from subcog.bus import frames
+from subcog.bus import frames, results, team_results
 from subcog.bus.events import CaptureSettled, IntentClassified, PromptEnriched, PromptSubmitted
-from subcog.bus.results import StatusResult
 from subcog.bus.values import (
     Hit,
     IntentType,
@@ -80,7 +80,44 @@ def test_documented_answers_have_the_fields_of_the_code(heading):
 
 
 def test_the_documented_status_has_the_fields_of_the_code():
-    assert list(_documented("status")) == list(StatusResult.__struct_fields__)
+    assert list(_documented("status")) == list(results.StatusResult.__struct_fields__)
+
+
+ROWS = {
+    "list": results.ListResult,
+    "team join": team_results.JoinResult,
+    "team share": team_results.ShareResult,
+    "team unshare": team_results.UnshareResult,
+    "team leave": team_results.LeaveResult,
+    "team status": team_results.TeamStatusResult,
+    "backup": results.BackupResult,
+    "copies": results.CopiesResult,
+    "restore FILE": results.RestoreResult,
+    "daemon stop": results.StopResult,
+}
+
+
+def _field_names(kind):
+    """The names of all fields of ``kind`` and of the structs in them."""
+    found = set()
+    waiting = [inspect.type_info(kind)]
+    while waiting:
+        match waiting.pop():
+            case inspect.StructType(fields=fields):
+                found |= {field.encode_name for field in fields}
+                waiting += [field.type for field in fields]
+            case inspect.UnionType(types=types):
+                waiting += types
+            case inspect.VarTupleType(item_type=item):
+                waiting.append(item)
+    return found
+
+
+@pytest.mark.parametrize("command", ROWS)
+def test_the_row_of_a_command_names_the_fields_of_its_answer(command):
+    text = (HOUSE / "docs" / "formats.md").read_text()
+    row = re.search(rf"^\| `{command}` \| `(.*?)`", text, re.MULTILINE)[1]
+    assert set(re.findall(r'"(\w+)"', row)) == _field_names(ROWS[command])
 
 
 @pytest.mark.parametrize("document", WRITTEN, ids=named)

@@ -135,19 +135,21 @@ def test_sharing_says_how_much_leaves_and_warns():
     said = lines(sharing(make_result(ShareResult, answer | {"warning": "it has no git remote"})))
     assert "what leaves this machine: 1 memory, and every later one of it" in said
     assert "warning: it has no git remote" in said
-    assert "shares it already" not in said
-    assert "Ben shares it already" in lines(
+    assert "already shares it" not in said
+    assert "Ben already shares it" in lines(
         sharing(make_result(ShareResult, answer | {"shared_by": "Ben", "warning": ""}))
     )
 
 
 def test_leaving_says_what_goes_what_stays_and_what_was_never_sent():
     answer = WHO | {"removed": 40, "kept": 1207, "unsent": 0}
-    assert "taken off this machine: 40 memories that others wrote" in lines(
+    assert "removed from this machine: 40 memories that others wrote" in lines(
         leaving(make_result(LeaveResult, answer))
     )
-    assert "never got" not in lines(leaving(make_result(LeaveResult, answer)))
-    assert "never got: 1 change" in lines(leaving(make_result(LeaveResult, answer | {"unsent": 1})))
+    assert "never sent" not in lines(leaving(make_result(LeaveResult, answer)))
+    assert "never sent: 1 change" in lines(
+        leaving(make_result(LeaveResult, answer | {"unsent": 1}))
+    )
 
 
 def test_a_machine_in_step_says_so():
@@ -181,8 +183,8 @@ def test_a_machine_in_step_says_so():
         ({"remaining": 5}, "to receive   5 changes"),
         ({"remaining": None}, "to receive   unknown"),
         ({"last_push": None}, "last contact never"),
-        ({"conflicts": 2}, "conflicts    2: two people changed one memory"),
-        ({"skipped": 1}, "skipped      1: what came could not be used"),
+        ({"conflicts": 2}, "conflicts    2: two members changed the same memory"),
+        ({"skipped": 1}, "skipped      1: received changes that could not be used"),
         ({"projects": [PROJECT | {"sends": False}]}, "received only, `subcog team share` sends"),
     ],
 )
@@ -243,7 +245,7 @@ def test_what_the_server_found_says_whose_it_is_and_that_the_team_has_it():
     assert len(text.strip()) <= MAX_FOUND_CHARS
     less = {"memories": [], "skipped": 2, "mode": "text", "degraded": "embedder.unavailable"}
     said = lines(found(make_result(TeamRecallResult, FOUND | less)))
-    assert "nothing found\n(2 more were no memories that can be shown)" in said
+    assert "nothing found\n(2 more could not be shown as memories)" in said
     assert said.endswith("(embedder.unavailable: searched by text alone)")
 
 

@@ -73,7 +73,7 @@ def config(tmp_path):
 def test_with_nobody_to_ask_nothing_is_done_without_yes(command, daemon, tmp_path):
     done = run(*command)
     assert done.exit_code == 2
-    assert "agree with --yes" in done.stderr
+    assert "confirm with --yes" in done.stderr
     assert daemon.agreed == []
     assert not config(tmp_path).exists()
 
@@ -83,7 +83,7 @@ def test_with_nobody_to_ask_nothing_is_done_without_yes(command, daemon, tmp_pat
     [
         (("join", URL), "15  in all"),
         (("share",), "what leaves this machine: 12 memories"),
-        (("leave",), "taken off this machine: 4 memories"),
+        (("leave",), "removed from this machine: 4 memories"),
     ],
 )
 @pytest.mark.parametrize("answer", ["n", "y"])
