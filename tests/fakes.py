@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 from blinker import NamedSignal
+from msgspec import structs
 
 from subcog.bus.enrichment import Guide
 from subcog.bus.events import (
@@ -307,3 +308,18 @@ def make_built(
     return ContextBuilt(
         trace=classified.trace, classified=classified, text=text, **(fields | changes)
     )
+
+
+_BLANK = {"str": "", "int": 0, "bool": False, "float": 0.0, "tuple": (), "dict": {}}
+
+
+def make_result(kind, fields=()):
+    """An answer of the daemon with these ``fields`` of its JSON; the others are empty."""
+    blank = {
+        field.name: _BLANK.get(
+            getattr(getattr(field.type, "__origin__", field.type), "__name__", "")
+        )
+        for field in structs.fields(kind)
+        if field.required
+    }
+    return msgspec.convert(blank | dict(fields), kind)

@@ -12,7 +12,8 @@ from pathlib import Path, PurePath
 import msgspec
 from msgspec import Raw, Struct
 
-from .agent import Agent, Env, Place, home, json_place
+from .agent import Agent, Env, Place, home
+from .json_settings import json_place
 from .payload import Payload
 
 PATCH_TOOL = "apply_patch"

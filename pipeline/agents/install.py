@@ -17,13 +17,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from .agent import Agent, Env, Place, Version
+from .agent import Agent, Env, Hook, Place, Version, Wiring
 from .claude import AGENT as CLAUDE
 from .codex import AGENT as CODEX
 from .gemini import AGENT as GEMINI
 from .settings_file import Change, SettingsUnreadable, read, unwire, wire, write
 from .transport import Transport
-from .wiring import Hook, Wiring
 
 __all__ = ["AGENTS", "Change", "Parts", "SettingsUnreadable", "install", "uninstall", "wired"]
 

@@ -11,33 +11,17 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from msgspec import Struct
 
-from .wiring import Wiring
+from .agent import Editor, Wiring
 
 Action = Literal["installed", "updated", "removed", "unchanged"]
 
 
 class SettingsUnreadable(ValueError):
     """The settings file is not what the agent could read; nothing was touched."""
-
-
-class Editor(Protocol):
-    """Knows one kind of settings file. All raise ``ValueError`` for a text that is none."""
-
-    def find(self, text: str) -> Wiring:
-        """What is ours in ``text``."""
-        ...
-
-    def add(self, text: str, wiring: Wiring) -> str:
-        """``text``, in which nothing is ours, with ``wiring``."""
-        ...
-
-    def remove(self, text: str) -> str:
-        """``text`` without what is ours, and without what would be left empty by that."""
-        ...
 
 
 class Change(Struct, frozen=True, kw_only=True):

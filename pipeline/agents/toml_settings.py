@@ -1,76 +1,96 @@
-"""Finds, adds and removes the table of our MCP server in TOML settings; the rest is not touched.
+"""Edits TOML settings: the table of our MCP server at an agent, and single keys of our own file.
 
-Each change is read back: what cannot be changed by adding or taking out that table is refused.
+tomlkit keeps the user's comments, order and spacing. Each change is read back: where it would
+alter anything else, the file is refused.
 """
 
 from __future__ import annotations
 
-import json
-import re
-import tomllib
+from collections.abc import MutableMapping
+from pathlib import Path
 from typing import Any
 
-from .wiring import SERVER, Wiring, is_our_server
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
 
-TABLE = f"mcp_servers.{SERVER}"
-_HEADER = re.compile(r"[ \t]*\[")
-_OURS = re.compile(rf"[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*\"?{SERVER}\"?[ \t]*[.\]]")
+from .agent import SERVER, Wiring, is_our_server
+from .settings_file import SettingsUnreadable, read, replace_file
+
+TABLE = "mcp_servers"
 
 
 class TomlSettings:
     """An ``Editor`` of TOML, for an agent that keeps its MCP servers there."""
 
     def find(self, text: str) -> Wiring:
-        server = _server_in(_parse(text))
+        server = _table(_parse(text).unwrap(), TABLE).get(SERVER)
         return Wiring(server=_known(server) if is_our_server(server) else None)
 
     def add(self, text: str, wiring: Wiring) -> str:
         """``text`` with the table added last. A server of that name that is not ours stays."""
-        before = _parse(text)
-        if wiring.server is None or _server_in(before) is not None:
+        document = _parse(text)
+        before = _table(document.unwrap(), TABLE)
+        if wiring.server is None or SERVER in before:
             return text
-        newline = "\r\n" if "\r\n" in text else "\n"
-        lines = [f"[{TABLE}]", *_lines(wiring.server)]
-        gap = "" if not text else newline if text.endswith("\n") else newline * 2
-        after = text + gap + newline.join(lines) + newline
-        _check(after, before | {"mcp_servers": _servers(before) | {SERVER: wiring.server}})
-        return after
+        if TABLE not in document:
+            document[TABLE] = tomlkit.table(is_super_table=True)
+        _table(document, TABLE)[SERVER] = wiring.server
+        return _checked(document, text, TABLE, before | {SERVER: wiring.server})
 
     def remove(self, text: str) -> str:
-        """``text`` without the table, its sub-tables, and the blank line before it."""
-        before = _parse(text)
-        kept: list[str] = []
-        ours = False
-        for line in text.splitlines(keepends=True):
-            if _HEADER.match(line):
-                ours = _OURS.match(line) is not None
-                if ours and kept and not kept[-1].strip():
-                    kept.pop()
-            if not ours:
-                kept.append(line)
-        after = "".join(kept)
-        servers = {name: each for name, each in _servers(before).items() if name != SERVER}
-        rest = {key: value for key, value in before.items() if key != "mcp_servers"}
-        _check(after, rest | ({"mcp_servers": servers} if servers else {}))
-        return after
+        """``text`` without the table and its sub-tables."""
+        document = _parse(text)
+        before = _table(document.unwrap(), TABLE)
+        if SERVER not in before:
+            return text
+        del _table(document, TABLE)[SERVER]
+        if len(before) == 1:
+            del document[TABLE]
+        return _checked(document, text, TABLE, {k: v for k, v in before.items() if k != SERVER})
 
 
-def _parse(text: str) -> dict[str, Any]:
+def write_setting(file: Path, table: str, key: str, value: str) -> bool:
+    """Let ``[table] key`` be ``value`` in ``file``, which becomes its owner's alone.
+
+    Returns whether that changed anything. Raises ``SettingsUnreadable`` where the file is not TOML
+    or ``table`` is none, and ``OSError``.
+    """
+    before = read(file) or ""
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError):
+        after = with_setting(before, table, key, value)
+    except ValueError as error:
+        raise SettingsUnreadable(f"{file} {error}; nothing was changed") from None
+    if after == before:
+        return False
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    replace_file(file.resolve(), after, private=True)
+    return True
+
+
+def with_setting(text: str, table: str, key: str, value: str) -> str:
+    """``text`` (TOML) in which ``[table] key`` is ``value``. Raises ``ValueError``."""
+    document = _parse(text)
+    before = _table(document.unwrap(), table)
+    if before.get(key) == value:
+        return text
+    if table not in document:
+        document[table] = tomlkit.table()
+    _table(document, table)[key] = value
+    return _checked(document, text, table, before | {key: value})
+
+
+def _parse(text: str) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse(text)
+    except (ValueError, TOMLKitError, RecursionError):
         raise ValueError("is not TOML") from None
 
 
-def _servers(settings: dict[str, Any]) -> dict[str, Any]:
-    servers = settings.get("mcp_servers", {})
-    if not isinstance(servers, dict):
-        raise ValueError("is not of the shape of settings")
-    return servers
-
-
-def _server_in(settings: dict[str, Any]) -> Any:
-    return _servers(settings).get(SERVER)
+def _table(settings: MutableMapping[str, Any], name: str) -> Any:
+    table = settings.get(name, {})
+    if not isinstance(table, dict):
+        raise ValueError(f"has no table [{name}] but another value of that name")
+    return table
 
 
 def _known(server: dict[str, Any]) -> dict[str, Any]:
@@ -78,21 +98,15 @@ def _known(server: dict[str, Any]) -> dict[str, Any]:
     return {key: server[key] for key in ("command", "args", "env") if key in server}
 
 
-def _lines(server: dict[str, Any]) -> list[str]:
-    """An entry as the lines of its table. Strings are written as JSON, which TOML reads too."""
-    return [f"{key} = {_value(value)}" for key, value in server.items()]
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        pairs = ", ".join(f"{key} = {_value(each)}" for key, each in value.items())
-        return f"{{ {pairs} }}"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _check(text: str, wanted: dict[str, Any]) -> None:
-    if _without_empty(_parse(text)) != _without_empty(wanted):
-        raise ValueError(f"keeps its servers in another way; change [{TABLE}] in it by hand")
+def _checked(document: tomlkit.TOMLDocument, text: str, name: str, wanted: dict[str, Any]) -> str:
+    """``document`` as text, in which only the table ``name`` differs from ``text``."""
+    after = document.as_string()
+    if "\r\n" in text:
+        after = after.replace("\r\n", "\n").replace("\n", "\r\n")
+    before = _parse(text).unwrap()
+    if _without_empty(_parse(after).unwrap()) != _without_empty(before | {name: wanted}):
+        raise ValueError(f"keeps [{name}] in a way that cannot be edited; change it there by hand")
+    return after
 
 
 def _without_empty(settings: dict[str, Any]) -> dict[str, Any]:

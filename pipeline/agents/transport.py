@@ -9,9 +9,8 @@ from msgspec import Struct
 from ...config.load import load_settings
 from ...config.paths import Paths
 from ...sinks.http.credentials import http_token, last_port
-from .agent import Agent, Env, Version
+from .agent import CLIENT_HEADER, HOOK_TOOL, SERVER, Agent, Env, Version
 from .claude import KNOWN_LATE
-from .wiring import CLIENT_HEADER, HOOK_TOOL, SERVER
 
 # At the start there may be no daemon yet, and no agent posts that event.
 # PreCompact is answered in plain text, which only a command can print.

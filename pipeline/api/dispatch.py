@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
 
 import anyio
 import msgspec
@@ -18,25 +17,22 @@ from ...bus.events import (
     ResponseReady,
 )
 from ...bus.inbox import StageFailed
+from ...bus.prompt_results import ClassifyResult, ExplainResult
+from ...bus.results import CaptureResult, RecallResult, StatusResult, TopicResult, TopicsResult
 from ...bus.values import Place, ProjectFacts, Provenance, Query
 from ...stages.parse import parse
 from ..app.app import App
 from ..entrance.handler import HookHandler
 from . import results as answers
-from .forget_calls import ForgetCalls
-from .lifecycle_calls import LifecycleCalls
-from .memories import ListCalls
+from .memories import MemoryCalls
 from .params import (
     CallRefused,
     CaptureParams,
-    IdParams,
     NoParams,
-    Params,
     RecallParams,
+    Table,
     TextParams,
     TopicParams,
-    full_id,
-    not_found,
     scope_of,
 )
 from .team import TeamCalls
@@ -45,30 +41,24 @@ from .transfer import TransferCalls
 CAPTURE_S = 10.0
 QUERY_S = 10.0
 Fields = dict[str, str]
-Table = dict[str, tuple[type[Params], Callable[..., Awaitable[Any]]]]
 
 
 class Calls:
     """Answers calls. ``handle`` is the one entrance."""
 
-    def __init__(
-        self, app: App, entrance: HookHandler, status: Callable[[], dict[str, Any]]
-    ) -> None:
+    def __init__(self, app: App, entrance: HookHandler, status: Callable[[], StatusResult]) -> None:
         self._app = app
         self._entrance = entrance
         self._status = status
         self._table: Table = {
             "capture": (CaptureParams, self.capture),
             "recall": (RecallParams, self.recall),
-            "get": (IdParams, self.get),
             "topics": (TopicParams, self.topics),
             "classify": (TextParams, self.classify),
             "explain": (TextParams, self.explain),
             "status": (NoParams, self.status),
-            **LifecycleCalls(app).table,
+            **MemoryCalls(app).table,
             **TransferCalls(app).table,
-            **ForgetCalls(app).table,
-            **ListCalls(app).table,
             **TeamCalls(app).table,
         }
 
@@ -86,13 +76,12 @@ class Calls:
             return False, _refusal(str(error) or "the daemon did not answer in time")
         except StageFailed as error:
             cause = error.__cause__
-            told = str(cause) if isinstance(cause, ConnectionError) else str(error)
-            return False, _refusal(told)
+            return False, _refusal(str(cause if isinstance(cause, ConnectionError) else error))
         return True, msgspec.json.encode(answer)
 
     # --- keeping ---------------------------------------------------------------------------------
 
-    async def capture(self, params: CaptureParams, place: Place) -> dict[str, Any]:
+    async def capture(self, params: CaptureParams, place: Place) -> CaptureResult:
         if not params.text.strip():
             raise CallRefused("there is no text to capture")
         if not 0.0 <= params.confidence <= 1.0:
@@ -113,7 +102,7 @@ class Calls:
 
     # --- finding ---------------------------------------------------------------------------------
 
-    async def recall(self, params: RecallParams, place: Place) -> dict[str, Any]:
+    async def recall(self, params: RecallParams, place: Place) -> RecallResult:
         if not 1 <= params.limit <= 1000:
             raise CallRefused(f"limit = {params.limit}; allowed: 1 to 1000")
         query = Query(
@@ -129,14 +118,7 @@ class Calls:
         topics = archive.topics.search(query.text, query.scopes)
         return answers.recall_answer(answered.query, answered.recalled, topics)
 
-    async def get(self, params: IdParams, place: Place) -> dict[str, Any]:
-        archive = await self._app.archive.get()
-        found = await archive.store.get([full_id(params.id)], place.readable)
-        if not found:
-            raise not_found(params.id, place)
-        return answers.memory_answer(found[0])
-
-    async def topics(self, params: TopicParams, place: Place) -> dict[str, Any]:
+    async def topics(self, params: TopicParams, place: Place) -> TopicsResult | TopicResult:
         archive = await self._app.archive.get()
         if params.topic is None:
             topics, scopes = archive.topics, place.readable
@@ -146,11 +128,11 @@ class Calls:
         ids = archive.topics.lookup(params.topic, place.readable)
         memories = await archive.store.get(ids[: params.limit], place.readable)
         related = archive.topics.related(params.topic, place.readable)
-        return answers.topic_answer(params.topic, memories, related) | {"total_count": len(ids)}
+        return answers.topic_answer(params.topic, memories, related, len(ids))
 
     # --- understanding ---------------------------------------------------------------------------
 
-    async def classify(self, params: TextParams, place: Place) -> dict[str, Any]:
+    async def classify(self, params: TextParams, place: Place) -> ClassifyResult:
         prompt = self._prompt(params.text, place)
         parsed = parse(prompt)
         event = await self._app.classify(
@@ -163,7 +145,7 @@ class Calls:
         )
         return answers.classify_answer(params.text, event)
 
-    async def explain(self, params: TextParams, place: Place) -> dict[str, Any]:
+    async def explain(self, params: TextParams, place: Place) -> ExplainResult:
         prompt = self._prompt(params.text, place)
         ready = await self._app.bus.request(prompt, ResponseReady, within_s=QUERY_S)
         return answers.explain_answer(ready, stages=self._app.prompt_log.stages(prompt.trace))
@@ -179,7 +161,7 @@ class Calls:
             rehearsal=True,
         )
 
-    async def status(self, params: NoParams, place: Place) -> dict[str, Any]:
+    async def status(self, params: NoParams, place: Place) -> StatusResult:
         return self._status()
 
 

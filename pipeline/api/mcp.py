@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import anyio
+import anyio.to_thread
 import msgspec
+from anyio.abc import ByteSendStream
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from ...bus.values import Memory, Scope
+from ...hooks.client import VERSION
 from ...sinks.mcp.port import Intent, Json, Refused
 from ...stages.ports import RecallUnavailable
 from ...stages.text.envelope import PREAMBLE, Note, neutralise, wrap
@@ -20,6 +27,7 @@ from .dispatch import Calls
 from .params import full_id
 
 if TYPE_CHECKING:
+    from ...sinks.mcp.server import Session
     from ...sinks.memories.repository import Archive
 
 # The parts of an answer that somebody wrote.
@@ -151,3 +159,54 @@ def _note(memory: Json, *, brief: bool) -> Note:
         source=", ".join(part for part in known.values() if part),
         author=provenance.get("author", ""),
     )
+
+
+class SessionOpener:
+    """Serves MCP over connections whose head was read already."""
+
+    def __init__(self, app: App, calls: Calls, entrance: HookHandler) -> None:
+        self._app = app
+        self._calls = calls
+        self._entrance = entrance
+        self._loading = anyio.Lock()
+        self._is_loaded = False
+        self.sessions = 0
+
+    async def serve(
+        self, source: BufferedByteReceiveStream, target: ByteSendStream, fields: dict[str, str]
+    ) -> None:
+        """Serve one client until it leaves."""
+        await self.load()
+        with self._opened(fields) as session:
+            await session.serve(source, target)
+
+    async def load(self) -> None:
+        """Import the SDK; all who come meanwhile wait for the one who does."""
+        async with self._loading:
+            if not self._is_loaded:
+                await anyio.to_thread.run_sync(_import_sdk)
+                self._is_loaded = True
+
+    def opened_over_http(self, project: str, max_listeners: int) -> AbstractContextManager[Session]:
+        """A session of ``project``, or of the user alone where it is empty; after ``load``."""
+        fields = {"project": project} if project else {"scope": "user"}
+        return self._opened(fields, max_listeners=max_listeners)
+
+    @contextmanager
+    def _opened(self, fields: dict[str, str], **limits: int) -> Iterator[Session]:
+        from ...sinks.mcp.server import Session
+
+        port = McpPort(self._app, self._calls, self._entrance, fields)
+        self.sessions += 1
+        try:
+            with self._app.changes.watching(port.scopes) as watch:
+                yield Session(port, watch, version=VERSION, **limits)
+        finally:
+            self.sessions -= 1
+
+
+def _import_sdk() -> None:
+    from ...sinks.mcp import server as mcp_server  # noqa: F401 - it is imported here and found there
+
+    # It stays for good; to look through it for garbage would hold everything up for 35 ms.
+    gc.freeze()

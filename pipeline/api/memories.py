@@ -1,34 +1,94 @@
-"""The call that looks through memories without a search: the newest, or those that disagree."""
+"""The calls about known memories: read, list, change, explain and delete them."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
-from ...bus.values import Memory, Place
+import anyio
+import anyio.to_thread
+from msgspec.structs import replace
+
+from ...bus.events import (
+    CaptureRequested,
+    ChangeSettled,
+    Event,
+    ExpireRequested,
+    ForgetRequested,
+    ForgetSettled,
+    RestoreRequested,
+    SupersedeRequested,
+)
+from ...bus.results import (
+    CaptureResult,
+    CopiesResult,
+    CopyResult,
+    ForgetResult,
+    HistoryResult,
+    LeftCopy,
+    ListResult,
+    MemoryResult,
+    RemovedCopies,
+    WhyResult,
+)
+from ...bus.values import Memory, Place, Provenance, Scope
 from ...stages.text.envelope import author_name
 from ..app.app import App
 from . import results as answers
-from .params import ListParams, Params
+from .params import (
+    CallRefused,
+    CopiesParams,
+    ExpireParams,
+    ForgetParams,
+    IdParams,
+    ListParams,
+    NoParams,
+    RestoreParams,
+    SupersedeParams,
+    Table,
+    UpdateParams,
+    full_id,
+    not_found,
+)
 
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
+    from ...sinks.repair.kept_copies import Copy
+    from ...sinks.repair.purge import Cleaned
 
 PAGE = 500
+CHANGE_S = 10.0
+FORGET_S = 10.0
 
 
-class ListCalls:
+class MemoryCalls:
     """Each method of ``table`` answers one call."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self.table: dict[str, tuple[type[Params], Callable[..., Awaitable[Any]]]] = {
+        self.table: Table = {
+            "get": (IdParams, self.get),
             "list": (ListParams, self.list),
+            "update": (UpdateParams, self.update),
+            "supersede": (SupersedeParams, self.supersede),
+            "expire": (ExpireParams, self.expire),
+            "restore": (RestoreParams, self.restore),
+            "history": (IdParams, self.history),
+            "why": (IdParams, self.why),
+            "forget": (ForgetParams, self.forget),
+            "copies": (NoParams, self.copies),
+            "remove_copies": (CopiesParams, self.remove_copies),
         }
 
-    async def list(self, params: ListParams, place: Place) -> dict[str, Any]:
+    # --- read ------------------------------------------------------------------------------------
+
+    async def get(self, params: IdParams, place: Place) -> MemoryResult:
+        return answers.memory_answer(await self._memory(params.id, place))
+
+    async def list(self, params: ListParams, place: Place) -> ListResult:
         """The newest memories that hold, newest first."""
         archive = await self._app.archive.get()
         if params.author is None and not params.contradicting:
@@ -36,7 +96,7 @@ class ListCalls:
             found = await archive.latest(place.readable, limit=params.limit, namespaces=names)
         else:
             found = await self._chosen(archive, params, place)
-        return {"memories": [answers.listed_answer(memory) for memory in found]}
+        return ListResult(memories=tuple(map(answers.listed_answer, found)))
 
     async def _chosen(
         self, archive: Archive, params: ListParams, place: Place
@@ -60,6 +120,187 @@ class ListCalls:
             and answers.hidden_because(memory, self._app.clock()) is None
         )
 
+    # --- change ----------------------------------------------------------------------------------
+
+    async def update(self, params: UpdateParams, place: Place) -> CaptureResult:
+        if params.text is None and params.namespace is None and params.tags is None:
+            raise CallRefused("nothing to update: give a text, a namespace or tags")
+        old = await self._memory(params.id, place)
+        request = CaptureRequested(
+            trace=self._app.new_id(),
+            id=old.id,
+            text=old.content if params.text is None else params.text,
+            scope=old.scope,
+            namespace=params.namespace or old.namespace,
+            tags=old.tags if params.tags is None else params.tags,
+            confidence_percent=old.confidence_percent,
+            provenance=Provenance(hook=params.hook, branch=place.branch or ""),
+            revises=old.id,
+        )
+        return await self._capture(request)
+
+    async def supersede(
+        self, params: SupersedeParams, place: Place
+    ) -> MemoryResult | CaptureResult:
+        if (params.new is None) == (params.text is None):
+            raise CallRefused("name either the new memory or its text")
+        old = await self._memory(params.old, place)
+        if params.new is not None:
+            event = SupersedeRequested(
+                trace=self._app.new_id(),
+                old=old.id,
+                new=full_id(params.new),
+                scopes=place.readable,
+            )
+            return answers.memory_answer(await self._change(event, place))
+        if old.superseded_by is not None:
+            raise CallRefused(f"{old.id} is superseded already, by {old.superseded_by}")
+        request = CaptureRequested(
+            trace=self._app.new_id(),
+            id=f"mem_{self._app.new_id()}",
+            text=params.text or "",
+            scope=old.scope,
+            namespace=old.namespace,
+            tags=old.tags,
+            provenance=Provenance(hook=params.hook, branch=place.branch or ""),
+            supersedes=old.id,
+        )
+        return replace(await self._capture(request), supersedes=old.id)
+
+    async def expire(self, params: ExpireParams, place: Place) -> MemoryResult:
+        event = ExpireRequested(
+            trace=self._app.new_id(), id=full_id(params.id), scopes=place.readable, at=params.at
+        )
+        return answers.memory_answer(await self._change(event, place))
+
+    async def restore(self, params: RestoreParams, place: Place) -> MemoryResult:
+        event = RestoreRequested(
+            trace=self._app.new_id(),
+            id=full_id(params.id),
+            scopes=place.readable,
+            version=params.version,
+        )
+        return answers.memory_answer(await self._change(event, place))
+
+    async def _capture(self, request: CaptureRequested) -> CaptureResult:
+        with anyio.fail_after(CHANGE_S):
+            settled = await self._app.captures.capture(request)
+        answer = answers.capture_answer(settled)
+        return replace(answer, version=settled.memory.version) if settled.memory else answer
+
+    async def _change(self, event: Event, place: Place) -> Memory:
+        settled = await self._app.bus.request(event, ChangeSettled, within_s=CHANGE_S)
+        if settled.missing is not None:
+            raise not_found(settled.missing, place)
+        if settled.memory is None:
+            raise CallRefused(settled.reason)
+        return settled.memory
+
+    # --- explain ---------------------------------------------------------------------------------
+
+    async def history(self, params: IdParams, place: Place) -> HistoryResult:
+        return answers.history_answer(await self._versions(params.id, place))
+
+    async def why(self, params: IdParams, place: Place) -> WhyResult:
+        versions = await self._versions(params.id, place)
+        archive = await self._app.archive.get()
+        usage = await archive.store.usage([versions[-1].id])
+        return answers.why_answer(versions, usage.get(versions[-1].id), now=self._app.clock())
+
+    async def _versions(self, memory_id: str, place: Place) -> tuple[Memory, ...]:
+        archive = await self._app.archive.get()
+        versions = await archive.store.history(full_id(memory_id), place.readable)
+        if not versions:
+            raise not_found(memory_id, place)
+        return versions
+
+    async def _memory(self, memory_id: str, place: Place) -> Memory:
+        archive = await self._app.archive.get()
+        found = await archive.store.get([full_id(memory_id)], place.readable)
+        if not found:
+            raise not_found(memory_id, place)
+        return found[0]
+
+    # --- delete ----------------------------------------------------------------------------------
+
+    async def forget(self, params: ForgetParams, place: Place) -> ForgetResult:
+        """Delete a memory; ``copies`` are the files that may still hold it."""
+        memory_id = full_id(params.id)
+        archive = await self._app.archive.get()
+        history = await archive.store.history(memory_id, place.readable)
+        event = ForgetRequested(trace=self._app.new_id(), id=memory_id, scopes=place.readable)
+        settled = await self._app.bus.request(event, ForgetSettled, within_s=FORGET_S)
+        if not settled.found or not history:
+            raise not_found(params.id, place)
+        if params.now or params.everywhere:
+            await (await self._app.archive.get()).compact()
+        since = min(memory.created_at for memory in history)
+        holding = [copy for copy in await self._copies() if copy.may_hold(since)]
+        answer = ForgetResult(
+            id=memory_id,
+            forgotten=True,
+            team=await self._team_of(history[0].scope),
+            copies=tuple(map(_shown, holding)),
+        )
+        if not params.everywhere:
+            return answer
+        cleaned = await self._clean(holding, memory_id, str(history[0].scope))
+        gone = {*cleaned.cleaned, *cleaned.removed}
+        return replace(
+            answer,
+            cleaned=tuple(map(str, cleaned.cleaned)),
+            removed=tuple(map(str, cleaned.removed)),
+            left=tuple(LeftCopy(file=str(file), why=why) for file, why in cleaned.left),
+            copies=tuple(_shown(copy) for copy in holding if copy.file not in gone),
+        )
+
+    async def _team_of(self, scope: Scope) -> str | None:
+        """The team that hears of it when a memory of ``scope`` is forgotten."""
+        replica = await self._app.team.replica()
+        membership = await replica.membership()
+        if membership is None:
+            return None
+        sends = {sharing.scope for sharing in await replica.shared() if sharing.sends}
+        return membership.team if scope in sends else None
+
+    async def copies(self, params: NoParams, place: Place) -> CopiesResult:
+        """The copies of the database that subcog keeps or has made."""
+        return CopiesResult(copies=tuple(map(_shown, await self._copies())))
+
+    async def remove_copies(self, params: CopiesParams, place: Place) -> RemovedCopies:
+        """Delete copies by their names, all of them or none."""
+        known = {str(copy.file): copy for copy in await self._copies()}
+        if strangers := [file for file in params.files if file not in known]:
+            raise CallRefused(f"{strangers[0]} is no copy that subcog keeps or has made")
+        chosen = [known[file] for file in params.files]
+        try:
+            await anyio.to_thread.run_sync(_remove, chosen)
+        except OSError as error:
+            raise CallRefused(f"{error.filename} cannot be deleted ({error.strerror})") from None
+        return RemovedCopies(removed=tuple(map(_shown, chosen)))
+
+    async def _copies(self) -> Sequence[Copy]:
+        from ...sinks.repair.kept_copies import find_copies
+
+        return await anyio.to_thread.run_sync(find_copies, self._app.paths.database)
+
+    async def _clean(self, copies: Sequence[Copy], memory_id: str, scope: str) -> Cleaned:
+        from ...sinks.repair.purge import clean_copies
+
+        work = partial(clean_copies, copies, memory_id, [scope], self._app.clock())
+        return await anyio.to_thread.run_sync(work)
+
 
 def _is_by(memory: Memory, author: str) -> bool:
     return author_name(memory.provenance.author).casefold() == author_name(author).casefold()
+
+
+def _remove(copies: Sequence[Copy]) -> None:
+    from ...sinks.repair.kept_copies import remove_copy
+
+    for copy in copies:
+        remove_copy(copy)
+
+
+def _shown(copy: Copy) -> CopyResult:
+    return CopyResult(file=str(copy.file), kind=copy.kind, at=copy.at.isoformat(), bytes=copy.bytes)

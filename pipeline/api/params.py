@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from ...bus.results import Result
 from ...bus.values import Mode, Place, Scope
 from ..imports.item import Item
-
-CAPTURE_S = 10.0
-QUERY_S = 10.0
 
 
 class CallRefused(ValueError):
@@ -20,6 +19,10 @@ class CallRefused(ValueError):
 
 class Params(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of what a call takes."""
+
+
+# A call's name → what it takes, and the method that answers it.
+Table = dict[str, tuple[type[Params], Callable[..., Awaitable[Result]]]]
 
 
 class CaptureParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""The JSON that calls answer with: the field names that other programs rely on."""
+"""Makes the answers of ``bus/results.py`` from memories, queries and events."""
 
 from __future__ import annotations
 
@@ -8,10 +8,35 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ...bus.events import CaptureSettled, IntentClassified, ResponseReady
+from ...bus.events import CaptureSettled, IntentClassified, PromptEnriched, ResponseReady
+from ...bus.prompt_results import (
+    ClassifyResult,
+    EnrichedIntent,
+    EnrichStep,
+    ExplainResult,
+    InjectStep,
+    VoteResult,
+)
+from ...bus.results import (
+    CaptureResult,
+    Contradicted,
+    FoundMemory,
+    HistoryResult,
+    ListedMemory,
+    MemoryResult,
+    MemoryVersion,
+    RecallResult,
+    Topic,
+    TopicMemory,
+    TopicResult,
+    TopicsResult,
+    VersionOrigin,
+    WhyResult,
+)
 from ...bus.values import Memory, Provenance, Query, Recalled, SearchIntent
 from ...stages.enrichment.report import enriched_intent
 from ...stages.text.envelope import author_name
+from .params import CallRefused
 
 
 class TopicInfo(Protocol):
@@ -34,7 +59,48 @@ class Usage(Protocol):
     def last_used(self) -> datetime | None: ...
 
 
-def _brief(memory: Memory) -> dict[str, Any]:
+# --- one memory ----------------------------------------------------------------------------------
+
+
+def memory_answer(memory: Memory) -> MemoryResult:
+    """``get``, and what a change of a memory answers: everything about it as it is now."""
+    return MemoryResult(**_whole(memory))
+
+
+def history_answer(versions: Sequence[Memory]) -> HistoryResult:
+    """``history``: ``versions`` are those of one memory, oldest first."""
+    return HistoryResult(
+        id=versions[-1].id,
+        versions=tuple(
+            MemoryVersion(**_whole(memory), reason=memory.provenance.gate) for memory in versions
+        ),
+    )
+
+
+def why_answer(versions: Sequence[Memory], usage: Usage | None, *, now: datetime) -> WhyResult:
+    """``why``: where a memory came from, why it was kept, and whether a search finds it."""
+    first, last = versions[0], versions[-1]
+    return WhyResult(
+        id=last.id,
+        namespace=last.namespace,
+        scope=str(last.scope),
+        summary=last.summary,
+        confidence=last.confidence_percent / 100,
+        captured_at=first.created_at,
+        captured_by=provenance_answer(first.provenance),
+        decision=first.provenance.gate,
+        also_said_by=tuple(map(provenance_answer, last.sources)),
+        contradicts=last.contradicts,
+        found_by_search=hidden_because(last, now) is None,
+        hidden_because=hidden_because(last, now),
+        versions=tuple(map(_origin, versions)),
+        times_injected=usage.times_injected if usage else 0,
+        last_used=usage.last_used if usage else None,
+    )
+
+
+def _head(memory: Memory) -> dict[str, Any]:
+    """The fields of ``MemoryHead``."""
     return {
         "id": memory.id,
         "urn": f"subcog://memory/{memory.id}",
@@ -44,9 +110,9 @@ def _brief(memory: Memory) -> dict[str, Any]:
     }
 
 
-def memory_answer(memory: Memory) -> dict[str, Any]:
-    """``get``: everything about one memory."""
-    return _brief(memory) | {
+def _whole(memory: Memory) -> dict[str, Any]:
+    """The fields of ``MemoryResult``."""
+    return _head(memory) | {
         "summary": memory.summary,
         "scope": str(memory.scope),
         "tags": memory.tags,
@@ -62,50 +128,15 @@ def memory_answer(memory: Memory) -> dict[str, Any]:
     }
 
 
-def change_answer(memory: Memory) -> dict[str, Any]:
-    """``supersede``, ``expire`` and ``restore``: the memory as it is now."""
-    return memory_answer(memory)
-
-
-def history_answer(versions: Sequence[Memory]) -> dict[str, Any]:
-    """``history``: every version, oldest first, each with why it was made."""
-    return {
-        "id": versions[-1].id,
-        "versions": [
-            memory_answer(memory) | {"reason": memory.provenance.gate} for memory in versions
-        ],
-    }
-
-
-def why_answer(versions: Sequence[Memory], usage: Usage | None, *, now: datetime) -> dict[str, Any]:
-    """``why``: where a memory came from, why it was kept, and whether it still counts."""
-    first, last = versions[0], versions[-1]
-    return {
-        "id": last.id,
-        "namespace": last.namespace,
-        "scope": str(last.scope),
-        "summary": last.summary,
-        "confidence": last.confidence_percent / 100,
-        "captured_at": first.created_at,
-        "captured_by": provenance_answer(first.provenance),
-        "decision": first.provenance.gate,
-        "also_said_by": [provenance_answer(source) for source in last.sources],
-        "contradicts": last.contradicts,
-        "found_by_search": hidden_because(last, now) is None,
-        "hidden_because": hidden_because(last, now),
-        "versions": [
-            {
-                "version": memory.version,
-                "updated_at": memory.updated_at,
-                "reason": memory.provenance.gate,
-                "by": memory.provenance.hook,
-                "author": author_name(memory.provenance.author),
-            }
-            for memory in versions
-        ],
-        "times_injected": usage.times_injected if usage else 0,
-        "last_used": usage.last_used if usage else None,
-    }
+def _origin(memory: Memory) -> VersionOrigin:
+    provenance = memory.provenance
+    return VersionOrigin(
+        version=memory.version,
+        updated_at=memory.updated_at,
+        reason=provenance.gate,
+        by=provenance.hook,
+        author=author_name(provenance.author),
+    )
 
 
 def hidden_because(memory: Memory, now: datetime) -> str | None:
@@ -123,99 +154,124 @@ def provenance_answer(provenance: Provenance) -> dict[str, str]:
     return {name: value for name, value in known.items() if value and name != "gate"}
 
 
-def capture_answer(settled: CaptureSettled) -> dict[str, Any]:
+def capture_answer(settled: CaptureSettled) -> CaptureResult:
     """``capture``: what became of it."""
-    kept = settled.kept
-    answer: dict[str, Any] = {
-        "outcome": kept.outcome,
-        "id": kept.memory_id,
-        "namespace": kept.namespace,
-        "summary": kept.summary,
-        "redactions": kept.redactions,
-        "reason": kept.reason,
-    }
-    if settled.memory is not None:
-        answer["urn"] = f"subcog://memory/{settled.memory.id}"
-        answer["scope"] = str(settled.memory.scope)
-        answer["tags"] = settled.memory.tags
-    if settled.other is not None and settled.memory is not None:
-        answer["contradicts"] = {"id": settled.other.id, "content": settled.other.content}
-        answer["offer"] = offer(settled.other.id, settled.memory.id)
-    return answer
+    kept, memory, other = settled.kept, settled.memory, settled.other
+    more: dict[str, Any] = {}
+    if memory is not None:
+        more["urn"] = f"subcog://memory/{memory.id}"
+        more["scope"] = str(memory.scope)
+        more["tags"] = memory.tags
+    if other is not None and memory is not None:
+        more["contradicts"] = Contradicted(id=other.id, content=other.content)
+        more["offer"] = offer(other.id, memory.id)
+    return CaptureResult(
+        outcome=kept.outcome,
+        id=kept.memory_id,
+        namespace=kept.namespace,
+        summary=kept.summary,
+        redactions=kept.redactions,
+        reason=kept.reason,
+        **more,
+    )
 
 
 def offer(old: str, new: str) -> str:
-    """What the user may run where a new memory says otherwise than an old one."""
+    """The command by which the user lets the memory ``new`` replace ``old``."""
     return f"subcog supersede {old} {new}"
 
 
-def recall_answer(query: Query, recalled: Recalled, topics: Sequence[TopicInfo]) -> dict[str, Any]:
-    """``recall``: hits with absolute scores, best first, and the topics the query names."""
-    return {
-        "query": query.text,
-        "mode": recalled.mode,
-        "memories": [
-            _brief(hit.memory)
-            | {
-                "score": round(hit.relevance, 4),
-                "tags": hit.memory.tags,
-                "summary": hit.memory.summary,
-                "scope": str(hit.memory.scope),
-                "author": author_name(hit.memory.provenance.author),
-            }
+# --- several memories ----------------------------------------------------------------------------
+
+
+def recall_answer(query: Query, recalled: Recalled, topics: Sequence[TopicInfo]) -> RecallResult:
+    """``recall``: hits with absolute scores, best first, and the topics that the query names."""
+    return RecallResult(
+        query=query.text,
+        mode=recalled.mode,
+        memories=tuple(
+            FoundMemory(
+                **_head(hit.memory),
+                score=round(hit.relevance, 4),
+                tags=hit.memory.tags,
+                summary=hit.memory.summary,
+                scope=str(hit.memory.scope),
+                author=author_name(hit.memory.provenance.author),
+            )
             for hit in recalled.hits
-        ],
-        "topics": [topic.name for topic in topics],
-        "total_count": recalled.total,
-        "execution_time_ms": round(recalled.took_ms, 3),
-        "degraded": recalled.degraded,
-    }
+        ),
+        topics=tuple(topic.name for topic in topics),
+        total_count=recalled.total,
+        execution_time_ms=round(recalled.took_ms, 3),
+        degraded=recalled.degraded,
+    )
 
 
-def listed_answer(memory: Memory) -> dict[str, Any]:
+def listed_answer(memory: Memory) -> ListedMemory:
     """One memory of ``list``."""
-    return _brief(memory) | {
-        "summary": memory.summary,
-        "scope": str(memory.scope),
-        "tags": memory.tags,
-        "author": author_name(memory.provenance.author),
-        "contradicts": memory.contradicts,
-    }
+    return ListedMemory(
+        **_head(memory),
+        summary=memory.summary,
+        scope=str(memory.scope),
+        tags=memory.tags,
+        author=author_name(memory.provenance.author),
+        contradicts=memory.contradicts,
+    )
 
 
 def topics_answer(
     topics: Sequence[TopicInfo], total: int, indexed_at: datetime | None
-) -> dict[str, Any]:
+) -> TopicsResult:
     """``topics``: those of most memories, and how many there are in all."""
-    return {
-        "topics": [
-            {
-                "name": topic.name,
-                "memory_count": topic.memory_count,
-                "namespaces": list(topic.namespaces),
-            }
+    return TopicsResult(
+        topics=tuple(
+            Topic(
+                name=topic.name,
+                memory_count=topic.memory_count,
+                namespaces=tuple(topic.namespaces),
+            )
             for topic in topics
-        ],
-        "total_topics": total,
-        "last_indexed": indexed_at,
-    }
+        ),
+        total_topics=total,
+        last_indexed=indexed_at,
+    )
 
 
-def topic_answer(topic: str, memories: Sequence[Memory], related: Sequence[str]) -> dict[str, Any]:
-    """``topics TOPIC``: its memories; none for an unknown topic, which is no error."""
-    return {
-        "topic": topic,
-        "memories": [
-            _brief(memory) | {"tags": memory.tags, "author": author_name(memory.provenance.author)}
+def topic_answer(
+    topic: str, memories: Sequence[Memory], related: Sequence[str], total: int
+) -> TopicResult:
+    """``topics TOPIC``: the first of its ``total`` memories; an unknown topic has none."""
+    return TopicResult(
+        topic=topic,
+        memories=tuple(
+            TopicMemory(
+                **_head(memory),
+                tags=memory.tags,
+                author=author_name(memory.provenance.author),
+            )
             for memory in memories
-        ],
-        "related_topics": list(related),
-        "total_count": len(memories),
-    }
+        ),
+        related_topics=tuple(related),
+        total_count=total,
+    )
 
 
-def intent_answer(intent: SearchIntent | None) -> dict[str, Any]:
-    """An intent as it leaves: the confidence from 0.0 to 1.0."""
+# --- understanding a prompt ----------------------------------------------------------------------
+
+
+def classify_answer(text: str, event: IntentClassified) -> ClassifyResult:
+    """``classify``: the merged intent, and each classifier's vote."""
+    votes = tuple(
+        VoteResult(
+            **_intent(vote.intent), racer=vote.racer, took_ms=round(vote.took_ms, 3), note=vote.note
+        )
+        for vote in event.votes
+    )
+    return ClassifyResult(**_intent(event.intent), text=text, votes=votes)
+
+
+def _intent(intent: SearchIntent | None) -> dict[str, Any]:
+    """The fields of ``IntentResult``."""
     if intent is None:
         return {"search_intent_detected": False, "intent_type": None, "confidence": 0.0}
     return {
@@ -225,49 +281,42 @@ def intent_answer(intent: SearchIntent | None) -> dict[str, Any]:
         "topics": intent.topics,
         "keywords": intent.keywords,
         "source": intent.source,
-        "evidence": [msgspec.to_builtins(evidence) for evidence in intent.evidence],
+        "evidence": intent.evidence,
         "arithmetic": intent.arithmetic,
     }
 
 
-def classify_answer(text: str, event: IntentClassified) -> dict[str, Any]:
-    """``classify``: the merged answer, and each racer's vote."""
-    votes = [
-        intent_answer(vote.intent)
-        | {"racer": vote.racer, "took_ms": round(vote.took_ms, 3), "note": vote.note}
-        for vote in event.votes
-    ]
-    return {"text": text} | intent_answer(event.intent) | {"votes": votes}
-
-
 def explain_answer(
     ready: ResponseReady, *, stages: Mapping[str, float] | None = None
-) -> dict[str, Any]:
-    """``explain``: what each stage decided and took (``stages``, in ms), and what would be sent."""
+) -> ExplainResult:
+    """``explain``: what each stage decided and took (``stages``, in ms), and what would be sent.
+
+    Raises ``CallRefused`` where the prompt was answered without its stages.
+    """
     built = ready.built
     if built is None:
-        return {"response": msgspec.Raw(ready.body)}
+        raise CallRefused("the prompt was answered before the stages had run; try again")
     enriched = built.classified.enriched
     prompt = enriched.prompt
-    return {
-        "prompt": prompt.text,
-        "project": str(prompt.place.project),
-        "trace": prompt.trace,
-        "stages_ms": dict(stages or {}),
-        "parse": msgspec.to_builtins(enriched.parsed),
-        "enrich": {
-            "project": msgspec.to_builtins(enriched.project),
-            "candidates": len(enriched.candidates),
-            "degraded": enriched.degraded,
-        },
-        "enriched_intent": enriched_intent(enriched),
-        "classify": classify_answer(enriched.parsed.text, built.classified),
-        "inject": {
-            "tokens": built.tokens,
-            "abstained": built.abstained,
-            "verdicts": [msgspec.to_builtins(verdict) for verdict in built.verdicts],
-        },
-        "context": built.text,
-        "memory_context": msgspec.to_builtins(built.context),
-        "response": msgspec.Raw(ready.body),
-    }
+    return ExplainResult(
+        prompt=prompt.text,
+        project=str(prompt.place.project),
+        trace=prompt.trace,
+        stages_ms=dict(stages or {}),
+        parse=enriched.parsed,
+        enrich=EnrichStep(
+            project=enriched.project,
+            candidates=len(enriched.candidates),
+            degraded=enriched.degraded,
+        ),
+        enriched_intent=_understood(enriched),
+        classify=classify_answer(enriched.parsed.text, built.classified),
+        inject=InjectStep(tokens=built.tokens, abstained=built.abstained, verdicts=built.verdicts),
+        context=built.text,
+        memory_context=built.context,
+        response=msgspec.Raw(ready.body),
+    )
+
+
+def _understood(enriched: PromptEnriched) -> EnrichedIntent:
+    return msgspec.convert(enriched_intent(enriched), EnrichedIntent, strict=False)

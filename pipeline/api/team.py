@@ -5,18 +5,32 @@ What makes something leave this machine, or go from it, says first what that wou
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
+from ...bus.results import Problem
+from ...bus.team_results import (
+    JoinResult,
+    LeaveResult,
+    NotJoined,
+    Presence,
+    SharedProject,
+    ShareResult,
+    TeamProject,
+    TeamRecallResult,
+    TeamStatusResult,
+    UnshareResult,
+)
 from ...bus.values import Place, Query, Scope
 from ..app.app import App
 from ..app.team import NoServer
-from .params import CallRefused, Params
+from .params import CallRefused, Params, Table
 from .team_recall import (
     HERE_INSTEAD,
     RECALL_S,
@@ -80,7 +94,7 @@ class TeamCalls:
     def __init__(self, app: App) -> None:
         self._app = app
         self._team = app.team
-        self.table: dict[str, tuple[type[Params], Callable[..., Awaitable[Any]]]] = {
+        self.table: Table = {
             "team-join": (JoinParams, self.join),
             "team-share": (ShareParams, self.share),
             "team-unshare": (UnshareParams, self.unshare),
@@ -91,7 +105,7 @@ class TeamCalls:
 
     # --- join ------------------------------------------------------------------------------------
 
-    async def join(self, params: JoinParams, place: Place) -> dict[str, Any]:
+    async def join(self, params: JoinParams, place: Place) -> JoinResult:
         """What would leave this machine; with ``yes`` it is joined, and leaves."""
         replica = await self._replica()
         url = params.url or self._team.url
@@ -108,19 +122,20 @@ class TeamCalls:
         if params.scopes is not None:
             wanted &= set(params.scopes)
         sending = [place.organisation, *(p.scope for p in about.projects if str(p.scope) in wanted)]
-        answer = {
-            "joined": params.yes,
-            "team": about.team,
-            "member": about.member,
-            "members": about.members,
-            "server": address,
-            "epoch": about.epoch,
-            "organisation": counts.get(place.organisation, 0),
-            "projects": [_project(project, counts) for project in about.projects],
-            "leaves": sum(counts.get(scope, 0) for scope in sending),
-        }
+        answer = JoinResult(
+            joined=params.yes,
+            team=about.team,
+            member=about.member,
+            members=tuple(about.members),
+            server=address,
+            epoch=about.epoch,
+            organisation=counts.get(place.organisation, 0),
+            projects=tuple(_project(project, counts) for project in about.projects),
+            leaves=sum(counts.get(scope, 0) for scope in sending),
+        )
         if params.yes:
-            answer["leaves"] = await self._join(url, address, about, place.organisation, wanted)
+            leaves = await self._join(url, address, about, place.organisation, wanted)
+            return replace(answer, leaves=leaves)
         return answer
 
     async def _join(
@@ -150,7 +165,7 @@ class TeamCalls:
 
     # --- share -----------------------------------------------------------------------------------
 
-    async def share(self, params: ShareParams, place: Place) -> dict[str, Any]:
+    async def share(self, params: ShareParams, place: Place) -> ShareResult:
         """What would leave this machine of a project; with ``yes`` it does."""
         replica, membership = await self._joined()
         scope = self._project(params.scope, place)
@@ -158,24 +173,25 @@ class TeamCalls:
         by_scope = {project.scope: project for project in known}
         name = by_scope[scope].name if scope in by_scope else scope.id.rpartition("-")[0]
         here = (await self._counts()).get(scope, 0)
-        answer = {
-            "shared": params.yes,
-            "team": membership.team,
-            "scope": str(scope),
-            "name": name,
-            "leaves": here,
-            "shared_by": by_scope[scope].shared_by if scope in by_scope else "",
-            "warning": "" if params.scope or self._has_origin(place) else NO_ORIGIN,
-        }
+        answer = ShareResult(
+            shared=params.yes,
+            team=membership.team,
+            scope=str(scope),
+            name=name,
+            leaves=here,
+            shared_by=by_scope[scope].shared_by if scope in by_scope else "",
+            warning="" if params.scope or self._has_origin(place) else NO_ORIGIN,
+        )
         if params.yes:
             async with self._server(self._team.url) as server:
                 await self._same_team(server, membership)
                 await server.share(scope, name)
-            answer["leaves"] = await replica.share(scope, name, sends=True)
+            leaves = await replica.share(scope, name, sends=True)
             self._team.refresh()
+            return replace(answer, leaves=leaves)
         return answer
 
-    async def unshare(self, params: UnshareParams, place: Place) -> dict[str, Any]:
+    async def unshare(self, params: UnshareParams, place: Place) -> UnshareResult:
         """Stop both ways, at once; what others wrote of the project is taken off this machine.
 
         ``listed`` says whether the team's list still has it, also where nobody could be asked.
@@ -190,13 +206,13 @@ class TeamCalls:
             applied = await replica.unshare(scope)
         await self._team.tell(applied)
         kept = (await self._counts()).get(scope, 0)
-        return {
-            "scope": str(scope),
-            "name": shared[scope],
-            "removed": before - kept,
-            "kept": kept,
-            "listed": await self._unlist(scope, membership),
-        }
+        return UnshareResult(
+            scope=str(scope),
+            name=shared[scope],
+            removed=before - kept,
+            kept=kept,
+            listed=await self._unlist(scope, membership),
+        )
 
     async def _unlist(self, scope: Scope, membership: Membership) -> bool:
         """Take it off the team's list, where it was put there by us; whether it is on it yet."""
@@ -210,21 +226,21 @@ class TeamCalls:
 
     # --- leave -----------------------------------------------------------------------------------
 
-    async def leave(self, params: LeaveParams, place: Place) -> dict[str, Any]:
+    async def leave(self, params: LeaveParams, place: Place) -> LeaveResult:
         """What would be taken off this machine; with ``yes`` it is, be a server there or not."""
         replica, membership = await self._joined()
         shared = {sharing.scope for sharing in await replica.shared()}
         counts, received = await self._counts(), await replica.received()
         removed = sum(received.values())
-        answer = {
-            "left": params.yes,
-            "team": membership.team,
-            "member": membership.member,
-            "server": membership.server,
-            "removed": removed,
-            "kept": sum(counts.get(scope, 0) for scope in shared) - removed,
-            "unsent": (await replica.depth()).count,
-        }
+        answer = LeaveResult(
+            left=params.yes,
+            team=membership.team,
+            member=membership.member,
+            server=membership.server,
+            removed=removed,
+            kept=sum(counts.get(scope, 0) for scope in shared) - removed,
+            unsent=(await replica.depth()).count,
+        )
         if params.yes:
             async with self._team.paused():
                 applied = await replica.leave()
@@ -233,60 +249,59 @@ class TeamCalls:
 
     # --- status ----------------------------------------------------------------------------------
 
-    async def status(self, params: StatusParams, place: Place) -> dict[str, Any]:
+    async def status(self, params: StatusParams, place: Place) -> TeamStatusResult | NotJoined:
         """How it stands, by what this machine knows: nothing waits for the server."""
         replica = await self._replica()
         membership = await replica.membership()
         if membership is None:
-            return {"joined": False, "url": bool(self._team.url)}
+            return NotJoined(url=bool(self._team.url))
         counts, received = await self._counts(), await replica.received()
         depth, state, problem = await replica.depth(), self._team.state, self._team.problem
         organisation = place.organisation
-        return {
-            "joined": True,
-            "url": bool(self._team.url),
-            "team": membership.team,
-            "member": membership.member,
-            "server": membership.server,
-            "connected": state is not None and state.connected,
-            "problem": {"reason": problem[0], "message": problem[1]} if problem else None,
-            "last_push": state.last_push if state else None,
-            "last_pull": state.last_pull if state else None,
-            "lag_s": round(state.lag_s, 1) if state else None,
-            "outbox": depth.count,
-            "oldest": depth.oldest,
-            "sent": state.sent if state else 0,
-            "received": state.received if state else 0,
-            "conflicts": state.conflicts if state else 0,
-            "skipped": state.skipped if state else 0,
-            "remaining": state.remaining if state else None,
-            "members": state.about.members if state and state.about else (),
-            "projects": await self._projects(replica, organisation, counts),
-            "organisation": {
-                "here": counts.get(organisation, 0),
-                "received": received.get(organisation, 0),
-            },
-        }
+        return TeamStatusResult(
+            joined=True,
+            url=bool(self._team.url),
+            team=membership.team,
+            member=membership.member,
+            server=membership.server,
+            connected=state is not None and state.connected,
+            problem=Problem(reason=problem[0], message=problem[1]) if problem else None,
+            last_push=state.last_push if state else None,
+            last_pull=state.last_pull if state else None,
+            lag_s=round(state.lag_s, 1) if state else None,
+            outbox=depth.count,
+            oldest=depth.oldest,
+            sent=state.sent if state else 0,
+            received=state.received if state else 0,
+            conflicts=state.conflicts if state else 0,
+            skipped=state.skipped if state else 0,
+            remaining=state.remaining if state else None,
+            members=state.about.members if state and state.about else (),
+            projects=await self._projects(replica, organisation, counts),
+            organisation=Presence(
+                here=counts.get(organisation, 0), received=received.get(organisation, 0)
+            ),
+        )
 
     async def _projects(
         self, replica: Replica, organisation: Scope, counts: Mapping[Scope, int]
-    ) -> list[dict[str, Any]]:
+    ) -> tuple[SharedProject, ...]:
         by = {project.scope: project.shared_by for project in await self._known()}
-        return [
-            {
-                "scope": str(sharing.scope),
-                "name": sharing.name,
-                "here": counts.get(sharing.scope, 0),
-                "sends": sharing.sends,
-                "shared_by": by.get(sharing.scope, ""),
-            }
+        return tuple(
+            SharedProject(
+                scope=str(sharing.scope),
+                name=sharing.name,
+                here=counts.get(sharing.scope, 0),
+                sends=sharing.sends,
+                shared_by=by.get(sharing.scope, ""),
+            )
             for sharing in await replica.shared()
             if sharing.scope != organisation
-        ]
+        )
 
     # --- recall ----------------------------------------------------------------------------------
 
-    async def recall(self, params: TeamRecallParams, place: Place) -> dict[str, Any]:
+    async def recall(self, params: TeamRecallParams, place: Place) -> TeamRecallResult:
         """What the team's server finds, also of projects that this machine does not receive."""
         _, membership = await self._joined()
         embedder = (await self._app.archive.get()).encoder.embedder
@@ -307,15 +322,15 @@ class TeamCalls:
         except ConnectionError as error:
             raise CallRefused(f"{str(error).rstrip('.')}. {HERE_INSTEAD}.") from None
         memories, skipped = await anyio.to_thread.run_sync(found, hits, query, about)
-        return {
-            "query": text,
-            "team": about.team,
-            "server": address,
-            "mode": "text" if vector is None else "hybrid",
-            "memories": memories,
-            "skipped": skipped,
-            "degraded": "embedder.unavailable" if vector is None else None,
-        }
+        return TeamRecallResult(
+            query=text,
+            team=about.team,
+            server=address,
+            mode="text" if vector is None else "hybrid",
+            memories=memories,
+            skipped=skipped,
+            degraded="embedder.unavailable" if vector is None else None,
+        )
 
     # --- what they need --------------------------------------------------------------------------
 
@@ -372,10 +387,10 @@ class TeamCalls:
         return self._app.projects.has_origin(place.root)
 
 
-def _project(project: Project, counts: Mapping[Scope, int]) -> dict[str, Any]:
-    return {
-        "scope": str(project.scope),
-        "name": project.name,
-        "here": counts.get(project.scope, 0),
-        "shared_by": project.shared_by,
-    }
+def _project(project: Project, counts: Mapping[Scope, int]) -> TeamProject:
+    return TeamProject(
+        scope=str(project.scope),
+        name=project.name,
+        here=counts.get(project.scope, 0),
+        shared_by=project.shared_by,
+    )

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
+from ...bus.team_results import TeamMemory
 from ...bus.values import Hit, Query, Scope
 from ...stages.redaction.redact import Redactor
 from ...stages.text.envelope import author_name
@@ -63,7 +64,7 @@ def scopes_to_search(named: str, about: About, organisation: Scope) -> tuple[Sco
     return meant
 
 
-def found(hits: Sequence[Hit], query: Query, about: About) -> tuple[list[dict[str, Any]], int]:
+def found(hits: Sequence[Hit], query: Query, about: About) -> tuple[tuple[TeamMemory, ...], int]:
     """What may be shown of ``hits``, and how many of them are no memories of ours.
 
     Not for the event loop.
@@ -71,20 +72,20 @@ def found(hits: Sequence[Hit], query: Query, about: About) -> tuple[list[dict[st
     from ...sinks.team.validate import Refused, check_found
 
     names = {project.scope: _name(project) for project in about.projects}
-    shown: list[dict[str, Any]] = []
+    shown: list[TeamMemory] = []
     for hit in hits:
         with suppress(Refused):
             memory = check_found(hit.memory, query.scopes, member=about.member)
-            author = author_name(memory.provenance.author or about.member)
+            known = structs.asdict(listed_answer(memory))
+            known["author"] = author_name(memory.provenance.author or about.member)
             shown.append(
-                listed_answer(memory)
-                | {
-                    "author": author,
-                    "project": names.get(memory.scope, ""),
-                    "cosine": round(hit.relevance, 4),
-                }
+                TeamMemory(
+                    **known,
+                    project=names.get(memory.scope, ""),
+                    cosine=round(hit.relevance, 4),
+                )
             )
-    return shown, len(hits) - len(shown)
+    return tuple(shown), len(hits) - len(shown)
 
 
 def _name(project: Project) -> str:

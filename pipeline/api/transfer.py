@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import logging
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
+import anyio
 import anyio.to_thread
-import msgspec
 
 from ...bus.events import Draft, ImportRequested, ImportSettled
+from ...bus.results import BackupResult, ExportPage, ImportResult, RestoreResult
 from ...bus.values import Memory, Place
 from ..app.app import App
 from ..imports.item import Item
-from . import backups
-from .params import CallRefused, FileParams, ImportParams, PageParams, Params, scope_of
+from .params import CallRefused, FileParams, ImportParams, PageParams, Table, scope_of
 
 IMPORT_S = 50.0
 # Of the texts of one page of an export, in characters; a frame has 16 MB.
@@ -26,28 +30,25 @@ class TransferCalls:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self.table: dict[str, tuple[type[Params], Callable[..., Awaitable[Any]]]] = {
+        self.table: Table = {
             "export": (PageParams, self.export),
             "import": (ImportParams, self.import_items),
             "backup": (FileParams, self.backup),
             "restore_backup": (FileParams, self.restore_backup),
         }
 
-    async def export(self, params: PageParams, place: Place) -> dict[str, Any]:
+    async def export(self, params: PageParams, place: Place) -> ExportPage:
         """One page by id, and the id to go on after, or None at the end."""
         archive = await self._app.archive.get()
         found = await archive.store.page(place.readable, after=params.after, limit=params.limit)
         page = _bounded(found)
-        return {
-            "memories": [msgspec.to_builtins(memory) for memory in page],
-            "next": page[-1].id if page else None,
-        }
+        return ExportPage(memories=tuple(page), next=page[-1].id if page else None)
 
-    async def import_items(self, params: ImportParams, place: Place) -> dict[str, Any]:
+    async def import_items(self, params: ImportParams, place: Place) -> ImportResult:
         drafts = tuple(self._draft(item, params.scope, place) for item in params.items)
         event = ImportRequested(trace=self._app.new_id(), drafts=drafts, rehearsal=params.dry_run)
         settled = await self._app.bus.request(event, ImportSettled, within_s=IMPORT_S)
-        return {"outcomes": settled.outcomes, "redacted": settled.redacted}
+        return ImportResult(outcomes=dict(settled.outcomes), redacted=settled.redacted)
 
     def _draft(self, item: Item, scope: str, place: Place) -> Draft:
         now = self._app.clock()
@@ -73,7 +74,7 @@ class TransferCalls:
         )
         return Draft(memory=memory, known_by_id=item.id is not None)
 
-    async def backup(self, params: FileParams, place: Place) -> dict[str, Any]:
+    async def backup(self, params: FileParams, place: Place) -> BackupResult:
         archive = await self._app.archive.get()
         file = Path(params.file)
         try:
@@ -85,7 +86,7 @@ class TransferCalls:
             if isinstance(error, ConnectionError):
                 raise
             raise CallRefused(f"{file} cannot be written ({error.strerror})") from None
-        return {"file": str(file), "memories": archive.count, "bytes": size}
+        return BackupResult(file=str(file), memories=archive.count, bytes=size)
 
     def _note_backup(self, file: Path) -> int:
         """Remember where it is, for what is forgotten later may be in it; its size."""
@@ -94,12 +95,11 @@ class TransferCalls:
         note_backup(self._app.paths.database, file)
         return file.stat().st_size
 
-    async def restore_backup(self, params: FileParams, place: Place) -> dict[str, Any]:
+    async def restore_backup(self, params: FileParams, place: Place) -> RestoreResult:
         try:
-            restored = await backups.restore(self._app, Path(params.file))
-        except backups.BadBackup as error:
+            return await restore(self._app, Path(params.file))
+        except BadBackup as error:
             raise CallRefused(str(error)) from None
-        return msgspec.to_builtins(restored)  # type: ignore[no-any-return]
 
 
 def _bounded(memories: Sequence[Memory]) -> Sequence[Memory]:
@@ -110,3 +110,112 @@ def _bounded(memories: Sequence[Memory]) -> Sequence[Memory]:
         if number and chars > PAGE_CHARS:
             return memories[:number]
     return memories
+
+
+_log = logging.getLogger(__name__)
+
+
+class BadBackup(ValueError):
+    """The backup cannot be used; the message says why. Nothing was changed."""
+
+
+async def restore(app: App, backup: Path) -> RestoreResult:
+    """Swap ``backup`` in. Raises ``BadBackup``. Who asks meanwhile waits until it is done."""
+    copy = await anyio.to_thread.run_sync(_copied, backup, app.paths.database)
+    try:
+        await _check(app, copy, backup)
+        return await _swap(app, copy, backup)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(_remove, copy)
+
+
+def _copied(backup: Path, database: Path) -> Path:
+    """A private copy of ``backup`` beside ``database``, whole on disk."""
+    database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    copy = database.with_name(f"{database.name}.restoring")
+    _remove(copy)
+    try:
+        with backup.open("rb") as source, open(copy, "xb", opener=_private) as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+            target.flush()
+            os.fsync(target.fileno())
+            size = target.tell()
+    except OSError as error:
+        _remove(copy)
+        raise BadBackup(f"{backup} cannot be copied ({error.strerror})") from None
+    if not size:
+        _remove(copy)
+        raise BadBackup(f"{backup} is empty")
+    return copy
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _wal(database: Path) -> Path:
+    return database.with_name(f"{database.name}.wal")
+
+
+def _remove(database: Path) -> None:
+    database.unlink(missing_ok=True)
+    _wal(database).unlink(missing_ok=True)
+
+
+async def _check(app: App, copy: Path, backup: Path) -> None:
+    """Open the copy as the store would, with all its memories; an older one is migrated."""
+    store = app.build_store(copy)
+    try:
+        await store.open()
+        async for _ in store.load():
+            pass
+    except ConnectionError as error:
+        raise BadBackup(str(error).replace(str(copy), str(backup))) from None
+    finally:
+        await store.close()
+
+
+async def _swap(app: App, copy: Path, backup: Path) -> RestoreResult:
+    database = app.paths.database
+    before = app.archive.depart()
+    if before is not None:
+        await before.close()
+    aside = _aside(database, app.clock())
+    await anyio.to_thread.run_sync(_move, database, aside)
+    await anyio.to_thread.run_sync(_move, copy, database)
+    _uncompacted(database).unlink(missing_ok=True)
+    await app.load()
+    archive = app.archive.loaded
+    if archive is None:
+        problem = app.archive.problem
+        await anyio.to_thread.run_sync(_remove, database)  # and its log, which is not the old one's
+        await anyio.to_thread.run_sync(_move, aside, database)
+        app.archive.depart()
+        await app.load()
+        await app.build_topics()
+        raise BadBackup(f"the backup did not come up, what was there is back: {problem}")
+    await app.build_topics()
+    _log.info("a backup was restored", extra={"memories": archive.count})
+    kept = str(aside) if aside.exists() else None
+    return RestoreResult(file=str(backup), memories=archive.count, kept_aside=kept)
+
+
+def _uncompacted(database: Path) -> Path:
+    return database.with_name(f"{database.name}.uncompacted")
+
+
+def _aside(database: Path, now: datetime) -> Path:
+    stem = f"{database.name}.before-restore-{now:%Y%m%dT%H%M%S}"
+    aside, number = database.with_name(stem), 1
+    while aside.exists():
+        aside, number = database.with_name(f"{stem}-{number}"), number + 1
+    return aside
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move a database and its log; nothing happens where there is none."""
+    with suppress(FileNotFoundError):
+        _wal(source).replace(_wal(target))
+    with suppress(FileNotFoundError):
+        source.replace(target)

@@ -1,4 +1,4 @@
-"""The command line's way to the daemon: connect, start it if need be, call."""
+"""A client of the daemon: connects, starts it if necessary, and makes calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
@@ -20,10 +20,11 @@ from ...hooks.client import VERSION
 START_S = 10.0
 CALL_S = 60.0
 POLL_S = 0.02
+T = TypeVar("T")
 
 
 class DaemonUnreachable(ConnectionError):
-    """There is no daemon, and none could be started."""
+    """No daemon is running, and none could be started."""
 
 
 class CallFailed(RuntimeError):
@@ -38,8 +39,11 @@ class Client:
         self._fields = {"version": VERSION, **fields}
         self._connection: socket.socket | None = None
 
-    def call(self, name: str, params: object = None, *, start: bool = True) -> Any:
-        """Ask the daemon. Raises ``DaemonUnreachable`` and ``CallFailed``."""
+    def call(self, name: str, kind: type[T], params: object = None, *, start: bool = True) -> T:
+        """Ask the daemon; its answer as ``kind``. Raises ``DaemonUnreachable`` and ``CallFailed``.
+
+        ``start`` says whether a daemon is started where none runs.
+        """
         body = msgspec.json.encode(params if params is not None else {})
         if self._connection is None:
             self._connection = self._connect(start=start)
@@ -49,24 +53,24 @@ class Client:
         except (OSError, BadFrame) as error:
             self.close()
             raise DaemonUnreachable(
-                f"the daemon hung up ({type(error).__name__}); see {self._paths.log}"
+                f"the daemon closed the connection ({type(error).__name__}); see {self._paths.log}"
             ) from error
         if status != "ok":
-            raise CallFailed(answer["error"])
-        return answer
+            raise CallFailed(msgspec.json.decode(answer, type=dict[str, str])["error"])
+        return msgspec.json.decode(answer, type=kind)
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _reply(self, connection: socket.socket) -> tuple[str, Any]:
+    def _reply(self, connection: socket.socket) -> tuple[str, bytes]:
         with connection.makefile("rb") as stream:
             head = read_reply_head(stream.readline(256))
             body = stream.read(head.body)
         if len(body) < head.body:
             raise ConnectionResetError
-        return head.status, msgspec.json.decode(body)
+        return head.status, body
 
     # --- connecting ------------------------------------------------------------------------------
 

@@ -16,10 +16,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.rule import Rule
 
+from ...bus.prompt_results import ExplainResult
+from ...bus.results import CaptureResult, StopResult
 from ...config.paths import find_paths
 from ...hooks import client as pipe
 from .client import Client, DaemonUnreachable
@@ -83,10 +86,12 @@ class Demo:
         os.environ["SUBCOG_HOME"] = self.env["SUBCOG_HOME"]
         self.client = Client(find_paths(self.env), {"project": str(self.project)})
 
-    def capture(self) -> list[dict[str, Any]]:
+    def capture(self) -> list[CaptureResult]:
         """Keep the memories."""
         return [
-            self.client.call("capture", {"text": text, "namespace": namespace, "tags": tags})
+            self.client.call(
+                "capture", CaptureResult, {"text": text, "namespace": namespace, "tags": tags}
+            )
             for namespace, text, tags in MEMORIES
         ]
 
@@ -98,7 +103,7 @@ class Demo:
             "hook_event_name": "UserPromptSubmit",
             "prompt": prompt,
         }
-        explained = self.client.call("explain", {"text": prompt})
+        explained = self.client.call("explain", ExplainResult, {"text": prompt})
         started = time.perf_counter()
         hook = subprocess.run(  # noqa: S603 - our own pipe
             [os.path.realpath(sys.executable), "-I", "-S", pipe.__file__, "UserPromptSubmit"],
@@ -120,11 +125,11 @@ class Demo:
     def close(self) -> None:
         """Stop the daemon, if it was ever started, and wait until it has left."""
         try:
-            pid = self.client.call("stop", start=False)["pid"]
+            pid = self.client.call("stop", StopResult, start=False).pid
         except DaemonUnreachable:
             return
         self.client.close()
-        while Path(f"/proc/{pid}").exists() and not _is_zombie(pid):
+        while pid is not None and Path(f"/proc/{pid}").exists() and not _is_zombie(pid):
             time.sleep(0.02)
 
 
@@ -135,12 +140,12 @@ def _is_zombie(pid: int) -> bool:
         return True
 
 
-def show(console: Console, kept: list[dict[str, Any]], answers: list[dict[str, Any]]) -> None:
+def show(console: Console, kept: list[CaptureResult], answers: list[dict[str, Any]]) -> None:
     """Print the page."""
     console.print(Rule("subcog: what was learned comes back by itself", style="bold"))
     console.print(f"\nKept {len(kept)} memories of a project:", style="bold")
     for memory in kept:
-        console.print(f"  [cyan]{memory['namespace']:<10}[/] {memory['summary']}")
+        console.print(f"  [cyan]{memory.namespace:<10}[/] {memory.summary}")
     console.print(f"\n{len(answers)} prompts through the hook pipe:\n", style="bold")
     for answer in answers:
         console.print(explanation(answer["explained"], candidates=2))
@@ -159,7 +164,7 @@ def _prompts(count: int) -> str:
     return "prompt" if count == 1 else "prompts"
 
 
-def draw(kept: list[dict[str, Any]], answers: list[dict[str, Any]]) -> str:
+def draw(kept: list[CaptureResult], answers: list[dict[str, Any]]) -> str:
     """The page as an SVG picture, with one prompt and the first that gets nothing."""
     silent = next(answer for answer in answers if not answer["injected"])
     console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
@@ -183,7 +188,8 @@ def main() -> None:
     if "--svg" in sys.argv:
         Path(sys.argv[sys.argv.index("--svg") + 1]).write_text(draw(kept, answers))
     if "--json" in sys.argv:
-        sys.stdout.write(json.dumps({"captured": kept, "prompts": answers}, indent=2) + "\n")
+        said = msgspec.json.encode({"captured": kept, "prompts": answers})
+        sys.stdout.write(msgspec.json.format(said, indent=2).decode() + "\n")
     else:
         show(Console(), kept, answers)
 

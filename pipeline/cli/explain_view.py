@@ -2,55 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from msgspec import UNSET
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from ...bus.prompt_results import ClassifyResult, EnrichedIntent, ExplainResult
+from ...bus.values import Parsed, Verdict
 
-def show_explanation(answer: dict[str, Any], console: Console | None = None) -> None:
+
+def show_explanation(answer: ExplainResult, console: Console | None = None) -> None:
     """Print one ``explain`` answer as a page."""
     (console or Console()).print(explanation(answer))
 
 
-def explanation(answer: dict[str, Any], *, candidates: int | None = None) -> RenderableType:
+def explanation(answer: ExplainResult, *, candidates: int | None = None) -> RenderableType:
     """One ``explain`` answer: the prompt, the stages, the first ``candidates``, what is sent."""
     parts: list[RenderableType] = [_stages(answer)]
-    if answer["inject"]["verdicts"]:
-        parts.append(_candidates(answer["inject"]["verdicts"], candidates))
+    if answer.inject.verdicts:
+        parts.append(_candidates(answer.inject.verdicts, candidates))
     parts.append(_outcome(answer))
     return Panel(
         Group(*parts),
-        title=f"[bold]{escape(answer['prompt'])}[/]",
-        subtitle=escape(answer["project"]),
+        title=f"[bold]{escape(answer.prompt)}[/]",
+        subtitle=escape(answer.project),
         title_align="left",
         subtitle_align="right",
-        border_style="green" if answer["context"] else "yellow",
+        border_style="green" if answer.context else "yellow",
     )
 
 
-def _stages(answer: dict[str, Any]) -> Table:
+def _stages(answer: ExplainResult) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold cyan", no_wrap=True)
     table.add_column()
-    parse, enrich, classify = answer["parse"], answer["enrich"], answer["classify"]
-    understood = answer["enriched_intent"]
-    table.add_row("parse", f"words {escape(repr(parse['query']))}{_named(parse)}")
+    parse, enrich, classify = answer.parse, answer.enrich, answer.classify
+    understood = answer.enriched_intent
+    table.add_row("parse", f"words {escape(repr(parse.query))}{_named(parse)}")
     for told in _work(understood):
         table.add_row("", Text(told))
-    degraded = f" ({', '.join(enrich['degraded'])})" if enrich["degraded"] else ""
-    table.add_row("enrich", f"{enrich['candidates']} candidates{escape(degraded)}")
+    degraded = f" ({', '.join(enrich.degraded)})" if enrich.degraded else ""
+    table.add_row("enrich", f"{enrich.candidates} candidates{escape(degraded)}")
     for told in _known(understood):
         table.add_row("", Text(told))
     table.add_row("classify", escape(_intent(classify)))
-    if classify.get("arithmetic"):
-        table.add_row("", Text(", ".join(classify["arithmetic"]), style="dim"))
-    if answer["stages_ms"]:
-        table.add_row("took", Text(timings(answer["stages_ms"]), style="dim"))
+    if classify.arithmetic is not UNSET and classify.arithmetic:
+        table.add_row("", Text(", ".join(classify.arithmetic), style="dim"))
+    if answer.stages_ms:
+        table.add_row("took", Text(timings(answer.stages_ms), style="dim"))
     return table
 
 
@@ -59,45 +62,44 @@ def timings(stages_ms: dict[str, float]) -> str:
     return ", ".join(f"{stage} {took:.2f} ms" for stage, took in stages_ms.items())
 
 
-def _work(understood: dict[str, Any]) -> Iterator[str]:
+def _work(understood: EnrichedIntent) -> Iterator[str]:
     """What kind of work it is, and what it points back at."""
-    if understood["primary_intent"]:
-        words = ", ".join(signal["keyword"] for signal in understood["intent_signals"])
-        yield f"work {understood['primary_intent'].lower()}, by {words}"
-    resolved = {one["text"]: one for one in understood["memory"]["resolved_references"]}
-    for reference in understood["references"]:
-        meant = resolved.get(reference["text"])
+    if understood.primary_intent:
+        words = ", ".join(signal.keyword for signal in understood.intent_signals)
+        yield f"work {understood.primary_intent.lower()}, by {words}"
+    resolved = {one.text: one for one in understood.memory.resolved_references}
+    for reference in understood.references:
+        meant = resolved.get(reference.text)
         if meant is None:
-            yield f"“{reference['text']}” points at nothing that is known"
+            yield f"“{reference.text}” points at nothing that is known"
         else:
-            to = meant["resolved_to"]
-            yield f"“{reference['text']}” is {to['id']}, {meant['confidence']:.0%}: {to['summary']}"
+            to = meant.resolved_to
+            yield f"“{reference.text}” is {to.id}, {meant.confidence:.0%}: {to.summary}"
 
 
-def _known(understood: dict[str, Any]) -> Iterator[str]:
+def _known(understood: EnrichedIntent) -> Iterator[str]:
     """What the project's files say, and what memory has on the prompt, a line each."""
-    project, memory = understood["project"], understood["memory"]
-    if project["name"] or project["stack"]:
-        yield f"project {', '.join(filter(None, (project['name'], project['stack'])))}"
-    for task in memory["similar_tasks"]:
-        how = f": {', '.join(task['approach'])}" if task["approach"] else ""
-        ended = task["outcome"] or "end unknown"
-        yield f"task {task['similarity']:.2f} {task['input']} ({ended}){how}"
-    for pattern in memory["applicable_patterns"]:
-        said = _titled(pattern["name"], pattern["approach"])
-        yield f"pattern {pattern['match_score']:.2f} {said}"
-    for gotcha in memory["known_gotchas"]:
-        yield f"gotcha [{gotcha['tech']}] {_titled(gotcha['title'], gotcha['problem'])}"
-    for suggestion in understood["suggestions"]:
+    project, memory = understood.project, understood.memory
+    if project.name or project.stack:
+        yield f"project {', '.join(filter(None, (project.name, project.stack)))}"
+    for task in memory.similar_tasks:
+        how = f": {', '.join(task.approach)}" if task.approach else ""
+        ended = task.outcome or "end unknown"
+        yield f"task {task.similarity:.2f} {task.input} ({ended}){how}"
+    for pattern in memory.applicable_patterns:
+        said = _titled(pattern.name, pattern.approach)
+        yield f"pattern {pattern.match_score:.2f} {said}"
+    for gotcha in memory.known_gotchas:
+        yield f"gotcha [{gotcha.tech}] {_titled(gotcha.title, gotcha.problem)}"
+    for suggestion in understood.suggestions:
         yield (
-            f"suggests {suggestion['confidence']:.2f} {suggestion['approach']}"
-            f" ({suggestion['evidence']})"
+            f"suggests {suggestion.confidence:.2f} {suggestion.approach} ({suggestion.evidence})"
         )
-    for conflict in understood["conflicts"]:
-        won, lost = conflict["winner"], conflict["loser"]
+    for conflict in understood.conflicts:
+        won, lost = conflict.winner, conflict.loser
         yield (
-            f"conflict by {conflict['about']}: {won['id']} ({won['scope']}, {won['arithmetic']})"
-            f" over {lost['id']} ({lost['scope']}, {lost['arithmetic']})"
+            f"conflict by {conflict.about}: {won.id} ({won.scope}, {won.arithmetic})"
+            f" over {lost.id} ({lost.scope}, {lost.arithmetic})"
         )
 
 
@@ -106,51 +108,52 @@ def _titled(title: str, text: str) -> str:
     return text if text.startswith(title.rstrip("….")) else f"{title}: {text}"
 
 
-def _named(parse: dict[str, Any]) -> str:
-    names = [f"{entity['kind']} {entity['value']}" for entity in parse["entities"]]
+def _named(parse: Parsed) -> str:
+    names = [f"{entity.kind} {entity.value}" for entity in parse.entities]
     return escape(f"; names {', '.join(names)}") if names else ""
 
 
-def _intent(classify: dict[str, Any]) -> str:
-    if not classify["search_intent_detected"]:
+def _intent(classify: ClassifyResult) -> str:
+    if classify.topics is UNSET:
         return "no search intent"
-    topics = ", ".join(classify["topics"]) or "none"
+    topics = ", ".join(classify.topics) or "none"
     return (
-        f"{classify['intent_type']}, {classify['confidence']:.0%} by {classify['source']}; "
-        f"topics {topics}"
+        f"{classify.intent_type}, {classify.confidence:.0%} by {classify.source}; topics {topics}"
     )
 
 
-def _candidates(verdicts: list[dict[str, Any]], limit: int | None) -> Table:
+def _candidates(verdicts: Sequence[Verdict], limit: int | None) -> Table:
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column()
     for verdict in verdicts[:limit]:
-        mark = "[green]✓[/]" if verdict["injected"] else "·"
-        summary = escape(f"[{verdict['namespace']}] {verdict['summary']}")
-        table.add_row(mark, summary, style="" if verdict["injected"] else "dim")
+        mark = "[green]✓[/]" if verdict.injected else "·"
+        summary = escape(f"[{verdict.namespace}] {verdict.summary}")
+        table.add_row(mark, summary, style="" if verdict.injected else "dim")
         table.add_row("", Text(_scores(verdict), style="dim"))
     if limit is not None and len(verdicts) > limit:
         table.add_row("", Text(f"… and {len(verdicts) - limit} more", style="dim"))
     return table
 
 
-def _scores(verdict: dict[str, Any]) -> str:
-    parts = " · ".join(f"{name} {verdict[name]:.2f}" for name in ("text", "late", "vector"))
-    if verdict["by_words"] is not None:
-        parts += f" → {verdict['by_words']:.2f} by words, and read"
+def _scores(verdict: Verdict) -> str:
+    parts = " · ".join(
+        f"{name} {getattr(verdict, name):.2f}" for name in ("text", "late", "vector")
+    )
+    if verdict.by_words is not None:
+        parts += f" → {verdict.by_words:.2f} by words, and read"
     return (
-        f"{parts} → relevance {verdict['relevance']:.2f} × weight {verdict['weight']:.1f}"
-        f" = {verdict['score']:.2f}: {verdict['why']}"
+        f"{parts} → relevance {verdict.relevance:.2f} × weight {verdict.weight:.1f}"
+        f" = {verdict.score:.2f}: {verdict.why}"
     )
 
 
-def _outcome(answer: dict[str, Any]) -> RenderableType:
-    if not answer["context"]:
-        return Text(f"nothing is injected: {answer['inject']['abstained']}", style="yellow")
+def _outcome(answer: ExplainResult) -> RenderableType:
+    if not answer.context:
+        return Text(f"nothing is injected: {answer.inject.abstained}", style="yellow")
     return Panel(
-        Text(answer["context"]),
-        title=f"injected, {answer['inject']['tokens']} tokens",
+        Text(answer.context),
+        title=f"injected, {answer.inject.tokens} tokens",
         title_align="left",
         border_style="dim",
     )

@@ -1,4 +1,4 @@
-"""``subcog``: the command line. Each command is imported when it is used, so that none is slow."""
+"""``subcog``: the command line. Each command is imported only when it is used, to start fast."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ COMMANDS = {
     "import": "transfer",
     "export": "transfer",
     "backup": "transfer",
-    "copies": "copies",
+    "copies": "transfer",
     "team": "team",
     "classify": "insight",
     "explain": "insight",
-    "trace": "trace",
+    "trace": "insight",
     "routes": "insight",
     "status": "insight",
     "config": "insight",
     "logs": "logs",
     "doctor": "doctor",
     "daemon": "daemon",
-    "hook": "hook",
+    "hook": "mcp",
     "mcp": "mcp",
     "install": "setup",
     "uninstall": "setup",
@@ -67,11 +67,11 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="subcog")
 def cli() -> None:
-    """The memory of a coding agent: what was decided, learned and tried comes back by itself."""
+    """Memory for a coding agent: recalls what was decided, learned and tried."""
 
 
 def main() -> None:
-    """Run the command line; errors that a user can mend are told in one line, without a trace."""
+    """Run the command line; errors that a user can fix are one line, without a traceback."""
     try:
         code = cli.main(standalone_mode=False, prog_name="subcog")
     except click.ClickException as error:

@@ -1,21 +1,39 @@
-"""How the team looks in a terminal: lines made of the daemon's answers."""
+"""The team in a terminal: lines made of the daemon's answers, and the progress of a first sync."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
+import click
+
+from ...bus.results import TeamSummary
+from ...bus.team_results import (
+    JoinResult,
+    LeaveResult,
+    SharedProject,
+    ShareResult,
+    TeamProject,
+    TeamRecallResult,
+    TeamStatusResult,
+    UnshareResult,
+)
 from ...stages.text.envelope import age_in_words, author_name
 from ...stages.text.unicode import cut, one_line, visible
+from .client import Client
+
+if TYPE_CHECKING:
+    from ...sinks.team.postgres.admin import Initialised
 
 MAX_NAME_CHARS = 80
 # What the server alone has cannot be looked up by its id here, so more of it is shown.
 MAX_FOUND_CHARS = 300
-CONFLICTS = "two people changed one memory; `subcog list --contradicting` shows what both are"
-SKIPPED = "what came could not be used here; `subcog logs --level warning` says why"
-Answer = Mapping[str, Any]
+CONFLICTS = "two members changed the same memory; `subcog list --contradicting` shows both"
+SKIPPED = "received changes that could not be used here; `subcog logs --level warning` says why"
 
 
 def count(memories: int) -> str:
@@ -27,158 +45,159 @@ def _changes(number: int) -> str:
     return "1 change" if number == 1 else f"{number:,} changes"
 
 
-def joining(preview: Answer) -> Iterator[str]:
+def joining(preview: JoinResult) -> Iterator[str]:
     """What joining would send and bring, before anybody agreed to it."""
     yield _who(preview)
-    yield f"members, who will read what you send: {_names(preview['members'])}"
+    yield f"members, who will read what you send: {_names(preview.members)}"
     yield "what leaves this machine, now and whenever it changes:"
-    yield f"  {preview['organisation']:>7,}  memories of the organisation (--scope org)"
-    for project in preview["projects"]:
-        yield f"  {project['here']:>7,}  {_shared(project)}"
-    yield f"  {preview['leaves']:>7,}  in all"
-    yield "what comes here: the same of all members"
+    yield f"  {preview.organisation:>7,}  memories of the organisation (--scope org)"
+    for project in preview.projects:
+        yield f"  {project.here:>7,}  {_shared(project)}"
+    yield f"  {preview.leaves:>7,}  in all"
+    yield "what this machine receives: the same of all members"
     yield "what never leaves: other projects, your own memories (--scope user), <private> spans"
 
 
-def joined(answer: Answer) -> Iterator[str]:
+def joined(answer: JoinResult) -> Iterator[str]:
     """What became of it."""
-    yield f"joined the team {_plain(answer['team'])} as {author_name(answer['member'])}"
-    yield f"  on the way: {count(answer['leaves'])}; `subcog team status` says how far"
+    yield f"joined the team {_plain(answer.team)} as {author_name(answer.member)}"
+    yield f"  sending {count(answer.leaves)}; `subcog team status` shows the progress"
 
 
-def sharing(preview: Answer) -> Iterator[str]:
+def sharing(preview: ShareResult) -> Iterator[str]:
     """What sharing a project would send."""
-    yield f"project {_plain(preview['name'])} with the team {_plain(preview['team'])}"
-    yield f"  {preview['scope']}"
-    if preview["shared_by"]:
-        yield f"  {author_name(preview['shared_by'])} shares it already"
-    if preview["warning"]:
-        yield f"  warning: {preview['warning']}"
-    yield f"what leaves this machine: {count(preview['leaves'])}, and every later one of it"
+    yield f"project {_plain(preview.name)} with the team {_plain(preview.team)}"
+    yield f"  {preview.scope}"
+    if preview.shared_by:
+        yield f"  {author_name(preview.shared_by)} already shares it"
+    if preview.warning:
+        yield f"  warning: {preview.warning}"
+    yield f"what leaves this machine: {count(preview.leaves)}, and every later one of it"
 
 
-def prepared(done: Answer) -> Iterator[str]:
+def prepared(done: Initialised) -> Iterator[str]:
     """What an administrator has to know, and to hand on, about a database that was prepared."""
-    before = done["upgraded_from"]
+    before = done.upgraded_from
     what = "prepared" if not before else "up to date"
-    if before and before != done["version"]:
+    if before and before != done.version:
         what = f"upgraded from version {before}"
-    yield f"{done['server']}: {what}, schema version {done['version']}, for the team {done['team']}"
-    search = "BM25 (pg_textsearch)" if done["text_search"] == "bm25" else "PostgreSQL's own"
+    yield f"{done.server}: {what}, schema version {done.version}, for the team {done.team}"
+    search = "BM25 (pg_textsearch)" if done.text_search == "bm25" else "PostgreSQL's own"
     yield f"  text search: {search}"
-    for member in done["members"]:
-        if member["url"]:
-            yield f"  {member['name']} joins with, and this is shown only now:"
-            yield f"    subcog team join {shlex.quote(member['url'])}"
+    for member in done.members:
+        if member.url:
+            yield f"  {member.name} joins with, and this is shown only now:"
+            yield f"    subcog team join {shlex.quote(member.url)}"
         else:
-            yield f"  {member['name']} is in, with the login {member['role']} as it was"
+            yield f"  {member.name} is in, with the login {member.role} as it was"
 
 
-def left(answer: Answer) -> Iterator[str]:
+def left(answer: LeaveResult) -> Iterator[str]:
     """That it is done."""
-    yield f"left the team {_plain(answer['team'])}"
+    yield f"left the team {_plain(answer.team)}"
 
 
-def unshared(answer: Answer) -> Iterator[str]:
+def unshared(answer: UnshareResult) -> Iterator[str]:
     """What became of a project that is no longer shared from here."""
-    yield f"{_plain(answer['name'])} is no longer shared with the team from this machine"
-    yield f"  taken off this machine: {count(answer['removed'])} that others wrote"
-    yield f"  yours stay: {count(answer['kept'])}"
+    yield f"{_plain(answer.name)} is no longer shared with the team from this machine"
+    yield f"  removed from this machine: {count(answer.removed)} that others wrote"
+    yield f"  yours are kept: {count(answer.kept)}"
     yield "  what was sent before stays with the team"
-    if answer["listed"]:
-        yield "  colleagues go on sharing it among themselves"
+    if answer.listed:
+        yield "  your colleagues keep sharing it"
 
 
-def leaving(preview: Answer) -> Iterator[str]:
+def leaving(preview: LeaveResult) -> Iterator[str]:
     """What leaving would take off this machine."""
     yield _who(preview)
-    yield f"taken off this machine: {count(preview['removed'])} that others wrote"
-    yield f"yours stay here: {count(preview['kept'])}"
+    yield f"removed from this machine: {count(preview.removed)} that others wrote"
+    yield f"yours are kept: {count(preview.kept)}"
     yield "what you sent stays with the team"
-    if preview["unsent"]:
-        yield f"and yours that the team never got: {_changes(preview['unsent'])}"
+    if preview.unsent:
+        yield f"your changes that were never sent: {_changes(preview.unsent)}"
 
 
-def standing(status: Answer, now: datetime) -> Iterator[str]:
+def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
     """How this machine and its team stand."""
-    if not status["joined"]:
+    if not status.joined:
         yield "this machine is in no team"
-        if status["url"]:
+        if status.url:
             yield "  [team] url is set; `subcog team join` joins"
         return
     yield _who(status)
-    if status["members"]:
-        yield from _row("members", _names(status["members"]))
+    if status.members:
+        yield from _row("members", _names(status.members))
     yield from _row("state", _state(status))
-    if status["problem"]:
-        yield from _row("", status["problem"]["message"])
+    if status.problem:
+        yield from _row("", status.problem.message)
     yield from _row("to send", _waiting(status, now))
-    yield from _row("to receive", _remaining(status["remaining"]))
-    yield from _row("sent", _moved(status["sent"], status["last_push"], now))
-    yield from _row("received", _moved(status["received"], status["last_pull"], now))
-    for name, why in (("conflicts", CONFLICTS), ("skipped", SKIPPED)):
-        if status[name]:
-            yield from _row(name, f"{status[name]:,}: {why}")
-    organisation = status["organisation"]
-    yield from _row("organisation", _here(organisation["here"], organisation["received"]))
-    for project in status["projects"]:
+    yield from _row("to receive", _remaining(status.remaining))
+    yield from _row("sent", _moved(status.sent, status.last_push, now))
+    yield from _row("received", _moved(status.received, status.last_pull, now))
+    counted = (("conflicts", status.conflicts, CONFLICTS), ("skipped", status.skipped, SKIPPED))
+    for name, number, why in counted:
+        if number:
+            yield from _row(name, f"{number:,}: {why}")
+    organisation = status.organisation
+    yield from _row("organisation", _here(organisation.here, organisation.received))
+    for project in status.projects:
         yield from _row("project", _project(project))
 
 
-def found(answer: Answer) -> Iterator[str]:
+def found(answer: TeamRecallResult) -> Iterator[str]:
     """What the team's server found."""
-    yield f"from the team {_plain(answer['team'])} on {_plain(answer['server'])}:"
-    for memory in answer["memories"]:
-        of = _plain(memory["project"]) or "the organisation"
-        written = f"{memory['namespace']:<11} {memory['id']}"
-        yield f"{written}  by {author_name(memory['author'])}  of {of}"
-        yield f"      {cut(one_line(visible(memory['content'])), MAX_FOUND_CHARS)}"
-    if not answer["memories"]:
+    yield f"from the team {_plain(answer.team)} on {_plain(answer.server)}:"
+    for memory in answer.memories:
+        of = _plain(memory.project) or "the organisation"
+        written = f"{memory.namespace:<11} {memory.id}"
+        yield f"{written}  by {author_name(memory.author)}  of {of}"
+        yield f"      {cut(one_line(visible(memory.content)), MAX_FOUND_CHARS)}"
+    if not answer.memories:
         yield "nothing found"
-    if answer["skipped"]:
-        yield f"({answer['skipped']} more were no memories that can be shown)"
-    if answer["degraded"]:
-        yield f"({answer['degraded']}: searched by {answer['mode']} alone)"
+    if answer.skipped:
+        yield f"({answer.skipped} more could not be shown as memories)"
+    if answer.degraded:
+        yield f"({answer.degraded}: searched by {answer.mode} alone)"
 
 
-def in_a_line(team: Answer) -> str:
+def in_a_line(team: TeamSummary) -> str:
     """The team of a daemon's status."""
-    problem = team["problem"]
-    state = f"not connected ({problem['reason']})" if problem else _step(team)
-    waiting = f", to send {_changes(team['outbox'])}" if team["outbox"] else ""
-    return f"{_plain(team['team'])} as {author_name(team['member'])}: {state}{waiting}"
+    problem = team.problem
+    state = f"not connected ({problem.reason})" if problem else _step(team)
+    waiting = f", to send {_changes(team.outbox)}" if team.outbox else ""
+    return f"{_plain(team.team)} as {author_name(team.member)}: {state}{waiting}"
 
 
-def _who(answer: Answer) -> str:
-    member = author_name(answer["member"])
-    return f"team {_plain(answer['team'])} on {_plain(answer['server'])}, you as {member}"
+def _who(answer: JoinResult | LeaveResult | TeamStatusResult) -> str:
+    member = author_name(answer.member)
+    return f"team {_plain(answer.team)} on {_plain(answer.server)}, you as {member}"
 
 
 def _row(name: str, told: str) -> Iterator[str]:
     yield f"  {name:<13}{told}"
 
 
-def _state(status: Answer) -> str:
-    if not status["url"]:
+def _state(status: TeamStatusResult) -> str:
+    if not status.url:
         return "not connected: no server is named; `subcog team join URL` names it again"
-    if not status["connected"]:
+    if not status.connected:
         return "not connected; what you keep is sent later"
-    return "connected in part" if status["problem"] else _step(status)
+    return "connected in part" if status.problem else _step(status)
 
 
-def _step(status: Answer) -> str:
-    if not status["connected"]:
+def _step(status: TeamStatusResult | TeamSummary) -> str:
+    if not status.connected:
         return "not connected"
-    return f"connected, {status['lag_s']:.0f} s behind" if status["lag_s"] else "connected, in step"
+    return f"connected, {status.lag_s:.0f} s behind" if status.lag_s else "connected, in step"
 
 
-def _waiting(status: Answer, now: datetime) -> str:
-    if not status["outbox"]:
+def _waiting(status: TeamStatusResult, now: datetime) -> str:
+    if not status.outbox:
         return "nothing"
-    return f"{_changes(status['outbox'])}, the oldest {_ago(status['oldest'], now)}"
+    return f"{_changes(status.outbox)}, the oldest {_ago(status.oldest, now)}"
 
 
-def _moved(changes: int, contact: str | None, now: datetime) -> str:
+def _moved(changes: int, contact: datetime | None, now: datetime) -> str:
     return f"{changes:,} since the daemon started; last contact {_ago(contact, now)}"
 
 
@@ -188,24 +207,24 @@ def _remaining(changes: int | None) -> str:
     return _changes(changes) if changes else "nothing"
 
 
-def _project(project: Answer) -> str:
-    who = author_name(project["shared_by"])
+def _project(project: SharedProject) -> str:
+    who = author_name(project.shared_by)
     by = f", shared by {who}" if who else ""
-    way = "" if project["sends"] else "; received only, `subcog team share` sends too"
-    return f"{_plain(project['name'])}: {count(project['here'])}{by}{way}"
+    way = "" if project.sends else "; received only, `subcog team share` sends too"
+    return f"{_plain(project.name)}: {count(project.here)}{by}{way}"
 
 
-def _shared(project: Answer) -> str:
-    who = author_name(project["shared_by"])
-    return f"of {_plain(project['name'])}" + (f" (shared by {who})" if who else "")
+def _shared(project: TeamProject) -> str:
+    who = author_name(project.shared_by)
+    return f"of {_plain(project.name)}" + (f" (shared by {who})" if who else "")
 
 
 def _here(memories: int, received: int) -> str:
     return f"{count(memories)}, {received:,} of them by others"
 
 
-def _ago(time: str | None, now: datetime) -> str:
-    return "never" if time is None else age_in_words(datetime.fromisoformat(time), now)
+def _ago(time: datetime | None, now: datetime) -> str:
+    return "never" if time is None else age_in_words(time, now)
 
 
 def _names(members: Sequence[str]) -> str:
@@ -215,3 +234,47 @@ def _names(members: Sequence[str]) -> str:
 def _plain(name: str) -> str:
     """A name that the server gave, as one line without anything that moves a cursor."""
     return cut(one_line(visible(name)), MAX_NAME_CHARS)
+
+
+POLL_S = 0.5
+# So long without any step, and something else holds it up.
+PATIENCE_S = 15.0
+GOES_ON = "the daemon continues; `subcog team status` shows the progress"
+
+
+def follow(client: Client, *, wait: Callable[[float], None] = time.sleep) -> None:
+    """Watch until this machine and its team have the same, or it cannot go on for now."""
+    try:
+        told = _watch(client, wait)
+    except KeyboardInterrupt:
+        told = GOES_ON
+    if told:
+        click.echo(f"\n{told}", err=True)
+
+
+def _watch(client: Client, wait: Callable[[float], None]) -> str:
+    """What there is to say where it does not come to its end; else nothing."""
+    before: int | None = None
+    idle_s = 0.0
+    with click.progressbar(length=1, label="first sync", file=sys.stderr) as bar:
+        while (left := left_of(status := client.call("team-status", TeamStatusResult))) != 0:
+            if status.problem:
+                return f"{status.problem.message}\n{GOES_ON}"
+            idle_s = 0.0 if left != before else idle_s + POLL_S
+            if idle_s >= PATIENCE_S:
+                return GOES_ON
+            if left is not None:
+                bar.length = max(bar.length or 1, bar.pos + left)
+                bar.update(max(0, bar.length - left - bar.pos))
+            before = left
+            wait(POLL_S)
+        bar.update((bar.length or 1) - bar.pos)
+    return ""
+
+
+def left_of(status: TeamStatusResult) -> int | None:
+    """How many changes have yet to come or to go; None while nobody knows."""
+    if not status.connected or status.remaining is None:
+        return None
+    left = status.remaining + status.outbox
+    return left if left or status.last_pull else None

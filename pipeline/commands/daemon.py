@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from ...bus.results import StatusResult, StopResult
 from ..cli.client import DaemonUnreachable
 from .shared import daemon, json_option, our_paths, our_settings, show_json
 
@@ -19,7 +20,7 @@ UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT
 
 @click.group()
 def daemon_command() -> None:
-    """Start, stop or look at the daemon. Hooks start it by themselves."""
+    """Start, stop or inspect the daemon. Hooks start it when they need it."""
 
 
 @daemon_command.command()
@@ -27,35 +28,35 @@ def daemon_command() -> None:
 def start(as_json: bool) -> None:
     """Start the daemon, if none is running."""
     with daemon() as client:
-        answer = client.call("status")
+        answer = client.call("status", StatusResult)
     if as_json:
         show_json(answer)
     else:
-        click.echo(f"daemon {answer['pid']} is running")
+        click.echo(f"daemon {answer.pid} is running")
 
 
 @daemon_command.command()
 @json_option
 def stop(as_json: bool) -> None:
-    """Let the daemon finish its work and leave."""
+    """Let the daemon finish its work and exit."""
     try:
         with daemon() as client:
-            answer = client.call("stop", start=False)
+            answer = client.call("stop", StopResult, start=False)
     except DaemonUnreachable:
-        answer = {"pid": None, "stopping": False}
-    else:
-        _wait_for_exit(answer["pid"])
+        answer = StopResult(pid=None, stopping=False)
+    if answer.pid is not None:
+        _wait_for_exit(answer.pid)
     if as_json:
         show_json(answer)
     else:
-        click.echo("stopped" if answer["stopping"] else "no daemon is running")
+        click.echo("stopped" if answer.stopping else "no daemon is running")
 
 
 def _wait_for_exit(pid: int) -> None:
     deadline = time.monotonic() + STOP_S
     while _is_running(pid):
         if time.monotonic() > deadline:
-            raise click.ClickException(f"the daemon {pid} has not left after {STOP_S:.0f} s")
+            raise click.ClickException(f"the daemon {pid} did not exit within {STOP_S:.0f} s")
         time.sleep(0.02)
 
 
@@ -84,7 +85,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
 
 @daemon_command.command()
 def run() -> None:
-    """Be the daemon, in this process, until told to leave."""
+    """Run the daemon in this process until it is stopped."""
     import logging
 
     from ..daemon.log_setup import log_to, log_uncaught
@@ -103,14 +104,14 @@ def run() -> None:
         run_daemon(loaded, paths)
     except AlreadyRunning:
         # It may be about to listen, or about to leave: whoever needs a daemon looks again.
-        click.echo("a daemon runs already", err=True)
+        click.echo("a daemon is already running", err=True)
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise
         # Its client reads this, and tells it.
         click.echo(
-            f"subcog: {error.filename or paths.data} cannot be written ({error.strerror}). See to "
-            f"it that your user may write in {paths.data} and that there is room, or set "
+            f"subcog: {error.filename or paths.data} cannot be written ({error.strerror}). Check "
+            f"the permissions of {paths.data} and the free disk space, or set "
             "SUBCOG_HOME to another directory.",
             err=True,
         )

@@ -1,4 +1,4 @@
-"""``doctor``: is everything as it should be, and what to do where it is not."""
+"""``doctor``: checks the installation, and says how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .shared import json_option, our_paths, show_json
 
 
 @click.command()
-@click.option("--repair", is_flag=True, help="Mend what can be mended, and keep what was there.")
+@click.option("--repair", is_flag=True, help="Repair what can be repaired; former files are kept.")
 @json_option
 def doctor_command(repair: bool, as_json: bool) -> None:
-    """Check the installation, with a memory that goes all the way through the hook and is removed.
+    """Check the installation end to end; a test memory passes through the hook and is deleted.
 
-    Exits 1 if something is wrong, and stays wrong.
+    Exits 1 if a check fails and could not be repaired.
     """
     paths = our_paths()
     repaired = _repair(paths) if repair else []
@@ -33,7 +33,9 @@ def doctor_command(repair: bool, as_json: bool) -> None:
         show_json({"findings": told, "repaired": repaired} if repair else told)
     else:
         for line in repaired:
-            click.echo(f"mended {line['check']}: {line['done']}" if line["well"] else _failed(line))
+            click.echo(
+                f"repaired {line['check']}: {line['done']}" if line["well"] else _failed(line)
+            )
         for finding in findings:
             _show(finding)
     if not all(finding.ok for finding in findings):
@@ -46,7 +48,7 @@ def _examine(paths: Paths) -> Iterator[Finding]:
     yield from agents.examine(paths, os.environ)
     if house.status is None:
         return
-    yield agents.heard(house.status["heard"])
+    yield agents.heard(house.status.heard)
     yield from canary.fly(paths, os.environ, agents.hook_commands(os.environ, our_parts()))
 
 
@@ -78,7 +80,7 @@ def _told(finding: Finding) -> dict[str, Any]:
 
 
 def _failed(line: dict[str, Any]) -> str:
-    return f"not mended, {line['check']}: {line['done']}"
+    return f"not repaired, {line['check']}: {line['done']}"
 
 
 def _show(finding: Finding) -> None:

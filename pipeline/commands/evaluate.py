@@ -14,7 +14,7 @@ from .shared import json_option, our_settings, show_json
 
 @click.group()
 def eval_command() -> None:
-    """Measure how well subcog finds and classifies, on labelled data. Touches no memories."""
+    """Measure retrieval and classification on labelled data. No stored memories are used."""
 
 
 @eval_command.command()
@@ -52,7 +52,7 @@ def intents(file: Path, as_json: bool) -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @json_option
 def injections(folder: Path, as_json: bool) -> None:
-    """Measure injection on FOLDER with its memories.jsonl and prompts.jsonl, as set up here."""
+    """Measure injection on FOLDER with its memories.jsonl and prompts.jsonl, with your settings."""
     from ..evaluation.injections import evaluate, render
 
     settings = our_settings().settings
@@ -68,7 +68,7 @@ def injections(folder: Path, as_json: bool) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option
 def captures(file: Path, as_json: bool) -> None:
-    """Measure what is found worth keeping on FILE, JSONL of {id, role, text, captures}."""
+    """Measure the automatic captures on FILE, JSONL of {id, role, text, captures}."""
     from ..evaluation.captures import evaluate, read_messages, render
 
     report = _checked(lambda: evaluate(read_messages(file)))

@@ -29,7 +29,7 @@ TOPICS = {
     "mcp-items": ("reference/mcp-items.md", "every tool, resource and prompt"),
     "events": ("reference/events.md", "every event and value"),
     "signals": ("reference/signals.md", "every signal"),
-    "routes": ("reference/routes.md", "who hears what, and says what"),
+    "routes": ("reference/routes.md", "which stage consumes and produces which event"),
 }
 _COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 
@@ -38,9 +38,9 @@ _COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 @click.argument("topic", required=False)
 @json_option
 def help_command(topic: str | None, as_json: bool) -> None:
-    """Show the document about TOPIC, or the help of a command; without TOPIC, what there is.
+    """Show the document about TOPIC, or the help of a command; without TOPIC, list the topics.
 
-    In a terminal it is laid out and paged; elsewhere it is Markdown as it stands.
+    In a terminal it is rendered and paged; elsewhere it is printed as Markdown.
     """
     if topic is None:
         _list(as_json)
@@ -69,7 +69,7 @@ def _list(as_json: bool) -> None:
         return
     for topic, (_, about) in TOPICS.items():
         click.echo(f"{topic:<14}{about}")
-    click.echo("\nsubcog help TOPIC shows one; subcog help COMMAND shows what a command takes.")
+    click.echo("\nsubcog help TOPIC shows a document; subcog help COMMAND shows a command's usage.")
 
 
 def _show_command(name: str) -> None:

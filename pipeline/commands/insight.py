@@ -1,18 +1,23 @@
-"""``classify``, ``explain``, ``routes``, ``status``, ``config``: what subcog thinks and does."""
+"""``classify``, ``explain``, ``routes``, ``status``, ``config``: what subcog decides, and why."""
 
 from __future__ import annotations
 
 import sys
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import UNSET
 from msgspec.structs import replace
 
+from ...bus.prompt_results import ClassifyResult, ExplainResult
+from ...bus.results import NoDaemon, StatusResult
 from ...config.load import Origin
 from ..cli.client import DaemonUnreachable
 from ..daemon.status import describe_index
-from .shared import daemon, json_option, our_settings, project_option, show_json
+from .shared import daemon, json_option, our_paths, our_settings, project_option, show_json
 
 
 @click.command()
@@ -20,15 +25,15 @@ from .shared import daemon, json_option, our_settings, project_option, show_json
 @project_option
 @json_option
 def classify_command(text: str, project: Path | None, as_json: bool) -> None:
-    """Say whether TEXT searches for something, for what, and how sure that is."""
+    """Classify the search intent of TEXT, with its confidence."""
     with daemon(project) as client:
-        answer = client.call("classify", {"text": text})
+        answer = client.call("classify", ClassifyResult, {"text": text})
     if as_json:
         show_json(answer)
         return
-    if answer["search_intent_detected"]:
-        click.echo(f"{answer['intent_type']}, {answer['confidence']:.0%} ({answer['source']})")
-        click.echo(f"  topics: {', '.join(answer['topics']) or 'none'}")
+    if answer.topics is not UNSET:
+        click.echo(f"{answer.intent_type}, {answer.confidence:.0%} ({answer.source})")
+        click.echo(f"  topics: {', '.join(answer.topics) or 'none'}")
     else:
         click.echo("no search intent")
 
@@ -38,12 +43,12 @@ def classify_command(text: str, project: Path | None, as_json: bool) -> None:
 @project_option
 @json_option
 def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
-    """Follow PROMPT through every stage: what was found, what would be injected, and why.
+    """Show what every stage makes of PROMPT: what was found, what would be injected, and why.
 
-    Nothing is stored, and no session remembers it.
+    Nothing is stored, and no session is affected.
     """
     with daemon(project) as client:
-        answer = client.call("explain", {"text": prompt})
+        answer = client.call("explain", ExplainResult, {"text": prompt})
     if as_json:
         show_json(answer)
         return
@@ -78,60 +83,48 @@ def routes_command(as_json: bool) -> None:
 @click.command()
 @json_option
 def status_command(as_json: bool) -> None:
-    """Say how the daemon is; it is not started for this."""
+    """Show the state of the daemon, without starting it."""
     try:
         with daemon() as client:
-            answer = client.call("status", start=False) | {"running": True}
+            answer = replace(client.call("status", StatusResult, start=False), running=True)
     except DaemonUnreachable:
-        answer = _status_without_daemon()
+        _show_no_daemon(as_json)
+        sys.exit(3)
     if as_json:
         show_json(answer)
     else:
         _show_status(answer)
-    if not answer["running"]:
-        sys.exit(3)
 
 
-def _status_without_daemon() -> dict[str, Any]:
+def _show_no_daemon(as_json: bool) -> None:
     from ...hooks.client import VERSION
     from .shared import our_paths
 
-    paths = our_paths()
-    return {
-        "running": False,
-        "pid": None,
-        "version": VERSION,
-        "socket": None,
-        "database": str(paths.database),
-        "memories": None,
-        "index": None,
-        "ready": False,
-        "metrics_url": None,
-        "log": str(paths.log),
-    }
-
-
-def _show_status(answer: dict[str, Any]) -> None:
-    if not answer["running"]:
+    if as_json:
+        paths = our_paths()
+        show_json(NoDaemon(version=VERSION, database=str(paths.database), log=str(paths.log)))
+    else:
         click.echo("no daemon is running; the next prompt, or `subcog daemon start`, starts it")
-        return
-    state = "ready" if answer["ready"] else answer["problem"] or "loading"
-    click.echo(f"daemon {answer['pid']}, version {answer['version']}, {state}")
-    if answer["index"] is not None:
-        click.echo(f"  {'index':<12} {describe_index(answer['index'])}")
-    if answer.get("team"):
+
+
+def _show_status(answer: StatusResult) -> None:
+    state = "ready" if answer.ready else answer.problem or "loading"
+    click.echo(f"daemon {answer.pid}, version {answer.version}, {state}")
+    if answer.index is not None:
+        click.echo(f"  {'index':<12} {describe_index(answer.index)}")
+    if answer.team is not None:
         from ..cli.team_view import in_a_line
 
-        click.echo(f"  {'team':<12} {in_a_line(answer['team'])}")
+        click.echo(f"  {'team':<12} {in_a_line(answer.team)}")
     for name in ("memories", "database", "socket", "metrics_url", "log"):
-        if answer[name] is not None:
-            click.echo(f"  {name:<12} {answer[name]}")
+        if (value := getattr(answer, name)) is not None:
+            click.echo(f"  {name:<12} {value}")
 
 
 @click.command()
 @json_option
 def config_command(as_json: bool) -> None:
-    """Show each setting, its value here, and where it came from."""
+    """Show each setting, its value, and where the value came from."""
     origins = [_shown(origin) for origin in our_settings().origins]
     if as_json:
         show_json(
@@ -150,3 +143,53 @@ def _shown(origin: Origin) -> Origin:
     if not isinstance(origin.value, str):
         return origin
     return replace(origin, value=without_password(origin.value))
+
+
+TRACES = "traces.jsonl"
+
+
+@click.command()
+@click.argument("id", required=False)
+@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000))
+@json_option
+def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A002 - what it is
+    """Show how past prompts were processed, newest first, or the details of the one with ID.
+
+    A prefix of an ID is enough. The text of prompts is not kept unless trace.keep_text is set.
+    """
+    from ...sinks.telemetry.prompt_log import read_traces
+
+    traces = read_traces(our_paths().state / TRACES)
+    if id is None:
+        _list(list(islice(traces, limit)), as_json)
+        return
+    found = next((trace for trace in traces if trace["id"].startswith(id.lower())), None)
+    if found is None:
+        raise click.ClickException(f"no trace {id}; old traces are deleted")
+    if as_json:
+        show_json(found)
+    else:
+        from ..cli.trace_view import show_trace
+
+        show_trace(found)
+
+
+def _list(traces: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        show_json({"traces": traces})
+        return
+    if not traces:
+        click.echo("no prompts traced yet")
+    for trace in traces:
+        when = datetime.fromisoformat(trace["time"]).astimezone()
+        kind = trace["classify"]["intent_type"] or "–"
+        click.echo(
+            f"{trace['id']}  {when:%Y-%m-%d %H:%M:%S}  {trace['took_ms']:>7.1f} ms  {kind:<12}"
+            f"  {_outcome(trace['inject'])}"
+        )
+
+
+def _outcome(inject: dict[str, Any]) -> str:
+    if inject["abstained"]:
+        return f"nothing injected: {inject['abstained']}"
+    return f"{len(inject['memories'])} memories, {inject['tokens']} tokens"

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import click
 
+from ...bus.results import StatusResult
 from ...hooks import client
 from .shared import daemon, json_option, our_paths, project_option, show_json
 
@@ -18,14 +19,14 @@ TOKEN_VARIABLE = "SUBCOG_HTTP_TOKEN"  # noqa: S105 - its name
 
 
 @click.command()
-@click.option("--http", "over_http", is_flag=True, help="Only say how to connect over HTTP.")
+@click.option("--http", "over_http", is_flag=True, help="Only print how to connect over HTTP.")
 @project_option
 @json_option
 def mcp_command(over_http: bool, project: Path | None, as_json: bool) -> None:
     """Serve MCP on standard input and output, for the project of the current directory.
 
-    This is a pipe to the daemon, which it starts if need be; an MCP client runs it. With --http it
-    serves nothing: it says how to reach the same over HTTP, where the daemon listens anyway.
+    An MCP client runs this command; it connects to the daemon and starts it if necessary. With
+    --http it serves nothing, but prints how to reach the same server over HTTP.
     """
     if over_http:
         _say_http(project, as_json=as_json)
@@ -44,9 +45,9 @@ def _become_the_pipe() -> None:
 
 def _say_http(project: Path | None, *, as_json: bool) -> None:
     with daemon(project) as asking:
-        url = asking.call("status")["mcp_url"]
+        url = asking.call("status", StatusResult).mcp_url
     if url is None:
-        raise click.ClickException("HTTP is not served; http.enabled = true serves it")
+        raise click.ClickException("the daemon serves no HTTP; set http.enabled = true")
     chosen = project or Path(os.environ.get("CLAUDE_PROJECT_DIR") or ".")
     answer = _reach(url, chosen.absolute(), our_paths().http_token)
     if as_json:
@@ -54,11 +55,11 @@ def _say_http(project: Path | None, *, as_json: bool) -> None:
         return
     click.echo(f"""\
 {answer["url"]}
-  for this project; without ?project=… it is about the user's own memories alone
+  for this project; without ?project=… only the user's own memories are available
 {answer["token_file"]}
-  holds the token, which each request brings as `Authorization: Bearer TOKEN`
+  contains the token; each request must send `Authorization: Bearer TOKEN`
 
-For a client that takes mcpServers, with the token in its environment
+For a client with an mcpServers setting and the token in its environment
 ({answer["environment"]}):
 """)
     show_json(answer["config"])
@@ -77,3 +78,21 @@ def _reach(url: str, project: Path, token_file: Path) -> dict[str, Any]:
         "environment": f'export {TOKEN_VARIABLE}="$(cat {shlex.quote(str(token_file))})"',
         "config": {"mcpServers": {"subcog": server}},
     }
+
+
+@click.command()
+@click.argument("event")
+@click.option("--explain", is_flag=True, help="Add metadata, even inside an agent.")
+def hook_command(event: str, explain: bool) -> None:
+    """Run the hook EVENT as an agent does, with its payload on standard input.
+
+    Outside an agent, the answer explains itself under "metadata". Always exits 0, and prints
+    valid hook output or nothing.
+    """
+    script = Path(client.__file__).absolute()
+    launcher = Path(sys.argv[0]).absolute()
+    python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+    command = [python, "-I", "-S", str(script), event, str(launcher)]
+    if explain or "CLAUDECODE" not in os.environ:
+        command.append("detailed")
+    os.execv(python, command)  # noqa: S606 - our own pipe

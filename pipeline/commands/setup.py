@@ -1,4 +1,4 @@
-"""``install`` and ``uninstall``: wire subcog into an agent, and take it out again."""
+"""``install`` and ``uninstall``: add subcog to an agent's settings, and remove it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ...bus.results import StatusResult
 from ..agents.agent import Agent
 from ..agents.detect import Sight, look, plugin_enabled
 from ..agents.install import (
@@ -26,7 +27,7 @@ from .shared import daemon, json_option, our_paths, our_settings, show_json
 
 _TOKEN = re.compile(r"Bearer [\w-]+")
 
-dry_run_option = click.option("--dry-run", is_flag=True, help="Show the change; change nothing.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print the change; change nothing.")
 client_argument = click.argument(
     "client", type=click.Choice(list(AGENTS)), default="claude", required=False
 )
@@ -36,9 +37,9 @@ project_option = click.option(
     is_flag=False,
     flag_value=".",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
-    help="The settings of the project in DIR [default: the current directory] alone.",
+    help="Change only the settings of the project in DIR [default: the current directory].",
 )
-user_option = click.option("--user", is_flag=True, help="Your own settings; this is the default.")
+user_option = click.option("--user", is_flag=True, help="Change your user settings (the default).")
 
 
 @click.command()
@@ -51,10 +52,15 @@ user_option = click.option("--user", is_flag=True, help="Your own settings; this
     type=click.Choice(["command", "http", "mcp"]),
     default="command",
     show_default=True,
-    help="How hooks reach the daemon, where the agent's version has the choice.",
+    help="How hooks reach the daemon, if the agent's version supports it.",
 )
-@click.option("--no-mcp", is_flag=True, help="Leave the MCP server out.")
-@click.option("--list", "list_all", is_flag=True, help="Show what is here, and what is wired.")
+@click.option("--no-mcp", is_flag=True, help="Do not add the MCP server.")
+@click.option(
+    "--list",
+    "list_all",
+    is_flag=True,
+    help="List the agents found here, and what is installed.",
+)
 @dry_run_option
 @json_option
 def install_command(
@@ -69,7 +75,7 @@ def install_command(
 ) -> None:
     """Add subcog's hooks and MCP server to the settings of CLIENT [default: claude].
 
-    Only its own entries are written; a copy of each file is kept beside it. Can be repeated.
+    Only subcog's own entries are changed; each file is backed up beside itself. Can be repeated.
     """
     if list_all:
         _list(as_json)
@@ -93,7 +99,7 @@ def install_command(
     notes += [agent.advice] if agent.advice else []
     if agent.name == "claude" and plugin_enabled(os.environ):
         notes.append(
-            "subcog is installed as a plugin too: everything would run twice. "
+            "subcog is also installed as a plugin, so every hook would run twice. "
             "Keep one: `subcog uninstall`, or `claude plugin uninstall subcog`."
         )
     _report(changes, notes, as_json, dry_run)
@@ -108,7 +114,7 @@ def install_command(
 def uninstall_command(
     client: str, user: bool, project: Path | None, dry_run: bool, as_json: bool
 ) -> None:
-    """Take subcog's entries out of the settings of CLIENT [default: claude]; memories stay."""
+    """Remove subcog's entries from the settings of CLIENT [default: claude]; memories are kept."""
     try:
         changes = uninstall(
             AGENTS[client], os.environ, project=_project(user, project), dry_run=dry_run
@@ -144,7 +150,7 @@ def _transport(
 def _http(agent: Agent) -> Http:
     """The daemon's port and token, which it keeps over restarts; it is started for that."""
     with daemon() as client:
-        client.call("status")
+        client.call("status", StatusResult)
     way = http_of(agent.name, our_paths(), os.environ)
     if way is None:
         raise click.ClickException("the daemon serves no HTTP; its log says why")
@@ -163,7 +169,7 @@ def _report(changes: list[Change], notes: list[str], as_json: bool, dry_run: boo
         would = "would be " if dry_run and change.action != "unchanged" else ""
         click.echo(f"{change.file}: {would}{change.action}")
         if change.backup is not None:
-            click.echo(f"  the file as it was: {change.backup}")
+            click.echo(f"  backup: {change.backup}")
         if dry_run:
             click.echo(_difference(change), nl=False)
     for note in notes:
@@ -190,7 +196,7 @@ def _list(as_json: bool) -> None:
         version = each["version"] or ("of unknown version" if each["program"] else "not found")
         click.echo(f"{each['title']}: {version}{'  ' + each['program'] if each['program'] else ''}")
         for file in each["files"]:
-            what = file["problem"] or ", ".join(file["wired"]) or "nothing of ours"
+            what = file["problem"] or ", ".join(file["wired"]) or "subcog is not installed"
             click.echo(f"  {file['file']}: {what}")
         if each["plugin"]:
             click.echo("  subcog is enabled as a plugin")

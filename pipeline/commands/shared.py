@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -71,6 +72,11 @@ def show_json(value: object) -> None:
 def by(author: str) -> str:
     """Who of the team wrote a memory, to be put behind it; nothing where it was written here."""
     return f"  by {author}" if author else ""
+
+
+def when(time: datetime) -> str:
+    """``time`` in UTC as RFC 3339."""
+    return time.isoformat().replace("+00:00", "Z")
 
 
 def shorten(text: str, width: int) -> str:

@@ -7,18 +7,25 @@ import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 
+from ...bus.team_results import (
+    JoinResult,
+    LeaveResult,
+    NotJoined,
+    ShareResult,
+    TeamRecallResult,
+    TeamStatusResult,
+    UnshareResult,
+)
 from ...config.load import variable
-from ..agents.config_file import write_setting
 from ..agents.settings_file import SettingsUnreadable
+from ..agents.toml_settings import write_setting
 from ..cli.client import Client
-from ..cli.team_progress import follow
 from ..cli.team_view import (
     count,
+    follow,
     found,
     joined,
     joining,
@@ -35,29 +42,31 @@ from .shared import daemon, json_option, our_paths, our_settings, show_json
 URL = variable("team.url")
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would happen; do nothing.")
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Print what would happen; do nothing."
+)
 project_argument = click.argument("project", metavar="[PROJECT]", default="")
 
 
 @click.group()
 def team_command() -> None:
-    """Share memories with a team, through a PostgreSQL server of yours: see `subcog help team`.
+    """Share memories with a team through your own PostgreSQL server: see `subcog help team`.
 
-    Nothing leaves this machine before `join` and `share` have said what will, and you agreed.
+    `join` and `share` show what would leave this machine, and ask before sending.
     """
 
 
 @team_command.command()
 @click.argument("url", metavar="URL")
 @click.option("--team", required=True, help="The name of the team.")
-@click.option("--member", "members", multiple=True, help="Let this one in; may be given again.")
+@click.option("--member", "members", multiple=True, help="Add this member; may be repeated.")
 @json_option
 def init(url: str, team: str, members: tuple[str, ...], as_json: bool) -> None:
-    """Prepare the database at URL for a team, or bring it up to date, and let members in.
+    """Create or upgrade a team's database at URL, and add members.
 
     URL is an administrator's (postgresql://admin@host/database; - reads it from standard input).
-    It is used once and kept nowhere. Each new member gets a login of their own, whose URL is shown
-    this once. Can be repeated.
+    It is used once and not stored. Each new member gets an own login, whose URL is shown only
+    once. Can be repeated.
     """
     try:
         from ...sinks.team.postgres import admin
@@ -67,7 +76,7 @@ def init(url: str, team: str, members: tuple[str, ...], as_json: bool) -> None:
         done = admin.init(_typed(url), team, members)
     except (ConnectionError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    _show(msgspec.to_builtins(done), prepared(msgspec.to_builtins(done)), as_json)
+    _show(done, prepared(done), as_json)
 
 
 @team_command.command()
@@ -78,18 +87,18 @@ def init(url: str, team: str, members: tuple[str, ...], as_json: bool) -> None:
 def join(url: str, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Join the team whose server is at URL [default: the setting team.url].
 
-    Says first what would leave this machine, and who would read it, and asks. - reads the URL from
-    standard input, so that a password in it is in no history of a shell.
+    Shows first what would leave this machine and who would read it, and asks. - reads the URL from
+    standard input, which keeps its password out of the shell's history.
     """
     url = _server(_typed(url))
     with daemon() as client:
-        preview = client.call("team-join", {"url": url, "yes": False})
+        preview = client.call("team-join", JoinResult, {"url": url, "yes": False})
         if dry_run:
             _show(preview, joining(preview), as_json)
             return
         _ask(joining(preview), "Join the team?", yes)
-        shown = [project["scope"] for project in preview["projects"]]
-        answer = client.call("team-join", {"url": url, "yes": True, "scopes": shown})
+        shown = [project.scope for project in preview.projects]
+        answer = client.call("team-join", JoinResult, {"url": url, "yes": True, "scopes": shown})
         _note(url)
         _show(answer, joined(answer), as_json)
         if not as_json and sys.stderr.isatty():
@@ -99,31 +108,39 @@ def join(url: str, yes: bool, dry_run: bool, as_json: bool) -> None:
 @team_command.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Say how this machine and its team stand, and what is shared."""
+    """Show the state of the synchronisation with the team, and what is shared."""
     with daemon() as client:
-        answer = client.call("team-status")
-    _show(answer, standing(answer, datetime.now(UTC)), as_json)
+        answer = client.call("team-status", TeamStatusResult)
+    shown = answer if answer.joined else NotJoined(url=answer.url)
+    _show(shown, standing(answer, datetime.now(UTC)), as_json)
 
 
 @team_command.command()
 @click.argument("query")
 @click.option(
-    "--project", default="all", show_default=True, help="Only of this one: its name, or scope."
+    "--project",
+    default="all",
+    show_default=True,
+    help="Search only this project: its name or scope.",
 )
 @click.option(
-    "--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="At most so many."
+    "--limit",
+    type=click.IntRange(1, 100),
+    default=10,
+    show_default=True,
+    help="Maximum number of memories.",
 )
-@click.option("--namespace", type=namespace_choice, help="Only from this one.")
+@click.option("--namespace", type=namespace_choice, help="Only memories of this namespace.")
 @json_option
 def recall(query: str, project: str, limit: int, namespace: str | None, as_json: bool) -> None:
-    """Search on the team's server itself, best first, also what is not received on this machine.
+    """Search on the team's server, including projects that this machine does not receive.
 
-    QUERY goes to the server, without the secrets that are recognised in it. Searched are the
-    organisation and all projects that the team shares.
+    QUERY is sent to the server after its secrets were removed. The memories of the organisation
+    and of all projects that the team shares are searched, best first.
     """
     asked = {"query": query, "project": project, "limit": limit, "namespace": namespace}
     with daemon() as client:
-        answer = client.call("team-recall", asked)
+        answer = client.call("team-recall", TeamRecallResult, asked)
     _show(answer, found(answer), as_json)
 
 
@@ -135,29 +152,29 @@ def recall(query: str, project: str, limit: int, namespace: str | None, as_json:
 def share(project: str, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Share PROJECT with the team: a directory [default: this one], or a name of `team status`.
 
-    Says first how much leaves this machine, and asks.
+    Shows first how many memories would leave this machine, and asks.
     """
     with daemon(_directory(project)) as client:
         asked = {"scope": _scope(client, project)}
-        preview = client.call("team-share", asked | {"yes": False})
+        preview = client.call("team-share", ShareResult, asked | {"yes": False})
         if dry_run:
             _show(preview, sharing(preview), as_json)
             return
         _ask(sharing(preview), "Share it?", yes)
-        answer = client.call("team-share", asked | {"yes": True})
-    _show(answer, [f"shared; on the way: {count(answer['leaves'])}"], as_json)
+        answer = client.call("team-share", ShareResult, asked | {"yes": True})
+    _show(answer, [f"shared; {count(answer.leaves)}"], as_json)
 
 
 @team_command.command()
 @project_argument
 @json_option
 def unshare(project: str, as_json: bool) -> None:
-    """Share PROJECT no longer, neither way: a directory [default: this one], or a name.
+    """Stop sending and receiving PROJECT: a directory [default: this one], or a name.
 
-    What others wrote of it leaves this machine. What was sent stays with the team.
+    What others wrote is removed from this machine. What was sent stays on the team's server.
     """
     with daemon(_directory(project)) as client:
-        answer = client.call("team-unshare", {"scope": _scope(client, project)})
+        answer = client.call("team-unshare", UnshareResult, {"scope": _scope(client, project)})
     _show(answer, unshared(answer), as_json)
 
 
@@ -166,14 +183,14 @@ def unshare(project: str, as_json: bool) -> None:
 @dry_run_option
 @json_option
 def leave(yes: bool, dry_run: bool, as_json: bool) -> None:
-    """Leave the team: what others wrote is taken off this machine, what you wrote stays."""
+    """Leave the team: what others wrote is removed from this machine, what you wrote stays."""
     with daemon() as client:
-        preview = client.call("team-leave", {"yes": False})
+        preview = client.call("team-leave", LeaveResult, {"yes": False})
         if dry_run:
             _show(preview, leaving(preview), as_json)
             return
         _ask(leaving(preview), "Leave the team?", yes)
-        answer = client.call("team-leave", {"yes": True})
+        answer = client.call("team-leave", LeaveResult, {"yes": True})
     _show(answer, left(answer), as_json)
 
 
@@ -232,12 +249,12 @@ def _scope(client: Client, project: str) -> str:
     """The scope that ``project`` names; nothing where a directory says which it is."""
     if not project or Path(project).is_dir():
         return ""
-    known = client.call("team-status").get("projects", ())
-    found = [one["scope"] for one in known if project in {one["name"], one["scope"]}]
+    known = client.call("team-status", TeamStatusResult).projects
+    found = [one.scope for one in known if project in {one.name, one.scope}]
     if len(found) != 1:
         many = "names several projects; name one by its scope" if found else "is no project here"
         raise click.BadParameter(f"{project} {many}: see `subcog team status --json`")
-    return str(found[0])
+    return found[0]
 
 
 # --- talking --------------------------------------------------------------------------------------
@@ -253,13 +270,13 @@ def _ask(told: Iterable[str], question: str, yes: bool) -> None:
     if yes:
         return
     if not somebody_is_there():
-        raise click.UsageError("there is nobody to ask: look with --dry-run, and agree with --yes")
+        raise click.UsageError("no terminal to ask on: preview with --dry-run, confirm with --yes")
     for line in told:
         click.echo(line, err=True)
     click.confirm(question, abort=True, err=True)
 
 
-def _show(answer: dict[str, Any], told: Iterable[str], as_json: bool) -> None:
+def _show(answer: object, told: Iterable[str], as_json: bool) -> None:
     if as_json:
         show_json(answer)
         return

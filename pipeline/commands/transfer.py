@@ -9,11 +9,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
+from ...bus.results import (
+    BackupResult,
+    CopiesResult,
+    CopyResult,
+    ExportPage,
+    ImportResult,
+    RemovedCopies,
+    StatusResult,
+)
+from ...bus.values import Memory
 from ..cli.client import Client
 from ..imports.detect import Source, recognise
 from ..imports.item import BadImport, Item
@@ -30,15 +39,19 @@ PAGE = 500
 
 @click.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Say what would be imported; import nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be imported; import nothing.")
 @click.option(
     "--scope",
     type=click.Choice(["project", "user", "org"]),
     default="project",
     show_default=True,
-    help="Whose memories they become, where the file does not say.",
+    help="Scope of the memories for which the file names none.",
 )
-@click.option("--all-projects", is_flag=True, help="Of claude-mem: every project's memories.")
+@click.option(
+    "--all-projects",
+    is_flag=True,
+    help="Of claude-mem: the memories of every project.",
+)
 @project_option
 @json_option
 def import_command(
@@ -51,10 +64,10 @@ def import_command(
 ) -> None:
     """Import memories from PATH.
 
-    PATH is what `subcog export` wrote (each memory comes back as it was, once, however often it is
-    imported), any JSONL with a "content" or "text" a line, Markdown notes (a file or a folder, one
-    memory a heading), a JSON file of mem0, or the SQLite file of claude-mem. The whole file is
-    checked before anything is stored. Secrets are taken out.
+    PATH is the output of `subcog export` (importing it again adds no duplicates), any JSONL with a
+    "content" or "text" on each line, Markdown notes (a file or a folder, one memory per heading), a
+    JSON file of mem0, or the SQLite file of claude-mem. The whole file is checked before anything
+    is stored. Secrets are removed.
     """
     try:
         source = recognise(path, project=None if all_projects else _project_name(project))
@@ -90,19 +103,19 @@ def _send(source: Source, found: int, target: _Target) -> Counter[str]:
     ):
         clients = [connections.enter_context(daemon(target.project)) for _ in range(CONNECTIONS)]
         for size, answer in _calls(clients, _batches(source.read()), target):
-            counts.update(answer["outcomes"])
-            counts["redacted"] += answer["redacted"]
+            counts.update(answer.outcomes)
+            counts["redacted"] += answer.redacted
             bar.update(size)
     return counts
 
 
 def _calls(
     clients: Sequence[Client], batches: Iterable[list[Item]], target: _Target
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, ImportResult]]:
     """The size and the answer of each batch. While the daemon stores one it reads the next."""
     for client in clients:  # connecting changes the directory, which no thread may do
-        client.call("status")
-    waiting: deque[tuple[int, Future[Any]]] = deque()
+        client.call("status", StatusResult)
+    waiting: deque[tuple[int, Future[ImportResult]]] = deque()
     with ThreadPoolExecutor(len(clients)) as pool:
         for number, batch in enumerate(batches):
             if len(waiting) == len(clients):
@@ -110,7 +123,7 @@ def _calls(
                 yield size, future.result()
             params = {"items": batch, "scope": target.scope, "dry_run": target.dry_run}
             client = clients[number % len(clients)]
-            waiting.append((len(batch), pool.submit(client.call, "import", params)))
+            waiting.append((len(batch), pool.submit(client.call, "import", ImportResult, params)))
         for size, future in waiting:
             yield size, future.result()
 
@@ -148,9 +161,9 @@ def _report(
     ends = ", ".join(f"{name} {count}" for name, count in outcomes.items()) or "nothing"
     click.echo(f"{path} ({source.format}): found {found}; {'would be ' if dry_run else ''}{ends}")
     if redacted:
-        click.echo(f"something was taken out of {redacted}")
+        click.echo(f"redacted {redacted} of them")
     if source.left_out:
-        click.echo(f"left out: {source.left_out}")
+        click.echo(f"skipped: {source.left_out}")
 
 
 @click.command()
@@ -160,10 +173,10 @@ def _report(
 @project_option
 @json_option
 def export_command(form: str, project: Path | None, as_json: bool) -> None:
-    """Write every memory that this project may read to standard output, superseded ones too.
+    """Print every memory that this project may read, including superseded ones.
 
-    `subcog import` makes the same memories of either format. Older versions of a memory are not
-    written; `subcog backup` keeps them.
+    `subcog import` reads both formats. Older versions of a memory are not exported; `subcog backup`
+    contains them.
     """
     with daemon(project) as client:
         for memory in _every(client):
@@ -173,12 +186,12 @@ def export_command(form: str, project: Path | None, as_json: bool) -> None:
                 click.echo(write_memory(memory))
 
 
-def _every(client: Client) -> Iterator[dict[str, Any]]:
+def _every(client: Client) -> Iterator[Memory]:
     after: str | None = ""
     while after is not None:
-        answer = client.call("export", {"after": after, "limit": PAGE})
-        yield from answer["memories"]
-        after = answer["next"]
+        answer = client.call("export", ExportPage, {"after": after, "limit": PAGE})
+        yield from answer.memories
+        after = answer.next
 
 
 @click.command()
@@ -186,13 +199,67 @@ def _every(client: Client) -> Iterator[dict[str, Any]]:
 @project_option
 @json_option
 def backup_command(file: Path, project: Path | None, as_json: bool) -> None:
-    """Write the whole database, every scope and version, to FILE, which must not exist yet.
+    """Write the whole database, with every scope and version, to FILE, which must not exist yet.
 
-    The daemon goes on meanwhile. `subcog restore FILE` brings it back.
+    The daemon keeps serving meanwhile. `subcog restore FILE` restores it.
     """
     with daemon(project) as client:
-        answer = client.call("backup", {"file": str(file.absolute())})
+        answer = client.call("backup", BackupResult, {"file": str(file.absolute())})
     if as_json:
         show_json(answer)
     else:
-        click.echo(f"{answer['memories']} memories, {answer['bytes']:,} bytes: {answer['file']}")
+        click.echo(f"{answer.memories} memories, {answer.bytes:,} bytes: {answer.file}")
+
+
+@click.command()
+@click.option(
+    "--remove",
+    "removed",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Delete this copy; may be repeated.",
+)
+@click.option("--remove-all", is_flag=True, help="Delete all copies, including backups.")
+@click.option("--yes", is_flag=True, help="Do not ask before deleting.")
+@json_option
+def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool, as_json: bool) -> None:
+    """List the copies of the database that may still contain deleted memories.
+
+    They are backups written by `subcog backup`, databases replaced by a restore, and files moved
+    aside by a repair. Deleting a memory does not change them.
+    `subcog forget ID --everywhere` removes one memory from them; --remove and --remove-all delete
+    whole copies.
+    """
+    with daemon() as client:
+        copies = client.call("copies", CopiesResult).copies
+        files = [copy.file for copy in copies] if remove_all else _absolute(removed)
+        if not files:
+            _show(copies, as_json)
+            return
+        if not yes:
+            click.confirm(f"Delete {', '.join(files)}?", abort=True, err=True)
+        answer = client.call("remove_copies", RemovedCopies, {"files": files})
+    if as_json:
+        show_json(answer)
+    else:
+        for copy in answer.removed:
+            click.echo(f"deleted: {copy.file}")
+
+
+def _absolute(files: tuple[Path, ...]) -> list[str]:
+    return [str(file.absolute()) for file in files]
+
+
+def _show(copies: Sequence[CopyResult], as_json: bool) -> None:
+    if as_json:
+        show_json({"copies": copies})
+        return
+    for copy in copies:
+        click.echo(describe(copy))
+    if not copies:
+        click.echo("no copies of the database")
+
+
+def describe(copy: CopyResult) -> str:
+    """One line about a copy."""
+    return f"{copy.at[:16]}  {copy.kind:<16}  {copy.bytes:>13,}  {copy.file}"

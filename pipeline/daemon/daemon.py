@@ -10,20 +10,22 @@ import signal
 import socket
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
+from msgspec import convert
 
+from ...bus.results import HookActivity, ModelStatus, StatusResult, StopResult, TeamSummary
 from ...config.load import Loaded
 from ...config.paths import Paths
 from ...hooks.client import VERSION
 from ...sinks.http.credentials import http_token
 from ...sinks.mcp.lazy_app import LazyApp
 from ..api.dispatch import Calls
-from ..api.mcp_door import SessionOpener
+from ..api.mcp import SessionOpener
 from ..app.app import App
 from ..app.routes import ROUTES
 from ..entrance.events import HOOK_EVENTS
@@ -245,34 +247,36 @@ class Daemon:
     ) -> tuple[bool, bytes]:
         if name == "stop":
             self.leave()
-            return True, msgspec.json.encode({"pid": os.getpid(), "stopping": True})
+            return True, msgspec.json.encode(StopResult(pid=os.getpid(), stopping=True))
         return await self._calls.handle(name, fields, body)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> StatusResult:
         """What ``subcog status`` shows."""
         archive = self._app.archive.loaded
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        return {
-            "pid": os.getpid(),
-            "version": VERSION,
-            "socket": str(socket_path(self._paths)),
-            "database": str(self._paths.database),
-            "memories": archive.count if archive else None,
-            "index": index_status(archive) if archive else None,
-            "ready": archive is not None,
-            "problem": self._app.archive.problem or None,
-            "metrics_url": self._http_url("metrics"),
-            "mcp_url": self._http_url("mcp") if self._http_token else None,
-            "uptime_s": round(time.time() - self._started, 1),
-            "clients": self._server.connections,
-            "mcp_sessions": self._mcp.sessions,
-            "inboxes": self._app.bus.depths(),
-            "max_rss_mb": usage.ru_maxrss // 1024,
-            "llm": self._app.llm.status() if self._app.llm else None,
-            "team": self._app.team.status(),
-            "log": str(self._paths.log),
-            "heard": self._entrance.activity.list(),
-        }
+        llm, usage = self._app.llm, resource.getrusage(resource.RUSAGE_SELF)
+        return StatusResult(
+            pid=os.getpid(),
+            version=VERSION,
+            socket=str(socket_path(self._paths)),
+            database=str(self._paths.database),
+            memories=archive.count if archive else None,
+            index=index_status(archive) if archive else None,
+            ready=archive is not None,
+            problem=self._app.archive.problem or None,
+            metrics_url=self._http_url("metrics"),
+            mcp_url=self._http_url("mcp") if self._http_token else None,
+            uptime_s=round(time.time() - self._started, 1),
+            clients=self._server.connections,
+            mcp_sessions=self._mcp.sessions,
+            inboxes=self._app.bus.depths(),
+            max_rss_mb=usage.ru_maxrss // 1024,
+            llm=convert(llm.status(), ModelStatus) if llm else None,
+            team=convert(self._app.team.status(), TeamSummary | None),
+            log=str(self._paths.log),
+            heard=convert(
+                self._entrance.activity.list(), tuple[HookActivity, ...], from_attributes=True
+            ),
+        )
 
 
 def run_daemon(loaded: Loaded, paths: Paths) -> None:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ...bus.results import IndexStatus
 
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
 
 
-def index_status(archive: Archive) -> dict[str, Any]:
-    """Bytes are an estimate.
-
-    ``without_vectors`` are found by text alone; ``in_topics`` grows to all memories after a start.
-    """
+def index_status(archive: Archive) -> IndexStatus:
+    """What ``archive`` holds in memory."""
     stats = archive.index.stats
-    return {
-        "bytes": stats.bytes,
-        "scopes": len(stats.memories),
-        "without_vectors": stats.unencoded,
-        "in_topics": archive.topics.memories,
-    }
+    return IndexStatus(
+        bytes=stats.bytes,
+        scopes=len(stats.memories),
+        without_vectors=stats.unencoded,
+        in_topics=archive.topics.memories,
+    )
 
 
-def describe_index(index: dict[str, Any]) -> str:
+def describe_index(index: IndexStatus) -> str:
     """One line of the above."""
-    size = f"{index['bytes'] / 1e6:,.1f} MB in memory, scopes {index['scopes']}"
-    alone = f", by text alone {index['without_vectors']}" if index["without_vectors"] else ""
-    return f"{size}{alone}, in topics {index['in_topics']}"
+    size = f"{index.bytes / 1e6:,.1f} MB in memory, scopes {index.scopes}"
+    alone = f", by text alone {index.without_vectors}" if index.without_vectors else ""
+    return f"{size}{alone}, in topics {index.in_topics}"

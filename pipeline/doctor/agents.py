@@ -1,4 +1,4 @@
-"""Looks at the agents: what they are wired with, whether that still leads to us, who was heard."""
+"""Checks the agents: what is installed in them, whether it still works, which hooks ran."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from ...bus.results import HookActivity
 from ...config.load import SettingsError
 from ...config.paths import Paths
-from ..agents.agent import Agent
+from ..agents.agent import Agent, Hook, Wiring
 from ..agents.detect import look, plugin_enabled
 from ..agents.install import AGENTS, Parts, install, our_parts, wired
 from ..agents.settings_file import SettingsUnreadable
 from ..agents.transport import Http, Mcp, Transport, http_of
-from ..agents.wiring import Hook, Wiring
 from .finding import Finding, Unrepaired
 
 Env = Mapping[str, str]
@@ -29,7 +28,7 @@ def examine(paths: Paths, env: Env) -> Iterator[Finding]:
         try:
             wirings[agent.name] = _joined(wired(agent, env))
         except SettingsUnreadable as error:
-            mend = "mend that file; the agent cannot read it either"
+            mend = "correct that file; the agent cannot read it either"
             yield Finding(check=agent.title, ok=False, seen=str(error), mend=mend)
             continue
         yield _agent(agent, wirings[agent.name], paths, env)
@@ -46,27 +45,27 @@ def _joined(found: Mapping[Path, Wiring]) -> Wiring:
 def _agent(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> Finding:
     if not wiring:
         if agent.name == "claude" and plugin_enabled(env):
-            return Finding(check=agent.title, ok=True, seen="has the plugin")
+            return Finding(check=agent.title, ok=True, seen="installed as a plugin")
         sight = look(agent, env)
         if sight.program is None:
-            return Finding(check=agent.title, ok=True, seen="is not here")
-        how = f"`subcog install {agent.name}` wires it"
-        return Finding(check=agent.title, ok=True, seen=f"{sight.program}, not wired; {how}")
+            return Finding(check=agent.title, ok=True, seen="not on this machine")
+        how = f"`subcog install {agent.name}` installs subcog"
+        return Finding(check=agent.title, ok=True, seen=f"{sight.program}, not installed; {how}")
     parts = [*wiring.events, *(["MCP"] if wiring.server is not None else [])]
-    seen = f"wired for {', '.join(parts)}"
+    seen = f"installed for {', '.join(parts)}"
     if lost := sorted({*_lost(wiring), *_astray(wiring, paths, env)}):
         return Finding(
             check=agent.title,
             ok=False,
             seen=f"{seen}, but {', '.join(lost)}",
-            mend=f"`subcog install {agent.name}` or `subcog doctor --repair` writes them anew",
+            mend=f"`subcog install {agent.name}` or `subcog doctor --repair` fixes it",
             repair=partial(_wire_anew, agent, wiring, paths, env),
         )
     return Finding(check=agent.title, ok=True, seen=seen)
 
 
 def _lost(wiring: Wiring) -> Iterator[str]:
-    """What the commands name, and is not there any more."""
+    """Files that the commands name and that no longer exist."""
     commands = [shlex.split(str(hook.entry.get("command", ""))) for hook in wiring.hooks]
     if wiring.server is not None:
         command = [wiring.server.get("command", ""), *wiring.server["args"]]
@@ -80,7 +79,7 @@ def missing(words: Sequence[str]) -> list[str]:
 
 
 def _astray(wiring: Wiring, paths: Paths, env: Env) -> Iterator[str]:
-    """Hooks over HTTP that knock at another door than the daemon's, or with another key."""
+    """HTTP hooks with another port or token than the daemon's."""
     posted = [hook.entry for hook in wiring.hooks if hook.entry.get("type") == "http"]
     if not posted:
         return
@@ -115,8 +114,7 @@ def _wire_anew(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> tuple[st
     except SettingsUnreadable as error:
         raise Unrepaired(str(error)) from None
     return tuple(
-        f"{change.file}: {change.action}"
-        + (f", the file as it was: {change.backup}" if change.backup else "")
+        f"{change.file}: {change.action}" + (f", backup: {change.backup}" if change.backup else "")
         for change in changes
     )
 
@@ -139,10 +137,10 @@ def _twice(wiring: Wiring, env: Env) -> Iterator[Finding]:
         )
 
 
-def heard(pairs: Sequence[Mapping[str, Any]]) -> Finding:
+def heard(pairs: Sequence[HookActivity]) -> Finding:
     """When each hook of each agent was heard last, the latest first."""
-    told = [f"{each['client']} {each['event']} {str(each['at'])[:19]}Z" for each in pairs]
-    seen = ", ".join(reversed(told)) or "none yet: nobody has used a wired agent"
+    told = [f"{each.client} {each.event} {each.at:%Y-%m-%dT%H:%M:%S}Z" for each in pairs]
+    seen = ", ".join(reversed(told)) or "no hook has run yet"
     return Finding(check="hooks heard last", ok=True, seen=seen)
 
 

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ...bus.results import CaptureResult, ForgetResult, RecallResult
 from ...config.paths import Paths
 from ..agents.install import AGENTS
 from ..cli.client import CallFailed, Client, DaemonUnreachable
@@ -52,34 +53,34 @@ def _fly(paths: Paths, env: Env, commands: Commands) -> Iterator[Finding]:
         project = os.path.realpath(folder)
         client = Client(paths, {"project": project})
         try:
-            kept = client.call("capture", {"text": TEXT, "namespace": "context"})
-            if kept["id"] is None:
-                seen = "it could not be kept"
-                yield Finding(check="canary", ok=False, seen=seen, mend=kept["reason"])
+            kept = client.call("capture", CaptureResult, {"text": TEXT, "namespace": "context"})
+            if kept.id is None:
+                seen = "the test memory could not be stored"
+                yield Finding(check="canary", ok=False, seen=seen, mend=kept.reason)
                 return
             try:
-                found = client.call("recall", {"query": QUESTION})["memories"]
+                found = client.call("recall", RecallResult, {"query": QUESTION}).memories
                 silent = [
                     name
                     for name, words in commands.items()
                     if TEXT not in _context(words, project, env)
                 ]
             finally:
-                client.call("forget", {"id": kept["id"]})
+                client.call("forget", ForgetResult, {"id": kept.id})
         except (DaemonUnreachable, CallFailed, OSError, ValueError) as error:
-            yield Finding(check="canary", ok=False, seen="did not come back", mend=str(error))
+            yield Finding(check="canary", ok=False, seen="the test failed", mend=str(error))
             return
         except subprocess.SubprocessError as error:
-            seen = f"the hook did not end well ({type(error).__name__})"
+            seen = f"the hook failed ({type(error).__name__})"
             yield Finding(check="canary", ok=False, seen=seen, mend=f"see {paths.log}")
             return
         finally:
             client.close()
-    if kept["id"] not in {memory["id"] for memory in found}:
-        mend = "`subcog status` says whether memories can be searched"
-        yield Finding(check="canary", ok=False, seen="it was kept, and not found", mend=mend)
+    if kept.id not in {memory.id for memory in found}:
+        mend = "`subcog status` shows whether memories can be searched"
+        yield Finding(check="canary", ok=False, seen="stored, but not found", mend=mend)
     elif silent:
-        seen = f"the hook of {', '.join(silent)} did not bring it back"
+        seen = f"the hook of {', '.join(silent)} did not inject the test memory"
         yield Finding(check="canary", ok=False, seen=seen, mend=f"see {paths.log}")
     else:
         seen = f"captured, recalled, injected through {', '.join(commands)}, forgotten"

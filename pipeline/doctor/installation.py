@@ -1,4 +1,4 @@
-"""Looks at our own house: interpreter, settings, files, daemon, database."""
+"""Checks this installation: interpreter, settings, files, daemon, database."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from ...bus.results import StatusResult, StopResult
 from ...config.load import SettingsError, load_settings
 from ...config.masking import without_password
 from ...config.paths import Paths
@@ -22,8 +23,7 @@ from ...sinks.store.errors import StoreUnavailable
 from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
 from ..daemon.sockets import AlreadyRunning, only_one, socket_path, unlisten
-from . import team
-from .finding import Finding, Unrepaired
+from .finding import Finding, Unrepaired, examine_team
 
 Env = Mapping[str, str]
 # Folders may be searched by their owner alone, files read and written.
@@ -35,15 +35,15 @@ POLL_S = 0.02
 
 
 class House:
-    """The house of one user. ``status`` is the daemon's, None as long as nobody could ask it."""
+    """One user's installation. ``status`` is the daemon's, None until it could be asked."""
 
     def __init__(self, paths: Paths, env: Env) -> None:
         self._paths = paths
         self._env = env
-        self.status: dict[str, Any] | None = None
+        self.status: StatusResult | None = None
 
     def examine(self) -> Iterator[Finding]:
-        """Every finding about the house. Starts the daemon where it can be started."""
+        """Every finding. Starts the daemon if it can be started."""
         yield _interpreter()
         yield _settings(self._paths, self._env)
         yield _permissions(self._paths)
@@ -52,11 +52,11 @@ class House:
         yield socket
         if not socket.ok and socket.repair is None:
             return  # there is no way to a daemon, and asking would only wait
-        self.status, trouble = _ask(self._paths)
-        yield _daemon(self._paths, self.status, trouble)
+        self.status, error = _ask(self._paths)
+        yield _daemon(self._paths, self.status, error)
         yield reading()
         yield _model(self.status)
-        yield team.examine(self.status)
+        yield examine_team(self.status)
         yield from _database(self._paths, self.status)
 
 
@@ -72,10 +72,10 @@ def _settings(paths: Paths, env: Env) -> Finding:
     try:
         loaded = load_settings(paths.config_file, env)
     except SettingsError as error:
-        mend = "mend that value, or remove it"
+        mend = "correct that value, or remove it"
         return Finding(check="settings", ok=False, seen=str(error), mend=mend)
     changed = sum(origin.source != "default" for origin in loaded.origins)
-    return Finding(check="settings", ok=True, seen=f"{changed} differ from the defaults")
+    return Finding(check="settings", ok=True, seen=f"{changed} settings differ from the defaults")
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -84,13 +84,13 @@ def _settings(paths: Paths, env: Env) -> Finding:
 def _permissions(paths: Paths) -> Finding:
     found = open_to_others(paths)
     if not found:
-        return Finding(check="permissions", ok=True, seen="for you alone")
+        return Finding(check="permissions", ok=True, seen="only you can read the files")
     named = ", ".join(map(str, found[:5])) + (" and more" if len(found) > 5 else "")
     return Finding(
         check="permissions",
         ok=False,
         seen=f"others may read or write {named}",
-        mend="`subcog doctor --repair` takes that away, or chmod go-rwx",
+        mend="`subcog doctor --repair` removes these permissions, or run chmod go-rwx",
         repair=partial(_close_to_others, found),
     )
 
@@ -131,17 +131,17 @@ def _is_open(path: Path) -> bool:
 def _close_to_others(found: list[Path]) -> tuple[str, ...]:
     for path in found:
         path.chmod(FOLDER_MODE if path.is_dir() else path.stat().st_mode & 0o700 or FILE_MODE)
-    return tuple(f"{path}: for you alone" for path in found)
+    return tuple(f"{path}: now only for you" for path in found)
 
 
 def _spool(paths: Paths) -> Finding:
     unread = [path for path in _children(paths.spool) if path.suffix == ".bad"]
     waiting = sum(path.suffix == ".json" for path in _children(paths.spool))
     if unread:
-        seen = f"{len(unread)} prompts that hooks set aside could not be read"
-        mend = f"look at them in {paths.spool}, and delete what you do not need"
+        seen = f"{len(unread)} prompts saved by hooks could not be read"
+        mend = f"inspect them in {paths.spool}, and delete what you do not need"
         return Finding(check="spool", ok=False, seen=seen, mend=mend)
-    return Finding(check="spool", ok=True, seen=f"{waiting} prompts wait to be stored")
+    return Finding(check="spool", ok=True, seen=f"{waiting} prompts waiting to be stored")
 
 
 # --- the daemon -----------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def _spool(paths: Paths) -> Finding:
 def _socket(paths: Paths) -> Finding:
     """Whether what lies where clients connect leads to somebody."""
     if not os.path.lexists(paths.link):
-        return Finding(check="socket", ok=True, seen="no daemon listens, the next client starts it")
+        return Finding(check="socket", ok=True, seen="no daemon runs; the next client starts it")
     try:
         connection = connect(paths.link)
     except OSError:
@@ -159,13 +159,13 @@ def _socket(paths: Paths) -> Finding:
         connection.close()
         return Finding(check="socket", ok=True, seen=str(paths.link))
     if _held(paths):
-        seen = "a daemon is there, and nobody can reach it"
+        seen = "a daemon is running, but its socket cannot be reached"
         mend = f"end the process that holds {paths.lock}: `fuser -k {paths.lock}`"
         return Finding(check="socket", ok=False, seen=seen, mend=mend)
     return Finding(
         check="socket",
         ok=False,
-        seen=f"{paths.link} is left over, nobody listens there",
+        seen=f"{paths.link} is left over; no daemon listens on it",
         mend="the next daemon replaces it, and `subcog doctor --repair` removes it",
         repair=partial(_remove_socket, paths),
     )
@@ -188,24 +188,24 @@ def _held(paths: Paths) -> bool:
 
 def _remove_socket(paths: Paths) -> tuple[str, ...]:
     if paths.link.is_dir() and not paths.link.is_symlink():
-        raise Unrepaired(f"{paths.link} is a folder, and not of subcog; move it away")
+        raise Unrepaired(f"{paths.link} is a folder that subcog did not create; move it away")
     try:
         with only_one(paths.lock):
             unlisten(paths)
     except AlreadyRunning:
-        return ("a daemon has come in the meantime",)
+        return ("a daemon has started in the meantime",)
     return (f"{paths.link} is removed",)
 
 
-def _ask(paths: Paths) -> tuple[dict[str, Any] | None, str]:
+def _ask(paths: Paths) -> tuple[StatusResult | None, str]:
     """The daemon's status once it has loaded the memories, or None and why there is none."""
     client = Client(paths, {})
     deadline = monotonic() + LOAD_S
     try:
-        status: dict[str, Any] = client.call("status")
-        while not (status["ready"] or status["problem"]) and monotonic() < deadline:
+        status = client.call("status", StatusResult)
+        while not (status.ready or status.problem) and monotonic() < deadline:
             sleep(POLL_S)
-            status = client.call("status")
+            status = client.call("status", StatusResult)
     except (DaemonUnreachable, CallFailed, OSError) as error:
         return None, str(error)
     finally:
@@ -213,11 +213,11 @@ def _ask(paths: Paths) -> tuple[dict[str, Any] | None, str]:
     return status, ""
 
 
-def _daemon(paths: Paths, status: dict[str, Any] | None, trouble: str) -> Finding:
+def _daemon(paths: Paths, status: StatusResult | None, error: str) -> Finding:
     if status is None:
-        return Finding(check="daemon", ok=False, seen=trouble, mend=f"see {paths.log}")
-    seen = f"process {status['pid']}, version {status['version']}"
-    if status["version"] != VERSION:
+        return Finding(check="daemon", ok=False, seen=error, mend=f"see {paths.log}")
+    seen = f"process {status.pid}, version {status.version}"
+    if status.version != VERSION:
         mend = "`subcog daemon stop`; the next client starts the new one"
         seen = f"{seen}, while the command line has {VERSION}"
         return Finding(check="daemon", ok=False, seen=seen, mend=mend)
@@ -225,19 +225,19 @@ def _daemon(paths: Paths, status: dict[str, Any] | None, trouble: str) -> Findin
 
 
 def reading() -> Finding:
-    """Whether what reads the candidates of a question can be used in this installation."""
+    """Whether the reranker can be used in this installation."""
     from ...sinks.models.cross_encoder import CrossEncoder
 
     try:
         CrossEncoder.load()
     except ImportError:
-        seen = "no onnxruntime, so words alone tell what answers a question"
+        seen = "onnxruntime is missing, so search results are not reranked"
         mend = "`pip install onnxruntime`, and `subcog daemon stop`"
         return Finding(check="reading", ok=not _has_onnxruntime(), seen=seen, mend=mend)
     except (OSError, ValueError) as error:
-        mend = "install subcog anew: a file of it is damaged"
+        mend = "reinstall subcog: one of its files is damaged"
         return Finding(check="reading", ok=False, seen=str(error), mend=mend)
-    return Finding(check="reading", ok=True, seen="the best candidates of a question are read")
+    return Finding(check="reading", ok=True, seen="the reranker is available")
 
 
 def _has_onnxruntime() -> bool:
@@ -245,30 +245,33 @@ def _has_onnxruntime() -> bool:
     return not (sys.platform == "darwin" and platform.machine() == "x86_64")
 
 
-def _model(status: dict[str, Any] | None) -> Finding:
+def _model(status: StatusResult | None) -> Finding:
     """Whether the language model that the settings name can be asked."""
-    llm = status["llm"] if status else None
+    llm = status.llm if status else None
     if llm is None:
-        return Finding(check="language model", ok=True, seen="none is asked")
-    if llm["problem"]:
-        return Finding(check="language model", ok=False, seen=llm["problem"], mend="or name none")
-    seen = f"{llm['model']}, circuit breaker {llm['breaker']}"
-    well = llm["breaker"] != "open"
-    return Finding(check="language model", ok=well, seen=seen, mend="is it up, is the key right?")
+        return Finding(check="language model", ok=True, seen="none is configured")
+    if llm.problem:
+        return Finding(
+            check="language model", ok=False, seen=llm.problem, mend="correct the [llm] settings"
+        )
+    seen = f"{llm.model}, circuit breaker {llm.breaker}"
+    well = llm.breaker != "open"
+    mend = "check that the model can be reached and that its key is valid"
+    return Finding(check="language model", ok=well, seen=seen, mend=mend)
 
 
 # --- the database ---------------------------------------------------------------------------------
 
 
-def _database(paths: Paths, status: dict[str, Any] | None) -> Iterator[Finding]:
+def _database(paths: Paths, status: StatusResult | None) -> Iterator[Finding]:
     """What keeps the daemon from the database; a database that it has open is well."""
-    if status is not None and not status["problem"]:
-        seen = f"{paths.database}, {status['memories']} memories"
-        if not status["ready"]:
+    if status is not None and not status.problem:
+        seen = f"{paths.database}, {status.memories} memories"
+        if not status.ready:
             seen = f"{paths.database} is still being loaded"
-        yield Finding(check="database", ok=status["ready"], seen=seen, mend="look again later")
+        yield Finding(check="database", ok=status.ready, seen=seen, mend="check again later")
         return
-    said = status["problem"] if status else ""
+    said = status.problem if status else ""
     with _without_daemon(paths, status) as free:
         problems = _problems(paths.database) if free else ()
     for problem in problems:
@@ -290,12 +293,12 @@ def _problems(database: Path) -> tuple[Any, ...]:
 
 
 @contextlib.contextmanager
-def _without_daemon(paths: Paths, status: dict[str, Any] | None) -> Iterator[bool]:
+def _without_daemon(paths: Paths, status: StatusResult | None) -> Iterator[bool]:
     """Whether no daemon runs now, nor starts while this lasts; one with a problem is stopped."""
     if status is not None:
         client = Client(paths, {})
         with contextlib.suppress(DaemonUnreachable, CallFailed, OSError):
-            client.call("stop", start=False)
+            client.call("stop", StopResult, start=False)
         client.close()
     with contextlib.ExitStack() as held:
         yield _locked(paths, held)
@@ -325,11 +328,11 @@ def _repair_database(paths: Paths) -> tuple[str, ...]:
     if connected := connect(paths.link):
         connected.close()
         status, _ = _ask(paths)
-        if status is not None and not status["problem"]:
-            return ("the daemon has it open, and it is well",)
+        if status is not None and not status.problem:
+            return ("the daemon has the database open, and it is intact",)
     with _without_daemon(paths, status) as free:
         if not free:
-            raise Unrepaired("a daemon has the database; `subcog daemon stop`, and try again")
+            raise Unrepaired("the daemon has it open; run `subcog daemon stop`, and try again")
         try:
             mended = repair(paths.database, now=datetime.now(UTC))
         except StoreUnavailable as error:
@@ -340,4 +343,4 @@ def _repair_database(paths: Paths) -> tuple[str, ...]:
 def _told(mended: Any) -> Iterator[str]:
     yield mended.done
     for path in mended.kept_aside:
-        yield f"what was there before is kept as {path}"
+        yield f"the former file is kept as {path}"

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
-from ...bus.values import NAMESPACES, Provenance
+from ...bus.values import NAMESPACES, Memory, Provenance
 from .item import BadImport, Item, Items, Ours
 from .jsonl import lines_of
 from .lenient import moment_of, strings_of, tags_of
@@ -32,16 +33,14 @@ _FRONT = "---"
 _FRONT_LINES = 50
 
 
-def write_memory(memory: dict[str, Any]) -> str:
+def write_memory(memory: Memory) -> str:
     """A memory as Markdown, from which ``read_markdown`` makes the same again."""
-    fields = {name: value for name, value in memory.items() if name != "content"}
+    fields = {name: each for name, each in structs.asdict(memory).items() if name != "content"}
     # Two dashes or a bracket could end the comment.
     packed = msgspec.json.encode(fields).decode().replace("--", "-\\u002d").replace(">", "\\u003e")
-    title = " ".join(memory["summary"].split())
-    text = "\n".join(map(_escaped, memory["content"].split("\n")))
-    return (
-        f"<!-- subcog:memory {packed} -->\n## [{memory['namespace']}] {title}\n\n{text}\n{_END}\n"
-    )
+    title = " ".join(memory.summary.split())
+    text = "\n".join(map(_escaped, memory.content.split("\n")))
+    return f"<!-- subcog:memory {packed} -->\n## [{memory.namespace}] {title}\n\n{text}\n{_END}\n"
 
 
 def _escaped(line: str) -> str:

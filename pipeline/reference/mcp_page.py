@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...sinks.mcp import instructions as mcp_help
-from ...sinks.mcp.mcp_schema import schema_of
 from ...sinks.mcp.prompts import PROMPTS
 from ...sinks.mcp.resources import FIXED, TEMPLATES
+from ...sinks.mcp.schemas import schema_of
 from ...sinks.mcp.tools import TOOLS, Tool
 from .markup import code, table
 

@@ -1,4 +1,4 @@
-"""What an MCP session needs of the house: somebody who asks on behalf of its project.
+"""What an MCP session needs of the daemon: a port that makes calls on behalf of its project.
 
 Nothing here imports the MCP SDK, which is loaded when the first client comes.
 """

@@ -88,7 +88,7 @@ def list_prompts() -> list[types.Prompt]:
 
 
 async def get_prompt(
-    desk: ClientPort, name: str, given: Mapping[str, str]
+    port: ClientPort, name: str, given: Mapping[str, str]
 ) -> types.GetPromptResult:
     """Write one out. Raises ``MCPError``."""
     prompt = _BY_NAME.get(name)
@@ -96,7 +96,7 @@ async def get_prompt(
         known = ", ".join(_BY_NAME)
         raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {name[:100]}; known: {known}")
     try:
-        text = await prompt.write(desk, prompt.read(given))
+        text = await prompt.write(port, prompt.read(given))
     except Refused as error:
         raise MCPError(types.INTERNAL_ERROR, str(error)) from None
     except ValueError as error:
@@ -117,10 +117,10 @@ def values_of(name: str, argument: str) -> tuple[str, ...]:
 # --- what they say -------------------------------------------------------------------------------
 
 
-async def search_with_context(desk: ClientPort, asked: Mapping[str, str]) -> str:
+async def search_with_context(port: ClientPort, asked: Mapping[str, str]) -> str:
     """A search of the code, with what is remembered in mind."""
     query, scope = asked["query"], asked.get("scope")
-    answer = await _recalled(desk, query, SEARCHED, scope)
+    answer = await _recalled(port, query, SEARCHED, scope)
     topics = [f"`{Uri('topics', topic)}`" for topic in answer["topics"][:5]]
     return f"""\
 # Search with Memory Context
@@ -129,7 +129,7 @@ You're searching for: {query}
 
 ## Relevant Memories
 
-{desk.quote(answer["memories"]) or NOTHING}
+{port.quote(answer["memories"]) or NOTHING}
 
 ## Search Strategy
 
@@ -159,13 +159,13 @@ _APPROACH = {
 }
 
 
-async def research_topic(desk: ClientPort, asked: Mapping[str, str]) -> str:
+async def research_topic(port: ClientPort, asked: Mapping[str, str]) -> str:
     """What is known about a topic, to the depth that is asked for."""
     topic, depth = asked["topic"], asked.get("depth", "standard")
-    memories, related = await _about(desk, topic, DEPTHS[depth])
+    memories, related = await _about(port, topic, DEPTHS[depth])
     if depth == "comprehensive":  # with where each came from
-        memories = [await desk.find(memory["id"]) or memory for memory in memories]
-    quoted = desk.quote(memories, brief=depth == "quick")
+        memories = [await port.find(memory["id"]) or memory for memory in memories]
+    quoted = port.quote(memories, brief=depth == "quick")
     beside = "".join(f"\n- {Uri('topics', other)}" for other in related)
     return f"""\
 # Research Topic: {topic}
@@ -193,20 +193,20 @@ _GUIDANCE = {
 }
 
 
-async def recall_context(desk: ClientPort, asked: Mapping[str, str]) -> str:
+async def recall_context(port: ClientPort, asked: Mapping[str, str]) -> str:
     """What is known about a topic, for what somebody wants to do."""
     topic, intent = asked["topic"], asked.get("intent")
-    answer = await _recalled(desk, topic, 2 * SEARCHED)
+    answer = await _recalled(port, topic, 2 * SEARCHED)
     memories = answer["memories"]
     if intent is not None:
-        memories = _weighted(memories, desk.weights(_intent(intent)))
+        memories = _weighted(memories, port.weights(_intent(intent)))
     guidance = _GUIDANCE.get(intent or "", "Use what applies, and say what you left aside and why.")
     return f"""\
 # Recall Context: {topic}
 
 ## Relevant Memories
 
-{desk.quote(memories[:SEARCHED]) or NOTHING}
+{port.quote(memories[:SEARCHED]) or NOTHING}
 
 ## How to Use Them
 
@@ -223,20 +223,20 @@ def _intent(value: str) -> Intent:
     return next(each for each in INTENTS if each == value)
 
 
-async def _recalled(desk: ClientPort, query: str, limit: int, namespace: str | None = None) -> Json:
+async def _recalled(port: ClientPort, query: str, limit: int, namespace: str | None = None) -> Json:
     asked: Json = {"query": query, "limit": limit, "namespace": namespace}
-    answer = await desk.call("recall", asked)
+    answer = await port.call("recall", asked)
     found = [memory for memory in answer["memories"] if memory["score"] >= MIN_SCORE]
     return answer | {"memories": found}
 
 
-async def _about(desk: ClientPort, topic: str, count: int) -> tuple[list[Json], list[str]]:
+async def _about(port: ClientPort, topic: str, count: int) -> tuple[list[Json], list[str]]:
     """The newest memories of a topic, and what a search for it finds besides."""
-    known = await desk.call("topics", {"topic": topic, "limit": count})
+    known = await port.call("topics", {"topic": topic, "limit": count})
     memories: list[Json] = known["memories"]
     if len(memories) < count:
         ids = {memory["id"] for memory in memories}
-        answer = await _recalled(desk, topic, count)
+        answer = await _recalled(port, topic, count)
         memories += [memory for memory in answer["memories"] if memory["id"] not in ids]
     return memories[:count], known["related_topics"]
 

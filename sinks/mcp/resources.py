@@ -50,9 +50,9 @@ def list_templates() -> list[types.ResourceTemplate]:
     ]
 
 
-async def list_resources(desk: ClientPort) -> list[types.Resource]:
+async def list_resources(port: ClientPort) -> list[types.Resource]:
     """What can be read now without knowing a name: the fixed ones, namespaces, help, topics."""
-    topics = await desk.call("topics", {"limit": LISTED_TOPICS})
+    topics = await port.call("topics", {"limit": LISTED_TOPICS})
     found = list(FIXED)
     found += [
         (Uri("namespaces", name), f"Namespace {name}", text, JSON_TYPE)
@@ -75,11 +75,11 @@ async def list_resources(desk: ClientPort) -> list[types.Resource]:
     ]
 
 
-async def read_resource(desk: ClientPort, given: str) -> types.ReadResourceResult:
+async def read_resource(port: ClientPort, given: str) -> types.ReadResourceResult:
     """Read one. Raises ``MCPError``."""
     try:
         uri = parse(given)
-        mime_type, text = await _read(desk, uri)
+        mime_type, text = await _read(port, uri)
     except UnknownUri as error:
         shown = given[:200]
         raise MCPError(
@@ -91,11 +91,11 @@ async def read_resource(desk: ClientPort, given: str) -> types.ReadResourceResul
     return types.ReadResourceResult(contents=[content])
 
 
-async def _read(desk: ClientPort, uri: Uri) -> tuple[str, str]:
+async def _read(port: ClientPort, uri: Uri) -> tuple[str, str]:
     if uri.kind == "help":
         return MARKDOWN, _help(uri.text)
     read = _READERS[uri.kind, bool(uri.text)]
-    answer = await read(desk, uri.text)
+    answer = await read(port, uri.text)
     return JSON_TYPE, msgspec.json.encode(answer).decode()
 
 
@@ -108,56 +108,56 @@ def _help(topic: str) -> str:
 # --- one reader a resource -----------------------------------------------------------------------
 
 
-async def _search(desk: ClientPort, query: str) -> Json:
+async def _search(port: ClientPort, query: str) -> Json:
     if len(query) > MAX_QUERY:
         raise UnknownUri(f"a query has at most {MAX_QUERY} characters; this one has {len(query)}")
-    answer = await desk.call("recall", {"query": query, "limit": SEARCHED})
-    return {"notice": desk.notice} | answer
+    answer = await port.call("recall", {"query": query, "limit": SEARCHED})
+    return {"notice": port.notice} | answer
 
 
-async def _topics(desk: ClientPort, _: str) -> Json:
-    return await desk.call("topics", {"limit": 1000})
+async def _topics(port: ClientPort, _: str) -> Json:
+    return await port.call("topics", {"limit": 1000})
 
 
-async def _topic(desk: ClientPort, topic: str) -> Json:
-    answer = await desk.call("topics", {"topic": topic, "limit": LISTED})
-    return {"notice": desk.notice} | answer
+async def _topic(port: ClientPort, topic: str) -> Json:
+    answer = await port.call("topics", {"topic": topic, "limit": LISTED})
+    return {"notice": port.notice} | answer
 
 
-async def _memory(desk: ClientPort, memory_id: str) -> Json:
-    found = await desk.find(memory_id)
+async def _memory(port: ClientPort, memory_id: str) -> Json:
+    found = await port.find(memory_id)
     if found is None:
         raise UnknownUri("there is no memory of that id for this project")
-    return {"notice": desk.notice} | found
+    return {"notice": port.notice} | found
 
 
-async def _namespaces(desk: ClientPort, _: str) -> Json:
+async def _namespaces(port: ClientPort, _: str) -> Json:
     listed = [
-        {"name": name, "description": text, "memory_count": await _count(desk, name)}
+        {"name": name, "description": text, "memory_count": await _count(port, name)}
         for name, text in mcp_help.NAMESPACES.items()
     ]
     return {"namespaces": listed, "total_namespaces": len(listed)}
 
 
-async def _count(desk: ClientPort, namespace: str) -> int:
+async def _count(port: ClientPort, namespace: str) -> int:
     asked = {"query": namespace, "limit": 1, "mode": "text", "namespace": namespace}
-    count: int = (await desk.call("recall", asked))["total_count"]
+    count: int = (await port.call("recall", asked))["total_count"]
     return count
 
 
-async def _namespace(desk: ClientPort, namespace: str) -> Json:
+async def _namespace(port: ClientPort, namespace: str) -> Json:
     if namespace not in NAMESPACES:
         raise UnknownUri(f"no such namespace; there are {', '.join(NAMESPACES)}")
     return {
-        "notice": desk.notice,
+        "notice": port.notice,
         "namespace": namespace,
-        "memories": await desk.latest(limit=LISTED, namespaces=(namespace,)),
-        "total_count": await _count(desk, namespace),
+        "memories": await port.latest(limit=LISTED, namespaces=(namespace,)),
+        "total_count": await _count(port, namespace),
     }
 
 
-async def _session(desk: ClientPort, _: str) -> Json:
-    return {"notice": desk.notice} | await desk.session()
+async def _session(port: ClientPort, _: str) -> Json:
+    return {"notice": port.notice} | await port.session()
 
 
 _READERS: dict[tuple[str, bool], Callable[[ClientPort, str], Awaitable[Json]]] = {
@@ -174,15 +174,15 @@ _READERS: dict[tuple[str, bool], Callable[[ClientPort, str], Awaitable[Json]]] =
 # --- completion ----------------------------------------------------------------------------------
 
 
-async def values_for(desk: ClientPort, argument: str) -> list[str]:
+async def values_for(port: ClientPort, argument: str) -> list[str]:
     """What may stand for ``argument`` of a template or a prompt, likeliest first."""
     if argument in {"topic", "query"}:
-        answer = await desk.call("topics", {"limit": 1000})
+        answer = await port.call("topics", {"limit": 1000})
         return [each["name"] for each in answer["topics"]]
     if argument in {"namespace", "scope"}:
         return list(NAMESPACES)
     if argument == "id":
-        return [each["id"] for each in await desk.latest(limit=LISTED)]
+        return [each["id"] for each in await port.latest(limit=LISTED)]
     return []
 
 

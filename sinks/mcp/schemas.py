@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Any, Literal, TypeVar
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from ...bus.results import MemoryResult, Result, Topic
 from ...bus.values import Mode
 from ...config.settings import Namespace
 
@@ -23,10 +26,6 @@ InNamespace = Annotated[Namespace | None, Meta(description="What kind of memory.
 
 class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of what a tool takes."""
-
-
-class Result(Struct, frozen=True, kw_only=True):
-    """Base of what a tool gives."""
 
 
 class RecallArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,7 +88,7 @@ class CaptureResult(Result, frozen=True, kw_only=True):
     id: str | None = None
     summary: str = ""
     reason: str = ""
-    redactions: list[str] = []
+    redactions: tuple[str, ...] = ()
     version: int | None = None
     contradicts: str | None = None
 
@@ -100,26 +99,10 @@ class IdArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     id: Id
 
 
-class Memory(Result, frozen=True, kw_only=True):
-    """A memory whole."""
+class Memory(MemoryResult, frozen=True, kw_only=True):
+    """A memory whole, as the daemon answers ``get``, with the notice that it is data."""
 
     notice: str
-    id: str
-    urn: str
-    namespace: str
-    content: str
-    summary: str
-    scope: str
-    tags: list[str]
-    version: int
-    confidence: float
-    created_at: str
-    updated_at: str
-    provenance: dict[str, Any]
-    valid_to: str | None = None
-    supersedes: str | None = None
-    superseded_by: str | None = None
-    contradicts: str | None = None
 
 
 class UpdateArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -146,14 +129,6 @@ class TopicsArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_field
         Meta(description="One topic, to see its memories."),
     ] = None
     limit: Annotated[int, Meta(ge=1, le=MAX_TOPICS)] = 30
-
-
-class Topic(Result, frozen=True, kw_only=True):
-    """A topic, and how many memories are about it."""
-
-    name: str
-    memory_count: int
-    namespaces: list[str]
 
 
 class TopicsResult(Result, frozen=True, kw_only=True):
@@ -196,3 +171,62 @@ class StatusResult(Result, frozen=True, kw_only=True):
     scopes: list[str]
     memories: int | None = None
     problem: str | None = None
+
+
+Json = dict[str, Any]
+S = TypeVar("S", bound=msgspec.Struct)
+_AT = re.compile(r" - at `\$\.?([\w-]*)[^`]*`$")
+
+
+def schema_of(kind: type[msgspec.Struct]) -> Json:
+    """The schema of ``kind`` in one piece: its root is the object, and nothing is referred to."""
+    (root,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
+    whole: Json = _inlined(root, parts)
+    for of_the_struct in ("title", "description"):
+        whole.pop(of_the_struct, None)
+    return whole
+
+
+def _inlined(schema: Any, parts: Json) -> Any:
+    if isinstance(schema, list):
+        return [_inlined(each, parts) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        schema = {**parts[schema["$ref"]], **schema}
+        del schema["$ref"]
+    whole = {name: _inlined(each, parts) for name, each in schema.items()}
+    # Some clients' models take no list of values without its type.
+    return {"type": "string"} | whole if "enum" in whole else whole
+
+
+def read_arguments(kind: type[S], given: Json) -> S:
+    """``given`` as ``kind``. Raises ``ValueError``, which names the argument and what is right."""
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(_explained(str(error), kind)) from None
+
+
+def _explained(message: str, kind: type[msgspec.Struct]) -> str:
+    known = schema_of(kind)["properties"]
+    place = _AT.search(message)
+    name = place[1] if place else ""
+    what = _AT.sub("", message)
+    what = f"{what[:1].lower()}{what[1:]}"
+    if name in known:
+        allowed = _allowed(known[name])
+        return f"{name}: {what}" + (f"; allowed: {allowed}" if allowed else "")
+    return f"{what}; arguments: {', '.join(known)}"
+
+
+def _allowed(schema: Json) -> str:
+    """What a property takes, in words; empty where its type says it."""
+    for each in (schema, *schema.get("anyOf", ())):
+        if "enum" in each:
+            return ", ".join(map(str, each["enum"]))
+        if "minimum" in each:
+            return f"{each['minimum']} to {each['maximum']}"
+        if "maxLength" in each:
+            return f"{each.get('minLength', 0)} to {each['maxLength']} characters"
+    return ""

@@ -1,4 +1,4 @@
-"""One MCP session: the SDK's server at one desk, in whichever protocol era the client speaks.
+"""One MCP session: the SDK's server for one client port, in whichever protocol era it speaks.
 
 A client on a pipe has a session of its own, and so has one that introduces itself over HTTP. All
 others on HTTP, whose requests stand for themselves, share one for each project.
@@ -29,8 +29,6 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from .instructions import INSTRUCTIONS
-from .mcp_hook_tool import NAME as HOOK_TOOL
-from .mcp_hook_tool import call_hook
 from .notifications import Changed, Watch
 from .port import ClientPort, Refused
 from .prompts import get_prompt, list_prompts, values_of
@@ -42,7 +40,8 @@ from .resources import (
     values_for,
 )
 from .stdio import LineTransport
-from .tools import call_tool, input_schema, list_tools
+from .tools import NAME as HOOK_TOOL
+from .tools import call_hook, call_tool, input_schema, list_tools
 from .uris import UnknownUri, is_touched, parse
 
 if TYPE_CHECKING:
@@ -63,12 +62,12 @@ Page = types.PaginatedRequestParams | None
 
 
 class Session:
-    """One desk's server. ``serve`` and ``converse`` run until the one client leaves."""
+    """The server of one client port. ``serve`` and ``converse`` run until the one client leaves."""
 
     def __init__(
-        self, desk: ClientPort, watch: Watch, *, version: str, max_listeners: int = MAX_LISTENERS
+        self, port: ClientPort, watch: Watch, *, version: str, max_listeners: int = MAX_LISTENERS
     ) -> None:
-        self._desk = desk
+        self._port = port
         self._watch = watch
         self._bus = InMemorySubscriptionBus()
         self._listen = ListenHandler(
@@ -149,13 +148,13 @@ class Session:
         self, ctx: Context, asked: types.CallToolRequestParams
     ) -> types.CallToolResult:
         if asked.name == HOOK_TOOL:
-            return await call_hook(self._desk, asked.arguments)
-        return await call_tool(self._desk, asked.name, asked.arguments)
+            return await call_hook(self._port, asked.arguments)
+        return await call_tool(self._port, asked.name, asked.arguments)
 
     async def _list_resources(self, ctx: Context, page: Page) -> types.ListResourcesResult:
         _first_page(page)
         with _as_errors():
-            resources = await list_resources(self._desk)
+            resources = await list_resources(self._port)
         return types.ListResourcesResult(resources=resources)
 
     async def _list_templates(self, ctx: Context, page: Page) -> types.ListResourceTemplatesResult:
@@ -165,7 +164,7 @@ class Session:
     async def _read_resource(
         self, ctx: Context, asked: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        return await read_resource(self._desk, asked.uri)
+        return await read_resource(self._port, asked.uri)
 
     async def _list_prompts(self, ctx: Context, page: Page) -> types.ListPromptsResult:
         _first_page(page)
@@ -174,7 +173,7 @@ class Session:
     async def _get_prompt(
         self, ctx: Context, asked: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        return await get_prompt(self._desk, asked.name, asked.arguments or {})
+        return await get_prompt(self._port, asked.name, asked.arguments or {})
 
     async def _complete(
         self, ctx: Context, asked: types.CompleteRequestParams
@@ -184,7 +183,7 @@ class Session:
         if isinstance(asked.ref, types.PromptReference):
             values = values_of(asked.ref.name, argument.name)
         with _as_errors():
-            values = values or await values_for(self._desk, argument.name)
+            values = values or await values_for(self._port, argument.name)
         return types.CompleteResult(completion=complete(argument.value, values))
 
     # --- changes ---------------------------------------------------------------------------------
@@ -265,7 +264,7 @@ async def _nothing(server: Server[None]) -> AsyncIterator[None]:
 
 @contextlib.contextmanager
 def _as_errors() -> Iterator[None]:
-    """What the desk refuses, as the protocol says it."""
+    """What the port refuses, as an error of the protocol."""
     try:
         yield
     except Refused as error:

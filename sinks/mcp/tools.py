@@ -1,10 +1,11 @@
 """The tools: few and sharp. ``recall`` gives a compact index, ``get`` the detail.
 
-What each takes and gives is in ``mcp_shapes.py``.
+What each takes and returns is in ``schemas.py``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import Any, Literal
@@ -14,7 +15,7 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
-from .mcp_schema import read_arguments, schema_of
+from ...bus.results import Result
 from .port import ClientPort, Json, Refused
 from .schemas import (
     Arguments,
@@ -25,7 +26,6 @@ from .schemas import (
     Memory,
     RecallArguments,
     RecallResult,
-    Result,
     StatusArguments,
     StatusResult,
     SupersedeArguments,
@@ -33,6 +33,8 @@ from .schemas import (
     TopicsArguments,
     TopicsResult,
     UpdateArguments,
+    read_arguments,
+    schema_of,
 )
 
 # Where a memory that was written here came from.
@@ -73,55 +75,55 @@ class Tool(Struct, frozen=True, kw_only=True):
 # --- what they do --------------------------------------------------------------------------------
 
 
-async def recall(desk: ClientPort, asked: RecallArguments) -> Json:
+async def recall(port: ClientPort, asked: RecallArguments) -> Json:
     """Search, and give the index."""
-    answer = await desk.call("recall", msgspec.to_builtins(asked), brief=True)
-    return answer | {"notice": desk.notice}
+    answer = await port.call("recall", msgspec.to_builtins(asked), brief=True)
+    return answer | {"notice": port.notice}
 
 
-async def capture(desk: ClientPort, asked: CaptureArguments) -> Json:
+async def capture(port: ClientPort, asked: CaptureArguments) -> Json:
     """Keep a text."""
-    answer = await desk.call("capture", msgspec.to_builtins(asked) | HOOK)
+    answer = await port.call("capture", msgspec.to_builtins(asked) | HOOK)
     return _settled(answer)
 
 
-async def get(desk: ClientPort, asked: IdArguments) -> Json:
+async def get(port: ClientPort, asked: IdArguments) -> Json:
     """One memory whole."""
-    return await desk.call("get", {"id": asked.id}) | {"notice": desk.notice}
+    return await port.call("get", {"id": asked.id}) | {"notice": port.notice}
 
 
-async def update(desk: ClientPort, asked: UpdateArguments) -> Json:
+async def update(port: ClientPort, asked: UpdateArguments) -> Json:
     """Make the next version of a memory."""
-    return _settled(await desk.call("update", msgspec.to_builtins(asked) | HOOK))
+    return _settled(await port.call("update", msgspec.to_builtins(asked) | HOOK))
 
 
-async def forget(desk: ClientPort, asked: IdArguments) -> Json:
+async def forget(port: ClientPort, asked: IdArguments) -> Json:
     """Delete a memory."""
-    return await desk.call("forget", {"id": asked.id})
+    return await port.call("forget", {"id": asked.id})
 
 
-async def topics(desk: ClientPort, asked: TopicsArguments) -> Json:
+async def topics(port: ClientPort, asked: TopicsArguments) -> Json:
     """The topics, or one of them."""
-    answer = await desk.call("topics", msgspec.to_builtins(asked), brief=True)
+    answer = await port.call("topics", msgspec.to_builtins(asked), brief=True)
     nothing: Json = {"topic": None, "topics": [], "memories": [], "related_topics": []}
     total = answer.get("total_topics", answer.get("total_count"))
-    return nothing | answer | {"total_count": total, "notice": desk.notice}
+    return nothing | answer | {"total_count": total, "notice": port.notice}
 
 
-async def supersede(desk: ClientPort, asked: SupersedeArguments) -> Json:
+async def supersede(port: ClientPort, asked: SupersedeArguments) -> Json:
     """Let one memory take the place of another."""
-    answer = await desk.call("supersede", msgspec.to_builtins(asked) | HOOK)
+    answer = await port.call("supersede", msgspec.to_builtins(asked) | HOOK)
     if asked.text is not None:
         settled = _settled(answer)
         return settled | {"old": answer["supersedes"], "new": settled["id"]}
     return {"outcome": "superseded", "old": answer["id"], "new": answer["superseded_by"]}
 
 
-async def status(desk: ClientPort, asked: StatusArguments) -> Json:
+async def status(port: ClientPort, asked: StatusArguments) -> Json:
     """How the daemon is."""
-    answer = await desk.call("status", {})
-    readable = {"scopes": [str(scope) for scope in desk.scopes], "memories": None}
-    return answer | readable | ({"memories": await desk.count()} if answer["ready"] else {})
+    answer = await port.call("status", {})
+    readable = {"scopes": [str(scope) for scope in port.scopes], "memories": None}
+    return answer | readable | ({"memories": await port.count()} if answer["ready"] else {})
 
 
 def _settled(answer: Json) -> Json:
@@ -233,7 +235,7 @@ def _input_schemas() -> dict[str, Json]:
     return {tool.name: schema_of(tool.takes) for tool in TOOLS}
 
 
-async def call_tool(desk: ClientPort, name: str, arguments: Json | None) -> types.CallToolResult:
+async def call_tool(port: ClientPort, name: str, arguments: Json | None) -> types.CallToolResult:
     """Run a tool; what it refuses is a result that says why. Raises ``MCPError`` if unknown."""
     tool = _BY_NAME.get(name)
     if tool is None:
@@ -241,7 +243,7 @@ async def call_tool(desk: ClientPort, name: str, arguments: Json | None) -> type
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}; known: {known}")
     try:
         asked = read_arguments(tool.takes, arguments or {})
-        said = await tool.run(desk, asked)
+        said = await tool.run(port, asked)
     except ValueError as error:  # what was asked is wrong, or refused
         return types.CallToolResult(content=[_text(str(error))], is_error=True)
     answer = msgspec.convert(said, tool.gives)
@@ -253,3 +255,46 @@ async def call_tool(desk: ClientPort, name: str, arguments: Json | None) -> type
 
 def _text(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
+
+
+NAME = "hook"
+_TEMPLATE = re.compile(r"\$\{[\w.]{1,100}\}")
+# Fields that are JSON themselves, and come as a text.
+_JSON = ("tool_input", "tool_response")
+
+
+class HookArguments(Struct, kw_only=True):
+    """What the hook's entry in the settings hands over."""
+
+    event: str
+    client: str = ""
+    payload: dict[str, Any] = {}
+
+
+async def call_hook(port: ClientPort, arguments: dict[str, Any] | None) -> types.CallToolResult:
+    """Answer one hook; ``{}``, which changes nothing, for what is no hook."""
+    try:
+        asked = msgspec.convert(arguments or {}, HookArguments)
+    except msgspec.ValidationError:
+        return _said(b"{}")
+    payload = {name: _whole(name, value) for name, value in asked.payload.items()}
+    filled = {name: value for name, value in payload.items() if not _is_template(value)}
+    said = await port.hook(asked.event, asked.client, msgspec.json.encode(filled))
+    return _said(said if said[:1] == b"{" else b"{}")
+
+
+def _whole(name: str, value: Any) -> Any:
+    if name not in _JSON or not isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return value
+
+
+def _is_template(value: Any) -> bool:
+    return isinstance(value, str) and _TEMPLATE.fullmatch(value) is not None
+
+
+def _said(body: bytes) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=body.decode())])

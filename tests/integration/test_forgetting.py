@@ -89,5 +89,5 @@ def test_a_copy_that_cannot_be_cleaned_is_named_with_the_reason(house):
     done = house.run("forget", kept, "--everywhere", "--yes")
 
     assert done.returncode == 1
-    assert f"{backup} may still hold it" in done.stderr
+    assert f"{backup} may still contain it" in done.stderr
     assert "damaged" in done.stderr

@@ -117,7 +117,7 @@ async def authors_over_mcp(house: House, query: str, memory_id: str) -> list[str
 def test_without_consent_nothing_leaves(people, team, urls):
     ana = people["ana"]
     done = ana.run("team", "join", urls["ana"])
-    assert (done.returncode, "agree with --yes" in done.stderr) == (2, True)
+    assert (done.returncode, "confirm with --yes" in done.stderr) == (2, True)
     code, screen = in_terminal(
         ana, "team", "join", "-", typed=(("URL: ", urls["ana"]), ("[y/N]: ", "n"))
     )
@@ -191,7 +191,7 @@ def test_what_the_document_tells_a_member_to_type_does_what_it_says(people, urls
 
     mine = ana.capture("The shop closes at ten", "--namespace", "context")["id"]
     wait_for(ben, "list", until=lambda answer: len(answer["memories"]) == 3)
-    assert "deleted for everybody in the team shop" in ana.run("forget", mine).stdout
+    assert "deleted for all members of the team shop" in ana.run("forget", mine).stdout
     wait_for(ben, "list", until=lambda answer: len(answer["memories"]) == 2)
 
     taken = ben.ask(*unshare)

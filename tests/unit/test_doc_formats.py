@@ -1,13 +1,14 @@
 """The documented formats are those of the code: answers, status, frames."""
 
-import ast
 import json
 import re
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
+from msgspec import inspect
 
-from subcog.bus import frames
+from subcog.bus import frames, results, team_results
 from subcog.bus.events import CaptureSettled, IntentClassified, PromptEnriched, PromptSubmitted
 from subcog.bus.values import (
     Hit,
@@ -23,7 +24,6 @@ from subcog.bus.values import (
     SearchIntent,
 )
 from subcog.pipeline.api import results as answers
-from subcog.pipeline.daemon.daemon import Daemon
 
 from .written import HOUSE, WRITTEN, fences, named
 
@@ -59,15 +59,16 @@ def _given():
     )
     intent = SearchIntent(intent_type=IntentType.HOWTO, confidence_percent=50)
     classified = IntentClassified(trace="x", enriched=enriched, intent=intent)
-    return {
+    given = {
         "capture": answers.capture_answer(CaptureSettled(trace="x", kept=kept, memory=MEMORY)),
         "recall": answers.recall_answer(query, recalled, ()),
         "get": answers.memory_answer(MEMORY),
         "why": answers.why_answer((MEMORY,), None, now=NOW),
         "topics": answers.topics_answer((), 0, NOW),
-        "topics TOPIC": answers.topic_answer("x", (MEMORY,), ()),
+        "topics TOPIC": answers.topic_answer("x", (MEMORY,), (), 1),
         "classify": answers.classify_answer("x", classified),
     }
+    return {name: msgspec.json.decode(msgspec.json.encode(each)) for name, each in given.items()}
 
 
 @pytest.mark.parametrize("heading", list(_given()))
@@ -79,14 +80,44 @@ def test_documented_answers_have_the_fields_of_the_code(heading):
 
 
 def test_the_documented_status_has_the_fields_of_the_code():
-    tree = ast.parse((HOUSE / "pipeline" / "daemon" / "daemon.py").read_text())
-    [status] = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name == Daemon.status.__name__
-    ]
-    [answer] = [node.value for node in ast.walk(status) if isinstance(node, ast.Return)]
-    assert list(_documented("status")) == [*(key.value for key in answer.keys), "running"]
+    assert list(_documented("status")) == list(results.StatusResult.__struct_fields__)
+
+
+ROWS = {
+    "list": results.ListResult,
+    "team join": team_results.JoinResult,
+    "team share": team_results.ShareResult,
+    "team unshare": team_results.UnshareResult,
+    "team leave": team_results.LeaveResult,
+    "team status": team_results.TeamStatusResult,
+    "backup": results.BackupResult,
+    "copies": results.CopiesResult,
+    "restore FILE": results.RestoreResult,
+    "daemon stop": results.StopResult,
+}
+
+
+def _field_names(kind):
+    """The names of all fields of ``kind`` and of the structs in them."""
+    found = set()
+    waiting = [inspect.type_info(kind)]
+    while waiting:
+        match waiting.pop():
+            case inspect.StructType(fields=fields):
+                found |= {field.encode_name for field in fields}
+                waiting += [field.type for field in fields]
+            case inspect.UnionType(types=types):
+                waiting += types
+            case inspect.VarTupleType(item_type=item):
+                waiting.append(item)
+    return found
+
+
+@pytest.mark.parametrize("command", ROWS)
+def test_the_row_of_a_command_names_the_fields_of_its_answer(command):
+    text = (HOUSE / "docs" / "formats.md").read_text()
+    row = re.search(rf"^\| `{command}` \| `(.*?)`", text, re.MULTILINE)[1]
+    assert set(re.findall(r'"(\w+)"', row)) == _field_names(ROWS[command])
 
 
 @pytest.mark.parametrize("document", WRITTEN, ids=named)

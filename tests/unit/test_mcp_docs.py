@@ -6,9 +6,9 @@ import pytest
 
 from subcog.bus.values import NAMESPACES
 from subcog.sinks.mcp import instructions as mcp_help
-from subcog.sinks.mcp.mcp_schema import schema_of
 from subcog.sinks.mcp.prompts import PROMPTS
 from subcog.sinks.mcp.resources import FIXED, TEMPLATES
+from subcog.sinks.mcp.schemas import schema_of
 from subcog.sinks.mcp.tools import TOOLS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()

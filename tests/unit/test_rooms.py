@@ -56,6 +56,7 @@ EXTRA = {
     # A team's server; nobody else may import what speaks with it, so it loads with a team alone.
     **{f"sinks/team/postgres/{name}.py": {"psycopg"} for name in SERVER},
     "sinks/team/sync.py": {"tenacity"},
+    "pipeline/agents/toml_settings.py": {"tomlkit"},
     # What runs the cross-encoder; where there is none of it, words alone decide.
     "sinks/models/cross_encoder.py": {"onnxruntime"},
 }

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from subcog.pipeline.agents.agent import is_our_command
 from subcog.pipeline.agents.install import (
     AGENTS,
     Change,
@@ -23,7 +24,6 @@ from subcog.pipeline.agents.install import (
 )
 from subcog.pipeline.agents.install import install as install_agent
 from subcog.pipeline.agents.install import uninstall as uninstall_agent
-from subcog.pipeline.agents.wiring import is_our_command
 
 CLAUDE = AGENTS["claude"]
 NEW = (2, 1, 330)

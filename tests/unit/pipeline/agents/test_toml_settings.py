@@ -1,9 +1,11 @@
+import stat
 import tomllib
 
 import pytest
 
-from subcog.pipeline.agents.toml_settings import TomlSettings
-from subcog.pipeline.agents.wiring import Wiring
+from subcog.pipeline.agents.agent import Wiring
+from subcog.pipeline.agents.settings_file import SettingsUnreadable
+from subcog.pipeline.agents.toml_settings import TomlSettings, with_setting, write_setting
 
 EDITOR = TomlSettings()
 SERVER = {
@@ -38,7 +40,7 @@ def test_what_comes_after_the_table_stays_and_its_sub_tables_go():
     text += '[mcp_servers.subcog.tools.recall]\napproval = "always"\n\n[later]\nb = 2\n'
 
     assert EDITOR.find(text) == OURS
-    assert EDITOR.remove(text) == "a = 1\n[later]\nb = 2\n"
+    assert EDITOR.remove(text) == "a = 1\n\n[later]\nb = 2\n"
 
 
 def test_server_of_that_name_that_is_not_ours_stays():
@@ -52,10 +54,88 @@ def test_server_of_that_name_that_is_not_ours_stays():
     ("text", "why"),
     [
         ("a = \n", "not TOML"),
-        ("mcp_servers = 1\n", "shape"),
-        ("mcp_servers = { docs = { command = 'd' } }\n", "not TOML|by hand"),
+        ("mcp_servers = 1\n", "no table"),
+        ("a = 1\na = 2\n", "not TOML"),
     ],
 )
 def test_settings_that_cannot_be_changed_that_way_are_refused(text, why):
     with pytest.raises(ValueError, match=why):
         EDITOR.add(text, OURS)
+
+
+URL = "postgresql://ana:s3cret@db/x"
+ENTRY = f'url = "{URL}"\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", f"[team]\n{ENTRY}"),
+        ("[http]\nport = 1\n", f"[http]\nport = 1\n\n[team]\n{ENTRY}"),
+        ("[http]\nport = 1", f"[http]\nport = 1\n[team]\n{ENTRY}"),
+        ("[team]\n\n[http]\nport = 1\n", f"[team]\n{ENTRY}\n[http]\nport = 1\n"),
+        ("[team]", f"[team]\n{ENTRY}"),
+        ("[team]\nurl = 'old' # ours\n", f'[team]\nurl = "{URL}" # ours\n'),
+        ('# mine\n[ "team" ] # x\n"url"="a\\"b"\n', f'# mine\n[ "team" ] # x\n"url"="{URL}"\n'),
+        ('team = { url = "old", x = 1 } # ours\n', f'team = {{ url = "{URL}", x = 1 }} # ours\n'),
+        ('team.url = "old"\n', f'team.url = "{URL}"\n'),
+        ('[team]\nurl = """\nold"""\n', f"[team]\n{ENTRY}"),
+        ('x = """\n[team]\n"""\n', f'x = """\n[team]\n"""\n\n[team]\n{ENTRY}'),
+        ("[http]\r\nport = 1\r\n", f'[http]\r\nport = 1\r\n\r\n[team]\r\nurl = "{URL}"\r\n'),
+    ],
+)
+def test_the_text_is_set_and_everything_else_stays(before, after):
+    assert with_setting(before, "team", "url", URL) == after
+    assert with_setting(after, "team", "url", URL) == after
+    assert tomllib.loads(after)["team"]["url"] == URL
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "team = 1\n",
+        "not toml",
+    ],
+)
+def test_what_cannot_be_edited_is_left_as_it_is(text, tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsUnreadable, match=r"config.toml .*; nothing was changed"):
+        write_setting(file, "team", "url", URL)
+    assert file.read_text() == text
+
+
+def test_a_quote_or_a_backslash_in_a_password_is_kept():
+    odd = 'postgresql://ana:"\\é@db/x'
+    assert tomllib.loads(with_setting("", "team", "url", odd)) == {"team": {"url": odd}}
+
+
+def test_the_file_becomes_its_owners_alone_even_behind_a_link(tmp_path):
+    target = tmp_path / "dotfiles.toml"
+    target.write_text("[http]\nport = 1\n")
+    target.chmod(0o644)
+    link = tmp_path / "config.toml"
+    link.symlink_to(target)
+    assert write_setting(link, "team", "url", URL)
+    assert not write_setting(link, "team", "url", URL)
+    assert link.is_symlink()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert [file.name for file in tmp_path.iterdir() if file.suffix == ".bak"] == []
+
+
+def test_a_folder_that_is_not_there_is_made_for_its_owner_alone(tmp_path):
+    file = tmp_path / "config" / "config.toml"
+    assert write_setting(file, "team", "url", URL)
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_comments_and_order_of_the_users_file_survive():
+    text = (
+        '# top\nz = 1 # last letter\n\n[b] # second\n# why\nx = [1, # one\n  2]\n\n[a]\ny = "é"\n'
+    )
+
+    after = EDITOR.add(text, OURS)
+
+    assert after.startswith(text)
+    assert EDITOR.remove(after).rstrip("\n") == text.rstrip("\n")

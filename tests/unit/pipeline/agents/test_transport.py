@@ -1,8 +1,8 @@
 import pytest
 
+from subcog.pipeline.agents.agent import is_our_hook
 from subcog.pipeline.agents.install import AGENTS, hooks_for, our_parts
 from subcog.pipeline.agents.transport import Http, Mcp, why_not
-from subcog.pipeline.agents.wiring import is_our_hook
 
 CLAUDE = AGENTS["claude"]
 NEW = (2, 1, 330)

@@ -14,7 +14,8 @@ from subcog.bus.enrichment import (
     Suggestion,
 )
 from subcog.bus.events import ResponseReady
-from subcog.bus.values import ProjectFacts
+from subcog.bus.prompt_results import ExplainResult
+from subcog.bus.values import ProjectFacts, Verdict
 from subcog.pipeline.api.results import explain_answer
 from subcog.pipeline.cli.explain_view import explanation
 from subcog.pipeline.cli.trace_view import trace_page
@@ -61,9 +62,8 @@ def answer(text, enrichment=KNOWN):
         msgspec.structs.replace(classified, enriched=enriched), abstained="no_intent"
     )
     ready = ResponseReady(trace="t1", body=b"{}", built=built)
-    return msgspec.json.decode(
-        msgspec.json.encode(explain_answer(ready, stages={"parse": 0.3, "enrich": 2.0}))
-    )
+    made = explain_answer(ready, stages={"parse": 0.3, "enrich": 2.0})
+    return msgspec.json.decode(msgspec.json.encode(made), type=ExplainResult)
 
 
 def test_a_page_shows_what_memory_has_on_a_prompt():
@@ -87,12 +87,23 @@ def test_a_page_shows_what_memory_has_on_a_prompt():
 
 def test_a_page_tells_what_was_read_from_what_words_alone_decided():
     told = answer("hm", Enrichment())
-    words = {"text": 0.5, "late": 0.4, "vector": 0.6, "weight": 1.0, "injected": True}
-    names = {"namespace": "decisions", "summary": "x", "why": "relevance 0.80"}
-    told["inject"]["verdicts"] = [
-        {**words, **names, "relevance": 0.8, "score": 0.8, "by_words": 0.3},
-        {**words, **names, "relevance": 0.7, "score": 0.7, "by_words": None},
-    ]
+    read = Verdict(
+        memory_id="mem_1",
+        namespace="decisions",
+        summary="x",
+        text=0.5,
+        late=0.4,
+        vector=0.6,
+        relevance=0.8,
+        weight=1.0,
+        score=0.8,
+        injected=True,
+        why="relevance 0.80",
+        by_words=0.3,
+    )
+    unread = msgspec.structs.replace(read, relevance=0.7, score=0.7, by_words=None)
+    inject = msgspec.structs.replace(told.inject, verdicts=(read, unread))
+    told = msgspec.structs.replace(told, inject=inject)
     page = drawn(explanation(told))
     assert "vector 0.60 → 0.30 by words, and read → relevance 0.80 × weight 1.0 = 0.80" in page
     assert "vector 0.60 → relevance 0.70 × weight 1.0 = 0.70" in page

@@ -22,5 +22,5 @@ def test_a_process_that_has_ended_is_not_waited_for_although_nobody_reaped_it(ch
 
 def test_a_process_that_stays_is_told(child, monkeypatch):
     monkeypatch.setattr(daemon, "STOP_S", 0.0)
-    with pytest.raises(click.ClickException, match=f"{child.pid} has not left"):
+    with pytest.raises(click.ClickException, match=f"{child.pid} did not exit"):
         daemon._wait_for_exit(child.pid)

@@ -6,17 +6,18 @@ from click.testing import CliRunner
 
 from subcog.pipeline.cli.client import CallFailed
 from subcog.pipeline.commands import team
+from tests.fakes import make_result
 
 URL = "postgresql://ana:s3cret@db/subcog"
 WHO = {"team": "shop", "member": "Ana", "server": "db:5432/subcog"}
-SHOP = {"scope": "project:shop-1", "name": "shop", "here": 12, "shared_by": "Ben"}
+SHOP = {"scope": "project:shop-1", "name": "shop", "here": 12, "sends": True, "shared_by": "Ben"}
 ANSWERS = {
     "team-join": WHO | {"members": ["Ana"], "organisation": 3, "leaves": 15, "projects": [SHOP]},
     "team-share": WHO | SHOP | {"leaves": 12, "warning": ""},
     "team-unshare": SHOP | {"removed": 4, "kept": 8, "listed": True},
     "team-leave": WHO | {"removed": 4, "kept": 8, "unsent": 0},
     "team-status": {"joined": False, "url": False, "projects": [SHOP]},
-    "team-recall": WHO | {"memories": [], "skipped": 0, "degraded": None},
+    "team-recall": WHO | {"memories": [], "skipped": 0, "degraded": None, "mode": "hybrid"},
 }
 
 
@@ -32,9 +33,9 @@ class FakeDaemon:
         self.projects.append(project)
         yield self
 
-    def call(self, name, params=None):
+    def call(self, name, kind, params=None):
         self.calls.append((name, params))
-        return ANSWERS[name]
+        return make_result(kind, ANSWERS[name])
 
     @property
     def agreed(self):
@@ -72,7 +73,7 @@ def config(tmp_path):
 def test_with_nobody_to_ask_nothing_is_done_without_yes(command, daemon, tmp_path):
     done = run(*command)
     assert done.exit_code == 2
-    assert "agree with --yes" in done.stderr
+    assert "confirm with --yes" in done.stderr
     assert daemon.agreed == []
     assert not config(tmp_path).exists()
 
@@ -82,7 +83,7 @@ def test_with_nobody_to_ask_nothing_is_done_without_yes(command, daemon, tmp_pat
     [
         (("join", URL), "15  in all"),
         (("share",), "what leaves this machine: 12 memories"),
-        (("leave",), "taken off this machine: 4 memories"),
+        (("leave",), "removed from this machine: 4 memories"),
     ],
 )
 @pytest.mark.parametrize("answer", ["n", "y"])
@@ -146,7 +147,7 @@ def test_a_url_of_the_environment_is_not_written_down(daemon, monkeypatch, tmp_p
 
 
 def test_what_was_refused_is_not_written_down(daemon, monkeypatch, tmp_path):
-    def refuse(name, params):
+    def refuse(name, kind, params):
         raise CallFailed("the server refused the password")
 
     monkeypatch.setattr(daemon, "call", refuse)
@@ -154,14 +155,14 @@ def test_what_was_refused_is_not_written_down(daemon, monkeypatch, tmp_path):
     assert not config(tmp_path).exists()
 
 
-def test_settings_that_cannot_be_edited_are_left_and_it_is_said(daemon, tmp_path):
+def test_settings_that_cannot_be_written_are_left_and_it_is_said(daemon, tmp_path):
     config(tmp_path).parent.mkdir()
-    config(tmp_path).write_text('team.url = ""\n')
+    config(tmp_path).symlink_to("/proc/nobody-writes-here/config.toml")
     done = run("join", URL, "--yes")
     assert done.exit_code == 0
     assert "set team.url yourself" in done.stderr
     assert "s3cret" not in done.output
-    assert config(tmp_path).read_text() == 'team.url = ""\n'
+    assert config(tmp_path).is_symlink()
 
 
 # --- which project --------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def test_settings_that_others_may_read_are_named_where_a_password_stands_in_them
 
 def test_where_candidates_can_be_read_it_is_well():
     found = reading()
-    assert (found.ok, found.seen) == (True, "the best candidates of a question are read")
+    assert (found.ok, found.seen) == (True, "the reranker is available")
 
 
 def test_where_the_runtime_is_missing_it_says_what_to_install(monkeypatch):
@@ -47,7 +47,7 @@ def test_where_there_is_no_runtime_for_the_machine_nothing_is_wrong(monkeypatch)
     for machine, well in (("x86_64", True), ("arm64", False)):
         monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
         assert reading().ok is well
-    assert "words alone" in reading().seen
+    assert "not reranked" in reading().seen
 
 
 def test_a_damaged_model_is_named(monkeypatch):
@@ -57,4 +57,4 @@ def test_a_damaged_model_is_named(monkeypatch):
     monkeypatch.setattr(CrossEncoder, "load", load)
     found = reading()
     assert (found.ok, found.seen) == (False, "tables.safetensors is damaged")
-    assert "install subcog anew" in found.mend
+    assert "reinstall subcog" in found.mend

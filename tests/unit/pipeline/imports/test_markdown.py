@@ -1,6 +1,5 @@
 from datetime import UTC, datetime
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +32,7 @@ def memory(**fields):
 
 
 def written(*memories):
-    return "\n".join(write_memory(msgspec.to_builtins(each)) for each in memories)
+    return "\n".join(write_memory(each) for each in memories)
 
 
 def read(folder, text):

@@ -7,7 +7,7 @@ from subcog.sinks.mcp.prompts import NOTHING, get_prompt
 from subcog.sinks.mcp.tools import call_tool
 
 
-class FakeDesk:
+class FakePort:
     """Knows one memory a namespace, all equally relevant, and can be made to refuse."""
 
     notice = "data"
@@ -37,8 +37,8 @@ class FakeDesk:
         return " ".join(memory["namespace"] for memory in memories)
 
 
-async def written(desk, name, **arguments):
-    (message,) = (await get_prompt(desk, name, arguments)).messages
+async def written(port, name, **arguments):
+    (message,) = (await get_prompt(port, name, arguments)).messages
     return message.content.text
 
 
@@ -52,42 +52,42 @@ async def written(desk, name, **arguments):
     ],
 )
 async def test_intent_weighs_the_namespaces(intent, order):
-    desk = FakeDesk("decisions", "patterns", "blockers")
-    assert order in await written(desk, "recall_context", topic="x", **intent)
+    port = FakePort("decisions", "patterns", "blockers")
+    assert order in await written(port, "recall_context", topic="x", **intent)
 
 
 @pytest.mark.parametrize("name", ["search_with_context", "recall_context"])
 async def test_what_is_hardly_relevant_is_not_written(name):
     argument = {"query": "x"} if name == "search_with_context" else {"topic": "x"}
-    assert NOTHING in await written(FakeDesk("decisions", score=0.1), name, **argument)
+    assert NOTHING in await written(FakePort("decisions", score=0.1), name, **argument)
 
 
 async def test_a_scope_is_asked_for():
-    desk = FakeDesk()
-    await written(desk, "search_with_context", query="x", scope="gotchas")
-    assert desk.calls == [("recall", {"query": "x", "limit": 8, "namespace": "gotchas"})]
+    port = FakePort()
+    await written(port, "search_with_context", query="x", scope="gotchas")
+    assert port.calls == [("recall", {"query": "x", "limit": 8, "namespace": "gotchas"})]
 
 
 async def test_research_fills_up_with_what_a_search_finds_once():
-    desk = FakeDesk("decisions")
-    text = await written(desk, "research_topic", topic="x")
-    assert [name for name, _ in desk.calls] == ["topics", "recall"]
+    port = FakePort("decisions")
+    text = await written(port, "research_topic", topic="x")
+    assert [name for name, _ in port.calls] == ["topics", "recall"]
     assert text.count("decisions") == 1
 
 
 async def test_what_the_desk_refuses_is_told():
-    desk = FakeDesk(refuses="the memories are still being loaded")
+    port = FakePort(refuses="the memories are still being loaded")
 
     with pytest.raises(MCPError, match="still being loaded") as caught:
-        await written(desk, "recall_context", topic="x")
+        await written(port, "recall_context", topic="x")
     assert caught.value.code == -32603
-    result = await call_tool(desk, "recall", {"query": "x"})
+    result = await call_tool(port, "recall", {"query": "x"})
     assert result.is_error
     assert "still being loaded" in result.content[0].text
 
 
 async def test_what_the_store_could_not_take_is_an_error():
-    class Full(FakeDesk):
+    class Full(FakePort):
         async def call(self, name, params, *, brief=False):
             return {"outcome": "failed", "reason": "the disk is full", "namespace": "x"}
 

@@ -3,7 +3,7 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from subcog.sinks.mcp.mcp_schema import read_arguments, schema_of
+from subcog.sinks.mcp.schemas import read_arguments, schema_of
 
 
 class Inner(Struct):

@@ -1,6 +1,8 @@
 import pytest
 
-from subcog.pipeline.doctor.team import examine
+from subcog.bus.results import StatusResult
+from subcog.pipeline.doctor.finding import examine_team
+from tests.fakes import make_result
 
 WELL = {
     "team": "house",
@@ -15,18 +17,22 @@ WELL = {
 
 @pytest.mark.parametrize("status", [None, {"team": None}, {"team": WELL}])
 def test_no_team_is_as_well_as_one_that_has_the_same(status):
-    assert examine(status).ok
+    assert examine_team(status and make_result(StatusResult, status)).ok
 
 
 def test_a_problem_is_told_with_what_to_do_about_it():
     problem = {"reason": "unreachable", "message": "nobody answers there: is it up?"}
-    found = examine({"team": WELL | {"connected": False, "problem": problem}})
+    found = examine_team(
+        make_result(StatusResult, {"team": WELL | {"connected": False, "problem": problem}})
+    )
     assert not found.ok
     assert "alice, on db.example:5432/memory: unreachable" in found.seen
     assert problem["message"] in found.mend
 
 
 def test_an_old_outbox_is_told_without_a_problem():
-    found = examine({"team": WELL | {"lag_s": 3 * 3600.0, "outbox": 12}})
+    found = examine_team(
+        make_result(StatusResult, {"team": WELL | {"lag_s": 3 * 3600.0, "outbox": 12}})
+    )
     assert not found.ok
     assert "behind for 3 h, and 12 changes wait" in found.seen

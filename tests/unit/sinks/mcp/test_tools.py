@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from subcog.sinks.mcp.mcp_hook_tool import call_hook
+from subcog.sinks.mcp.tools import call_hook
 
 
 class FakePort:
@@ -18,16 +18,16 @@ class FakePort:
 
 
 async def test_a_field_nested_without_end_stays_a_text():
-    desk = FakePort()
+    port = FakePort()
     deep = "[" * 100_000 + "]" * 100_000
 
-    await call_hook(desk, {"event": "PostToolUse", "payload": {"tool_input": deep}})
+    await call_hook(port, {"event": "PostToolUse", "payload": {"tool_input": deep}})
 
-    assert desk.asked == [("PostToolUse", "", {"tool_input": deep})]
+    assert port.asked == [("PostToolUse", "", {"tool_input": deep})]
 
 
 async def test_fields_become_the_payload_again():
-    desk = FakePort(b'{"systemMessage": "x"}')
+    port = FakePort(b'{"systemMessage": "x"}')
     payload = {
         "prompt": "what is ${this}?",
         "cwd": "${cwd}",
@@ -35,10 +35,10 @@ async def test_fields_become_the_payload_again():
         "tool_response": "no JSON",
     }
 
-    got = await call_hook(desk, {"event": "Stop", "client": "claude", "payload": payload})
+    got = await call_hook(port, {"event": "Stop", "client": "claude", "payload": payload})
 
     assert [part.text for part in got.content] == ['{"systemMessage": "x"}']
-    assert desk.asked == [
+    assert port.asked == [
         (
             "Stop",
             "claude",
@@ -53,9 +53,9 @@ async def test_fields_become_the_payload_again():
 
 @pytest.mark.parametrize("arguments", [None, {}, {"event": 7}, {"event": "Stop", "payload": [1]}])
 async def test_what_is_no_hook_changes_nothing(arguments):
-    desk = FakePort()
-    got = await call_hook(desk, arguments)
-    assert ([part.text for part in got.content], desk.asked) == (["{}"], [])
+    port = FakePort()
+    got = await call_hook(port, arguments)
+    assert ([part.text for part in got.content], port.asked) == (["{}"], [])
 
 
 async def test_plain_text_is_not_said_to_a_tool_call():

@@ -9,7 +9,7 @@ from subcog.bus.events import CaptureRequested
 from subcog.bus.values import Query
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
-from subcog.pipeline.api import backups
+from subcog.pipeline.api import transfer as backups
 from subcog.pipeline.app.app import App
 from subcog.stages.ports import RecallUnavailable
 from tests.stores import HERE, make_row

@@ -1,0 +1,181 @@
+"""What the daemon answers of one prompt: its intent, and what each stage decided about it."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, Raw, UnsetType
+
+from .enrichment import ApplicablePattern, Gotcha, RecentWork, SimilarTask, Suggestion
+from .results import Result
+from .values import (
+    DetectionSource,
+    Evidence,
+    IntentType,
+    MemoryContext,
+    Parsed,
+    ProjectFacts,
+    Verdict,
+    WorkKind,
+)
+
+
+class IntentResult(Result, frozen=True, kw_only=True):
+    """A search intent. Without one, ``intent_type`` is None and what follows it is missing."""
+
+    search_intent_detected: bool
+    intent_type: IntentType | None
+    confidence: float
+    topics: tuple[str, ...] | UnsetType = UNSET
+    keywords: tuple[str, ...] | UnsetType = UNSET
+    source: DetectionSource | UnsetType = UNSET
+    evidence: tuple[Evidence, ...] | UnsetType = UNSET
+    arithmetic: tuple[str, ...] | UnsetType = UNSET
+
+
+class VoteResult(IntentResult, frozen=True, kw_only=True):
+    """What one classifier said, and how long it took."""
+
+    racer: DetectionSource
+    took_ms: float
+    note: str
+
+
+class ClassifyResult(IntentResult, frozen=True, kw_only=True):
+    """``classify``: the merged intent, and each classifier's vote."""
+
+    text: str
+    votes: tuple[VoteResult, ...]
+
+
+class IntentSignal(Result, frozen=True, kw_only=True):
+    """A word that tells what kind of work is asked for."""
+
+    keyword: str
+    type: WorkKind
+
+
+class NamedEntity(Result, frozen=True, kw_only=True):
+    """Something that the prompt names; a path says whether it ``exists`` in the project."""
+
+    type: str
+    value: str
+    exists: bool | UnsetType = UNSET
+
+
+class PromptReference(Result, frozen=True, kw_only=True):
+    """A phrase that refers to something said or done before."""
+
+    text: str
+    kind: str
+    scope: str
+    resolved: bool
+
+
+class RetrievalWord(Result, frozen=True, kw_only=True):
+    """A word that is searched for; ``rarity`` is None where it was not looked up."""
+
+    word: str
+    rarity: float | None
+
+
+class ProjectResult(Result, frozen=True, kw_only=True):
+    """What the project's own files say about it; empty where unknown."""
+
+    name: str
+    stack: str
+    test_cmd: str
+    build_cmd: str
+    lint_cmd: str
+    quirks: tuple[str, ...]
+
+
+class Referent(Result, frozen=True, kw_only=True):
+    """The memory that a reference was resolved to."""
+
+    id: str
+    summary: str
+
+
+class Resolved(Result, frozen=True, kw_only=True):
+    """A reference with what it refers to."""
+
+    text: str
+    resolved_to: Referent
+    confidence: float
+
+
+class PromptMemory(Result, frozen=True, kw_only=True):
+    """What memory has on a prompt beside the candidates for injection."""
+
+    similar_tasks: tuple[SimilarTask, ...]
+    applicable_patterns: tuple[ApplicablePattern, ...]
+    known_gotchas: tuple[Gotcha, ...]
+    resolved_references: tuple[Resolved, ...]
+    recent_work: tuple[RecentWork, ...]
+
+
+class ConflictSide(Result, frozen=True, kw_only=True):
+    """One side of a conflict, and how its score came about."""
+
+    id: str
+    scope: str
+    summary: str
+    score: float
+    arithmetic: str
+
+
+class ConflictResult(Result, frozen=True, kw_only=True):
+    """Two memories that say otherwise; the ``loser`` is left out."""
+
+    about: str
+    winner: ConflictSide
+    loser: ConflictSide
+
+
+class EnrichedIntent(Result, frozen=True, kw_only=True):
+    """What was understood of a prompt, and what memory has on it."""
+
+    raw_input: str
+    primary_intent: WorkKind | None
+    intent_signals: tuple[IntentSignal, ...]
+    entities: tuple[NamedEntity, ...]
+    references: tuple[PromptReference, ...]
+    retrieval_words: tuple[RetrievalWord, ...]
+    domains: tuple[str, ...]
+    project: ProjectResult
+    memory: PromptMemory
+    suggestions: tuple[Suggestion, ...]
+    conflicts: tuple[ConflictResult, ...]
+    context_tokens: int
+
+
+class EnrichStep(Result, frozen=True, kw_only=True):
+    """What enrichment found; ``degraded`` names what could not be done."""
+
+    project: ProjectFacts
+    candidates: int
+    degraded: tuple[str, ...]
+
+
+class InjectStep(Result, frozen=True, kw_only=True):
+    """What was injected: tokens, or why nothing, and a verdict a candidate."""
+
+    tokens: int
+    abstained: str | None
+    verdicts: tuple[Verdict, ...]
+
+
+class ExplainResult(Result, frozen=True, kw_only=True):
+    """``explain``: what each stage decided and took, and what would be sent to the agent."""
+
+    prompt: str
+    project: str
+    trace: str
+    stages_ms: dict[str, float]
+    parse: Parsed
+    enrich: EnrichStep
+    enriched_intent: EnrichedIntent
+    classify: ClassifyResult
+    inject: InjectStep
+    context: str
+    memory_context: MemoryContext
+    response: Raw

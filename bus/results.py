@@ -1,0 +1,377 @@
+"""What the daemon answers to each call: one struct a call, the only declaration of that JSON.
+
+The daemon encodes these, the command line decodes them, and an MCP client gets schemas made of
+them. Times are aware UTC; confidences, scores and relevances are 0.0–1.0. A field that is
+``UNSET`` is missing in the JSON.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+from .values import Memory, Mode
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """Base of every answer."""
+
+
+# --- one memory ----------------------------------------------------------------------------------
+
+
+class MemoryHead(Result, frozen=True, kw_only=True):
+    """What every answer says of a memory. ``urn`` is its MCP resource."""
+
+    id: str
+    urn: str
+    namespace: str
+    content: str
+    created_at: datetime
+
+
+class MemoryResult(MemoryHead, frozen=True, kw_only=True):
+    """``get``, ``expire`` and ``restore``, and ``supersede`` by an id: a memory as it is now."""
+
+    summary: str
+    scope: str
+    tags: tuple[str, ...]
+    version: int
+    confidence: float
+    updated_at: datetime
+    provenance: dict[str, str]
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    contradicts: str | None = None
+
+
+class MemoryVersion(MemoryResult, frozen=True, kw_only=True):
+    """A version of a memory, and why it was made."""
+
+    reason: str
+
+
+class HistoryResult(Result, frozen=True, kw_only=True):
+    """``history``: every version, oldest first."""
+
+    id: str
+    versions: tuple[MemoryVersion, ...]
+
+
+class VersionOrigin(Result, frozen=True, kw_only=True):
+    """When, why and by which hook a version was made. ``author`` is empty for this machine."""
+
+    version: int
+    updated_at: datetime
+    reason: str
+    by: str
+    author: str
+
+
+class WhyResult(Result, frozen=True, kw_only=True):
+    """``why``: where a memory came from, why it was kept, and whether a search finds it."""
+
+    id: str
+    namespace: str
+    scope: str
+    summary: str
+    confidence: float
+    captured_at: datetime
+    captured_by: dict[str, str]
+    decision: str
+    also_said_by: tuple[dict[str, str], ...]
+    contradicts: str | None
+    found_by_search: bool
+    hidden_because: str | None
+    versions: tuple[VersionOrigin, ...]
+    times_injected: int
+    last_used: datetime | None
+
+
+class Contradicted(Result, frozen=True, kw_only=True):
+    """An older memory that seems to say otherwise."""
+
+    id: str
+    content: str
+
+
+class CaptureResult(Result, frozen=True, kw_only=True):
+    """``capture``, ``update``, and ``supersede`` by a text: what became of it.
+
+    ``version`` is there for ``update`` and ``supersede``, ``supersedes`` for ``supersede``;
+    ``offer`` is a command that would let the new memory replace the contradicted one.
+    """
+
+    outcome: Literal["stored", "merged", "declined", "pending", "failed"]
+    id: str | None
+    namespace: str
+    summary: str
+    redactions: tuple[str, ...]
+    reason: str
+    urn: str | UnsetType = UNSET
+    scope: str | UnsetType = UNSET
+    tags: tuple[str, ...] | UnsetType = UNSET
+    contradicts: Contradicted | UnsetType = UNSET
+    offer: str | UnsetType = UNSET
+    version: int | UnsetType = UNSET
+    supersedes: str | UnsetType = UNSET
+
+
+# --- several memories ----------------------------------------------------------------------------
+
+
+class FoundMemory(MemoryHead, frozen=True, kw_only=True):
+    """A memory that a search found. ``author`` is empty where it was written on this machine."""
+
+    score: float
+    tags: tuple[str, ...]
+    summary: str
+    scope: str
+    author: str
+
+
+class RecallResult(Result, frozen=True, kw_only=True):
+    """``recall``: best first, and the topics that the query names.
+
+    ``mode`` is the one that was used, ``degraded`` why it is not the one that was asked for.
+    """
+
+    query: str
+    mode: Mode
+    memories: tuple[FoundMemory, ...]
+    topics: tuple[str, ...]
+    total_count: int
+    execution_time_ms: float
+    degraded: str | None = None
+
+
+class ListedMemory(MemoryHead, frozen=True, kw_only=True):
+    """A memory of ``list``."""
+
+    summary: str
+    scope: str
+    tags: tuple[str, ...]
+    author: str
+    contradicts: str | None = None
+
+
+class ListResult(Result, frozen=True, kw_only=True):
+    """``list``: newest first."""
+
+    memories: tuple[ListedMemory, ...]
+
+
+class Topic(Result, frozen=True, kw_only=True):
+    """A topic, how many memories are about it, and in which namespaces."""
+
+    name: str
+    memory_count: int
+    namespaces: tuple[str, ...]
+
+
+class TopicsResult(Result, frozen=True, kw_only=True):
+    """``topics``: those of most memories first, and how many topics there are in all."""
+
+    topics: tuple[Topic, ...]
+    total_topics: int
+    last_indexed: datetime | None
+
+
+class TopicMemory(MemoryHead, frozen=True, kw_only=True):
+    """A memory of a topic."""
+
+    tags: tuple[str, ...]
+    author: str
+
+
+class TopicResult(Result, frozen=True, kw_only=True):
+    """``topics TOPIC``: its memories; none for an unknown topic."""
+
+    topic: str
+    memories: tuple[TopicMemory, ...]
+    related_topics: tuple[str, ...]
+    total_count: int
+
+
+# --- the daemon ----------------------------------------------------------------------------------
+
+
+class IndexStatus(Result, frozen=True, kw_only=True):
+    """What is held in memory to search in. ``bytes`` is an estimate.
+
+    ``without_vectors`` are found by text alone; ``in_topics`` grows to all memories after a start.
+    """
+
+    bytes: int
+    scopes: int
+    without_vectors: int
+    in_topics: int
+
+
+class Problem(Result, frozen=True, kw_only=True):
+    """Why something does not work: a constant, and a sentence for the user."""
+
+    reason: str
+    message: str
+
+
+class ModelStatus(Result, frozen=True, kw_only=True):
+    """The language model: circuit breaker, worker process, calls under way, cached answers."""
+
+    model: str
+    breaker: str
+    worker: str
+    asking: int
+    cached: int
+    problem: str | None
+
+
+class TeamSummary(Result, frozen=True, kw_only=True):
+    """The team, as far as the daemon's status says it. ``lag_s`` is 0 while both have the same."""
+
+    team: str
+    member: str
+    server: str
+    connected: bool
+    lag_s: float | None
+    outbox: int | None
+    problem: Problem | None
+
+
+class HookActivity(Result, frozen=True, kw_only=True):
+    """When a hook of an agent was received last, and how often since the daemon started."""
+
+    client: str
+    event: str
+    at: datetime
+    count: int
+
+
+class StatusResult(Result, frozen=True, kw_only=True):
+    """``status``. ``memories`` and ``index`` are None, and ``ready`` False, while they are loaded.
+
+    ``problem`` says why memories cannot be loaded. ``running`` is set by the command line.
+    """
+
+    pid: int
+    version: str
+    socket: str
+    database: str
+    memories: int | None
+    index: IndexStatus | None
+    ready: bool
+    problem: str | None
+    metrics_url: str | None
+    mcp_url: str | None
+    uptime_s: float
+    clients: int
+    mcp_sessions: int
+    inboxes: dict[str, int]
+    max_rss_mb: int
+    llm: ModelStatus | None
+    team: TeamSummary | None
+    log: str
+    heard: tuple[HookActivity, ...]
+    running: bool | UnsetType = UNSET
+
+
+class NoDaemon(Result, frozen=True, kw_only=True):
+    """What the command line says for ``status`` where no daemon runs."""
+
+    running: bool = False
+    pid: None = None
+    version: str
+    socket: None = None
+    database: str
+    memories: None = None
+    index: None = None
+    ready: bool = False
+    metrics_url: None = None
+    log: str
+
+
+class StopResult(Result, frozen=True, kw_only=True):
+    """``stop``: the process that ends now; None where no daemon ran."""
+
+    pid: int | None
+    stopping: bool
+
+
+# --- files and copies ----------------------------------------------------------------------------
+
+
+class CopyResult(Result, frozen=True, kw_only=True):
+    """A copy of the database that may still hold what was forgotten."""
+
+    file: str
+    kind: str
+    at: str
+    bytes: int
+
+
+class CopiesResult(Result, frozen=True, kw_only=True):
+    """``copies``."""
+
+    copies: tuple[CopyResult, ...]
+
+
+class RemovedCopies(Result, frozen=True, kw_only=True):
+    """``remove_copies``."""
+
+    removed: tuple[CopyResult, ...]
+
+
+class LeftCopy(Result, frozen=True, kw_only=True):
+    """A copy that could not be rewritten, and why."""
+
+    file: str
+    why: str
+
+
+class ForgetResult(Result, frozen=True, kw_only=True):
+    """``forget``. ``team`` is the team for which it was deleted too.
+
+    ``cleaned``, ``removed`` (files) and ``left`` are there where copies were to be rewritten.
+    """
+
+    id: str
+    forgotten: bool
+    team: str | None
+    cleaned: tuple[str, ...] | UnsetType = UNSET
+    removed: tuple[str, ...] | UnsetType = UNSET
+    left: tuple[LeftCopy, ...] | UnsetType = UNSET
+    copies: tuple[CopyResult, ...]
+
+
+class ExportPage(Result, frozen=True, kw_only=True):
+    """``export``: one page, and the id to go on after; None at the end."""
+
+    memories: tuple[Memory, ...]
+    next: str | None
+
+
+class ImportResult(Result, frozen=True, kw_only=True):
+    """``import``: how often each outcome occurred, and in how many a secret was taken out."""
+
+    outcomes: dict[str, int]
+    redacted: int
+
+
+class BackupResult(Result, frozen=True, kw_only=True):
+    """``backup``."""
+
+    file: str
+    memories: int
+    bytes: int
+
+
+class RestoreResult(Result, frozen=True, kw_only=True):
+    """``restore_backup``: the former database is ``kept_aside``; None where there was none."""
+
+    file: str
+    memories: int
+    kept_aside: str | None
