@@ -68,12 +68,12 @@ def found(hits: Sequence[Hit], query: Query, about: About) -> tuple[list[dict[st
 
     Not for the event loop.
     """
-    from ...sinks.team.validate import Refused, check_found
+    from ...sinks.team.validate import InvalidChange, check_found
 
     names = {project.scope: _name(project) for project in about.projects}
     shown: list[dict[str, Any]] = []
     for hit in hits:
-        with suppress(Refused):
+        with suppress(InvalidChange):
             memory = check_found(hit.memory, query.scopes, member=about.member)
             author = author_name(memory.provenance.author or about.member)
             shown.append(

@@ -1,7 +1,7 @@
-"""Reads small files of a project that nobody vouches for, and notices when they change.
+"""Reads small, untrusted files of a project, and notices when they change.
 
-A project's files are hostile until shown otherwise: pipes that never answer, devices, links that
-go round, gigabytes. Nothing here raises for them; what cannot be read is not there.
+A project's files may be hostile: pipes that never answer, devices, circular links, gigabytes.
+Nothing here raises for them; what cannot be read counts as missing.
 """
 
 from __future__ import annotations

@@ -28,7 +28,6 @@ from ...bus.events import (
 )
 from ...bus.signals import degraded, emit
 from ...bus.values import Memory, Scope
-from ..files.allocator import keep_small
 from ..indexes.file_index import FileIndex
 from ..indexes.topic_index import TopicIndex
 from ..models import cross_encoder
@@ -104,7 +103,6 @@ class Archive:
 
     async def open(self) -> None:
         """Open the store and fill the index. Raises ``StoreUnavailable`` (an ``OSError``)."""
-        keep_small()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._load_encoder)
             tasks.start_soon(self._open_store)
