@@ -12,8 +12,8 @@ from msgspec import Struct
 from psycopg import Connection, sql
 
 from ..protocol import TextSearch
-from . import errors as trouble
 from .connection import Address, connect
+from .errors import explain, unavailable
 from .schema import OLDEST_SERVER, bring_bm25, migrate
 
 _GROUP = "subcog_member"
@@ -69,12 +69,12 @@ def init(
     connection = connect(address)
     try:
         if connection.info.server_version < OLDEST_SERVER:
-            raise trouble.old_server(address.server)
+            raise unavailable("old_server", address.server)
         return _init(connection, address, team, members, password)
     except psycopg.errors.InsufficientPrivilege:
-        raise trouble.no_owner(address.server) from None
+        raise unavailable("no_owner", address.server) from None
     except psycopg.Error as error:
-        raise trouble.explain(address.server, error) from None
+        raise explain(address.server, error) from None
     finally:
         connection.close()
 
