@@ -85,7 +85,7 @@ def stamp(path: Path) -> Stamp:
 
 
 def unchanged(stamps: Mapping[Path, Stamp]) -> bool:
-    """Tell whether everything that was looked at is as it was."""
+    """Whether every path still has the stamp that was seen."""
     return all(stamp(path) == seen for path, seen in stamps.items())
 
 

@@ -175,7 +175,7 @@ class CaptureWriter:
             self._settled(event, memory, "stored"),
         )
 
-    # --- into what is there ----------------------------------------------------------------------
+    # --- into a stored memory --------------------------------------------------------------------
 
     async def _merge(
         self, event: StoreRequested, duplicate_id: str, similarity: str

@@ -44,7 +44,7 @@ from .capture import CaptureWriter
 from .lifecycle import Lifecycle
 
 _log = logging.getLogger(__name__)
-# Rows added to the index at once; each addition copies what is there.
+# Rows added to the index at once; each addition copies the index.
 _FILL_ROWS = 6_000
 # Up to so many memories are indexed on the event loop, more on a worker thread.
 _FEW = 32

@@ -116,7 +116,7 @@ def _unreadable(database: Path) -> Iterator[Problem]:
     if (lost := _torn_bytes(database)) > 0:
         yield _damaged_log(database, f"its last {lost} bytes are incomplete")
     elif not database.stat().st_size:
-        return  # an empty file is begun anew
+        return  # opening replaces an empty file
     try:
         _read_everything(database)
     except _DamagedLog:
@@ -209,7 +209,7 @@ def _read_everything(database: Path) -> None:
             if found > len(MIGRATIONS):
                 raise unavailable("newer", database, found=found, known=len(MIGRATIONS))
             for table in _TABLES & tables(connection):
-                # A checksum of the blocks is looked at when they are read, so all must be.
+                # Checksums are verified when blocks are read, so all must be read.
                 connection.execute(f"SELECT bit_xor(hash(t)) FROM store.{table} t").fetchall()  # noqa: S608 - constants
     except StoreUnavailable:
         raise

@@ -1,8 +1,8 @@
 """Copies what can still be read of a damaged database into a new one.
 
 DuckDB keeps each column in blocks of its own with a checksum each, so a bad block costs some
-rows, or only one column of some rows. ``versions`` holds every text; ``memories`` is made from it
-anew, and from the old table come tombstones and counts of use alone.
+rows, or only one column of some rows. ``versions`` holds every text; ``memories`` is
+rebuilt from it; only tombstones and counts of use are copied from the old table.
 
 Of a team whatever is missing is on its server, or on this machine and perhaps not on the server
 yet. So where anything was lost the feed is pulled from its beginning and all local versions are

@@ -253,7 +253,7 @@ class Database:
             _COMMIT.run(writer)
         except BaseException as error:
             self.invalidated |= invalidates_database(error)
-            with suppress(duckdb.Error):  # a commit that failed has rolled back by itself
+            with suppress(duckdb.Error):  # a failed commit has rolled back already
                 writer.execute("ROLLBACK")
             raise
 
@@ -275,7 +275,7 @@ class Database:
             self.current_versions.set(memory_id, 1)
 
     def _make_wal_private(self) -> None:
-        """DuckDB makes the log anew after each checkpoint, readable by everybody."""
+        """Create the log first: after each checkpoint DuckDB would make it world-readable."""
         if not self.wal.exists():
             os.close(os.open(self.wal, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, FILE_MODE))
 

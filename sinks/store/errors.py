@@ -103,7 +103,7 @@ def unavailable(kind: str, path: Path, **facts: object) -> StoreUnavailable:
 
 
 def invalidates_database(error: BaseException) -> bool:
-    """Whether DuckDB answers nothing more after ``error`` until the file is opened anew."""
+    """Whether DuckDB answers nothing more after ``error`` until the file is reopened."""
     return isinstance(error, duckdb.FatalException) or (
         isinstance(error, duckdb.Error) and "has been invalidated" in str(error)
     )

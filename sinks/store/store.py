@@ -70,7 +70,7 @@ class Store:
         return self.database.recovery
 
     async def open(self) -> None:
-        """Open or create the file; migrate its tables; mend its log, keeping a copy aside.
+        """Open or create the file; migrate its tables; repair its log, keeping a copy.
 
         Raises StoreUnavailable where another process holds it, it is of a newer version, damaged
         beyond the log, or cannot be written.

@@ -61,7 +61,7 @@ def cut_damage(database: Path, message: str, now: datetime) -> Recovery | None:
 
     Everything that was committed before that entry can be read then. A log of which not even the
     beginning can be read is emptied. None where ``message`` tells of no damage to the log, or
-    of one that cutting does not mend.
+    of one that truncation does not repair.
     """
     wal = wal_of(database)
     if "WAL" not in message or not wal.exists():

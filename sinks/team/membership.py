@@ -35,7 +35,7 @@ class Joined(Struct, frozen=True):
 
 
 def is_foreign(memory: Memory, member: str) -> bool:
-    """Whether neither the text nor any capture that said the same was made by ``member``."""
+    """Whether neither the text nor any capture merged into it was made by ``member``."""
     own = ("", member)
     return memory.provenance.author not in own and not any(s.author in own for s in memory.sources)
 

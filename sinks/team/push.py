@@ -92,11 +92,11 @@ class Pusher:
 
     async def _cleaned(self, batch: Sequence[Outgoing]) -> list[Outgoing]:
         """The redacted part of ``batch`` that may be sent; redactions are stored here as well."""
-        looked = await anyio.to_thread.run_sync(self._clean_rows, batch)
-        for one, row in looked:
+        cleaned = await anyio.to_thread.run_sync(self._clean_rows, batch)
+        for one, row in cleaned:
             if row is not None and row is not one.row and await self._replica.rewrite(row):
                 await self._context.applied(Applied(stored=(row,)))
-        return [replace(one, row=row) for one, row in looked if row is not None]
+        return [replace(one, row=row) for one, row in cleaned if row is not None]
 
     def _clean_rows(self, batch: Sequence[Outgoing]) -> list[tuple[Outgoing, Row | None]]:
         return [(one, self._clean_row(one.row) if one.row else None) for one in batch]

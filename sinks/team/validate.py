@@ -129,8 +129,8 @@ def _checked(change: Change, scopes: Collection[Scope], member: str) -> Row | No
     if change.row is None:
         raise InvalidChange("unreadable")
     memory = change.row.memory
-    said = (change.id, change.version, change.scope)
-    _require((memory.id, memory.version, memory.scope) == said, "another memory")
+    claimed = (change.id, change.version, change.scope)
+    _require((memory.id, memory.version, memory.scope) == claimed, "another memory")
     _require_sound(memory)
     return Row(_signed(memory, change.author, member), change.row.encoding)
 

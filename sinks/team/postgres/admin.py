@@ -1,4 +1,4 @@
-"""What whoever runs the server does: create or upgrade the tables, and let members in."""
+"""Administration of the server: creating and upgrading the tables, adding members."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GROUP = "subcog_member"
 _PASSWORD_BYTES = 24
 
 make_password = partial(secrets.token_urlsafe, _PASSWORD_BYTES)
-"""A password that nobody has to remember."""
+"""A random password."""
 
 
 class NewMember(Struct, frozen=True):

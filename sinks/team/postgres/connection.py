@@ -57,7 +57,7 @@ class HalfVector(bytes):
 
 
 class Hello(Struct, frozen=True):
-    """What the server said when the connection was made."""
+    """What the server reported on connecting."""
 
     version: int
     team: str
@@ -142,7 +142,7 @@ class Link:
         _teach_halfvec(self.connection, self.hello)
 
     def cut(self) -> None:
-        """Let whoever waits for the server on this connection fail at once. From any thread."""
+        """Make a wait for the server on this connection fail at once. Thread-safe."""
         with suppress(OSError, psycopg.Error):
             fd = self.connection.fileno()
             with socket.fromfd(fd, socket.AF_INET, socket.SOCK_STREAM) as double:
@@ -251,7 +251,7 @@ class _Call(Generic[T]):
         except (TeamUnavailable, ValueError) as error:
             future.set_exception(error)
         finally:
-            if not future.done():  # a defect of ours: whoever waits gets it as well
+            if not future.done():  # a programming error: raise it in the caller as well
                 future.set_exception(sys.exception() or RuntimeError("the work was not done"))
 
     def work(self) -> T:
