@@ -36,7 +36,7 @@ from subcog.sinks.team.protocol import (
     Sharing,
 )
 from subcog.sinks.team.sync import Sync
-from subcog.sinks.team.sync_state import Here
+from subcog.sinks.team.sync_state import SyncContext
 
 from .prose import ORGANISATION, memory
 from .team_costs import now
@@ -211,7 +211,7 @@ class Machine:
         self._rng = rng
         self.replica = Replica(team, cursor)
         # The replica is no subclass of the real one: it shares nothing with it but these methods.
-        here = Here(self.replica, Encoder(), nullcontext(), _nobody)  # type: ignore[arg-type]
+        here = SyncContext(self.replica, Encoder(), nullcontext(), _nobody)  # type: ignore[arg-type]
         self.sync = Sync(
             here,
             Membership(team.name, "", cursor.epoch, now(), ""),

@@ -16,7 +16,7 @@ from subcog.sinks.store.rows import Row
 from subcog.sinks.store.store import Store
 from subcog.sinks.team.protocol import Applied, Membership, TeamServer
 from subcog.sinks.team.sync import Sync
-from subcog.sinks.team.sync_state import Here
+from subcog.sinks.team.sync_state import SyncContext
 from tests.stores import HERE, FakeClock, make_row, opened
 from tests.waiting import until
 
@@ -57,7 +57,7 @@ class Machine:
         for scope in scopes:
             await self.replica.share(scope, scope.id, sends=True)
         self.sync = Sync(
-            Here(self.replica, Encoder(), self._turn, self._apply),
+            SyncContext(self.replica, Encoder(), self._turn, self._apply),
             membership,
             lambda: self.server,
             clean=self._clean,

@@ -69,12 +69,12 @@ def found(hits: Sequence[Hit], query: Query, about: About) -> tuple[tuple[TeamMe
 
     Not for the event loop.
     """
-    from ...sinks.team.validate import Refused, check_found
+    from ...sinks.team.validate import InvalidChange, check_found
 
     names = {project.scope: _name(project) for project in about.projects}
     shown: list[TeamMemory] = []
     for hit in hits:
-        with suppress(Refused):
+        with suppress(InvalidChange):
             memory = check_found(hit.memory, query.scopes, member=about.member)
             known = structs.asdict(listed_answer(memory))
             known["author"] = author_name(memory.provenance.author or about.member)

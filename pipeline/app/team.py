@@ -149,10 +149,10 @@ class Team:
     def _build_sync(self, archive: Archive, replica: Replica, membership: Membership) -> Sync:
         server = self.server(self.url)
         from ...sinks.team.sync import Sync
-        from ...sinks.team.sync_state import Here
+        from ...sinks.team.sync_state import SyncContext
 
         return Sync(
-            Here(replica, archive.encoder, archive.lifecycle.write_lock, self.tell),
+            SyncContext(replica, archive.encoder, archive.lifecycle.write_lock, self.tell),
             membership,
             lambda: server,
             clean=self._released,

@@ -1,4 +1,4 @@
-"""Files of ours and of others: rotation, stamps, reading what nobody vouches for.
+"""Files: private and atomic writing, rotation, reading untrusted ones with stamps.
 
 May import nothing of sinks.
 """

@@ -48,7 +48,7 @@ class RotatingFile:
             self._handler.close()  # the next line opens it again, also where it was deleted
 
     def lines(self) -> Iterator[bytes]:
-        """Every line that is there, the newest first; half a line at the end is left out."""
+        """Every complete line, the newest first."""
         numbered = [f"{self._file.name}.{number + 1}" for number in range(self._backups)]
         for name in (self._file.name, *numbered):
             try:

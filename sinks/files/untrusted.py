@@ -1,7 +1,7 @@
-"""Reads small files of a project that nobody vouches for, and notices when they change.
+"""Reads small, untrusted files of a project, and notices when they change.
 
-A project's files are hostile until shown otherwise: pipes that never answer, devices, links that
-go round, gigabytes. Nothing here raises for them; what cannot be read is not there.
+A project's files may be hostile: pipes that never answer, devices, circular links, gigabytes.
+Nothing here raises for them; what cannot be read counts as missing.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def stamp(path: Path) -> Stamp:
 
 
 def unchanged(stamps: Mapping[Path, Stamp]) -> bool:
-    """Tell whether everything that was looked at is as it was."""
+    """Whether every path still has the stamp that was seen."""
     return all(stamp(path) == seen for path, seen in stamps.items())
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
@@ -68,7 +68,8 @@ class CaptureWriter:
         self._merge_similarity = merge_similarity
         self._contradicts = contradicts
         self._clock = clock
-        self._locks = _NamedLocks()
+        # One lock a text, which exists only while somebody holds or awaits it.
+        self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     async def store(self, event: StoreRequested) -> tuple[Event, ...]:
         """Commit a redacted text, or merge it into the memory that says the same."""
@@ -77,7 +78,8 @@ class CaptureWriter:
                 return await self._revise(event, event.request.revises)
             # Two simultaneous captures of one text must become one memory.
             hashed = content_hash(event.content.text)
-            async with self._locks.hold(f"{event.request.scope} {event.namespace} {hashed}"):
+            key = f"{event.request.scope} {event.namespace} {hashed}"
+            async with self._locks.setdefault(key, anyio.Lock()):
                 return await self._store_new(event, hashed)
         except StoreUnavailable as error:
             _log.error("a memory could not be stored", extra={"reason": error.reason})
@@ -175,7 +177,7 @@ class CaptureWriter:
             self._settled(event, memory, "stored"),
         )
 
-    # --- into what is there ----------------------------------------------------------------------
+    # --- into a stored memory --------------------------------------------------------------------
 
     async def _merge(
         self, event: StoreRequested, duplicate_id: str, similarity: str
@@ -271,25 +273,6 @@ class CaptureWriter:
             contradicts=other.id if other else None,
         )
         return CaptureSettled(trace=event.trace, kept=kept, memory=memory, other=other)
-
-
-class _NamedLocks:
-    """Locks by name, which exist only while they are held or waited for."""
-
-    def __init__(self) -> None:
-        self._locks: dict[str, tuple[anyio.Lock, list[None]]] = {}
-
-    @asynccontextmanager
-    async def hold(self, name: str) -> AsyncIterator[None]:
-        lock, waiting = self._locks.setdefault(name, (anyio.Lock(), []))
-        waiting.append(None)
-        try:
-            async with lock:
-                yield
-        finally:
-            waiting.pop()
-            if not waiting:
-                del self._locks[name]
 
 
 def _reason(event: StoreRequested, comparison: _Comparison) -> str:

@@ -28,7 +28,6 @@ from ...bus.events import (
 )
 from ...bus.signals import degraded, emit
 from ...bus.values import Memory, Scope
-from ..files.allocator import keep_small
 from ..indexes.file_index import FileIndex
 from ..indexes.topic_index import TopicIndex
 from ..models import cross_encoder
@@ -45,7 +44,7 @@ from .capture import CaptureWriter
 from .lifecycle import Lifecycle
 
 _log = logging.getLogger(__name__)
-# Rows added to the index at once; each addition copies what is there.
+# Rows added to the index at once; each addition copies the index.
 _FILL_ROWS = 6_000
 # Up to so many memories are indexed on the event loop, more on a worker thread.
 _FEW = 32
@@ -106,7 +105,6 @@ class Archive:
 
     async def open(self) -> None:
         """Open the store and fill the index. Raises ``StoreUnavailable`` (an ``OSError``)."""
-        keep_small()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._load_encoder)
             tasks.start_soon(self._open_store)

@@ -1,7 +1,7 @@
-"""The copies of a database that subcog keeps beside it, or was asked to make elsewhere.
+"""The copies of a database: those that subcog keeps beside it, and the user's backups.
 
-Each is a file that may hold what was forgotten since. A list of the backups that were asked for
-lies beside the database, for they may be anywhere.
+Each may still hold what was forgotten since. Backups may lie anywhere, so a list of them is kept
+beside the database.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..store.wal import wal_of
 
 Kind = Literal["backup", "before a restore", "damaged log", "damaged database"]
 
-# What a process leaves behind that is killed while it makes a copy; {} is the database's name.
+# What a process leaves behind when it is killed while making a copy; {} is the database's name.
 UNFINISHED = (".subcog-copy-*", "{}.restoring", "{}.restoring.wal")
 
 _PATTERNS: tuple[tuple[str, Kind], ...] = (
@@ -27,12 +27,12 @@ _PATTERNS: tuple[tuple[str, Kind], ...] = (
     ("{}.wal.damaged-*", "damaged log"),
     ("{}.damaged-*", "damaged database"),
 )
-_MOST_NOTED = 1_000
+_MAX_NOTED = 1_000
 _LOG = ".wal"
 
 
 class Copy(Struct, frozen=True, kw_only=True):
-    """One copy: its file, which kind it is, since when it lies there, and its bytes on disk."""
+    """One copy: its file, its kind, when it was made, and its bytes on disk."""
 
     file: Path
     kind: Kind
@@ -41,16 +41,16 @@ class Copy(Struct, frozen=True, kw_only=True):
 
     @property
     def is_database(self) -> bool:
-        """Whether it can be opened, so that one memory can be taken out of it."""
+        """Whether it can be opened, so that a single memory can be deleted from it."""
         return self.kind in {"backup", "before a restore"}
 
     def may_hold(self, created_at: datetime) -> bool:
-        """Whether a memory of that time may be in it."""
+        """Whether a memory created at that time may be in it."""
         return self.at >= created_at
 
 
 def find_copies(database: Path) -> tuple[Copy, ...]:
-    """Every copy that is still there, the oldest first."""
+    """Every copy that still exists, oldest first."""
     found = {copy.file: copy for copy in (*_beside(database), *_backups(database))}
     return tuple(sorted(found.values(), key=lambda copy: (copy.at, copy.file)))
 
@@ -64,7 +64,7 @@ def remove_copy(copy: Copy) -> None:
 def note_backup(database: Path, backup: Path) -> None:
     """Remember that ``backup`` was made, so that ``find_copies`` finds it."""
     noted = [*_noted(database), str(backup.absolute())]
-    distinct = list(dict.fromkeys(noted))[-_MOST_NOTED:]
+    distinct = list(dict.fromkeys(noted))[-_MAX_NOTED:]
     replace_file(_list_file(database), msgspec.json.encode(distinct), durable=True)
 
 
@@ -100,6 +100,6 @@ def _copy(file: Path, kind: Kind) -> Copy | None:
         return None
     log = wal_of(file)
     size = seen.st_size + (log.stat().st_size if log.exists() else 0)
-    # When it came to lie there is its last change, or that of its name.
+    # The later of the last change of its content and of its name.
     at = datetime.fromtimestamp(max(seen.st_mtime, seen.st_ctime), UTC)
     return Copy(file=file, kind=kind, at=at, bytes=size)

@@ -1,7 +1,7 @@
-"""Takes a memory that was forgotten out of the copies of the database as well.
+"""Deletes a forgotten memory from the copies of the database as well.
 
-A backup stays a backup: it is opened, the memory is deleted from it, and it is written anew
-without it. A damaged file cannot be opened, so it goes as a whole.
+A backup is opened, the memory is deleted from it, and the file is compacted. A damaged file cannot
+be opened, so it is deleted as a whole.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MEMORY_LIMIT_MB = 256
 
 
 class Cleaned(Struct, frozen=True):
-    """What was done to the copies: ``left`` are those that could not be cleaned, and why."""
+    """What was done to the copies: ``left`` are those that could not be purged, and why."""
 
     cleaned: tuple[Path, ...] = ()
     removed: tuple[Path, ...] = ()
@@ -38,7 +38,7 @@ def clean_copies(
     for copy in copies:
         try:
             if copy.is_database:
-                _clean(copy.file, memory_id, scopes, now)
+                _purge(copy.file, memory_id, scopes, now)
                 cleaned.append(copy.file)
             else:
                 remove_copy(copy)
@@ -50,14 +50,14 @@ def clean_copies(
     return Cleaned(tuple(cleaned), tuple(removed), tuple(left))
 
 
-def _clean(file: Path, memory_id: str, scopes: Sequence[str], now: datetime) -> None:
+def _purge(file: Path, memory_id: str, scopes: Sequence[str], now: datetime) -> None:
     database = Database(file, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now, queue=Outbox())
     database.open()
     try:
         with database.transaction() as connection:
             if forget(connection, memory_id, scopes, now):
                 database.note_forgotten(connection, memory_id)
-        # Also where it had been forgotten before: its bytes may still be there.
+        # Also where it was forgotten before: its bytes may still be in the file.
         database.compact()
     except duckdb.Error as error:
         raise explain(file, error) from None

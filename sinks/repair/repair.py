@@ -1,9 +1,8 @@
-"""What is wrong with a database that nobody has open, and mending what can be mended.
+"""Diagnoses and repairs a database that nobody has open.
 
-``diagnose`` changes nothing. ``repair`` mends what ``diagnose`` calls repairable; before it
-changes a file it keeps a copy of it aside, and it says where. Both open the file, so they are for
-a process that has seen to it that no daemon runs: where one does, the finding is ``held``. Neither
-may be called on an event loop.
+``diagnose`` changes nothing. ``repair`` repairs what ``diagnose`` calls repairable; before it
+changes a file it keeps a copy and reports where. Both open the file, so no daemon may run: where
+one does, the finding is ``held``. Neither may be called on an event loop.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from msgspec import Struct
 
 from ..files.private import free_name, sync_directory
 from ..store.database import Database
-from ..store.errors import StoreUnavailable, damaged, explain, foreign, full, newer, read_only
+from ..store.errors import StoreUnavailable, explain, unavailable
 from ..store.migrations import MIGRATIONS, ForeignSchema, schema_version, tables
 from ..store.rows import naive
 from ..store.sql import attach
@@ -37,11 +36,11 @@ _SALVAGED = "salvaged.duckdb"
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """One thing that is wrong. ``seen`` and ``mend`` are sentences for the user.
+    """One finding. ``seen`` says what is wrong and ``mend`` what to do, as sentences for the user.
 
     ``reason`` is that of ``StoreUnavailable``, or ``log`` (the write-ahead log is damaged),
     ``lost_file`` (there is a log, and no file that it belongs to) or ``leftovers`` (copies that
-    a process left half made). ``repairable`` says whether ``repair`` mends it.
+    a process left half made). ``repairable`` says whether ``repair`` can repair it.
     """
 
     reason: str
@@ -51,7 +50,7 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 class Mended(Struct, frozen=True, kw_only=True):
-    """One thing that was mended; where the files are now that were there before.
+    """One repair. ``kept_aside`` are the files as they were before.
 
     ``lost`` is how many versions of memories could not be saved.
     """
@@ -67,7 +66,7 @@ class _DamagedLog(ValueError):
 
 
 def diagnose(database: Path) -> tuple[Problem, ...]:
-    """Everything that is wrong with the file at ``database``; nothing where there is none yet.
+    """Everything wrong with the file at ``database``; empty where there is none yet.
 
     Reads every block, which takes about a second for 100,000 memories.
     """
@@ -75,33 +74,35 @@ def diagnose(database: Path) -> tuple[Problem, ...]:
 
 
 def repair(database: Path, *, now: datetime) -> tuple[Mended, ...]:
-    """Mend whatever ``diagnose`` calls repairable, in an order in which each step helps the next.
+    """Repair whatever ``diagnose`` calls repairable, in the order in which it reports it.
 
     Raises ``StoreUnavailable`` where a step cannot be done; the steps before it are done.
     """
     problems = [problem for problem in diagnose(database) if problem.repairable]
-    mended = [_mend(database, problem.reason, now) for problem in problems]
-    if any(one.reason == "read_only" for one in mended):  # what it hid can be seen now
-        mended += repair(database, now=now)
-    return tuple(mended)
+    repairs = [_repair_one(database, problem.reason, now) for problem in problems]
+    if any(one.reason == "read_only" for one in repairs):  # it may have hidden other problems
+        repairs += repair(database, now=now)
+    return tuple(repairs)
 
 
-# --- what is wrong -------------------------------------------------------------------------------
+# --- diagnosis ----------------------------------------------------------------------------------
 
 
 def _problems(database: Path) -> Iterator[Problem]:
     if not database.parent.is_dir():
         return
     if shutil.disk_usage(database.parent).free < _LEAST_FREE_BYTES:
-        yield _told(full(database))
-    if _is_fixed(database):
-        yield _told(read_only(database), repairable=_may_unfix(database))
+        yield _problem_of(unavailable("full", database))
+    if _is_write_protected(database):
+        yield _problem_of(
+            unavailable("read_only", database), repairable=_may_make_writable(database)
+        )
         return
     if any(True for _ in _unfinished(database)):
         yield Problem(
             reason="leftovers",
-            seen=f"there are copies in {database.parent} that a process left half made",
-            mend="they are of no use; the repair deletes them",
+            seen=f"an interrupted process left incomplete copies in {database.parent}",
+            mend="they are useless; the repair deletes them",
             repairable=True,
         )
     if not database.exists():
@@ -113,19 +114,19 @@ def _problems(database: Path) -> Iterator[Problem]:
 
 def _unreadable(database: Path) -> Iterator[Problem]:
     if (lost := _torn_bytes(database)) > 0:
-        yield _damaged_log(database, f"the last {lost} bytes of it are cut off")
+        yield _damaged_log(database, f"its last {lost} bytes are incomplete")
     elif not database.stat().st_size:
-        return  # an empty file is begun anew
+        return  # opening replaces an empty file
     try:
         _read_everything(database)
     except _DamagedLog:
         if not lost:
             yield _damaged_log(database, "a write in it is damaged")
     except StoreUnavailable as error:
-        yield _told(error, repairable=error.reason == "damaged" and _can_attach(database))
+        yield _problem_of(error, repairable=error.reason == "damaged" and _can_attach(database))
 
 
-def _told(error: StoreUnavailable, *, repairable: bool = False) -> Problem:
+def _problem_of(error: StoreUnavailable, *, repairable: bool = False) -> Problem:
     seen, _, mend = str(error).partition(". ")
     return Problem(reason=error.reason, seen=seen, mend=mend, repairable=repairable)
 
@@ -134,7 +135,7 @@ def _damaged_log(database: Path, how: str) -> Problem:
     return Problem(
         reason="log",
         seen=f"the write-ahead log {wal_of(database)} is damaged: {how}",
-        mend="what stands before the damage can be read; a copy of the log is kept aside",
+        mend="everything before the damage can be saved; a copy of the log is kept",
         repairable=True,
     )
 
@@ -142,28 +143,28 @@ def _damaged_log(database: Path, how: str) -> Problem:
 def _lost_file(database: Path) -> Problem:
     return Problem(
         reason="lost_file",
-        seen=f"{wal_of(database)} is there, but {database} that it belongs to is not",
+        seen=f"the write-ahead log {wal_of(database)} has no database {database}",
         mend=(
-            "put the database back if you moved it. Else the repair keeps the log aside, and an "
-            "empty database is begun"
+            "put the database back if you moved it. Otherwise the repair moves the log away, and "
+            "an empty database is created"
         ),
         repairable=True,
     )
 
 
-def _is_fixed(database: Path) -> bool:
-    """Whether somebody took the permission to write away."""
+def _is_write_protected(database: Path) -> bool:
+    """Whether the permission to write is missing somewhere."""
     places = [database.parent, *(p for p in (database, wal_of(database)) if p.exists())]
     return not all(os.access(place, os.R_OK | os.W_OK) for place in places)
 
 
-def _may_unfix(database: Path) -> bool:
+def _may_make_writable(database: Path) -> bool:
     places = [p for p in (database.parent, database, wal_of(database)) if p.exists()]
-    fixed = [place for place in places if not os.access(place, os.R_OK | os.W_OK)]
+    protected = [place for place in places if not os.access(place, os.R_OK | os.W_OK)]
     return all(
         place.stat().st_uid == os.geteuid()
         and place.stat().st_mode & _OWNER_WRITES != _OWNER_WRITES
-        for place in fixed
+        for place in protected
     )
 
 
@@ -178,7 +179,7 @@ def _log_bytes(database: Path) -> int:
 
 
 def _torn_bytes(database: Path) -> int:
-    """How many bytes at the end of the log are no whole entry."""
+    """How many bytes at the end of the log are not a complete entry."""
     size = _log_bytes(database)
     if not size:
         return 0
@@ -206,70 +207,70 @@ def _read_everything(database: Path) -> None:
             attach(connection, database, "store", read_only=True)
             found = schema_version(connection)
             if found > len(MIGRATIONS):
-                raise newer(database, found, len(MIGRATIONS))
+                raise unavailable("newer", database, found=found, known=len(MIGRATIONS))
             for table in _TABLES & tables(connection):
-                # A checksum of the blocks is looked at when they are read, so all must be.
+                # Checksums are verified when blocks are read, so all must be read.
                 connection.execute(f"SELECT bit_xor(hash(t)) FROM store.{table} t").fetchall()  # noqa: S608 - constants
     except StoreUnavailable:
         raise
     except ForeignSchema:
-        raise foreign(database) from None
+        raise unavailable("foreign", database) from None
     except (duckdb.Error, OSError) as error:
         if "WAL" in str(error):
             raise _DamagedLog from None
         raise explain(database, error) from None
 
 
-# --- mending -------------------------------------------------------------------------------------
+# --- repairs -------------------------------------------------------------------------------------
 
 
-def _mend(database: Path, reason: str, now: datetime) -> Mended:
+def _repair_one(database: Path, reason: str, now: datetime) -> Mended:
     return {
-        "read_only": _unfix,
+        "read_only": _make_writable,
         "leftovers": _delete_unfinished,
-        "lost_file": _put_log_aside,
+        "lost_file": _quarantine_log,
         "log": _cut_log,
-        "damaged": _save_what_can_be_read,
+        "damaged": _salvage,
     }[reason](database, now)
 
 
-def _unfix(database: Path, now: datetime) -> Mended:
+def _make_writable(database: Path, now: datetime) -> Mended:
     places = [p for p in (database.parent, database, wal_of(database)) if p.exists()]
     for place in places:
         search = stat.S_IXUSR if place.is_dir() else 0
         place.chmod(place.stat().st_mode | _OWNER_WRITES | search)
-    return Mended(reason="read_only", done=f"you may write {database} again")
+    return Mended(reason="read_only", done=f"{database} is writable again")
 
 
 def _delete_unfinished(database: Path, now: datetime) -> Mended:
     for place in list(_unfinished(database)):
         shutil.rmtree(place) if place.is_dir() else place.unlink()
-    return Mended(reason="leftovers", done="copies that were half made are deleted")
+    return Mended(reason="leftovers", done="incomplete copies were deleted")
 
 
-def _put_log_aside(database: Path, now: datetime) -> Mended:
+def _quarantine_log(database: Path, now: datetime) -> Mended:
     lost = quarantine_orphan_log(database, now)
     return Mended(
         reason="lost_file",
-        done="the log without a database is kept aside",
+        done="the log without a database was moved away",
         kept_aside=(lost.kept_aside,) if lost else (),
     )
 
 
 def _cut_log(database: Path, now: datetime) -> Mended:
-    """Open the file as the daemon does, which cuts the log before the damage."""
+    """Open the file as the daemon does, which truncates the log before the damage."""
     store = Database(database, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now)
     store.open()
     store.close()
     recovery = store.recovery
     kept = (recovery.kept_aside,) if recovery else ()
     return Mended(
-        reason="log", done="everything before the damage in the log is saved", kept_aside=kept
+        reason="log", done="everything before the damage in the log was saved", kept_aside=kept
     )
 
 
-def _save_what_can_be_read(database: Path, now: datetime) -> Mended:
-    """Copy what can be read into a new file, and put the damaged one aside."""
+def _salvage(database: Path, now: datetime) -> Mended:
+    """Copy what can be read into a new file, and move the damaged one away."""
     private = database.with_name(f".subcog-copy-repair-{os.getpid()}")
     private.mkdir(mode=0o700)
     try:
@@ -283,8 +284,8 @@ def _save_what_can_be_read(database: Path, now: datetime) -> Mended:
         finally:
             fresh.close()
         if not saved.kept and saved.lost:
-            raise damaged(database)
-        kept = _put_aside(database, now)
+            raise unavailable("damaged", database)
+        kept = _quarantine(database, now)
         (private / _SALVAGED).replace(database)
         sync_directory(database.parent)
     finally:
@@ -298,7 +299,7 @@ def _save_what_can_be_read(database: Path, now: datetime) -> Mended:
     )
 
 
-def _put_aside(database: Path, now: datetime) -> tuple[Path, ...]:
+def _quarantine(database: Path, now: datetime) -> tuple[Path, ...]:
     """Move file and log to names of their own."""
     target = free_name(database.with_name(f"{database.name}.damaged-{now:%Y%m%dT%H%M%S}"))
     moved = []

@@ -1,8 +1,8 @@
-"""Reads what can still be read of a damaged database into a new one.
+"""Copies what can still be read of a damaged database into a new one.
 
 DuckDB keeps each column in blocks of its own with a checksum each, so a bad block costs some
-rows, or only one column of some rows. ``versions`` holds every text; ``memories`` is made from it
-anew, and from the old table come tombstones and counts of use alone.
+rows, or only one column of some rows. ``versions`` holds every text; ``memories`` is
+rebuilt from it; only tombstones and counts of use are copied from the old table.
 
 Of a team whatever is missing is on its server, or on this machine and perhaps not on the server
 yet. So where anything was lost the feed is pulled from its beginning and all local versions are
@@ -25,7 +25,7 @@ from ..store.migrations import tables
 from ..store.rows import Record, Row, aware, to_memory, to_record, usage_of
 from ..store.sql import attach
 from ..store.writes import Insert, add_records, add_tombstones, add_uses, insert
-from ..team.membership import forget_team, read_membership, write_cursor
+from ..team.membership import clear_team, read_membership, write_cursor
 from ..team.outbox import ENTRY_TYPES, RECEIVED_TYPES, Outbox
 from ..team.protocol import Cursor
 
@@ -115,7 +115,7 @@ def _save_team(
     copied = [_copy(connection, source, table, types) for table, types in _TABLES.items()]
     joined = read_membership(connection)
     if joined is None:
-        forget_team(connection)
+        clear_team(connection)
         return
     connection.execute(_WITHOUT_TEXT)
     if not (is_whole and all(copied)):
@@ -132,7 +132,7 @@ def _copy(
     table: str,
     types: Mapping[str, str],
 ) -> bool:
-    """Whether all of it could be read."""
+    """Copy a table; returns whether all of it could be read."""
     is_whole = True
     for start in _steps(source, table):
         rows = _read(source, ", ".join(types), table, start)

@@ -1,8 +1,8 @@
-"""What is known without asking the database: it costs a capture half of its time to ask.
+"""Caches that spare a capture half of its time, which asking the database would take.
 
-``Fingerprints`` tell which texts may be known already. What is not among them is new for certain;
-what is may have been changed, superseded or forgotten since, or share its 64 bits with another.
-``Changed`` tells the current versions, so that a memory is found by the primary key of its text.
+A text whose fingerprint is not in ``Fingerprints`` is certainly new. One that is may have been
+changed, superseded or forgotten since, or share its 64 bits with another text.
+``CurrentVersions`` gives the primary key of each memory's current version.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-# New ones are sorted in when there are so many: 8 bytes each then, instead of about 70.
+# New ones are merged into the array when there are so many: 8 bytes each instead of about 70.
 _FOLDED = 8_192
 
 
 class Fingerprints:
-    """For one writer and many readers. Starts with ``known``, which is sorted in place."""
+    """For one writer and many readers. Sorts ``known`` in place and starts with it."""
 
     def __init__(self, known: npt.NDArray[np.int64]) -> None:
         known.sort()
@@ -40,8 +40,8 @@ class Fingerprints:
             self._new = set()  # last, so that no reader misses what moves
 
 
-class Changed:
-    """The current version of each memory that has another than its first."""
+class CurrentVersions:
+    """The current version of each memory that has more than one."""
 
     def __init__(self, versions: Mapping[str, int]) -> None:
         self._versions = dict(versions)
@@ -51,12 +51,12 @@ class Changed:
         return self._versions.get(memory_id, 1)
 
     def note(self, memory_id: str, version: int) -> None:
-        """A version was committed; an older one than the current changes nothing."""
+        """Note a committed version; one older than the current changes nothing."""
         if version > self.version(memory_id):
             self._versions[memory_id] = version
 
     def set(self, memory_id: str, version: int) -> None:
-        """Another version is current now, which may be an older one."""
+        """Make ``version`` the current one, also where it is older."""
         if version == 1:
             self._versions.pop(memory_id, None)
         else:

@@ -1,4 +1,4 @@
-"""One DuckDB file: opening and mending it, handing out cursors, keeping it small and private.
+"""One DuckDB file: opening and repairing it, cursors, transactions, compaction.
 
 Nothing here is async, and all of it refuses to run on a thread with an event loop.
 """
@@ -20,11 +20,10 @@ import duckdb
 import numpy as np
 from duckdb import DuckDBPyConnection
 
-from ..files.allocator import trim_heap
 from ..files.private import FILE_MODE, FOLDER_MODE, sync_directory
-from .caches import Changed, Fingerprints
+from .caches import CurrentVersions, Fingerprints
 from .change_queue import ChangeQueue, NoQueue
-from .errors import StoreUnavailable, busy, closed, explain, foreign, full, gives_up, newer
+from .errors import StoreUnavailable, closed, explain, invalidates_database, unavailable
 from .migrations import ForeignSchema, NewerSchema, migrate
 from .rows import Record, Row, fingerprint_of, naive, to_record
 from .sql import Statement, connect, copy_store
@@ -70,13 +69,13 @@ class Database:
         self.path = path
         self.wal = wal_of(path)
         self.recovery: Recovery | None = None
-        # DuckDB answers nothing more after a fatal error, until the file is opened anew.
-        self.given_up = False
+        # Set by a fatal error, after which DuckDB answers nothing until the file is reopened.
+        self.invalidated = False
         # Of every text that was ever committed, by whatever way.
         self.fingerprints = Fingerprints(np.zeros(0, dtype=np.int64))
-        self.changed = Changed({})
+        self.current_versions = CurrentVersions({})
         self._queue: ChangeQueue = queue or NoQueue()
-        # Tells, also after a crash, that the file still holds what was deleted.
+        # Exists, also after a crash, while the file still holds what was deleted.
         self._uncompacted = path.with_name(f"{path.name}.uncompacted")
         self._memory_limit_mb = memory_limit_mb
         self._clock = clock
@@ -88,9 +87,9 @@ class Database:
     # --- open and close --------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Open or create the file, mend its log, migrate it. Raises StoreUnavailable."""
+        """Open or create the file, repair its log, migrate it. Raises StoreUnavailable."""
         refuse_event_loop()
-        with self._changed, self.explained():
+        with self._changed, self.translating_errors():
             self._open()
 
     def _open(self) -> None:
@@ -98,8 +97,8 @@ class Database:
         if not self.wal.exists() and self.path.exists() and not self.path.stat().st_size:
             self.path.unlink()  # DuckDB refuses an empty file, and there is nothing to lose in one
         if lost := quarantine_orphan_log(self.path, self._clock()):
-            self._tell(lost)
-        root = self._connect_mended()
+            self._report(lost)
+        root = self._connect_repaired()
         try:
             self._prepare(root)
         except BaseException:
@@ -114,10 +113,10 @@ class Database:
             shutil.rmtree(unfinished)
         torn = find_torn_tail(self.path, self._clock())
         if torn:
-            self._tell(torn)
+            self._report(torn)
         self._make_wal_private()
         before, after = migrate(root, naive(self._clock()))
-        self.fingerprints, self.changed = _fingerprints(root), _changed(root)
+        self.fingerprints, self.current_versions = _read_fingerprints(root), _read_versions(root)
         self._queue.open(root)
         if before != after:
             _log.info("the tables were migrated", extra={"before": before, "after": after})
@@ -128,21 +127,21 @@ class Database:
             )
             root.execute("CHECKPOINT store")
 
-    def _connect_mended(self) -> DuckDBPyConnection:
+    def _connect_repaired(self) -> DuckDBPyConnection:
         for _ in range(_MOST_REPAIRS):
             try:
                 return connect(self.path, self._memory_limit_mb)
             except duckdb.Error as error:
-                mended = cut_damage(self.path, str(error), self._clock())
-                if not mended:
+                repaired = cut_damage(self.path, str(error), self._clock())
+                if not repaired:
                     raise
-                self._tell(mended)
+                self._report(repaired)
         return connect(self.path, self._memory_limit_mb)
 
-    def _tell(self, recovery: Recovery) -> None:
+    def _report(self, recovery: Recovery) -> None:
         self.recovery = recovery
         _log.error(
-            "the write-ahead log was damaged, a copy was kept aside",
+            "the write-ahead log was damaged: a copy was kept, unreadable writes were dropped",
             extra={
                 "reason": recovery.reason,
                 "kept_aside": str(recovery.kept_aside),
@@ -151,11 +150,11 @@ class Database:
         )
 
     def close(self) -> None:
-        """Interrupt and await the readers, write everything into the file, and let go of it."""
+        """Interrupt and await the readers, checkpoint and close."""
         refuse_event_loop()
         with self._changed:
             root, self._root = self._root, None
-            self._send_readers_away()
+            self._interrupt_readers()
             if root is None:
                 return
             # A checkpoint that fails leaves the log behind, and the next opening replays it.
@@ -164,17 +163,17 @@ class Database:
             root.close()
 
     def reopen(self) -> None:
-        """Open the file anew after DuckDB gave it up. Raises StoreUnavailable."""
+        """Reopen the file after DuckDB invalidated it. Raises StoreUnavailable."""
         refuse_event_loop()
-        with self._changed, self.explained():
+        with self._changed, self.translating_errors():
             if self._root is None:
                 raise closed()
-            self._send_readers_away()
+            self._interrupt_readers()
             self._root.close()
             self._open()
-            self.given_up = False
+            self.invalidated = False
 
-    def _send_readers_away(self) -> None:
+    def _interrupt_readers(self) -> None:
         # A cursor that is just between two statements loses an interrupt, so it is sent again.
         for _ in range(int(_READERS_LEAVE_WITHIN_S / _INTERRUPT_EVERY_S)):
             for cursor in self._cursors:
@@ -183,18 +182,18 @@ class Database:
                 return
 
     @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Make StoreUnavailable of what DuckDB and the system raise in this block."""
+    def translating_errors(self) -> Iterator[None]:
+        """Raise what DuckDB and the system raise in this block as StoreUnavailable."""
         try:
             yield
         except NewerSchema as error:
-            raise newer(self.path, error.found, error.known) from None
+            raise unavailable("newer", self.path, found=error.found, known=error.known) from None
         except ForeignSchema:
-            raise foreign(self.path) from None
+            raise unavailable("foreign", self.path) from None
         except StoreUnavailable:
             raise
         except (duckdb.Error, OSError) as error:
-            self.given_up |= gives_up(error)
+            self.invalidated |= invalidates_database(error)
             raise explain(self.path, error) from error
 
     # --- read and write --------------------------------------------------------------------------
@@ -206,7 +205,7 @@ class Database:
             if self._root is None:
                 raise closed()
             # A new cursor costs 0.04 ms, and none is ever shared or left over from a closed file.
-            with self.explained():
+            with self.translating_errors():
                 cursor = self._root.cursor()
             self._cursors.add(cursor)
             return cursor
@@ -232,7 +231,7 @@ class Database:
         """A cursor for this block. Its database errors come out as StoreUnavailable."""
         cursor = self.acquire()
         try:
-            with self.explained():
+            with self.translating_errors():
                 yield cursor
         finally:
             self.release(cursor)
@@ -253,8 +252,8 @@ class Database:
             yield writer
             _COMMIT.run(writer)
         except BaseException as error:
-            self.given_up |= gives_up(error)
-            with suppress(duckdb.Error):  # a commit that failed has rolled back by itself
+            self.invalidated |= invalidates_database(error)
+            with suppress(duckdb.Error):  # a failed commit has rolled back already
                 writer.execute("ROLLBACK")
             raise
 
@@ -267,16 +266,16 @@ class Database:
         self._queue.note_forgotten(connection, memory_id, self._clock())
 
     def note_current(self, rows: Iterable[Row], gone: Iterable[str]) -> None:
-        """What was committed in another way than by appending is current, or gone."""
+        """Update the caches after a commit that did more than append."""
         for row in rows:
             record = to_record(row)
             self.fingerprints.update([fingerprint_of(record)])
-            self.changed.set(record.id, record.version)
+            self.current_versions.set(record.id, record.version)
         for memory_id in gone:
-            self.changed.set(memory_id, 1)
+            self.current_versions.set(memory_id, 1)
 
     def _make_wal_private(self) -> None:
-        """DuckDB makes the log anew after each checkpoint, readable by everybody."""
+        """Create the log first: after each checkpoint DuckDB would make it world-readable."""
         if not self.wal.exists():
             os.close(os.open(self.wal, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, FILE_MODE))
 
@@ -299,28 +298,24 @@ class Database:
         if self._writer is None or self._root is None:
             raise closed()
         if shutil.disk_usage(self.path.parent).free < 2 * self.wal_bytes() + _ROOM_BYTES:
-            raise full(self.path)
+            raise unavailable("full", self.path)
         self._writer.execute("CHECKPOINT store")
 
     def shrink(self) -> None:
-        """Give back the memory that reading everything took: 170 MB at 100,000 memories.
+        """Release the memory that reading everything took: 170 MB at 100,000 memories.
 
-        To be called by the thread that writes, so that no write meets the lower limit.
+        Writer's thread only, so that no write meets the lower limit.
         """
         with self.reading() as cursor:
             try:
                 cursor.execute(f"SET memory_limit = '{_SMALL_MB}MB'")
             except duckdb.OutOfMemoryException:
-                _log.debug("some of the memory is in use")
+                _log.debug("some of the cache is in use and was not released")
             finally:
                 cursor.execute(f"SET memory_limit = '{self._memory_limit_mb}MB'")
-        trim_heap()
 
     def shrink_if_large(self) -> None:
-        """``shrink`` where reading here and there has filled the memory by and by.
-
-        DuckDB keeps what it read up to its limit. For the thread that writes.
-        """
+        """``shrink`` where scattered reads have filled DuckDB's cache. Writer's thread only."""
         with self.reading() as cursor:
             used = cursor.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()")
             [(held,)] = used.fetchall()
@@ -337,7 +332,7 @@ class Database:
 
     @contextmanager
     def _copied(self, directory: Path) -> Iterator[Path]:
-        """A copy with what is alive alone, in a private directory inside ``directory``."""
+        """A compact copy in a private directory inside ``directory``."""
         with tempfile.TemporaryDirectory(prefix=_PRIVATE, dir=directory) as private:
             copy = Path(private) / "compacted.duckdb"
             with self.reading() as cursor:
@@ -351,18 +346,18 @@ class Database:
         return self._uncompacted.exists()
 
     def mark_uncompacted(self) -> None:
-        """Something is about to be deleted. For the thread that writes."""
+        """Note before a deletion that the file will need compaction. Writer's thread only."""
         self._uncompacted.touch(mode=FILE_MODE)
 
     def compact(self) -> None:
         """Replace the file by a copy without what was deleted from it.
 
         Raises StoreUnavailable, ``busy``, where readers stay for too long; nothing is changed
-        then. To be called by the thread that writes.
+        then. Writer's thread only.
         """
-        with self._copied(self.path.parent) as copy, self._changed, self.explained():
+        with self._copied(self.path.parent) as copy, self._changed, self.translating_errors():
             if not self._changed.wait_for(lambda: not self._cursors, _READERS_LEAVE_WITHIN_S):
-                raise busy(self.path)
+                raise unavailable("busy", self.path)
             if self._root is None:
                 raise closed()
             self._root.execute("CHECKPOINT store")
@@ -375,13 +370,13 @@ class Database:
             self._open()
 
 
-def _fingerprints(connection: DuckDBPyConnection) -> Fingerprints:
+def _read_fingerprints(connection: DuckDBPyConnection) -> Fingerprints:
     found = connection.execute(
         "SELECT fingerprint FROM store.memories WHERE fingerprint IS NOT NULL"
     ).fetchnumpy()
     return Fingerprints(np.array(found["fingerprint"], dtype=np.int64))
 
 
-def _changed(connection: DuckDBPyConnection) -> Changed:
+def _read_versions(connection: DuckDBPyConnection) -> CurrentVersions:
     found = connection.execute("SELECT id, version FROM store.memories WHERE version > 1")
-    return Changed(dict(found.fetchall()))
+    return CurrentVersions(dict(found.fetchall()))

@@ -1,4 +1,4 @@
-"""Work in a worker thread that ends when its caller is cancelled, and not some time later."""
+"""Work on a worker thread that ends as soon as its caller is cancelled."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _INTERRUPT_EVERY_S = 0.001
 
 
 class Interruptible(Generic[T]):
-    """Calls ``work`` once. ``interrupt`` is called, if need be again and again, until it ends.
+    """Calls ``work`` once. On cancellation ``interrupt`` is called repeatedly until it ends.
 
-    Again, because a database between two statements forgets that it was interrupted.
+    Repeatedly, since DuckDB between two statements loses an interrupt.
     """
 
     def __init__(self, work: Callable[[], T], interrupt: Callable[[], None]) -> None:
@@ -26,10 +26,10 @@ class Interruptible(Generic[T]):
         self._interrupt = interrupt
         self._lock = threading.Lock()
         self._running = False
-        self._unwanted = False
+        self._cancelled = False
 
     async def result(self, limiter: CapacityLimiter | None = None) -> T:
-        """What ``work`` returns. When this is cancelled, no thread is left in it."""
+        """The result of ``work``. After a cancellation no thread is left in it."""
         try:
             return await anyio.to_thread.run_sync(
                 self._run, abandon_on_cancel=True, limiter=limiter
@@ -41,8 +41,8 @@ class Interruptible(Generic[T]):
 
     def _run(self) -> T:
         with self._lock:
-            if self._unwanted:
-                raise InterruptedError("nobody waits for this any more")
+            if self._cancelled:
+                raise InterruptedError("the caller was cancelled")
             self._running = True
         try:
             return self._work()
@@ -51,7 +51,7 @@ class Interruptible(Generic[T]):
 
     async def _end(self) -> None:
         with self._lock:
-            self._unwanted = True
+            self._cancelled = True
         while self._running:
             self._interrupt()
             await anyio.sleep(_INTERRUPT_EVERY_S)

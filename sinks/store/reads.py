@@ -1,4 +1,4 @@
-"""What is read, each time on a cursor of its own.
+"""The queries, each on a cursor of its own.
 
 Nothing here reads without a scope, but for ``LOAD``, ``run`` and ``counts``, which feed the indexes
 and the status, and ``usage`` and ``scopes_of``, which hold no text.
@@ -12,7 +12,7 @@ from datetime import datetime
 from duckdb import DuckDBPyConnection
 
 from ...bus.values import Memory, Scope
-from .caches import Changed
+from .caches import CurrentVersions
 from .rows import Usage, fingerprint, naive, to_memory, to_scope, usage_of
 from .sql import by_count
 from .writes import among
@@ -21,7 +21,7 @@ from .writes import among
 Text = tuple[str, Scope, str]
 
 # As many as a search finds; each parsed statement takes 5 kB.
-_MOST_PARSED = 20
+_MAX_PARSED = 20
 
 # Rows of a run: what DuckDB reads at once, and the decoding takes 10 ms.
 RUN_ROWS = 2_048
@@ -41,7 +41,7 @@ def _bodies(wanted: str) -> str:
     return f"SELECT key, body FROM store.versions WHERE {wanted}"  # noqa: S608 - placeholders
 
 
-_BODIES = by_count(lambda count: _bodies(among("key", [""] * count)[0]), most=_MOST_PARSED)
+_BODIES = by_count(lambda count: _bodies(among("key", [""] * count)[0]), most=_MAX_PARSED)
 
 
 def scope_texts(scopes: Sequence[Scope]) -> list[str]:
@@ -52,11 +52,14 @@ def scope_texts(scopes: Sequence[Scope]) -> list[str]:
 
 
 def get(
-    cursor: DuckDBPyConnection, ids: Sequence[str], scopes: Sequence[Scope], changed: Changed
+    cursor: DuckDBPyConnection,
+    ids: Sequence[str],
+    scopes: Sequence[Scope],
+    current: CurrentVersions,
 ) -> tuple[Memory, ...]:
     """The current versions of ``ids`` that are in ``scopes``, in the order asked."""
     readable = frozenset(scope_texts(scopes))
-    keys = [f"{each}:{changed.version(each)}" for each in dict.fromkeys(ids)]
+    keys = [f"{each}:{current.version(each)}" for each in dict.fromkeys(ids)]
     # By the primary key alone, which is half of what it costs to join: a memory that was forgotten
     # has no versions, and its body says which scope it is in.
     found = _versions(cursor, keys)
@@ -88,7 +91,7 @@ def latest(
 def _versions(cursor: DuckDBPyConnection, keys: Sequence[str]) -> tuple[Memory, ...]:
     if not keys:
         return ()
-    if len(keys) <= _MOST_PARSED:
+    if len(keys) <= _MAX_PARSED:
         found = _BODIES(len(keys)).run(cursor, keys).fetchall()
     else:
         wanted, parameters = among("key", keys)
@@ -110,7 +113,9 @@ def page(
     return _versions(cursor, [key for (key,) in keys])
 
 
-def run(cursor: DuckDBPyConnection, first: int, changed: Changed) -> tuple[Memory, ...] | None:
+def run(
+    cursor: DuckDBPyConnection, first: int, current: CurrentVersions
+) -> tuple[Memory, ...] | None:
     """The current versions among ``RUN_ROWS`` rows from ``first`` on; None beyond the last row."""
     [(last,)] = cursor.execute("SELECT max(rowid) FROM store.versions").fetchall()
     if last is None or first > last:
@@ -119,7 +124,7 @@ def run(cursor: DuckDBPyConnection, first: int, changed: Changed) -> tuple[Memor
         "SELECT body FROM store.versions WHERE rowid >= ? AND rowid < ?", [first, first + RUN_ROWS]
     ).fetchall()
     memories = [to_memory(body) for (body,) in found]
-    return tuple(m for m in memories if m.version == changed.version(m.id))
+    return tuple(m for m in memories if m.version == current.version(m.id))
 
 
 def history(

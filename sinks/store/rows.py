@@ -150,26 +150,26 @@ def head_values(record: Record) -> tuple[Any, ...]:
 
 
 def digest(memory: Memory) -> bytes:
-    """What tells whether two versions say the same: SHA-256 of all but their authors.
+    """SHA-256 of a version without its authors: equal for versions with the same content.
 
-    Who wrote a version is for the team's server to say. Fields that are empty are left out, so
-    that one that a later subcog adds changes nothing. Raises ValueError where a text is not valid
+    The team's server names the author. Empty fields are left out, so that a field added by a
+    later subcog changes nothing. Raises ValueError where a text is not valid
     Unicode.
     """
     try:
-        said = _canonical(_said(msgspec.to_builtins(memory)))
+        canonical = _canonical(_canonical_form(msgspec.to_builtins(memory)))
     except UnicodeEncodeError:
         raise ValueError("the text of a memory is not valid Unicode") from None
-    return hashlib.sha256(said).digest()
+    return hashlib.sha256(canonical).digest()
 
 
-def _said(value: Any) -> Any:
+def _canonical_form(value: Any) -> Any:
     """``value`` without authors and without what is empty."""
     if isinstance(value, dict):
-        pairs = ((name, _said(each)) for name, each in value.items() if name != "author")
+        pairs = ((name, _canonical_form(each)) for name, each in value.items() if name != "author")
         return {name: each for name, each in pairs if each not in _EMPTY}
     if isinstance(value, list | tuple):
-        return [_said(each) for each in value]
+        return [_canonical_form(each) for each in value]
     return value
 
 

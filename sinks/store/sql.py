@@ -23,12 +23,12 @@ _COPY = "compacted"
 
 def connect(path: Path, memory_limit_mb: int) -> DuckDBPyConnection:
     """A connection with the file at ``path`` as ``store``. Raises ``duckdb.Error``."""
-    # Attached, for only so can the size of a row group be chosen.
+    # Attached, since only then the size of a row group can be chosen.
     root = duckdb.connect(
         config={
             "memory_limit": f"{memory_limit_mb}MB",
             "threads": 1,
-            # The writer checkpoints by itself, long before this.
+            # The writer checkpoints long before this.
             "wal_autocheckpoint": "1GB",
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
@@ -47,15 +47,15 @@ def connect(path: Path, memory_limit_mb: int) -> DuckDBPyConnection:
 def attach(
     connection: DuckDBPyConnection, path: Path, name: str, *, read_only: bool = False
 ) -> None:
-    """Make the file at ``path`` known as ``name``; it is made where there is none."""
+    """Attach the file at ``path`` as ``name``; it is created where there is none."""
     quoted = str(path).replace("'", "''")
-    # A file that is there keeps its version, and is refused if another is asked for.
+    # An existing file keeps its version; opening it with another one fails.
     options = _ROW_GROUPS if path.exists() else f"{_STORAGE_VERSION}, {_ROW_GROUPS}"
     connection.execute(f"ATTACH '{quoted}' AS {name} ({'READ_ONLY' if read_only else options})")
 
 
 def copy_store(cursor: DuckDBPyConnection, target: Path) -> None:
-    """Write what is alive in ``store`` into a new file."""
+    """Copy the live data of ``store`` into a new file."""
     attach(cursor, target, _COPY)
     try:
         cursor.execute(f"COPY FROM DATABASE store TO {_COPY}")

@@ -70,7 +70,7 @@ class Store:
         return self.database.recovery
 
     async def open(self) -> None:
-        """Open or create the file; migrate its tables; mend its log, keeping a copy aside.
+        """Open or create the file; migrate its tables; repair its log, keeping a copy.
 
         Raises StoreUnavailable where another process holds it, it is of a newer version, damaged
         beyond the log, or cannot be written.
@@ -81,7 +81,7 @@ class Store:
         self._writer.start()
 
     async def close(self) -> None:
-        """Finish what was asked, write the log into the file and let go of it. Twice is once."""
+        """Drain pending writes, checkpoint and close. Idempotent."""
         writer, self._writer = self._writer, None
         if writer is None:
             return
@@ -92,9 +92,9 @@ class Store:
     # --- write -----------------------------------------------------------------------------------
 
     async def put(self, rows: Sequence[Row]) -> tuple[bool, ...]:
-        """Append ``rows``, all of them or none; committed on return.
+        """Append ``rows``, all or none; committed on return.
 
-        False for an (id, version) that was there already, and for an id that was forgotten.
+        False for each (id, version) that is stored already, and for each forgotten id.
         Raises ValueError for a row that cannot be stored, or that would change a memory's scope.
         """
         if len(rows) > _FEW_ROWS:
@@ -128,11 +128,11 @@ class Store:
             self._writing().note_uses(tuple(ids), self._clock())
 
     async def checkpoint(self) -> None:
-        """Write the log into the file. The writer does so by itself when it is idle."""
+        """Write the log into the file. The writer also does so when it is idle."""
         await self.write(self.database.checkpoint)
 
     async def backup(self, target: Path) -> None:
-        """A copy of what is alive, readable by its owner alone. Writes go on meanwhile.
+        """Write a compact copy, readable by its owner alone. Writes go on meanwhile.
 
         Raises FileExistsError rather than overwrite ``target``.
         """
@@ -145,32 +145,32 @@ class Store:
         return self.database.needs_compaction
 
     async def compact(self) -> None:
-        """Write the file anew without what was forgotten. Writes wait, reads hardly.
+        """Rewrite the file without what was forgotten. Writes wait, reads hardly.
 
-        Logs that were kept aside as damaged are not touched. Raises StoreUnavailable with the
-        reason ``busy`` where a long read does not end; nothing is changed then.
+        Quarantined logs are not touched. Raises StoreUnavailable with the reason ``busy`` where a
+        long read does not end; nothing is changed then.
         """
         await self.write(self.database.compact)
 
     # --- read ------------------------------------------------------------------------------------
 
     async def get(self, ids: Sequence[str], scopes: Sequence[Scope]) -> tuple[Memory, ...]:
-        """The current versions, in the order asked, whatever became of their validity.
+        """The current versions in the order of ``ids``, valid or not.
 
         Ids that are missing, forgotten or not in ``scopes`` are left out.
         """
-        changed = self.database.changed
-        return await self.read(lambda cursor: reads.get(cursor, ids, scopes, changed))
+        current = self.database.current_versions
+        return await self.read(lambda cursor: reads.get(cursor, ids, scopes, current))
 
     def get_now(self, ids: Sequence[str], scopes: Sequence[Scope]) -> tuple[Memory, ...]:
         """The same for a caller on a worker thread. Raises RuntimeError on an event loop's."""
         with self.database.reading() as cursor:
-            return reads.get(cursor, ids, scopes, self.database.changed)
+            return reads.get(cursor, ids, scopes, self.database.current_versions)
 
     async def latest(
         self, scopes: Sequence[Scope], *, limit: int, namespaces: Sequence[str] = ()
     ) -> tuple[Memory, ...]:
-        """The memories made last that are valid now and not superseded, newest first."""
+        """The newest memories that are valid now and not superseded, newest first."""
         now = self._clock()
         return await self.read(
             lambda cursor: reads.latest(cursor, scopes, limit=limit, namespaces=namespaces, now=now)
@@ -182,7 +182,7 @@ class Store:
 
     async def find_hash(self, content_hash: str, scope: Scope, namespace: str) -> Memory | None:
         """A memory of ``scope`` and ``namespace`` with that hash, valid now and not superseded."""
-        if not self._may_know((content_hash, scope, namespace)):
+        if not self._may_be_stored((content_hash, scope, namespace)):
             return None
         now = self._clock()
         return await self.read(
@@ -191,14 +191,14 @@ class Store:
 
     async def known_texts(self, texts: Collection[reads.Text]) -> set[reads.Text]:
         """Those of ``texts`` (content hash, scope, namespace) for which ``find_hash`` finds one."""
-        maybe = [text for text in texts if self._may_know(text)]
+        maybe = [text for text in texts if self._may_be_stored(text)]
         if not maybe:
             return set()
         now = self._clock()
         return await self.read(lambda cursor: reads.known_texts(cursor, maybe, now))
 
-    def _may_know(self, text: reads.Text) -> bool:
-        """False for a text that was never written; most are not, and need no database."""
+    def _may_be_stored(self, text: reads.Text) -> bool:
+        """False for a text that was never written, without asking the database."""
         content_hash, scope, namespace = text
         print_ = fingerprint(str(scope), namespace, content_hash)
         return print_ is not None and print_ in self.database.fingerprints
@@ -247,7 +247,7 @@ class Store:
         """
         first = 0
         while True:
-            read = partial(reads.run, first=first, changed=self.database.changed)
+            read = partial(reads.run, first=first, current=self.database.current_versions)
             if (found := await self.read(read)) is None:
                 return
             yield found
@@ -261,7 +261,7 @@ class Store:
         return self._writer
 
     def shrink(self) -> None:
-        """Give back the memory that reading very much took, when the writer has time."""
+        """Let DuckDB release the memory that a large read took, on the writer's thread."""
         if self._writer:
             self._writer.call(self.database.shrink)
 
@@ -283,19 +283,19 @@ class Store:
             for cursor in held:
                 self.database.interrupt(cursor)
 
-        return await self._reopening(Interruptible(run, interrupt))
+        return await self._run(Interruptible(run, interrupt))
 
     async def _fetch(self, cursor: DuckDBPyConnection, work: Callable[[], T]) -> T:
         def run() -> T:
-            with self.database.explained():
+            with self.database.translating_errors():
                 return work()
 
-        return await self._reopening(Interruptible(run, lambda: self.database.interrupt(cursor)))
+        return await self._run(Interruptible(run, lambda: self.database.interrupt(cursor)))
 
-    async def _reopening(self, work: Interruptible[T]) -> T:
+    async def _run(self, work: Interruptible[T]) -> T:
         try:
             return await work.result(self._limiter)
         except StoreUnavailable:
-            if self.database.given_up and self._writer:
-                self._writer.call(lambda: None)  # before any work the writer opens the file anew
+            if self.database.invalidated and self._writer:
+                self._writer.call(lambda: None)  # the writer reopens the file before any work
             raise

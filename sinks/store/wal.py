@@ -1,7 +1,7 @@
-"""What a crash or a bad disk did to the write-ahead log, and what can be saved of it.
+"""Recovery of a write-ahead log that a crash or a bad disk damaged.
 
-Nothing is repaired before a copy of the log was kept aside. All of this happens by itself when the
-database is opened; ``repair.py`` examines and mends a database that cannot be opened.
+It happens when the database is opened, and never before a copy of the log was kept. ``repair.py``
+diagnoses and repairs a database that cannot be opened.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Recovery(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         return (
             f"{self.reason}; {self.dropped_bytes} bytes of the write-ahead log could not be read. "
-            f"A copy of the log was kept as {self.kept_aside}: delete it when you miss nothing."
+            f"A copy of the log was kept as {self.kept_aside}: delete it when nothing is missing."
         )
 
 
@@ -57,11 +57,11 @@ def quarantine(wal: Path, now: datetime) -> Path:
 
 
 def cut_damage(database: Path, message: str, now: datetime) -> Recovery | None:
-    """Cut the log before the entry that DuckDB's ``message`` complains of, having kept a copy.
+    """Keep a copy of the log and truncate it before the entry named by DuckDB's ``message``.
 
     Everything that was committed before that entry can be read then. A log of which not even the
     beginning can be read is emptied. None where ``message`` tells of no damage to the log, or
-    of one that cutting does not mend.
+    of one that truncation does not repair.
     """
     wal = wal_of(database)
     if "WAL" not in message or not wal.exists():
@@ -74,7 +74,7 @@ def cut_damage(database: Path, message: str, now: datetime) -> Recovery | None:
     os.truncate(wal, end)
     return Recovery(
         at=now,
-        reason="a write in the write-ahead log was damaged, it and those after it are left out",
+        reason="a write in the write-ahead log was damaged; it and all later ones were dropped",
         kept_aside=kept,
         dropped_bytes=size - end,
     )
@@ -88,7 +88,7 @@ def _first_damage(wal: Path, size: int, message: str) -> int | None:
 
 
 def quarantine_orphan_log(database: Path, now: datetime) -> Recovery | None:
-    """Keep a log aside whose database is gone: DuckDB would delete it without a word.
+    """Move a log away whose database is missing: DuckDB would delete it silently.
 
     None where there is no such log.
     """
@@ -99,14 +99,14 @@ def quarantine_orphan_log(database: Path, now: datetime) -> Recovery | None:
     wal.unlink()
     return Recovery(
         at=now,
-        reason="there was a write-ahead log without its database, which somebody took away",
+        reason="there was a write-ahead log without its database, which was moved or deleted",
         kept_aside=kept,
         dropped_bytes=size,
     )
 
 
 def find_torn_tail(database: Path, now: datetime) -> Recovery | None:
-    """Keep a copy of a log whose end DuckDB skipped without a word; None for a whole one.
+    """Keep a copy of a log whose incomplete end DuckDB skipped silently; None for a whole one.
 
     To be called after the database was opened and before anything is written to it.
     """
@@ -120,7 +120,9 @@ def find_torn_tail(database: Path, now: datetime) -> Recovery | None:
     return Recovery(
         at=now,
         reason=(
-            "the last write was cut off" if end else "the write-ahead log could not be read at all"
+            "the last write was incomplete"
+            if end
+            else "the write-ahead log could not be read at all"
         ),
         kept_aside=quarantine(wal, now),
         dropped_bytes=size - end,
@@ -128,9 +130,9 @@ def find_torn_tail(database: Path, now: datetime) -> Recovery | None:
 
 
 def readable_bytes(log: BinaryIO, size: int) -> int:
-    """How many bytes of a log are whole entries, from its sizes alone; 0 for a broken beginning.
+    """How many bytes of a log are complete entries, by their sizes; 0 for a damaged beginning.
 
-    A layout that a later DuckDB may bring is taken to be whole: it knows best.
+    A log of an unknown layout, as of a later DuckDB, counts as complete.
     """
     end = _head_bytes(log.read(_LONGEST_HEAD))
     if end is None:

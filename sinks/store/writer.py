@@ -1,4 +1,4 @@
-"""The one thread that writes. What waits together is committed together."""
+"""The one thread that writes. Writes that wait at the same time share a commit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import duckdb
 from msgspec import MsgspecError, Struct
 
 from .database import Database
-from .errors import StoreUnavailable, closed, explain, gives_up, refusal
+from .errors import StoreUnavailable, closed, explain, invalidates_database, refusal
 from .rows import Record, Usage, fingerprint_of
-from .writes import add_new, add_records, add_uses, look_new
+from .writes import add_first_versions, add_records, add_uses, are_first_versions
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ _ROW_ERRORS = (
     duckdb.NotSupportedError,
     duckdb.ProgrammingError,
 )
-# What a mistake in somebody's work raises; it was rolled back.
+# What a programming error in a job raises; it was rolled back.
 _WORK_ERRORS = (AttributeError, LookupError, MsgspecError, RuntimeError, TypeError)
 
 
@@ -68,17 +68,17 @@ class Writer:
         self._next: _Put | _Job | None = None
         self._uses: dict[str, Usage] = {}
         self._groups = 0
-        self._entrance = threading.Lock()
+        self._lock = threading.Lock()
         self._open = True
         self._thread = threading.Thread(target=self._run, name="subcog-writer", daemon=True)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Do what was asked so far, then end. Waits for it."""
-        with self._entrance:
+        """Drain the queue, then end the thread. Waits for it."""
+        with self._lock:
             if self._open:
                 self._open = False
                 self._queue.put(None)
@@ -87,13 +87,13 @@ class Writer:
     def put(self, records: Sequence[Record]) -> Future[list[bool]]:
         """Append ``records`` all or none; for each whether it was new. Done means committed."""
         future: Future[list[bool]] = Future()
-        self._enter(_Put(records, future))
+        self._enqueue(_Put(records, future))
         return future
 
     def call(self, work: Callable[[], T]) -> Future[T]:
         """Call ``work`` on the writer's thread, between two commits."""
         future: Future[T] = Future()
-        self._enter(_Job(work, future))
+        self._enqueue(_Job(work, future))
         return future
 
     def note_uses(self, ids: Sequence[str], now: datetime) -> None:
@@ -107,8 +107,8 @@ class Writer:
                 add_uses(connection, self._uses)
             self._uses = {}
 
-    def _enter(self, item: _Put | _Job) -> None:
-        with self._entrance:
+    def _enqueue(self, item: _Put | _Job) -> None:
+        with self._lock:
             if not self._open:
                 raise closed()
             self._queue.put(item)
@@ -121,14 +121,14 @@ class Writer:
                 asked = [item for item in group if item.future.set_running_or_notify_cancel()]
                 try:
                     self._do(asked)
-                finally:  # an error of our own ends the thread, and leaves nobody waiting
+                finally:  # a programming error ends the thread; its callers get an answer
                     _refuse(item for item in asked if not item.future.done())
-            self._rest()
+            self._housekeep()
         finally:
-            self._refuse_the_rest()
+            self._refuse_remaining()
 
     def _await_group(self) -> Sequence[_Put | _Job]:
-        """Some puts, or one other job; nothing at the end."""
+        """Consecutive puts, or one job; empty at the end."""
         first = self._next or self._await_item()
         self._next = None
         if not isinstance(first, _Put):
@@ -140,7 +140,7 @@ class Writer:
             except queue.Empty:
                 break
             if not isinstance(item, _Put):
-                # The end of the queue is put back, for the group before it is still to be done.
+                # The end marker goes back: this group is still to be written.
                 self._next = item
                 if item is None:
                     self._queue.put(None)
@@ -153,7 +153,7 @@ class Writer:
         try:
             return self._queue.get(timeout=_IDLE_S)
         except queue.Empty:
-            self._rest()
+            self._housekeep()
         return self._queue.get()
 
     def _do(self, group: Sequence[_Put | _Job]) -> None:
@@ -165,16 +165,16 @@ class Writer:
                 self._call(item)
         self._groups += 1
         if self._groups >= _MOST_GROUPS or self._database.wal_bytes() > _FULL_WAL_BYTES:
-            self._rest()
+            self._housekeep()
 
     def _commit(self, puts: Sequence[_Put]) -> None:
         try:
             taken = self._write([record for put in puts for record in put.records])
         except (duckdb.Error, OSError, ValueError) as error:
             if len(puts) == 1:
-                puts[0].future.set_exception(self._told(error))
+                puts[0].future.set_exception(self._translated(error))
                 return
-            # One of them may be to blame: the others must not suffer for it.
+            # One of them may be at fault; written one by one, the others succeed.
             for put in puts:
                 self._commit([put])
             return
@@ -183,8 +183,8 @@ class Writer:
             del taken[: len(put.records)]
 
     def _write(self, records: Sequence[Record]) -> list[bool]:
-        self._mend()
-        taken = self._write_new(records) if look_new(records) else None
+        self._reopen_if_invalidated()
+        taken = self._write_new(records) if are_first_versions(records) else None
         if taken is None:
             with self._database.transaction() as connection:
                 taken = add_records(connection, records)
@@ -192,14 +192,14 @@ class Writer:
         self._database.fingerprints.update(map(fingerprint_of, records))
         for record, was_taken in zip(records, taken, strict=True):
             if was_taken:
-                self._database.changed.note(record.id, record.version)
+                self._database.current_versions.note(record.id, record.version)
         return taken
 
     def _write_new(self, records: Sequence[Record]) -> list[bool] | None:
-        """None where one of them is known already; nothing is written then."""
+        """Skip looking up ids. None where one is stored already; nothing is written then."""
         try:
             with self._database.transaction() as connection:
-                taken = add_new(connection, records)
+                taken = add_first_versions(connection, records)
                 self._database.note_written(connection, records)
                 return taken
         except duckdb.ConstraintException:
@@ -207,54 +207,54 @@ class Writer:
 
     def _call(self, job: _Job) -> None:
         try:
-            self._mend()
+            self._reopen_if_invalidated()
             result = job.work()
         except (duckdb.Error, OSError, ValueError) as error:
-            job.future.set_exception(self._told(error))
+            job.future.set_exception(self._translated(error))
             return
-        except _WORK_ERRORS as error:  # whoever asked for it hears of it, and the others go on
+        except _WORK_ERRORS as error:  # for the caller; the thread goes on
             job.future.set_exception(error)
             return
         job.future.set_result(result)
 
-    def _mend(self) -> None:
-        if self._database.given_up:
+    def _reopen_if_invalidated(self) -> None:
+        if self._database.invalidated:
             self._database.reopen()
-            _log.warning("the database was opened anew after a fatal error")
+            _log.warning("the database was reopened after a fatal error")
 
-    def _told(self, error: Exception) -> Exception:
-        if gives_up(error):
-            self._database.given_up = True
+    def _translated(self, error: Exception) -> Exception:
+        if invalidates_database(error):
+            self._database.invalidated = True
             with suppress(StoreUnavailable):
-                self._mend()
+                self._reopen_if_invalidated()
         if isinstance(error, _ROW_ERRORS):
             return refusal(error)
         if isinstance(error, duckdb.Error):
             return explain(self._database.path, error)
         return error
 
-    def _rest(self) -> None:
+    def _housekeep(self) -> None:
         """Housekeeping. What fails here is tried again at the next rest."""
         busy, self._groups = self._groups > 0, 0
         try:
-            self._mend()
+            self._reopen_if_invalidated()
             self.flush_uses()
             if busy:
                 self._database.shrink_if_large()
             if self._database.wal_bytes() > _IDLE_WAL_BYTES:
                 self._database.checkpoint()
         except (duckdb.Error, StoreUnavailable) as error:
-            told = self._told(error)
-            reason = told.reason if isinstance(told, StoreUnavailable) else type(error).__name__
-            _log.warning("the database was not tidied up", extra={"reason": reason})
+            known = self._translated(error)
+            reason = known.reason if isinstance(known, StoreUnavailable) else type(error).__name__
+            _log.warning("housekeeping of the database failed", extra={"reason": reason})
 
     def _note(self, ids: Sequence[str], now: datetime) -> None:
         for memory_id in ids:
             known = self._uses.get(memory_id, Usage())
             self._uses[memory_id] = Usage(known.times_injected + 1, now)
 
-    def _refuse_the_rest(self) -> None:
-        with self._entrance:
+    def _refuse_remaining(self) -> None:
+        with self._lock:
             self._open = False
         while not self._queue.empty():
             if (item := self._queue.get()) and item.future.set_running_or_notify_cancel():

@@ -1,4 +1,4 @@
-"""What the writer does inside a transaction."""
+"""The statements of the writer, each for use inside a transaction."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def heads(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Head]
 
 
 class _Plan:
-    """Sorts records into what is new, what moves a head on, and what is there already."""
+    """Sorts records into new memories, new versions of known ones, and what is stored already."""
 
     def __init__(self, connection: DuckDBPyConnection, records: Sequence[Record]) -> None:
         self._connection = connection
@@ -151,7 +151,7 @@ class _Plan:
 
 
 def add_records(connection: DuckDBPyConnection, records: Sequence[Record]) -> list[bool]:
-    """Append versions; for each whether it was new. What is there, or was forgotten, stays so.
+    """Append versions; for each whether it was new. Stored and forgotten ones are skipped.
 
     Raises ForeignScope.
     """
@@ -167,7 +167,7 @@ def add_records(connection: DuckDBPyConnection, records: Sequence[Record]) -> li
 
 
 def append_versions(connection: DuckDBPyConnection, records: Sequence[Record]) -> None:
-    """Append versions that are new. The caller sees to which is current."""
+    """Append versions that are new. The caller moves the heads."""
     if records:
         insert(connection, _VERSIONS, [version_values(record) for record in records])
 
@@ -184,18 +184,19 @@ def rewrite(connection: DuckDBPyConnection, record: Record) -> None:
     connection.execute(_REWRITE, [*values[_KEYS:], record.key])
 
 
-def add_new(connection: DuckDBPyConnection, records: Sequence[Record]) -> list[bool]:
-    """The same for records that look new, without asking first: half the work of a capture.
+def add_first_versions(connection: DuckDBPyConnection, records: Sequence[Record]) -> list[bool]:
+    """``add_records`` for first versions, without looking up ids: half the work of a capture.
 
-    Raises ``duckdb.ConstraintException`` where one of their ids is known, and is to be rolled back.
+    Raises ``duckdb.ConstraintException`` where one of their ids is stored; the
+    caller rolls back.
     """
     append_versions(connection, records)
     insert(connection, _HEADS, [head_values(record) for record in records])
     return [True] * len(records)
 
 
-def look_new(records: Sequence[Record]) -> bool:
-    """Whether these are first versions, each of another memory."""
+def are_first_versions(records: Sequence[Record]) -> bool:
+    """Whether each is the first version of a different memory."""
     ids = {record.id for record in records}
     return 0 < len(records) == len(ids) and all(record.version == 1 for record in records)
 
@@ -207,14 +208,16 @@ def forget(
     head = heads(connection, [memory_id]).get(memory_id)
     if head is None or head.forgotten or head.scope not in scopes:
         return False
-    bury(connection, [memory_id], now)
+    delete_leaving_tombstones(connection, [memory_id], now)
     return True
 
 
-def bury(connection: DuckDBPyConnection, ids: Sequence[str], now: datetime) -> None:
-    """Delete every version of memories that are there, and leave their tombstones."""
+def delete_leaving_tombstones(
+    connection: DuckDBPyConnection, ids: Sequence[str], now: datetime
+) -> None:
+    """Delete every version of memories that are not forgotten, leaving tombstones."""
+    delete_where(connection, "versions", "id", ids)
     condition, parameters = among("id", ids)
-    connection.execute(f"DELETE FROM store.versions WHERE {condition}", parameters)  # noqa: S608 - placeholders
     connection.execute(
         "UPDATE store.memories SET key = '', namespace = '', fingerprint = NULL, "  # noqa: S608 - placeholders
         "valid_from = NULL, valid_to = NULL, superseded_by = NULL, forgotten_at = ? "
@@ -223,11 +226,13 @@ def bury(connection: DuckDBPyConnection, ids: Sequence[str], now: datetime) -> N
     )
 
 
-def delete_versions(connection: DuckDBPyConnection, keys: Sequence[str]) -> None:
-    """Delete some versions. The caller sees to it that each memory keeps one, and which."""
-    if keys:
-        condition, parameters = among("key", keys)
-        connection.execute(f"DELETE FROM store.versions WHERE {condition}", parameters)  # noqa: S608 - placeholders
+def delete_where(
+    connection: DuckDBPyConnection, table: str, column: str, values: Sequence[str]
+) -> None:
+    """Delete the rows of ``table`` whose ``column`` is one of ``values``."""
+    if values:
+        condition, parameters = among(column, values)
+        connection.execute(f"DELETE FROM store.{table} WHERE {condition}", parameters)  # noqa: S608 - placeholders
 
 
 def add_tombstones(

@@ -1,7 +1,7 @@
-"""Writes what came from the team into the replica, inside one transaction.
+"""Writes pulled changes into the replica, inside one transaction.
 
-Most of it is new here and is written in bulk. Where a version comes under a number that this
-machine used itself, what was made here is put after it (``merge.py``).
+Most are new here and are written in bulk. Where this machine used the number of a version itself,
+the local versions are merged after it (``merge.py``).
 """
 
 from __future__ import annotations
@@ -13,17 +13,24 @@ from duckdb import DuckDBPyConnection
 
 from ..search.encoder import Encoder
 from ..store.rows import Record, digest, naive, row_of, to_memory, to_scope
-from ..store.writes import Head, add_records, add_tombstones, among, bury, heads
-from .conflicts import Outcome, Settling, note_confirmed
+from ..store.writes import (
+    Head,
+    add_records,
+    add_tombstones,
+    among,
+    delete_leaving_tombstones,
+    heads,
+)
+from .conflicts import ConflictResolver, Outcome, note_confirmed
 from .outbox import Outbox, drop_ids, mark_received
-from .validate import Arrival
+from .validate import ValidatedChange
 
 # Through the primary key as long as they are few.
 _FEW = 100
 
 
-class Applying:
-    """One slice of arrivals, for one transaction of the writer's thread."""
+class SliceApplier:
+    """Applies one slice of changes, in one transaction of the writer's thread."""
 
     def __init__(
         self,
@@ -36,42 +43,42 @@ class Applying:
         self._connection = connection
         self._now = now
         self.outcome = Outcome({}, {})
-        self._settling = Settling(
+        self._resolver = ConflictResolver(
             connection, outbox, encoder=encoder, now=now, outcome=self.outcome
         )
 
-    def apply(self, arrivals: Sequence[Arrival]) -> Outcome:
-        """Store what is new, bury what was forgotten. A tombstone beats every version."""
+    def apply(self, arrivals: Sequence[ValidatedChange]) -> Outcome:
+        """Store new versions and delete forgotten memories. A tombstone beats every version."""
         known = heads(self._connection, list({each.id for each in arrivals}))
-        at_home = [each for each in arrivals if self._is_at_home(each, known)]
-        self.outcome.skipped += len(arrivals) - len(at_home)
-        tombstones = [each for each in at_home if each.is_tombstone]
+        accepted = [each for each in arrivals if self._is_in_its_scope(each, known)]
+        self.outcome.skipped += len(arrivals) - len(accepted)
+        tombstones = [each for each in accepted if each.is_tombstone]
         gone = {each.id for each in tombstones}
         gone.update(id_ for id_, head in known.items() if head.forgotten)
-        self._bury(tombstones, known)
-        alive = [each for each in at_home if each.id not in gone]
+        self._delete(tombstones, known)
+        alive = [each for each in accepted if each.id not in gone]
         here = [each for each in alive if each.id in known]
-        rest, crossed = self._confirm(here) if here else ([], set())
+        rest, conflicting = self._confirm(here) if here else ([], set())
         new = [each for each in alive if each.id not in known]
-        self._add([*new, *(each for each in rest if each.id not in crossed)], known)
+        self._add([*new, *(each for each in rest if each.id not in conflicting)], known)
         for arrival in rest:
-            if arrival.id in crossed:
-                self._settling.settle(arrival)
-        self._settling.finish()
+            if arrival.id in conflicting:
+                self._resolver.resolve(arrival)
+        self._resolver.finish()
         return self.outcome
 
     @staticmethod
-    def _is_at_home(arrival: Arrival, known: Mapping[str, Head]) -> bool:
-        """Whether the memory is in the scope that it is known in here, if it is."""
+    def _is_in_its_scope(arrival: ValidatedChange, known: Mapping[str, Head]) -> bool:
+        """Whether the memory is new here, or stored in the scope that the change names."""
         return arrival.id not in known or known[arrival.id].scope == arrival.scope
 
     # --- tombstones ------------------------------------------------------------------------------
 
-    def _bury(self, tombstones: Sequence[Arrival], known: Mapping[str, Head]) -> None:
+    def _delete(self, tombstones: Sequence[ValidatedChange], known: Mapping[str, Head]) -> None:
         scopes = {each.id: each.scope for each in tombstones}
         alive = [id_ for id_ in scopes if id_ in known and not known[id_].forgotten]
         if alive:
-            bury(self._connection, alive, self._now)
+            delete_leaving_tombstones(self._connection, alive, self._now)
         new = [(id_, scopes[id_]) for id_ in scopes if id_ not in known]
         at = naive(self._now)
         add_tombstones(self._connection, [(id_, scope, at, at) for id_, scope in new])
@@ -80,23 +87,25 @@ class Applying:
         self.outcome.forgotten.update((id_, to_scope(scopes[id_])) for id_ in alive)
         self.outcome.received += len(alive) + len(new)
 
-    # --- what nobody here changed ----------------------------------------------------------------
+    # --- versions without a conflict -------------------------------------------------------------
 
-    def _confirm(self, arrivals: Sequence[Arrival]) -> tuple[list[Arrival], set[str]]:
-        """What is not here as it came, and the memories that have something else in its place.
+    def _confirm(
+        self, arrivals: Sequence[ValidatedChange]
+    ) -> tuple[list[ValidatedChange], set[str]]:
+        """The changes that are not stored yet, and the ids of the memories in conflict with them.
 
-        What is here as it came was sent from here, or pulled before.
+        A version that is stored with the same content was sent from here, or pulled before.
         """
         there = self._bodies([each.key for each in arrivals])
         same = {e.key for e in arrivals if e.record and _is_same(e.record, there.get(e.key))}
-        crossed = {e.id for e in arrivals if e.key in there and e.key not in same}
-        confirmed: list[Arrival] = []
-        rest: list[Arrival] = []
-        for each in arrivals:  # where anything is crossed each is looked at in its turn
-            is_done = each.key in same and each.id not in crossed
+        conflicting = {e.id for e in arrivals if e.key in there and e.key not in same}
+        confirmed: list[ValidatedChange] = []
+        rest: list[ValidatedChange] = []
+        for each in arrivals:  # those of a memory in conflict are resolved one by one
+            is_done = each.key in same and each.id not in conflicting
             (confirmed if is_done else rest).append(each)
         note_confirmed(self._connection, confirmed)
-        return rest, crossed | self._unsent({each.id for each in rest})
+        return rest, conflicting | self._unsent({each.id for each in rest})
 
     def _bodies(self, keys: Sequence[str]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -119,8 +128,8 @@ class Applying:
         )
         return {id_ for (id_,) in found.fetchall()}
 
-    def _add(self, arrivals: Sequence[Arrival], known: Mapping[str, Head]) -> None:
-        """Write versions that meet nothing. What was refused leaves no trace here."""
+    def _add(self, arrivals: Sequence[ValidatedChange], known: Mapping[str, Head]) -> None:
+        """Write versions without a conflict. Refused ones, which have no record, are left out."""
         records = [each.record for each in arrivals if each.record is not None]
         taken = add_records(self._connection, records)
         new = [record for record, was_taken in zip(records, taken, strict=True) if was_taken]

@@ -1,7 +1,7 @@
-"""Settles what came from the team where this machine has something else in its place.
+"""Resolves conflicts between pulled versions and those of this machine.
 
-One memory at a time: what was made here is put after what the team has (``merge.py``), and what
-cannot be is kept beside it.
+One memory at a time: local versions are merged after the team's (``merge.py``), and those that
+cannot be merged become a new memory.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from ..store.writes import (
     add_records,
     among,
     append_versions,
-    delete_versions,
+    delete_where,
     heads,
     move_heads,
     rewrite,
 )
 from .merge import Chain, MergedChain, merge_chain
-from .outbox import Outbox, drop_keys, drop_received, mark_received, noted_keys
-from .validate import Arrival
+from .outbox import Outbox, mark_received, noted_keys
+from .validate import ValidatedChange
 
-# So many keys are looked up; somebody may have made a version of any number.
+# Up to so many versions are looked up by key; a change may name a version of any number.
 _FEW = 100
 _CONTRADICTED = "both this and another memory supersede one: decide which of them holds"
 
 
 class Outcome(Struct):
-    """What one slice did: the rows that became current, what is gone, and how much of what."""
+    """The effect of one slice: rows that became current, forgotten ids, and counts."""
 
     current: dict[str, Row]
     forgotten: dict[str, Scope]
@@ -44,7 +44,7 @@ class Outcome(Struct):
     skipped: int = 0
 
 
-class Settling:
+class ConflictResolver:
     """For one transaction of the writer's thread; ``finish`` it. Counts in ``outcome``."""
 
     def __init__(
@@ -61,15 +61,15 @@ class Settling:
         self._encoder = encoder
         self._now = now
         self._outcome = outcome
-        # Which versions became current; written in one statement, which costs as much as for one.
+        # The versions that became current, by id; written in one statement at the end.
         self._moved: dict[str, Record] = {}
 
     def finish(self) -> None:
-        """Make current what is."""
+        """Write which versions became current."""
         move_heads(self._connection, list(self._moved.values()))
 
-    def settle(self, arrival: Arrival) -> None:
-        """Store a version of a memory that something here stands in the way of."""
+    def resolve(self, arrival: ValidatedChange) -> None:
+        """Store a version that conflicts with local ones."""
         chain = self._chain(arrival)
         there = chain.versions.get(arrival.version)
         if there and arrival.record and digest(there.memory) == digest(arrival.record.memory):
@@ -86,7 +86,7 @@ class Settling:
             merged = merge_chain(chain, mine, arrival.version, theirs, self._now)
             self._merge(arrival, chain, merged)
 
-    def _chain(self, arrival: Arrival) -> Chain:
+    def _chain(self, arrival: ValidatedChange) -> Chain:
         moved = self._moved.get(arrival.id)
         last = moved.version if moved else heads(self._connection, [arrival.id])[arrival.id].version
         if last <= _FEW:
@@ -106,8 +106,8 @@ class Settling:
             pulled=frozenset(version for version, _, pulled, *_ in found if pulled),
         )
 
-    def _append(self, arrival: Arrival, chain: Chain) -> None:
-        """Nothing that was made here stands in its way."""
+    def _append(self, arrival: ValidatedChange, chain: Chain) -> None:
+        """Store a version that no local version conflicts with."""
         record = arrival.record
         if record is None:
             return
@@ -116,33 +116,33 @@ class Settling:
         if record.version > max(chain.versions, default=0):
             self._lead(record)
 
-    def _note_pulled(self, arrival: Arrival, record: Record) -> None:
+    def _note_pulled(self, arrival: ValidatedChange, record: Record) -> None:
         mark_received(self._connection, [(record, arrival.is_foreign)], pulled=True)
         self._outcome.received += 1
 
     def _lead(self, record: Record) -> None:
-        """Make a version that is written already the current one."""
+        """Make a stored version the current one."""
         self._moved[record.id] = record
         self._outcome.current[record.id] = row_of(record)
 
-    def _replace(self, arrival: Arrival, chain: Chain) -> None:
-        """The server has it otherwise than it once had: it was set back."""
+    def _replace(self, arrival: ValidatedChange, chain: Chain) -> None:
+        """Replace a pulled version by the server's, which was restored from a backup since."""
         record = arrival.record
         if record is None:
             return
         rewrite(self._connection, record)
-        drop_received(self._connection, [record.key])
+        delete_where(self._connection, "received", "key", [record.key])
         self._note_pulled(arrival, record)
         if record.version == max(chain.versions):
             self._lead(record)
 
-    def _merge(self, arrival: Arrival, chain: Chain, merged: MergedChain) -> None:
+    def _merge(self, arrival: ValidatedChange, chain: Chain, merged: MergedChain) -> None:
         theirs = [arrival.record] if arrival.record else []
         made = [self._encoded(memory) for memory in merged.versions]
         keys = {number: f"{arrival.id}:{number}" for number in chain.versions}
         mine = [keys[number] for number in merged.replaced]
-        drop_keys(self._connection, mine)
-        drop_received(self._connection, mine)
+        delete_where(self._connection, "outbox", "key", mine)
+        delete_where(self._connection, "received", "key", mine)
         self._put_in_place(theirs + made, keys, merged.replaced)
         for record in theirs:
             self._note_pulled(arrival, record)
@@ -158,9 +158,11 @@ class Settling:
     def _put_in_place(
         self, records: Sequence[Record], keys: Mapping[int, str], replaced: Iterable[int]
     ) -> None:
-        """Write ``records`` where ``replaced`` were; what is left of those goes."""
+        """Write ``records`` in place of ``replaced``; delete those that have no successor."""
         fresh = {record.key: record for record in records}
-        delete_versions(self._connection, [keys[n] for n in replaced if keys[n] not in fresh])
+        delete_where(
+            self._connection, "versions", "key", [keys[n] for n in replaced if keys[n] not in fresh]
+        )
         there = set(keys.values())
         for record in records:
             if record.key in there:
@@ -175,7 +177,7 @@ class Settling:
         self._outcome.current.update((each.id, row_of(each)) for each in new)
 
     def _contradict(self, ours: str, others: str) -> None:
-        """Flag our successor of a memory, which they let another one supersede."""
+        """Flag our successor of a memory that the team superseded by another one."""
         memory = self._current(ours)
         if memory is None or memory.contradicts == others:
             return
@@ -206,11 +208,11 @@ class Settling:
         return to_record(Row(memory, self._encoder.encode(memory)))
 
 
-def note_confirmed(connection: DuckDBPyConnection, arrivals: Sequence[Arrival]) -> None:
-    """Versions that are here as they came: they were sent from here, or pulled before."""
-    drop_keys(connection, [each.key for each in arrivals])
+def note_confirmed(connection: DuckDBPyConnection, arrivals: Sequence[ValidatedChange]) -> None:
+    """Note that the team has these versions with the same content as they have here."""
+    delete_where(connection, "outbox", "key", [each.key for each in arrivals])
     foreign = [each.record for each in arrivals if each.record and each.is_foreign]
-    if foreign:  # what a salvage lost of this table
+    if foreign:  # rows of this table may have been lost with a damaged file
         noted = noted_keys(connection, [record.key for record in foreign])
         lost = [(record, True) for record in foreign if record.key not in noted]
         mark_received(connection, lost, pulled=True)

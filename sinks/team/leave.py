@@ -1,6 +1,6 @@
-"""Takes what others wrote off this machine, and leaves what was written here.
+"""Removes other members' versions from this machine and leaves the local ones.
 
-No tombstones: joining the team again brings it back.
+Without tombstones: joining the team again brings them back.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from msgspec import Struct
 
 from ...bus.values import Scope
 from ..store.rows import Row, to_record, to_row, to_scope
-from ..store.writes import among, delete_versions, move_heads
-from .outbox import drop_keys, drop_received
+from ..store.writes import among, delete_where, move_heads
 
 
 class Removed(Struct, frozen=True):
-    """The memories that are gone, and the rows that became current of those that stay."""
+    """The removed memories, and the rows that became current of those that stay."""
 
     gone: Mapping[str, Scope]
     current: tuple[Row, ...]
@@ -38,9 +37,9 @@ def remove_others(connection: DuckDBPyConnection, scope: Scope | None = None) ->
     if not found:
         return Removed({}, ())
     keys, ids = [key for key, _ in found], list({id_ for _, id_ in found})
-    delete_versions(connection, keys)
-    drop_received(connection, keys)
-    drop_keys(connection, keys)
+    delete_where(connection, "versions", "key", keys)
+    delete_where(connection, "received", "key", keys)
+    delete_where(connection, "outbox", "key", keys)
     left = {row.memory.id: row for row in _versions(connection, ids)}
     move_heads(connection, [to_record(row) for row in left.values()])
     gone = _delete_heads(connection, [id_ for id_ in ids if id_ not in left])
@@ -68,7 +67,7 @@ def _delete_heads(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[st
 
 
 def _restore(connection: DuckDBPyConnection, gone: Collection[str]) -> dict[str, Row]:
-    """Take back that a memory that is gone supersedes others; what is current of those now."""
+    """Undo that removed memories supersede others; returns the rows that are current now."""
     marked = connection.execute(
         "SELECT id FROM store.memories WHERE superseded_by IN (SELECT unnest(?::VARCHAR[]))",
         [list(gone)],
@@ -80,7 +79,7 @@ def _restore(connection: DuckDBPyConnection, gone: Collection[str]) -> dict[str,
         for row in rows
         if row.memory.id in last and row.memory.version > last[row.memory.id].memory.version
     ]
-    delete_versions(connection, since)
-    drop_keys(connection, since)
+    delete_where(connection, "versions", "key", since)
+    delete_where(connection, "outbox", "key", since)
     move_heads(connection, [to_record(row) for row in last.values()])
     return last

@@ -1,6 +1,6 @@
-"""The small tables of a team: who we are in it, how far its feed was pulled, and what is shared.
+"""The small tables of a team: the membership, the cursor of its feed, and the shared scopes.
 
-All of it is for the inside of a transaction, or for reading.
+Each function is for use inside a transaction, or for reading.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DECLINED = "declined"
 
 
 class Joined(Struct, frozen=True):
-    """What a write has to know of the team: ``member`` is empty where none was joined.
+    """What a write needs to know of the team: ``member`` is empty where none was joined.
 
     ``receives`` are the shared scopes, ``sends`` those of them of which this machine sends what
     it writes.
@@ -35,13 +35,13 @@ class Joined(Struct, frozen=True):
 
 
 def is_foreign(memory: Memory, member: str) -> bool:
-    """Whether neither the text nor any capture that said the same was made by ``member``."""
+    """Whether neither the text nor any capture merged into it was made by ``member``."""
     own = ("", member)
     return memory.provenance.author not in own and not any(s.author in own for s in memory.sources)
 
 
 def read_joined(connection: DuckDBPyConnection) -> Joined:
-    """What the tables say now."""
+    """The current state of the tables."""
     membership = read_membership(connection)
     if membership is None:
         return Joined()
@@ -59,7 +59,7 @@ def read_membership(connection: DuckDBPyConnection) -> Membership | None:
 
 
 def write_membership(connection: DuckDBPyConnection, membership: Membership) -> None:
-    """Join, or note what changed. Raises ValueError where another team was joined."""
+    """Join, or update the membership. Raises ValueError where another team was joined."""
     before = read_membership(connection)
     if before is not None and before.team != membership.team:
         raise ValueError(f"this machine is in the team {before.team}: leave that first")
@@ -69,17 +69,17 @@ def write_membership(connection: DuckDBPyConnection, membership: Membership) -> 
 
 
 def read_cursor(connection: DuckDBPyConnection) -> Cursor:
-    """Up to where the feed was pulled."""
+    """The place up to which the feed was pulled."""
     return _read(connection, _CURSOR, Cursor) or Cursor()
 
 
 def write_cursor(connection: DuckDBPyConnection, cursor: Cursor) -> None:
-    """Go on from there."""
+    """Set the place up to which the feed was pulled."""
     _write(connection, _CURSOR, cursor)
 
 
 def read_declined(connection: DuckDBPyConnection) -> tuple[Scope, ...]:
-    """What was unshared here, and is not to be received because the team lists it."""
+    """The scopes unshared here, which are not received although the team lists them."""
     return _read(connection, _DECLINED, tuple[Scope, ...]) or ()
 
 
@@ -92,7 +92,7 @@ def read_shared(connection: DuckDBPyConnection) -> tuple[Sharing, ...]:
 
 
 def put_shared(connection: DuckDBPyConnection, scope: Scope, name: str, *, sends: bool) -> bool:
-    """Add a scope to the list, or rename it; whether it sends now and did not before.
+    """Add a scope to the list or rename it; True if it sends now and did not before.
 
     Raises ValueError for a user's scope, and without a team.
     """
@@ -118,15 +118,15 @@ def drop_shared(connection: DuckDBPyConnection, scope: Scope) -> None:
     _decline(connection, {*read_declined(connection), scope})
 
 
-def fill_shared(connection: DuckDBPyConnection, scope: Scope | None = None) -> None:
-    """Note that a scope, or each, needs no pull of its own from the feed's beginning."""
+def mark_backfilled(connection: DuckDBPyConnection, scope: Scope | None = None) -> None:
+    """Note that a scope, or each, needs no backfill from the feed's beginning."""
     named = scope and str(scope)
     every = "UPDATE store.shared SET whole = true WHERE ?::VARCHAR IS NULL OR scope = ?"
     connection.execute(every, [named, named])
 
 
-def forget_team(connection: DuckDBPyConnection) -> None:
-    """Delete everything that is known of the team, but for the memories."""
+def clear_team(connection: DuckDBPyConnection) -> None:
+    """Delete all data about the team, except for the memories."""
     connection.execute("DELETE FROM store.team")
     connection.execute("DELETE FROM store.shared")
     connection.execute("DELETE FROM store.outbox")

@@ -1,7 +1,6 @@
-"""The outbox: what this machine wrote and the team's server does not have yet.
+"""The outbox: versions and deletions of this machine that the team's server does not have yet.
 
-An entry is made in the transaction of the version that it names, and goes when the server has it.
-Where no team was joined none of this asks the database anything.
+An entry is inserted in the transaction of its version, and deleted when the server has it.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from ...bus.values import Scope
 from ..store.rows import Record, aware, naive, to_row, to_scope
-from ..store.writes import Insert, among, insert
+from ..store.writes import Insert, among, delete_where, insert
 from .membership import Joined, is_foreign, read_joined
 from .protocol import Depth, Outgoing
 
@@ -92,7 +90,7 @@ class Outbox:
         mark_received(connection, foreign, pulled=False)
 
     def note_forgotten(self, connection: DuckDBPyConnection, memory_id: str, now: datetime) -> None:
-        """Queue that a memory was forgotten, in place of its versions."""
+        """Queue a deletion in place of the memory's versions."""
         if not self.joined.member:
             return
         drop_ids(connection, [memory_id])
@@ -102,17 +100,17 @@ class Outbox:
             self._insert(connection, [(f"{memory_id}:0", memory_id, 0, scope)], now)
 
     def queue_own(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
-        """Queue every version in a scope but for what somebody else sent; how many."""
+        """Queue every version in a scope except those of other members; returns how many."""
         return self._select(connection, _OWN, scope, now)
 
     def queue_tombstones(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
-        """Queue every memory of a scope that was forgotten; how many."""
+        """Queue every deletion in a scope; returns how many."""
         return self._select(connection, _FORGOTTEN, scope, now)
 
     def _select(
         self, connection: DuckDBPyConnection, statement: str, scope: str, now: datetime
     ) -> int:
-        """Within the database: a hundred thousand at once would hold up the event loop."""
+        """Run within the database: there may be a hundred thousand."""
         first = self._next(now)
         [(count,)] = connection.execute(statement, [first, naive(now), scope]).fetchall()
         self._last = first + int(count)
@@ -129,7 +127,7 @@ class Outbox:
         self._last = first + len(numbered)
 
     def _next(self, now: datetime) -> int:
-        """The time in microseconds, so that no number is used twice, whatever was deleted."""
+        """The time in microseconds: no number is used twice, whatever was deleted."""
         return max(self._last + 1, int(now.timestamp() * 1_000_000))
 
 
@@ -168,41 +166,20 @@ def depth(cursor: DuckDBPyConnection) -> Depth:
 
 
 def drop_numbers(connection: DuckDBPyConnection, numbers: Sequence[int]) -> None:
-    """Take entries out."""
+    """Delete entries."""
     connection.execute(
         "DELETE FROM store.outbox WHERE seq IN (SELECT unnest(?::BIGINT[]))", [list(numbers)]
     )
 
 
-def drop_keys(connection: DuckDBPyConnection, keys: Sequence[str]) -> None:
-    """Take the entries of versions out."""
-    if keys:
-        wanted, parameters = among("key", keys)
-        connection.execute(f"DELETE FROM store.outbox WHERE {wanted}", parameters)  # noqa: S608 - placeholders
-
-
-def drop_scope(connection: DuckDBPyConnection, scope: Scope) -> None:
-    """Take the entries of a scope out."""
-    connection.execute("DELETE FROM store.outbox WHERE scope = ?", [str(scope)])
-
-
 def drop_ids(connection: DuckDBPyConnection, ids: Sequence[str]) -> None:
-    """Take out whatever is noted of memories that were forgotten."""
-    wanted, parameters = among("id", ids)
-    connection.execute(f"DELETE FROM store.outbox WHERE {wanted}", parameters)  # noqa: S608 - placeholders
-    wanted, parameters = among("split_part(key, ':', 1)", ids)
-    connection.execute(f"DELETE FROM store.received WHERE {wanted}", parameters)  # noqa: S608 - placeholders
-
-
-def drop_received(connection: DuckDBPyConnection, keys: Sequence[str]) -> None:
-    """Forget whose text versions are."""
-    if keys:
-        wanted, parameters = among("key", keys)
-        connection.execute(f"DELETE FROM store.received WHERE {wanted}", parameters)  # noqa: S608 - placeholders
+    """Delete the entries and author marks of forgotten memories."""
+    delete_where(connection, "outbox", "id", ids)
+    delete_where(connection, "received", "split_part(key, ':', 1)", ids)
 
 
 def noted_keys(connection: DuckDBPyConnection, keys: Sequence[str]) -> set[str]:
-    """Those of ``keys`` of which it is noted whose text they are."""
+    """Those of ``keys`` that have an author mark."""
     wanted, parameters = among("key", keys)
     found = connection.execute(f"SELECT key FROM store.received WHERE {wanted}", parameters)  # noqa: S608 - placeholders
     return {key for (key,) in found.fetchall()}
@@ -211,7 +188,7 @@ def noted_keys(connection: DuckDBPyConnection, keys: Sequence[str]) -> set[str]:
 def mark_received(
     connection: DuckDBPyConnection, records: Iterable[tuple[Record, bool]], *, pulled: bool
 ) -> None:
-    """Note of versions, each with whether it is somebody else's text, that they were pulled."""
+    """Mark versions as pulled or not, each with whether it is another member's text."""
     rows = [
         (record.key, record.memory.provenance.author if is_foreign else "", pulled)
         for record, is_foreign in records

@@ -1,4 +1,4 @@
-"""What replica, sync and the team's server hand to each other: plain values, without a library.
+"""The values that replica, sync and the team's server exchange, and the server's port.
 
 A *scope that sends* is one whose memories leave this machine. A *change* is one version of one
 memory, or that it was forgotten, at its place in the team's feed. Versions count from 1; in a
@@ -42,7 +42,7 @@ class TeamUnavailable(ConnectionError):
         self.reason: Reason = reason
 
 
-# --- who and where -------------------------------------------------------------------------------
+# --- membership ----------------------------------------------------------------------------------
 
 
 class Membership(Struct, frozen=True):
@@ -101,7 +101,7 @@ class Sharing(Struct, frozen=True):
     whole: bool = True
 
 
-# --- what comes ----------------------------------------------------------------------------------
+# --- incoming ------------------------------------------------------------------------------------
 
 
 class Cursor(Struct, frozen=True, order=True):
@@ -151,7 +151,7 @@ class Applied(Struct, frozen=True):
     skipped: int = 0
 
 
-# --- what goes -----------------------------------------------------------------------------------
+# --- outgoing ------------------------------------------------------------------------------------
 
 
 class Outgoing(Struct, frozen=True):
@@ -176,16 +176,16 @@ class Depth(Struct, frozen=True):
 
 
 class TeamServer(Protocol):
-    """It connects when it is first asked, and again after the line was lost.
+    """Connects on first use, and again after the connection was lost.
 
     Each method raises a ``ConnectionError`` while the server cannot be used, and is idempotent.
     """
 
     async def about(self) -> About:
-        """Whose server this is, who asks, and what the team shares."""
+        """The team, the caller's membership, and what the team shares."""
 
     async def put(self, rows: Sequence[Row]) -> tuple[bool, ...]:
-        """Append versions, all or none; False for one that is there or was forgotten.
+        """Append versions, all or none; False for one that is stored or was forgotten.
 
         Raises ValueError where one of them cannot be stored.
         """
@@ -206,7 +206,7 @@ class TeamServer(Protocol):
         """One item at the start, and one whenever something was changed."""
 
     async def tidy(self) -> int:
-        """Put a little of what was sent in order for searching; how much is left to do."""
+        """Index a part of what was sent for search; returns how much is left."""
 
     async def close(self) -> None:
-        """Let go of the server."""
+        """Close the connections."""

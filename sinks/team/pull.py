@@ -1,4 +1,4 @@
-"""Takes in what the team has changed, in the order of its feed."""
+"""Pulls the team's changes, in the order of its feed."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from msgspec.structs import replace
 
 from ...bus.values import Scope
 from .protocol import About, Changes, Cursor, Membership, TeamServer
-from .sync_state import Echoes, Here, Tally
+from .sync_state import Echoes, SyncContext, SyncCounters
 
 # Changes in one answer, and in one transaction here.
 BATCH_CHANGES = 500
-# What takes longer to be written than this is not written at all.
+# Writing a batch is given up after this.
 APPLY_S = 60.0
 # Of a list that any member may add to.
 MAX_PROJECTS = 1_000
 MAX_NAME_CHARS = 100
-# Without a notification it is looked so often: one may be lost, or may not get through at all.
+# The feed is also polled: a notification may be lost, or never get through.
 POLL_S = 30.0
-# A change that was announced may wait for an older transaction to end: look again after this,
-# then twice as long, and so on up to the last, in seconds.
-FIRST_LOOK_S = 0.02
-LAST_LOOK_S = 1.0
+# An announced change may wait for an older transaction to end: poll again after this, then with
+# exponential backoff up to the maximum, in seconds.
+FIRST_RETRY_S = 0.02
+MAX_RETRY_S = 1.0
 _log = logging.getLogger(__name__)
 
 
 class OtherTeam(ConnectionError):
-    """The address leads to another team than the one that was joined; nothing goes there."""
+    """The address leads to another team than the one that was joined; nothing is sent there."""
 
     reason = "other_team"
 
@@ -42,24 +42,24 @@ class OtherTeam(ConnectionError):
         )
 
 
-class Receiving:
-    """Moves this machine on along the feed.
+class Puller:
+    """Follows the team's feed.
 
-    ``restored`` is called when all of one's own is to be sent again, and ``received`` when
-    something was applied.
+    ``restored`` is called when all local versions were queued again, ``received`` when something
+    was applied.
     """
 
     def __init__(
         self,
-        here: Here,
+        here: SyncContext,
         membership: Membership,
         *,
         restored: Callable[[], None],
         received: Callable[[], None],
         echoes: Echoes,
-        tally: Tally,
+        tally: SyncCounters,
     ) -> None:
-        self._here = here
+        self._context = here
         self._replica = here.replica
         self._membership = membership
         self._restored = restored
@@ -68,64 +68,67 @@ class Receiving:
         self._tally = tally
         self._about: About | None = None
         self._cursor: Cursor | None = None
-        self._is_due = True
-        self._greeted_at = -math.inf
-        # Echoes that the cursor on disk lies before.
+        self._verification_due = True
+        self._verified_at = -math.inf
+        # Echoes received since the cursor was last written.
         self._unnoted = 0
-        # How many changes the last pull found.
-        self.brought = 0
-        # Set once the server was seen to be the team's; nothing may be sent before.
-        self.greeted = anyio.Event()
+        # How many changes the last pull received.
+        self.received_count = 0
+        # Set once the server was verified to be the team's; nothing may be sent before.
+        self.server_verified = anyio.Event()
 
     def refresh(self) -> None:
-        """What is shared has changed: the next pull looks first."""
-        self._is_due = True
+        """The shared scopes have changed: the next pull reads the team's list first."""
+        self._verification_due = True
 
     async def pull(self, server: TeamServer) -> float:
-        """Receive all there is; the seconds until it is worth a look without a notification.
+        """Receive all there is; returns the seconds until the next poll without a notification.
 
         Raises ``ConnectionError``.
         """
-        if self._is_due:
-            await self._greet(server)
-        self.brought, behind = await self._follow(server)
+        if self._verification_due:
+            await self._verify_server(server)
+        self.received_count, behind = await self._follow(server)
         if not behind:
             self._tally.pulled()
-        if not self.brought:  # it may have been about something else than memories
-            if anyio.current_time() - self._greeted_at < LAST_LOOK_S:
-                return LAST_LOOK_S
-            await self._greet(server)
-        return LAST_LOOK_S if behind else POLL_S
+        if not self.received_count:  # the notification may have been about the team
+            if anyio.current_time() - self._verified_at < MAX_RETRY_S:
+                return MAX_RETRY_S
+            await self._verify_server(server)
+        return MAX_RETRY_S if behind else POLL_S
 
     # --- the team --------------------------------------------------------------------------------
 
-    async def _greet(self, server: TeamServer) -> None:
-        """Look who is there, and bring what is shared since from its beginning."""
+    async def _verify_server(self, server: TeamServer) -> None:
+        """Check that the server is the team's, and backfill scopes that are shared since."""
         about = await server.about()
         if not self._membership.is_of(about):
             raise OtherTeam(self._membership.team, about.team)
-        self._is_due, self._greeted_at = False, anyio.current_time()
+        self._verification_due, self._verified_at = False, anyio.current_time()
         self._about = self._tally.about = about
         if self._cursor is None:
             self._cursor = await self._replica.cursor()
         if about.epoch != self._cursor.epoch:
-            await self._begin_anew(about.epoch)
-        await self._note_projects(about)
+            await self._restart_feed(about.epoch)
+        await self._add_projects(about)
         for sharing in await self._replica.shared():
             if not sharing.whole:
-                await self._fill(server, sharing.scope)
-        self.greeted.set()
+                await self._backfill(server, sharing.scope)
+        self.server_verified.set()
 
-    async def _begin_anew(self, epoch: int) -> None:
-        """The server was restored: what it has is received again, what it may have lost is sent."""
+    async def _restart_feed(self, epoch: int) -> None:
+        """The server was restored from a backup: pull from the beginning, send everything again."""
         queued = await self._replica.rejoin(epoch)
         self._cursor = Cursor(epoch=epoch)
         self._echoes.clear()
-        _log.info("the team's server was restored", extra={"epoch": epoch, "queued": queued})
+        _log.info(
+            "the team's server was restored from a backup: everything is pulled and sent again",
+            extra={"epoch": epoch, "queued": queued},
+        )
         self._restored()
 
-    async def _note_projects(self, about: About) -> None:
-        """Receive from now on what others share, but send nothing of it."""
+    async def _add_projects(self, about: About) -> None:
+        """Receive from now on the projects that others share, without sending to them."""
         known = {sharing.scope for sharing in await self._replica.shared()}
         known |= set(await self._replica.declined())
         for project in about.projects[:MAX_PROJECTS]:
@@ -133,21 +136,21 @@ class Receiving:
                 name = "".join(filter(str.isprintable, project.name))[:MAX_NAME_CHARS]
                 await self._replica.share(project.scope, name, sends=False)
 
-    async def _fill(self, server: TeamServer, scope: Scope) -> None:
-        """Receive what was said in ``scope`` before this machine followed it."""
+    async def _backfill(self, server: TeamServer, scope: Scope) -> None:
+        """Receive the changes of ``scope`` from before this machine followed it."""
         at = self._at
         cursor = Cursor(epoch=at.epoch)
-        while cursor < at:  # what is beyond comes with everything else
+        while cursor < at:  # what is beyond comes with the feed
             changes = await server.changes(cursor, [scope], limit=BATCH_CHANGES)
             if changes.cursor.epoch != at.epoch:
-                return  # all of it comes anew
+                return  # the whole feed is pulled anew
             if changes.changes:
                 await self._apply(changes, moves=False)
-            # A page of what was forgotten since brings nothing, and there may be more behind it.
+            # An empty page may hold only what was forgotten since, with more behind it.
             if changes.cursor == cursor:
                 break
             cursor = changes.cursor
-        await self._replica.filled(scope)
+        await self._replica.backfilled(scope)
 
     # --- the feed --------------------------------------------------------------------------------
 
@@ -156,24 +159,24 @@ class Receiving:
         return self._cursor or Cursor()
 
     async def _follow(self, server: TeamServer) -> tuple[int, bool]:
-        """How many changes there were, and whether some are announced that cannot be seen yet."""
+        """How many changes there were, and whether announced ones are not visible yet."""
         scopes = [sharing.scope for sharing in await self._replica.shared()]
-        brought, pause_s = 0, FIRST_LOOK_S
+        received_count, pause_s = 0, FIRST_RETRY_S
         while True:
             changes = await server.changes(self._at, scopes, limit=BATCH_CHANGES)
             if changes.cursor.epoch != self._at.epoch or changes.cursor < self._at:
-                await self._begin_anew(changes.cursor.epoch)
+                await self._restart_feed(changes.cursor.epoch)
                 continue
             if changes.changes:
                 await self._take(changes)
                 await self._note_progress(server, changes, scopes)
-                brought, pause_s = brought + len(changes.changes), FIRST_LOOK_S
+                received_count, pause_s = received_count + len(changes.changes), FIRST_RETRY_S
             moved, self._cursor = changes.cursor != self._at, changes.cursor
             if not changes.behind:
-                return brought, False
+                return received_count, False
             if not moved:
-                if pause_s >= LAST_LOOK_S:
-                    return brought, True
+                if pause_s >= MAX_RETRY_S:
+                    return received_count, True
                 await anyio.sleep(pause_s)
                 pause_s *= 2
 
@@ -186,7 +189,7 @@ class Receiving:
             self._tally.remaining = await server.remaining(changes.cursor, scopes)
 
     async def _take(self, changes: Changes) -> None:
-        """Apply ``changes``; for echoes alone nothing is written, up to a number of them."""
+        """Apply ``changes``. Echoes alone advance the cursor on disk only now and then."""
         fresh = self._echoes.without(changes.changes)
         self._unnoted += len(changes.changes) - len(fresh)
         if fresh or self._unnoted >= BATCH_CHANGES:
@@ -195,14 +198,14 @@ class Receiving:
 
     async def _apply(self, changes: Changes, *, moves: bool = True) -> None:
         member = self._about.member if self._about else self._membership.member
-        # What is committed must reach the indexes, whoever wants this to end.
+        # Shielded, since what is committed must reach the indexes.
         with anyio.fail_after(APPLY_S, shield=True):
-            async with self._here.turn:
+            async with self._context.write_lock:
                 applied = await self._replica.apply(
-                    changes, member=member, encoder=self._here.encoder, moves=moves
+                    changes, member=member, encoder=self._context.encoder, moves=moves
                 )
             self._tally.count(
                 received=applied.received, conflicts=applied.conflicts, skipped=applied.skipped
             )
-            await self._here.applied(applied)
+            await self._context.applied(applied)
         self._received()

@@ -1,4 +1,4 @@
-"""Sends what waits in the outbox to the team, cleaned by the rules of today."""
+"""Pushes the outbox to the team, redacted by the current rules."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from msgspec.structs import replace
 from ...bus.values import Memory
 from ..store.rows import Row, digest
 from .protocol import Applied, Depth, Outgoing, TeamServer
-from .sync_state import Echoes, Here, Tally
+from .sync_state import Echoes, SyncContext, SyncCounters
 
-# Versions in one batch: one round trip, and one thing to repeat when the line breaks.
+# Versions in one batch: one round trip, repeated as a whole when the connection breaks.
 BATCH_ROWS = 200
-# What a slow line carries within the time of one call.
+# What a slow connection carries within the time of one call.
 BATCH_BYTES = 1_000_000
 _log = logging.getLogger(__name__)
 
 
-class Sending:
+class Pusher:
     """Empties the outbox.
 
-    ``clean`` is asked about each version before it leaves: what it returns is what leaves, and
-    takes its place here too; None keeps it here.
+    ``clean`` redacts each version before it is sent; the result replaces the stored one as well.
+    None withholds it.
     """
 
     def __init__(
         self,
-        here: Here,
+        here: SyncContext,
         *,
         clean: Callable[[Memory], Memory | None],
         echoes: Echoes,
-        tally: Tally,
+        tally: SyncCounters,
     ) -> None:
-        self._here = here
+        self._context = here
         self._replica = here.replica
         self._clean = clean
         self._echoes = echoes
         self._tally = tally
-        # Entries of which somebody else made that version first: the next pull reconciles them,
-        # and queues what becomes of them anew, be it before or after this is noted.
-        self._contested: set[int] = set()
-        # Entries that the server does not take; they wait, and hold nobody up.
+        # Entries whose version another member wrote first: the next pull merges them and queues
+        # the result anew.
+        self._conflicting: set[int] = set()
+        # Entries that the server refuses; they stay queued without blocking others.
         self._refused: set[int] = set()
 
     def release(self) -> bool:
-        """Something was received: what was contested may be sent now; whether there is any."""
-        contested = bool(self._contested)
-        self._contested.clear()
-        return contested
+        """After a pull the conflicting entries may be sent; returns whether there are any."""
+        conflicting = bool(self._conflicting)
+        self._conflicting.clear()
+        return conflicting
 
     async def push(self, server: TeamServer) -> bool:
-        """Send until nothing is left that can be sent; whether there was anything.
+        """Send until nothing is left that can be sent; returns whether there was anything.
 
         Raises ``ConnectionError``.
         """
@@ -66,10 +66,10 @@ class Sending:
         return had_any
 
     async def _next(self) -> list[Outgoing]:
-        held = self._contested | self._refused
+        held = self._conflicting | self._refused
         limit = BATCH_ROWS + len(held)
         waiting = await self._replica.outbox(limit=limit)
-        if len(waiting) < limit:  # so that is all, or nearly: one version of each memory
+        if len(waiting) < limit:  # that is all, or nearly: one version of each memory
             depth = Depth(len(waiting), waiting[0].queued_at if waiting else None)
         else:
             depth = await self._replica.depth()
@@ -91,26 +91,26 @@ class Sending:
     # --- cleaned ---------------------------------------------------------------------------------
 
     async def _cleaned(self, batch: Sequence[Outgoing]) -> list[Outgoing]:
-        """What of ``batch`` may leave, as it may leave; what changed is changed here as well."""
-        looked = await anyio.to_thread.run_sync(self._look_through, batch)
-        for one, row in looked:
+        """The redacted part of ``batch`` that may be sent; redactions are stored here as well."""
+        cleaned = await anyio.to_thread.run_sync(self._clean_rows, batch)
+        for one, row in cleaned:
             if row is not None and row is not one.row and await self._replica.rewrite(row):
-                await self._here.applied(Applied(stored=(row,)))
-        return [replace(one, row=row) for one, row in looked if row is not None]
+                await self._context.applied(Applied(stored=(row,)))
+        return [replace(one, row=row) for one, row in cleaned if row is not None]
 
-    def _look_through(self, batch: Sequence[Outgoing]) -> list[tuple[Outgoing, Row | None]]:
+    def _clean_rows(self, batch: Sequence[Outgoing]) -> list[tuple[Outgoing, Row | None]]:
         return [(one, self._clean_row(one.row) if one.row else None) for one in batch]
 
     def _clean_row(self, row: Row) -> Row | None:
         clean = self._clean(row.memory)
         if clean is None:
             return None
-        return row if clean == row.memory else Row(clean, self._here.encoder.encode(clean))
+        return row if clean == row.memory else Row(clean, self._context.encoder.encode(clean))
 
     # --- put -------------------------------------------------------------------------------------
 
     async def _put(self, server: TeamServer, batch: Sequence[Outgoing]) -> set[int]:
-        """Put all of ``batch``; the numbers of what is not there as it should be, and waits on."""
+        """Put all of ``batch``; returns the numbers of the entries that stay queued."""
         try:
             return await self._put_together(server, batch)
         except ValueError:
@@ -121,7 +121,7 @@ class Sending:
                 held |= await self._put_together(server, [one])
             except ValueError as error:
                 facts = {"memory": one.id, "error": type(error).__name__}
-                _log.warning("the team's server does not take a memory", extra=facts)
+                _log.warning("the team's server refused a memory: it stays queued", extra=facts)
                 self._refused.add(one.seq)
                 self._tally.count(skipped=1)
                 held.add(one.seq)
@@ -135,15 +135,15 @@ class Sending:
         there = [key for key, was_new in zip(rows, taken, strict=True) if not was_new]
         self._echoes.expect(rows.keys() - set(there))
         known = await server.digests(there) if there else {}
-        # What is not there either was forgotten by somebody: that is on its way here.
+        # A version that is not there was forgotten by somebody; its tombstone will be pulled.
         others = {key for key in there if key in known and known[key] != digest(rows[key].memory)}
-        contested = {one.seq for one in batch if (one.id, one.version) in others}
-        self._contested |= contested
-        return contested
+        conflicting = {one.seq for one in batch if (one.id, one.version) in others}
+        self._conflicting |= conflicting
+        return conflicting
 
 
 def _parts(batch: Sequence[Outgoing]) -> Iterator[list[Outgoing]]:
-    """``batch`` in its order, so much at a time as a slow line carries; one entry at least."""
+    """Split ``batch``, in its order, into parts of at most BATCH_BYTES or one entry."""
     part: list[Outgoing] = []
     size = 0
     for one in batch:
@@ -156,7 +156,7 @@ def _parts(batch: Sequence[Outgoing]) -> Iterator[list[Outgoing]]:
 
 
 def _size(row: Row | None) -> int:
-    """About how many bytes it is on its way."""
+    """About how many bytes it takes on the wire."""
     if row is None:
         return 0
     made = row.encoding

@@ -1,7 +1,7 @@
-"""The replica: what this machine has of a team's memory, and what it still has to send.
+"""The replica: this machine's copy of a team's memory, and the outbox.
 
-It is a part of the store: what it writes is written by the store's one writer, and each method
-raises StoreUnavailable as the store's do.
+It lives in the store's file and writes through the store's one writer; each method raises
+StoreUnavailable as the store's do.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from ...bus.values import Scope
 from ..search.encoder import Encoder
 from ..store.rows import Row, fingerprint_of, to_record, to_scope
 from ..store.store import Store
-from ..store.writes import heads, move_heads, rewrite
+from ..store.writes import delete_where, heads, move_heads, rewrite
 from . import membership, outbox
-from .apply import Applying
+from .apply import SliceApplier
 from .conflicts import Outcome
 from .leave import Removed, remove_others
 from .outbox import Outbox
 from .protocol import Applied, Changes, Cursor, Depth, Membership, Outgoing, Sharing
-from .validate import Arrival, check
+from .validate import ValidatedChange, validate
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Changes of one transaction: a capture that comes in between waits for one of these.
+# Changes in one transaction, for which a concurrent capture waits.
 _SLICE = 500
 
 
@@ -54,20 +54,20 @@ class Replica:
         return await self._store.read(membership.read_membership)
 
     async def join(self, joined: Membership) -> None:
-        """Begin to pull the team's feed, with nothing on the list yet; a second time: update.
+        """Note the membership, with nothing shared yet; a second time updates it.
 
         Raises ValueError where another team was joined.
         """
         await self._change(partial(membership.write_membership, membership=joined))
 
     async def cursor(self) -> Cursor:
-        """Up to where the team's feed was applied."""
+        """The place up to which the team's feed was applied."""
         return await self._store.read(membership.read_cursor)
 
     async def rejoin(self, epoch: int) -> int:
-        """The server was set back: pull everything anew, and send again what was written here.
+        """After the server was restored: pull from the beginning and queue all local versions.
 
-        Returns how much went into the outbox.
+        Returns how many were queued.
         """
         return await self._change(partial(self._rejoin, epoch=epoch))
 
@@ -77,7 +77,7 @@ class Replica:
             return 0
         membership.write_membership(connection, replace(joined, epoch=epoch))
         membership.write_cursor(connection, Cursor(epoch))
-        membership.fill_shared(connection)
+        membership.mark_backfilled(connection)
         now, box = self._clock(), self._queue
         return sum(
             box.queue_own(connection, scope, now) + box.queue_tombstones(connection, scope, now)
@@ -85,23 +85,23 @@ class Replica:
         )
 
     async def leave(self) -> Applied:
-        """Forget the team, and take off this machine what others wrote; one's own stays."""
+        """Leave the team and remove other members' versions; local ones stay."""
         return await self._remove(None)
 
     # --- what is shared --------------------------------------------------------------------------
 
     async def shared(self) -> tuple[Sharing, ...]:
-        """The list of shared scopes."""
+        """The shared scopes."""
         return await self._store.read(membership.read_shared)
 
     async def declined(self) -> tuple[Scope, ...]:
-        """What was unshared here."""
+        """The scopes that were unshared here."""
         return await self._store.read(membership.read_declined)
 
     async def share(self, scope: Scope, name: str, *, sends: bool) -> int:
-        """Put a scope on the list; where it ``sends``, all that was written here goes out.
+        """Share a scope; where it ``sends``, all local versions are queued.
 
-        Returns how many versions went into the outbox. A scope that sends goes on sending.
+        Returns how many were queued. A scope that sends goes on sending.
         Raises ValueError for a user's scope, and where no team was joined.
         """
         return await self._change(partial(self._share, scope=scope, name=name, sends=sends))
@@ -111,26 +111,26 @@ class Replica:
             return 0
         return self._queue.queue_own(connection, str(scope), self._clock())
 
-    async def filled(self, scope: Scope) -> None:
-        """Note that what the feed had of a scope from its beginning is here."""
-        await self._change(partial(membership.fill_shared, scope=scope))
+    async def backfilled(self, scope: Scope) -> None:
+        """Note that a scope was pulled from the feed's beginning."""
+        await self._change(partial(membership.mark_backfilled, scope=scope))
 
     async def unshare(self, scope: Scope) -> Applied:
-        """Take a scope off the list and out of the outbox, and what others wrote of it away."""
+        """Stop sharing a scope: drop its queued entries and other members' versions of it."""
         return await self._remove(scope)
 
     async def received(self) -> Mapping[Scope, int]:
-        """How many memories here have somebody else's text in them, a scope each."""
+        """How many memories here have another member's text, by scope."""
         return await self._store.read(_received)
 
-    # --- what goes -------------------------------------------------------------------------------
+    # --- outgoing --------------------------------------------------------------------------------
 
     async def outbox(self, *, limit: int) -> tuple[Outgoing, ...]:
-        """What is to be sent, oldest first, at most one version of a memory."""
+        """The oldest entries of the outbox, at most one version of a memory."""
         return await self._store.read(partial(outbox.page, limit=limit))
 
     async def sent(self, seqs: Sequence[int]) -> None:
-        """The team's server has these."""
+        """Delete entries that the team's server has."""
         if seqs:
             await self._change(partial(outbox.drop_numbers, numbers=seqs))
 
@@ -157,20 +157,20 @@ class Replica:
         return await self._change(work)
 
     async def depth(self) -> Depth:
-        """How much waits in the outbox, and since when."""
+        """The size of the outbox and the age of its oldest entry."""
         return await self._store.read(outbox.depth)
 
-    # --- what comes ------------------------------------------------------------------------------
+    # --- incoming --------------------------------------------------------------------------------
 
     async def apply(
         self, changes: Changes, *, member: str, encoder: Encoder, moves: bool = True
     ) -> Applied:
         """Store what came from the team's feed, some hundred changes a transaction.
 
-        The cursor goes along, unless it ``moves`` not: then what is applied lies behind it. To
-        apply the same again changes nothing. What cannot be taken is skipped and logged without
-        its text. Nothing may read memories to write them anew meanwhile. Where the store fails in
-        between, what was written before that is not told: hand over no more than 500.
+        The cursor is written along, unless ``moves`` is False, for changes that lie behind it.
+        Idempotent. What cannot be stored is skipped and logged without its text. The caller holds
+        the write lock. Where the store fails in between, the slices before that are not reported:
+        pass no more than 500 changes.
         """
         total = Outcome({}, {})
         for start in range(0, len(changes.changes) or 1, _SLICE):
@@ -179,9 +179,9 @@ class Replica:
             cursor = changes.cursor if is_last else some[-1].cursor
             receives = self._queue.joined.receives
             arrivals, refused = await anyio.to_thread.run_sync(
-                partial(check, some, receives, member=member, encoder=encoder)
+                partial(validate, some, receives, member=member, encoder=encoder)
             )
-            _tell(refused)
+            _log_skipped(refused)
             total.skipped += refused.total()
             _join(total, await self._take(arrivals, encoder, cursor if moves else None))
         return Applied(
@@ -193,14 +193,14 @@ class Replica:
         )
 
     async def _take(
-        self, arrivals: Sequence[Arrival], encoder: Encoder, cursor: Cursor | None
+        self, arrivals: Sequence[ValidatedChange], encoder: Encoder, cursor: Cursor | None
     ) -> Outcome:
-        """Write a slice; where the database refuses it, halves of it, to the one to blame."""
+        """Write a slice; where the database refuses it, bisect to the change at fault."""
         try:
             return await self._store.write(partial(self._apply, arrivals, encoder, cursor))
         except ValueError:
             if len(arrivals) <= 1:
-                _tell(Counter({"database": 1}))
+                _log_skipped(Counter({"database": 1}))
                 outcome = await self._store.write(partial(self._apply, [], encoder, cursor))
                 outcome.skipped += 1
                 return outcome
@@ -210,22 +210,22 @@ class Replica:
         return outcome
 
     def _apply(
-        self, arrivals: Sequence[Arrival], encoder: Encoder, cursor: Cursor | None
+        self, arrivals: Sequence[ValidatedChange], encoder: Encoder, cursor: Cursor | None
     ) -> Outcome:
         """On the writer's thread: all of it, or nothing."""
         box = self._queue
         # The team may have been left, or a scope been unshared, since they were pulled.
         wanted = [each for each in arrivals if to_scope(each.scope) in box.joined.receives]
         with self._database.transaction() as connection:
-            applying = Applying(connection, box, encoder=encoder, now=self._clock())
-            outcome = applying.apply(wanted)
+            applier = SliceApplier(connection, box, encoder=encoder, now=self._clock())
+            outcome = applier.apply(wanted)
             if outcome.forgotten:
                 self._database.mark_uncompacted()
             if box.joined.member and cursor not in (None, membership.read_cursor(connection)):
                 membership.write_cursor(connection, cursor)
         self._database.note_current(outcome.current.values(), outcome.forgotten)
         if outcome.skipped:
-            _tell(Counter({"known in another scope": outcome.skipped}))
+            _log_skipped(Counter({"known in another scope": outcome.skipped}))
         return outcome
 
     # --- on the writer's thread ------------------------------------------------------------------
@@ -250,10 +250,10 @@ class Replica:
             if removed.gone or removed.current:
                 self._database.mark_uncompacted()
             if scope is None:
-                membership.forget_team(connection)
+                membership.clear_team(connection)
             else:
                 membership.drop_shared(connection, scope)
-                outbox.drop_scope(connection, scope)
+                delete_where(connection, "outbox", "scope", [str(scope)])
             return removed
 
         removed = self._changed(work)
@@ -279,6 +279,6 @@ def _join(total: Outcome, more: Outcome) -> None:
     total.skipped += more.skipped
 
 
-def _tell(refused: Counter[str]) -> None:
+def _log_skipped(refused: Counter[str]) -> None:
     for reason, count in refused.items():
         _log.warning("changes of the team were skipped", extra={"reason": reason, "count": count})

@@ -1,8 +1,8 @@
-"""Looks at what the team's server sends before any of it is stored: every byte may be hostile.
+"""Validates what the team's server sends before any of it is stored: every byte may be hostile.
 
-What is no memory of ours, in a scope that is shared, under its own id and of a bearable size, is
-refused as a whole, and the reason is a constant. What retrieval needs of a text is checked apart:
-where it does not fit the model here it is made anew from the text.
+A change is refused as a whole unless it is a well-formed memory of bearable size, in a shared
+scope and under its own id; the reason is a constant. The encoding is checked separately: where it
+does not fit the model here it is computed anew from the text.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from ..store.rows import Record, Row, content_hash, to_record
 from .membership import is_foreign
 from .protocol import Change
 
-# Who made a version that is no text of one's own, where the server does not say.
+# The author of a foreign version where the server does not name one.
 OTHERS = "another member"
 
 _ID = re.compile(r"mem_[0-7][0-9a-hjkmnp-tv-z]{25}")
-# What the secret filter takes out of every text that is written: controls, bidi marks and tags.
+# What redaction removes from every text that is written: controls, bidi marks and tags.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
-# Of another form it is the hash of no text here.
+# A content hash of another form matches no text here.
 _HASH = re.compile(r"[0-9a-f]{64}")
 _MOST_CHARS = 100_000
 _MOST_SUMMARY_CHARS = 2_000
@@ -40,14 +40,14 @@ _MOST_SOURCES = 100
 _MOST_AUTHOR_CHARS = 100
 _LATEST_VERSION = 1_000_000
 _YEARS = range(1970, 3000)
-# Reasons for which there is not even a place that something came for.
+# Refused for these reasons, a change does not even name a place in the replica.
 _NOWHERE = ("scope", "id")
 # A vector of float16 is so far from unit length at most.
 _TOLERANCE = 0.01
 
 
-class Arrival(Struct, frozen=True):
-    """A change that was looked at. Version 0 without a record: forgotten; else without: refused.
+class ValidatedChange(Struct, frozen=True):
+    """A validated change. No record: a tombstone (version 0) or refused (any other version).
 
     ``is_foreign`` tells somebody else's text.
     """
@@ -68,7 +68,7 @@ class Arrival(Struct, frozen=True):
         return self.version == 0
 
 
-class Refused(ValueError):
+class InvalidChange(ValueError):
     """A change that is not stored. ``reason`` is a constant."""
 
     def __init__(self, reason: str) -> None:
@@ -76,25 +76,25 @@ class Refused(ValueError):
         self.reason = reason
 
 
-def check(
+def validate(
     changes: Sequence[Change], scopes: Collection[Scope], *, member: str, encoder: Encoder
-) -> tuple[list[Arrival], Counter[str]]:
-    """The changes that concern ``scopes``, and how many were refused for which reason.
+) -> tuple[list[ValidatedChange], Counter[str]]:
+    """The changes of ``scopes``, and how many were refused for which reason.
 
     Takes a few milliseconds for some hundreds, and as much again for each that must be encoded.
     """
-    arrivals: list[Arrival] = []
+    arrivals: list[ValidatedChange] = []
     rows: list[Row | None] = []
     refused: Counter[str] = Counter()
     for change in changes:
         try:
             rows.append(_checked(change, scopes, member))
-        except Refused as error:
+        except InvalidChange as error:
             refused[error.reason] += 1
             if error.reason in _NOWHERE:
                 continue
             rows.append(None)
-        arrivals.append(Arrival(change.id, change.version, str(change.scope)))
+        arrivals.append(ValidatedChange(change.id, change.version, str(change.scope)))
     fresh = iter(_encoded([row for row in rows if row is not None], encoder))
     arrived = [
         arrival if row is None else _arrived(arrival, next(fresh), member)
@@ -104,33 +104,33 @@ def check(
 
 
 def check_found(memory: Memory, scopes: Collection[Scope], *, member: str) -> Memory:
-    """What a search on the server brought, with who wrote it; to be shown, not stored.
+    """A memory found by a search on the server, with its author; to be shown, not stored.
 
-    Raises Refused.
+    Raises InvalidChange.
     """
     _require_place(memory.id, memory.scope, scopes)
     _require_sound(memory)
     return _signed(memory, memory.provenance.author, member)
 
 
-def _arrived(arrival: Arrival, row: Row, member: str) -> Arrival:
+def _arrived(arrival: ValidatedChange, row: Row, member: str) -> ValidatedChange:
     foreign = is_foreign(row.memory, member)
-    return Arrival(arrival.id, arrival.version, arrival.scope, to_record(row), foreign)
+    return ValidatedChange(arrival.id, arrival.version, arrival.scope, to_record(row), foreign)
 
 
 # --- the memory ----------------------------------------------------------------------------------
 
 
 def _checked(change: Change, scopes: Collection[Scope], member: str) -> Row | None:
-    """The row with who wrote it, None for a tombstone. Raises Refused."""
+    """The row with its author, None for a tombstone. Raises InvalidChange."""
     _require_place(change.id, change.scope, scopes)
     if change.version == 0:
         return None
     if change.row is None:
-        raise Refused("unreadable")
+        raise InvalidChange("unreadable")
     memory = change.row.memory
-    said = (change.id, change.version, change.scope)
-    _require((memory.id, memory.version, memory.scope) == said, "another memory")
+    claimed = (change.id, change.version, change.scope)
+    _require((memory.id, memory.version, memory.scope) == claimed, "another memory")
     _require_sound(memory)
     return Row(_signed(memory, change.author, member), change.row.encoding)
 
@@ -152,7 +152,7 @@ def _require_sound(memory: Memory) -> None:
 
 def _require(holds: bool, reason: str) -> None:
     if not holds:
-        raise Refused(reason)
+        raise InvalidChange(reason)
 
 
 def _links(memory: Memory) -> Iterable[str]:
@@ -211,9 +211,9 @@ def _is_plain(text: str) -> bool:
 
 
 def _signed(memory: Memory, author: str, member: str) -> Memory:
-    """``memory`` with who wrote it as the server knows it: the sender may claim anything.
+    """``memory`` with the author as the server knows it, for the sender may claim anything.
 
-    Also that it has a text of ours, which then would not be kept.
+    A false content hash is removed: it could suppress a local capture as a duplicate.
     """
     named = _HIDDEN.sub("", author)[:_MOST_AUTHOR_CHARS] or OTHERS
     return replace(
@@ -233,10 +233,10 @@ def _claims_another_text(memory: Memory) -> bool:
 
 
 def _encoded(rows: Sequence[Row], encoder: Encoder) -> list[Row]:
-    """The rows, encoded anew where what came is not of the model here or cannot be."""
-    lying = [row for row in rows if not _fits(row, encoder.embedder)]
-    anew = iter(encoder.encode_many([row.memory for row in lying]))
-    known = {id(row) for row in lying}
+    """The rows, encoded anew where the received encoding does not fit the model here."""
+    unfit = [row for row in rows if not _fits(row, encoder.embedder)]
+    anew = iter(encoder.encode_many([row.memory for row in unfit]))
+    known = {id(row) for row in unfit}
     return [Row(row.memory, next(anew)) if id(row) in known else row for row in rows]
 
 
@@ -245,12 +245,12 @@ def _fits(row: Row, embedder: Embedder | None) -> bool:
     return (
         embedder is not None
         and encoding.model == embedder.name
-        and _fits_itself(encoding, embedder)
+        and _is_consistent(encoding, embedder)
         and _is_as_long_as(encoding, row.memory)
     )
 
 
-def _fits_itself(encoding: Encoding, embedder: Embedder) -> bool:
+def _is_consistent(encoding: Encoding, embedder: Embedder) -> bool:
     sizes = (encoding.lengths, 2), (encoding.words, 2), (encoding.vectors, 2), (encoding.terms, 4)
     if any(len(part) % size for part, size in sizes):
         return False

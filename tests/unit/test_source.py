@@ -23,7 +23,6 @@ PUT_IN = {
     "sinks/team/outbox.py": {"wanted"},
     "sinks/team/postgres/reads.py": {"_CURRENT", "_PRINTS", "_VALID"},
     "sinks/team/postgres/store.py": {"', '.join((f'%s::{kind}[]' for kind in COLUMN_TYPES))"},
-    "sinks/team/postgres/errors.py": {"schema", "server"},  # a sentence that quotes a statement
     "sinks/store/reads.py": {"_VALID", "allowed", "wanted", "where"},
     "sinks/repair/repair.py": {"table"},
     "sinks/repair/salvage.py": {"columns", "table"},

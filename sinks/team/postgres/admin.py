@@ -1,4 +1,4 @@
-"""What whoever runs the server does: create or upgrade the tables, and let members in."""
+"""Administration of the server: creating and upgrading the tables, adding members."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from msgspec import Struct
 from psycopg import Connection, sql
 
 from ..protocol import TextSearch
-from . import errors as trouble
 from .connection import Address, connect
+from .errors import explain, unavailable
 from .schema import OLDEST_SERVER, bring_bm25, migrate
 
 _GROUP = "subcog_member"
 _PASSWORD_BYTES = 24
 
 make_password = partial(secrets.token_urlsafe, _PASSWORD_BYTES)
-"""A password that nobody has to remember."""
+"""A random password."""
 
 
 class NewMember(Struct, frozen=True):
@@ -69,12 +69,12 @@ def init(
     connection = connect(address)
     try:
         if connection.info.server_version < OLDEST_SERVER:
-            raise trouble.old_server(address.server)
+            raise unavailable("old_server", address.server)
         return _init(connection, address, team, members, password)
     except psycopg.errors.InsufficientPrivilege:
-        raise trouble.no_owner(address.server) from None
+        raise unavailable("no_owner", address.server) from None
     except psycopg.Error as error:
-        raise trouble.explain(address.server, error) from None
+        raise explain(address.server, error) from None
     finally:
         connection.close()
 

@@ -25,7 +25,7 @@ from psycopg.types.string import BytesBinaryDumper
 
 from ...store.database import refuse_event_loop
 from ..protocol import TeamUnavailable
-from . import errors as trouble
+from .errors import closed, explain, explain_connect, unavailable
 from .schema import VERSION
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class HalfVector(bytes):
 
 
 class Hello(Struct, frozen=True):
-    """What the server said when the connection was made."""
+    """What the server reported on connecting."""
 
     version: int
     team: str
@@ -79,7 +79,7 @@ class Address:
         try:
             parts = conninfo_to_dict(url)
         except psycopg.Error:
-            raise trouble.bad_address() from None
+            raise unavailable("bad_address", "") from None
         host = _found("host", parts) or "localhost"
         self.server = f"{host}:{parts.get('port') or 5432}/{parts.get('dbname') or ''}"
         settings: dict[str, Any] = _SESSION | {"options": f"{limits} -c timezone=UTC"}
@@ -109,20 +109,20 @@ def connect(address: Address) -> Connection:
     try:
         return psycopg.connect(address.conninfo, autocommit=True)
     except psycopg.Error as error:
-        raise trouble.explain_connect(address.server, error) from None
+        raise explain_connect(address.server, error) from None
 
 
 def greet(found: tuple[Any, ...] | None, server: str) -> Hello:
     """What ``HELLO`` found. Raises TeamUnavailable where this subcog cannot work with it."""
     if found is None:
-        raise trouble.no_member(server)
+        raise unavailable("no_member", server)
     hello = Hello(*found)
     if hello.version > VERSION:
-        raise trouble.newer_schema(server, hello.version, VERSION)
+        raise unavailable("newer_schema", server, found=hello.version, known=VERSION)
     if hello.version < VERSION:
-        raise trouble.no_schema(server)
+        raise unavailable("no_schema", server)
     if hello.epoch is None:
-        raise trouble.restored(server)
+        raise unavailable("restored", server)
     return hello
 
 
@@ -135,14 +135,14 @@ class Link:
             self.hello = greet(self.connection.execute(HELLO).fetchone(), address.server)
         except psycopg.Error as error:
             self.connection.close()
-            raise trouble.explain(address.server, error) from None
+            raise explain(address.server, error) from None
         except TeamUnavailable:
             self.connection.close()
             raise
         _teach_halfvec(self.connection, self.hello)
 
     def cut(self) -> None:
-        """Let whoever waits for the server on this connection fail at once. From any thread."""
+        """Make a wait for the server on this connection fail at once. Thread-safe."""
         with suppress(OSError, psycopg.Error):
             fd = self.connection.fileno()
             with socket.fromfd(fd, socket.AF_INET, socket.SOCK_STREAM) as double:
@@ -188,7 +188,7 @@ class Connections:
         """A connection; give it back or drop it."""
         with self._lock:
             if self._closed:
-                raise trouble.closed()
+                raise closed()
             if self._idle:
                 return self._idle.pop()
         return Link(self.address)
@@ -239,7 +239,7 @@ class _Call(Generic[T]):
             with anyio.fail_after(_LEAVE_S):
                 return await asyncio.wrap_future(future)
         except TimeoutError:
-            raise trouble.timeout(self._connections.address.server) from None
+            raise unavailable("timeout", self._connections.address.server) from None
         finally:
             self._abandon()
 
@@ -251,7 +251,7 @@ class _Call(Generic[T]):
         except (TeamUnavailable, ValueError) as error:
             future.set_exception(error)
         finally:
-            if not future.done():  # a defect of ours: whoever waits gets it as well
+            if not future.done():  # a programming error: raise it in the caller as well
                 future.set_exception(sys.exception() or RuntimeError("the work was not done"))
 
     def work(self) -> T:
@@ -261,11 +261,11 @@ class _Call(Generic[T]):
             unwanted = self._unwanted
         try:
             if unwanted:
-                raise trouble.closed()
+                raise closed()
             result = self._work(link)
         except psycopg.Error as error:
             self._let_go(link)
-            raise trouble.explain(self._connections.address.server, error) from None
+            raise explain(self._connections.address.server, error) from None
         except BaseException:
             self._let_go(link)
             raise

@@ -12,9 +12,9 @@ from psycopg import AsyncConnection, Connection, sql
 from ....bus.values import Encoding, Scope
 from ...store.rows import Row, digest, to_scope
 from ..protocol import Change, Changes, Cursor, TeamUnavailable
-from . import errors as trouble
 from .columns import read_memory, signed
 from .connection import HELLO, Address, greet
+from .errors import explain, explain_connect, failed
 
 _AFTER = (
     "SELECT xid::text::bigint, seq, scope, id, version, author, body, "
@@ -86,7 +86,7 @@ async def listen(address: Address) -> AsyncGenerator[None, None]:
     try:
         connection = await AsyncConnection.connect(address.conninfo, autocommit=True)
     except psycopg.Error as error:
-        raise trouble.explain_connect(address.server, error) from None
+        raise explain_connect(address.server, error) from None
     try:
         hello = greet(await (await connection.execute(HELLO)).fetchone(), address.server)
         await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(hello.channel)))
@@ -95,9 +95,9 @@ async def listen(address: Address) -> AsyncGenerator[None, None]:
             async for _ in connection.notifies(stop_after=1):
                 pass  # and all that came with it
     except psycopg.Error as error:
-        told = trouble.explain(address.server, error)
-        if isinstance(told, TeamUnavailable):
-            raise told from None
-        raise trouble.failed(address.server, error) from None
+        translated = explain(address.server, error)
+        if isinstance(translated, TeamUnavailable):
+            raise translated from None
+        raise failed(address.server, error) from None
     finally:
         await connection.close()

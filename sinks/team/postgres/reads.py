@@ -16,9 +16,9 @@ from psycopg import Connection, ServerCursor
 from ....bus.values import Encoding, Memory, Scope
 from ...store.reads import Text, scope_texts
 from ...store.rows import Row, Usage, fingerprint, to_scope
-from . import errors as trouble
 from .columns import read_memory
 from .connection import Connections, Link
+from .errors import explain
 
 _LOAD_ROWS = 1_000
 
@@ -180,7 +180,7 @@ class Loading:
                     return rows
             return []
         except psycopg.Error as error:
-            raise trouble.explain(self._connections.address.server, error) from None
+            raise explain(self._connections.address.server, error) from None
 
     def _begin(self) -> ServerCursor:
         self._link = self._connections.take()
@@ -195,7 +195,7 @@ class Loading:
             self._link.cut()
 
     def close(self) -> None:
-        """Let go of the server."""
+        """Close the connections."""
         if self._link:
             self._link.connection.close()
         if self._cursor:

@@ -7,7 +7,7 @@ from importlib.resources import files
 import psycopg
 from psycopg import Connection, sql
 
-from . import errors as trouble
+from .errors import unavailable
 
 VERSION = 6
 """Of the tables that this subcog works with."""
@@ -51,7 +51,7 @@ def migrate(connection: Connection, server: str) -> tuple[int, int]:
         connection.execute(_MIGRATIONS)
         before = _version(connection)
     if before > VERSION:
-        raise trouble.newer_schema(server, before, VERSION)
+        raise unavailable("newer_schema", server, found=before, known=VERSION)
     for version, step in enumerate(steps()[before:], before + 1):
         with connection.transaction():
             _set_path(connection, extension)
@@ -98,13 +98,13 @@ def _bring_pgvector(connection: Connection, server: str) -> str:
         with connection.transaction():
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     except psycopg.Error:
-        raise trouble.no_pgvector(server) from None
+        raise unavailable("no_pgvector", server) from None
     [schema, version, is_open] = connection.execute(
         "SELECT nspname, extversion, has_schema_privilege('public', n.oid, 'CREATE') "
         "FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'vector'"
     ).fetchone() or ("public", "0.0", False)
     if tuple(map(int, version.split(".")[:2])) < _OLDEST_PGVECTOR:
-        raise trouble.no_pgvector(server)
+        raise unavailable("no_pgvector", server)
     if is_open:  # whoever may put a function there has the tables' owner call it
-        raise trouble.open_schema(server, schema)
+        raise unavailable("open_schema", server, schema=schema)
     return str(schema)

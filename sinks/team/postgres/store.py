@@ -65,17 +65,17 @@ class PostgresStore:
         await self._run(lambda _: None)
 
     async def close(self) -> None:
-        """Let go of the server. Twice is once."""
+        """Close the connections. Idempotent."""
         await anyio.to_thread.run_sync(self._connections.close)
 
     async def about(self) -> About:
-        """What the server says of itself, the team and who asks."""
+        """What the server reports of itself, the team and the caller."""
         return await self._connections.run(_about)
 
     # --- write -----------------------------------------------------------------------------------
 
     async def put(self, rows: Sequence[Row]) -> tuple[bool, ...]:
-        """Append ``rows``, all of them or none; committed on return.
+        """Append ``rows``, all or none; committed on return.
 
         False for an (id, version) that was there already, and for an id that was forgotten.
         Raises ValueError for a row that cannot be stored, or that would change a memory's scope.
@@ -95,16 +95,16 @@ class PostgresStore:
             await self._ask("SELECT subcog.mark_used(%s, %s)", list(ids), self._clock())
 
     async def share(self, scope: Scope, name: str) -> bool:
-        """Put a project on the team's list; False where it is there."""
+        """Add a project to the team's list; False where it is listed already."""
         shown = "".join(char for char in name if char.isprintable())[:_NAME_CHARS]
         return bool(await self._ask("SELECT subcog.share(%s, %s)", str(scope), shown))
 
     async def unshare(self, scope: Scope) -> bool:
-        """Take a project off the team's list; False where it was not this member who shared it."""
+        """Remove a project from the team's list; False unless this member shared it."""
         return bool(await self._ask("SELECT subcog.unshare(%s)", str(scope)))
 
     async def tidy(self) -> int:
-        """Put some vectors that came lately into the graph that search uses.
+        """Add some of the latest vectors to the graph that search uses.
 
         How many are left, counted to 1,000: they are found as well, only slower. For when there
         is nothing else to do.
@@ -127,7 +127,7 @@ class PostgresStore:
     async def latest(
         self, scopes: Sequence[Scope], *, limit: int, namespaces: Sequence[str] = ()
     ) -> tuple[Memory, ...]:
-        """The memories made last that are valid now and not superseded, newest first."""
+        """The newest memories that are valid now and not superseded, newest first."""
         now = self._clock()
         return await self._run(
             lambda connection: reads.latest(

@@ -1,7 +1,7 @@
 import numpy as np
 
 from subcog.sinks.store import caches as module
-from subcog.sinks.store.caches import Changed, Fingerprints
+from subcog.sinks.store.caches import CurrentVersions, Fingerprints
 
 
 def test_fingerprints_are_known_from_the_start_or_since():
@@ -23,7 +23,7 @@ def test_very_many_new_fingerprints_are_sorted_in(monkeypatch):
 
 
 def test_a_memory_that_never_changed_is_in_its_first_version():
-    changed = Changed({"a": 4})
+    changed = CurrentVersions({"a": 4})
     changed.note("a", 3)
     changed.note("b", 2)
 

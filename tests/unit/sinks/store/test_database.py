@@ -190,11 +190,11 @@ def test_a_fatal_error_is_noticed_and_the_file_opened_anew(database):
 
     with pytest.raises(duckdb.FatalException):
         break_down()
-    assert database.given_up
+    assert database.invalidated
 
     database.reopen()
 
-    assert not database.given_up
+    assert not database.invalidated
     put(database, 2)
     assert count(database) == 2
 

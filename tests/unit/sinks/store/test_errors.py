@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from subcog.sinks.store.errors import StoreUnavailable, explain, gives_up, refusal
+from subcog.sinks.store.errors import StoreUnavailable, explain, invalidates_database, refusal
 
 PATH = Path("/data/s.duckdb")
 
@@ -45,7 +45,7 @@ def test_unexpected_errors_keep_their_text_to_themselves():
 
 
 def test_what_duckdb_does_not_survive_is_known():
-    assert gives_up(duckdb.FatalException("x"))
-    assert gives_up(duckdb.IOException("The database has been invalidated."))
-    assert not gives_up(duckdb.IOException("x"))
-    assert not gives_up(StoreUnavailable("full", "has been invalidated"))
+    assert invalidates_database(duckdb.FatalException("x"))
+    assert invalidates_database(duckdb.IOException("The database has been invalidated."))
+    assert not invalidates_database(duckdb.IOException("x"))
+    assert not invalidates_database(StoreUnavailable("full", "has been invalidated"))

@@ -51,7 +51,7 @@ async def test_memories_are_looked_up_by_id_and_not_searched_for(tmp_path):
         with store.database.reading() as cursor:
             spy = Spy(cursor)
             ids = [row.memory.id for row in rows[:8]]
-            found = reads.get(spy, ids, [HERE, ME], store.database.changed)
+            found = reads.get(spy, ids, [HERE, ME], store.database.current_versions)
             assert len(found) == 8
             [(query, parameters)] = spy.asked
             explained = cursor.execute(f"EXPLAIN ANALYZE {query}", parameters).fetchall()

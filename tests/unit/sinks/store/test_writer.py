@@ -181,7 +181,7 @@ def test_a_fatal_error_is_answered_and_the_next_write_works(writer, database, mo
     failed: Future[None] = writer.call(break_down)
 
     assert isinstance(failed.exception(20), StoreUnavailable)
-    assert not database.given_up
+    assert not database.invalidated
     assert writer.put(records(2)).result(20) == [True]
     assert count(database) == 2
 
@@ -236,7 +236,7 @@ def test_what_was_committed_is_known_and_what_was_refused_is_not(writer, databas
     assert fingerprint_of(first) in database.fingerprints
     assert fingerprint_of(second) not in database.fingerprints
     assert fingerprint_of(bad) not in database.fingerprints
-    assert database.changed.version(first.id) == 3
+    assert database.current_versions.version(first.id) == 3
 
 
 def test_memory_that_reading_filled_by_and_by_is_given_back_under_load(

@@ -109,14 +109,14 @@ async def test_many_changes_are_applied_in_slices_and_captures_come_between(stor
 
     with anyio.fail_after(60):
         async with asyncio.TaskGroup() as tasks:
-            applying = tasks.create_task(apply(store, changes))
+            applier = tasks.create_task(apply(store, changes))
             while (await store.replica.cursor()).seq == 0:
                 await anyio.lowlevel.checkpoint()
             await store.put([make_row(9_999)])
-            assert not applying.done()
+            assert not applier.done()
 
     assert (await store.counts())[ORG] == 1_200
-    assert len(applying.result().stored) == 1_200
+    assert len(applier.result().stored) == 1_200
 
 
 async def test_what_the_database_refuses_is_skipped_and_the_cursor_goes_on(store, caplog):

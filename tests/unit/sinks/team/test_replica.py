@@ -77,7 +77,7 @@ async def test_a_scope_shared_after_the_cursor_moved_is_to_be_pulled_from_the_be
 
     await apply(store, feed(change(make_row(2, scope=SHOP))), moves=False)
     assert await store.replica.cursor() == Cursor(EPOCH, 1, 1)
-    await store.replica.filled(SHOP)
+    await store.replica.backfilled(SHOP)
 
     assert all(each.whole for each in await store.replica.shared())
     assert (await store.counts())[SHOP] == 1

@@ -4,7 +4,7 @@ import pytest
 
 from subcog.bus.signals import synced
 from subcog.sinks.team.protocol import About, Depth
-from subcog.sinks.team.sync_state import LISTEN, PULL, PUSH, Problem, Tally
+from subcog.sinks.team.sync_state import LISTEN, PULL, PUSH, Problem, SyncCounters
 from tests.fakes import NOW, FixedClock, telling
 
 AWAY = Problem("unreachable", "the server is away")
@@ -17,7 +17,7 @@ def clock():
 
 @pytest.fixture
 def tally(clock):
-    made = Tally(clock=clock)
+    made = SyncCounters(clock=clock)
     made.about = About("acme", "ann", ("ann",), 1, 1, "native", ())
     return made
 

@@ -10,7 +10,7 @@ from subcog.bus.values import Encoding, Memory, Provenance, Scope
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.search.encoder import Encoder
 from subcog.sinks.store.rows import Row, content_hash
-from subcog.sinks.team.validate import OTHERS, Refused, check, check_found
+from subcog.sinks.team.validate import OTHERS, InvalidChange, check_found, validate
 from tests.stores import ME, START, make_row
 from tests.teams import ORG, SHOP, change, tombstone
 
@@ -30,7 +30,7 @@ def org(**fields: object) -> Row:
 
 
 def look(encoder, *changes, member="alice", scopes=SCOPES):
-    return check(changes, scopes, member=member, encoder=encoder)
+    return validate(changes, scopes, member=member, encoder=encoder)
 
 
 def encoded(encoder, **fields: object) -> Row:
@@ -145,9 +145,9 @@ def test_what_is_no_memory_of_ours_is_refused(encoder, reason, fields):
 
 @pytest.mark.parametrize(("reason", "fields"), HOSTILE, ids=range(len(HOSTILE)))
 def test_what_a_search_brought_is_looked_at_in_the_same_way(reason, fields):
-    with pytest.raises(Refused, match=reason):
+    with pytest.raises(InvalidChange, match=reason):
         check_found(org(**fields).memory, SCOPES, member="alice")
-    with pytest.raises(Refused, match="scope"):
+    with pytest.raises(InvalidChange, match="scope"):
         check_found(make_row(scope=ME).memory, [ME], member="alice")
 
 
