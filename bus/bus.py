@@ -66,7 +66,7 @@ class Bus:
         """Have ``handler`` called with every ``event_type``; what it returns is published.
 
         ``concurrency`` above 1 lets that many deliveries be handled at once, in no fixed order.
-        ``leads_on`` False says that no reply depends on this subscriber, so that its failure
+        ``fails_request`` False says that no reply depends on this subscriber, so that its failure
         does not end the request it happened in.
         """
         subscription = Subscription(

@@ -11,6 +11,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from .enrichment import Enrichment
+from .passages import SessionHit, SessionVerdict
 from .values import (
     CleanText,
     Encoding,
@@ -76,6 +77,7 @@ class PromptEnriched(Event, frozen=True, kw_only=True, tag="prompt.enriched"):
     project: ProjectFacts
     enrichment: Enrichment = Enrichment()
     candidates: tuple[Hit, ...] = ()
+    sessions: tuple[SessionHit, ...] = ()
     kept: tuple[Kept, ...] = ()
     degraded: tuple[str, ...] = ()
 
@@ -107,6 +109,7 @@ class ContextBuilt(Event, frozen=True, kw_only=True, tag="context.built"):
     text: str
     tokens: int
     verdicts: tuple[Verdict, ...] = ()
+    sessions: tuple[SessionVerdict, ...] = ()
     abstained: str | None = None
 
 

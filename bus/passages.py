@@ -45,6 +45,16 @@ class SessionHit(Value, frozen=True, kw_only=True):
     replaced_by: str = ""
 
 
+class SessionVerdict(Value, frozen=True, kw_only=True):
+    """What became of a session that was found for a prompt, in plain words."""
+
+    session: str
+    began_at: datetime
+    relevance: float
+    quoted: bool
+    why: str
+
+
 class SessionInfo(Value, frozen=True, kw_only=True):
     """One session that is remembered: when, where, how much, and how it began."""
 

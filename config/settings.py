@@ -147,6 +147,17 @@ class CaptureSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     tasks: TaskSettings
 
 
+class SessionsSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[sessions]``: what was said in sessions."""
+
+    enabled: bool
+    exclude: tuple[str, ...]
+    days: Annotated[int, Meta(ge=1, le=36_500)]
+    max_passages: Annotated[int, Meta(ge=0, le=1_000_000)]
+    min_relevance: Fraction
+    max_tokens: Annotated[int, Meta(ge=0, le=2_400)]
+
+
 class RedactionSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[redaction]``: how secrets are taken out; never whether."""
 
@@ -208,6 +219,7 @@ class Settings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     llm: LlmSettings
     hook: HookSettings
     capture: CaptureSettings
+    sessions: SessionsSettings
     redaction: RedactionSettings
     embedding: EmbeddingSettings
     store: StoreSettings

@@ -13,13 +13,14 @@ from msgspec import Struct
 
 from ..bus.enrichment import Enrichment, Guide
 from ..bus.events import PromptEnriched, PromptParsed
+from ..bus.passages import SessionHit
 from ..bus.signals import degraded, emit
 from ..bus.values import Hit, Kept, Marked, ProjectFacts, Query
 from .enrichment.assemble import MIN_RELEVANCE, assemble_enrichment
 from .enrichment.guide_parser import is_guide
 from .enrichment.matching import Subject
 from .language.answer_type import EXPLORATORY, answer_types, floors
-from .ports import Guides, Keeper, Projects, Recall
+from .ports import Conversations, Guides, Keeper, Projects, Recall
 from .text.envelope import neutralise
 
 SEARCH_UNAVAILABLE = "search.unavailable"
@@ -52,6 +53,7 @@ async def enrich(
     limit: int,
     min_relevance: float = 0.0,
     knowledge: Knowledge | None = None,
+    conversations: Conversations | None = None,
 ) -> PromptEnriched:
     """Recall twice ``limit`` candidates, keep what is marked and read the project's facts, at once.
 
@@ -65,6 +67,8 @@ async def enrich(
     on the prompt, and of two memories that say otherwise one is no candidate any longer. All of it
     comes from that one recall and what is warm in memory; only what the prompt points back at is
     searched for by itself.
+
+    With ``conversations`` it says what was said about it in earlier sessions.
     """
     gathered = _Gathered(kept=[None] * len(event.parsed.marked))
     floor = 0.0 if event.prompt.detailed else min_relevance
@@ -81,6 +85,8 @@ async def enrich(
     async with anyio.create_task_group() as group:
         group.start_soon(_recall, event, recall, query, gathered)
         group.start_soon(_read_project, event, projects, knowledge, gathered)
+        if conversations is not None:
+            group.start_soon(_search_sessions, event, conversations, gathered)
         if knowledge is not None and event.parsed.references:
             group.start_soon(_search_references, event, recall, gathered)
         for index, marked in enumerate(() if event.prompt.rehearsal else event.parsed.marked):
@@ -94,6 +100,7 @@ async def enrich(
         project=gathered.project,
         enrichment=enrichment,
         candidates=tuple(hit for hit in gathered.candidates if hit.memory.id not in lost),
+        sessions=gathered.sessions,
         kept=tuple(kept for kept in gathered.kept if kept is not None),
         degraded=(*gathered.degraded, *gathered.project.degraded),
     )
@@ -109,6 +116,7 @@ class _Gathered(Struct):
     subject: Subject | None = None
     guides: tuple[Guide, ...] = ()
     referenced: tuple[Hit, ...] = ()
+    sessions: tuple[SessionHit, ...] = ()
     degraded: tuple[str, ...] = ()
 
 
@@ -123,6 +131,20 @@ async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _
         return
     gathered.candidates = recalled.hits
     gathered.degraded = (recalled.degraded,) if recalled.degraded else ()
+
+
+async def _search_sessions(
+    event: PromptParsed, conversations: Conversations, gathered: _Gathered
+) -> None:
+    if event.parsed.machine:
+        return
+    prompt = event.prompt
+    try:
+        gathered.sessions = await conversations.find(
+            event.parsed.text, prompt.place, session=prompt.session
+        )
+    except ConnectionError:
+        return  # the recall reports it
 
 
 async def _read_project(

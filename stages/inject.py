@@ -1,8 +1,9 @@
-"""Decide what of the found memories goes to the model; often that is nothing, and it says why.
+"""Decide what of memory goes to the model; often that is nothing, and it says why.
 
-The order of the gates: is injection wanted at all, is the intent sure enough, is the memory
-relevant in itself, was it shown before, does another one say the same, how many are allowed, what
-fits. Each candidate gets a verdict in plain words.
+The order of the gates for memories: is injection wanted at all, is the intent sure enough, is the
+memory relevant in itself, was it shown before, does another one say the same, how many are allowed,
+what fits. What was said in earlier sessions has a relevance of its own, which holds for orders too;
+it is quoted after the memories. Each candidate gets a verdict in plain words.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from ..bus.events import ContextBuilt, IntentClassified
 from ..bus.signals import abstained, emit, injected
@@ -20,12 +23,19 @@ from ..bus.values import (
     SearchIntent,
     Verdict,
 )
-from ..config.settings import ContextSettings, SearchIntentSettings, WeightSettings
+from ..config.settings import (
+    ContextSettings,
+    SearchIntentSettings,
+    SessionsSettings,
+    WeightSettings,
+)
 from .injection.pack import Budget
-from .injection.select import Candidate, Choice, choose
+from .injection.select import Candidate, Choice, choose, none_chosen
 from .language.answer_type import answer_types
 from .ports import Sessions
-from .text.envelope import neutralise, preview
+from .sessions.choose import Quoted, outdated, quote_sessions, refused, shown_key
+from .text.envelope import extend, neutralise, preview
+from .text.tokens import size_of
 
 MAX_TOKENS = 2400
 """Codex cuts the middle out of anything longer, whatever the settings say."""
@@ -39,6 +49,9 @@ _MEDIUM_PERCENT = 50
 _HIGH_PERCENT = 80
 _MEDIUM_EXTRA = 5
 _MAX_TOPIC_CHARS = 80
+# An order is not answered by a memory, but what was settled about its subject bears on it.
+_OF_MEMORIES_ALONE = frozenset({"no_intent", "low_confidence"})
+_ENVELOPE_TOKENS = 60
 
 
 def ceiling(confidence_percent: int, context: ContextSettings) -> int:
@@ -61,32 +74,51 @@ def inject(
     event: IntentClassified,
     *,
     settings: SearchIntentSettings,
+    quoting: SessionsSettings,
     sessions: Sessions,
     now: datetime,
     clean: Callable[[str], str] = str,
 ) -> ContextBuilt:
-    """Choose memories for the prompt of ``event`` and put them into one envelope.
+    """Choose memories and sessions for the prompt of ``event``, and put them into one envelope.
 
     ``clean`` redacts a text that comes out of the store. What is chosen counts as shown to the
     session, unless this is a rehearsal. Tells ``injected`` or ``abstained``.
     """
     candidates = _weigh(event, settings, clean)
-    if refusal := _refuse_all(event, settings):
-        reason, why = refusal
-        return _abstain(event, reason, candidates, dict.fromkeys(_ids(candidates), why))
-    choice = choose(
-        candidates,
-        floor=settings.context.min_relevance,
-        beside=min(settings.context.min_relevance, settings.context.min_relevance_beside),
-        shown=sessions.shown(event.enriched.prompt.session),
-        ceiling=ceiling(_sure(event.intent), settings.context),
-        budget=Budget(min(settings.context.max_tokens, MAX_TOKENS), MAX_UNITS),
+    hits, shown = event.enriched.sessions, sessions.shown(event.enriched.prompt.session)
+    refusal = _refuse_all(event, settings)
+    if refusal is not None and refusal[0] not in _OF_MEMORIES_ALONE:
+        why = dict.fromkeys(_ids(candidates), refusal[1])
+        return _abstain(event, refusal[0], candidates, why, refused(hits, refusal[1]))
+    budget = Budget(min(settings.context.max_tokens, MAX_TOKENS), MAX_UNITS)
+    if refusal is not None:
+        choice = none_chosen(dict.fromkeys(_ids(candidates), refusal[1]))
+    else:
+        older = outdated([one.memory for one in candidates], hits)
+        choice = choose(
+            [one for one in candidates if one.memory.id not in older],
+            floor=settings.context.min_relevance,
+            beside=min(settings.context.min_relevance, settings.context.min_relevance_beside),
+            shown=shown,
+            ceiling=ceiling(_sure(event.intent), settings.context),
+            budget=budget,
+            now=now,
+        )
+        choice = replace(choice, why=choice.why | older)
+    quoted = quote_sessions(
+        hits,
+        event.enriched.parsed.text,
+        memories=[one.memory for one in choice.chosen],
+        shown=shown,
+        max_tokens=min(quoting.max_tokens, budget.tokens - choice.tokens - _ENVELOPE_TOKENS),
+        floor=quoting.min_relevance,
         now=now,
+        clean=clean,
     )
-    if not choice.chosen:
-        reason = _nothing_reason(event, choice)
-        return _abstain(event, reason, candidates, choice.why)
-    return _built(event, candidates, choice, sessions)
+    if not (choice.chosen or quoted.excerpts):
+        reason = refusal[0] if refusal else _nothing_reason(event, choice)
+        return _abstain(event, reason, candidates, choice.why, quoted)
+    return _built(event, candidates, choice, quoted, sessions)
 
 
 def _weigh(
@@ -132,7 +164,11 @@ def _nothing_reason(event: IntentClassified, choice: Choice) -> str:
 
 
 def _abstain(
-    event: IntentClassified, reason: str, candidates: Sequence[Candidate], why: Mapping[str, str]
+    event: IntentClassified,
+    reason: str,
+    candidates: Sequence[Candidate],
+    why: Mapping[str, str],
+    quoted: Quoted,
 ) -> ContextBuilt:
     emit(abstained, "inject", reason=reason)
     return ContextBuilt(
@@ -142,28 +178,38 @@ def _abstain(
         text="",
         tokens=0,
         verdicts=_verdicts(event, candidates, why),
+        sessions=quoted.verdicts,
         abstained=reason,
     )
 
 
 def _built(
-    event: IntentClassified, candidates: Sequence[Candidate], choice: Choice, sessions: Sessions
+    event: IntentClassified,
+    candidates: Sequence[Candidate],
+    choice: Choice,
+    quoted: Quoted,
+    sessions: Sessions,
 ) -> ContextBuilt:
     chosen = [c.memory for c in choice.chosen]
-    shown = frozenset((memory.id, memory.version) for memory in chosen)
+    shown = {(memory.id, memory.version) for memory in chosen}
+    names = {one.session for one in quoted.excerpts}
+    shown |= {shown_key(hit) for hit in event.enriched.sessions if hit.session in names}
     prompt = event.enriched.prompt
     if not prompt.rehearsal:
-        sessions.show(prompt.session, shown)
-    emit(injected, "inject", count=len(chosen), tokens=choice.tokens)
+        sessions.show(prompt.session, frozenset(shown))
+    text = extend(choice.text, (line for one in quoted.excerpts for line in one.lines))
+    tokens = size_of(text).tokens if quoted.excerpts else choice.tokens
+    emit(injected, "inject", count=len(chosen) + len(quoted.excerpts), tokens=tokens)
     return ContextBuilt(
         trace=event.trace,
         classified=event,
         context=_describe(event, choice.chosen, None),
-        text=choice.text,
-        tokens=choice.tokens,
+        text=text,
+        tokens=tokens,
         verdicts=_verdicts(
             event, candidates, choice.why, frozenset(memory.id for memory in chosen)
         ),
+        sessions=quoted.verdicts,
     )
 
 

@@ -7,11 +7,13 @@ from typing import Protocol
 
 from ..bus.enrichment import Guide
 from ..bus.events import PromptSubmitted
+from ..bus.passages import SessionHit
 from ..bus.values import (
     IntentType,
     Kept,
     Marked,
     Memory,
+    Place,
     ProjectFacts,
     Query,
     Recalled,
@@ -37,6 +39,18 @@ class Recall(Protocol):
         self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
     ) -> tuple[Memory, ...]:
         """The newest memories of ``scopes``, newest first."""
+
+
+class Conversations(Protocol):
+    """Finds what was said in sessions."""
+
+    async def find(self, text: str, place: Place, *, session: str) -> tuple[SessionHit, ...]:
+        """What other sessions of the project at ``place`` than ``session`` hold on ``text``.
+
+        Best first, the newer word on a subject before the older; those that are not relevant
+        enough come last, without passages. Raises ``RecallUnavailable`` (a ``ConnectionError``)
+        while there is nothing to search with.
+        """
 
 
 class Catalogue(Protocol):

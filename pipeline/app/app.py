@@ -1,4 +1,4 @@
-"""Where every part is chosen and connected. The one place that knows them all."""
+"""Builds and connects the parts of a daemon. The one place that knows them all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ...bus.events import (
 )
 from ...bus.ids import ulid_of
 from ...bus.signals import emit, settled
-from ...bus.values import Hit, Kept, Scope
+from ...bus.values import Kept, Scope
 from ...config.load import SettingsError
 from ...config.paths import Paths
 from ...config.settings import RedactionSettings, Settings
@@ -122,7 +122,7 @@ def _is_llm_used(settings: Settings) -> bool:
 
 
 class App:
-    """The parts of one daemon. ``async with app.running()`` runs them; ``load`` brings memory."""
+    """The parts of one daemon. ``async with app.running()`` runs them; ``load`` opens the store."""
 
     def __init__(
         self,
@@ -237,6 +237,7 @@ class App:
                 limit=search.context.max_count,
                 min_relevance=search.context.least_relevance,
                 knowledge=Knowledge(self.lore, self.clock, self.clean),
+                conversations=self.passages,
             ),
             "classify": self.classify,
             "inject": self._inject,
@@ -326,6 +327,7 @@ class App:
         return inject(
             event,
             settings=replace(search, context=room),
+            quoting=self.settings.sessions,
             sessions=self.sessions,
             now=self.clock(),
             clean=self.clean,
@@ -342,20 +344,13 @@ class App:
             self.llm.refine(event)
 
     async def late_context(self, session: str, *, project: Scope, max_tokens: int) -> str:
-        """What the model said too late for the session's last prompt in ``project``, told once."""
+        """The model's late answer to the session's last prompt in ``project``, once; or ""."""
         if self.llm is None:
             return ""
         choose = partial(self._inject, max_tokens=max_tokens)
         return await self.llm.late_context(
-            session, project=project, current=self._current, inject=choose
+            session, project=project, current=self.archive.current, inject=choose
         )
-
-    async def _current(self, hits: tuple[Hit, ...], scopes: tuple[Scope, ...]) -> tuple[Hit, ...]:
-        """Those of ``hits`` whose memory is still kept, in the same version."""
-        archive = await self.archive.get()
-        found = await archive.store.get([hit.memory.id for hit in hits], scopes)
-        kept = {(memory.id, memory.version) for memory in found}
-        return tuple(hit for hit in hits if (hit.memory.id, hit.memory.version) in kept)
 
     async def _store(self, event: StoreRequested) -> tuple[Event, ...]:
         try:

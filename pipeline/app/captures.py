@@ -1,4 +1,4 @@
-"""Keeps what is marked: sends it through the capture route, and waits as long as there is time.
+"""Captures what is marked: publishes the request, and waits for the result until the deadline.
 
 A capture has a trace and a life of its own: when the prompt that brought it runs out of time, it
 is stored all the same. Its id follows from the prompt's, so that the same prompt, come a second

@@ -11,7 +11,7 @@ import anyio
 
 from ...bus.events import Event
 from ...bus.signals import emit, fell_back
-from ...bus.values import Memory, Query, Recalled, Scope
+from ...bus.values import Hit, Memory, Query, Recalled, Scope
 from ...stages.ports import RecallUnavailable
 
 if TYPE_CHECKING:
@@ -100,6 +100,12 @@ class LazyArchive:
 
     async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
         return await (await self.get()).subjects(scopes, limit=limit)
+
+    async def current(self, hits: tuple[Hit, ...], scopes: tuple[Scope, ...]) -> tuple[Hit, ...]:
+        """Those of ``hits`` whose memory is still stored, in the same version."""
+        found = await (await self.get()).store.get([hit.memory.id for hit in hits], scopes)
+        kept = {(memory.id, memory.version) for memory in found}
+        return tuple(hit for hit in hits if (hit.memory.id, hit.memory.version) in kept)
 
     def handler(
         self, method: Callable[[Archive, E], Published | Awaitable[Published]]

@@ -1,4 +1,4 @@
-"""Looks through what was said in a session: keeps what is worth it, and records what was done.
+"""Reviews a session's transcript: captures what is worth it, and records the tasks.
 
 A hook hands over and leaves; this goes on in the background, one look at a session at a time. Only
 when everything of it is settled is a transcript noted as read so far, so that nothing is lost with

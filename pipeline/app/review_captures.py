@@ -1,4 +1,4 @@
-"""Keeps what a review of a session came across: statements, solved blockers, records of tasks."""
+"""Captures what a review found: statements, solved blockers, records of tasks."""
 
 from __future__ import annotations
 

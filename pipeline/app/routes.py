@@ -9,7 +9,7 @@ from ...bus.inbox import Overflow
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """One subscriber. ``asks`` are events that it publishes while it handles one.
+    """One subscriber. ``publishes_during`` are events that it publishes while it handles one.
 
     ``concurrency`` above 1 is for a stage that waits for something else. So many events wait in
     its inbox at most, and what happens beyond that is its ``overflow``.

@@ -1,4 +1,4 @@
-"""The daemon: one process, one event loop; owns whatever is slow to start or only one may hold."""
+"""The daemon: one process, one event loop. Owns what is slow to start or exclusive."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import logging
 import os
 import resource
 import signal
-import socket
 import sys
 import time
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -22,50 +20,40 @@ from ...bus.results import HookActivity, ModelStatus, StatusResult, StopResult, 
 from ...config.load import Loaded
 from ...config.paths import Paths
 from ...hooks.client import VERSION
-from ...sinks.http.credentials import http_token
 from ...sinks.mcp.lazy_app import LazyApp
 from ..api.dispatch import Calls
 from ..api.mcp import SessionOpener
 from ..app.app import App
-from ..app.routes import ROUTES
-from ..entrance.events import HOOK_EVENTS
 from ..entrance.handler import HookHandler
 from . import spool
 from .gauges import Gauges
 from .housekeeping import compact_when_idle
+from .http_endpoint import HttpEndpoint
 from .server import Server
 from .signal_buffer import SignalBuffer
-from .sockets import Listener, listen, listen_on_the_same, only_one, socket_path, unlisten
+from .sockets import Listener, listen, only_one, socket_path, unlisten
 from .status import index_status
-
-if TYPE_CHECKING:
-    from ...sinks.http.server import Http, Routes
-    from ...sinks.telemetry.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
 SPOOL_CHECK_S = 5.0
-HTTP_DELAY_S = 1.0
 ACTIVITY_SAVE_S = 10.0
 
 
 class Daemon:
-    """One daemon. ``run`` returns when it was told to leave, or nobody needed it for long."""
+    """One daemon. ``run`` returns after a request to exit, or after the idle timeout."""
 
     def __init__(self, loaded: Loaded, paths: Paths) -> None:
         self._paths = paths
-        self._settings = loaded.settings
+        self._settings = loaded.settings.daemon
         self._app = App(loaded.settings, paths)
         self._entrance = HookHandler(self._app)
         self._calls = Calls(self._app, self._entrance, self.status)
         self._started = time.time()
         self._leaving = anyio.Event()
-        self._early = SignalBuffer()
-        self._http: Http | None = None
-        self._http_socket = self._listen_http()
-        self._http_token = self._make_token()
+        self._signals = SignalBuffer()
         self._mcp = SessionOpener(self._app, self._calls, self._entrance)
-        self._mcp_http = LazyApp(self._mcp.load, self._mcp.opened_over_http, seen=self._was_seen)
+        self._mcp_http = LazyApp(self._mcp.load, self._mcp.opened_over_http, seen=self._note_client)
         self._server = Server(
             version=VERSION,
             hook=self._entrance.answer,
@@ -79,6 +67,15 @@ class Daemon:
             clients=lambda: self._server.connections,
             mcp_sessions=lambda: self._mcp.sessions,
         )
+        self._http = HttpEndpoint(
+            loaded.settings.http,
+            paths,
+            gauges=self._gauges.read,
+            ready=lambda: self._app.archive.loaded is not None,
+            mcp=self._mcp_http,
+            hook=self._entrance.answer,
+            seen=self._note_client,
+        )
 
     async def run(self) -> None:
         """Listen first, load behind it, serve until leaving, then drain and close."""
@@ -88,10 +85,7 @@ class Daemon:
             async with self._app.running(), anyio.create_task_group() as tasks:
                 tasks.start_soon(listener.serve, self._server.serve, tasks)
                 tasks.start_soon(self._load)
-                if self._http_socket is not None:
-                    tasks.start_soon(self._serve_http, self._http_socket)
-                else:
-                    self._early.hand_over(lambda: None)
+                tasks.start_soon(self._http.serve, self._signals)
                 tasks.start_soon(self._mcp_http.run)
                 tasks.start_soon(self._drain_spool)
                 tasks.start_soon(self._app.team.run)
@@ -115,14 +109,14 @@ class Daemon:
         gc.enable()
 
     async def _drain_spool(self) -> None:
-        """Now, and whenever a hook has set something aside since."""
+        """Drain at once, and whenever a hook has spooled something since."""
         while True:
             if self._app.archive.loaded is not None:
                 await spool.drain(self._paths.spool, self._app, self._entrance)
             await anyio.sleep(SPOOL_CHECK_S if self._app.archive.settled else 0.1)
 
     async def _save_activity(self) -> None:
-        """Write down when hooks were heard; losing the last seconds of that does no harm."""
+        """Save now and then which hooks came; losing the last seconds of that does no harm."""
         while True:
             await anyio.sleep(ACTIVITY_SAVE_S)
             await anyio.to_thread.run_sync(self._entrance.activity.save)
@@ -132,84 +126,18 @@ class Daemon:
             self._app.archive, quiet_s=lambda: anyio.current_time() - self._server.last_seen
         )
 
-    # --- http ------------------------------------------------------------------------------------
-
-    def _listen_http(self) -> socket.socket | None:
-        if not self._settings.http.enabled:
-            return None
-        try:
-            return listen_on_the_same(self._settings.http.port, self._paths.http_port)
-        except OSError as error:
-            _log.error("cannot listen on the HTTP port", extra={"error": type(error).__name__})
-            return None
-
-    def _make_token(self) -> str:
-        """The token; empty where nothing that needs one is served."""
-        if self._http_socket is None:
-            return ""
-        try:
-            return http_token(self._paths.http_token)
-        except OSError as error:
-            _log.error("cannot write the HTTP token file", extra={"error": type(error).__name__})
-            return ""
-
-    async def _serve_http(self, listener: socket.socket) -> None:
-        """Serve HTTP a moment later: what it imports would hold up the first prompts."""
-        await anyio.sleep(HTTP_DELAY_S)
-        http, metrics = await anyio.to_thread.run_sync(self._build_http, listener)
-        self._http = http
-        self._early.hand_over(metrics.watch)
-        await http.serve()
-
-    def _build_http(self, listener: socket.socket) -> tuple[Http, Metrics]:
-        from ...sinks.http.server import Http, open_routes
-        from ...sinks.telemetry.metrics import CONTENT_TYPE, Metrics
-
-        metrics = Metrics(
-            version=VERSION,
-            gauges=self._gauges.read,
-            stages=[route.stage for route in ROUTES],
-            events=tuple(HOOK_EVENTS),
-        )
-        for_everybody = open_routes(
-            metrics=metrics.expose,
-            metrics_type=CONTENT_TYPE,
-            ready=lambda: self._app.archive.loaded is not None,
-        )
-        return Http(listener, routes=[*for_everybody, *self._guarded_routes()]), metrics
-
-    def _guarded_routes(self) -> Routes:
-        """What HTTP answers to whoever has the token; none where it cannot be kept."""
-        from ...sinks.http.hooks import hook_route
-        from ...sinks.http.server import guard, route
-
-        if not self._http_token:
-            return []
-        with_token = guard(self._http_token)
-        return [
-            route("/mcp", self._mcp_http, with_token),
-            hook_route(self._entrance.answer, self._was_seen, with_token),
-        ]
-
-    def _http_url(self, path: str) -> str | None:
-        if self._http_socket is None:
-            return None
-        host, port = self._http_socket.getsockname()
-        return f"http://{host}:{port}/{path}"
-
-    def _was_seen(self) -> None:
-        """Somebody came over HTTP who is a client, as one on the socket is."""
-        self._server.last_seen = anyio.current_time()
-
     async def _finish(self, listener: Listener, tasks: TaskGroup) -> None:
-        """Close the entrance, let work in progress end, then stop serving."""
+        """Accept nothing new, let work in progress end, then stop serving."""
         unlisten(self._paths)
         listener.close()
         self._mcp_http.close()
-        if self._http is not None:
-            self._http.stop()
-        await self._app.bus.drain(self._settings.daemon.drain_s)
+        self._http.stop()
+        await self._app.bus.drain(self._settings.drain_s)
         tasks.cancel_scope.cancel()
+
+    def _note_client(self) -> None:
+        """A client came over HTTP: the daemon is not idle."""
+        self._server.last_seen = anyio.current_time()
 
     # --- leaving ---------------------------------------------------------------------------------
 
@@ -225,7 +153,7 @@ class Daemon:
                 self.leave()
 
     async def _leave_when_idle(self) -> None:
-        idle_s = self._settings.daemon.idle_exit_minutes * 60
+        idle_s = self._settings.idle_exit_minutes * 60
         while True:
             await anyio.sleep(min(IDLE_CHECK_S, idle_s))
             quiet_s = anyio.current_time() - self._server.last_seen
@@ -263,8 +191,8 @@ class Daemon:
             index=index_status(archive) if archive else None,
             ready=archive is not None,
             problem=self._app.archive.problem or None,
-            metrics_url=self._http_url("metrics"),
-            mcp_url=self._http_url("mcp") if self._http_token else None,
+            metrics_url=self._http.url("metrics"),
+            mcp_url=self._http.url("mcp") if self._http.token else None,
             uptime_s=round(time.time() - self._started, 1),
             clients=self._server.connections,
             mcp_sessions=self._mcp.sessions,
@@ -285,9 +213,9 @@ def run_daemon(loaded: Loaded, paths: Paths) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.umask(0o077)
-    # Everything that is imported and loaded now stays; looking through it for garbage is waste.
+    # What is imported and loaded now stays for good: collecting garbage meanwhile is a waste.
     gc.disable()
-    # The loop must not wait 5 ms, Python's default, for a search thread to let go.
+    # The loop must not wait 5 ms (the default) for a search thread to release the GIL.
     sys.setswitchinterval(0.0005)
     with only_one(paths.lock):
         anyio.run(_run, loaded, paths)

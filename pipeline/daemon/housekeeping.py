@@ -1,4 +1,4 @@
-"""What a daemon does when nobody needs it: make forgotten texts leave the disk."""
+"""What an idle daemon does: compact the database, so that forgotten texts leave the disk."""
 
 from __future__ import annotations
 

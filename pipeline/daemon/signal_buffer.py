@@ -1,4 +1,4 @@
-"""Remembers what the signals tell until the metrics, which are slow to import, can count it."""
+"""Buffers signals until the metrics, which are slow to import, can count them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MAX_BUFFERED = 100_000
 
 
 class SignalBuffer:
-    """Watches every signal from the moment it is made, but ``redacted``.
+    """Buffers every signal from its creation on, but ``redacted``.
 
-    The audit hears that one from the start, and would hear it twice.
+    The audit log receives that one from the start, and would receive it twice.
     """
 
     def __init__(self) -> None:
-        self._told: list[tuple[NamedSignal, str, dict[str, Any]]] = []
+        self._buffered: list[tuple[NamedSignal, str, dict[str, Any]]] = []
         self._watchers = {
             signal: self._watcher(signal)
             for signal in signals.ALL
@@ -29,16 +29,16 @@ class SignalBuffer:
 
     def _watcher(self, signal: NamedSignal) -> Callable[..., None]:
         def watch(sender: str, **facts: Any) -> None:
-            if len(self._told) < MAX_BUFFERED:
-                self._told.append((signal, sender, facts))
+            if len(self._buffered) < MAX_BUFFERED:
+                self._buffered.append((signal, sender, facts))
 
         return watch
 
     def hand_over(self, watch: Callable[[], None]) -> None:
-        """Stop watching, let ``watch`` connect whoever takes over, and tell them all of it."""
+        """Stop buffering, let ``watch`` connect the receivers, and emit what was buffered."""
         for signal, watcher in self._watchers.items():
             signal.disconnect(watcher)
         watch()
-        for signal, sender, facts in self._told:
+        for signal, sender, facts in self._buffered:
             emit(signal, sender, **facts)
-        self._told.clear()
+        self._buffered.clear()

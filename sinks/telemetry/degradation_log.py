@@ -1,4 +1,4 @@
-"""Logs lesser answers: the first of each kind at once, then one line a minute that counts them."""
+"""Logs degraded answers: the first of each kind at once, then one line a minute with the count."""
 
 from __future__ import annotations
 

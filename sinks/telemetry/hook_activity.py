@@ -1,4 +1,4 @@
-"""When each hook of each agent was heard last, over restarts; so that a silent one can be found."""
+"""When each hook of each agent came last, over restarts, so that a missing one can be found."""
 
 from __future__ import annotations
 

@@ -97,6 +97,11 @@ class Choice(Struct, frozen=True):
     over_budget: bool
 
 
+def none_chosen(why: dict[str, str]) -> Choice:
+    """No candidate is chosen, each for the reason that ``why`` gives."""
+    return Choice((), "", 0, why, already_shown=False, over_budget=False)
+
+
 def choose(
     candidates: Sequence[Candidate],
     *,

@@ -115,6 +115,14 @@ def enclose(lines: Iterable[str]) -> str:
     return "\n".join((f"<{TAG}>", PREAMBLE, *lines, _CLOSE))
 
 
+def extend(text: str, lines: Iterable[str]) -> str:
+    """The envelope ``text``, or a new one where it is "", with more such lines at its end."""
+    more = tuple(lines)
+    if not text:
+        return enclose(more) if more else ""
+    return "\n".join((text.removesuffix(f"\n{_CLOSE}"), *more, _CLOSE))
+
+
 def quote(note: Note, *, now: datetime) -> Iterator[str]:
     """The lines of one note in its envelope; none of them is empty."""
     head = f"- {note.id} · {note.namespace} · {age_in_words(note.created_at, now)}"

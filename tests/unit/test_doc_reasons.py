@@ -80,6 +80,6 @@ def test_every_reason_for_a_lesser_answer_is_explained():
 
 
 def test_every_outcome_of_a_hook_is_explained():
-    written = _returned("pipeline/entrance/handler.py", {"_answer", "_answer_in_time"}, place=1)
+    written = _returned("pipeline/entrance/handler.py", {"_answer", "_answer_call"}, place=1)
     assert {"answered", "nothing"} <= written
     assert written == documented_reasons("docs/operators.md", "`subcog_hooks_total`:")
