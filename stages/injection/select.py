@@ -169,7 +169,7 @@ def _uncontradicted(candidates: Sequence[Candidate], why: dict[str, str]) -> lis
 def _keep(
     candidates: Iterable[Candidate], why: dict[str, str], refuse: Callable[[Candidate], str | None]
 ) -> list[Candidate]:
-    """The candidates that are not refused; ``why`` hears of the others."""
+    """The candidates that are not refused; ``why`` gets the reasons for the others."""
     kept = []
     for candidate in candidates:
         if refusal := refuse(candidate):

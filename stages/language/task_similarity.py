@@ -1,4 +1,4 @@
-"""How alike what a prompt asks for and a task of before are: a probability, 0–1.
+"""How similar a prompt's order and an earlier task are: a probability, 0–1.
 
 A logistic model on parts that mean the same in every store. ``perf/fit_likeness.py`` fits the
 weights on pairs of its own and prints them as they stand here, with how well they do.
@@ -57,6 +57,6 @@ def features(one: Traits, other: Traits, cosine: float) -> tuple[float, ...]:
 def task_similarity(one: Traits, other: Traits, cosine: float | None) -> float:
     """The probability that ``one`` and ``other`` are alike; ``cosine`` None means unknown."""
     weights, bias = (WORDS_WEIGHTS, WORDS_BIAS) if cosine is None else (WEIGHTS, BIAS)
-    told = features(one, other, cosine or 0.0)
-    odds = bias + sum(weight * value for weight, value in zip(weights, told, strict=True))
+    values = features(one, other, cosine or 0.0)
+    odds = bias + sum(weight * value for weight, value in zip(weights, values, strict=True))
     return 1 / (1 + math.exp(-odds))
