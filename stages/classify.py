@@ -1,4 +1,4 @@
-"""Settles what a prompt searches for: keywords answer first, the others refine their answer."""
+"""Classifies the search intent of a prompt: keywords vote first, other racers refine the result."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ async def classify(
 
     The keyword racer always votes; where it is surer than ``min_decisive_percent`` nobody else is
     asked, unless the ``model`` always is. Nothing is searched for by what a machine wrote. A racer
-    that is not there, or has no answer in time, is told as degraded, and so is who took over.
+    that is missing, or has no answer in time, is emitted as ``degraded``, with ``fell_back`` for
+    what answered instead.
     """
     if event.parsed.machine:
         return IntentClassified(trace=event.trace, enriched=event, intent=None)

@@ -1,4 +1,4 @@
-"""Gather what is known about a prompt's subject, and settle what the prompt asks to keep."""
+"""Gather what memory and project know about a prompt, and store what the prompt marks."""
 
 from __future__ import annotations
 
@@ -57,18 +57,16 @@ async def enrich(
 ) -> PromptEnriched:
     """Recall twice ``limit`` candidates, keep what is marked and read the project's facts, at once.
 
-    Twice, because weights are applied afterwards and may lift what was found further down. What is
-    too irrelevant to reach ``min_relevance`` is fetched only where somebody wants to read why it
-    stayed out. A prompt that nobody typed, or without words to search for, recalls nothing, and a
-    rehearsal keeps nothing. Where there is nothing to search with, the event says
-    ``search.unavailable`` in ``degraded``, and so does the signal of that name.
+    Twice, because weights are applied afterwards and may lift a lower-ranked candidate. Candidates
+    below ``min_relevance`` are fetched only for a detailed answer, which explains why they were
+    left out. A machine turn or a prompt without search terms recalls nothing, and a rehearsal
+    stores nothing. While search is unavailable, the event's ``degraded`` holds
+    ``search.unavailable``, and the signal ``degraded`` is emitted with that reason.
 
-    With ``knowledge`` the event says too what of the project, the guides and the candidates bears
-    on the prompt, and of two memories that say otherwise one is no candidate any longer. All of it
-    comes from that one recall and what is warm in memory; only what the prompt points back at is
-    searched for by itself.
-
-    With ``conversations`` it says what was said about it in earlier sessions.
+    With ``knowledge`` the event carries the enrichment as well, and the loser of each conflict is
+    dropped from the candidates. Enrichment uses the same recall and warm indexes; only what the
+    prompt refers back to takes a search of its own. With ``conversations`` it carries what earlier
+    sessions said about it.
     """
     gathered = _Gathered(kept=[None] * len(event.parsed.marked))
     floor = 0.0 if event.prompt.detailed else min_relevance
@@ -107,7 +105,7 @@ async def enrich(
 
 
 class _Gathered(Struct):
-    """What the tasks bring in. ``kept`` has a place for each marker, in the prompt's order."""
+    """The results of the tasks. ``kept`` has a slot for each marker, in the prompt's order."""
 
     kept: list[Kept | None]
     candidates: tuple[Hit, ...] = ()
@@ -150,7 +148,7 @@ async def _search_sessions(
 async def _read_project(
     event: PromptParsed, projects: Projects, knowledge: Knowledge | None, gathered: _Gathered
 ) -> None:
-    """Read what the project's files say, and with that look up the guides."""
+    """Read the project's facts, then look up the guides that match them and the prompt."""
     paths = [entity.value for entity in event.parsed.entities if entity.kind == "path"]
     # In a thread, and left behind when the deadline passes: a file system may hang.
     gathered.project, gathered.existing = await anyio.to_thread.run_sync(
@@ -167,7 +165,7 @@ def _read(projects: Projects, root: str, paths: list[str]) -> tuple[ProjectFacts
 
 
 async def _search_references(event: PromptParsed, recall: Recall, gathered: _Gathered) -> None:
-    """Search for what the prompt points back at, by what its references name."""
+    """Search for what the prompt refers back to, by the names in its references."""
     about = " ".join(dict.fromkeys(one.about for one in event.parsed.references if one.about))
     if not about:
         return
@@ -175,7 +173,7 @@ async def _search_references(event: PromptParsed, recall: Recall, gathered: _Gat
     try:
         gathered.referenced = (await recall.recall(query)).hits
     except ConnectionError:
-        return  # the other recall says so
+        return  # the main recall reports it
 
 
 async def _find_guides(event: PromptParsed, knowledge: Knowledge, gathered: _Gathered) -> None:
@@ -184,7 +182,7 @@ async def _find_guides(event: PromptParsed, knowledge: Knowledge, gathered: _Gat
         scopes = event.prompt.place.readable
         gathered.guides = await knowledge.guides.find(scopes, gathered.subject.keys())
     except ConnectionError:
-        return  # the recall says so
+        return  # the recall reports it
 
 
 def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) -> Enrichment:

@@ -82,7 +82,7 @@ def inject(
     """Choose memories and sessions for the prompt of ``event``, and put them into one envelope.
 
     ``clean`` redacts a text that comes out of the store. What is chosen counts as shown to the
-    session, unless this is a rehearsal. Tells ``injected`` or ``abstained``.
+    session, unless this is a rehearsal. Emits ``injected`` or ``abstained``.
     """
     candidates = _weigh(event, settings, clean)
     hits, shown = event.enriched.sessions, sessions.shown(event.enriched.prompt.session)
@@ -259,7 +259,7 @@ def _verdicts(
     why: Mapping[str, str],
     chosen: frozenset[str] = frozenset(),
 ) -> tuple[Verdict, ...]:
-    """A verdict on each; with the summary only where somebody wants to read it."""
+    """A verdict on each candidate; with its summary only in a detailed answer."""
     detailed = event.enriched.prompt.detailed
     return tuple(
         Verdict(

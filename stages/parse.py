@@ -1,4 +1,4 @@
-"""Takes a prompt apart: what the person said, what is to be kept, and what it is about."""
+"""Parses a prompt: the person's own text, its markers, and what it is about."""
 
 from __future__ import annotations
 

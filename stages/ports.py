@@ -1,4 +1,4 @@
-"""What a stage needs from outside. ``pipeline/app/app.py`` chooses the sink that fulfils each."""
+"""What the stages need from outside; ``pipeline/app/app.py`` hands in a sink for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what the model said too late would have changed what the prompt got."""
+"""Decides whether the model's late answer would have changed the injected context."""
 
 from __future__ import annotations
 

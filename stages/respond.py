@@ -1,4 +1,4 @@
-"""Say it in the JSON that the agent understands: what the model gets, and what the user reads.
+"""Build the JSON answer of a hook: context for the model, a message for the user.
 
 Claude Code, Codex, Gemini and Qwen read the same fields. What only other callers want goes under
 ``metadata``, and only where they asked for it.
@@ -18,7 +18,7 @@ from .text.hook_answer import NOTHING, hook_answer
 from .text.unicode import cut, one_line, visible, well_formed
 
 SUGGEST_PERCENT = 85
-"""How sure it must be that a statement is worth keeping, before the user is told of it."""
+"""The least confidence of a statement for which the user is shown how to keep it."""
 
 _MAX_LINES = 5
 _MAX_SUGGESTED_CHARS = 80

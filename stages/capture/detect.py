@@ -1,4 +1,4 @@
-"""Settles what a capture is, before it is redacted."""
+"""Determines namespace, tags and content of a capture, before it is redacted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What was said in a session that is worth keeping, and what of that is known already.
+"""Finds statements worth keeping in a session, and which of them are known already.
 
-Only what the user and the model wrote themselves is looked at: never what a tool returned, a file
-held, a hook added or subcog injected. So a file that addresses the memory is never heard.
+Only what the user and the model wrote themselves is read: never what a tool returned, a file held,
+a hook added or subcog injected. So a file cannot plant a memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .statement_classifier import find_noteworthy
 AUTO = "auto-captured"
 
 MAX_TEXT_CHARS = 200_000
-"""What is longer was pasted, or written by a program; nobody says so much at once."""
+"""A longer message was pasted or generated, and is not read."""
 
 _READ_CHARS = 10_000
 # Of what a search finds: this much of the words, or of the meaning, and it says nothing new.
@@ -65,8 +65,8 @@ def find_statements(
 ) -> tuple[Statement, ...]:
     """The statements in ``messages`` that are worth keeping, in order.
 
-    ``agent``: the messages are a sub-agent's, and what stands there as the user's words is what
-    another model told it. Elsewhere the lines of sub-agents are passed over.
+    ``agent``: the messages are a sub-agent's, where the "user" is another model and is not read.
+    Elsewhere the messages of sub-agents are skipped.
     """
     found: list[Statement] = []
     file = ""
@@ -139,8 +139,8 @@ def choose(
 
 def memory_id(statement: Statement, scope: Scope) -> str:
     """The id of what ``statement`` becomes in ``scope``: the same whenever it is read again."""
-    told = f"{scope} {statement.note.namespace} {statement.key}"
-    return f"mem_{ulid_of(statement.said_at_ms, hashlib.sha256(told.encode()).digest())}"
+    identity = f"{scope} {statement.note.namespace} {statement.key}"
+    return f"mem_{ulid_of(statement.said_at_ms, hashlib.sha256(identity.encode()).digest())}"
 
 
 def tags_of(statement: Statement, hook: str) -> tuple[str, ...]:

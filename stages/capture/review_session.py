@@ -1,4 +1,4 @@
-"""Reads on in a session: what is worth keeping in it, and the tasks that it is about."""
+"""Reads a session incrementally: the statements worth keeping, and the tasks it works on."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _BATCH_CHARS = 8_000
 class SessionReader:
     """What was found so far, bounded. It only computes, so it may run in a thread.
 
-    ``agent`` says that a sub-agent is listened to: what it did counts for the session's task, and
-    what it said does not. ``work`` is the task that goes on, ``finished`` those that ended.
+    ``agent`` marks a sub-agent's messages: its actions count for the session's task, its words do
+    not. ``work`` is the current task, ``finished`` are those that ended.
     """
 
     def __init__(
@@ -48,8 +48,7 @@ class SessionReader:
             (*self.found, *found), min_confidence=self._min_confidence, limit=MAX_FOUND
         )
         for message in messages:
-            heard = replace(message, aside=True) if self._agent else message
-            self._follow(heard)
+            self._follow(replace(message, aside=True) if self._agent else message)
 
     def _follow(self, message: Message) -> None:
         before = self.work

@@ -1,4 +1,4 @@
-"""Finds what somebody said that is worth keeping.
+"""Finds the statements in a message that are worth keeping.
 
 Statements (``stages/capture/statements.py``) are weighed by a linear model
 (``stages/capture/linear_model.py``) on their words, cues and

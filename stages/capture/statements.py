@@ -1,4 +1,4 @@
-"""Divides what somebody said into statements, and leaves out what somebody else said.
+"""Splits a message into its author's statements, leaving out quoted and pasted text.
 
 Code, quotations, tables, logs, diffs, markup and pasted or drafted texts are no statements of the
 speaker. All of it is linear and reads a bounded part of a text.

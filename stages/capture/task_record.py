@@ -1,4 +1,4 @@
-"""What the agent was asked, what it did about it and how that ended: the record of a task.
+"""The record of a task: what was asked, what the agent did, and how it ended.
 
 It reads like this, so that people and programs find each part:
 

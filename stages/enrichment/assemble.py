@@ -1,4 +1,4 @@
-"""Puts together what memory has on a prompt: the pure part of enrichment."""
+"""Assembles the enrichment of a prompt from what was found: the pure part of ``enrich``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .suggestions import suggest
 RECENT = timedelta(days=7)
 MOST_RECENT = 5
 MIN_RELEVANCE = 0.4
-"""A memory found by its words counts from here on: below it, it is somebody else's subject."""
+"""The least relevance of a hit that counts; below it, the hit is about something else."""
 
 Near = Callable[[str, Sequence[str]], Sequence[float | None]]
 
@@ -43,10 +43,10 @@ def assemble_enrichment(
     now: datetime,
     tidy: Tidy,
 ) -> Enrichment:
-    """What of all that was found bears on the prompt ``parsed``, which is about ``subject``.
+    """The enrichment of the prompt ``parsed``, without the losers of conflicts.
 
-    What lost a conflict is left out. ``meant`` are the hits for what the prompt points back at,
-    ``near`` tells how near texts are to its own, and ``tidy`` makes a stored text fit to be shown.
+    ``referenced`` are the hits for what the prompt refers back to, ``near`` returns the cosine of
+    texts to its own, and ``tidy`` redacts and neutralises a stored text.
     """
     conflicts = tuple(_tidied(conflict, tidy) for conflict in find_conflicts(hits, now))
     lost = {conflict.loser.id for conflict in conflicts}
@@ -72,14 +72,14 @@ def assemble_enrichment(
 
 def _cosines(subject: Subject, guides: Sequence[Guide], near: Near) -> Cosines:
     compared = [guide for guide in guides if _may_be_alike(subject, guide)]
-    told = near(subject.text, [guide.title for guide in compared]) if compared else ()
-    return {guide.memory_id: cosine for guide, cosine in zip(compared, told, strict=True)}
+    nearness = near(subject.text, [guide.title for guide in compared]) if compared else ()
+    return {guide.memory_id: cosine for guide, cosine in zip(compared, nearness, strict=True)}
 
 
 def _may_be_alike(subject: Subject, guide: Guide) -> bool:
-    """Whether a vector may decide: without a field or two words in common none does.
+    """Whether to compare vectors: only with a field or two words in common.
 
-    A question asks for an answer, not for how work like it was done: its words will do.
+    A question looks for an answer and not for similar work, so its words are enough.
     """
     if guide.namespace not in _COMPARED or subject.traits.work is WorkKind.QUESTION:
         return False

@@ -159,11 +159,11 @@ def _titled(fields: Mapping[str, str], text: str, memory: Memory) -> tuple[str, 
 
 def _approach(namespace: str, fields: Mapping[str, str], rest: str) -> tuple[str, ...]:
     """The steps of a task; a pattern's way is one."""
-    told = fields.get("approach", "")
+    approach = fields.get("approach", "")
     if namespace == "tasks":
-        return _items(told)
-    told = told or rest
-    return (preview(told, _TEXT_CHARS),) if told else ()
+        return _items(approach)
+    approach = approach or rest
+    return (preview(approach, _TEXT_CHARS),) if approach else ()
 
 
 def _items(value: str) -> tuple[str, ...]:
@@ -179,8 +179,8 @@ def _items(value: str) -> tuple[str, ...]:
     return tuple(part for part in cleaned if part)[:_MOST_ITEMS]
 
 
-def _outcome(told: str, tags: Iterable[str]) -> Outcome:
-    words = [*words_of(told)[:2], *(tag.lower() for tag in tags)]
+def _outcome(stated: str, tags: Iterable[str]) -> Outcome:
+    words = [*words_of(stated)[:2], *(tag.lower() for tag in tags)]
     for word in words:
         for outcome, names in _OUTCOMES.items():
             if word in names:
@@ -196,9 +196,9 @@ def _technologies(
     return tuple(dict.fromkeys([*named, *map(technology, seen)]))[:_MOST_ITEMS]
 
 
-def _confidence(told: str, percent: int) -> float:
+def _confidence(text: str, percent: int) -> float:
     try:
-        stated = float(told.rstrip("%. "))
+        stated = float(text.rstrip("%. "))
     except ValueError:
         return percent / 100
     stated = stated / 100 if stated > 1 else stated

@@ -1,4 +1,4 @@
-"""What of the guides applies to a prompt: tasks that resemble it, patterns, and gotchas."""
+"""Matches guides with a prompt: similar tasks, applicable patterns, known gotchas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What memory speaks for doing: from tasks that worked, patterns that apply, and what was said."""
+"""Suggests approaches: from tasks that worked, patterns that apply, and relevant memories."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .matching import Tidy
 
 MOST = 5
 MIN_RELEVANCE = 0.6
-"""From here on a memory that is no guide is worth a suggestion."""
+"""The least relevance of a memory, other than a guide, that becomes a suggestion."""
 
-_SPEAKS = frozenset(("decisions", "preferences", "learnings"))
+_SUGGESTING = frozenset(("decisions", "preferences", "learnings"))
 _SHORT_WORDS = 6
 
 
@@ -23,7 +23,7 @@ def suggest(
     hits: Iterable[Hit],
     tidy: Tidy,
 ) -> tuple[Suggestion, ...]:
-    """At most five suggestions, the surest first, each with what speaks for it."""
+    """At most five suggestions, the surest first, each with its evidence."""
     made = [*_of_tasks(tasks), *_of_patterns(patterns), *_of_memories(hits, tidy)]
     return tuple(sorted(made, key=lambda one: -one.confidence)[:MOST])
 
@@ -56,7 +56,7 @@ def _of_patterns(patterns: Iterable[ApplicablePattern]) -> Iterator[Suggestion]:
 def _of_memories(hits: Iterable[Hit], tidy: Tidy) -> Iterator[Suggestion]:
     for hit in hits:
         memory = hit.memory
-        if memory.namespace in _SPEAKS and hit.relevance >= MIN_RELEVANCE:
+        if memory.namespace in _SUGGESTING and hit.relevance >= MIN_RELEVANCE:
             yield Suggestion(
                 approach=tidy(memory.summary),
                 confidence=round(hit.relevance * memory.confidence_percent / 100, 2),

@@ -1,4 +1,4 @@
-"""Choose among found memories: relevant, current, new to the session, distinct, and within budget.
+"""Choose among candidates: relevant, in force, new to the session, distinct and within budget.
 
 A pure helper of ``inject``; it knows nothing of events.
 """
@@ -117,7 +117,8 @@ def choose(
     Nothing is chosen unless one reaches ``floor``; beside that one, others are from ``beside`` on,
     since a question that has an answer is likelier to have a second. A floor holds for the
     relevance itself as well as for the weighted score: a weight may push a memory out, and never
-    lifts an irrelevant one in.
+    lifts an irrelevant one in. Of two that contradict each other the newer is kept, even where it
+    was shown before and brings nothing; of two that say the same, the better.
     """
     why = {c.memory.id: c.merit for c in candidates}
     current = _keep(candidates, why, lambda c: _stale(c.memory, now))
@@ -174,7 +175,7 @@ def _uncontradicted(candidates: Sequence[Candidate], why: dict[str, str]) -> lis
 def _keep(
     candidates: Iterable[Candidate], why: dict[str, str], refuse: Callable[[Candidate], str | None]
 ) -> list[Candidate]:
-    """The candidates that are not refused; ``why`` hears of the others."""
+    """The candidates that are not refused; ``why`` gets the reasons for the others."""
     kept = []
     for candidate in candidates:
         if refusal := refuse(candidate):

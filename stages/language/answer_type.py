@@ -1,4 +1,4 @@
-"""What a question wants to know, and which memories tell it: a reason, a person, a number, a state.
+"""The answer types of a question (a reason, a person, a number, …), and which memories fit them.
 
 Search says how well a memory matches a question by its words, but a question that no memory answers
 shares its words as well. "Who …" is seldom answered by a pattern, "how far are we …" never by a
@@ -77,7 +77,7 @@ _SMALLEST = 1e-6
 
 
 def answer_types(text: str, intent: IntentType | None) -> frozenset[str]:
-    """What the prompt ``text`` wants to know; several things, or nothing in particular."""
+    """The answer types that the prompt ``text`` asks for; several, or none in particular."""
     if len(text) > _HEAD_CHARS + _TAIL_CHARS:
         text = f"{text[:_HEAD_CHARS]}\n{text[-_TAIL_CHARS:]}"
     text = text.casefold()
@@ -94,7 +94,7 @@ def load(path: Path = WEIGHTS) -> LinearModel:
 
 
 def evidence(wanted: frozenset[str], memory: Memory) -> Iterator[str]:
-    """The names, as in the weights, of what speaks for or against ``memory`` as an answer."""
+    """The names, as in the weights, of the evidence for or against ``memory`` as an answer."""
     yield from _by_namespace(wanted, memory.namespace)
     content = memory.content[:_READ_CHARS]
     if "number" in wanted and not _DIGIT.search(content):

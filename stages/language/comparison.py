@@ -1,9 +1,9 @@
 """Compares two statements by their words: the same, contradicting each other, or neither.
 
-One comparison for everybody who asks: what a capture contradicts, what is left out of an injection,
-which side of a conflict counts, what a review repeats. It is a guess, made from two looks: the
-words in order, of which one place alone may differ, and the words as a set, for a statement that
-was turned round ("Password hashing uses bcrypt", "we use argon2id to hash passwords").
+The one comparison of captures, injection, conflicts and session reviews. It is a heuristic in two
+steps: the words in order, which may differ in one place only, and the words as a set, for a
+statement that was rephrased ("Password hashing uses bcrypt", "We use argon2id for password
+hashing").
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def compare(text: Claim | str, other: Claim | str) -> Relation:
     """
     one = Claim(text) if isinstance(text, str) else text
     two = Claim(other) if isinstance(other, str) else other
-    found = _in_order(one.opening, two.opening) or _turned_round(one, two)
+    found = _in_order(one.opening, two.opening) or _rephrased(one, two)
     if found is not None:
         return found
     return Relation.SAME if _adds_nothing(one, two) else Relation.DIFFERENT
@@ -239,7 +239,7 @@ def _denies(change: _Change) -> bool:
 # --- words as a set -------------------------------------------------------------------------------
 
 
-def _turned_round(one: Claim, two: Claim) -> Relation | None:
+def _rephrased(one: Claim, two: Claim) -> Relation | None:
     """In what two statements about exactly the same differ, in whatever order they say it."""
     shorter, longer = sorted((one.subject, two.subject), key=len)
     if len(shorter) < _FEWEST_SHARED or not shorter <= longer:

@@ -1,4 +1,4 @@
-"""Reads the output of a failed tool: the lines that tell what is wrong, without what is accidental.
+"""Reads the output of a failed tool: the lines that name the error, without run-specific details.
 
 A pure helper of ``remedy``. What is accidental differs from one run to the next: directories,
 addresses, times, long numbers.

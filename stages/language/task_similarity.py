@@ -1,4 +1,4 @@
-"""How alike what a prompt asks for and a task of before are: a probability, 0–1.
+"""How similar a prompt's order and an earlier task are: a probability, 0–1.
 
 A logistic model on features that mean the same in every store. ``perf/fit_likeness.py`` fits the
 weights on pairs of its own, writes the files beside this one and prints how well they do.

@@ -1,4 +1,4 @@
-"""Greet a session that starts: what is in the way, what is unfinished, what was decided lately.
+"""Greet a session that starts: open blockers, unfinished tasks and recent decisions.
 
 Beside that what the memory is about, and how to say what is worth keeping. After a compaction
 first of all what the session was shown and has captured, since a summary may have lost it.
@@ -108,7 +108,7 @@ def is_open(memory: Memory, now: datetime) -> bool:
 
 
 class _Looking:
-    """What several look-ups bring in, those that can; a failure of one is no failure of all."""
+    """Collects the results of several look-ups; one that fails does not fail the others."""
 
     def __init__(
         self, event: SessionStarted, recall: Recall, catalogue: Catalogue, count: int, now: datetime
@@ -205,7 +205,7 @@ def _notes(memory: Memory, clean: Callable[[str], str]) -> tuple[Note]:
 
 
 def _is_whole(memory: Memory) -> bool:
-    """Whether its note gives all of it; a prompt may bring up at length what it does not."""
+    """Whether its note holds the whole text; otherwise a later prompt may still inject it."""
     return len(one_line(memory.content)) <= _NOTE_CHARS
 
 

@@ -31,16 +31,16 @@ def preserve(
     """The answer to a compaction that starts; ``{}`` where there is nothing to say.
 
     ``points`` are what was noted in the session, oldest first; so many of them were ``captured``.
-    Where a client takes no plain text, the user alone can be told.
+    A client that takes no plain text gets a message for the user alone.
     """
     report = _report(captured)
     if client not in GIVE_PLAIN_TEXT:
         return msgspec.json.encode({"systemMessage": report}) if report else NOTHING
     lines = [_line(point, clean) for point in _latest(points)]
-    told = [report] if report else []
+    parts = [report] if report else []
     if lines:
-        told += [_INSTRUCTION, *lines]
-    return well_formed("\n".join(told)).encode() or NOTHING
+        parts += [_INSTRUCTION, *lines]
+    return well_formed("\n".join(parts)).encode() or NOTHING
 
 
 def _report(captured: int) -> str:

@@ -1,4 +1,4 @@
-"""Remind of what is known about a file that was just changed; mostly that is nothing.
+"""Remind of memories about a file that was just changed; in most cases there are none.
 
 A memory may be about the very file, because it was captured with it or names it; about a symbol of
 it; or about its subject, by the words of the path or those of the change. Only the last is
@@ -53,7 +53,7 @@ async def remind(
 ) -> tuple[Event, ...]:
     """The answer to a tool that changed files: at most ``max_results`` memories about them.
 
-    None twice in one context: ``sessions`` hears of those that are shown.
+    None twice in one context: what is shown is noted in ``sessions``.
     """
     root = event.place.root
     subjects = [subject_of(path, event.text, root=root) for path in event.paths[:MAX_FILES]]
@@ -91,7 +91,7 @@ async def _gather(
 
 
 class _Gathering:
-    """What several tasks bring in; a failure is kept, as a task group would wrap it."""
+    """Collects the results of several tasks, and failures, which a task group would wrap."""
 
     def __init__(self, event: ToolUsed, recall: Recall, catalogue: Catalogue) -> None:
         self.rated: list[RatedHit] = []

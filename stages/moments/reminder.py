@@ -1,4 +1,4 @@
-"""What a tool's hook brings up: a few memories in their envelope, under a line that says why.
+"""Builds the reminder of a tool's hook: a few memories in their envelope, under a heading.
 
 A pure helper of ``remind`` and ``remedy``.
 """
@@ -24,10 +24,10 @@ from ..text.unicode import well_formed
 
 MAX_TOKENS = 500
 MAX_UNITS = 2000
-"""Of one reminder: it comes unasked, and often."""
+"""Limits of one reminder, which comes unasked and often."""
 
 AUTOMATIC = "auto-captured"
-"""The tag of what nobody asked to keep."""
+"""The tag of automatic captures."""
 
 _READ_CHARS = 4000
 
@@ -64,7 +64,7 @@ def build_reminder(
 ) -> tuple[Event, ...]:
     """The answer to the hook, and what it shows; ``{}`` alone where nothing is relevant enough.
 
-    What is shown counts as shown in this context. Tells ``injected`` or ``abstained``.
+    What is shown counts as shown in this context. Emits ``injected`` or ``abstained``.
     """
     event = occasion.event
     best = [one for one in _best_first(rated) if not _captured_in_session(one.hit, event.session)]
@@ -139,7 +139,7 @@ def _best_first(rated: Iterable[RatedHit]) -> list[RatedHit]:
 
 
 def _captured_in_session(hit: Hit, session: str) -> bool:
-    """Whether it was picked up from this very session, which need not be told what it said."""
+    """Whether it was captured automatically from this very session."""
     memory = hit.memory
     return bool(session) and memory.provenance.session == session and AUTOMATIC in memory.tags
 

@@ -183,12 +183,20 @@ def test_a_resolution_is_no_open_blocker():
     assert tags_of(statement(), "SubagentStop") == ("auto-captured", "sub-agent")
 
 
+def test_another_value_is_new_however_alike_the_words_are():
+    found = hit(late=0.95)
+    old = replace(found, memory=replace(found.memory, content="The session timeout is 15 minutes"))
+    assert not is_known("The session timeout is 30 minutes", [old])
+    assert is_known("The session timeout is 15 minutes", [old])
+
+
 def test_a_repetition_is_known_and_a_change_of_mind_is_new():
     assert is_known("As noted, we use argon2id.", [hit(late=0.91)])
     assert is_known("Hashes are argon2id.", [hit(late=0.3, vector=0.95)])
     assert not is_known("We use Redis.", [hit(late=0.2)])
     assert not is_known("We no longer use argon2id.", [hit(late=0.91)])
     assert not is_known("We don't use argon2id.", [hit(late=0.91)])
+    assert not is_known("We don’t use argon2id.", [hit(late=0.91)])
     assert not is_known("We use Redis.", [])
 
 

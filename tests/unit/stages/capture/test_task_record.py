@@ -131,7 +131,7 @@ def test_the_same_order_has_the_same_id_when_it_is_read_again():
             ("success", "tests passed"),
         ),
         (
-            [*runs("pytest", failed=True), model("I could not make it pass.")],
+            [*runs("pytest", failed=True), model("I can’t make it pass.")],
             ("failure", "tests failed"),
         ),
         ([*runs("pytest", failed=True), *runs("pytest", "ok")], ("success", "tests passed")),

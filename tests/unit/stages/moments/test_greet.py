@@ -68,6 +68,14 @@ async def test_blockers_tasks_and_decisions_take_turns():
     assert order == ["blockers", "tasks", "decisions", "blockers"]
 
 
+async def test_of_two_decisions_that_contradict_each_other_the_newer_is_shown():
+    old = make_memory(2, "We can use Redis for the job queue")
+    new = make_memory(1, "We can’t use Redis for the job queue")
+    text = context_of(await hello(old, new))
+    assert new.id in text
+    assert old.id not in text
+
+
 async def test_other_namespaces_do_not_come_up():
     assert await hello(make_memory(1, namespace="learnings")) == {}
 
