@@ -97,12 +97,12 @@ class Entrance:
             _log.warning("a hook sent what is no payload", extra={"event": event})
             return NOTHING, "malformed"
         try:
-            heard = speech.hear(fields.get("client", ""), event, payload)
+            heard = speech.translate(fields.get("client", ""), event, payload)
             heard = await self._with_outcome(heard)
             self._note(heard.event, heard.client, heard.payload)
             known = fields | {"client": heard.client, "project": self._project(heard, fields)}
             out, outcome = await self._answer_in_time(heard.event, known, heard.payload)
-            return speech.say(heard, self._with_greeting(heard, out)), outcome
+            return speech.translate_answer(heard, self._with_greeting(heard, out)), outcome
         except TimeoutError:
             emit(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"
@@ -110,7 +110,7 @@ class Entrance:
             _log.warning("a hook was passed through", extra={"error": type(error).__name__})
             return NOTHING, "failed"
 
-    async def _with_outcome(self, heard: speech.Heard) -> speech.Heard:
+    async def _with_outcome(self, heard: speech.TranslatedHook) -> speech.TranslatedHook:
         """``heard`` as a failed tool, where the agent tells that to its transcript alone."""
         payload = heard.payload
         if not speech.hides_outcome(heard):
@@ -119,7 +119,7 @@ class Entrance:
         failed = await self._outcomes.has_failed(transcript, payload.tool_use_id)
         return speech.as_failure(heard) if failed else heard
 
-    def _with_greeting(self, heard: speech.Heard, body: bytes) -> bytes:
+    def _with_greeting(self, heard: speech.TranslatedHook, body: bytes) -> bytes:
         """``body``, where a greeting waits for its session's first prompt."""
         if not self._greetings.concern(heard.client, heard.event):
             return body
@@ -204,7 +204,7 @@ class Entrance:
             detailed=fields.get("detailed") == "1",
         )
 
-    def _project(self, heard: speech.Heard, fields: dict[str, str]) -> str:
+    def _project(self, heard: speech.TranslatedHook, fields: dict[str, str]) -> str:
         begins = heard.event == "SessionStart"
         return self._whereabouts.project(
             heard.payload.session_id,
