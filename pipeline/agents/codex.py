@@ -29,13 +29,13 @@ class _Command(Struct):
     command: str = ""
 
 
-def wrote(payload: Payload) -> bool:
+def is_payload(payload: Payload) -> bool:
     """Whether a payload is one of Codex."""
     transcript = PurePath(payload.transcript_path or "").name
     return bool(payload.turn_id) or transcript.startswith("rollout-")
 
 
-def hear(event: str, payload: Payload) -> tuple[str, Payload]:
+def translate(event: str, payload: Payload) -> tuple[str, Payload]:
     """``payload`` with a patch as an edit of the first file that it names."""
     if event != "PostToolUse" or payload.tool_name not in {PATCH_TOOL, "Bash"}:
         return event, payload

@@ -19,7 +19,7 @@ VERSION_S = 10
 _VERSION = re.compile(r"(?<![\d.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
 
 
-class Sight(Struct, frozen=True, kw_only=True):
+class FoundAgent(Struct, frozen=True, kw_only=True):
     """An agent as it was found. ``program`` is None where it is not on PATH.
 
     ``version`` is () where the program did not tell it.
@@ -29,10 +29,10 @@ class Sight(Struct, frozen=True, kw_only=True):
     version: Version
 
 
-def look(agent: Agent, env: Env) -> Sight:
+def find_agent(agent: Agent, env: Env) -> FoundAgent:
     """Find the agent's program and ask for its version."""
     program = shutil.which(agent.program, path=env.get("PATH"))
-    return Sight(program=program, version=_version(program, env) if program else ())
+    return FoundAgent(program=program, version=_version(program, env) if program else ())
 
 
 def _version(program: str, env: Env) -> Version:

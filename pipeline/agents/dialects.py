@@ -15,12 +15,12 @@ from . import codex, gemini
 from .payload import Payload
 
 NOTHING = b"{}"
-Listen = Callable[[str, Payload], tuple[str, Payload]]
+Translate = Callable[[str, Payload], tuple[str, Payload]]
 
-DIALECTS: dict[str, Listen] = {"codex": codex.hear, "gemini": gemini.hear}
+DIALECTS: dict[str, Translate] = {"codex": codex.translate, "gemini": gemini.translate}
 
 
-class Heard(Struct, frozen=True, kw_only=True):
+class TranslatedHook(Struct, frozen=True, kw_only=True):
     """A hook as it was understood. ``own_event`` is the agent's own name for ``event``."""
 
     client: str
@@ -29,42 +29,42 @@ class Heard(Struct, frozen=True, kw_only=True):
     payload: Payload
 
 
-def hear(client: str, event: str, payload: Payload) -> Heard:
+def translate(client: str, event: str, payload: Payload) -> TranslatedHook:
     """Translate a hook of ``client``; an agent without a dialect is taken to be Claude Code.
 
     ``event`` is the name that the hook's command gave. A plugin's command cannot tell Codex from
     others, so its payload does.
     """
-    if client not in DIALECTS and codex.wrote(payload):
+    if client not in DIALECTS and codex.is_payload(payload):
         client = "codex"
     own_event = payload.hook_event_name or event
     if (dialect := DIALECTS.get(client)) is not None:
         event, payload = dialect(event, payload)
-    return Heard(client=client, event=event, own_event=own_event, payload=payload)
+    return TranslatedHook(client=client, event=event, own_event=own_event, payload=payload)
 
 
-def hides_outcome(heard: Heard) -> bool:
+def hides_outcome(hook: TranslatedHook) -> bool:
     """Whether a tool may have failed without its payload saying so."""
-    return heard.client == "codex" and codex.hides_outcome(heard.event, heard.payload)
+    return hook.client == "codex" and codex.hides_outcome(hook.event, hook.payload)
 
 
-def as_failure(heard: Heard) -> Heard:
+def as_failure(hook: TranslatedHook) -> TranslatedHook:
     """``heard`` where the tool is known to have failed."""
-    failed = codex.as_failure(heard.payload)
-    return msgspec.structs.replace(heard, event="PostToolUseFailure", payload=failed)
+    failed = codex.as_failure(hook.payload)
+    return msgspec.structs.replace(hook, event="PostToolUseFailure", payload=failed)
 
 
-def say(heard: Heard, body: bytes) -> bytes:
+def translate_answer(hook: TranslatedHook, body: bytes) -> bytes:
     """``body`` as the agent takes it.
 
     Only Claude Code takes plain text. All drop an answer whose ``hookEventName`` is not their own.
     """
-    if heard.own_event == heard.event and (heard.client not in DIALECTS or body[:1] == b"{"):
+    if hook.own_event == hook.event and (hook.client not in DIALECTS or body[:1] == b"{"):
         return body
     try:
-        said = msgspec.json.decode(body, type=dict)
+        answer = msgspec.json.decode(body, type=dict)
     except msgspec.DecodeError:
-        return NOTHING if heard.client in DIALECTS else body
-    if isinstance(specific := said.get("hookSpecificOutput"), dict):
-        specific["hookEventName"] = heard.own_event
-    return msgspec.json.encode(said)
+        return NOTHING if hook.client in DIALECTS else body
+    if isinstance(specific := answer.get("hookSpecificOutput"), dict):
+        specific["hookEventName"] = hook.own_event
+    return msgspec.json.encode(answer)

@@ -43,7 +43,7 @@ class _Response(Struct):
     error: _Error | None = None
 
 
-def hear(event: str, payload: Payload) -> tuple[str, Payload]:
+def translate(event: str, payload: Payload) -> tuple[str, Payload]:
     """``payload`` in the words of Claude Code. A tool that failed is a ``PostToolUseFailure``."""
     event = EVENTS.get(event, event)
     if event == "UserPromptSubmit":

@@ -13,7 +13,7 @@ from ...config.paths import Paths
 from ..agents.install import our_parts
 from ..doctor import agents, canary
 from ..doctor.finding import Finding, Unrepaired
-from ..doctor.installation import House
+from ..doctor.installation import Installation
 from .shared import json_option, our_paths, show_json
 
 
@@ -43,19 +43,19 @@ def doctor_command(repair: bool, as_json: bool) -> None:
 
 
 def _examine(paths: Paths) -> Iterator[Finding]:
-    house = House(paths, os.environ)
-    yield from house.examine()
+    installation = Installation(paths, os.environ)
+    yield from installation.examine()
     yield from agents.examine(paths, os.environ)
-    if house.status is None:
+    if installation.status is None:
         return
-    yield agents.heard(house.status.heard)
+    yield agents.hook_activity(installation.status.heard)
     yield from canary.fly(paths, os.environ, agents.hook_commands(os.environ, our_parts()))
 
 
 def _repair(paths: Paths) -> list[dict[str, Any]]:
     """Mend what the house and the agents' settings need, and say each thing that was done."""
     done = []
-    findings = [*House(paths, os.environ).examine(), *agents.examine(paths, os.environ)]
+    findings = [*Installation(paths, os.environ).examine(), *agents.examine(paths, os.environ)]
     seen: set[str] = set()
     for finding in findings:
         if finding.repair is None or finding.check in seen:

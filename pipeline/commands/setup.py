@@ -12,7 +12,7 @@ import click
 
 from ...bus.results import StatusResult
 from ..agents.agent import Agent
-from ..agents.detect import Sight, look, plugin_enabled
+from ..agents.detect import FoundAgent, find_agent, plugin_enabled
 from ..agents.install import (
     AGENTS,
     Change,
@@ -81,15 +81,15 @@ def install_command(
         _list(as_json)
         return
     agent, place = AGENTS[client], _project(user, project)
-    sight = look(agent, os.environ)
-    transport, notes = _transport(way, agent, sight, no_mcp)
+    found_agent = find_agent(agent, os.environ)
+    transport, notes = _transport(way, agent, found_agent, no_mcp)
     try:
         changes = install(
             agent,
             our_parts(),
             os.environ,
             project=place,
-            version=sight.version,
+            version=found_agent.version,
             transport=transport,
             server=not no_mcp,
             dry_run=dry_run,
@@ -131,12 +131,12 @@ def _project(user: bool, project: Path | None) -> Path | None:
 
 
 def _transport(
-    way: str, agent: Agent, sight: Sight, no_mcp: bool
+    way: str, agent: Agent, found_agent: FoundAgent, no_mcp: bool
 ) -> tuple[Transport | None, list[str]]:
     """The way that was asked for, or none and the reason why commands it is."""
     if way == "command":
         return None, []
-    if reason := why_not(agent, sight.version):
+    if reason := why_not(agent, found_agent.version):
         return None, [f"hooks are commands: {reason}"]
     if way == "mcp":
         if no_mcp:
@@ -203,12 +203,12 @@ def _list(as_json: bool) -> None:
 
 
 def _seen(agent: Agent) -> dict[str, Any]:
-    sight = look(agent, os.environ)
+    found_agent = find_agent(agent, os.environ)
     return {
         "client": agent.name,
         "title": agent.title,
-        "program": sight.program,
-        "version": ".".join(map(str, sight.version)) or None,
+        "program": found_agent.program,
+        "version": ".".join(map(str, found_agent.version)) or None,
         "files": [_wired_in(agent, place.file, None) for place in agent.places(os.environ, None)]
         + [
             _wired_in(agent, place.file, Path.cwd())

@@ -12,7 +12,7 @@ from ...bus.results import HookActivity
 from ...config.load import SettingsError
 from ...config.paths import Paths
 from ..agents.agent import Agent, Hook, Wiring
-from ..agents.detect import look, plugin_enabled
+from ..agents.detect import find_agent, plugin_enabled
 from ..agents.install import AGENTS, Parts, install, our_parts, wired
 from ..agents.settings_file import SettingsUnreadable
 from ..agents.transport import Http, Mcp, Transport, http_of
@@ -46,11 +46,13 @@ def _agent(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> Finding:
     if not wiring:
         if agent.name == "claude" and plugin_enabled(env):
             return Finding(check=agent.title, ok=True, seen="installed as a plugin")
-        sight = look(agent, env)
-        if sight.program is None:
+        found_agent = find_agent(agent, env)
+        if found_agent.program is None:
             return Finding(check=agent.title, ok=True, seen="not on this machine")
         how = f"`subcog install {agent.name}` installs subcog"
-        return Finding(check=agent.title, ok=True, seen=f"{sight.program}, not installed; {how}")
+        return Finding(
+            check=agent.title, ok=True, seen=f"{found_agent.program}, not installed; {how}"
+        )
     parts = [*wiring.events, *(["MCP"] if wiring.server is not None else [])]
     seen = f"installed for {', '.join(parts)}"
     if lost := sorted({*_lost(wiring), *_astray(wiring, paths, env)}):
@@ -107,7 +109,7 @@ def _wire_anew(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> tuple[st
             agent,
             our_parts(),
             env,
-            version=look(agent, env).version,
+            version=find_agent(agent, env).version,
             transport=_way(agent, wiring.hooks, paths, env),
             server=wiring.server is not None,
         )
@@ -137,7 +139,7 @@ def _twice(wiring: Wiring, env: Env) -> Iterator[Finding]:
         )
 
 
-def heard(pairs: Sequence[HookActivity]) -> Finding:
+def hook_activity(pairs: Sequence[HookActivity]) -> Finding:
     """When each hook of each agent was heard last, the latest first."""
     told = [f"{each.client} {each.event} {each.at:%Y-%m-%dT%H:%M:%S}Z" for each in pairs]
     seen = ", ".join(reversed(told)) or "no hook has run yet"

@@ -34,7 +34,7 @@ LEAVE_S = 10.0
 POLL_S = 0.02
 
 
-class House:
+class Installation:
     """One user's installation. ``status`` is the daemon's, None until it could be asked."""
 
     def __init__(self, paths: Paths, env: Env) -> None:

@@ -97,14 +97,14 @@ class HookHandler:
             _log.warning("a hook sent a malformed payload", extra={"event": event})
             return NOTHING, "malformed"
         try:
-            heard = speech.hear(fields.get("client", ""), event, payload)
+            heard = speech.translate(fields.get("client", ""), event, payload)
             if speech.hides_outcome(heard) and await self._has_failed(heard.payload):
                 heard = speech.as_failure(heard)
             out, outcome = await self._answer_call(heard.event, fields, heard.client, heard.payload)
             if heard.client in GREETED_WITH_PROMPT:
                 session = self._app.sessions.state(heard.payload.session_id)
                 out = with_greeting(session, heard.event, out)
-            return speech.say(heard, out), outcome
+            return speech.translate_answer(heard, out), outcome
         except TimeoutError:
             emit(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"

@@ -75,51 +75,51 @@ class Tool(Struct, frozen=True, kw_only=True):
 # --- what they do --------------------------------------------------------------------------------
 
 
-async def recall(port: ClientPort, asked: RecallArguments) -> Json:
+async def recall(port: ClientPort, arguments: RecallArguments) -> Json:
     """Search, and give the index."""
-    answer = await port.call("recall", msgspec.to_builtins(asked), brief=True)
+    answer = await port.call("recall", msgspec.to_builtins(arguments), brief=True)
     return answer | {"notice": port.notice}
 
 
-async def capture(port: ClientPort, asked: CaptureArguments) -> Json:
+async def capture(port: ClientPort, arguments: CaptureArguments) -> Json:
     """Keep a text."""
-    answer = await port.call("capture", msgspec.to_builtins(asked) | HOOK)
+    answer = await port.call("capture", msgspec.to_builtins(arguments) | HOOK)
     return _settled(answer)
 
 
-async def get(port: ClientPort, asked: IdArguments) -> Json:
+async def get(port: ClientPort, arguments: IdArguments) -> Json:
     """One memory whole."""
-    return await port.call("get", {"id": asked.id}) | {"notice": port.notice}
+    return await port.call("get", {"id": arguments.id}) | {"notice": port.notice}
 
 
-async def update(port: ClientPort, asked: UpdateArguments) -> Json:
+async def update(port: ClientPort, arguments: UpdateArguments) -> Json:
     """Make the next version of a memory."""
-    return _settled(await port.call("update", msgspec.to_builtins(asked) | HOOK))
+    return _settled(await port.call("update", msgspec.to_builtins(arguments) | HOOK))
 
 
-async def forget(port: ClientPort, asked: IdArguments) -> Json:
+async def forget(port: ClientPort, arguments: IdArguments) -> Json:
     """Delete a memory."""
-    return await port.call("forget", {"id": asked.id})
+    return await port.call("forget", {"id": arguments.id})
 
 
-async def topics(port: ClientPort, asked: TopicsArguments) -> Json:
+async def topics(port: ClientPort, arguments: TopicsArguments) -> Json:
     """The topics, or one of them."""
-    answer = await port.call("topics", msgspec.to_builtins(asked), brief=True)
+    answer = await port.call("topics", msgspec.to_builtins(arguments), brief=True)
     nothing: Json = {"topic": None, "topics": [], "memories": [], "related_topics": []}
     total = answer.get("total_topics", answer.get("total_count"))
     return nothing | answer | {"total_count": total, "notice": port.notice}
 
 
-async def supersede(port: ClientPort, asked: SupersedeArguments) -> Json:
+async def supersede(port: ClientPort, arguments: SupersedeArguments) -> Json:
     """Let one memory take the place of another."""
-    answer = await port.call("supersede", msgspec.to_builtins(asked) | HOOK)
-    if asked.text is not None:
+    answer = await port.call("supersede", msgspec.to_builtins(arguments) | HOOK)
+    if arguments.text is not None:
         settled = _settled(answer)
         return settled | {"old": answer["supersedes"], "new": settled["id"]}
     return {"outcome": "superseded", "old": answer["id"], "new": answer["superseded_by"]}
 
 
-async def status(port: ClientPort, asked: StatusArguments) -> Json:
+async def status(port: ClientPort, arguments: StatusArguments) -> Json:
     """How the daemon is."""
     answer = await port.call("status", {})
     readable = {"scopes": [str(scope) for scope in port.scopes], "memories": None}
@@ -242,14 +242,13 @@ async def call_tool(port: ClientPort, name: str, arguments: Json | None) -> type
         known = ", ".join(_BY_NAME)
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}; known: {known}")
     try:
-        asked = read_arguments(tool.takes, arguments or {})
-        said = await tool.run(port, asked)
+        answer = await tool.run(port, read_arguments(tool.takes, arguments or {}))
     except ValueError as error:  # what was asked is wrong, or refused
         return types.CallToolResult(content=[_text(str(error))], is_error=True)
-    answer = msgspec.convert(said, tool.gives)
+    result = msgspec.convert(answer, tool.gives)
     return types.CallToolResult(
-        content=[_text(msgspec.json.encode(answer).decode())],
-        structured_content=msgspec.to_builtins(answer),
+        content=[_text(msgspec.json.encode(result).decode())],
+        structured_content=msgspec.to_builtins(result),
     )
 
 
@@ -274,13 +273,13 @@ class HookArguments(Struct, kw_only=True):
 async def call_hook(port: ClientPort, arguments: dict[str, Any] | None) -> types.CallToolResult:
     """Answer one hook; ``{}``, which changes nothing, for what is no hook."""
     try:
-        asked = msgspec.convert(arguments or {}, HookArguments)
+        call = msgspec.convert(arguments or {}, HookArguments)
     except msgspec.ValidationError:
-        return _said(b"{}")
-    payload = {name: _whole(name, value) for name, value in asked.payload.items()}
+        return _result(b"{}")
+    payload = {name: _whole(name, value) for name, value in call.payload.items()}
     filled = {name: value for name, value in payload.items() if not _is_template(value)}
-    said = await port.hook(asked.event, asked.client, msgspec.json.encode(filled))
-    return _said(said if said[:1] == b"{" else b"{}")
+    answer = await port.hook(call.event, call.client, msgspec.json.encode(filled))
+    return _result(answer if answer[:1] == b"{" else b"{}")
 
 
 def _whole(name: str, value: Any) -> Any:
@@ -296,5 +295,5 @@ def _is_template(value: Any) -> bool:
     return isinstance(value, str) and _TEMPLATE.fullmatch(value) is not None
 
 
-def _said(body: bytes) -> types.CallToolResult:
+def _result(body: bytes) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=body.decode())])

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from subcog.pipeline.agents.codex import as_failure, hear, hides_outcome, wrote
+from subcog.pipeline.agents.codex import as_failure, hides_outcome, is_payload, translate
 from subcog.pipeline.agents.payload import Payload
 
 PATCH = """*** Begin Patch
@@ -24,7 +24,7 @@ def used(tool: str, command: object) -> Payload:
     "payload", [used("apply_patch", PATCH), used("Bash", f"apply_patch <<'EOF'\n{PATCH}EOF\n")]
 )
 def test_patch_is_an_edit_of_the_first_file_that_it_names(payload):
-    event, edit = hear("PostToolUse", payload)
+    event, edit = translate("PostToolUse", payload)
 
     assert (event, edit.tool_name) == ("PostToolUse", "Edit")
     assert msgspec.json.decode(edit.tool_input) == {
@@ -46,8 +46,8 @@ def test_patch_is_an_edit_of_the_first_file_that_it_names(payload):
     ids=range(6),
 )
 def test_everything_else_stays_as_it_is(payload):
-    assert hear("PostToolUse", payload) == ("PostToolUse", payload)
-    assert hear("Stop", payload) == ("Stop", payload)
+    assert translate("PostToolUse", payload) == ("PostToolUse", payload)
+    assert translate("Stop", payload) == ("Stop", payload)
 
 
 def ran(printed: object, **changes: str) -> Payload:
@@ -72,7 +72,7 @@ def test_a_failure_tells_the_end_of_what_was_printed():
 
 
 def test_its_payloads_are_known_without_its_name():
-    assert wrote(Payload(turn_id="t"))
-    assert wrote(Payload(transcript_path="/h/.codex/sessions/2026/rollout-2026-1.jsonl"))
-    assert not wrote(Payload(transcript_path="/h/.claude/projects/p/s.jsonl"))
-    assert not wrote(Payload(transcript_path=None))
+    assert is_payload(Payload(turn_id="t"))
+    assert is_payload(Payload(transcript_path="/h/.codex/sessions/2026/rollout-2026-1.jsonl"))
+    assert not is_payload(Payload(transcript_path="/h/.claude/projects/p/s.jsonl"))
+    assert not is_payload(Payload(transcript_path=None))

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from subcog.pipeline.agents.detect import look, plugin_enabled, read_version
+from subcog.pipeline.agents.detect import find_agent, plugin_enabled, read_version
 from subcog.pipeline.agents.install import AGENTS
 
 CLAUDE = AGENTS["claude"]
@@ -30,17 +30,17 @@ def test_version_is_read_from_what_a_program_says(said, version):
 
 def test_program_is_found_on_the_path_and_asked(tmp_path):
     file = program(tmp_path, "echo '2.1.330 (Claude Code)'")
-    sight = look(CLAUDE, {"PATH": str(tmp_path)})
-    assert (sight.program, sight.version) == (str(file), (2, 1, 330))
+    found_agent = find_agent(CLAUDE, {"PATH": str(tmp_path)})
+    assert (found_agent.program, found_agent.version) == (str(file), (2, 1, 330))
 
 
 def test_program_that_fails_has_no_known_version(tmp_path):
     program(tmp_path, "exit 1")
-    assert look(CLAUDE, {"PATH": str(tmp_path)}).version == ()
+    assert find_agent(CLAUDE, {"PATH": str(tmp_path)}).version == ()
 
 
 def test_agent_that_is_not_here_is_not_found(tmp_path):
-    assert look(CLAUDE, {"PATH": str(tmp_path)}).program is None
+    assert find_agent(CLAUDE, {"PATH": str(tmp_path)}).program is None
 
 
 @pytest.mark.parametrize(

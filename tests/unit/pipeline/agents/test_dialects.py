@@ -3,7 +3,7 @@ import json
 import pytest
 from msgspec import Raw
 
-from subcog.pipeline.agents.dialects import as_failure, hear, hides_outcome, say
+from subcog.pipeline.agents.dialects import as_failure, hides_outcome, translate, translate_answer
 from subcog.pipeline.agents.payload import Payload
 
 CONTEXT = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "x"}}
@@ -11,16 +11,16 @@ CONTEXT = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalCon
 
 def test_claude_code_is_left_as_it_is():
     payload = Payload(hook_event_name="PreCompact", session_id="s")
-    heard = hear("claude", "PreCompact", payload)
+    heard = translate("claude", "PreCompact", payload)
 
     assert (heard.client, heard.event, heard.payload) == ("claude", "PreCompact", payload)
-    assert say(heard, b"plain text") == b"plain text"
+    assert translate_answer(heard, b"plain text") == b"plain text"
 
 
 def test_answer_goes_out_under_the_name_that_the_agent_used():
-    heard = hear("gemini", "PostToolUse", Payload(hook_event_name="AfterTool"))
+    heard = translate("gemini", "PostToolUse", Payload(hook_event_name="AfterTool"))
 
-    said = json.loads(say(heard, json.dumps(CONTEXT).encode()))
+    said = json.loads(translate_answer(heard, json.dumps(CONTEXT).encode()))
 
     assert said["hookSpecificOutput"] == {"hookEventName": "AfterTool", "additionalContext": "x"}
 
@@ -28,29 +28,29 @@ def test_answer_goes_out_under_the_name_that_the_agent_used():
 @pytest.mark.parametrize("client", ["codex", "gemini"])
 @pytest.mark.parametrize("body", [b"plain text", b"[1]", b""])
 def test_agent_that_takes_json_alone_gets_nothing_else(client, body):
-    heard = hear(client, "PreCompact", Payload(hook_event_name="PreCompact"))
-    assert say(heard, body) == b"{}"
+    heard = translate(client, "PreCompact", Payload(hook_event_name="PreCompact"))
+    assert translate_answer(heard, body) == b"{}"
 
 
 def test_codex_is_recognised_where_a_plugin_cannot_name_it():
-    assert hear("other", "Stop", Payload(turn_id="t")).client == "codex"
-    assert hear("other", "Stop", Payload()).client == "other"
+    assert translate("other", "Stop", Payload(turn_id="t")).client == "codex"
+    assert translate("other", "Stop", Payload()).client == "other"
 
 
 def test_a_command_of_codex_that_failed_is_answered_under_the_name_of_its_hook():
     printed = {"tool_name": "Bash", "tool_use_id": "c", "tool_response": Raw(b'"no"')}
     payload = Payload(hook_event_name="PostToolUse", **printed)
-    assert not hides_outcome(hear("claude", "PostToolUse", payload))
-    heard = hear("codex", "PostToolUse", payload)
+    assert not hides_outcome(translate("claude", "PostToolUse", payload))
+    heard = translate("codex", "PostToolUse", payload)
     assert hides_outcome(heard)
 
     failed = as_failure(heard)
 
     assert (failed.event, failed.payload.error) == ("PostToolUseFailure", "no")
-    said = json.loads(say(failed, json.dumps(CONTEXT).encode()))
+    said = json.loads(translate_answer(failed, json.dumps(CONTEXT).encode()))
     assert said["hookSpecificOutput"]["hookEventName"] == "PostToolUse"
 
 
 def test_hook_that_does_not_name_its_event_has_the_name_of_its_command():
-    heard = hear("gemini", "SessionStart", Payload())
-    assert say(heard, b'{"systemMessage": "x"}') == b'{"systemMessage": "x"}'
+    heard = translate("gemini", "SessionStart", Payload())
+    assert translate_answer(heard, b'{"systemMessage": "x"}') == b'{"systemMessage": "x"}'

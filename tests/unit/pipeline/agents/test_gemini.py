@@ -2,7 +2,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from subcog.pipeline.agents.gemini import AGENT, EVENTS, hear
+from subcog.pipeline.agents.gemini import AGENT, EVENTS, translate
 from subcog.pipeline.agents.payload import Payload
 
 
@@ -22,17 +22,19 @@ def response(**parts: object) -> Raw:
     ],
 )
 def test_what_hooks_said_before_is_not_part_of_the_prompt(prompt, typed):
-    event, payload = hear("BeforeAgent", Payload(prompt=prompt))
+    event, payload = translate("BeforeAgent", Payload(prompt=prompt))
     assert (event, payload.prompt) == ("UserPromptSubmit", typed)
 
 
 def test_endless_beginnings_of_context_cost_no_more_than_their_length():
-    assert hear("BeforeAgent", Payload(prompt="<hook_context>" * 50_000))[0] == "UserPromptSubmit"
+    assert (
+        translate("BeforeAgent", Payload(prompt="<hook_context>" * 50_000))[0] == "UserPromptSubmit"
+    )
 
 
 @pytest.mark.parametrize("event", ["BeforeAgent", "UserPromptSubmit"])
 def test_moments_have_our_names_whatever_the_command_called_them(event):
-    assert hear(event, Payload())[0] == "UserPromptSubmit"
+    assert translate(event, Payload())[0] == "UserPromptSubmit"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,7 @@ def test_moments_have_our_names_whatever_the_command_called_them(event):
 )
 def test_tools_have_our_names(theirs, ours):
     said = response(llmContent="fine", returnDisplay="fine")
-    event, payload = hear("AfterTool", Payload(tool_name=theirs, tool_response=said))
+    event, payload = translate("AfterTool", Payload(tool_name=theirs, tool_response=said))
     assert (event, payload.tool_name) == ("PostToolUse", ours)
     assert bytes(payload.tool_response) == b'"fine"'
 
@@ -57,7 +59,7 @@ def test_tools_have_our_names(theirs, ours):
     ],
 )
 def test_tool_that_failed_is_a_failure(said, why):
-    event, payload = hear("AfterTool", Payload(tool_name="read_file", tool_response=said))
+    event, payload = translate("AfterTool", Payload(tool_name="read_file", tool_response=said))
     assert event == "PostToolUseFailure"
     assert why in payload.error
 
@@ -78,7 +80,7 @@ def test_tool_that_failed_is_a_failure(said, why):
     ids=range(9),
 )
 def test_any_other_response_is_no_failure(said):
-    assert hear("AfterTool", Payload(tool_response=said))[0] == "PostToolUse"
+    assert translate("AfterTool", Payload(tool_response=said))[0] == "PostToolUse"
 
 
 def test_what_runs_before_every_request_is_not_wired():
@@ -87,5 +89,5 @@ def test_what_runs_before_every_request_is_not_wired():
 
 
 def test_last_words_of_a_turn_are_found_where_ours_are():
-    event, payload = hear("AfterAgent", Payload(prompt_response="done"))
+    event, payload = translate("AfterAgent", Payload(prompt_response="done"))
     assert (event, payload.last_assistant_message) == ("Stop", "done")
