@@ -1,7 +1,7 @@
-"""Which memories name which files, by the file's own name; a cache, filled and kept as the topics.
+"""Which memories name which files, by the file's own name; a cache, maintained like the topics.
 
 A memory names a file where it was captured with it, and where its text does: "see src/auth/jwt.py".
-Whether it does, and means the same file of that name, is for the reader of the memory to settle.
+Whether it means the same file of that name is decided by whoever reads the memory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FileIndex:
             self.add(memory)
 
     def remove(self, memory_id: str) -> None:
-        """Forget a memory; one that is not there is no matter."""
+        """Remove a memory; does nothing if it is not there."""
         with self._lock:
             for by_name in self._ids.values():
                 for name in [name for name, ids in by_name.items() if memory_id in ids]:

@@ -35,14 +35,14 @@ MOST_FOUND = 8
 """Of one namespace in one look-up."""
 
 _READ_PER_KEY = 50
-_VECTORS = 2048
-_GUIDES_READ = 512
+_MAX_VECTORS = 2048
+_MAX_PARSED = 512
 # So many memories are assumed to lack a word: in a small store every word is rare.
 _PRIOR_MEMORIES = 20
 
 
 class Archive(Protocol):
-    """What is kept, as far as it is needed here."""
+    """The part of the repository that is needed here."""
 
     @property
     def index(self) -> Index: ...
@@ -54,7 +54,7 @@ class Archive(Protocol):
 class GuideIndex:
     """Fulfils the port ``Guides``. For the event loop's thread alone.
 
-    ``archive`` waits for what is kept, and raises ``ConnectionError`` where there is nothing;
+    ``archive`` waits for the repository, and raises ``ConnectionError`` where there is none;
     ``loaded`` is the same without waiting, or None. ``read`` makes a guide of a memory.
     """
 
@@ -73,8 +73,8 @@ class GuideIndex:
         self._of: Archive | None = None
         self._scopes: LRUCache[Scope, _ScopeGuides] = LRUCache(MAX_SCOPES)
         self._loading = anyio.Lock()
-        self._vector = lru_cache(maxsize=_VECTORS)(_vector_of)
-        self._known = lru_cache(maxsize=_GUIDES_READ)(read)
+        self._vector = lru_cache(maxsize=_MAX_VECTORS)(_vector_of)
+        self._parsed = lru_cache(maxsize=_MAX_PARSED)(read)
 
     # --- looking up ------------------------------------------------------------------------------
 
@@ -82,21 +82,19 @@ class GuideIndex:
         self, scopes: tuple[Scope, ...], keys: Mapping[str, Sequence[str]]
     ) -> tuple[Guide, ...]:
         """At most eight guides of each namespace, those that share the rarest keys first."""
-        scopes_guides = [
-            guides_here
-            for scope in dict.fromkeys(scopes)
-            if len(guides_here := await self._of_scope(scope))
+        by_scope = [
+            guides for scope in dict.fromkeys(scopes) if len(guides := await self._guides_of(scope))
         ]
         now = self._clock()
         found = (
             guide
             for namespace, wanted in keys.items()
-            for guide in _best(scopes_guides, namespace, wanted, now)
+            for guide in _best(by_scope, namespace, wanted, now)
         )
         return tuple(found)
 
     def read(self, memory: Memory) -> Guide:
-        return self._known(memory)
+        return self._parsed(memory)
 
     def cosines(self, text: str, others: Sequence[str]) -> tuple[float | None, ...]:
         archive = self._loaded()
@@ -118,51 +116,51 @@ class GuideIndex:
         """Read the guides that the session's prompts will look up."""
         with contextlib.suppress(ConnectionError):
             for scope in event.place.readable:
-                await self._of_scope(scope)
+                await self._guides_of(scope)
 
     def stored(self, event: MemoriesStored) -> None:
         self._note(memory for memory, _ in event.stored)
 
     def forgotten(self, event: MemoryForgotten) -> None:
-        # Nothing of its text stays, however it was read.
-        self._known.cache_clear()
+        # The caches hold texts, and nothing of a forgotten one may stay.
+        self._parsed.cache_clear()
         self._vector.cache_clear()
-        if (guides_here := self._scopes.get(event.scope)) is not None:
-            guides_here.remove(event.id)
+        if (guides := self._scopes.get(event.scope)) is not None:
+            guides.remove(event.id)
 
     def _note(self, memories: Iterable[Memory]) -> None:
         for memory in memories:
-            guides_here = self._scopes.get(memory.scope)
-            if guides_here is None:
+            guides = self._scopes.get(memory.scope)
+            if guides is None:
                 continue
-            guides_here.remove(memory.id)
-            if _guides(memory):
-                guides_here.add(self._read(memory))
+            guides.remove(memory.id)
+            if _is_guide(memory):
+                guides.add(self._read(memory))
 
     # --- reading ---------------------------------------------------------------------------------
 
-    async def _of_scope(self, scope: Scope) -> _ScopeGuides:
+    async def _guides_of(self, scope: Scope) -> _ScopeGuides:
         archive = await self._archive()
-        if archive is not self._of:  # another one was put in its place
+        if archive is not self._of:  # it was replaced
             self._of = archive
             self._scopes.clear()
-        guides_here = self._scopes.get(scope)
-        if guides_here is None or not guides_here.complete:
-            guides_here = await self._load(archive, scope)
-        return guides_here
+        guides = self._scopes.get(scope)
+        if guides is None or not guides.complete:
+            guides = await self._load(archive, scope)
+        return guides
 
     async def _load(self, archive: Archive, scope: Scope) -> _ScopeGuides:
         async with self._loading:
-            # Made first: what is stored while the others are read goes into it, and is newer.
-            guides_here = self._scopes.setdefault(scope, _ScopeGuides())
-            if not guides_here.complete:
+            # Created first: what is stored while the others are read is newer and goes into it.
+            guides = self._scopes.setdefault(scope, _ScopeGuides())
+            if not guides.complete:
                 memories = await archive.latest((scope,), limit=MAX_GUIDES, namespaces=GUIDES)
-                fresh = [memory for memory in memories if _guides(memory)]
-                guides = await anyio.to_thread.run_sync(self._read_all, fresh)
-                for guide in reversed(guides):
-                    guides_here.add_older(guide)
-                guides_here.complete = True
-        return guides_here
+                fresh = [memory for memory in memories if _is_guide(memory)]
+                parsed = await anyio.to_thread.run_sync(self._read_all, fresh)
+                for guide in reversed(parsed):
+                    guides.add_older(guide)
+                guides.complete = True
+        return guides
 
     def _read_all(self, memories: Iterable[Memory]) -> list[Guide]:
         return [self._read(memory) for memory in memories]
@@ -194,7 +192,7 @@ class _ScopeGuides:
             self.remove(next(iter(self._guides)))
 
     def add_older(self, guide: Guide) -> None:
-        """Add what the store said, unless something newer was heard meanwhile."""
+        """Add a guide from the store, unless a newer version was added or removed meanwhile."""
         if guide.memory_id not in self._guides and guide.memory_id not in self._gone:
             self.add(guide)
 
@@ -211,28 +209,25 @@ class _ScopeGuides:
                 del self._by_key[guide.namespace, key]
 
 
-def _guides(memory: Memory) -> bool:
+def _is_guide(memory: Memory) -> bool:
     return memory.namespace in GUIDES and memory.superseded_by is None
 
 
 def _best(
-    scopes_guides: Sequence[_ScopeGuides], namespace: str, keys: Iterable[str], now: datetime
+    by_scope: Sequence[_ScopeGuides], namespace: str, keys: Iterable[str], now: datetime
 ) -> list[Guide]:
     """Those that share the rarest keys; of many that share a common key the newest are read."""
     found: list[tuple[float, Guide]] = []
-    having = [
-        [guides_here.having(namespace, key) for guides_here in scopes_guides]
-        for key in dict.fromkeys(keys)
-    ]
-    total = sum(map(len, scopes_guides))
+    having = [[guides.having(namespace, key) for guides in by_scope] for key in dict.fromkeys(keys)]
+    total = sum(map(len, by_scope))
     weights = [math.log1p(total / max(1, sum(map(len, row)))) for row in having]
-    for number, guides_here in enumerate(scopes_guides):
+    for number, guides in enumerate(by_scope):
         scores: dict[str, float] = {}
         for row, weight in zip(having, weights, strict=True):
             for memory_id in islice(reversed(row[number]), _READ_PER_KEY):
                 scores[memory_id] = scores.get(memory_id, 0.0) + weight
         best = heapq.nlargest(2 * MOST_FOUND, scores, key=scores.__getitem__)
-        found += [(scores[memory_id], guides_here[memory_id]) for memory_id in best]
+        found += [(scores[memory_id], guides[memory_id]) for memory_id in best]
     found = [one for one in found if one[1].valid_to is None or one[1].valid_to > now]
     found.sort(key=lambda one: (-one[0], -one[1].updated_at.timestamp()))
     return [guide for _, guide in found[:MOST_FOUND]]

@@ -82,7 +82,7 @@ class TopicIndex:
             self._add(memory)
 
     def remove(self, memory_id: str) -> None:
-        """Forget a memory; one that is not there is no matter."""
+        """Remove a memory; does nothing if it is not there."""
         with self._lock:
             if self._builds:
                 self._gone.add(memory_id)

@@ -28,12 +28,12 @@ from .embedder import BUNDLED, read_tokenizer
 MODEL: Final = Path(__file__).parent / "cross_model"
 
 QUESTION_TOKENS: Final = 64
-"""More of a question is not read: its beginning and, as it often asks at the end, its end."""
+"""A longer question is cut to its beginning and its end, as the question is often at the end."""
 MEMORY_TOKENS: Final = 96
-"""More of a memory is not read; nine in ten are shorter."""
+"""A longer memory is cut; nine in ten are shorter."""
 _END_TOKENS = 16
 
-# Vectors of words (8 bits, each with its scale), of places, and of the two sides of a pair.
+# Vectors of words (8 bits, each with its scale), of positions, and of the two sides of a pair.
 _TABLES = ("words", "scales", "positions", "sides")
 
 # Characters that hold the tokens above in any language that has words.
@@ -45,21 +45,21 @@ _log = logging.getLogger(__name__)
 
 
 class PairTokenizer:
-    """Makes the two sides of a pair, as ids of tokens, out of their texts."""
+    """Turns the two texts of a pair into token ids."""
 
     def __init__(self) -> None:
         self._tokenizer = read_tokenizer(BUNDLED / "tokenizer.json")
-        # A "[SEP]" that somebody wrote is text: it must not end what is read.
+        # A "[SEP]" in a text is text: it must not end the sequence.
         self._tokenizer.encode_special_tokens = True
         self.vocabulary: dict[str, int] = self._tokenizer.get_vocab()
         self._begin, self._end = self.vocabulary["[CLS]"], self.vocabulary["[SEP]"]
 
     def query_ids(self, question: str) -> list[int]:
-        """The first side: at most ``QUESTION_TOKENS``, between a beginning and an end."""
+        """The first side: ``[CLS]``, at most ``QUESTION_TOKENS``, ``[SEP]``."""
         return [self._begin, *_shortened(self._ids(_ends(question))), self._end]
 
     def memory_ids(self, text: str) -> list[int]:
-        """The second side: at most ``MEMORY_TOKENS``, and an end."""
+        """The second side: at most ``MEMORY_TOKENS``, ``[SEP]``."""
         return [*self._ids(text[:_MEMORY_CHARS])[:MEMORY_TOKENS], self._end]
 
     def _ids(self, text: str) -> list[int]:
@@ -113,7 +113,7 @@ class CrossEncoder:
 
 
 def load_bundled() -> CrossEncoder | None:
-    """The model that is shipped; None, and the signal ``degraded``, where it cannot be used."""
+    """Load the bundled model; None, and the signal ``degraded``, where it cannot be used."""
     try:
         return CrossEncoder.load()
     except (ImportError, OSError, ValueError) as error:
@@ -144,12 +144,12 @@ def _table(path: Path) -> npt.NDArray[Any]:
 
 
 def _fit(tables: dict[str, npt.NDArray[Any]], vocabulary: int, width: int) -> bool:
-    """Whether the tables are for this many words, and of the width that the layers take."""
+    """Whether the tables have a row for each word and the width that the layers take."""
     longest = 1 + QUESTION_TOKENS + 1 + MEMORY_TOKENS + 1
     shapes = {name: table.shape for name, table in tables.items()}
-    places = shapes.pop("positions")
-    wanted = {"words": (vocabulary, width), "scales": (vocabulary,), "sides": (2, width)}
-    return shapes == wanted and places[0] >= longest and places[1:] == (width,)
+    positions = shapes.pop("positions")
+    expected = {"words": (vocabulary, width), "scales": (vocabulary,), "sides": (2, width)}
+    return shapes == expected and positions[0] >= longest and positions[1:] == (width,)
 
 
 def _session(layers: bytes) -> Any:
@@ -158,8 +158,8 @@ def _session(layers: bytes) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # what is wrong is raised as well
-    options.enable_cpu_mem_arena = False  # what a question needs is given back
+    options.log_severity_level = 4  # errors are raised as well
+    options.enable_cpu_mem_arena = False  # memory is freed after each question
     with _as_value_error():  # a second try would print to standard output, and fail as well
         return onnxruntime.InferenceSession(
             layers, options, ["CPUExecutionProvider"], enable_fallback=0
@@ -168,7 +168,7 @@ def _session(layers: bytes) -> Any:
 
 @contextmanager
 def _as_value_error() -> Iterator[None]:
-    """Raise what is said of damaged layers, and vectors of odd types, as ``ValueError``."""
+    """Raise the errors of damaged layers and of vectors of odd types as ``ValueError``."""
     from onnxruntime.capi import onnxruntime_pybind11_state as errors
 
     try:

@@ -24,7 +24,7 @@ from tokenizers import Tokenizer
 from ...bus.values import Encoding
 from .analyzer import Analyzer
 
-if TYPE_CHECKING:  # imported by ``Embedder.load``: text search does not wait for it
+if TYPE_CHECKING:  # ``Embedder.load`` imports it, in a thread beside the opening of the store
     from model2vec import StaticModel
 
 BUNDLED: Final = Path(__file__).parent / "static_model"

@@ -89,16 +89,16 @@ def coverage(
         nothing = np.zeros(texts, dtype=np.float32)
         return Coverage(nothing, nothing, nothing, nothing, nothing)
     similar, best = _similarities(question, words, embedder)
-    by_passage = _largest(similar, word_counts)
-    scores = (by_passage**2) @ question.weights / total
+    max_sim = _segment_max(similar, word_counts)
+    scores = (max_sim**2) @ question.weights / total
     scores = scores / np.log(_LENGTH_OFFSET + word_counts)
-    by_text = _largest(by_passage, passage_counts)
+    text_max_sim = _segment_max(max_sim, passage_counts)
     rare = np.argsort(-question.weights, kind="stable")[: max(1, len(question.weights) // 4)]
     return Coverage(
-        score=_largest(scores[:, None], passage_counts)[:, 0],
-        coverage_p2=(by_text**2) @ question.weights / total,
-        coverage_p4=(by_text**4) @ question.weights / total,
-        rare_term_coverage=by_text[:, rare].mean(axis=1),
+        score=_segment_max(scores[:, None], passage_counts)[:, 0],
+        coverage_p2=(text_max_sim**2) @ question.weights / total,
+        coverage_p4=(text_max_sim**4) @ question.weights / total,
+        rare_term_coverage=text_max_sim[:, rare].mean(axis=1),
         reverse_coverage=_covered_back(best, embedder.idf(words), word_counts, passage_counts),
     )
 
@@ -131,7 +131,7 @@ def _covered_back(best: Floats, idf: Floats, word_counts: Sizes, passage_counts:
     return np.asarray(share, dtype=np.float32)
 
 
-def _largest(values: Floats, counts: Sizes) -> Floats:
+def _segment_max(values: Floats, counts: Sizes) -> Floats:
     """The largest of each run of ``counts[i]`` rows, 0 for an empty run."""
     largest = np.zeros((len(counts), values.shape[1]), dtype=np.float32)
     filled = counts > 0

@@ -90,7 +90,7 @@ def rank(
     features = measure(scope_queries, mode, question, embedder, candidates=count, broad=query.broad)
     if features is None:
         return Ranking((), total)
-    scores = _by_all(mode, features) if embedder is not None else _by_text(features)
+    scores = _scores(mode, features, by_text=embedder is None)
     return Ranking(_best(scope_queries, scores, query), total)
 
 
@@ -251,27 +251,14 @@ def _term_share(
     return np.concatenate(shares)
 
 
-def _by_text(features: Features) -> _Scores:
-    order = features.text / _max(features.text)
-    return _Scores(
-        features.share, features.coverage_p2, features.vector, order, text_relevance(features)
-    )
-
-
-def _by_all(mode: Mode, features: Features) -> _Scores:
-    if mode == "text":
-        order = features.text / _max(features.text)
-    elif mode == "vector":
-        order = features.vector
-    else:
-        order = (
-            TEXT_SHARE * features.text / _max(features.text)
-            + LATE_SHARE * features.late / _max(features.late)
-            + VECTOR_SHARE * features.vector
-        )
-    return _Scores(
-        features.share, features.coverage_p2, features.vector, order, relevance(features)
-    )
+def _scores(mode: Mode, features: Features, *, by_text: bool) -> _Scores:
+    """The scores in ``mode``; ``by_text`` where there are no vectors at all."""
+    order = features.vector if mode == "vector" else features.text / _max(features.text)
+    if mode == "hybrid":
+        order = TEXT_SHARE * order + LATE_SHARE * features.late / _max(features.late)
+        order += VECTOR_SHARE * features.vector
+    probability = text_relevance(features) if by_text else relevance(features)
+    return _Scores(features.share, features.coverage_p2, features.vector, order, probability)
 
 
 def _max(scores: Floats) -> float:

@@ -29,7 +29,7 @@ class FakeArchive:
         return tuple(sorted(found, key=lambda m: m.created_at, reverse=True)[:limit])
 
 
-def lore(archive, clock=None):
+def guide_index(archive, clock=None):
     async def get():
         if archive is None:
             raise RecallUnavailable
@@ -53,20 +53,20 @@ async def test_those_that_share_the_rarest_keys_come_first():
     archive = FakeArchive(
         task(1, "Add a login page"), task(2, "Add a login for OAuth"), task(3, "Rename foo")
     )
-    assert await ids(lore(archive), "login", "oauth") == ["2", "1"]
-    assert await ids(lore(archive), "domain:authentication") == ["1", "2"]
-    assert await ids(lore(archive), "nothing") == []
+    assert await ids(guide_index(archive), "login", "oauth") == ["2", "1"]
+    assert await ids(guide_index(archive), "domain:authentication") == ["1", "2"]
+    assert await ids(guide_index(archive), "nothing") == []
 
 
 async def test_a_scope_is_read_once_and_no_other_is_read():
     archive = FakeArchive(task(1, "Add login"), task(2, "Add login", scope=OTHER))
-    of = lore(archive)
+    of = guide_index(archive)
     assert await ids(of, "login") == await ids(of, "login") == ["1"]
     assert archive.asked == [(PROJECT,)]
 
 
 async def test_what_is_stored_superseded_or_forgotten_later_is_followed():
-    of = lore(FakeArchive())
+    of = guide_index(FakeArchive())
     assert await ids(of, "login") == []
     first = task(1, "Add login")
     of.stored(MemoriesStored(trace="t", stored=((first, NOTHING),)))
@@ -86,7 +86,7 @@ async def test_what_is_forgotten_while_the_others_are_read_stays_forgotten():
     memory = task(1, "Add login")
     archive = FakeArchive(memory)
     archive.gate = anyio.Event()
-    of = lore(archive)
+    of = guide_index(archive)
     found = []
 
     async def find():
@@ -103,7 +103,7 @@ async def test_what_is_forgotten_while_the_others_are_read_stays_forgotten():
 
 async def test_what_is_over_is_not_found():
     clock = FixedClock()
-    of = lore(FakeArchive(task(1, "Add login", valid_to=NOW)), clock)
+    of = guide_index(FakeArchive(task(1, "Add login", valid_to=NOW)), clock)
     assert await ids(of, "login") == []
 
 
@@ -122,16 +122,16 @@ async def test_another_archive_is_read_anew():
 
 async def test_a_session_that_starts_warms_its_scopes():
     archive = FakeArchive(task(1, "Add login"))
-    of = lore(archive)
+    of = guide_index(archive)
     event = SessionStarted(trace="t", session="s", client="c", place=PLACE, source="startup")
     await of.warm(event)
     assert [scope for (scope,) in archive.asked] == list(PLACE.readable)
-    await lore(None).warm(event)
+    await guide_index(None).warm(event)
 
 
 async def test_what_is_held_and_found_is_bounded():
     archive = FakeArchive()
-    of = lore(archive)
+    of = guide_index(archive)
     await ids(of, "x")
     for number in range(MAX_GUIDES + 50):
         memory = task(number, f"Add login {number}")
@@ -140,23 +140,23 @@ async def test_what_is_held_and_found_is_bounded():
     assert len(found) == MOST_FOUND
     assert await of.find((PROJECT,), {"tasks": ["0"]}) == ()
     with pytest.raises(RecallUnavailable):
-        await lore(None).find((PROJECT,), {})
+        await guide_index(None).find((PROJECT,), {})
 
 
 def test_texts_are_compared_by_their_vectors_and_not_without_a_model():
-    of = lore(FakeArchive(embedder=Embedder.load()))
+    of = guide_index(FakeArchive(embedder=Embedder.load()))
     near, far = of.cosines("Add user authentication", ["Implement login", "Paint the fence"])
     assert 1 > near > far
-    assert lore(FakeArchive()).cosines("x", ["y", "z"]) == (None, None)
-    assert lore(None).cosines("x", ["y"]) == (None,)
+    assert guide_index(FakeArchive()).cosines("x", ["y", "z"]) == (None, None)
+    assert guide_index(None).cosines("x", ["y"]) == (None,)
 
 
 def test_a_word_is_rare_where_few_memories_have_it():
-    of = lore(archive := FakeArchive())
+    of = guide_index(archive := FakeArchive())
     for number in range(50):
         memory = make_memory(number, "redis queue" if number == 0 else "queue of orders")
         archive.index.add(memory, NOTHING)
     weights = dict(of.rarity(("queue", "redis", "unknown", "the"), (PROJECT,)))
     assert 0 < weights["queue"] < weights["redis"] < weights["unknown"] == 1
     assert "the" not in weights
-    assert lore(None).rarity(("x",), (PROJECT,)) == ()
+    assert guide_index(None).rarity(("x",), (PROJECT,)) == ()

@@ -61,6 +61,13 @@ def test_a_model_with_a_quantised_vocabulary_is_read(tmp_path: Path) -> None:
     np.testing.assert_allclose(lengths, 1, atol=1e-6)
 
 
+def test_a_model_that_sentence_transformers_saved_is_read(tmp_path: Path) -> None:
+    rows = {"embedding.weight": np.eye(3, 4, dtype=np.float32)}
+    vector = tiny_model(tmp_path / "saved", 3, tensors=rows).encode_query("w2").vector
+    assert vector is not None
+    np.testing.assert_allclose(vector, [0, 0, 1, 0], atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("tensors", "message"),
     [
