@@ -23,6 +23,7 @@ from ...bus.events import (
     CaptureSettled,
     ContextBuilt,
     Event,
+    ForgetRequested,
     ImportAdmitted,
     ImportRequested,
     IntentClassified,
@@ -63,6 +64,7 @@ from ...stages.redaction.allowlist import BadAllowance
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.respond import respond
 from .captures import CaptureService
+from .conversations import Conversations
 from .lazy_archive import LazyArchive, Published
 from .redaction_cache import RedactionCache
 from .review import SessionReviewer
@@ -163,6 +165,7 @@ class App:
             read=read_guide,
             clock=clock,
         )
+        self.passages = Conversations(settings.sessions)
         self.reviewer = self._build_reviewer()
         self.team = Team(
             settings.team.url,
@@ -197,6 +200,7 @@ class App:
                 new_id=self.new_id,
                 clock=self.clock,
             ),
+            conversations=self.passages,
             clean=self.clean,
             new_id=self.new_id,
         )
@@ -255,7 +259,7 @@ class App:
             "detect": partial(detect, max_chars=self.settings.capture.max_chars),
             "redact": partial(redact, redactor=self.redactor),
             "store": self._store,
-            "forget": late.handler(lambda archive, event: archive.forget(event)),
+            "forget": self._forget,
             "supersede": late.handler(lambda archive, event: archive.lifecycle.supersede(event)),
             "expire": late.handler(lambda archive, event: archive.lifecycle.expire(event)),
             "restore": late.handler(lambda archive, event: archive.lifecycle.restore(event)),
@@ -360,6 +364,16 @@ class App:
             return (CaptureSettled(trace=event.trace, kept=kept),)
         return await archive.captures.store(event)
 
+    async def _forget(self, event: ForgetRequested) -> tuple[Event, ...]:
+        """Forget a memory, and the passages of sessions that say it."""
+        archive = await self.archive.get()
+        found = await archive.store.get([event.id], event.scopes)
+        events = await archive.forget(event)
+        if (passages := self.passages.loaded) is not None:
+            for memory in found:
+                await passages.forget_saying(memory.scope, memory.content)
+        return events
+
     async def _admit(self, event: ImportRequested) -> ImportAdmitted:
         max_chars = self.settings.capture.max_chars
         work = partial(admit, event, redactor=self.redactor, max_chars=max_chars)
@@ -384,8 +398,29 @@ class App:
         self.archive.arrive(archive)
         self.team.restart()
         _log.info("ready", extra={"took_s": round(time.perf_counter() - started, 3)})
+        await self._load_sessions(archive)
         if archive.index.count:  # else the first memory brings it
             await archive.load_reranker()
+
+    async def _load_sessions(self, archive: Archive) -> None:
+        """Open what was said in sessions; memories are found meanwhile."""
+        settings = self.settings.sessions
+        if not settings.enabled:
+            return
+        from ...sinks.passages.archive import Bounds, PassageArchive
+
+        passages = PassageArchive(
+            archive.store,
+            bounds=Bounds(settings.days, settings.max_passages),
+            floor=settings.min_relevance,
+            clock=self.clock,
+        )
+        try:
+            await passages.open(archive.encoder.embedder)
+        except (OSError, ValueError) as error:
+            _log.error("cannot load the sessions", extra={"error": type(error).__name__})
+            return
+        self.passages.arrive(passages)
 
     async def build_topics(self) -> None:
         """Note what every memory is about; after ``load``, and in nobody's way."""
@@ -420,5 +455,6 @@ class App:
 
     async def unload(self) -> None:
         """Close the archive, if it was opened."""
+        self.passages.arrive(None)
         if (archive := self.archive.loaded) is not None:
             await archive.close()

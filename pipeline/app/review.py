@@ -7,7 +7,8 @@ the daemon; and what is read twice has the same identity, so that it is stored o
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -28,9 +29,12 @@ from ...config.settings import Settings
 from ...sinks.sessions import Sessions
 from ...sinks.transcripts.reader import Mark, Slice, Transcripts, TranscriptUnreadable
 from ...stages.capture import task_record as task
-from ...stages.capture.review import Statement
+from ...stages.capture.review import Statement, within
 from ...stages.capture.review_session import SessionReader, batches
 from ...stages.moments.preserve import preserve
+from ...stages.sessions.exchanges import ExchangeReader
+from ...stages.text.authorship import is_machine, own_text
+from .conversations import Conversations
 from .lazy_archive import RESERVE_S
 from .review_captures import NotStored, ReviewCaptures, moment_of
 
@@ -50,6 +54,7 @@ class ReviewState(Struct):
     turn: anyio.Lock = field(default_factory=anyio.Lock)
     points: list[Noted] = field(default_factory=list)
     work: task.Work | None = None
+    exchanges: ExchangeReader | None = None
 
 
 class Reviews(dict[Scope, ReviewState]):
@@ -75,6 +80,7 @@ class SessionReviewer:
         sessions: Sessions,
         transcripts: Transcripts,
         captures: ReviewCaptures,
+        conversations: Conversations,
         clean: Callable[[str], str],
         new_id: Callable[[], str],
     ) -> None:
@@ -82,6 +88,7 @@ class SessionReviewer:
         self._settings = settings
         self._transcripts = transcripts
         self._captures = captures
+        self._conversations = conversations
         self._clean = clean
         self._new_id = new_id
         self._sessions = sessions
@@ -163,11 +170,18 @@ class SessionReviewer:
     async def _review(self, event: ReviewRequested, state: ReviewState, progress: Progress) -> None:
         mark = None
         study = self._study(event, state.work)
+        exchanges = self._exchanges(event, state)
+
+        def read(batch: Sequence[Message]) -> None:
+            study.read(batch)
+            exchanges.read(batch)
+
         async for part in self._parts(event):
             for batch in batches(part.messages):
                 # Of all reviews one computes at a time, or who asks something would wait for them.
-                await anyio.to_thread.run_sync(study.read, batch, limiter=self._one_at_a_time)
+                await anyio.to_thread.run_sync(read, batch, limiter=self._one_at_a_time)
                 state.work, progress.found = study.work, study.found
+            await self._conversations.keep(event, exchanges.take())
             mark = part.mark
         state.points = [*state.points, *(s.note for s in progress.found)][-_MAX_POINTS:]
         await self._captures.keep(event, progress.found, progress.kept)
@@ -184,6 +198,21 @@ class SessionReviewer:
             min_confidence=moment_of(self._settings, event.hook).min_confidence,
             clean=self._clean,
         )
+
+    def _exchanges(self, event: ReviewRequested, state: ReviewState) -> ExchangeReader:
+        """The reader of the session's exchanges; a sub-agent's transcript has one of its own."""
+        if state.exchanges is not None and not event.agent:
+            return state.exchanges
+        made = ExchangeReader(
+            event.session,
+            clean=self._clean,
+            own=_own_words,
+            relative=partial(within, root=event.place.root),
+            agent=bool(event.agent),
+        )
+        if not event.agent:
+            state.exchanges = made
+        return made
 
     async def _parts(self, event: ReviewRequested) -> AsyncIterator[Slice]:
         """What is new in the transcript, up to the last word that the client told of."""
@@ -216,6 +245,12 @@ class SessionReviewer:
 
     def _reviews(self, event: CompactionStarted | ReviewRequested) -> Reviews:
         return self._sessions.state(event.session).part(Reviews)
+
+
+def _own_words(text: str) -> str:
+    """What the speaker wrote; "" where no person and no model did."""
+    own = own_text(text)
+    return "" if is_machine(own) else own
 
 
 def _request(

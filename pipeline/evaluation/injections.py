@@ -182,6 +182,7 @@ def _product(
         return inject(
             classified,
             settings=wanted,
+            quoting=settings.sessions,
             sessions=sessions,
             now=_now(),
             clean=lambda text: redactor.redact(text).text,
