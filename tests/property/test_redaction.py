@@ -187,9 +187,10 @@ def test_hints_miss_nothing_that_a_pattern_matches(rule):
     thorough = Redactor(
         [msgspec.structs.replace(unchecked, hints=("",), reach=None, needs="", run=0)]
     )
-    # What is generated need not match: shorter, and without regard to what stands before it.
+    # What is generated need not match: shorter, and without the conditions on what stands around
+    # it. Hypothesis would meet these by discarding nearly all that it makes, for up to a minute.
     short = re.sub(r"\{(\d+),\d{3,}\}", _sixty_more, rule.pattern)
-    loose = re.compile(re.sub(r"\(\?<[=!][^()]*\)", "", short))
+    loose = re.compile(re.sub(r"\(\?(=|<[=!])[^()]*\)", "", short))
 
     @given(st.from_regex(loose), st.sampled_from(["", "a ", "lorem ipsum " * 9]))
     @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
