@@ -9,7 +9,9 @@ from typing import Any
 
 import anyio
 
-PATIENCE_S = 30.0
+# How long anything may take before a test gives up: far beyond what it needs, since a busy machine
+# may hold a process up for seconds.
+PATIENCE_S = 60.0
 
 
 async def until(condition: Callable[[], Any]) -> Any:
