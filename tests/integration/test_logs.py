@@ -1,12 +1,9 @@
 """The log of a real daemon, and the command that shows it."""
 
 import json
-import signal
-import subprocess
+import re
 
 import pytest
-
-from .house import PATIENCE_S, SUBCOG
 
 PLANTED = "zanzibar-umbrella"
 
@@ -38,7 +35,7 @@ def test_the_command_shows_the_end_of_it_in_either_form_by_level(house):
     house.run("daemon", "stop")  # so that nothing is added between two looks
     read = house.run("logs", "-n", "1", "--level", "warning")
     assert read.returncode == 0
-    assert " warning pipeline.entrance: a hook sent what is no payload  event=" in read.stdout
+    assert re.search(r" warning pipeline[.\w]*: a hook sent what is no payload  event=", read.stdout)
     entries = [json.loads(line) for line in house.run("logs", "--json").stdout.splitlines()]
     assert entries == house.log()
 
@@ -47,21 +44,3 @@ def test_without_a_log_it_shows_nothing_and_starts_no_daemon(house):
     read = house.run("logs")
     assert (read.returncode, read.stdout) == (0, "")
     assert not house.paths.link.exists()
-
-
-def test_following_shows_what_comes_and_ends_with_ctrl_c(house):
-    house.start()
-    with subprocess.Popen(
-        [SUBCOG, "logs", "-f", "-n", "1", "--json"],
-        env=house.env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as following:
-        assert json.loads(following.stdout.readline())["what"]
-        house.hook("UserPromptSubmit", b"no payload")
-        while json.loads(following.stdout.readline())["what"] != "a hook sent what is no payload":
-            pass
-        following.send_signal(signal.SIGINT)
-        _, said = following.communicate(timeout=PATIENCE_S)
-    assert (following.returncode, said) == (0, "")
