@@ -217,8 +217,8 @@ async def _requests(folder: Path) -> dict[str, dict[str, float]]:
             make = partial(App, settings, paths, clock=lambda: NOW, new_id=lambda: next(ids))
             async with _loaded(make()) as app:
                 await Bench(app, lines, project).fill()
-            # What is in the store when a daemon starts it reads once. Were the same daemon measured,
-            # it would fetch a memory from the database for whichever request needs it first.
+            # A daemon reads what is in its store once, at the start. The one that captured it would
+            # fetch each memory from the database for whichever request needs it first.
             async with _loaded(make()) as app:
                 return await Bench(app, lines, project).run()
     finally:

@@ -1,7 +1,7 @@
 """The whole hook against a model that answers late, badly, slowly, or never.
 
-One daemon and one worker live through all of it. ``SUBCOG_TEST_MODEL_ROUNDS`` repeats the table so
-often; 36 rounds are more than a thousand questions. With ``-s`` the measured table is printed.
+One daemon and one worker live through all of it. ``HYPOTHESIS_PROFILE=thorough`` repeats the table:
+36 rounds are more than a thousand questions. With ``-s`` the measured table is printed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ import anyio
 import pytest
 
 from subcog.bus.frames import read_reply_head, request_frame
+from tests.thorough import times
 
 from ..integration.house import PATIENCE_S, House
 from .scripted_model import BEHAVIOURS, after, scripted_model
 
-ROUNDS = int(os.environ.get("SUBCOG_TEST_MODEL_ROUNDS", "2"))
+ROUNDS = times(1, 36)
 LATE_MS = 500
 # A busy machine may hold anything up; what a hook may really take is measured, not gated.
 GENEROUS_S = 5.0

@@ -35,7 +35,9 @@ def test_the_command_shows_the_end_of_it_in_either_form_by_level(house):
     house.run("daemon", "stop")  # so that nothing is added between two looks
     read = house.run("logs", "-n", "1", "--level", "warning")
     assert read.returncode == 0
-    assert re.search(r" warning pipeline[.\w]*: a hook sent what is no payload  event=", read.stdout)
+    assert re.search(
+        r" warning pipeline[.\w]*: a hook sent what is no payload  event=", read.stdout
+    )
     entries = [json.loads(line) for line in house.run("logs", "--json").stdout.splitlines()]
     assert entries == house.log()
 

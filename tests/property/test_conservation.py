@@ -12,6 +12,7 @@ from subcog.bus.bus import Bus
 from subcog.bus.events import Event
 from subcog.bus.inbox import Overflow, StageFailed
 from subcog.bus.signals import delivered, dropped, failed
+from tests.thorough import times
 
 
 class Thing(Event, frozen=True, kw_only=True, tag="test.thing"):
@@ -61,7 +62,7 @@ async def _play(deeds, *, capacity, overflow, concurrency, asks):
     return bus
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(60))
 @given(
     deeds=st.lists(st.sampled_from(DEEDS), max_size=30),
     capacity=st.sampled_from([1, 4, 256]),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from subcog.stages.redaction.redact import RULES_FILE, Redactor
 from subcog.stages.redaction.rules import read_rules
 from tests.planted import BLOCKS, SETTINGS, TOKENS, dashes, key_block
+from tests.thorough import times
 
 REDACTOR = Redactor.load()
 # Every pattern over the whole of every text, as if nothing spared any work.
@@ -130,14 +131,14 @@ PIECES = st.one_of(
 
 
 @given(st.lists(PIECES, max_size=8).map("".join))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(150))
 def test_redacting_twice_changes_nothing(text):
     once = REDACTOR.redact(text).text
     assert REDACTOR.redact(once).text == once
 
 
 @given(st.lists(SECRETS, min_size=1, max_size=4), st.sampled_from(["\n", "\r\n", "\n\n"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(60))
 def test_redacting_line_by_line_hides_as_much_as_redacting_the_whole(secrets, newline):
     text = newline.join(f"a line before,{newline}{secret}" for secret in secrets)
     whole = REDACTOR.redact(text).text
@@ -147,13 +148,13 @@ def test_redacting_line_by_line_hides_as_much_as_redacting_the_whole(secrets, ne
 
 
 @given(st.text())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=times(100))
 def test_any_text_is_redacted_into_text_that_can_be_stored(text):
     REDACTOR.redact(text).text.encode()
 
 
 @given(st.lists(PIECES, max_size=8).map(" ".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(300))
 def test_hints_spare_work_and_nothing_else(text):
     assert REDACTOR.redact(text) == THOROUGH.redact(text)
 
@@ -193,7 +194,7 @@ def test_hints_miss_nothing_that_a_pattern_matches(rule):
     loose = re.compile(re.sub(r"\(\?(=|<[=!])[^()]*\)", "", short))
 
     @given(st.from_regex(loose), st.sampled_from(["", "a ", "lorem ipsum " * 9]))
-    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=times(12), suppress_health_check=list(HealthCheck))
     def check(text, around):
         whole = around + text + around
         assert quick.redact(whole) == thorough.redact(whole)

@@ -24,6 +24,7 @@ from subcog.pipeline.agents.install import (
 from subcog.pipeline.agents.install import install as install_agent
 from subcog.pipeline.agents.install import uninstall as uninstall_agent
 from subcog.pipeline.agents.wiring import is_our_command
+from tests.thorough import times
 
 CLAUDE = AGENTS["claude"]
 NEW = (2, 1, 330)
@@ -362,7 +363,7 @@ documents = st.builds(
 
 @given(documents, st.sampled_from([None, 1, 2, "\t"]), st.booleans())
 @hypothesis_settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=times(60), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_any_settings_survive_installing_and_uninstalling(
     tmp_path_factory, document, indent, escaped
