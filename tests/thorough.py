@@ -1,7 +1,7 @@
 """How much of what can be repeated without end is done: a little in every run, much on demand.
 
-``HYPOTHESIS_PROFILE=thorough`` asks for much: more examples of each property, and more kills, rounds
-and captures of what is killed and repeated. By default the examples are the same in every run.
+``HYPOTHESIS_PROFILE=thorough`` asks for much: other and more examples of each property, and more
+kills, rounds and captures where these are repeated. By default every run has the same examples.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ settings.load_profile(PROFILE)
 
 
 def times(usually: int, thoroughly: int | None = None) -> int:
-    """How often to do something; ten times as often, if nothing else is given, where it is asked."""
+    """How often to do something; ten times as often in a thorough run, or as often as is given."""
     if not THOROUGH:
         return usually
     return TIMES * usually if thoroughly is None else thoroughly
