@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from operator import itemgetter
 
 import pytest
 
@@ -10,6 +11,7 @@ from subcog.bus.values import DetectionSource, Scope, Vote
 from subcog.config.load import load_settings
 from subcog.pipeline.app import llm as asking_module
 from subcog.pipeline.app.llm import Asking
+from tests.emissions import emitted
 from tests.fakes import (
     PROJECT,
     make_built,
@@ -29,12 +31,7 @@ def settings(tmp_path, **env):
 
 @pytest.fixture
 def told():
-    outcomes = []
-
-    def watch(sender, *, outcome, took_s):
-        outcomes.append(outcome)
-
-    with asked.connected_to(watch):
+    with emitted(asked, itemgetter("outcome")) as outcomes:
         yield outcomes
 
 

@@ -1,20 +1,18 @@
+from operator import itemgetter
+
 import pytest
 
 from subcog.bus.events import IntentRefined
 from subcog.bus.signals import asked
 from subcog.bus.values import DetectionSource, Vote
 from subcog.sinks.llm.late_answers import LateAnswers, tell_late
+from tests.emissions import emitted
 from tests.fakes import make_classified, make_intent, make_parsed, make_prompt
 
 
 @pytest.fixture
 def told():
-    outcomes = []
-
-    def watch(sender, *, outcome, took_s):
-        outcomes.append((outcome, took_s))
-
-    with asked.connected_to(watch):
+    with emitted(asked, itemgetter("outcome", "took_s")) as outcomes:
         yield outcomes
 
 
