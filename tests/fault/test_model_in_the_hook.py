@@ -26,8 +26,6 @@ from .scripted_model import BEHAVIOURS, after, scripted_model
 
 ROUNDS = times(1, 36)
 LATE_MS = 500
-# A busy machine may hold anything up; what a hook may really take is measured, not gated.
-GENEROUS_S = 5.0
 LATE = {"late_unused"}
 IN_TIME = {"won", *LATE}
 EXPECTED = {
@@ -197,7 +195,6 @@ def test_however_the_model_misbehaves_the_hook_answers_and_nothing_is_left_behin
         counts.append([(sockets(pid), threads(pid)) for pid in bench.processes()])
     show(times, outcomes, sources, counts)
 
-    assert max(map(max, times.values())) < GENEROUS_S
     bench.wait_for(lambda: bench.model.answering == 0)
     assert bench.model.connections <= 16
     for (first_sockets, first_threads), last in zip(counts[0], counts[-1], strict=True):
@@ -233,7 +230,6 @@ def test_of_many_prompts_at_once_each_is_answered(bench):
     p50, p99 = ordered[100] * 1000, ordered[197] * 1000
     sys.stdout.write(f"\n200 at once: p50 {p50:.0f} ms, p99 {p99:.0f} ms\n")
     assert len(took_s) == 200
-    assert ordered[-1] < GENEROUS_S
     bench.wait_for(lambda: bench.model.answering == 0)
 
 
