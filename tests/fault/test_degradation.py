@@ -8,7 +8,6 @@ prompt.
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +15,9 @@ import duckdb
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ..integration.house import PATIENCE_S, House
+from tests.waiting import eventually
+
+from ..integration.house import House
 from .ruins import hide, raising, ruin
 from .scripted_model import BEHAVIOURS, scripted_model
 
@@ -164,22 +165,14 @@ def naming(model):
     }
 
 
-def wait_for(ask):
-    deadline = time.monotonic() + PATIENCE_S
-    while not (found := ask()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
-
-
 def warm(house):
     """Have the model's worker ready, as after the start of a session."""
     house.hook("SessionStart", {"session_id": "another", "source": "startup"})
-    wait_for(lambda: house.ask("status")["llm"]["worker"] == "ready")
+    eventually(lambda: house.ask("status")["llm"]["worker"] == "ready")
 
 
 def settle(house):
-    wait_for(lambda: house.ask("status")["llm"]["asking"] == 0)
+    eventually(lambda: house.ask("status")["llm"]["asking"] == 0)
 
 
 def scrape(house):
@@ -198,7 +191,7 @@ def test_whatever_breaks_the_hook_answers_and_the_scrape_and_the_log_say_so(hous
         warm(house)
     if READER in broken:
         house.run("daemon", "start")
-        wait_for(lambda: READER.logged[0] in lines(house))  # it is loaded after all else
+        eventually(lambda: READER.logged[0] in lines(house))  # it is loaded after all else
     payload = {"session_id": "s1", "cwd": str(house.project), "prompt": QUESTION}
     done = house.run("hook", "UserPromptSubmit", "--explain", stdin=json.dumps(payload))
     if any(fault.model for fault in broken):
