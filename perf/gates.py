@@ -18,8 +18,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
@@ -214,14 +214,23 @@ async def _requests(folder: Path) -> dict[str, dict[str, float]]:
     try:
         with lines.counting():
             ids = (ulid_of(number, bytes(10)) for number in count())
-            app = App(settings, paths, clock=lambda: NOW, new_id=lambda: next(ids))
-            async with app.running():
-                await app.load()
-                made = await Bench(app, lines, project).run()
-            await app.unload()
+            make = partial(App, settings, paths, clock=lambda: NOW, new_id=lambda: next(ids))
+            async with _loaded(make()) as app:
+                await Bench(app, lines, project).fill()
+            # A daemon reads what is in its store once, at the start. The one that captured it would
+            # fetch each memory from the database for whichever request needs it first.
+            async with _loaded(make()) as app:
+                return await Bench(app, lines, project).run()
     finally:
         duckdb.connect = connect
-    return made
+
+
+@asynccontextmanager
+async def _loaded(app: App) -> AsyncIterator[App]:
+    async with app.running():
+        await app.load()
+        yield app
+    await app.unload()
 
 
 class Bench:
@@ -234,10 +243,14 @@ class Bench:
         self._fields = {"project": str(project), "cwd": str(project), "client": "claude"}
         self._file = str(project / "src" / "ledger_index.py")
 
-    async def run(self) -> dict[str, dict[str, float]]:
+    async def fill(self) -> None:
+        """Capture what the requests are about."""
         for note in memories(MEMORIES, Scope("project", "any")):
             await self._call("capture", text=note.content, namespace=note.namespace)
         await self._settle()
+
+    async def run(self) -> dict[str, dict[str, float]]:
+        """The figures of each kind of request; what is captured meanwhile is captured last."""
         await self._app.build_topics()
         kinds: dict[str, Callable[[int, str], Awaitable[object]]] = {
             "prompt that asks": lambda n, q: self._hook("UserPromptSubmit", n, prompt=q),
@@ -252,8 +265,8 @@ class Bench:
                 "PostToolUseFailure", n, tool_name="Bash", error=f"ValueError: {q} failed"
             ),
             "start of a session": lambda n, q: self._hook("SessionStart", n, source="startup"),
-            "capture": lambda n, q: self._call("capture", text=f"We decided on {q} number {n}."),
             "recall": lambda n, q: self._call("recall", query=q),
+            "capture": lambda n, q: self._call("capture", text=f"We decided on {q} number {n}."),
         }  # fmt: skip
         return {name: await self._measured(send) for name, send in kinds.items()}
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import msgspec
-from blinker import NamedSignal
 from msgspec import structs
 
 from subcog.bus.enrichment import Guide
@@ -42,18 +40,6 @@ from subcog.stages.enrichment.guide_parser import read_guide
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PROJECT = Scope("project", "shop-0123456789ab")
 PLACE = Place(project=PROJECT, root="/src/shop", user=Scope("user", "u"), branch="main")
-
-
-@contextmanager
-def telling(signal: NamedSignal) -> Iterator[list[tuple[str, dict[str, object]]]]:
-    """What is told by ``signal`` meanwhile: who told it, and the facts."""
-    told: list[tuple[str, dict[str, object]]] = []
-
-    def watch(sender: str, **facts: object) -> None:
-        told.append((sender, facts))
-
-    with signal.connected_to(watch):
-        yield told
 
 
 @dataclass

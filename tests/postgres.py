@@ -18,12 +18,13 @@ from pathlib import Path
 
 import pytest
 
+from .waiting import PATIENCE_S
+
 OWNER = "postgres"
 PASSWORD = "not a secret: it opens a database of tests"
 TEAM = "house"
 MEMBERS = ("alice", "bob", "carol")
 STRANGER = "mallory"
-PATIENCE_S = 30.0
 
 # What makes tests fast and keeps no promise that matters to them; never used to measure.
 HASTY = {

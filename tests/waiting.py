@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 import inspect
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
+import pytest
 
-PATIENCE_S = 30.0
+# How long anything may take before a test gives up: far beyond what it needs, since a busy machine
+# may hold a process up for seconds.
+PATIENCE_S = 60.0
+
+
+# What a text of any size may take of the processor; what is linear takes a hundredth of it.
+ENDLESS_S = 10.0
+
+
+@contextmanager
+def ends_soon(cpu_s: float = ENDLESS_S) -> Iterator[None]:
+    """Fail where the block computes for so long that it must be worse than linear.
+
+    Counted is what this process computes, so a busy machine changes nothing. The text given must be
+    so long that the square of its length takes far longer than ``cpu_s``. A regular expression is
+    interrupted in the middle.
+    """
+
+    def give_up(*_: object) -> None:
+        pytest.fail(f"it has not ended after {cpu_s:g} s of computing")
+
+    before = signal.signal(signal.SIGVTALRM, give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, cpu_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 async def until(condition: Callable[[], Any]) -> Any:

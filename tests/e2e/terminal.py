@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.waiting import PATIENCE_S
+
 from .claude import Agent
 
 ROWS, COLUMNS = 50, 160
-PATIENCE_S = 30.0
 _ESCAPES = re.compile(
     r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)|\[[0-9;?<>=]*[ -/]*[@-~]|[()][A-Z0-9]|.)"
 )

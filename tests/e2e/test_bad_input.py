@@ -51,7 +51,7 @@ def hook(machine: Agent, payload: bytes, event: str = "UserPromptSubmit") -> byt
         input=payload,
         capture_output=True,
         env=machine.env | {"CLAUDE_PROJECT_DIR": str(machine.root / "P")},
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")

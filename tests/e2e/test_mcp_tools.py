@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.house import SUBCOG, House
+from tests.thorough import THOROUGH
 
 from .claude import CHECKOUT
 
@@ -137,13 +138,13 @@ CALLS = (
     ),
 )
 ERAS = ("auto", "legacy", "modern")
-# Each call in one era; with SUBCOG_TEST_MCP_MATRIX=1 each in all of them, which takes a minute.
+# Each call in one era; where it is asked to be thorough each in all of them, which takes a minute.
 ONCE = [(ERAS[number % 3], call) for number, call in enumerate(CALLS)]
 MATRIX = [(era, call) for call in CALLS for era in ERAS]
 
 
 def test_the_inspector_finds_nothing_wrong_with_any_answer(house):
-    calls = MATRIX if os.environ.get("SUBCOG_TEST_MCP_MATRIX") else ONCE
+    calls = MATRIX if THOROUGH else ONCE
     with ThreadPoolExecutor(2) as two:
         done = list(two.map(lambda each: _inspect(house, *each), calls))
     assert [wrong for wrong in done if wrong] == []

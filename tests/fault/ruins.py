@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import duckdb
@@ -13,17 +14,29 @@ ROOMS = ("bus", "config", "hooks", "pipeline", "sinks", "stages")
 def ruin(folder: Path, damaged: dict[str, bytes]) -> dict[str, str]:
     """Install into ``folder`` with other bytes in the ``damaged`` files; the environment for it.
 
-    Whatever is whole is a link. The installed commands take the copy before the real one.
+    Whatever is whole is a link: a folder where nothing within is damaged, else each file. The
+    installed commands take the copy before the real one.
     """
     for room in ROOMS:
-        place = folder / "subcog" / room
-        place.mkdir(parents=True)
-        for file in (HOUSE / room).iterdir():
-            if f"{room}/{file.name}" not in damaged:
-                (place / file.name).symlink_to(file)
+        _link(HOUSE / room, folder / "subcog" / room, damaged)
     for name, content in damaged.items():
-        (folder / "subcog" / name).write_bytes(content)
+        with (folder / "subcog" / name).open("xb") as file:  # never through a link
+            file.write(content)
     return {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _link(source: Path, place: Path, damaged: Iterable[str]) -> None:
+    """Make ``place`` the same as ``source``, without the ``damaged`` files."""
+    name = source.relative_to(HOUSE).as_posix()
+    if name in damaged:
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if not any(one.startswith(f"{name}/") for one in damaged):
+        place.symlink_to(source)
+        return
+    place.mkdir()
+    for each in source.iterdir():
+        _link(each, place / each.name, damaged)
 
 
 def hide(folder: Path, module: str) -> dict[str, str]:

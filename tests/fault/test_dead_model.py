@@ -5,17 +5,16 @@ The breaker opens after five failures in a row; from then on the model costs not
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from subcog.sinks.llm.circuit_breaker import FAILURES
+from tests.thorough import times
 
 from ..integration.house import House
 from .scripted_model import BEHAVIOURS, scripted_model
 from .test_degradation import count, naming, scrape, settle, warm
 
-PROMPTS = int(os.environ.get("SUBCOG_TEST_DEAD_PROMPTS", "12"))
+PROMPTS = times(12, 1_000)
 
 
 @pytest.fixture(scope="module")

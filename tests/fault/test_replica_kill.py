@@ -7,10 +7,11 @@ from pathlib import Path
 
 from tests.stores import opened
 from tests.teams import ORG
+from tests.thorough import times
 
 from .killed import said_until_killed
 
-KILLS = 3
+KILLS = times(2, 30)
 
 WORK = """
 import asyncio, sys

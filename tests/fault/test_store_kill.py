@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 
 import pytest
 
 from tests.stores import HERE, opened
+from tests.thorough import times
 
 from .killed import said_until_killed
 
-KILLS = int(os.environ.get("SUBCOG_TEST_KILLS", "10"))
+KILLS = times(4, 100)
 
 CAPTURE = """
 import asyncio, sys

@@ -9,9 +9,10 @@ from subcog.sinks.team.postgres.store import PostgresStore
 from tests import machines
 from tests.postgres import MEMBERS
 from tests.stores import HERE, FakeClock, make_row
+from tests.thorough import times
 from tests.waiting import until
 
-EACH = 334
+EACH = times(60, 334)
 
 
 @asynccontextmanager

@@ -4,19 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from tests.integration.house import House
-
 WORDS = "the quokka signs the manifest with a turquoise pencil"
 OTHERS = "releases are cut on the second Thursday"
-
-
-@pytest.fixture
-def house(tmp_path):
-    house = House(tmp_path)
-    yield house
-    house.close()
 
 
 def holding(root: Path, text: str = "turquoise pencil") -> set[str]:

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.integration.house import House
 
 CAPTURES = 25
-
-
-@pytest.fixture
-def house(tmp_path):
-    house = House(tmp_path)
-    yield house
-    house.close()
 
 
 def ask(house: House, name: str, **params: object) -> dict[str, object]:

@@ -2,24 +2,19 @@
 
 import os
 import signal
-import time
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from tests.waiting import eventually
+
 from ..fault.scripted_model import after, scripted_model
-from .house import PATIENCE_S, House
+from .house import House
 
 MEMORY = "The billing module lives in services/billing, see the invoices package"
 # Orders: only the model takes them for a search.
 ORDER = "please tidy the billing module invoices"
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def llm(house):
@@ -38,7 +33,7 @@ def tool_used(house, session, **fields):
 
 
 def settle(house):
-    wait_for(lambda: llm(house)["asking"] == 0)
+    eventually(lambda: llm(house)["asking"] == 0)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +58,7 @@ def house(model, tmp_path_factory):
     (house.project / ".env").write_text("OPENAI_API_KEY=from-the-project\n")
     house.prompt("begin")
     house.capture(MEMORY)
-    wait_for(lambda: llm(house)["worker"] == "ready")
+    eventually(lambda: llm(house)["worker"] == "ready")
     settle(house)
     yield house
     house.close()
@@ -92,7 +87,7 @@ def test_with_no_model_named_there_is_no_worker(tmp_path):
 
 def test_the_model_finds_what_the_keywords_overlook(house, model):
     model.send = after(0.0)
-    wait_for(lambda: MEMORY in house.context(f"{ORDER} {time.monotonic()}", f"{time.monotonic()}"))
+    eventually(lambda: MEMORY in house.context(f"{ORDER} {uuid4()}", str(uuid4())))
 
 
 def test_a_late_answer_reaches_the_session_once_with_its_next_tool(house, model):
@@ -153,9 +148,9 @@ def test_nothing_of_a_project_is_run(house):
 def test_the_worker_is_replaced_when_it_dies(house, model):
     (worker,) = children(house.pid())
     os.kill(worker, signal.SIGKILL)
-    wait_for(lambda: llm(house)["worker"] == "none")
+    eventually(lambda: llm(house)["worker"] == "none")
     house.prompt(f"{ORDER} after its death", "dead")
-    wait_for(lambda: llm(house)["worker"] == "ready")
+    eventually(lambda: llm(house)["worker"] == "ready")
     assert children(house.pid()) != [worker]
 
 
@@ -170,7 +165,7 @@ def test_the_worker_ends_with_the_daemon(house, model, number):
     house.start()
     house.hook("SessionStart", {"session_id": "s", "source": "startup"})
     pid = house.pid()
-    wait_for(lambda: llm(house)["worker"] == "ready")
+    eventually(lambda: llm(house)["worker"] == "ready")
     (worker,) = children(pid)
     os.kill(pid, number)
     house.wait_until_gone(pid)

@@ -6,18 +6,7 @@ real hook processes at once ask in five projects.
 
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from perf.load import Load, wait_for_metrics
-
-from .house import House
-
-
-@pytest.fixture
-def house(tmp_path):
-    house = House(tmp_path)
-    yield house
-    house.close()
 
 
 def test_ten_sessions_at_once_lose_nothing_and_never_cross(house):

@@ -1,6 +1,7 @@
 """The log of a real daemon, and the command that shows it."""
 
 import json
+import re
 
 import pytest
 
@@ -34,8 +35,9 @@ def test_the_command_shows_the_end_of_it_in_either_form_by_level(house):
     house.run("daemon", "stop")  # so that nothing is added between two looks
     read = house.run("logs", "-n", "1", "--level", "warning")
     assert read.returncode == 0
-    assert " warning pipeline.entrance.handler: " in read.stdout
-    assert "a hook sent a malformed payload  event=" in read.stdout
+    assert re.search(
+        r" warning pipeline[.\w]*: a hook sent a malformed payload  event=", read.stdout
+    )
     entries = [json.loads(line) for line in house.run("logs", "--json").stdout.splitlines()]
     assert entries == house.log()
 

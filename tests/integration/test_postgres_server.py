@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-from tests.postgres import PATIENCE_S
+from tests.waiting import eventually
 
 HOUSE = Path(__file__).parents[2]
 SCRIPT = """
@@ -33,7 +32,4 @@ def test_a_server_goes_with_a_test_run_that_was_killed(postgres):
     run.kill()
     run.communicate()
 
-    deadline = time.monotonic() + PATIENCE_S
-    while folder.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    eventually(lambda: not folder.exists())

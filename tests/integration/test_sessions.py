@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import time
 
 import pytest
 
-from .house import PATIENCE_S
+from tests.waiting import PATIENCE_S, eventually
 
 DECISION = "We decided to use argon2id for password hashing because bcrypt truncates at 72 bytes."
 KEY = "AKIAIOSFODNN7EXAMPL3"
@@ -69,26 +68,25 @@ def memories(house, query, *more):
 
 
 def wait_for(house, query, holding, count=1):
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
+    def kept():
         found = [m for m in memories(house, query) if holding in m["content"]]
-        if len(found) >= count:
-            assert len(found) == count
-            return house.ask("get", found[0]["id"])
-        assert time.monotonic() < deadline, f"nothing was kept about {query!r}"
-        time.sleep(0.05)
+        return found if len(found) >= count else None
+
+    found = eventually(kept)
+    assert len(found) == count
+    return house.ask("get", found[0]["id"])
 
 
 def wait_until_read(house, session):
     """Until the daemon has noted that the whole transcript was read."""
-    deadline = time.monotonic() + PATIENCE_S
     marks = house.paths.state / "transcripts.json"
-    read = {"offset": 0}
-    while read["offset"] < session.file.stat().st_size:
+
+    def is_read():
         known = json.loads(marks.read_bytes()) if marks.exists() else {}
-        read = known.get(str(session.file), read)
-        assert time.monotonic() < deadline, "the transcript was not read to its end"
-        time.sleep(0.02)
+        mark = known.get(str(session.file), {"offset": 0})
+        return mark["offset"] >= session.file.stat().st_size
+
+    eventually(is_read)
 
 
 def test_a_turn_leaves_what_was_decided_and_the_record_of_its_task(house, session):

@@ -26,13 +26,6 @@ sys.stdin.read()
 """
 
 
-@pytest.fixture
-def house(tmp_path):
-    house = House(tmp_path)
-    yield house
-    house.close()
-
-
 def killed_after_captures(house: House) -> Path:
     """The log of a daemon that was killed after it had acknowledged two captures."""
     house.capture(FIRST)

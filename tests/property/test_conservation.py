@@ -12,6 +12,8 @@ from subcog.bus.bus import Bus
 from subcog.bus.events import Event
 from subcog.bus.inbox import Overflow, StageFailed
 from subcog.bus.signals import delivered, dropped, failed
+from tests.emissions import all_emitted
+from tests.thorough import times
 
 
 class Thing(Event, frozen=True, kw_only=True, tag="test.thing"):
@@ -61,7 +63,7 @@ async def _play(deeds, *, capacity, overflow, concurrency, asks):
     return bus
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(60))
 @given(
     deeds=st.lists(st.sampled_from(DEEDS), max_size=30),
     capacity=st.sampled_from([1, 4, 256]),
@@ -72,20 +74,14 @@ async def _play(deeds, *, capacity, overflow, concurrency, asks):
 def test_every_accepted_letter_is_settled_exactly_once(
     deeds, capacity, overflow, concurrency, asks
 ):
-    outcomes = Counter()
-    keep = []
-    for signal in (delivered, failed, dropped):
-
-        def watcher(sender, _name=signal.name, **facts):
-            if facts["event"] == "Thing":
-                outcomes[sender, _name] += 1
-
-        signal.connect(watcher)
-        keep.append(watcher)
-    bus = anyio.run(
-        lambda: _play(
-            deeds, capacity=capacity, overflow=overflow, concurrency=concurrency, asks=asks
+    with all_emitted(delivered, failed, dropped) as emissions:
+        bus = anyio.run(
+            lambda: _play(
+                deeds, capacity=capacity, overflow=overflow, concurrency=concurrency, asks=asks
+            )
         )
+    outcomes = Counter(
+        (sender, name) for name, sender, facts in emissions if facts["event"] == "Thing"
     )
     assert bus._in_flight == 0
     settled_by_two = sum(count for (name, _), count in outcomes.items() if name == "two")

@@ -17,6 +17,7 @@ from subcog.sinks.store.rows import Row, digest
 from subcog.sinks.store.store import Store
 from tests.stores import START, FakeClock, make_row, opened
 from tests.teams import Team, join, pull, push
+from tests.thorough import times
 
 MEMBERS = ("alice", "bob", "carol")
 IDS = 3
@@ -70,8 +71,7 @@ def machines(runner, tmp_path_factory):
 
 
 @settings(
-    max_examples=10,
-    deadline=None,
+    max_examples=times(10),
     phases=(Phase.explicit, Phase.generate),  # the machines are shared: nothing can be shrunk
     suppress_health_check=list(HealthCheck),
 )

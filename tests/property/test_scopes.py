@@ -24,6 +24,7 @@ from subcog.sinks.models.analyzer import Analyzer, text_encoding
 from subcog.sinks.search.index import Index
 from subcog.sinks.search.retriever import Search
 from tests.stores import FakeClock, make_row, opened
+from tests.thorough import times
 
 # Names that a careless comparison, prefix or pattern would take for one another.
 identities = st.sampled_from(["a", "A", "a:b", "b", "a%", "a_", "", "a'", "a\0", "ä", "a "])
@@ -63,7 +64,7 @@ async def check(where: list[Scope], reader: list[Scope], forgotten: int) -> None
             assert sum(counts.values()) == len(rows) - removed
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=times(25))
 @given(places, readers, st.integers(0, 11))
 def test_no_read_crosses_scopes(where, reader, forgotten):
     asyncio.run(check(where, reader, forgotten))
@@ -72,7 +73,7 @@ def test_no_read_crosses_scopes(where, reader, forgotten):
 WORDS = Analyzer()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=times(50))
 @given(places, readers, st.integers(0, 11))
 def test_no_search_and_no_topic_crosses_scopes(where, reader, forgotten):
     memories = [

@@ -15,6 +15,7 @@ from tests import machines
 from tests.postgres import MEMBERS, fresh_database
 from tests.proxy import Proxy
 from tests.stores import HERE, START, FakeClock, make_row
+from tests.thorough import times
 from tests.waiting import until
 
 WHO = st.integers(0, len(MEMBERS) - 1)
@@ -108,9 +109,7 @@ def digests(memories):
     return {memory_id: (m.version, digest(m)) for memory_id, m in memories.items()}
 
 
-@settings(
-    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=times(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, days=DAYS)
 def test_machines_that_are_cut_off_now_and_then_lose_nothing_and_converge(
     postgres, tmp_path_factory, steps, days

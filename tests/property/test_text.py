@@ -3,7 +3,7 @@
 import unicodedata
 from datetime import UTC, datetime
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from subcog.stages.text.envelope import Note, neutralise, preview, strip_envelopes, wrap
@@ -94,7 +94,6 @@ def test_stripping_twice_changes_nothing(text):
 
 
 @given(st.lists(PIECES, min_size=1, max_size=4), PIECES)
-@settings(deadline=None)
 def test_no_note_survives_its_envelope_being_stripped(texts, around):
     notes = [Note(id="mem_1", namespace="x", created_at=NOW, text=f"zq{text}zq") for text in texts]
     envelope = wrap(notes, now=NOW)

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from subcog.bus.frames import Head, read_fields, read_head, reply_frame
+from tests.waiting import PATIENCE_S
 
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 CHECKOUT = Path(__file__).parents[3]
@@ -146,7 +147,7 @@ class Workshop:
             capture_output=True,
             env=self.env(**env),
             cwd=cwd or self.root,
-            timeout=20,
+            timeout=PATIENCE_S,
             check=False,
         )
 

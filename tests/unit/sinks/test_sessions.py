@@ -1,4 +1,5 @@
 from datetime import timedelta
+from operator import itemgetter
 
 import pytest
 
@@ -6,6 +7,7 @@ from subcog.bus.events import IntentRefined, MemoriesShown
 from subcog.bus.signals import asked
 from subcog.bus.values import DetectionSource, Shown, Verdict, Vote
 from subcog.sinks.sessions import MAX_LATE_AGE_S, MAX_REASONS, Reason, Sessions, emit_late
+from tests.emissions import emitted
 from tests.fakes import NOW, make_built, make_classified, make_intent, make_parsed, make_prompt
 
 
@@ -170,12 +172,7 @@ def test_why_a_memory_was_shown_at_another_moment_is_known_too():
 
 @pytest.fixture
 def told():
-    outcomes = []
-
-    def watch(sender, *, outcome, took_s):
-        outcomes.append((outcome, took_s))
-
-    with asked.connected_to(watch):
+    with emitted(asked, itemgetter("outcome", "took_s")) as outcomes:
         yield outcomes
 
 

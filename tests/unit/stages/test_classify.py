@@ -19,6 +19,7 @@ from subcog.bus.values import (
 from subcog.stages.classify import choose, classify, cues, keyword_vote, local_vote, merge, race
 from subcog.stages.intent.keywords import detect_search_intent
 from subcog.stages.intent.model_racer import Late, ModelRacer
+from tests.emissions import all_emitted, emitted
 
 PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))
 DECISIVE = "why is the build failing with an error? It was green when I left yesterday."
@@ -104,12 +105,7 @@ async def test_two_that_say_no_make_a_no():
 
 
 async def test_without_a_local_classifier_the_keywords_decide_and_it_is_told():
-    told = []
-
-    def watcher(sender, **facts):
-        told.append((sender, facts))
-
-    with degraded.connected_to(watcher):
+    with emitted(degraded) as told:
         answer = await classify(enriched("where is the config?"), local=None)
     assert answer.intent is not None
     assert answer.intent.intent_type is IntentType.LOCATION
@@ -270,21 +266,8 @@ def racer(model: PlayedModel, **changes) -> ModelRacer:
 
 @pytest.fixture
 def heard():
-    tells = []
-
-    def watcher_of(signal):
-        def watch(sender, **facts):
-            tells.append((signal.name, sender, facts))
-
-        return watch
-
-    signals = (classified, degraded, fell_back)
-    watchers = {signal: watcher_of(signal) for signal in signals}
-    for signal, watcher in watchers.items():
-        signal.connect(watcher)
-    yield tells
-    for signal, watcher in watchers.items():
-        signal.disconnect(watcher)
+    with all_emitted(classified, degraded, fell_back) as tells:
+        yield tells
 
 
 @pytest.mark.parametrize(

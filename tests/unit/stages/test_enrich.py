@@ -1,5 +1,3 @@
-from contextlib import contextmanager
-
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
@@ -10,6 +8,7 @@ from subcog.stages.enrich import Knowledge, enrich
 from subcog.stages.enrichment.guide_parser import read_guide
 from subcog.stages.parse import parse
 from subcog.stages.ports import RecallUnavailable
+from tests.emissions import emitted
 from tests.fakes import (
     NOW,
     PLACE,
@@ -38,17 +37,6 @@ async def run(parsed, *, recall=None, keeper=None, projects=None, limit=15):
         )
 
 
-@contextmanager
-def heard_degraded():
-    facts = []
-
-    def watch(sender, **told):
-        facts.append((sender, told))
-
-    with degraded.connected_to(watch):
-        yield facts
-
-
 async def test_twice_the_limit_is_fetched_from_every_readable_scope():
     recall = FakeRecall(hits=make_hits(40))
     enriched = await run(make_parsed(query=" password hashing "), recall=recall)
@@ -72,7 +60,7 @@ async def test_nothing_is_recalled_where_nobody_asked(changes):
 
 
 async def test_without_a_search_the_prompt_goes_on_degraded():
-    with heard_degraded() as facts:
+    with emitted(degraded) as facts:
         enriched = await run(make_parsed(), recall=FakeRecall(raises=RecallUnavailable()))
     assert enriched.degraded == ("search.unavailable",)
     assert facts == [("enrich", {"reason": "search.unavailable"})]
@@ -201,7 +189,7 @@ async def test_the_losing_side_of_a_conflict_is_no_candidate():
 
 
 async def test_what_is_wrong_with_a_projects_files_is_told():
-    with heard_degraded() as facts:
+    with emitted(degraded) as facts:
         event, _ = await run_knowing("hm", facts=ProjectFacts(degraded=("project_context.shape",)))
     assert event.degraded == ("project_context.shape",)
     assert facts == [("enrich", {"reason": "project_context.shape"})]

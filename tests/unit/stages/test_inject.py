@@ -1,4 +1,3 @@
-from contextlib import contextmanager
 from datetime import timedelta
 from urllib.parse import unquote
 
@@ -9,6 +8,7 @@ from subcog.bus.signals import abstained, injected
 from subcog.bus.values import NAMESPACES, IntentType
 from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject, weight
 from subcog.stages.text.tokens import count_tokens
+from tests.emissions import emitted
 from tests.fakes import (
     NOW,
     FakeSessions,
@@ -37,17 +37,6 @@ def verdict_of(built, number):
     return next(v for v in built.verdicts if v.memory_id == make_memory(number).id)
 
 
-@contextmanager
-def heard(signal):
-    facts = []
-
-    def watch(sender, **told):
-        facts.append((sender, told))
-
-    with signal.connected_to(watch):
-        yield facts
-
-
 @pytest.mark.parametrize(
     ("percent", "expected"), [(0, 5), (49, 5), (50, 10), (65, 10), (79, 10), (80, 15), (95, 15)]
 )
@@ -67,7 +56,7 @@ def test_confidence_decides_how_many_come(percent, expected):
 
 
 def test_a_low_confidence_brings_nothing_and_is_counted():
-    with heard(abstained) as facts:
+    with emitted(abstained) as facts:
         built = run(make_classified(make_hits(3), make_intent(49)))
     assert (built.text, built.abstained) == ("", "low_confidence")
     assert built.context.search_intent_detected
@@ -220,7 +209,7 @@ def test_abstaining_gives_its_reason_and_a_verdict_on_every_candidate(classified
 
 
 def test_injecting_is_told_with_count_and_tokens():
-    with heard(injected) as facts:
+    with emitted(injected) as facts:
         built = run(make_classified(make_hits(3), make_intent()))
     assert facts == [("inject", {"count": 3, "tokens": built.tokens})]
     assert built.tokens == count_tokens(built.text)

@@ -16,11 +16,10 @@ from subcog.pipeline.entrance.handler import HookHandler
 from subcog.sinks.team.protocol import Project
 from tests.stores import make_row
 from tests.team_server import TEAM, FakeServer, FakeTeam
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 URL = "postgresql://ann@db.example/memory"
 ORIGIN = "https://git.example/acme/shop.git"
-PATIENCE_S = 10
 NOBODYS = Scope("project", "nobodys-0123456789ab")
 TEXT = "We ship on Tuesdays, since nobody wants to be called at the weekend"
 
@@ -81,7 +80,9 @@ class Machine:
 
 
 @pytest.fixture
-def team():
+def team(monkeypatch):
+    """A team whose server is given time: a busy machine may need more than a search may take."""
+    monkeypatch.setattr(team_calls, "RECALL_S", PATIENCE_S)
     return FakeTeam()
 
 

@@ -5,6 +5,7 @@ from subcog.bus.signals import fell_back
 from subcog.bus.values import Recalled
 from subcog.pipeline.app.lazy_archive import LazyArchive
 from subcog.stages.ports import RecallUnavailable
+from tests.emissions import emitted
 
 
 class Found:
@@ -59,12 +60,7 @@ async def test_a_handler_is_given_the_archive_and_the_event():
 
 @pytest.fixture
 def told():
-    heard = []
-
-    def watcher(sender, **facts):
-        heard.append((sender, facts))
-
-    with fell_back.connected_to(watcher):
+    with emitted(fell_back) as heard:
         yield heard
 
 

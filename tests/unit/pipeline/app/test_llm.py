@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from operator import itemgetter
 
 import pytest
 
@@ -11,6 +12,7 @@ from subcog.config.load import load_settings
 from subcog.pipeline.app import llm as asking_module
 from subcog.pipeline.app.llm import LanguageModelService
 from subcog.sinks.sessions import Sessions
+from tests.emissions import emitted
 from tests.fakes import (
     PROJECT,
     make_built,
@@ -30,12 +32,7 @@ def settings(tmp_path, **env):
 
 @pytest.fixture
 def told():
-    outcomes = []
-
-    def watch(sender, *, outcome, took_s):
-        outcomes.append(outcome)
-
-    with asked.connected_to(watch):
+    with emitted(asked, itemgetter("outcome")) as outcomes:
         yield outcomes
 
 

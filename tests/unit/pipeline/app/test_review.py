@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import contextmanager
 
 import anyio
 import pytest
@@ -12,20 +11,10 @@ from subcog.bus.events import ReviewRequested, SessionEnded
 from subcog.bus.signals import degraded
 from subcog.bus.values import Scope
 from subcog.pipeline.app.review import Reviews
+from tests.emissions import emitted
 
 from ....fakes import PLACE
 from .reviewed import DECISION, ORDER, RULE, House
-
-
-@contextmanager
-def troubles():
-    told = []
-
-    def watch(sender, **facts):
-        told.append((sender, facts))
-
-    with degraded.connected_to(watch):
-        yield told
 
 
 @pytest.fixture
@@ -74,7 +63,7 @@ async def test_what_the_store_could_not_take_is_read_again(house):
     house.say(DECISION)
     house.outcome = "failed"
     async with house.running():
-        with troubles() as told:
+        with emitted(degraded) as told:
             await house.stop()
         house.outcome = "stored"
         await house.stop()
@@ -117,7 +106,7 @@ async def test_a_last_word_that_is_not_written_yet_is_waited_for(house, monkeypa
 
 async def test_without_a_transcript_the_last_word_counts(house):
     async with house.running():
-        with troubles() as told:
+        with emitted(degraded) as told:
             await house.stop(transcript="/nowhere", said=DECISION)
 
     assert told == [("review", {"reason": "transcript.unreadable"})]

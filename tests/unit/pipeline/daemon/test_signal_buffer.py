@@ -1,5 +1,8 @@
+from operator import itemgetter
+
 from subcog.bus.signals import abstained, emit, redacted, stored
 from subcog.pipeline.daemon.signal_buffer import SignalBuffer
+from tests.emissions import emitted
 
 
 def test_what_was_told_early_is_told_again_once_and_in_order():
@@ -26,13 +29,8 @@ def test_what_was_told_early_is_told_again_once_and_in_order():
 
 
 def test_what_the_audit_heard_already_is_not_told_again():
-    heard = []
-
-    def audit(sender, **facts):
-        heard.append(facts["memory"])
-
     early = SignalBuffer()
-    with redacted.connected_to(audit):
+    with emitted(redacted, itemgetter("memory")) as heard:
         emit(redacted, "redact", memory="mem_1")
         early.hand_over(lambda: None)
     assert heard == ["mem_1"]

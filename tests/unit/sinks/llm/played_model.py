@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
+from operator import itemgetter
 
 import anyio
 from anyio import wait_all_tasks_blocked
@@ -12,6 +13,7 @@ from subcog.bus.values import DetectionSource, IntentType, SearchIntent
 from subcog.sinks.llm.circuit_breaker import CircuitBreaker
 from subcog.sinks.llm.language_model import LanguageModel, PromptSpec
 from subcog.sinks.llm.worker_protocol import Answer
+from tests.emissions import emitted
 
 HOWTO = SearchIntent(
     intent_type=IntentType.HOWTO, confidence_percent=90, source=DetectionSource.LLM
@@ -66,17 +68,9 @@ BRIEF = PromptSpec(
 )
 
 
-@contextmanager
 def outcomes():
-    """How each question ended, as it is told."""
-    found = []
-
-    def watch(sender, *, outcome, took_s):
-        assert sender == "model"
-        found.append(outcome)
-
-    with asked.connected_to(watch):
-        yield found
+    """How each question ended, as it is emitted."""
+    return emitted(asked, itemgetter("outcome"))
 
 
 @asynccontextmanager

@@ -11,7 +11,8 @@ from subcog.bus.signals import degraded
 from subcog.bus.values import InjectedMemory, MemoryContext, Query, Shown
 from subcog.sinks.store.errors import StoreUnavailable
 from tests.archives import opened_desk
-from tests.fakes import make_classified, make_parsed, make_prompt, telling
+from tests.emissions import emitted
+from tests.fakes import make_classified, make_parsed, make_prompt
 from tests.stores import ELSEWHERE, HERE
 
 TEXT = "The quartzite deploy key rotates on the first Monday of each month"
@@ -181,7 +182,7 @@ async def test_questions_are_read_from_when_there_is_a_reader(bench):
 async def test_without_a_reader_words_alone_decide_and_it_is_told(bench, monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     await bench.keep(TEXT)
-    with telling(degraded) as told:
+    with emitted(degraded) as told:
         await bench.archive.load_reranker()
         await bench.archive.load_reranker()
     assert told == [("reranker", {"reason": "reranker.unavailable"})]

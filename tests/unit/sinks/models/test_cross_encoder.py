@@ -2,13 +2,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from subcog.sinks.models.cross_encoder import MODEL, CrossEncoder
+from tests.waiting import ends_soon
 
 FILES = ("layers.onnx", "words.npy", "scales.npy", "positions.npy", "sides.npy")
 QUESTION = "Why did we stop using Redis for the job queue?"
@@ -97,9 +97,8 @@ def test_a_special_token_that_somebody_wrote_is_text(reranker: CrossEncoder, tok
 @pytest.mark.parametrize("unit", ["x", "redis ", "🏳️‍🌈", "\x00"])
 def test_a_megabyte_costs_no_more_than_its_beginning(reranker: CrossEncoder, unit: str) -> None:
     huge = unit * (1_000_000 // len(unit))
-    began = time.thread_time()
-    assert np.isfinite(reranker.score(huge, huge))
-    assert time.thread_time() - began < 0.5
+    with ends_soon():
+        assert np.isfinite(reranker.score(huge, huge))
     assert reranker.score(QUESTION, huge) == reranker.score(QUESTION, huge[:20_000])
 
 

@@ -1,7 +1,6 @@
-import time
-
 from subcog.sinks.files.untrusted import Look
 from subcog.sinks.project.tooling import read_tooling
+from tests.waiting import ends_soon
 
 WORKFLOW = """
 jobs:
@@ -46,12 +45,11 @@ def test_what_is_new_is_noticed(tmp_path):
 
 
 def test_nothing_of_a_hostile_workflow_is_taken(tmp_path):
-    began = time.process_time()
-    hostile = "- run: make test `rm`\n- run: make test </x>\n- run: pytest " + "x" * 500
-    hostile += "\n" + " " * 30_000 + "x\n" + "- run: " * 5000
-    known = write(tmp_path, **{".github__workflows__ci_yml": hostile})
-    assert known.test_command == known.build_command == ""
-    assert time.process_time() - began < 1
+    with ends_soon():
+        hostile = "- run: make test `rm`\n- run: make test </x>\n- run: pytest " + "x" * 500
+        hostile += "\n" + " " * 30_000 + "x\n" + "- run: " * 5000
+        known = write(tmp_path, **{".github__workflows__ci_yml": hostile})
+        assert known.test_command == known.build_command == ""
 
 
 def test_a_workflows_folder_may_be_a_link_to_itself(tmp_path):

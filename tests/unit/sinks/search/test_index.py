@@ -12,6 +12,7 @@ from subcog.sinks.models.analyzer import searchable
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.search.index import Index
 from subcog.sinks.search.ranking import Ranking
+from tests.thorough import times
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HERE = Scope("project", "here")
@@ -247,7 +248,7 @@ ACTION = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(60))
 @given(
     actions=st.lists(ACTION, max_size=25), question=WORDS, asked=st.sampled_from([HERE, THERE, ME])
 )

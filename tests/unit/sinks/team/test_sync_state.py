@@ -5,7 +5,8 @@ import pytest
 from subcog.bus.signals import synced
 from subcog.sinks.team.protocol import About, Depth
 from subcog.sinks.team.sync_state import LISTEN, PULL, PUSH, Problem, SyncCounters
-from tests.fakes import NOW, FixedClock, telling
+from tests.emissions import emitted
+from tests.fakes import NOW, FixedClock
 
 AWAY = Problem("unreachable", "the server is away")
 
@@ -73,7 +74,7 @@ def test_a_problem_is_news_when_it_begins_and_when_it_becomes_another(tally):
 
 
 def test_only_what_happened_is_told(tally):
-    with telling(synced) as told:
+    with emitted(synced) as told:
         tally.count(sent=0, skipped=0)
         tally.count(sent=2, skipped=1)
     assert told == [("team", {"sent": 2, "received": 0, "conflicts": 0, "skipped": 1})]

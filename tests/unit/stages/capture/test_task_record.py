@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from subcog.bus.conversation import Message, ToolCall, ToolResult
 from subcog.stages.capture.task_record import follow, outcome, record, tags_of
 from subcog.stages.redaction.redact import Redactor
+from tests.waiting import ends_soon
 
 ROOT = "/src/shop"
 ORDER = "Hash the passwords of new users with argon2id"
@@ -242,6 +241,5 @@ def test_a_name_with_a_line_break_cannot_write_a_line_of_the_record():
 
 
 def test_a_command_of_white_space_is_read_in_no_time():
-    before = time.thread_time()
-    worked(user(ORDER), *runs(f"a{' ' * 2000}b" * 10))
-    assert time.thread_time() - before < 0.02
+    with ends_soon():
+        worked(user(ORDER), *runs(f"a{' ' * 200_000}b"))

@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from subcog.bus.values import NAMESPACES, IntentType
@@ -13,6 +11,7 @@ from subcog.stages.language.answer_type import (
     load,
 )
 from tests.fakes import make_memory
+from tests.waiting import ends_soon
 
 
 @pytest.mark.parametrize(
@@ -49,9 +48,8 @@ def test_the_end_of_a_pasted_log_is_read_and_its_middle_is_not():
     "text", ["how does " + "a " * 100_000, "is " * 100_000, "what is a" * 9999]
 )
 def test_hostile_text_takes_no_time(text):
-    began = time.perf_counter()
-    answer_types(text, None)
-    assert time.perf_counter() - began < 0.5
+    with ends_soon():
+        answer_types(text, None)
 
 
 def test_there_is_evidence_for_every_name_in_the_table():

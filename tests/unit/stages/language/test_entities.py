@@ -1,9 +1,8 @@
-import time
-
 import pytest
 
 from subcog.bus.values import Entity
 from subcog.stages.language.entities import find_entities
+from tests.waiting import ends_soon
 
 
 @pytest.mark.parametrize(
@@ -58,7 +57,6 @@ def test_what_an_error_says_is_a_message(text, message):
 
 
 def test_hostile_text_is_read_in_linear_time():
-    began = time.process_time()
-    for unit in ("a/", "a.", "A", "a_", "a::", "the the ", "(", "error: ", "a(", "aA"):
-        find_entities(unit * 8000)
-    assert time.process_time() - began < 4
+    with ends_soon():
+        for unit in ("a/", "a.", "A", "a_", "a::", "the the ", "(", "error: ", "a(", "aA"):
+            find_entities(unit * 8000)

@@ -1,8 +1,7 @@
-import time
-
 import pytest
 
 from subcog.stages.language.references import MAX_REFERENCES, find_references
+from tests.waiting import ends_soon
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,6 @@ def test_the_longest_phrase_counts_and_each_but_once():
 
 
 def test_hostile_text_is_read_in_linear_time():
-    began = time.process_time()
-    for unit in ("the the ", "the x from ", "that thing ", "#1", "the a b c ", "like ", "A-1"):
-        find_references(unit * 8000)
-    assert time.process_time() - began < 3
+    with ends_soon():
+        for unit in ("the the ", "the x from ", "that thing ", "#1", "the a b c ", "like ", "A-1"):
+            find_references(unit * 8000)

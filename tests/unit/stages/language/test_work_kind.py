@@ -1,9 +1,8 @@
-import time
-
 import pytest
 
 from subcog.bus.values import WorkKind
 from subcog.stages.language.work_kind import MAX_SIGNALS, primary, work_signals
+from tests.waiting import ends_soon
 
 
 @pytest.mark.parametrize(
@@ -61,7 +60,6 @@ def test_what_is_pasted_tells_nothing():
 
 
 def test_hostile_text_stays_small_and_fast():
-    began = time.process_time()
-    for unit in ("add ", "fix the ", "why ", "add tests and ", "a" * 50 + "error "):
-        assert len(work_signals(unit * 20_000)) <= MAX_SIGNALS
-    assert time.process_time() - began < 2
+    with ends_soon():
+        for unit in ("add ", "fix the ", "why ", "add tests and ", "a" * 50 + "error "):
+            assert len(work_signals(unit * 20_000)) <= MAX_SIGNALS

@@ -13,6 +13,7 @@ from subcog.stages.moments.greet import MAX_TOKENS, MAX_UNITS, greet
 from subcog.stages.moments.guidance import guidance
 from subcog.stages.ports import RecallUnavailable
 from subcog.stages.text.tokens import count_tokens, count_units
+from tests.emissions import emitted
 from tests.fakes import NOW, PLACE, FakeCatalogue, FakeRecall, FakeSessions, make_memory
 
 STARTED = SessionStarted(
@@ -118,12 +119,7 @@ async def test_it_can_be_switched_off(settings):
 
 
 async def test_without_a_search_the_session_starts_all_the_same():
-    facts = []
-
-    def watch(sender, **told):
-        facts.append((sender, told))
-
-    with degraded.connected_to(watch):
+    with emitted(degraded) as facts:
         assert await hello(make_memory(1), raises=RecallUnavailable()) == {}
     assert facts == [("greet", {"reason": "search.unavailable"})]
 

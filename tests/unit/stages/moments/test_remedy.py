@@ -8,7 +8,8 @@ from subcog.bus.signals import abstained, degraded
 from subcog.config.settings import FailureSettings
 from subcog.stages.moments.remedy import HEADING, NAMESPACES, failure_query, remedy
 from subcog.stages.ports import RecallUnavailable
-from tests.fakes import NOW, PLACE, FakeRecall, FakeSessions, make_hit, make_memory, telling
+from tests.emissions import emitted
+from tests.fakes import NOW, PLACE, FakeRecall, FakeSessions, make_hit, make_memory
 
 ERROR = "Exit code 1\nError: connect ECONNREFUSED 127.0.0.1:5432"
 BLOCKER = "CI fails with ECONNREFUSED 127.0.0.1:5432 until pg_isready; fixed by waiting for it"
@@ -56,7 +57,7 @@ async def test_the_answer_names_the_hook_that_reported_the_failure():
 @pytest.mark.parametrize("error", ["", "Exit code 1", "Exit code 1\nAssertionError: assert False"])
 async def test_a_failure_that_says_nothing_is_left_alone(error):
     recall = FakeRecall(hits=[about()])
-    with telling(abstained) as told:
+    with emitted(abstained) as told:
         assert await remedied(failed(error), recall=recall) == ({}, ())
     assert (recall.queries, told) == ([], [("remedy", {"reason": "no_subject"})])
 
@@ -79,7 +80,7 @@ async def test_what_is_not_relevant_enough_stays_out():
 
 
 async def test_without_a_search_the_agent_goes_on():
-    with telling(degraded) as told:
+    with emitted(degraded) as told:
         assert (await remedied(recall=FakeRecall(raises=RecallUnavailable())))[0] == {}
     assert told == [("remedy", {"reason": "search.unavailable"})]
 

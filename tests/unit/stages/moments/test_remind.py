@@ -19,6 +19,7 @@ from subcog.stages.moments.remind import (
 from subcog.stages.moments.reminder import MAX_TOKENS
 from subcog.stages.ports import RecallUnavailable
 from subcog.stages.text.tokens import count_tokens
+from tests.emissions import emitted
 from tests.fakes import (
     NOW,
     PLACE,
@@ -27,7 +28,6 @@ from tests.fakes import (
     FakeSessions,
     make_hit,
     make_memory,
-    telling,
 )
 
 PATH = "/src/shop/src/auth/jwt_handler.py"
@@ -79,7 +79,7 @@ async def test_what_is_known_about_a_changed_file_is_brought_up():
     ],
 )
 async def test_an_edit_about_which_nothing_is_known_is_left_alone(hit):
-    with telling(abstained) as told:
+    with emitted(abstained) as told:
         assert await reminded(hits=[hit]) == ({}, ())
     assert told == [("remind", {"reason": "nothing_relevant"})]
 
@@ -87,7 +87,7 @@ async def test_an_edit_about_which_nothing_is_known_is_left_alone(hit):
 async def test_nothing_is_brought_up_twice_in_one_context_and_a_subagent_has_its_own():
     sessions, hits = FakeSessions(), [about("JWT tokens expire after 15 minutes")]
     first, _ = await reminded(hits=hits, sessions=sessions)
-    with telling(abstained) as told:
+    with emitted(abstained) as told:
         again, _ = await reminded(hits=hits, sessions=sessions)
     agent, _ = await reminded(used(agent="a1"), hits=hits, sessions=sessions)
     assert (bool(first), again, bool(agent)) == (True, {}, True)
@@ -145,14 +145,14 @@ async def test_without_a_file_or_room_nothing_is_searched(event, settings):
 
 
 async def test_without_a_search_the_agent_goes_on():
-    with telling(degraded) as told:
+    with emitted(degraded) as told:
         assert await reminded(raises=RecallUnavailable()) == ({}, ())
     assert told == [("remind", {"reason": "search.unavailable"})]
 
 
 async def test_whoever_asks_reads_why_each_was_brought_up_or_not():
     hits = [about("JWT tokens expire", 0.7, number=1), about("JWT is old", 0.2, number=2)]
-    with telling(injected) as told:
+    with emitted(injected) as told:
         answer, _ = await reminded(used(detailed=True), hits=hits)
     why = answer["metadata"]["memories"]
     assert "relevance 0.70" in why[hits[0].memory.id]

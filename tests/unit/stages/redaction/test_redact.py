@@ -11,6 +11,7 @@ from subcog.bus.values import Kept, Provenance, Scope
 from subcog.stages.capture.detect import detect
 from subcog.stages.redaction.redact import Redactor, redact, with_warning
 from subcog.stages.redaction.rules import BadRule, Rule
+from tests.emissions import emitted
 
 REDACTOR = Redactor.load()
 TOKEN = "gh" + "p_" + "a1B2" * 9
@@ -241,12 +242,7 @@ def test_a_tag_that_was_a_secret_before_it_became_a_tag_is_left_out():
 
 
 def heard(event, redactor=REDACTOR):
-    told = []
-
-    def watch(sender, **facts):
-        told.append((sender, facts))
-
-    with redacted.connected_to(watch):
+    with emitted(redacted) as told:
         redact(event, redactor=redactor)
     return told
 
