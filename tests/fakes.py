@@ -34,7 +34,7 @@ from subcog.bus.values import (
     SearchIntent,
 )
 from subcog.config.load import DEFAULTS
-from subcog.config.settings import SearchIntentSettings
+from subcog.config.settings import SearchIntentSettings, SessionsSettings
 from subcog.stages.enrichment.guide_parser import read_guide
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -214,6 +214,12 @@ def make_settings(enabled: bool = True, **context: object) -> SearchIntentSettin
     section["enabled"] = enabled
     section["context"] |= context
     return msgspec.convert(section, SearchIntentSettings)
+
+
+def make_quoting(**changes: object) -> SessionsSettings:
+    """The default settings of sessions, with ``changes``."""
+    section = tomllib.loads(DEFAULTS.read_text(encoding="utf-8"))["sessions"]
+    return msgspec.convert(section | changes, SessionsSettings)
 
 
 def make_memory(number: int = 1, content: str = "", **changes: object) -> Memory:

@@ -18,6 +18,7 @@ from tests.fakes import (
     make_memory,
     make_parsed,
     make_prompt,
+    make_quoting,
     make_settings,
 )
 
@@ -39,6 +40,7 @@ def build(found, max_tokens, percent, detailed=False):
     return inject(
         make_classified(candidates, make_intent(percent), parsed=parsed),
         settings=make_settings(max_tokens=max_tokens),
+        quoting=make_quoting(),
         sessions=FakeSessions(),
         now=NOW,
     )

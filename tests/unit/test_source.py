@@ -16,6 +16,7 @@ SQL = re.compile(
 # What is put into SQL as it is: names of tables and columns, conditions and lists of placeholders,
 # each made of constants in the same file; and the path of a database, which is quoted.
 PUT_IN = {
+    "sinks/passages/table.py": {"_ROW", "_TEXT", "condition"},
     "pipeline/imports/claude_mem.py": {"table"},
     "sinks/team/apply.py": {"wanted"},
     "sinks/store/sql.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},

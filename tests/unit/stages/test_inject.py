@@ -19,14 +19,16 @@ from tests.fakes import (
     make_memory,
     make_parsed,
     make_prompt,
+    make_quoting,
     make_settings,
 )
 
 
-def run(classified, *, settings=None, sessions=None, **more):
+def run(classified, *, settings=None, quoting=None, sessions=None, **more):
     return inject(
         classified,
         settings=settings or make_settings(),
+        quoting=quoting or make_quoting(),
         sessions=sessions or FakeSessions(),
         now=NOW,
         **more,

@@ -18,6 +18,7 @@ from tests.fakes import (
     make_intent,
     make_parsed,
     make_prompt,
+    make_quoting,
     make_settings,
 )
 
@@ -116,7 +117,13 @@ def detailed(**changes):
 
 
 def test_details_are_those_of_the_specification():
-    built = inject(detailed(), settings=make_settings(), sessions=FakeSessions(), now=NOW)
+    built = inject(
+        detailed(),
+        settings=make_settings(),
+        quoting=make_quoting(),
+        sessions=FakeSessions(),
+        now=NOW,
+    )
     context = answer(built)["metadata"]["memory_context"]
     assert list(context) == [
         "search_intent_detected",
@@ -139,6 +146,7 @@ def test_details_tell_signals_confidence_and_why_nothing_came():
     built = inject(
         detailed(degraded=["embedder.unavailable"]),
         settings=make_settings(enabled=False),
+        quoting=make_quoting(),
         sessions=FakeSessions(),
         now=NOW,
     )

@@ -33,6 +33,17 @@ RULE = "Always run the migrations before the tests, otherwise the schema is stal
 ORDER = "Hash the passwords of new users with argon2id"
 
 
+class FakeConversations:
+    """Keeps what was said in a list, as (hook, passage)."""
+
+    def __init__(self):
+        self.kept = []
+
+    async def keep(self, event, said):
+        self.kept += [(event.hook, one) for one in said]
+        return len(said)
+
+
 class House:
     """A reviewing with a transcript to write in, and everything that it captured."""
 
@@ -46,6 +57,7 @@ class House:
         self.gate = None
         self.settings = load_settings(folder / "none.toml", settings).settings
         self.numbers = itertools.count()
+        self.conversations = FakeConversations()
         self.reviewing = SessionReviewer(
             self.bus,
             settings=self.settings,
@@ -58,6 +70,7 @@ class House:
                 new_id=self.new_id,
                 clock=lambda: NOW,
             ),
+            conversations=self.conversations,
             clean=str,
             new_id=self.new_id,
         )

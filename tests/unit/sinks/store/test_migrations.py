@@ -50,7 +50,8 @@ def test_an_empty_file_gets_every_step(attach):
 
     assert migrate(connection, NOW) == (0, len(MIGRATIONS))
     team = {"team", "shared", "outbox", "received"}
-    assert tables(connection) == {"memories", "versions", "migrations"} | team
+    sessions = {"passages", "forgotten_passages"}
+    assert tables(connection) == {"memories", "versions", "migrations"} | team | sessions
     assert schema_version(connection) == len(MIGRATIONS)
 
 
