@@ -394,6 +394,7 @@ class App:
         except OSError as error:
             _log.error("cannot open the memory store", extra={"error": type(error).__name__})
             self.archive.fail(str(error))
+            self.passages.fail()
             return
         self.archive.arrive(archive)
         self.team.restart()
@@ -419,6 +420,7 @@ class App:
             await passages.open(archive.encoder.embedder)
         except (OSError, ValueError) as error:
             _log.error("cannot load the sessions", extra={"error": type(error).__name__})
+            self.passages.fail()
             return
         self.passages.arrive(passages)
 
@@ -455,6 +457,6 @@ class App:
 
     async def unload(self) -> None:
         """Close the archive, if it was opened."""
-        self.passages.arrive(None)
+        self.passages.depart()
         if (archive := self.archive.loaded) is not None:
             await archive.close()
