@@ -11,6 +11,8 @@ are kept in any case.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -26,11 +28,9 @@ EARNED_PERCENT = 95
 """The confidence of what is earned; what is merely found has less."""
 
 _FOUND_MOST_PERCENT = 94
-_LEAST_WORTH = 0.3
-_LEAST_WORTH_OF_HINT = 0.85
-_LEAST_WORDS = 3
+_LEAST_WORTH = 0.8
+_LEAST_WORTH_OF_HINT = 0.99
 _MOST_CHARS = 400
-_MOST_TEXT_LINES = 40
 
 _APOSTROPHE = str.maketrans("’‘", "''")
 
@@ -193,6 +193,34 @@ _FORMS = {
         r"\b(?:ich (?:bevorzuge|mag|möchte|will) |je préfère|prefiero|prefiro|no quiero que)",
     ),
 }
+_QUOTED = re.compile(r"`[^`\n]*`|[\"“„«][^\"”“»\n]{1,300}[\"”“»]|(?<!\w)'[^'\n]{8,300}'(?!\w)")
+# What comes before or after it in a message can take a statement back, or make it a question.
+_TAKES_BACK = re.compile(
+    r"\b(?:(?:oh |hm+,? |no,? |or )?(?:wait|hold on)|actually,? (?:no|scratch|forget|let|wait|not|never"
+    r"|that|i)|on second thought\w*|scratch that|scrap that|never ?mind|nvm|forget (?:it|that|what)"
+    r"|ignore (?:that|this|my)|i take (?:that|it) back|just kidding|jk|kidding|not final"
+    r"|let me (?:think|check|sleep)|i'm not sure|not sure|need to think|still open|to be (?:decided"
+    r"|confirmed)|no decision|undecided|or not)\b",
+    re.IGNORECASE,
+)
+_ASKS_BACK = re.compile(
+    r"^\W*(?:(?:or|and|but|so)[ ,]+)*(?:right|ok|okay|agree\w*|agreed|thoughts|opinions?|what do you"
+    r"|what would|what's your|does (?:that|this|it)|do you|is (?:that|this|it)|are (?:there|you)|would"
+    r"|could (?:that|this|we)|should|any (?:objections?|concerns?|downsides?)|or|no|wdyt|makes? sense"
+    r"|sounds?|sane|good idea|bad idea|what if|how about|what about|why not)\b.*[?？]\W*$|\bwdyt\b",
+    re.IGNORECASE,
+)
+_SUPPOSES = re.compile(
+    r"\b(?:imagine|suppose|supposing|assum(?:e|ing)|hypothetical\w*|let's (?:say|pretend)|what if|example"
+    r"|e\.g\.|for instance|as a joke|thought experiment|play(?:ing)? devil|in an ideal|someone (?:says|said))\b",
+    re.IGNORECASE,
+)
+_LEADS_TO_RULES = re.compile(
+    r"\b(?:rules?|conventions?|decid\w*|decisions?|prefer\w*|always|never|from now on|remember|agreed"
+    r"|style|guidelines?|standards?|policy|policies|going forward|in (?:the )?future|habits?|principles?"
+    r"|keep in mind|ground rules|don'ts?|we (?:settled|chose))\b",
+    re.IGNORECASE,
+)
 _SAYS = {
     kind: re.compile("|".join(f"(?:{form})" for form in forms), re.IGNORECASE)
     for kind, forms in _FORMS.items()
@@ -240,23 +268,61 @@ def _overlaps(noted: Noted, others: tuple[Noted, ...] | list[Noted]) -> bool:
 def _stated(own: str) -> list[Noted]:
     """The rules, choices and preferences that the user states in ``own``."""
     parts = statements(own, role="user")
+    if any(_TAKES_BACK.search(_plain(part.text)) for part in parts):
+        return []
     model = load()
     found: list[Noted] = []
-    for part, seen in zip(parts, every_feature(parts, role="user"), strict=True):
-        kind = _kind_of(part, lambda seen=seen: model.worth(seen))
+    for at, (part, seen) in enumerate(zip(parts, every_feature(parts, role="user"), strict=True)):
+        around = _Around(parts, at)
+        if around.questions_it or around.only_supposes or around.lists_it:
+            continue
+        kind = _kind_of(part, model.worth(seen))
         if kind:
             found.append(_noted(part, kind))
     return found
 
 
-def _kind_of(part: Statement, worth) -> str:
+class _Around(NamedTuple):
+    """What stands around a statement."""
+
+    parts: Sequence[Statement]
+    at: int
+
+    @property
+    def questions_it(self) -> bool:
+        """Whether the speaker asks in the next sentences whether it should be so."""
+        return any(_ASKS_BACK.search(_plain(one.text)) for one in self.parts[self.at + 1 :][:2])
+
+    @property
+    def only_supposes(self) -> bool:
+        """Whether it or a sentence before it in its paragraph begins a supposition."""
+        here = self.parts[self.at].paragraph
+        before = (one for one in self.parts[: self.at + 1] if one.paragraph == here)
+        return any(_SUPPOSES.search(_plain(one.text)) for one in before)
+
+    @property
+    def lists_it(self) -> bool:
+        """Whether it is an item of a list that is not said to be one of rules or choices."""
+        part = self.parts[self.at]
+        if not part.is_item:
+            return False
+        prose = [one for one in self.parts if not one.is_item]
+        return bool(prose) and _LEADS_TO_RULES.search(part.lead) is None
+
+
+def _plain(said: str) -> str:
+    """``said`` without what it quotes, with plain apostrophes."""
+    return _QUOTED.sub(" x ", said.translate(_APOSTROPHE))
+
+
+def _kind_of(part: Statement, worth: float) -> str:
     """Which kind of statement ``part`` is; "" where it earns nothing."""
-    said = part.text.translate(_APOSTROPHE)
+    said = _plain(part.text)
     if len(said) > _MOST_CHARS or any(veto.search(said) for veto in _VETOES):
         return ""
     kinds = [kind for kind, form in _SAYS.items() if form.search(said)]
     least = _LEAST_WORTH if kinds else _LEAST_WORTH_OF_HINT
-    if not (kinds or _HINT.search(said)) or worth() < least:
+    if not (kinds or _HINT.search(said)) or worth < least:
         return ""
     return _surest(kinds, said)
 
