@@ -29,6 +29,7 @@ EARNED_PERCENT = 95
 
 _FOUND_MOST_PERCENT = 94
 _LEAST_WORTH = 0.8
+_LEAST_WORTH_OUTRIGHT = 0.2
 _LEAST_WORTH_OF_HINT = 0.99
 _MOST_CHARS = 400
 
@@ -49,14 +50,14 @@ _VETOES = tuple(
         r"|an option|some ?day|at some point|eventually|sooner or later|haven't|hasn't|undecided"
         r"|not decided|open again|up for discussion|depends|pros and cons|vielleicht|peut-être"
         r"|quizás|tal vez|sollen wir|sollten wir)\b",
-        r"^\W*(?:(?:and|so|but|ok|then)[ ,]+)*(?:if|unless|once|until|after|before) (?:we|you|i|it"
+        r"^\W*(?:(?:and|so|but|ok|then)[ ,]+)*(?:if|unless|once|until|before) (?:we|you|i|it"
         r"|they|the|this|that|legal|all)\b(?!.*\b(?:always|never)\b)",
         r"\bif (?:we|i|it|they|that|this|possible|you (?:like|want|think|have))\b",
         r"\b(?:for now|right now|for the moment|at the moment|for the time being|for a (?:moment|sec"
         r"|while|bit)|this (?:time|once|one|pr|branch|commit|run|round|file|function|test|line|class"
         r"|ticket|task|issue|week|sprint|case|demo|module|method|page|screen|change|script|query)"
         r"|these (?:two|three|files|tests|lines)|just (?:this|once|for)|for the demo|temporar\w+"
-        r"|only today|today only|tomorrow|tonight|yet|in a hurry|until (?:i|we|the|they)\b|again"
+        r"|only today|today only|tomorrow|tonight|yet|in a hurry|until (?:i|we|the|they)\b"
         r"|erstmal|por ahora|pour l'instant|vorerst)\b",
         r"\b(?:used to|originally|initially|back (?:then|in)|years? ago|months? ago|last (?:year|job"
         r"|company|sprint)|in 20\d\d|(?:previous|former|old|my last|other) (?:team|job|company"
@@ -73,10 +74,12 @@ _VETOES = tuple(
         r"\b(?:forget (?:what|about|it|that)|ignore (?:that|what|my)|never ?mind|take (?:that|it) back"
         r"|took that back|i was wrong|my mistake|scratch that|scrap that|disregard|on second thought"
         r"|nvm|jk|just kidding|haha|lol|:\))",
-        r"\b(?:acceptance|requirement|user story|todo|compare|evaluate|benchmark|summari[sz]e|draft"
-        r"|translate|rephrase|explain why|list the|write (?:a|an|the|some|me)|add (?:a|an|the|this)"
-        r"|create (?:a|an|the)|implement|generate|build (?:a|me|the)|put this|compare these)\b"
-        r"(?!.*\b(?:from now on|always|whenever|every time)\b)",
+        r"^\W*(?:(?:please|pls|now|can you|and|then|also)[ ,]+)*(?:acceptance|requirements?|user story"
+        r"|as (?:a|an)|todo|compare|evaluate|benchmark|summari[sz]e|draft|translate|rephrase|explain"
+        r"|answer the|list the|write (?:a|an|the|some|me)|add|create|implement|generate|build|put"
+        r"|make)\b(?!.*\b(?:from now on|always|whenever|every time)\b)",
+        r"\b(?:user story|acceptance criteria|requirement)\b",
+        r"\b(?:the plan was|the idea was|nobody knows)\b",
         r"\b(?:blocked|waiting for|still (?:have|need) to (?:decide|choose|pick|agree)|decide (?:later"
         r"|tomorrow|on|by|after|whether|between)|we'll (?:see|decide|discuss|talk)|next week we"
         r"|not (?:yet|final)|isn't final|is due|to be (?:decided|discussed|continued))\b",
@@ -225,6 +228,16 @@ _SAYS = {
     kind: re.compile("|".join(f"(?:{form})" for form in forms), re.IGNORECASE)
     for kind, forms in _FORMS.items()
 }
+# A form that says in so many words that it is one: the model's doubt weighs less.
+_OUTRIGHT = re.compile(
+    r"\bi(?:'d)? (?:really |always |generally |much |strongly |personally )*prefer\b"
+    r"|\bi (?:really |absolutely )*(?:hate|dislike|can't stand|don't like|always want)\b"
+    r" (?!this|it|that|these|the|how|to)"
+    r"|\b(?:don't|do not|never) ever\b|\b(?:please|pls),? (?:always|never)\b"
+    r"|\b(?:from (?:now|here|today) on|going forward|no exceptions?|my preference is)\b"
+    r"|\bwe(?:'ve| have)?(?: just| finally| now| all)? (?:decided|agreed) (?:to|on|that|against|in)\b",
+    re.IGNORECASE,
+)
 # With one of these alone the model decides.
 _HINT = re.compile(
     r"^\W*(?:please |and |also )*(?:no|don't|dont|do not|keep|use|prefer|leave|only|give|answer|call)\b"
@@ -321,7 +334,8 @@ def _kind_of(part: Statement, worth: float) -> str:
     if len(said) > _MOST_CHARS or any(veto.search(said) for veto in _VETOES):
         return ""
     kinds = [kind for kind, form in _SAYS.items() if form.search(said)]
-    least = _LEAST_WORTH if kinds else _LEAST_WORTH_OF_HINT
+    usual = _LEAST_WORTH_OUTRIGHT if _OUTRIGHT.search(said) else _LEAST_WORTH
+    least = usual if kinds else _LEAST_WORTH_OF_HINT
     if not (kinds or _HINT.search(said)) or worth < least:
         return ""
     return _surest(kinds, said)

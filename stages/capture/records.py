@@ -8,7 +8,6 @@ quotations and other people's texts do not count, nor does a line that says noth
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..text.markers import namespace_of
@@ -34,6 +33,12 @@ LABELS: dict[str, tuple[str, str]] = {
 }
 """Each label with the kind and the namespace of what it introduces."""
 
+_RESOLVED = LABELS["resolution"]
+_DETAILS = frozenset(
+    ("choice", "rationale", "reason", "why", "because", "alternative", "alternatives considered"
+     , "impact", "status", "application", "fix", "workaround", "cause", "evidence", "note")
+)
+_MAY_LABEL = ("prose", "item", "heading")
 MAX_RECORD_CHARS = 2_000
 _ITEM = r"[ \t]*(?:(?:[-*+•–]|\d{1,3}[.)])[ \t]+)?(?:\[[ xX]\][ \t]+)?"
 _LABELLED = re.compile(
@@ -75,35 +80,64 @@ class Record(NamedTuple):
 
 
 def find_records(text: str, *, role: str) -> list[Record]:
-    """The labelled lines of ``text`` that its speaker wrote, in order.
+    """The labelled lines of ``text`` that its speaker wrote, in order, each a record.
 
-    ``[remember]`` counts in what the agent says; in a prompt it was kept when the prompt came.
+    Lines directly below one that explain it (``**Rationale**: …``) go with it; so does a context
+    that such lines follow, and what resolved a blocker. ``[remember]`` counts in what the agent
+    says; in a prompt it was kept when the prompt came.
     """
-    return [
-        record
-        for start, line, kind in own_lines(text, role)
-        if kind in ("prose", "item", "heading")
-        for record in _records_of(start, line, role)
-    ]
+    found: list[Record] = []
+    lines = [(at, line, kind) for at, line, kind in own_lines(text, role)]
+    is_open = False
+    for number, (at, line, kind) in enumerate(lines):
+        label, record = _read(at, line, role) if kind in _MAY_LABEL else ("", None)
+        following = lines[number + 1][1] if number + 1 < len(lines) else ""
+        if is_open and _explains(found[-1], label, _label_of(following)):
+            found[-1] = _with_detail(found[-1], label, line)
+        else:
+            is_open = record is not None
+            found += [record] if record is not None else []
+    return found
 
 
-def _records_of(start: int, line: str, role: str) -> Iterator[Record]:
-    match = _LABELLED.match(line)
-    if match is not None:
-        found = LABELS.get(_singular(match["label"]))
-    else:
-        match = _MARKED.match(line) if role == "assistant" else None
+def _read(start: int, line: str, role: str) -> tuple[str, Record | None]:
+    """The label of a line, and the record that it is; none where its label is no such one."""
+    match, label = _LABELLED.match(line), _label_of(line)
+    found = LABELS.get(label)
+    if match is None and role == "assistant":
+        match = _MARKED.match(line)
         found = _marked(match["ns"]) if match is not None else None
     if match is None or found is None or not _is_filled(match["said"]):
-        return
+        return label, None
     said = match["said"][:MAX_RECORD_CHARS].rstrip()
     at = start + match.start("said")
-    yield Record(*found, _STARS.sub("", said).strip(), at, at + len(said))
+    return label, Record(*found, _STARS.sub("", said).strip(), at, at + len(said))
+
+
+def _label_of(line: str) -> str:
+    match = _LABELLED.match(line)
+    return _singular(match["label"]) if match is not None else ""
+
+
+def _explains(record: Record, label: str, following: str) -> bool:
+    """Whether a line with ``label`` directly below ``record`` belongs to it."""
+    if label == "context":
+        return following in _DETAILS
+    return label in _DETAILS or (record.kind == "blocker" and LABELS.get(label) == _RESOLVED)
+
+
+def _with_detail(record: Record, label: str, line: str) -> Record:
+    match = _LABELLED.match(line)
+    said = _STARS.sub("", match["said"]).strip() if match is not None else ""
+    if not _is_filled(said) or len(record.text) + len(line) > MAX_RECORD_CHARS:
+        return record
+    kind = "resolution" if LABELS.get(label) == _RESOLVED else record.kind
+    return record._replace(kind=kind, text=f"{record.text}\n{label.capitalize()}: {said}")
 
 
 def _singular(label: str) -> str:
     bare = " ".join(re.sub(r"[^\w\s]|_", " ", label).split()).lower()
-    return bare if bare in LABELS else bare.removesuffix("s")
+    return bare if bare in LABELS or bare in _DETAILS else bare.removesuffix("s")
 
 
 def _marked(name: str | None) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from ...bus.values import Hit, Noted, Scope
 from ..language.topics import retrieval_words
 from ..parse import is_machine, own_text
 from ..text.unicode import fenced, one_line
-from .statement_classifier import find
+from .earned import find_all
 
 AUTO = "auto-captured"
 
@@ -57,11 +57,16 @@ class Statement(Struct, frozen=True, kw_only=True):
         """Equal for statements that differ in case and white space alone."""
         return one_line(self.note.text).casefold()
 
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the agent wrote it in order to have it kept."""
+        return self.note.earned and self.role == "assistant"
+
 
 def find_statements(
     messages: Iterable[Message], *, root: str = "", agent: bool = False
 ) -> tuple[Statement, ...]:
-    """The statements in ``messages`` that are worth keeping, in order.
+    """The statements in ``messages``, in order; those that are ``earned`` may become memories.
 
     ``agent``: the messages are a sub-agent's, and what stands there as the user's words is what
     another model told it. Elsewhere the lines of sub-agents are passed over.
@@ -77,7 +82,7 @@ def find_statements(
             found += [
                 Statement(note=note, role=message.role, said_at_ms=message.said_at_ms, file=file)
                 for part in _parts(message)
-                for note in find(part, role=message.role)
+                for note in find_all(part, role=message.role)
             ]
     return tuple(found)
 
@@ -148,13 +153,13 @@ def tags_of(statement: Statement, hook: str) -> tuple[str, ...]:
     return tuple(tag for tag in (AUTO, how, solved) if tag)
 
 
-def is_known(text: str, hits: Iterable[Hit]) -> bool:
-    """Whether ``text`` repeats one of ``hits``, with fewer or other words.
+def is_known(text: str, hits: Iterable[Hit], *, strictly: bool = False) -> bool:
+    """Whether ``text`` repeats one of ``hits``, with fewer or other words; ``strictly``: with none.
 
     The record of a task does not count: what was learned on the way is more than a part of it.
     """
     hits = [hit for hit in hits if hit.memory.namespace != "tasks"]
-    if _CHANGES.search(text):
+    if strictly or _CHANGES.search(text):
         return any(hit.vector >= _SAME_MEANING and hit.late >= _SAME_MEANING for hit in hits)
     return any(hit.late >= _SAME_WORDS or hit.vector >= _SAME_MEANING for hit in hits)
 

@@ -147,7 +147,7 @@ def _noted_record(record: Record) -> Noted:
         kind=record.kind,
         namespace=record.namespace or _namespace_of(record.text),
         text=record.text,
-        summary=headline(record.text),
+        summary=headline(record.text.partition("\n")[0]),
         confidence_percent=RECORD_PERCENT,
         start=record.start,
         end=record.end,
