@@ -163,6 +163,7 @@ class App:
         self.reminding = Reminding(
             settings.hook,
             archive=self.archive,
+            projects=self.projects,
             sessions=self.sessions,
             clock=clock,
             clean=self.clean,

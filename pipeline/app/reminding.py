@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+import anyio.to_thread
+
 from ...bus.events import Event, SessionStarted, ToolFailed, ToolUsed
 from ...config.settings import HookSettings
 from ...sinks.sessions import Sessions
 from ...stages.moments.greet import greet
 from ...stages.moments.remedy import remedy
 from ...stages.moments.remind import remind
+from ...stages.ports import Projects
 from .lazy_archive import LazyArchive
 
 
@@ -22,17 +25,20 @@ class Reminding:
         settings: HookSettings,
         *,
         archive: LazyArchive,
+        projects: Projects,
         sessions: Sessions,
         clock: Callable[[], datetime],
         clean: Callable[[str], str],
     ) -> None:
         self._settings = settings
         self._archive = archive
+        self._projects = projects
         self._sessions = sessions
         self._clock = clock
         self._clean = clean
 
     async def greet(self, event: SessionStarted) -> tuple[Event, ...]:
+        facts = await anyio.to_thread.run_sync(self._projects.facts, event.place.root)
         return await greet(
             event,
             recall=self._archive,
@@ -41,6 +47,7 @@ class Reminding:
             settings=self._settings.session_start,
             now=self._clock(),
             clean=self._clean,
+            facts=facts,
         )
 
     async def remind(self, event: ToolUsed) -> tuple[Event, ...]:

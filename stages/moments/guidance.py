@@ -82,7 +82,7 @@ def _inline_markers(detail: Detail) -> list[str]:
         '  <inline_markers for="the user, at the start of a line of a prompt">',
         *(f'    <marker syntax="{syntax}" namespace="{to}" />' for syntax, to in shown),
         "  </inline_markers>",
-        "  <tool>subcog_capture keeps a text too, where the MCP server is connected.</tool>",
+        "  <tool>The tool capture of the MCP server keeps a text too.</tool>",
     ]
 
 

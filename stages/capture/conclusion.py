@@ -1,0 +1,106 @@
+"""Takes what matters out of the words around a task: what was asked, and what it came to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..text.unicode import cut, fenced, one_line
+
+MAX_CONCLUSION_CHARS = 320
+
+_ENDS = re.compile(r"(?<=[.!?])[\"')*_]{0,3}\s+(?=[\"'(*_`]{0,3}[A-Z0-9/])|\n+")
+_DECORATION = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•]\s+|\d{1,3}[.)]\s+)+|\*\*|(?<!\w)__|__(?!\w)")
+_LABEL = re.compile(
+    r"^(?:the )?(?:root )?(?:cause|fix|solution|problem|issue|bug|summary|what (?:was wrong|changed|i did)"
+    r"|changes?(?: made)?)\s*[:–—-]\s+(?=\S)",
+    re.IGNORECASE,
+)
+# What the prompts of a project share: it says how to work, and not what was wanted.
+_BOILERPLATE = re.compile(
+    r"\b(?:failing (?:repro\w*|test|tests|case|example)|repro(?:duction|ducer)?(?: script| test)?) "
+    r"(?:is|are|can be found|lives|sits) (?:at|in|under)\b"
+    r"|^(?:please )?(?:make sure|ensure|verify|check)(?: that)? (?:all |the |existing |every )*(?:test|suite|lint|ci)"
+    r"|^(?:please )?(?:do not|don't|never) (?:modify|change|edit|touch|delete|break) (?:the |any |existing |other )*"
+    r"(?:test|file|behaviou?r|api|public)"
+    r"|^(?:please )?(?:run|execute) (?:the |all )*(?:tests?|suite|linter?)\b"
+    r"|^(?:you are|you're) (?:an?|working|in)\b|^(?:the )?(?:repo\w*|code|project) is (?:at|in|checked out)\b"
+    r"|^(?:please )?(?:keep|make) (?:the )?(?:change|diff|fix)e?s? (?:minimal|small)"
+    r"|^(?:work|stay) (?:only )?(?:in|inside|within)\b|^when (?:you are |you're )?(?:done|finished)\b"
+    r"|^(?:thanks?|thank you|please|hi|hello)\W*$",
+    re.IGNORECASE,
+)
+_TRAILING = re.compile(
+    r",? (?:and |but )?(?:without (?:breaking|changing|affecting) (?:any |the |existing |other )*"
+    r"(?:behaviou?r|functionality|tests?|features?|code|apis?)"
+    r"|(?:and )?(?:make sure|ensure) (?:that )?(?:all |the |existing )*tests? (?:still )?pass\w*"
+    r"|so that (?:all |the )*tests? pass\w*)[^.!?]*(?=[.!?]|$)",
+    re.IGNORECASE,
+)
+_CHEER = re.compile(
+    r"^(?:(?:perfect|great|excellent|done|success|finished|nice|good|awesome|all set|ok|okay|yes|now)\b[^\w]*)+$"
+    r"|^(?:perfect|great|excellent|awesome)!"
+    r"|\ball (?:\w+ ){0,4}(?:tasks?|tests?|checks?|steps|todos?|items|requirements)\b.*"
+    r"\b(?:pass\w*|complet\w*|done|green|finished|succe\w+)\b"
+    r"|\b(?:let me know|would you like|feel free|i hope|anything else|shall i|next steps?)\b"
+    r"|\b(?:successfully (?:completed|implemented|fixed|resolved)|task is (?:now )?complete|ready (?:for|to) "
+    r"(?:review|merge|commit|use))\b|^(?:here(?:'s| is)|below)\b.*:?$|^(?:summary|changes|overview)\W*$"
+    r"|^(?:now )?(?:let me|i'll|i will|i'm going to)\b|\bverif(?:y|ied|ies)\b.*\b(?:works?|fix|pass\w*|tests?)\b",
+    re.IGNORECASE,
+)
+_CAUSE = re.compile(
+    r"\b(?:because|root cause|caused by|cause was|cause is|due to|turn(?:s|ed) out|the reason|was that|is that"
+    r"|happened when|came from|comes from|stems? from|didn't|did not|never|ignored|missing|instead of|wrongly"
+    r"|incorrectly|race|assumed|only (?:when|if)|before it|silently|dropped|swallow\w*|the (?:bug|issue|problem) "
+    r"(?:was|is))\b",
+    re.IGNORECASE,
+)
+_FIX = re.compile(
+    r"\b(?:fix(?:ed|es)?\b(?! (?:is|are) (?:minimal|focused|complete|simple|clean|small))|now (?:\w+s|\w+ed)\b"
+    r"|chang(?:ed|es)|replac(?:ed|es)|add(?:ed|s)|mov(?:ed|es)|remov(?:ed|es)|switch(?:ed|es) to|split|wrap(?:ped|s)"
+    r"|rewrote|rewritten|introduc(?:ed|es)|uses?|return(?:s|ed)|compar(?:es|ed)|rais(?:es|ed)|updat(?:ed|es)"
+    r"|by \w+ing|so that)\b",
+    re.IGNORECASE,
+)
+_LEAST_WORDS = 4
+
+
+def asked_for(prompt: str) -> str:
+    """The sentences of ``prompt`` that say what is wanted, in one line; all of it if none does."""
+    wanted = (_TRAILING.sub("", said) for said in _sentences(prompt) if not _BOILERPLATE.search(said))
+    return one_line(" ".join(said for said in wanted if said.strip(" .!"))) or one_line(prompt)
+
+
+def conclusion_of(answer: str) -> str:
+    """The sentences of an agent's last words that tell the cause and the fix, in their order.
+
+    At most one of each; "" where it says only that it is done.
+    """
+    said = [one for one in _sentences(answer) if _tells(one)]
+    causes = [one for one in said if _CAUSE.search(one)]
+    fixes = [one for one in said if _FIX.search(one) and one not in causes[:1]]
+    chosen = {*causes[:1], *fixes[:1]}
+    return cut(one_line(" ".join(one for one in said if one in chosen)), MAX_CONCLUSION_CHARS)
+
+
+def is_cheer(said: str) -> bool:
+    """Whether a sentence says no more than that all is done, or what comes next."""
+    return _CHEER.search(said) is not None
+
+
+def _tells(said: str) -> bool:
+    enough = len(said.split()) >= _LEAST_WORDS
+    return enough and not said.endswith((":", "?")) and not is_cheer(said)
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """The sentences of ``text`` outside of code, without decoration and labels."""
+    lines = text.split("\n")
+    prose = "\n".join(
+        line for line, inside in zip(lines, fenced(lines), strict=True)
+        if not inside and not line.lstrip().startswith(("|", "```", "~~~"))
+    )  # fmt: skip
+    for part in _ENDS.split(prose):
+        said = _LABEL.sub("", one_line(_DECORATION.sub("", part or "")))
+        if said:
+            yield said[:1].upper() + said[1:]
