@@ -9,7 +9,7 @@ from typing import Literal
 
 Detail = Literal["minimal", "standard", "detailed"]
 
-CEILING_TOKENS: dict[Detail, int] = {"minimal": 120, "standard": 260, "detailed": 520}
+CEILING_TOKENS: dict[Detail, int] = {"minimal": 160, "standard": 400, "detailed": 650}
 """What each detail may cost at most; a test holds it."""
 
 _ABOUT = (

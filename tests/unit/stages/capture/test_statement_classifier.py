@@ -132,7 +132,7 @@ def test_a_filled_record_is_found_as_a_whole():
     assert (noted.kind, noted.namespace) == ("resolution", "blockers")
     assert noted.summary == "CI can't build the driver"
     assert noted.text == (
-        "CI can't build the driver\nStatus: resolved\nResolution: install libpq-dev in the image"
+        "CI can't build the driver\nResolution: install libpq-dev in the image"
     )
 
 
