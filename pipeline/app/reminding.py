@@ -10,7 +10,7 @@ import anyio.to_thread
 from ...bus.events import Event, SessionStarted, ToolFailed, ToolUsed
 from ...config.settings import HookSettings
 from ...sinks.sessions import Sessions
-from ...stages.moments.greet import greet
+from ...stages.moments.greet import Background, greet
 from ...stages.moments.remedy import remedy
 from ...stages.moments.remind import remind
 from ...stages.ports import Projects
@@ -47,7 +47,7 @@ class Reminding:
             settings=self._settings.session_start,
             now=self._clock(),
             clean=self._clean,
-            facts=facts,
+            about=Background(facts),
         )
 
     async def remind(self, event: ToolUsed) -> tuple[Event, ...]:

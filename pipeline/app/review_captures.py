@@ -68,21 +68,22 @@ class Gleaner:
         stated = [statement for statement in earned if not statement.is_labelled]
         least, limit = moment.min_confidence, moment.max_captures
         for statement in review.choose(labelled, min_confidence=least, limit=len(labelled)):
-            if await self._keep_if_new(event, statement):
-                kept.append(statement.note.text)
-        count = 0
+            await self._keep_if_new(event, statement, kept)
+        most = len(kept) + limit
         chosen = review.choose(stated, min_confidence=least, limit=limit * _CHOICE)
         for statement in sorted(chosen, key=lambda s: -s.note.confidence_percent):
-            if count < limit and not review.repeats(statement.note.text, kept):
-                if await self._keep_if_new(event, statement):
-                    kept.append(statement.note.text)
-                    count += 1
+            if len(kept) < most and not review.repeats(statement.note.text, kept):
+                await self._keep_if_new(event, statement, kept)
 
-    async def _keep_if_new(self, event: ReviewRequested, statement: Statement) -> bool:
+    async def _keep_if_new(
+        self, event: ReviewRequested, statement: Statement, kept: list[str]
+    ) -> None:
+        text = statement.note.text
         hits = await self._said_before(event, statement)
-        if review.is_known(statement.note.text, hits, strictly=statement.is_labelled):
-            return False
-        return await self._keep(event, statement)
+        if review.is_known(text, hits, strictly=statement.is_labelled):
+            return
+        if await self._keep(event, statement):
+            kept.append(text)
 
     async def _said_before(self, event: ReviewRequested, statement: Statement) -> tuple[Hit, ...]:
         """What is like a statement; what is solved is not said by what still stands in the way."""

@@ -35,8 +35,23 @@ LABELS: dict[str, tuple[str, str]] = {
 
 _RESOLVED = LABELS["resolution"]
 _DETAILS = frozenset(
-    ("choice", "rationale", "reason", "why", "because", "alternative", "alternatives considered"
-     , "impact", "status", "application", "fix", "workaround", "cause", "evidence", "note")
+    (
+        "choice",
+        "rationale",
+        "reason",
+        "why",
+        "because",
+        "alternative",
+        "alternatives considered",
+        "impact",
+        "status",
+        "application",
+        "fix",
+        "workaround",
+        "cause",
+        "evidence",
+        "note",
+    )
 )
 _MAY_LABEL = ("prose", "item", "heading")
 MAX_RECORD_CHARS = 2_000
@@ -58,7 +73,8 @@ _EMPTY_WORDS = frozenset(
     " needed applicable see above below same as before yes ok okay blocker blockers decision"
     " decisions gotcha gotchas new so far at this the moment time for now made found identified"
     " known issue issues awaiting waiting your user input approval confirmation review feedback in"
-    " progress here report on text one line remaining left anymore any more under discussion".split()
+    " progress here report on text one line remaining left anymore any more under"
+    " discussion".split()
 )
 _LEAST_CHARS = 8
 _LEAST_WORDS = 2
@@ -112,6 +128,11 @@ def _read(start: int, line: str, role: str) -> tuple[str, Record | None]:
     said = match["said"][:MAX_RECORD_CHARS].rstrip()
     at = start + match.start("said")
     return label, Record(*found, _STARS.sub("", said).strip(), at, at + len(said))
+
+
+def is_record(line: str) -> bool:
+    """Whether ``line`` is a labelled line, which is kept by itself."""
+    return _label_of(line) in LABELS
 
 
 def _label_of(line: str) -> str:

@@ -48,11 +48,11 @@ def find(text: str, *, role: str = "user", min_percent: int = FLOOR_PERCENT) -> 
     """What ``text`` says that is worth keeping, in order, none overlapping another.
 
     ``role`` says who spoke, "user" or "assistant". A labelled line such as ``**Decision**: …`` is
-    found without its label; neighbouring statements of the same paragraph are one. The confidence is calibrated:
-    of those at 85 %, 85 in 100 are right; what is below ``min_percent`` is left out. What is
-    private, what follows a marker of the user, and what subcog itself put into ``text`` is never
-    found; ``start`` and ``end`` count the characters of ``said_by(text, role)``. A kind of "resolution" ends
-    a blocker, which is to be looked for by the resolution's ``text``.
+    found without its label; neighbouring statements of the same paragraph are one. The confidence
+    is calibrated: of those at 85 %, 85 in 100 are right; what is below ``min_percent`` is left out.
+    What is private, what follows a marker of the user, and what subcog itself put into ``text`` is
+    never found; ``start`` and ``end`` count the characters of ``said_by(text, role)``. A kind of
+    "resolution" ends a blocker, which is to be looked for by the resolution's ``text``.
     """
     own = said_by(text, role)
     records = find_records(own, role=role)

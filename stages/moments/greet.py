@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import zip_longest
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import anyio
 import msgspec
@@ -79,6 +79,13 @@ class GreetSettings(Protocol):
     def guidance_detail(self) -> Detail: ...
 
 
+class Background(NamedTuple):
+    """What is known beside the memories: ``facts`` take a line, ``last_session`` takes two."""
+
+    facts: ProjectFacts = ProjectFacts()
+    last_session: str = ""
+
+
 async def greet(
     event: SessionStarted,
     *,
@@ -88,12 +95,9 @@ async def greet(
     settings: GreetSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
-    facts: ProjectFacts | None = None,
-    last_session: str = "",
+    about: Background = Background(),
 ) -> tuple[Event, ...]:
     """The answer to a session's start, and what it shows; ``{}`` where there is nothing to say.
-
-    ``facts`` are given in a line, ``last_session`` (what was done in it) in two.
 
     Open blockers, unfinished tasks and recent decisions take turns until ``max_memories``. What is
     given in full counts as shown. A session that goes on with the context of its last greeting
@@ -111,7 +115,7 @@ async def greet(
     first = not sessions.is_greeted(event.session)
     parts = [packed.text]
     if first:
-        parts += [_facts_line(facts, clean), _last_session_lines(last_session, clean)]
+        parts += [_facts_line(about.facts, clean), _last_session_lines(about.last_session, clean)]
         parts += [_topic_line(looking.found_topics, clean)]
         parts += [guidance(settings.guidance_detail)] if settings.include_guidance else []
     sessions.greet(event.session)
@@ -249,10 +253,8 @@ def _topic_line(topics: Sequence[str], clean: Callable[[str], str]) -> str:
     return f"What this project's memory is about: {', '.join(names)}." if names else ""
 
 
-def _facts_line(facts: ProjectFacts | None, clean: Callable[[str], str]) -> str:
+def _facts_line(facts: ProjectFacts, clean: Callable[[str], str]) -> str:
     """Stack, commands and quirks in one line; "" where nothing is known."""
-    if facts is None:
-        return ""
     commands = (("test", facts.test_command), ("build", facts.build_command),
                 ("lint", facts.lint_command))  # fmt: skip
     known = [", ".join(facts.stack), *(f"{name}: {said}" for name, said in commands if said)]

@@ -175,8 +175,8 @@ def test_what_solves_a_blocker_closes_it(house, session):
     assert "resolved" not in blocker["tags"]
 
     session.answer(
-        "**Resolution**: the blocker with the CI runner is solved: we switched the runner image to Node 22 and "
-        "the e2e job starts again."
+        "**Resolution**: the blocker with the CI runner is solved: we switched the runner image to "
+        "Node 22 and the e2e job starts again."
     )
     session.hook("Stop")
 
@@ -234,7 +234,7 @@ def test_a_session_that_goes_on_in_another_project_leaves_the_first_ones_words_t
     session.use("Write", file_path=str(house.project / "user.py"))
     session.answer(f"**Decision**: {DECISION}")
     session.hook("Stop")
-    wait_for(house, "password hashing", "bcrypt truncates", count=2)
+    wait_for(house, "password hashing", "bcrypt truncates")
 
     house.env = house.env | {"CLAUDE_PROJECT_DIR": str(tmp_path)}
     house.project = tmp_path

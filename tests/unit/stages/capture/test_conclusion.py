@@ -6,7 +6,7 @@ ENDING = """Perfect! All tasks have been completed.
 
 ## Summary
 
-**Root cause**: `parse_date` compared naive and aware datetimes, because the feed leaves out the zone.
+**Root cause**: `parse_date` compared naive and aware datetimes, as the feed has no zone.
 
 **Fix**: it now attaches UTC where the zone is missing, in `feeds/dates.py`.
 
@@ -15,7 +15,7 @@ All 41 tests pass. Let me know if you want a changelog entry!"""
 
 def test_cause_and_fix_are_taken_out_of_an_ending():
     assert conclusion_of(ENDING) == (
-        "`parse_date` compared naive and aware datetimes, because the feed leaves out the zone."
+        "`parse_date` compared naive and aware datetimes, as the feed has no zone."
         " It now attaches UTC where the zone is missing, in `feeds/dates.py`."
     )
 

@@ -9,7 +9,7 @@ from subcog.bus.events import MemoriesShown, SessionStarted
 from subcog.bus.signals import degraded
 from subcog.bus.values import ProjectFacts, Scope
 from subcog.config.settings import SessionStartSettings
-from subcog.stages.moments.greet import MAX_TOKENS, MAX_UNITS, greet
+from subcog.stages.moments.greet import MAX_TOKENS, MAX_UNITS, Background, greet
 from subcog.stages.moments.guidance import guidance
 from subcog.stages.ports import RecallUnavailable
 from subcog.stages.text.tokens import count_tokens, count_units
@@ -207,8 +207,16 @@ async def test_without_a_search_the_guidance_is_given_all_the_same():
     "memory",
     [
         {"tags": ("auto-captured",), "confidence_percent": 94},
-        {"tags": ("auto-captured", "pre-compact"), "confidence_percent": 85, "namespace": "blockers"},
-        {"tags": ("auto-captured",), "content": "Outcome: success (tests passed)", "namespace": "tasks"},
+        {
+            "tags": ("auto-captured", "pre-compact"),
+            "confidence_percent": 85,
+            "namespace": "blockers",
+        },
+        {
+            "tags": ("auto-captured",),
+            "content": "Outcome: success (tests passed)",
+            "namespace": "tasks",
+        },
         {"content": "Import CSV\nOutcome: failure (tests failed)", "namespace": "tasks"},
     ],
 )
@@ -233,10 +241,12 @@ async def test_what_the_project_is_made_of_is_said_in_a_line():
     facts = ProjectFacts(
         stack=("python", "fastapi"), test_command="pytest -q", quirks=("await Supabase calls",)
     )
-    text = context_of(await hello(facts=facts))
+    text = context_of(await hello(about=Background(facts)))
     assert text == "This project: python, fastapi; test: pytest -q; await Supabase calls."
 
 
 async def test_the_last_session_is_told_in_two_lines():
-    text = context_of(await hello(last_session="Moved the\nqueue to Redis streams."))
+    text = context_of(
+        await hello(about=Background(last_session="Moved the\nqueue to Redis streams."))
+    )
     assert text.split("\n") == ["The last session here:", "Moved the queue to Redis streams."]
