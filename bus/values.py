@@ -248,6 +248,13 @@ class Signal(Value, frozen=True, kw_only=True):
     confidence_percent: int = 0
 
 
+AUTO_CAPTURED = "auto-captured"
+"""The tag of what nobody asked to be kept."""
+
+EARNED_PERCENT = 95
+"""The confidence of what may become a memory by itself; what is merely found has less."""
+
+
 class Noted(Value, frozen=True, kw_only=True):
     """A statement worth keeping, found in what somebody said.
 

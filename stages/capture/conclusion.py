@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..text.summary import summarise
 from ..text.unicode import cut, fenced, one_line
 from .records import is_record
 
@@ -81,6 +82,7 @@ _FIX = re.compile(
     re.IGNORECASE,
 )
 _LEAST_WORDS = 4
+_LEAST_WORDS_OF_FIRST = 3
 
 
 def asked_for(prompt: str) -> str:
@@ -103,14 +105,17 @@ def conclusion_of(answer: str) -> str:
     return cut(one_line(" ".join(one for one in said if one in chosen)), MAX_CONCLUSION_CHARS)
 
 
-def is_cheer(said: str) -> bool:
-    """Whether a sentence says no more than that all is done, or what comes next."""
-    return _CHEER.search(said) is not None
+def first_words(answer: str) -> str:
+    """The first sentence of ``answer`` outside of records; "" where it says only that it is done."""
+    own = "\n".join(line for line in answer.split("\n") if not is_record(line))
+    said = one_line(summarise(own))
+    enough = len(said.split()) >= _LEAST_WORDS_OF_FIRST
+    return said if enough and _CHEER.search(said) is None else ""
 
 
 def _tells(said: str) -> bool:
     enough = len(said.split()) >= _LEAST_WORDS
-    return enough and not said.endswith((":", "?")) and not is_cheer(said)
+    return enough and not said.endswith((":", "?")) and _CHEER.search(said) is None
 
 
 def _sentences(text: str) -> Iterator[str]:

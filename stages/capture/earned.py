@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ...bus.values import Noted
+from ...bus.values import EARNED_PERCENT, Noted
 from ..text.summary import headline
 from .features import every_feature
 from .linear_model import load
@@ -34,10 +34,7 @@ from .statement_forms import (
 )
 from .statements import Statement, statements
 
-EARNED_PERCENT = 95
-"""The confidence of what is earned; what is merely found has less."""
-
-_FOUND_MOST_PERCENT = 94
+_FOUND_MOST_PERCENT = EARNED_PERCENT - 1
 _LEAST_WORTH = 0.8
 _LEAST_WORTH_OUTRIGHT = 0.2
 _LEAST_WORTH_OF_HINT = 0.99

@@ -15,13 +15,11 @@ from msgspec import Struct
 
 from ...bus.conversation import Message
 from ...bus.ids import ulid_of
-from ...bus.values import Hit, Noted, Scope
+from ...bus.values import AUTO_CAPTURED, Hit, Noted, Scope
 from ..language.topics import retrieval_words
 from ..parse import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from .earned import find_all
-
-AUTO = "auto-captured"
 
 MAX_TEXT_CHARS = 200_000
 """What is longer was pasted, or written by a program; nobody says so much at once."""
@@ -150,7 +148,7 @@ def tags_of(statement: Statement, hook: str) -> tuple[str, ...]:
     """How a captured statement is marked. A resolution is no blocker that is still open."""
     how = {"PreCompact": "pre-compact", "SubagentStop": "sub-agent"}.get(hook, "")
     solved = "resolved" if statement.note.kind == "resolution" else ""
-    return tuple(tag for tag in (AUTO, how, solved) if tag)
+    return tuple(tag for tag in (AUTO_CAPTURED, how, solved) if tag)
 
 
 def is_known(text: str, hits: Iterable[Hit], *, strictly: bool = False) -> bool:

@@ -20,12 +20,12 @@ from msgspec import Struct
 
 from ...bus.conversation import Message, ToolResult
 from ...bus.ids import ulid_of
+from ...bus.values import AUTO_CAPTURED
 from ..language.topics import retrieval_words
 from ..parse import is_machine, own_text
-from ..text.summary import summarise
 from ..text.unicode import cut, one_line
-from .conclusion import asked_for, conclusion_of, is_cheer
-from .review import AUTO, MAX_TEXT_CHARS, within
+from .conclusion import asked_for, conclusion_of, first_words
+from .review import MAX_TEXT_CHARS, within
 
 NAMESPACE = "tasks"
 CONFIDENCE_PERCENT = 80
@@ -216,7 +216,7 @@ def outcome(work: Work) -> tuple[Outcome, str]:
 
 def tags_of(work: Work) -> tuple[str, ...]:
     """How the record of ``work`` is marked; the outcome first."""
-    return (outcome(work)[0], AUTO)
+    return (outcome(work)[0], AUTO_CAPTURED)
 
 
 def record(work: Work) -> str:
@@ -239,5 +239,4 @@ def _approach(work: Work) -> str:
     """Cause and fix as the agent told them; else what it said last, "" if only that it is done."""
     if work.concluded:
         return cut(work.concluded, _MAX_APPROACH_CHARS)
-    said = one_line(summarise(work.closing))
-    return said if len(said.split()) >= 3 and not is_cheer(said) else ""
+    return first_words(work.closing)

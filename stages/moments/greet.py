@@ -20,10 +20,8 @@ import msgspec
 
 from ...bus.events import Event, MemoriesShown, ResponseReady, SessionStarted
 from ...bus.signals import abstained, degraded, emit, injected
+from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, ProjectFacts, Scope, Shown
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
-from ...bus.values import Memory, ProjectFacts, Scope, Shown
-from ..capture.earned import EARNED_PERCENT
-from ..capture.review import AUTO
 from ..injection.pack import Budget, Offer, Packed, pack
 from ..ports import Catalogue, Recall, Sessions
 from ..respond import NOTHING, answer
@@ -86,6 +84,9 @@ class Background(NamedTuple):
     last_session: str = ""
 
 
+_NOTHING_KNOWN = Background()
+
+
 async def greet(
     event: SessionStarted,
     *,
@@ -95,7 +96,7 @@ async def greet(
     settings: GreetSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
-    about: Background = Background(),
+    about: Background = _NOTHING_KNOWN,
 ) -> tuple[Event, ...]:
     """The answer to a session's start, and what it shows; ``{}`` where there is nothing to say.
 
@@ -142,7 +143,7 @@ def is_deliberate(memory: Memory) -> bool:
 
     What older rules captured from prose is less certain than what is earned today.
     """
-    if AUTO not in memory.tags:
+    if AUTO_CAPTURED not in memory.tags:
         return True
     if memory.namespace == "tasks" and _RECORD.search(memory.content):
         return True

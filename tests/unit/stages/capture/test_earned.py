@@ -1,6 +1,7 @@
 import pytest
 
-from subcog.stages.capture.earned import EARNED_PERCENT, find_all, find_earned
+from subcog.bus.values import EARNED_PERCENT
+from subcog.stages.capture.earned import find_all, find_earned
 
 
 def kept(text, role="user"):
