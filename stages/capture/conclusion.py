@@ -106,7 +106,7 @@ def conclusion_of(answer: str) -> str:
 
 
 def first_words(answer: str) -> str:
-    """The first sentence of ``answer`` outside of records; "" where it says only that it is done."""
+    """The first sentence of ``answer`` outside of records; "" where it only says "done"."""
     own = "\n".join(line for line in answer.split("\n") if not is_record(line))
     said = one_line(summarise(own))
     enough = len(said.split()) >= _LEAST_WORDS_OF_FIRST

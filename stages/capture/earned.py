@@ -10,8 +10,7 @@ are kept in any case.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -46,26 +45,26 @@ _NAMESPACES = {"decision": "decisions", "pattern": "patterns", "preference": "pr
 
 def find_earned(text: str, *, role: str) -> tuple[Noted, ...]:
     """What ``text`` says that may become a memory by itself, in order, none overlapping another."""
-    own = said_by(text, role)
-    records = [noted for noted in find(text, role=role) if noted.earned]
-    if role == "assistant":
-        return tuple(records)
-    stated = [noted for noted in _stated(own) if not _overlaps(noted, records)]
-    return tuple(sorted((*records, *stated), key=lambda noted: noted.start))
+    return tuple(noted for noted in find_all(text, role=role) if noted.earned)
 
 
 def find_all(text: str, *, role: str) -> tuple[Noted, ...]:
     """What is earned, and beside it what ``find`` finds: points for a summary, and no memories."""
-    earned = find_earned(text, role=role)
+    found = find(text, role=role)
+    earned = [noted for noted in found if noted.earned]
+    if role != "assistant":
+        stated = _stated(said_by(text, role))
+        records = tuple(earned)
+        earned += [noted for noted in stated if not _overlaps(noted, records)]
     points = (
         replace(noted, confidence_percent=min(noted.confidence_percent, _FOUND_MOST_PERCENT))
-        for noted in find(text, role=role)
+        for noted in found
         if not _overlaps(noted, earned)
     )
     return tuple(sorted((*earned, *points), key=lambda noted: noted.start))
 
 
-def _overlaps(noted: Noted, others: tuple[Noted, ...] | list[Noted]) -> bool:
+def _overlaps(noted: Noted, others: Iterable[Noted]) -> bool:
     return any(noted.start < other.end and other.start < noted.end for other in others)
 
 
@@ -76,42 +75,22 @@ def _stated(own: str) -> list[Noted]:
         return []
     model = load()
     found: list[Noted] = []
+    supposed: set[int] = set()
+    lists_rules = all(part.is_item for part in parts)
     for at, (part, seen) in enumerate(zip(parts, every_feature(parts, role="user"), strict=True)):
-        around = _Around(parts, at)
-        if around.questions_it or around.only_supposes or around.lists_it:
-            continue
+        if SUPPOSES.search(_plain(part.text)):
+            supposed.add(part.paragraph)
         kind = _kind_of(part, model.worth(seen))
-        if kind:
+        if not kind or part.paragraph in supposed or _is_questioned(parts, at):
+            continue
+        if lists_rules or not part.is_item or LEADS_TO_RULES.search(part.lead):
             found.append(_noted(part, kind))
     return found
 
 
-class _Around(NamedTuple):
-    """What stands around a statement."""
-
-    parts: Sequence[Statement]
-    at: int
-
-    @property
-    def questions_it(self) -> bool:
-        """Whether the speaker asks in the next sentences whether it should be so."""
-        return any(ASKS_BACK.search(_plain(one.text)) for one in self.parts[self.at + 1 :][:2])
-
-    @property
-    def only_supposes(self) -> bool:
-        """Whether it or a sentence before it in its paragraph begins a supposition."""
-        here = self.parts[self.at].paragraph
-        before = (one for one in self.parts[: self.at + 1] if one.paragraph == here)
-        return any(SUPPOSES.search(_plain(one.text)) for one in before)
-
-    @property
-    def lists_it(self) -> bool:
-        """Whether it is an item of a list that is not said to be one of rules or choices."""
-        part = self.parts[self.at]
-        if not part.is_item:
-            return False
-        prose = [one for one in self.parts if not one.is_item]
-        return bool(prose) and LEADS_TO_RULES.search(part.lead) is None
+def _is_questioned(parts: Sequence[Statement], at: int) -> bool:
+    """Whether the speaker asks in the next sentences whether it should be so."""
+    return any(ASKS_BACK.search(_plain(one.text)) for one in parts[at + 1 : at + 3])
 
 
 def _plain(said: str) -> str:
