@@ -1,8 +1,16 @@
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from subcog.bus.passages import Passage, SessionHit
-from subcog.bus.values import Scope
-from subcog.stages.sessions.choose import outdated, quote_sessions, refused, shown_key
+from subcog.bus.values import Provenance, Scope
+from subcog.stages.sessions.choose import (
+    out_of_context,
+    outdated,
+    quote_sessions,
+    refused,
+    shown_key,
+)
 from tests.fakes import make_memory
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
@@ -124,3 +132,22 @@ def test_neither_an_earlier_session_nor_the_agents_own_words_outdate_a_memory():
 def test_what_has_nothing_to_do_with_it_leaves_a_memory_alone():
     memory = make_memory(content=RULE, created_at=OLD, updated_at=OLD)
     assert outdated([memory], [hit()]) == {}
+
+
+def automatic(**changes):
+    origin = Provenance(hook="Stop", session="s1")
+    return make_memory(**({"tags": ("auto-captured",), "provenance": origin} | changes))
+
+
+def test_an_automatic_memory_needs_the_session_that_it_was_said_in():
+    memory = automatic()
+    found = out_of_context([memory], [hit(talk=(), relevance=0.08)])
+    assert found == {memory.id: "the session it was said in is relevant to 0.08 only"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "relevance"),
+    [({}, 0.2), ({"tags": ()}, 0.08), ({"provenance": Provenance(session="s2")}, 0.08)],
+)
+def test_what_was_kept_on_purpose_or_is_of_a_session_that_bears_on_it_stays(changes, relevance):
+    assert out_of_context([automatic(**changes)], [hit(talk=(), relevance=relevance)]) == {}
