@@ -346,6 +346,7 @@ class PassageArchive:
 
         Empty where there is none, or more than one.
         """
+        session = session.removeprefix("ses_")
         found = [one for one in self._index.sessions(scopes) if one[1].startswith(session)]
         exact = [one for one in found if one[1] == session] or found
         if len(exact) != 1:

@@ -124,6 +124,7 @@ async def test_a_session_is_named_by_an_unambiguous_beginning(tmp_path, embedder
         await archive.add(talk(RETRIES, "abc1"))
         await archive.add(talk(IDLE, "abc2"))
         assert len(await archive.show((HERE,), "abc1")) == 4
+        assert len(await archive.show((HERE,), "ses_abc1")) == 4
         assert await archive.show((HERE,), "abc") == ()
 
 
