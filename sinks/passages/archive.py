@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -36,6 +37,13 @@ _MOST_REPORTED = 6
 # Below this a text says too little of what it is about for anything to be found by it.
 _FEWEST_CHARS = 8
 _ADD_AT_ONCE = 64
+_FEWEST_STATED_WORDS = 4
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+_ASKS = re.compile(
+    r"\?\s*$|^\W*(?:and |so |but |ok |hi |hey )*(?:how|what|why|where|when|which|who|whose|is|are"
+    r"|was|were|do|does|did|can|could|should|would|will|have|has)\b",
+    re.IGNORECASE,
+)
 
 
 class Bounds(Struct, frozen=True):
@@ -268,6 +276,8 @@ class PassageArchive:
         ranked = sorted(best.values(), key=lambda pair: -pair[0])
         shown = [pair for pair in ranked if pair[0] >= self._floor][:_MOST_SHOWN]
         hits = [self._hit(relevance, one) for relevance, one in shown]
+        # Who only asked the same before was answered from what others had settled.
+        hits = [hit for hit in hits if _states(hit.passages)] or hits
         if hits:
             hits = self._newest_first(hits, now)
         rest = [pair for pair in ranked if pair[0] < self._floor][:_MOST_REPORTED]
@@ -285,10 +295,11 @@ class PassageArchive:
             if any(one.episode.session == newer.session for one in later):
                 return _in_place_of(older, newer, hits)
         later = self._later_words(best, now, kinship=_SAME_SUBJECT)
-        if not later:
-            return hits
-        last = max(later, key=lambda one: one.candidate.order)
-        return _in_place_of(best, self._hit(best.relevance, last), hits)
+        for one in sorted(later, key=lambda one: -one.candidate.order):
+            newer = self._hit(best.relevance, one)
+            if _states(newer.passages):
+                return _in_place_of(best, newer, hits)
+        return hits
 
     def _later_words(
         self, hit: SessionHit, now: datetime, *, kinship: tuple[float, float]
@@ -354,6 +365,16 @@ class PassageArchive:
         ids = [id_ for episode in exact[0][2] for id_ in episode.passages]
         kept = await self._store.read(lambda connection: table.fetch(connection, ids))
         return tuple(kept[id_] for id_ in ids if id_ in kept)
+
+
+def _states(passages: Sequence[Passage]) -> bool:
+    """Whether the user said something in ``passages``, and did not only ask."""
+    return any(
+        len(sentence.split()) >= _FEWEST_STATED_WORDS and not _ASKS.search(sentence)
+        for passage in passages
+        if passage.speaker == "user"
+        for sentence in _SENTENCE.findall(passage.text)
+    )
 
 
 def _whole_sessions(rows: Sequence[Row]) -> tuple[list[list[Row]], list[Row]]:

@@ -75,6 +75,23 @@ async def test_the_newer_word_on_a_subject_comes_first(tmp_path, embedder):
         assert (older.session, older.replaced_by) == ("old", "new")
 
 
+ASKING = (
+    ("user", "how many attempts does the retrier make before it gives up?"),
+    ("agent", "The retrier makes exactly 7 attempts before it gives up."),
+)
+
+
+async def test_who_only_asked_before_neither_replaces_what_was_settled_nor_is_quoted_beside_it(
+    tmp_path, embedder
+):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "settled", days_ago=9))
+        await archive.add(talk(ASKING, "asked", days_ago=2))
+        await archive.add(talk(IDLE, "idle", days_ago=1))
+        [hit] = await shown(archive)
+        assert (hit.session, hit.replaced_by) == ("settled", "")
+
+
 async def test_another_project_is_not_read(tmp_path, embedder):
     async with opened(tmp_path, embedder) as archive:
         await archive.add(talk(RETRIES, "s1", scope=ELSEWHERE))
