@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ...bus.events import Admitted, Event, ImportAdmitted, ImportSettled, MemoriesStored
 from ...bus.signals import emit, stored
 from ...bus.values import Encoding, Memory, Scope
-from ..search.encoder import Encoder
+from ..search.index import Encoder
 from ..store.rows import Row, content_hash
 from ..store.store import Store
 from .lifecycle import Lifecycle

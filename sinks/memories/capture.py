@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from ...bus.events import CaptureSettled, Event, MemoriesStored, StoreRequested
 from ...bus.signals import emit, stored
 from ...bus.values import Encoding, Kept, Memory, Provenance
-from ..search.encoder import Encoder
-from ..search.index import Index
-from ..search.memory_cache import Fetch
+from ..search.index import Encoder, Index
+from ..search.retriever import Fetch
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row, content_hash
 from ..store.store import Store

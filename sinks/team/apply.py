@@ -11,7 +11,7 @@ from datetime import datetime
 
 from duckdb import DuckDBPyConnection
 
-from ..search.encoder import Encoder
+from ..search.index import Encoder
 from ..store.rows import Record, digest, naive, row_of, to_memory, to_scope
 from ..store.writes import (
     Head,

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.values import Memory, Scope
-from ..search.encoder import Encoder
+from ..search.index import Encoder
 from ..store.rows import Record, Row, digest, row_of, to_memory, to_record, to_row
 from ..store.writes import (
     add_records,

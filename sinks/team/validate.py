@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ...bus.values import NAMESPACES, Encoding, Memory, Scope
 from ..models.embedder import Embedder
-from ..search.encoder import Encoder
+from ..search.index import Encoder
 from ..store.rows import Record, Row, content_hash, to_record
 from .membership import is_foreign
 from .protocol import Change

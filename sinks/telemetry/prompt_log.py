@@ -23,7 +23,7 @@ from ...bus.events import ContextBuilt, IntentClassified, PromptEnriched, Respon
 from ...bus.signals import delivered
 from ...bus.values import Verdict
 from ...config.settings import TraceSettings
-from ..files.rotating_file import RotatingFile
+from ..files.private import RotatingFile
 
 STAGES = ("parse", "enrich", "classify", "inject", "respond")
 MAX_BYTES = 2_000_000

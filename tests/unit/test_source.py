@@ -20,7 +20,7 @@ PUT_IN = {
     "pipeline/imports/claude_mem.py": {"table"},
     "sinks/team/apply.py": {"wanted"},
     "sinks/store/sql.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},
-    "sinks/team/leave.py": {"wanted"},
+    "sinks/team/membership.py": {"wanted"},
     "sinks/team/outbox.py": {"wanted"},
     "sinks/team/postgres/reads.py": {"_CURRENT", "_PRINTS", "_VALID"},
     "sinks/team/postgres/store.py": {"', '.join((f'%s::{kind}[]' for kind in COLUMN_TYPES))"},
