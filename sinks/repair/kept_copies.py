@@ -1,7 +1,7 @@
 """The copies of a database: those that subcog keeps beside it, and the user's backups.
 
-Each may still hold what was forgotten since, and is purged of it. Backups may lie anywhere, so a list of them is kept
-beside the database.
+Each may still hold what was forgotten since, and is purged of it. Backups may lie
+anywhere, so a list of them is kept beside the database.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Features(Struct, frozen=True):
 
     ``text`` is BM25; ``share`` the share, 0–1, of the question's terms that the candidate holds,
     weighted by idf; ``vector`` the best cosine; ``late`` and the coverages are those of
-    ``late_interaction.Coverage``. ``weight`` is the sum of the question's word weights,
+    ``ranking.Coverage``. ``weight`` is the sum of the question's word weights,
     ``memories`` how many memories the searched scopes hold, and ``broad`` whether the question asks
     for all there is and not for one answer.
     """

@@ -98,7 +98,10 @@ class Search:
         began = time.perf_counter()
         waited_s = 0.0 if came is None else began - came
         degraded = self._degraded(query)
-        ranking = self._index.search(query, self._encoded(query), self._clock())
+        question = self._index.encode_query(query.text)
+        if not is_latin(query.asked):  # what was typed in another script by its words alone
+            question = EncodedQuery(terms=question.terms)
+        ranking = self._index.search(query, question, self._clock())
         hits = self._answers(query, ranking.candidates, RERANK_BUDGET_S - waited_s)
         return Recalled(
             hits=hits,
@@ -107,11 +110,6 @@ class Search:
             took_ms=(time.perf_counter() - began) * 1000,
             degraded=degraded,
         )
-
-    def _encoded(self, query: Query) -> EncodedQuery:
-        """The query for the index; what was typed in another script by its words alone."""
-        question = self._index.encode_query(query.text)
-        return question if is_latin(query.asked) else EncodedQuery(terms=question.terms)
 
     def _degraded(self, query: Query) -> str | None:
         if query.mode == "text" or self._index.usable_embedder is not None:
