@@ -265,7 +265,6 @@ async def _nothing(server: Server[None]) -> AsyncIterator[None]:
 
 @contextlib.contextmanager
 def _as_errors() -> Iterator[None]:
-    """What the port refuses, as an error of the protocol."""
     try:
         yield
     except Refused as error:

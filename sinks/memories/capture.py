@@ -197,7 +197,6 @@ class CaptureWriter:
         return events
 
     def _is_valid(self, memory: Memory) -> bool:
-        """Whether a memory is valid now and not superseded."""
         ended = memory.valid_to is not None and memory.valid_to <= self._clock()
         return memory.superseded_by is None and not ended
 
@@ -216,7 +215,6 @@ class CaptureWriter:
         )
 
     async def _revise(self, event: StoreRequested, memory_id: str) -> tuple[Event, ...]:
-        """Make the text the next version of the memory it revises."""
         async with self._lifecycle.write_lock:
             old = await self._lifecycle.find(memory_id, [event.request.scope])
             if old is None:

@@ -235,7 +235,6 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _word(value: Any) -> str:
-    """``value`` if it is one short printable word, else ""."""
     if not isinstance(value, str) or len(value) > _MAX_NAME_CHARS:
         return ""
     return value if value.isprintable() and not re.search(r"[<>\s]{2}|[<`]", value) else ""

@@ -45,14 +45,12 @@ class Encoder:
 
     def refresh(self, rows: Sequence[Row]) -> list[tuple[Memory, Encoding]]:
         """The rows as pairs, encoded anew where they come from another model."""
-        stale = [row.memory for row in rows if not self._is_current(row.encoding)]
+        name = self.embedder.name if self.embedder else None
+        stale = [row.memory for row in rows if name is not None and row.encoding.model != name]
         anew = {
             memory.id: made for memory, made in zip(stale, self.encode_many(stale), strict=True)
         }
         return [(row.memory, anew.get(row.memory.id, row.encoding)) for row in rows]
-
-    def _is_current(self, encoding: Encoding) -> bool:
-        return self.embedder is None or encoding.model == self.embedder.name
 
 
 class IndexStats(Struct, frozen=True):
@@ -282,13 +280,14 @@ def similarities(
         return []
     cosines = scope_index.passages.means(near) @ mean
     ours = np.unique(np.frombuffer(text.words, dtype="<u2"))
-    alike = _limited(np.minimum(cosines, 1.0), *_common(scope_index, near, ours, embedder))
+    dice, differ = _common(scope_index, near, ours, embedder)
+    alike = np.clip(np.minimum(cosines, dice), 0.0, 1.0)
+    alike = np.where(differ, np.minimum(alike, np.float32(_DIFFERENT)), alike)
     best = np.argsort(-alike, kind="stable")[:k]
     return [(scope_index.table.ids[near[at]], float(alike[at])) for at in best]
 
 
 def _mean(text: Encoding) -> Floats:
-    """The direction of a whole text."""
     vectors = np.frombuffer(text.vectors, dtype="<f2").astype(np.float32)
     counts = np.frombuffer(text.lengths, dtype="<u2").astype(np.float32)
     mean = counts @ vectors.reshape(len(counts), -1)
@@ -302,11 +301,6 @@ def _allowed(scope_index: ScopeIndex, namespace: str | None, count: int) -> Flag
             scope_index.table.namespaces.view[:count] == scope_index.table.number(namespace)
         )
     return allowed
-
-
-def _limited(cosines: Floats, dice: Floats, differ: Flags) -> Floats:
-    alike = np.clip(np.minimum(cosines, dice), 0.0, 1.0)
-    return np.where(differ, np.minimum(alike, np.float32(_DIFFERENT)), alike)
 
 
 def _common(

@@ -174,7 +174,6 @@ def _score_text(scope_queries: Sequence[ScopeQuery], memories: int) -> Floats:
 
 
 def _choose(scoped: ScopeQuery, mode: Mode, question: EncodedQuery, count: int) -> Rows:
-    """The rows worth scoring in full."""
     chosen = []
     if mode != "vector":
         # Partitioning an array of mostly zeros takes twenty times as long.

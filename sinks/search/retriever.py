@@ -170,7 +170,6 @@ def _reranked(
 
 
 def _relevant(candidates: Sequence[Candidate], query: Query) -> list[Candidate]:
-    """Those that are relevant enough to be fetched."""
     floors = dict(query.floors)
     return [
         one for one in candidates if one.relevance >= floors.get(one.namespace, query.min_relevance)

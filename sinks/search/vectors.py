@@ -97,20 +97,11 @@ class Passages:
 
     @property
     def nbytes(self) -> int:
-        return self._document_frequency.nbytes + sum(
-            column.nbytes
-            for column in (
-                self._vectors,
-                self._scales,
-                *self._signs,
-                self._owners,
-                self._word_starts,
-                self._word_counts,
-                self._words,
-                self._firsts,
-                self._numbers,
-            )
-        )
+        columns = (
+            self._vectors, self._scales, *self._signs, self._owners, self._word_starts,
+            self._word_counts, self._words, self._firsts, self._numbers,
+        )  # fmt: skip
+        return self._document_frequency.nbytes + sum(column.nbytes for column in columns)
 
     def extend(self, first_row: int, encodings: Sequence[Encoding | None]) -> None:
         """Add the passages of the rows from ``first_row`` on; None is a row without any."""
@@ -151,7 +142,7 @@ class Passages:
 
     def forget(self, row: int) -> None:
         """Take the words of ``row`` out of the counts; its passages stay until ``compacted``."""
-        words = self._words_of(self.of(np.array([row])))
+        words, _ = self.words(self.of(np.array([row])))
         self._count(words, np.full(len(words), row), -1)
 
     def _count(self, words: npt.NDArray[np.uint16], owners: npt.NDArray[np.int64], by: int) -> None:
@@ -258,14 +249,8 @@ class Passages:
 
     def words(self, passages: Rows) -> tuple[npt.NDArray[np.uint16], Rows]:
         """The words of ``passages``, one after another, and how many each has."""
-        return self._words_of(passages), self._word_counts.view[passages].astype(np.int64)
-
-    def _words_of(self, passages: Rows) -> npt.NDArray[np.uint16]:
         counts = self._word_counts.view[passages].astype(np.int64)
-        found: npt.NDArray[np.uint16] = self._words.view[
-            _runs(self._word_starts.view[passages], counts)
-        ]
-        return found
+        return self._words.view[_runs(self._word_starts.view[passages], counts)], counts
 
     def means(self, rows: Rows) -> Floats:
         """The direction of the whole of each row: its passages' vectors, weighted by their words.

@@ -67,7 +67,6 @@ class Head(NamedTuple):
 
 
 def _unnested(types: Mapping[str, str]) -> str:
-    """A table from one list parameter a column."""
     return "SELECT " + ", ".join(f"unnest(?::{kind}[]) AS {name}" for name, kind in types.items())
 
 

@@ -50,7 +50,8 @@ class SliceApplier:
     def apply(self, arrivals: Sequence[ValidatedChange]) -> Outcome:
         """Store new versions and delete forgotten memories. A tombstone beats every version."""
         known = heads(self._connection, list({each.id for each in arrivals}))
-        accepted = [each for each in arrivals if self._is_in_its_scope(each, known)]
+        # Those that are new here, or stored in the scope that the change names.
+        accepted = [e for e in arrivals if e.id not in known or known[e.id].scope == e.scope]
         self.outcome.skipped += len(arrivals) - len(accepted)
         tombstones = [each for each in accepted if each.is_tombstone]
         gone = {each.id for each in tombstones}
@@ -66,11 +67,6 @@ class SliceApplier:
                 self._resolver.resolve(arrival)
         self._resolver.finish()
         return self.outcome
-
-    @staticmethod
-    def _is_in_its_scope(arrival: ValidatedChange, known: Mapping[str, Head]) -> bool:
-        """Whether the memory is new here, or stored in the scope that the change names."""
-        return arrival.id not in known or known[arrival.id].scope == arrival.scope
 
     # --- tombstones ------------------------------------------------------------------------------
 

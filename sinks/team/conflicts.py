@@ -107,7 +107,6 @@ class ConflictResolver:
         )
 
     def _append(self, arrival: ValidatedChange, chain: Chain) -> None:
-        """Store a version that no local version conflicts with."""
         record = arrival.record
         if record is None:
             return
@@ -121,7 +120,6 @@ class ConflictResolver:
         self._outcome.received += 1
 
     def _lead(self, record: Record) -> None:
-        """Make a stored version the current one."""
         self._moved[record.id] = record
         self._outcome.current[record.id] = row_of(record)
 

@@ -184,7 +184,6 @@ def remove_others(connection: DuckDBPyConnection, scope: Scope | None = None) ->
 
 
 def _versions(connection: DuckDBPyConnection, ids: Sequence[str]) -> list[Row]:
-    """Every version of ``ids``, oldest first."""
     wanted, parameters = among("id", ids)
     found = connection.execute(
         "SELECT body, model, vectors, words, lengths, terms FROM store.versions "  # noqa: S608 - placeholders

@@ -59,7 +59,6 @@ def _command(inputs: dict[str, Any]) -> str:
 
 
 def _patched(command: str) -> list[str]:
-    """The files that a patch in ``command`` names."""
     if "*** Begin Patch" not in command:
         return []
     lines = command.split("\n")

@@ -88,7 +88,7 @@ class Transcripts:
         return await self._beside(partial(read_end, path, self._slice_bytes))
 
     async def _beside(self, read: Callable[[], T]) -> T:
-        """In a thread of our own few: a file system that hangs holds up no search, and no hook."""
+        # In a thread of our own few: a file system that hangs holds up no search, and no hook.
         return await anyio.to_thread.run_sync(read, abandon_on_cancel=True, limiter=self._threads)
 
     async def keep(self, path: str, mark: Mark) -> None:
@@ -170,7 +170,6 @@ def _from_where(mark: Mark, inode: int, size: int) -> Mark:
 
 
 def _take(data: bytes, mark: Mark) -> tuple[list[bytes], Mark]:
-    """The whole lines of ``data``, and the place after them."""
     end = data.rfind(b"\n") + 1
     if end == 0:
         # A whole line of that length is none of ours; a shorter one is still being written.

@@ -222,7 +222,6 @@ class PostgresStore:
         return await self._connections.run(lambda link: work(link.connection))
 
     async def _ask(self, question: str, *arguments: Any) -> Any:
-        """The one value that a function of the server returns."""
 
         def work(connection: Connection) -> Any:
             [value] = connection.execute(question.encode(), arguments).fetchone() or (None,)
