@@ -23,8 +23,7 @@ from ..store.rows import Row, fingerprint_of, to_record, to_scope
 from ..store.store import Store
 from ..store.writes import delete_where, heads, move_heads, rewrite
 from . import membership, outbox
-from .apply import SliceApplier
-from .conflicts import Outcome
+from .apply import Outcome, SliceApplier
 from .membership import Removed, remove_others
 from .outbox import Outbox
 from .protocol import Applied, Changes, Cursor, Depth, Membership, Outgoing, Sharing

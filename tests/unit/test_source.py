@@ -18,7 +18,6 @@ SQL = re.compile(
 PUT_IN = {
     "sinks/passages/table.py": {"_ROW", "_TEXT", "condition"},
     "pipeline/imports/claude_mem.py": {"table"},
-    "sinks/team/apply.py": {"wanted"},
     "sinks/store/sql.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},
     "sinks/team/membership.py": {"wanted"},
     "sinks/team/outbox.py": {"wanted"},
@@ -27,7 +26,7 @@ PUT_IN = {
     "sinks/store/reads.py": {"_VALID", "allowed", "wanted", "where"},
     "sinks/repair/repair.py": {"table"},
     "sinks/repair/salvage.py": {"columns", "table"},
-    "sinks/team/conflicts.py": {"wanted"},
+    "sinks/team/apply.py": {"wanted"},
     "sinks/store/writes.py": {
         "', '.join('?' * len(types))",
         "', '.join(types)",
