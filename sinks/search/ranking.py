@@ -64,10 +64,6 @@ class ScopeQuery(Struct):
     bm25: Floats
     candidate_rows: Rows
 
-    @property
-    def total(self) -> int:
-        return self.rows if self.allowed is None else int(self.allowed.sum())
-
 
 def rank(
     scope_indexes: Sequence[tuple[Scope, ScopeIndex]],
@@ -84,7 +80,7 @@ def rank(
         begin(scope, scope_index, query, question, now) for scope, scope_index in scope_indexes
     ]
     scope_queries = [scoped for scoped in scope_queries if scoped.rows]
-    total = sum(scoped.total for scoped in scope_queries)
+    total = sum(s.rows if s.allowed is None else int(s.allowed.sum()) for s in scope_queries)
     count = max(CANDIDATES, query.limit)
     features = measure(scope_queries, mode, question, embedder, candidates=count, broad=query.broad)
     if features is None:
@@ -223,15 +219,13 @@ def _term_share(
 
 
 def _order(mode: Mode, features: Features) -> Floats:
-    order = features.vector if mode == "vector" else features.text / _max(features.text)
+    if mode == "vector":
+        return features.vector
+    order: Floats = features.text / max(float(features.text.max()), 1e-9)
     if mode == "hybrid":
-        order = TEXT_SHARE * order + LATE_SHARE * features.late / _max(features.late)
-        order += VECTOR_SHARE * features.vector
+        late = LATE_SHARE * features.late / max(float(features.late.max()), 1e-9)
+        order = TEXT_SHARE * order + late + VECTOR_SHARE * features.vector
     return order
-
-
-def _max(scores: Floats) -> float:
-    return max(float(scores.max()), 1e-9)
 
 
 def _best(

@@ -97,7 +97,9 @@ class Search:
         """The same, in the thread that calls; ``came`` is when it was asked, if not now."""
         began = time.perf_counter()
         waited_s = 0.0 if came is None else began - came
-        degraded = self._degraded(query)
+        degraded = None
+        if query.mode != "text" and self._index.usable_embedder is None:
+            degraded = "embedder.unavailable" if self.embedder is None else "embedder.changed"
         question = self._index.encode_query(query.text)
         if not is_latin(query.asked):  # what was typed in another script by its words alone
             question = EncodedQuery(terms=question.terms)
@@ -110,11 +112,6 @@ class Search:
             took_ms=(time.perf_counter() - began) * 1000,
             degraded=degraded,
         )
-
-    def _degraded(self, query: Query) -> str | None:
-        if query.mode == "text" or self._index.usable_embedder is not None:
-            return None
-        return "embedder.unavailable" if self.embedder is None else "embedder.changed"
 
     def _answers(
         self, query: Query, candidates: Sequence[Candidate], left_s: float
@@ -212,7 +209,12 @@ class MemoryCache:
         if missing := [id_ for id_ in ids if id_ not in found]:
             fresh = self._fetch(missing, scopes)
             found |= {memory.id: memory for memory in fresh}
-            self._add_unless_changed(fresh, before)
+            encoded = [(memory.id, _encode(memory)) for memory in fresh]
+            with self._lock:
+                if self._changes == before:  # nothing changed while these were being read
+                    for memory_id, memory in encoded:
+                        if len(memory) <= self._cache.maxsize:
+                            self._cache[memory_id] = memory
         return [found[id_] for id_ in ids if id_ in found and found[id_].scope in scopes]
 
     def warm(self, memories: Iterable[Memory]) -> None:
@@ -229,12 +231,3 @@ class MemoryCache:
         with self._lock:
             self._changes += 1
             self._cache.pop(memory_id, None)
-
-    def _add_unless_changed(self, fresh: Sequence[Memory], before: int) -> None:
-        encoded = [(memory.id, _encode(memory)) for memory in fresh]
-        with self._lock:
-            if self._changes != before:  # something changed while these were being read
-                return
-            for memory_id, memory in encoded:
-                if len(memory) <= self._cache.maxsize:
-                    self._cache[memory_id] = memory
