@@ -56,8 +56,7 @@ from .params import (
 
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
-    from ...sinks.repair.kept_copies import Copy
-    from ...sinks.repair.purge import Cleaned
+    from ...sinks.repair.kept_copies import Cleaned, Copy
 
 PAGE = 500
 CHANGE_S = 10.0
@@ -285,7 +284,7 @@ class MemoryCalls:
         return await anyio.to_thread.run_sync(find_copies, self._app.paths.database)
 
     async def _clean(self, copies: Sequence[Copy], memory_id: str, scope: str) -> Cleaned:
-        from ...sinks.repair.purge import clean_copies
+        from ...sinks.repair.kept_copies import clean_copies
 
         work = partial(clean_copies, copies, memory_id, [scope], self._app.clock())
         return await anyio.to_thread.run_sync(work)

@@ -42,7 +42,7 @@ from ...config.load import SettingsError
 from ...config.paths import Paths
 from ...config.settings import RedactionSettings, Settings
 from ...sinks.indexes.guide_index import GuideIndex
-from ...sinks.mcp.notifications import Changes
+from ...sinks.mcp.port import Changes
 from ...sinks.project.identity import Projects
 from ...sinks.sessions import Sessions
 from ...sinks.telemetry.audit_log import AuditLog
@@ -76,8 +76,8 @@ from .team import Team
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
     from ...sinks.models.intent_classifier import LocalClassifier
-    from ...sinks.store.change_queue import ChangeQueue
     from ...sinks.store.store import Store
+    from ...sinks.store.writes import ChangeQueue
     from .llm import LanguageModelService
 
 INDEXING = ("index", "unindex", "topics", "untopic")

@@ -97,8 +97,7 @@ class HttpEndpoint:
 
     def _guarded_routes(self) -> Routes:
         """The routes that need the token; none where it cannot be kept."""
-        from ...sinks.http.hooks import hook_route
-        from ...sinks.http.server import guard, route
+        from ...sinks.http.server import guard, hook_route, route
 
         if not self.token:
             return []

@@ -21,7 +21,7 @@ from ...bus.signals import answered, degraded, emit
 from ...bus.values import Place, Scope
 from ...sinks.sessions import SessionState
 from ...sinks.telemetry.hook_activity import HookActivity
-from ...sinks.transcripts.outcomes import Outcomes
+from ...sinks.transcripts.reader import Outcomes
 from ...stages.inject import MAX_TOKENS
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
 from ...stages.text.hook_answer import MAX_UNITS, hook_answer

@@ -74,7 +74,6 @@ def names_in(memory: Memory) -> Iterator[str]:
 
 
 def _stem(text: str, end: int) -> str:
-    """What a name has before its last dot, at ``end``."""
     start = end
     while start > max(0, end - _MOST_CHARS) and (
         text[start - 1].isalnum() or text[start - 1] in "_-."

@@ -36,6 +36,9 @@ _log = logging.getLogger(__name__)
 class WorkerGone(ConnectionError):
     """The worker ended, or could not be started."""
 
+    def __init__(self, message: str = "the language model worker has exited") -> None:
+        super().__init__(message)
+
 
 class _Slot:
     """A question that waits; ``answer`` stays None if the worker ends first."""
@@ -65,11 +68,11 @@ class _Child:
 
     async def send(self, message: ToWorker) -> None:
         if self.stdin is None:
-            raise WorkerGone("the language model worker has exited")
+            raise WorkerGone
         try:
             await self.stdin.send(line_of(message))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
-            raise WorkerGone("the language model worker has exited") from error
+            raise WorkerGone from error
 
     def end(self) -> None:
         """Wake whoever waits: nothing more will come."""
@@ -112,7 +115,7 @@ class ModelProcess:
         """The worker's answer. Cancelled, it cancels the question there. Raises ``WorkerGone``."""
         child = self._child
         if child is None:
-            raise WorkerGone("the language model worker has exited")
+            raise WorkerGone
         slot = child.waiting[ask.id] = _Slot()
         try:
             await child.send(ask)
@@ -125,7 +128,7 @@ class ModelProcess:
             child.used_at = anyio.current_time()
             del child.waiting[ask.id]
         if slot.answer is None:
-            raise WorkerGone("the language model worker has exited")
+            raise WorkerGone
         return slot.answer
 
     async def _cancel(self, child: _Child, number: int) -> None:

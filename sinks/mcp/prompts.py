@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from ...bus.values import NAMESPACES
 from .port import ClientPort, Intent, Json, Refused
+from .resources import Uri
 from .schemas import MAX_QUERY
-from .uris import Uri
 
 SEARCHED = 8
 # What is below this is no answer to the question.

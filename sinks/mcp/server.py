@@ -29,20 +29,21 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from .instructions import INSTRUCTIONS
-from .notifications import Changed, Watch
-from .port import ClientPort, Refused
+from .port import Changed, ClientPort, Refused, Watch
 from .prompts import get_prompt, list_prompts, values_of
 from .resources import (
+    UnknownUri,
     complete,
+    is_touched,
     list_resources,
     list_templates,
+    parse,
     read_resource,
     values_for,
 )
 from .stdio import LineTransport
 from .tools import NAME as HOOK_TOOL
 from .tools import call_hook, call_tool, input_schema, list_tools
-from .uris import UnknownUri, is_touched, parse
 
 if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream, WriteStream
@@ -264,7 +265,6 @@ async def _nothing(server: Server[None]) -> AsyncIterator[None]:
 
 @contextlib.contextmanager
 def _as_errors() -> Iterator[None]:
-    """What the port refuses, as an error of the protocol."""
     try:
         yield
     except Refused as error:

@@ -45,8 +45,10 @@ def read_message(line: bytes) -> types.JSONRPCMessage:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:  # pydantic's
         return _mended(line)
-    if isinstance(message, types.JSONRPCNotification) and b'"id"' in line:
-        _refuse_wrong_id(line)
+    is_notification = isinstance(message, types.JSONRPCNotification)
+    # What has an id that is none was meant as a request, and would wait for its answer.
+    if is_notification and b'"id"' in line and "id" in json.loads(line):
+        raise BadMessage(types.INVALID_REQUEST, "Invalid Request")
     return message
 
 
@@ -60,12 +62,6 @@ def _mended(line: bytes) -> types.JSONRPCMessage:
         return types.jsonrpc_message_adapter.validate_json(mended, by_name=False)
     except (ValueError, RecursionError):
         raise BadMessage(types.INVALID_REQUEST, "Invalid Request", _id_of(value)) from None
-
-
-def _refuse_wrong_id(line: bytes) -> None:
-    """What has an id that is none was meant as a request, and would wait for its answer."""
-    if "id" in json.loads(line):
-        raise BadMessage(types.INVALID_REQUEST, "Invalid Request")
 
 
 def _id_of(value: object) -> str | int | None:

@@ -277,7 +277,11 @@ async def call_hook(port: ClientPort, arguments: dict[str, Any] | None) -> types
     except msgspec.ValidationError:
         return _result(b"{}")
     payload = {name: _whole(name, value) for name, value in call.payload.items()}
-    filled = {name: value for name, value in payload.items() if not _is_template(value)}
+    filled = {
+        name: value
+        for name, value in payload.items()
+        if not (isinstance(value, str) and _TEMPLATE.fullmatch(value))
+    }
     answer = await port.hook(call.event, call.client, msgspec.json.encode(filled))
     return _result(answer if answer[:1] == b"{" else b"{}")
 
@@ -291,9 +295,5 @@ def _whole(name: str, value: Any) -> Any:
         return value
 
 
-def _is_template(value: Any) -> bool:
-    return isinstance(value, str) and _TEMPLATE.fullmatch(value) is not None
-
-
 def _result(body: bytes) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=body.decode())])
+    return types.CallToolResult(content=[_text(body.decode())])

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ...bus.events import Admitted, Event, ImportAdmitted, ImportSettled, MemoriesStored
 from ...bus.signals import emit, stored
 from ...bus.values import Encoding, Memory, Scope
-from ..search.encoder import Encoder
+from ..search.index import Encoder
 from ..store.rows import Row, content_hash
 from ..store.store import Store
 from .lifecycle import Lifecycle
@@ -70,18 +70,20 @@ class BulkImport:
 
     async def _batch(self, admitted: Sequence[Admitted]) -> _Batch:
         memories = [_whole(one) for one in admitted]
-        ids = {id_ for memory in memories for id_ in _ids_in(memory)}
+        ids = {
+            id_
+            for memory in memories
+            for id_ in (memory.id, memory.supersedes, memory.superseded_by, memory.contradicts)
+            if id_ is not None
+        }
         scopes = await self._store.scopes_of(list(ids))
-        by_id = [
-            _with_free_ids(memory, scopes)
-            for memory, one in zip(memories, admitted, strict=True)
-            if one.draft.known_by_id
-        ]
-        by_text = [
-            memory
-            for memory, one in zip(memories, admitted, strict=True)
-            if not one.draft.known_by_id
-        ]
+        by_id: list[Memory] = []
+        by_text: list[Memory] = []
+        for memory, one in zip(memories, admitted, strict=True):
+            if one.draft.known_by_id:
+                by_id.append(_with_free_ids(memory, scopes))
+            else:
+                by_text.append(memory)
         batch = _Batch()
         copies = [memory.id for memory in by_id if memory.id not in ids]
         await self._sort_by_id(by_id, scopes | await self._store.scopes_of(copies), batch)
@@ -158,12 +160,6 @@ def _whole(one: Admitted) -> Memory:
 
 def _text(memory: Memory) -> tuple[str, Scope, str]:
     return memory.content_hash, memory.scope, memory.namespace
-
-
-def _ids_in(memory: Memory) -> list[str]:
-    """Its own id, and those it refers to."""
-    ids = (memory.id, memory.supersedes, memory.superseded_by, memory.contradicts)
-    return [id_ for id_ in ids if id_ is not None]
 
 
 def _with_free_ids(memory: Memory, scopes: Mapping[str, Scope]) -> Memory:

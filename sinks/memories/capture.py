@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from ...bus.events import CaptureSettled, Event, MemoriesStored, StoreRequested
 from ...bus.signals import emit, stored
 from ...bus.values import Encoding, Kept, Memory, Provenance
-from ..search.encoder import Encoder
-from ..search.index import Index
-from ..search.memory_cache import Fetch
+from ..search.index import Encoder, Index
+from ..search.retriever import Fetch
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row, content_hash
 from ..store.store import Store
@@ -198,7 +197,6 @@ class CaptureWriter:
         return events
 
     def _is_valid(self, memory: Memory) -> bool:
-        """Whether a memory is valid now and not superseded."""
         ended = memory.valid_to is not None and memory.valid_to <= self._clock()
         return memory.superseded_by is None and not ended
 
@@ -217,7 +215,6 @@ class CaptureWriter:
         )
 
     async def _revise(self, event: StoreRequested, memory_id: str) -> tuple[Event, ...]:
-        """Make the text the next version of the memory it revises."""
         async with self._lifecycle.write_lock:
             old = await self._lifecycle.find(memory_id, [event.request.scope])
             if old is None:

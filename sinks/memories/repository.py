@@ -32,10 +32,8 @@ from ..indexes.file_index import FileIndex
 from ..indexes.topic_index import TopicIndex
 from ..models import cross_encoder
 from ..models.embedder import Embedder
-from ..search.encoder import Encoder
-from ..search.index import Index
-from ..search.memory_cache import MemoryCache
-from ..search.retriever import Search
+from ..search.index import Encoder, Index
+from ..search.retriever import MemoryCache, Search
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row
 from ..store.store import Store

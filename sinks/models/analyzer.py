@@ -57,10 +57,6 @@ class Analyzer:
 
     def terms(self, text: str) -> npt.NDArray[np.uint32]:
         """The sorted terms of ``text``, each as often as it occurs."""
-        found = np.frombuffer(array("I", self._hashes(text)), dtype=np.uint32)
-        return np.sort(found)
-
-    def _hashes(self, text: str) -> list[int]:
         known = self._terms
         hashes = []
         for piece in tokenize(text):
@@ -69,7 +65,7 @@ class Analyzer:
                 term = self._learn(piece)
             if term != _NO_TERM:
                 hashes.append(term)
-        return hashes
+        return np.sort(np.frombuffer(array("I", hashes), dtype=np.uint32))
 
     def _learn(self, piece: str) -> int:
         """Stem and hash; the stemmer keeps its state in itself, hence the lock."""
@@ -88,7 +84,9 @@ class Analyzer:
 
 def tokenize(text: str) -> list[str]:
     """The words of ``text`` as they are written, those with a hump also in parts."""
-    text = _folded(text)
+    if not text.isascii():  # without accents: "Mödling" is typed elsewhere as "Modling"
+        parts = unicodedata.normalize("NFKD", text)
+        text = "".join(char for char in parts if not unicodedata.combining(char))
     found = _PIECE.findall(text)
     if _HUMP.search(text):
         found += _HUMPED.findall(text)
@@ -114,11 +112,3 @@ def is_latin(text: str) -> bool:
     """
     letters = "".join(_LETTER.findall(text[:_SCRIPT_CHARS]))
     return 3 * len(_LATIN.findall(letters)) >= 2 * len(letters)
-
-
-def _folded(text: str) -> str:
-    """Without accents, so that "Mödling" is found as it is typed elsewhere: "Modling"."""
-    if text.isascii():
-        return text
-    parts = unicodedata.normalize("NFKD", text)
-    return "".join(char for char in parts if not unicodedata.combining(char))

@@ -56,7 +56,13 @@ class PairTokenizer:
 
     def query_ids(self, question: str) -> list[int]:
         """The first side: ``[CLS]``, at most ``QUESTION_TOKENS``, ``[SEP]``."""
-        return [self._begin, *_shortened(self._ids(_ends(question))), self._end]
+        if len(question) > _QUESTION_CHARS:
+            half = _QUESTION_CHARS // 2
+            question = f"{question[:half]} {question[-half:]}"
+        ids = self._ids(question)
+        if len(ids) > QUESTION_TOKENS:
+            ids = ids[: QUESTION_TOKENS - _END_TOKENS] + ids[-_END_TOKENS:]
+        return [self._begin, *ids, self._end]
 
     def memory_ids(self, text: str) -> list[int]:
         """The second side: at most ``MEMORY_TOKENS``, ``[SEP]``."""
@@ -120,18 +126,6 @@ def load_bundled() -> CrossEncoder | None:
         _log.error("the cross-encoder cannot be loaded", extra={"error": type(error).__name__})
         emit(degraded, "reranker", reason="reranker.unavailable")
         return None
-
-
-def _ends(question: str) -> str:
-    if len(question) <= _QUESTION_CHARS:
-        return question
-    return f"{question[: _QUESTION_CHARS // 2]} {question[-_QUESTION_CHARS // 2 :]}"
-
-
-def _shortened(ids: list[int]) -> list[int]:
-    if len(ids) <= QUESTION_TOKENS:
-        return ids
-    return ids[: QUESTION_TOKENS - _END_TOKENS] + ids[-_END_TOKENS:]
 
 
 def _table(path: Path) -> npt.NDArray[Any]:

@@ -152,7 +152,6 @@ class Embedder:
         )
 
     def _word_ids(self, texts: list[str]) -> list[npt.NDArray[np.uint16]]:
-        """The ids of the known words of each text."""
         return [np.array(ids, dtype=np.uint16) for ids in self._model.tokenize(texts)]
 
     def _mean(self, ids: npt.NDArray[np.uint16]) -> Floats:

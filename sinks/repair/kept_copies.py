@@ -1,21 +1,26 @@
 """The copies of a database: those that subcog keeps beside it, and the user's backups.
 
-Each may still hold what was forgotten since. Backups may lie anywhere, so a list of them is kept
-beside the database.
+Each may still hold what was forgotten since, and is purged of it. Backups may lie
+anywhere, so a list of them is kept beside the database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+import duckdb
 import msgspec
 from msgspec import Struct
 
 from ..files.private import replace_file
+from ..store.database import Database
+from ..store.errors import StoreUnavailable, explain
 from ..store.wal import wal_of
+from ..store.writes import forget
+from ..team.outbox import Outbox
 
 Kind = Literal["backup", "before a restore", "damaged log", "damaged database"]
 
@@ -103,3 +108,53 @@ def _copy(file: Path, kind: Kind) -> Copy | None:
     # The later of the last change of its content and of its name.
     at = datetime.fromtimestamp(max(seen.st_mtime, seen.st_ctime), UTC)
     return Copy(file=file, kind=kind, at=at, bytes=size)
+
+
+_MEMORY_LIMIT_MB = 256
+
+
+class Cleaned(Struct, frozen=True):
+    """What was done to the copies: ``left`` are those that could not be purged, and why."""
+
+    cleaned: tuple[Path, ...] = ()
+    removed: tuple[Path, ...] = ()
+    left: tuple[tuple[Path, str], ...] = ()
+
+
+def clean_copies(
+    copies: Sequence[Copy], memory_id: str, scopes: Sequence[str], now: datetime
+) -> Cleaned:
+    """Make sure that none of ``copies`` holds a memory of ``scopes``. Not for an event loop.
+
+    It is deleted from a backup, which is then compacted. A damaged file cannot be opened, so it is
+    deleted as a whole.
+    """
+    cleaned, removed, left = [], [], []
+    for copy in copies:
+        try:
+            if copy.is_database:
+                _purge(copy.file, memory_id, scopes, now)
+                cleaned.append(copy.file)
+            else:
+                remove_copy(copy)
+                removed.append(copy.file)
+        except StoreUnavailable as error:
+            left.append((copy.file, str(error)))
+        except OSError as error:
+            left.append((copy.file, f"it cannot be deleted ({error.strerror})"))
+    return Cleaned(tuple(cleaned), tuple(removed), tuple(left))
+
+
+def _purge(file: Path, memory_id: str, scopes: Sequence[str], now: datetime) -> None:
+    database = Database(file, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now, queue=Outbox())
+    database.open()
+    try:
+        with database.transaction() as connection:
+            if forget(connection, memory_id, scopes, now):
+                database.note_forgotten(connection, memory_id)
+        # Also where it was forgotten before: its bytes may still be in the file.
+        database.compact()
+    except duckdb.Error as error:
+        raise explain(file, error) from None
+    finally:
+        database.close()

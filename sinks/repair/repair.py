@@ -153,7 +153,6 @@ def _lost_file(database: Path) -> Problem:
 
 
 def _is_write_protected(database: Path) -> bool:
-    """Whether the permission to write is missing somewhere."""
     places = [database.parent, *(p for p in (database, wal_of(database)) if p.exists())]
     return not all(os.access(place, os.R_OK | os.W_OK) for place in places)
 
@@ -198,12 +197,9 @@ def _can_attach(database: Path) -> bool:
 
 def _read_everything(database: Path) -> None:
     """Read each value of each table. Raises ``_DamagedLog`` and ``StoreUnavailable``."""
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": f"{_MEMORY_LIMIT_MB}MB",
-        "threads": 1,
-    }
+    memory_limit = f"{_MEMORY_LIMIT_MB}MB"
     try:
-        with duckdb.connect(config=config) as connection:
+        with duckdb.connect(config={"memory_limit": memory_limit, "threads": 1}) as connection:
             attach(connection, database, "store", read_only=True)
             found = schema_version(connection)
             if found > len(MIGRATIONS):
@@ -300,7 +296,6 @@ def _salvage(database: Path, now: datetime) -> Mended:
 
 
 def _quarantine(database: Path, now: datetime) -> tuple[Path, ...]:
-    """Move file and log to names of their own."""
     target = free_name(database.with_name(f"{database.name}.damaged-{now:%Y%m%dT%H%M%S}"))
     moved = []
     # The log first: a file without its log is whole, a log without its file is lost.

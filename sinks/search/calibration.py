@@ -25,7 +25,7 @@ class Features(Struct, frozen=True):
 
     ``text`` is BM25; ``share`` the share, 0–1, of the question's terms that the candidate holds,
     weighted by idf; ``vector`` the best cosine; ``late`` and the coverages are those of
-    ``late_interaction.Coverage``. ``weight`` is the sum of the question's word weights,
+    ``ranking.Coverage``. ``weight`` is the sum of the question's word weights,
     ``memories`` how many memories the searched scopes hold, and ``broad`` whether the question asks
     for all there is and not for one answer.
     """
@@ -56,6 +56,7 @@ FEATURES = (
 )  # fmt: skip
 WEIGHTS = Path(__file__).with_name("relevance.json")
 
+# "few" is large in a store of few memories, where leads are wide by chance.
 TEXT_FEATURES = ("share", "share lead", "few", "held terms", "broad", "broad share")
 TEXT_WEIGHTS = Path(__file__).with_name("text_relevance.json")
 
@@ -81,7 +82,7 @@ def feature_matrix(features: Features) -> Floats:
         (
             narrow * _lead(whole, _UNRELATED),
             features.vector,
-            _few(features),
+            np.full_like(features.text, 1 / max(features.memories, 1)),
             features.coverage_p2,
             features.coverage_p4,
             features.rare_term_coverage,
@@ -104,7 +105,7 @@ def text_feature_matrix(features: Features) -> Floats:
         (
             features.share,
             narrow * _lead(features.share, _UNRELATED),
-            _few(features),
+            np.full_like(features.text, 1 / max(features.memories, 1)),
             np.log1p(features.text),
             np.full_like(features.text, broad),
             broad * features.share,
@@ -137,11 +138,6 @@ def reranked_relevance(first_stage: float, score: float) -> float:
 def load(path: Path, features: tuple[str, ...]) -> LinearModel:
     """The weights of ``path``, read once."""
     return LinearModel.load(path, features=features)
-
-
-def _few(features: Features) -> Floats:
-    """Large in a store of few memories, where leads are wide by chance."""
-    return np.full(len(features.text), 1 / max(features.memories, 1), dtype=np.float32)
 
 
 def _lead(values: Floats, unrelated: float) -> Floats:

@@ -1,4 +1,7 @@
-"""The search index: every searchable memory, in memory, scope by scope. A cache of the store."""
+"""The search index: every searchable memory, in memory, scope by scope. A cache of the store.
+
+Beside it the encoder of memories, and the search for near-duplicates.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,45 @@ from datetime import datetime
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from ...bus.values import Encoding, Memory, Query, Scope
-from ..models.analyzer import Analyzer, searchable
+from ..models.analyzer import Analyzer, searchable, text_encoding
 from ..models.embedder import Embedder, EncodedQuery
-from .near_duplicates import similarities
+from ..store.rows import Row
 from .ranking import Ranking, rank
-from .scope_index import Entry, ScopeIndex
+from .scope_index import Entry, Flags, Floats, Rows, ScopeIndex
+
+
+class Encoder:
+    """Encodes memories by the embedding model, or for text search alone while there is none.
+
+    Set ``embedder`` when it arrives. May be called from any thread.
+    """
+
+    def __init__(self) -> None:
+        self.embedder: Embedder | None = None
+        self._analyzer = Analyzer()
+
+    def encode(self, memory: Memory) -> Encoding:
+        return self.encode_many([memory])[0]
+
+    def encode_many(self, memories: Sequence[Memory]) -> list[Encoding]:
+        """The encoding of each memory, in their order."""
+        texts = [searchable(memory) for memory in memories]
+        if self.embedder is None:
+            return [text_encoding(text, self._analyzer) for text in texts]
+        return self.embedder.encode_many(texts)
+
+    def refresh(self, rows: Sequence[Row]) -> list[tuple[Memory, Encoding]]:
+        """The rows as pairs, encoded anew where they come from another model."""
+        name = self.embedder.name if self.embedder else None
+        stale = [row.memory for row in rows if name is not None and row.encoding.model != name]
+        anew = {
+            memory.id: made for memory, made in zip(stale, self.encode_many(stale), strict=True)
+        }
+        return [(row.memory, anew.get(row.memory.id, row.encoding)) for row in rows]
 
 
 class IndexStats(Struct, frozen=True):
@@ -213,3 +247,97 @@ def _whole(encoding: Encoding, dimensions: int) -> bool:
     counts = array("H", encoding.lengths)
     vectors = 2 * dimensions * len(counts)
     return len(encoding.vectors) == vectors and len(encoding.words) == 2 * sum(counts)
+
+
+# Memories that the vectors propose, and that are then compared word by word; of so many passages
+# that are near by sign the vectors are read at all.
+_PROPOSED = 20
+_RESCORED = 200
+# Texts that differ in a number or a negation contradict each other, however alike they are.
+_DIFFERENT = 0.85
+
+WordIds = npt.NDArray[np.uint16]
+
+
+def similarities(
+    scope_index: ScopeIndex,
+    text: Encoding,
+    namespace: str | None,
+    k: int,
+    embedder: Embedder | None,
+) -> list[tuple[str, float]]:
+    """The ``k`` living rows most nearly the same as ``text``: (id, 0–1), best first.
+
+    The lesser of two figures: the cosine of the whole texts and the Dice coefficient of their
+    words. Either alone takes texts for equal that are merely about the same thing.
+    """
+    count = scope_index.rows
+    mean = _mean(text)
+    near = scope_index.passages.nearest(
+        mean, _PROPOSED, count, _allowed(scope_index, namespace, count), rescored=_RESCORED
+    )
+    if not len(near):
+        return []
+    cosines = scope_index.passages.means(near) @ mean
+    ours = np.unique(np.frombuffer(text.words, dtype="<u2"))
+    dice, differ = _common(scope_index, near, ours, embedder)
+    alike = np.clip(np.minimum(cosines, dice), 0.0, 1.0)
+    alike = np.where(differ, np.minimum(alike, np.float32(_DIFFERENT)), alike)
+    best = np.argsort(-alike, kind="stable")[:k]
+    return [(scope_index.table.ids[near[at]], float(alike[at])) for at in best]
+
+
+def _mean(text: Encoding) -> Floats:
+    vectors = np.frombuffer(text.vectors, dtype="<f2").astype(np.float32)
+    counts = np.frombuffer(text.lengths, dtype="<u2").astype(np.float32)
+    mean = counts @ vectors.reshape(len(counts), -1)
+    return np.asarray(mean / (np.linalg.norm(mean) + 1e-9), dtype=np.float32)
+
+
+def _allowed(scope_index: ScopeIndex, namespace: str | None, count: int) -> Flags:
+    allowed: Flags = scope_index.table.alive.view[:count]
+    if namespace is not None:
+        allowed = allowed & (
+            scope_index.table.namespaces.view[:count] == scope_index.table.number(namespace)
+        )
+    return allowed
+
+
+def _common(
+    scope_index: ScopeIndex, rows: Rows, ours: WordIds, embedder: Embedder | None
+) -> tuple[Floats, Flags]:
+    """How alike the distinct words of each row and ``ours`` are, and where a decisive one differs.
+
+    Alike is the Dice coefficient, each word by its weight.
+    """
+    owners, theirs = _distinct_words(scope_index, rows)
+    common = np.isin(theirs, ours)
+    weights = _weights(theirs, embedder)
+    own_weight = float(_weights(ours, embedder).sum())
+    shared = _by_row(owners, weights * common, len(rows))
+    both = _by_row(owners, weights, len(rows)) + own_weight
+    empty = np.float32(not len(ours))
+    dice = np.where(both > 0, 2 * shared / np.maximum(both, np.float32(1e-9)), empty)
+    if embedder is None:
+        return dice, np.zeros(len(rows), dtype=np.bool_)
+    decisive = embedder.decisive(theirs)
+    missing = int(embedder.decisive(ours).sum()) - _by_row(owners, decisive & common, len(rows))
+    added = _by_row(owners, decisive & ~common, len(rows))
+    return dice, (missing > 0) | (added > 0)
+
+
+def _distinct_words(scope_index: ScopeIndex, rows: Rows) -> tuple[Rows, WordIds]:
+    """The distinct words of each of ``rows``, with the place of the row that has them."""
+    passages = scope_index.passages.of(rows)
+    words, counts = scope_index.passages.words(passages)
+    places = np.repeat(np.arange(len(rows)), scope_index.passages.numbers(rows))
+    keys = np.unique((np.repeat(places, counts) << 16) | words)
+    return keys >> 16, (keys & 0xFFFF).astype(np.uint16)
+
+
+def _weights(words: WordIds, embedder: Embedder | None) -> Floats:
+    return np.ones(len(words), np.float32) if embedder is None else embedder.idf(words)
+
+
+def _by_row(owners: Rows, values: npt.NDArray[np.generic], rows: int) -> Floats:
+    return np.bincount(owners, weights=values, minlength=rows).astype(np.float32)

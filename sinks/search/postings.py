@@ -151,7 +151,6 @@ def _fresh(values: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.int64]:
 
 
 def _grouped(terms: npt.NDArray[np.uint32], rows: Rows, counts: Counts) -> Packed:
-    """Pack parallel arrays that are sorted by term."""
     fresh = _fresh(terms)
     starts = np.concatenate((fresh, [len(terms)])).astype(np.int64)
     return Packed(terms[fresh], starts, rows, counts)

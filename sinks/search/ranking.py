@@ -17,7 +17,6 @@ from msgspec import Struct
 from ...bus.values import Mode, Query, Scope
 from ..models.embedder import Embedder, EncodedQuery
 from .calibration import Features, relevance, text_only, text_relevance
-from .late_interaction import Coverage, WeightedWords, coverage, weighted_words
 from .scope_index import Flags, Floats, Found, Rows, ScopeIndex
 
 # Candidates that each of the two first stages contributes, from each scope.
@@ -65,10 +64,6 @@ class ScopeQuery(Struct):
     bm25: Floats
     candidate_rows: Rows
 
-    @property
-    def total(self) -> int:
-        return self.rows if self.allowed is None else int(self.allowed.sum())
-
 
 def rank(
     scope_indexes: Sequence[tuple[Scope, ScopeIndex]],
@@ -85,13 +80,15 @@ def rank(
         begin(scope, scope_index, query, question, now) for scope, scope_index in scope_indexes
     ]
     scope_queries = [scoped for scoped in scope_queries if scoped.rows]
-    total = sum(scoped.total for scoped in scope_queries)
+    total = sum(s.rows if s.allowed is None else int(s.allowed.sum()) for s in scope_queries)
     count = max(CANDIDATES, query.limit)
     features = measure(scope_queries, mode, question, embedder, candidates=count, broad=query.broad)
     if features is None:
         return Ranking((), total)
-    scores = _scores(mode, features, by_text=embedder is None)
-    return Ranking(_best(scope_queries, scores, query), total)
+    probability = text_relevance(features) if embedder is None else relevance(features)
+    return Ranking(
+        _best(scope_queries, features, _order(mode, features), probability, query), total
+    )
 
 
 def measure(
@@ -136,16 +133,6 @@ def measure(
     )
 
 
-class _Scores(Struct, frozen=True):
-    """The candidates' scores, scope after scope."""
-
-    text: Floats
-    late: Floats
-    vector: Floats
-    order: Floats
-    relevance: Floats
-
-
 def begin(
     scope: Scope, scope_index: ScopeIndex, query: Query, question: EncodedQuery, now: datetime
 ) -> ScopeQuery:
@@ -183,55 +170,35 @@ def _score_text(scope_queries: Sequence[ScopeQuery], memories: int) -> Floats:
 
 
 def _choose(scoped: ScopeQuery, mode: Mode, question: EncodedQuery, count: int) -> Rows:
-    """The rows worth scoring in full."""
     chosen = []
     if mode != "vector":
-        chosen.append(_largest(scoped.bm25, count))
+        # Partitioning an array of mostly zeros takes twenty times as long.
+        rows = np.flatnonzero(scoped.bm25)
+        if len(rows) > count:
+            rows = rows[np.argpartition(-scoped.bm25[rows], count)[:count]]
+        chosen.append(rows)
     if mode != "text" and question.vector is not None and question.vector.any():
         passages = scoped.index.passages
         chosen.append(passages.nearest(question.vector, count, scoped.rows, scoped.allowed))
     return np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, dtype=np.int64)
 
 
-def _largest(scores: Floats, count: int) -> Rows:
-    """The rows of the largest positive scores."""
-    # Partitioning an array of mostly zeros takes twenty times as long.
-    rows = np.flatnonzero(scores)
-    if len(rows) > count:
-        rows = rows[np.argpartition(-scores[rows], count)[:count]]
-    return rows
-
-
 def _cosines(scoped: ScopeQuery, vector: Floats) -> Floats:
     """The best passage's cosine of each candidate, 0 for one without passages."""
     passages = scoped.index.passages
-    numbers = passages.numbers(scoped.candidate_rows)
     scores = passages.similarities(vector, passages.of(scoped.candidate_rows))
-    best = np.zeros(len(numbers), dtype=np.float32)
-    filled = numbers > 0
-    if filled.any():
-        starts = (np.cumsum(numbers) - numbers)[filled]
-        best[filled] = np.maximum(np.maximum.reduceat(scores, starts), 0)
-    return best
+    best = _segment_max(scores[:, None], passages.numbers(scoped.candidate_rows))[:, 0]
+    return np.maximum(best, 0)
 
 
 def _coverage(
     scope_queries: Sequence[ScopeQuery], asked: WeightedWords, embedder: Embedder
 ) -> Coverage:
-    words, word_counts, numbers = [], [], []
-    for scoped in scope_queries:
-        passages = scoped.index.passages
-        found, counts = passages.words(passages.of(scoped.candidate_rows))
-        words.append(found)
-        word_counts.append(counts)
-        numbers.append(passages.numbers(scoped.candidate_rows))
-    return coverage(
-        asked,
-        np.concatenate(words),
-        np.concatenate(word_counts),
-        np.concatenate(numbers),
-        embedder,
-    )
+    candidates = [(scoped.index.passages, scoped.candidate_rows) for scoped in scope_queries]
+    found = [passages.words(passages.of(rows)) for passages, rows in candidates]
+    words, word_counts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    numbers = np.concatenate([passages.numbers(rows) for passages, rows in candidates])
+    return coverage(asked, words, word_counts, numbers, embedder)
 
 
 def _term_share(
@@ -251,44 +218,176 @@ def _term_share(
     return np.concatenate(shares)
 
 
-def _scores(mode: Mode, features: Features, *, by_text: bool) -> _Scores:
-    """The scores in ``mode``; ``by_text`` where there are no vectors at all."""
-    order = features.vector if mode == "vector" else features.text / _max(features.text)
+def _order(mode: Mode, features: Features) -> Floats:
+    if mode == "vector":
+        return features.vector
+    order: Floats = features.text / max(float(features.text.max()), 1e-9)
     if mode == "hybrid":
-        order = TEXT_SHARE * order + LATE_SHARE * features.late / _max(features.late)
-        order += VECTOR_SHARE * features.vector
-    probability = text_relevance(features) if by_text else relevance(features)
-    return _Scores(features.share, features.coverage_p2, features.vector, order, probability)
-
-
-def _max(scores: Floats) -> float:
-    return max(float(scores.max()), 1e-9)
+        late = LATE_SHARE * features.late / max(float(features.late.max()), 1e-9)
+        order = TEXT_SHARE * order + late + VECTOR_SHARE * features.vector
+    return order
 
 
 def _best(
-    scope_queries: Sequence[ScopeQuery], scores: _Scores, query: Query
+    scope_queries: Sequence[ScopeQuery],
+    features: Features,
+    order: Floats,
+    probability: Floats,
+    query: Query,
 ) -> tuple[Candidate, ...]:
     places = [(scoped, int(row)) for scoped in scope_queries for row in scoped.candidate_rows]
-    order = scores.order + BRANCH_BONUS * _on_branch(scope_queries, query.branch)
+    if query.branch:
+        order = order + BRANCH_BONUS * _on_branch(scope_queries, query.branch)
     best = np.argsort(-order, kind="stable")[: query.limit]
     return tuple(
         Candidate(
             id=places[at][0].index.table.ids[places[at][1]],
             scope=places[at][0].scope,
             namespace=places[at][0].index.table.namespace(places[at][1]),
-            text=float(scores.text[at]),
-            late=float(scores.late[at]),
-            vector=float(scores.vector[at]),
+            text=float(features.share[at]),
+            late=float(features.coverage_p2[at]),
+            vector=float(features.vector[at]),
             order=float(order[at]),
-            relevance=float(scores.relevance[at]),
+            relevance=float(probability[at]),
         )
         for at in best.tolist()
     )
 
 
-def _on_branch(scope_queries: Sequence[ScopeQuery], branch: str | None) -> npt.NDArray[np.bool_]:
-    flags = []
-    for scoped in scope_queries:
-        number = scoped.index.table.number(branch) if branch else -1
-        flags.append(scoped.index.table.branches.view[scoped.candidate_rows] == number)
-    return np.concatenate(flags)
+def _on_branch(scope_queries: Sequence[ScopeQuery], branch: str) -> Flags:
+    tables = [(scoped.index.table, scoped.candidate_rows) for scoped in scope_queries]
+    return np.concatenate(
+        [table.branches.view[rows] == table.number(branch) for table, rows in tables]
+    )
+
+
+# A prior of how common words are in general, worth this many memories of the store itself: in a
+# store of three memories the counts alone say nothing.
+_GENERAL_MEMORIES = 100.0
+# The longest vectors belong to the rarest words; as rare as one memory in e⁶ or so.
+_RAREST = 6.0
+# More words of a question than this are left out, the commonest first.
+MOST_WORDS = 32
+_LENGTH_OFFSET = 100.0
+
+Sizes = npt.NDArray[np.int64]
+
+
+class WeightedWords(Struct, frozen=True):
+    """The words of a question: unit vectors (words, dimensions), and how much each counts."""
+
+    vectors: Floats
+    weights: Floats
+
+
+class Coverage(Struct, frozen=True):
+    """How texts cover a question, one value a text.
+
+    ``score`` orders. ``coverage_p2`` is the share, 0–1, of the question's weight that the whole
+    text covers by the same or similar words, each by the square of its similarity; ``coverage_p4``
+    by the fourth power, so that similar words count little; ``rare_term_coverage`` the mean
+    similarity found for the weightiest quarter of its words; ``reverse_coverage`` the share of the
+    text's weight that the question covers.
+    """
+
+    score: Floats
+    coverage_p2: Floats
+    coverage_p4: Floats
+    rare_term_coverage: Floats
+    reverse_coverage: Floats
+
+
+def weighted_words(
+    words: npt.NDArray[np.uint16], document_frequency: Floats, memories: int, embedder: Embedder
+) -> WeightedWords:
+    """The question with ``words``, each of which ``document_frequency`` of ``memories`` hold."""
+    weights = word_weights(words, document_frequency, memories, embedder)
+    if len(words) > MOST_WORDS:
+        keep = np.sort(np.argsort(-weights, kind="stable")[:MOST_WORDS])
+        words, weights = words[keep], weights[keep]
+    return WeightedWords(embedder.unit(words), weights)
+
+
+def word_weights(
+    words: npt.NDArray[np.uint16], document_frequency: Floats, memories: int, embedder: Embedder
+) -> Floats:
+    """The store's own inverse document frequency, mixed with what the model knows of it."""
+    own = np.log(1 + (memories - document_frequency + 0.5) / (document_frequency + 0.5))
+    general = _RAREST * embedder.idf(words)
+    share = memories / (memories + _GENERAL_MEMORIES)
+    return np.asarray(share * own + (1 - share) * general, dtype=np.float32)
+
+
+def coverage(
+    question: WeightedWords,
+    words: npt.NDArray[np.uint16],
+    word_counts: Sizes,
+    passage_counts: Sizes,
+    embedder: Embedder,
+) -> Coverage:
+    """How each text covers ``question``: late interaction of static word vectors.
+
+    Each word of the question is matched with the most similar word of a passage:
+    ``Σ weight(w) · max_u max(0, cos(w, u))² / Σ weight(w)``, divided by
+    ``log(100 + words(passage))`` so that long passages do not win by chance. A text counts as its
+    best passage.
+
+    ``words`` are the texts' words one after another, ``word_counts`` how many each passage has, and
+    ``passage_counts`` how many passages each text has.
+    """
+    texts = len(passage_counts)
+    total = float(question.weights.sum())
+    if not total or not len(words):
+        nothing = np.zeros(texts, dtype=np.float32)
+        return Coverage(nothing, nothing, nothing, nothing, nothing)
+    similar, best = _similarities(question, words, embedder)
+    max_sim = _segment_max(similar, word_counts)
+    scores = (max_sim**2) @ question.weights / total
+    scores = scores / np.log(_LENGTH_OFFSET + word_counts)
+    text_max_sim = _segment_max(max_sim, passage_counts)
+    rare = np.argsort(-question.weights, kind="stable")[: max(1, len(question.weights) // 4)]
+    return Coverage(
+        score=_segment_max(scores[:, None], passage_counts)[:, 0],
+        coverage_p2=(text_max_sim**2) @ question.weights / total,
+        coverage_p4=(text_max_sim**4) @ question.weights / total,
+        rare_term_coverage=text_max_sim[:, rare].mean(axis=1),
+        reverse_coverage=_covered_back(best, embedder.idf(words), word_counts, passage_counts),
+    )
+
+
+def _similarities(
+    question: WeightedWords, words: npt.NDArray[np.uint16], embedder: Embedder
+) -> tuple[Floats, Floats]:
+    """Cosines at least 0, shape (words, question words), and the best of each word.
+
+    Each distinct word is looked up once.
+    """
+    present = np.zeros(embedder.vocabulary, dtype=np.bool_)
+    present[words] = True
+    distinct = np.flatnonzero(present).astype(np.uint16)
+    place = np.empty(embedder.vocabulary, dtype=np.int32)
+    place[distinct] = np.arange(len(distinct))
+    cosines = np.maximum(embedder.cosines(distinct, question.vectors), 0)
+    # The best along the long axis: along the short one it takes ten times as long.
+    best = np.ascontiguousarray(cosines.T).max(axis=0)
+    places = place[words]
+    return cosines[places], best[places]
+
+
+def _covered_back(best: Floats, idf: Floats, word_counts: Sizes, passage_counts: Sizes) -> Floats:
+    ends = np.cumsum(word_counts)[np.cumsum(passage_counts) - 1]
+    covered = np.concatenate(([0], np.cumsum(best**2 * idf, dtype=np.float64)))
+    whole = np.concatenate(([0], np.cumsum(idf, dtype=np.float64)))
+    starts = np.concatenate(([0], ends[:-1]))
+    share = (covered[ends] - covered[starts]) / np.maximum(whole[ends] - whole[starts], 1e-9)
+    return np.asarray(share, dtype=np.float32)
+
+
+def _segment_max(values: Floats, counts: Sizes) -> Floats:
+    """The largest of each run of ``counts[i]`` rows, 0 for an empty run."""
+    largest = np.zeros((len(counts), values.shape[1]), dtype=np.float32)
+    filled = counts > 0
+    if filled.any():
+        starts = (np.cumsum(counts) - counts)[filled]
+        largest[filled] = np.maximum.reduceat(values, starts, axis=0)
+    return largest

@@ -14,9 +14,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from ...bus.values import Encoding, Memory, Query
-from .columns import Column
 from .postings import Postings
-from .vectors import Passages
+from .vectors import Column, Passages
 
 # Okapi BM25's usual constants.
 _K1 = 1.2

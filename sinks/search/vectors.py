@@ -8,12 +8,56 @@ millisecond and finds the same ten as scoring all.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...bus.values import Encoding
-from .columns import Column
+
+_GROWTH = 1.5
+_SMALLEST = 16
+
+
+class Column:
+    """An array that grows at its end, for one writer and many readers.
+
+    A reader takes ``view`` and keeps a consistent prefix: growing copies into a new array.
+    Rows of one dtype; ``width`` 0 means one value a row, else that many.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike, width: int = 0) -> None:
+        shape = (_SMALLEST, width) if width else (_SMALLEST,)
+        self._rows: npt.NDArray[Any] = np.zeros(shape, dtype=dtype)
+        self._used = 0
+
+    def __len__(self) -> int:
+        return self._used
+
+    @property
+    def view(self) -> npt.NDArray[Any]:
+        """What is filled; shares memory."""
+        return self._rows[: self._used]
+
+    @property
+    def nbytes(self) -> int:
+        return self._rows.nbytes
+
+    def extend(self, rows: npt.ArrayLike) -> None:
+        """Add rows at the end."""
+        added = np.asarray(rows, dtype=self._rows.dtype)
+        needed = self._used + len(added)
+        if needed > len(self._rows):
+            self._grow(needed)
+        self._rows[self._used : needed] = added
+        self._used = needed
+
+    def _grow(self, needed: int) -> None:
+        size = max(needed, int(len(self._rows) * _GROWTH))
+        grown = np.empty((size, *self._rows.shape[1:]), dtype=self._rows.dtype)
+        grown[: self._used] = self.view
+        self._rows = grown
+
 
 # How many of the passages nearest by sign are scored exactly: enough for an exact top ten to
 # 100,000 passages; five times that beyond.
@@ -53,20 +97,11 @@ class Passages:
 
     @property
     def nbytes(self) -> int:
-        return self._document_frequency.nbytes + sum(
-            column.nbytes
-            for column in (
-                self._vectors,
-                self._scales,
-                *self._signs,
-                self._owners,
-                self._word_starts,
-                self._word_counts,
-                self._words,
-                self._firsts,
-                self._numbers,
-            )
-        )
+        columns = (
+            self._vectors, self._scales, *self._signs, self._owners, self._word_starts,
+            self._word_counts, self._words, self._firsts, self._numbers,
+        )  # fmt: skip
+        return self._document_frequency.nbytes + sum(column.nbytes for column in columns)
 
     def extend(self, first_row: int, encodings: Sequence[Encoding | None]) -> None:
         """Add the passages of the rows from ``first_row`` on; None is a row without any."""
@@ -107,7 +142,7 @@ class Passages:
 
     def forget(self, row: int) -> None:
         """Take the words of ``row`` out of the counts; its passages stay until ``compacted``."""
-        words = self._words_of(self.of(np.array([row])))
+        words, _ = self.words(self.of(np.array([row])))
         self._count(words, np.full(len(words), row), -1)
 
     def _count(self, words: npt.NDArray[np.uint16], owners: npt.NDArray[np.int64], by: int) -> None:
@@ -214,14 +249,8 @@ class Passages:
 
     def words(self, passages: Rows) -> tuple[npt.NDArray[np.uint16], Rows]:
         """The words of ``passages``, one after another, and how many each has."""
-        return self._words_of(passages), self._word_counts.view[passages].astype(np.int64)
-
-    def _words_of(self, passages: Rows) -> npt.NDArray[np.uint16]:
         counts = self._word_counts.view[passages].astype(np.int64)
-        found: npt.NDArray[np.uint16] = self._words.view[
-            _runs(self._word_starts.view[passages], counts)
-        ]
-        return found
+        return self._words.view[_runs(self._word_starts.view[passages], counts)], counts
 
     def means(self, rows: Rows) -> Floats:
         """The direction of the whole of each row: its passages' vectors, weighted by their words.

@@ -21,13 +21,13 @@ import numpy as np
 from duckdb import DuckDBPyConnection
 
 from ..files.private import FILE_MODE, FOLDER_MODE, sync_directory
-from .caches import CurrentVersions, Fingerprints
-from .change_queue import ChangeQueue, NoQueue
 from .errors import StoreUnavailable, closed, explain, invalidates_database, unavailable
 from .migrations import ForeignSchema, NewerSchema, migrate
+from .reads import CurrentVersions, Fingerprints
 from .rows import Record, Row, fingerprint_of, naive, to_record
 from .sql import Statement, connect, copy_store
 from .wal import Recovery, cut_damage, find_torn_tail, quarantine_orphan_log, wal_of
+from .writes import ChangeQueue, NoQueue
 
 _log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import duckdb
 
@@ -34,54 +34,47 @@ class StoreUnavailable(ConnectionError):
         self.reason: Reason = reason
 
 
-_MESSAGES: dict[str, tuple[Reason, str]] = {
+_MESSAGES = {
     "held": (
-        "held",
         "{path} is in use by process {pid} ({program}). Only one process may have it open: "
-        "close that program, or end process {pid}, and try again.",
+        "close that program, or end process {pid}, and try again."
     ),
     "newer": (
-        "newer",
         "{path} was written by a newer subcog: its tables have version {found}, this one knows "
-        "versions up to {known}. Update subcog, or restore a backup made with this version.",
+        "versions up to {known}. Update subcog, or restore a backup made with this version."
     ),
     "newer_format": (
-        "newer",
         f"{{path}} was written by a newer DuckDB than the {duckdb.__version__} installed here. "
-        "Update the package duckdb, or restore a backup made with this version.",
+        "Update the package duckdb, or restore a backup made with this version."
     ),
     "foreign": (
-        "foreign",
         "{path} is a DuckDB database, but not one of subcog. Nothing was changed in it. Move it "
-        "away, or point subcog to another data directory.",
+        "away, or point subcog to another data directory."
     ),
     "busy": (
-        "busy",
         "{path} cannot be compacted while a long read is under way. Nothing is lost: try again "
-        "when it is done.",
+        "when it is done."
     ),
     "full": (
-        "full",
         "the disk of {path.parent} is full. Everything acknowledged so far is kept; what was just "
-        "asked was not done. Free some space and try again.",
+        "asked was not done. Free some space and try again."
     ),
     "read_only": (
-        "read_only",
         "{path} cannot be written. Give your user write permission to the file and to the "
-        "directory {path.parent}, or point subcog to another data directory.",
+        "directory {path.parent}, or point subcog to another data directory."
     ),
     "damaged": (
-        "damaged",
         "{path} is damaged and cannot be read. Nothing was changed in it. `subcog doctor "
-        "--repair` saves what can be read and keeps the damaged file; or restore a backup.",
+        "--repair` saves what can be read and keeps the damaged file; or restore a backup."
     ),
     # Of an unexpected error only the class is named, for its message may hold a memory's text.
     "failed": (
-        "failed",
         "the database {path} failed ({error}). Restart subcog; if that does not help, keep the "
-        "file in another place and restore a backup.",
+        "file in another place and restore a backup."
     ),
 }
+# The reason of each kind that is not one itself.
+_REASONS: dict[str, Reason] = {"newer_format": "newer"}
 _KINDS = (
     (_FULL, "full"),
     (_READ_ONLY, "read_only"),
@@ -98,8 +91,8 @@ def closed() -> StoreUnavailable:
 
 def unavailable(kind: str, path: Path, **facts: object) -> StoreUnavailable:
     """The error of ``kind``, a key of the messages above, about the file at ``path``."""
-    reason, message = _MESSAGES[kind]
-    return StoreUnavailable(reason, message.format(path=path, **facts))
+    reason = _REASONS.get(kind, cast(Reason, kind))
+    return StoreUnavailable(reason, _MESSAGES[kind].format(path=path, **facts))
 
 
 def invalidates_database(error: BaseException) -> bool:

@@ -17,14 +17,13 @@ from duckdb import DuckDBPyConnection
 
 from ...bus.values import Memory, Scope
 from . import reads
-from .change_queue import ChangeQueue
 from .database import Database
 from .errors import StoreUnavailable, closed
-from .interruptible import Interruptible
+from .reads import Interruptible
 from .rows import Row, Usage, fingerprint, to_record, to_row
 from .wal import Recovery
 from .writer import Writer
-from .writes import forget
+from .writes import ChangeQueue, forget
 
 __all__ = ["Recovery", "Row", "Store", "StoreUnavailable", "Usage"]
 

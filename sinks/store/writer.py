@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import datetime
@@ -122,7 +122,9 @@ class Writer:
                 try:
                     self._do(asked)
                 finally:  # a programming error ends the thread; its callers get an answer
-                    _refuse(item for item in asked if not item.future.done())
+                    for item in asked:
+                        if not item.future.done():
+                            item.future.set_exception(closed())
             self._housekeep()
         finally:
             self._refuse_remaining()
@@ -258,9 +260,4 @@ class Writer:
             self._open = False
         while not self._queue.empty():
             if (item := self._queue.get()) and item.future.set_running_or_notify_cancel():
-                _refuse([item])
-
-
-def _refuse(items: Iterable[_Put | _Job]) -> None:
-    for item in items:
-        item.future.set_exception(closed())
+                item.future.set_exception(closed())

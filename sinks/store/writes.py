@@ -1,23 +1,49 @@
-"""The statements of the writer, each for use inside a transaction."""
+"""The statements of the writer, each for use inside a transaction, and the queue told of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from duckdb import DuckDBPyConnection
 
-from .rows import (
-    HEAD_TYPES,
-    VERSION_TYPES,
-    Record,
-    Usage,
-    head_values,
-    naive,
-    version_values,
-)
+from .rows import HEAD_TYPES, VERSION_TYPES, Record, Usage, head_values, naive, version_values
 from .sql import Statement
+
+
+class ChangeQueue(Protocol):
+    """Hands writes to whatever replicates them.
+
+    Called on the writer's thread; each call but ``open`` within the transaction of the write.
+    """
+
+    def open(self, connection: DuckDBPyConnection) -> None:
+        """The file was opened or reopened: read from its tables what is to be queued."""
+
+    def note(
+        self, connection: DuckDBPyConnection, records: Iterable[Record], now: datetime
+    ) -> None:
+        """Queue versions that were just written."""
+
+    def note_forgotten(self, connection: DuckDBPyConnection, memory_id: str, now: datetime) -> None:
+        """Queue that a memory was deleted."""
+
+
+class NoQueue:
+    """Queues nothing: the store of a machine whose writes go nowhere else."""
+
+    def open(self, connection: DuckDBPyConnection) -> None:
+        pass
+
+    def note(
+        self, connection: DuckDBPyConnection, records: Iterable[Record], now: datetime
+    ) -> None:
+        pass
+
+    def note_forgotten(self, connection: DuckDBPyConnection, memory_id: str, now: datetime) -> None:
+        pass
+
 
 # Up to here ids are looked up one by one through the primary key; beyond, one scan is cheaper.
 _FEW = 100
@@ -41,7 +67,6 @@ class Head(NamedTuple):
 
 
 def _unnested(types: Mapping[str, str]) -> str:
-    """A table from one list parameter a column."""
     return "SELECT " + ", ".join(f"unnest(?::{kind}[]) AS {name}" for name, kind in types.items())
 
 

@@ -129,7 +129,7 @@ def merge(
         return Merged(fork=forked(mine, fork_id, beside=theirs.id))
     merged = _merged(base, theirs, mine)
     contradicting = _contradicting(base, theirs, mine)
-    if _is_same_content(merged, theirs):
+    if _without_gate(merged) == _without_gate(theirs):
         return Merged(contradicting=contradicting)
     merged = replace(
         merged,
@@ -158,7 +158,6 @@ def fork_id(mine: Memory) -> str:
 
 
 def _text_changed(base: Memory | None, memory: Memory) -> bool:
-    """Whether the text differs from that of ``base``."""
     return base is None or memory.content != base.content
 
 
@@ -209,10 +208,6 @@ def _contradicting(base: Memory | None, theirs: Memory, mine: Memory) -> tuple[s
     if ours is None or others is None or len({was, ours, others}) < 3:
         return None
     return ours, others
-
-
-def _is_same_content(merged: Memory, theirs: Memory) -> bool:
-    return _without_gate(merged) == _without_gate(theirs)
 
 
 def _without_gate(memory: Memory) -> Memory:

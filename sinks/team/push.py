@@ -92,14 +92,13 @@ class Pusher:
 
     async def _cleaned(self, batch: Sequence[Outgoing]) -> list[Outgoing]:
         """The redacted part of ``batch`` that may be sent; redactions are stored here as well."""
-        cleaned = await anyio.to_thread.run_sync(self._clean_rows, batch)
+        cleaned = await anyio.to_thread.run_sync(
+            lambda: [(one, self._clean_row(one.row) if one.row else None) for one in batch]
+        )
         for one, row in cleaned:
             if row is not None and row is not one.row and await self._replica.rewrite(row):
                 await self._context.applied(Applied(stored=(row,)))
         return [replace(one, row=row) for one, row in cleaned if row is not None]
-
-    def _clean_rows(self, batch: Sequence[Outgoing]) -> list[tuple[Outgoing, Row | None]]:
-        return [(one, self._clean_row(one.row) if one.row else None) for one in batch]
 
     def _clean_row(self, row: Row) -> Row | None:
         clean = self._clean(row.memory)
@@ -156,7 +155,6 @@ def _parts(batch: Sequence[Outgoing]) -> Iterator[list[Outgoing]]:
 
 
 def _size(row: Row | None) -> int:
-    """About how many bytes it takes on the wire."""
     if row is None:
         return 0
     made = row.encoding

@@ -18,14 +18,13 @@ from duckdb import DuckDBPyConnection
 from msgspec.structs import replace
 
 from ...bus.values import Scope
-from ..search.encoder import Encoder
+from ..search.index import Encoder
 from ..store.rows import Row, fingerprint_of, to_record, to_scope
 from ..store.store import Store
 from ..store.writes import delete_where, heads, move_heads, rewrite
 from . import membership, outbox
-from .apply import SliceApplier
-from .conflicts import Outcome
-from .leave import Removed, remove_others
+from .apply import Outcome, SliceApplier
+from .membership import Removed, remove_others
 from .outbox import Outbox
 from .protocol import Applied, Changes, Cursor, Depth, Membership, Outgoing, Sharing
 from .validate import ValidatedChange, validate

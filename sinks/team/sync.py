@@ -158,8 +158,9 @@ class Sync:
         try:
             async with aclosing(server.listen()) as notifications:
                 async for _ in notifications:
-                    if not connected:
-                        self._retry_now()
+                    if not connected:  # end the pauses of the other loops
+                        self._reachable.set()
+                        self._reachable = anyio.Event()
                     connected = True
                     self._tally.succeed(LISTEN)
                     self._news.set()
@@ -175,11 +176,6 @@ class Sync:
             with suppress(ConnectionError):
                 while await server.tidy():  # noqa: ASYNC110 - it does a part each time
                     await anyio.sleep(TIDY_S)
-
-    def _retry_now(self) -> None:
-        """The server can be reached again: end the pauses of the other loops."""
-        self._reachable.set()
-        self._reachable = anyio.Event()
 
     # --- trying again ----------------------------------------------------------------------------
 

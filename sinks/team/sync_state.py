@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...bus.signals import emit, synced
-from ..search.encoder import Encoder
+from ..search.index import Encoder
 from .protocol import About, Applied, Change, Depth
 from .replica import Replica
 

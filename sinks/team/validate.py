@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ...bus.values import NAMESPACES, Encoding, Memory, Scope
 from ..models.embedder import Embedder
-from ..search.encoder import Encoder
+from ..search.index import Encoder
 from ..store.rows import Record, Row, content_hash, to_record
 from .membership import is_foreign
 from .protocol import Change
@@ -145,7 +145,7 @@ def _require_sound(memory: Memory) -> None:
     _require(memory.namespace in NAMESPACES, "namespace")
     _require(0 <= memory.confidence_percent <= 100, "confidence")
     _require(all(_ID.fullmatch(link) for link in _links(memory)), "link")
-    _require(all(map(_is_time, _times(memory))), "time")
+    _require(all(t.tzinfo is not None and t.year in _YEARS for t in _times(memory)), "time")
     _require(_has_bearable_size(memory), "size")
     _require(all(map(_is_plain, _texts(memory))), "text")
 
@@ -163,10 +163,6 @@ def _links(memory: Memory) -> Iterable[str]:
 def _times(memory: Memory) -> Iterable[datetime]:
     times = (memory.created_at, memory.updated_at, memory.valid_from, memory.valid_to)
     return (time for time in times if time is not None)
-
-
-def _is_time(time: datetime) -> bool:
-    return time.tzinfo is not None and time.year in _YEARS
 
 
 def _has_bearable_size(memory: Memory) -> bool:
@@ -189,15 +185,8 @@ def _texts(memory: Memory) -> Iterable[str]:
 
 def _fields(memory: Memory) -> Iterable[str]:
     for source in (memory.provenance, *memory.sources):
-        yield from (
-            source.hook,
-            source.session,
-            source.client,
-            source.file,
-            source.commit,
-            source.branch,
-            source.gate,
-        )
+        yield from (source.hook, source.session, source.client, source.file)
+        yield from (source.commit, source.branch, source.gate)
 
 
 def _is_plain(text: str) -> bool:

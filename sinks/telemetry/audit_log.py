@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ...bus.signals import redacted
-from ..files.rotating_file import RotatingFile
+from ..files.private import RotatingFile
 
 MAX_BYTES = 1_000_000
 BACKUPS = 3

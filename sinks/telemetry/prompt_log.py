@@ -7,10 +7,10 @@ bounded file of this user.
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,11 @@ import anyio.to_thread
 import msgspec
 from cachetools import FIFOCache
 
-from ...bus.enrichment import Conflict, Enrichment
+from ...bus.enrichment import Enrichment
 from ...bus.events import ContextBuilt, IntentClassified, PromptEnriched, ResponseReady
 from ...bus.signals import delivered
-from ...bus.values import Verdict
 from ...config.settings import TraceSettings
-from ..files.rotating_file import RotatingFile
+from ..files.private import RotatingFile
 
 STAGES = ("parse", "enrich", "classify", "inject", "respond")
 MAX_BYTES = 2_000_000
@@ -97,7 +96,7 @@ class PromptLog:
             "session": prompt.session,
             "client": prompt.client,
             "prompt": {
-                "sha256": _digest(prompt.text),
+                "sha256": sha256(prompt.text.encode("utf-8", "replace")).hexdigest()[:_HASH_DIGITS],
                 "characters": len(prompt.text),
                 **_parsed(enriched),
             },
@@ -130,10 +129,6 @@ def read_traces(file: Path) -> Iterator[dict[str, Any]]:
             yield trace
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_HASH_DIGITS]
-
-
 def _parsed(enriched: PromptEnriched) -> dict[str, Any]:
     parsed = enriched.parsed
     kinds = [entity.kind for entity in parsed.entities]
@@ -154,17 +149,16 @@ def _enriched(enriched: PromptEnriched) -> dict[str, Any]:
         "patterns": {pattern.id: pattern.match_score for pattern in found.applicable_patterns},
         "gotchas": [gotcha.id for gotcha in found.known_gotchas],
         "resolved": {one.id: one.confidence for one in found.resolved_references},
-        "conflicts": [_conflict(conflict) for conflict in found.conflicts],
+        "conflicts": [
+            {
+                "about": conflict.about,
+                "winner": {"id": conflict.winner.id, "score": conflict.winner.arithmetic},
+                "loser": {"id": conflict.loser.id, "score": conflict.loser.arithmetic},
+            }
+            for conflict in found.conflicts
+        ],
         "kept": [{"outcome": kept.outcome, "id": kept.memory_id} for kept in enriched.kept],
         "degraded": enriched.degraded,
-    }
-
-
-def _conflict(conflict: Conflict) -> dict[str, Any]:
-    return {
-        "about": conflict.about,
-        "winner": {"id": conflict.winner.id, "score": conflict.winner.arithmetic},
-        "loser": {"id": conflict.loser.id, "score": conflict.loser.arithmetic},
     }
 
 
@@ -192,15 +186,14 @@ def _injected(built: ContextBuilt) -> dict[str, Any]:
         "tokens": built.tokens,
         "abstained": built.abstained,
         "memories": [memory.id for memory in built.context.injected_memories],
-        "verdicts": [_verdict(one) for one in built.verdicts[:_MAX_VERDICTS]],
-    }
-
-
-def _verdict(verdict: Verdict) -> Mapping[str, Any]:
-    return {
-        "id": verdict.memory_id,
-        "relevance": round(verdict.relevance, 4),
-        "weight": verdict.weight,
-        "injected": verdict.injected,
-        "why": verdict.why,
+        "verdicts": [
+            {
+                "id": verdict.memory_id,
+                "relevance": round(verdict.relevance, 4),
+                "weight": verdict.weight,
+                "injected": verdict.injected,
+                "why": verdict.why,
+            }
+            for verdict in built.verdicts[:_MAX_VERDICTS]
+        ],
     }

@@ -43,7 +43,7 @@ LIBRARIES = {
     },
     "pipeline": {"anyio", "cachetools", "click", "msgspec", "rich"},
 }
-SERVER = "admin columns connection feed reads schema search store errors".split()
+SERVER = "admin columns connection feed reads schema store errors".split()
 # The evaluation of retrieval draws its intervals with numpy.
 EXTRA = {
     "pipeline/evaluation/captures.py": {"numpy"},

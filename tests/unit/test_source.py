@@ -18,16 +18,15 @@ SQL = re.compile(
 PUT_IN = {
     "sinks/passages/table.py": {"_ROW", "_TEXT", "condition"},
     "pipeline/imports/claude_mem.py": {"table"},
-    "sinks/team/apply.py": {"wanted"},
     "sinks/store/sql.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},
-    "sinks/team/leave.py": {"wanted"},
+    "sinks/team/membership.py": {"wanted"},
     "sinks/team/outbox.py": {"wanted"},
     "sinks/team/postgres/reads.py": {"_CURRENT", "_PRINTS", "_VALID"},
     "sinks/team/postgres/store.py": {"', '.join((f'%s::{kind}[]' for kind in COLUMN_TYPES))"},
     "sinks/store/reads.py": {"_VALID", "allowed", "wanted", "where"},
     "sinks/repair/repair.py": {"table"},
     "sinks/repair/salvage.py": {"columns", "table"},
-    "sinks/team/conflicts.py": {"wanted"},
+    "sinks/team/apply.py": {"wanted"},
     "sinks/store/writes.py": {
         "', '.join('?' * len(types))",
         "', '.join(types)",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import psycopg
 from psycopg import errors
 
@@ -22,76 +24,65 @@ _NO_TABLES = (
     errors.UndefinedObject,
 )
 _FOREIGN_SCOPE, _NO_TEAM = "SC001", "SC002"
-_MESSAGES: dict[str, tuple[Reason, str]] = {
+_MESSAGES = {
     # The URL is not repeated, for it may hold a password.
     "bad_address": (
-        "unreachable",
         "the address of the team's server cannot be read. It has the form "
-        "postgresql://ROLE@HOST:5432/DATABASE, and is set as [team] url or SUBCOG_TEAM_URL.",
+        "postgresql://ROLE@HOST:5432/DATABASE, and is set as [team] url or SUBCOG_TEAM_URL."
     ),
     "unreachable": (
-        "unreachable",
         "the team's server {server} does not answer. What you capture is kept here and sent when "
-        "it does.",
+        "it does."
     ),
-    "timeout": (
-        "timeout",
-        "the team's server {server} took too long to answer. It will be asked again.",
-    ),
+    "timeout": ("the team's server {server} took too long to answer. It will be asked again."),
     "refused": (
-        "refused",
         "the team's server {server} refuses the role or its password. Put the right ones into "
-        "[team] url, or the password into ~/.pgpass (readable by you alone).",
+        "[team] url, or the password into ~/.pgpass (readable by you alone)."
     ),
-    "no_database": (
-        "no_schema",
-        "there is no database {server}. Look at the end of the team's URL.",
-    ),
+    "no_database": ("there is no database {server}. Look at the end of the team's URL."),
     "no_member": (
-        "no_member",
         "your role on {server} is in no team. Ask whoever runs the server to add you: "
-        "`subcog team init --member NAME`.",
+        "`subcog team init --member NAME`."
     ),
     "no_schema": (
-        "no_schema",
         "the database {server} has no tables for subcog, or older ones than this version needs. "
-        "Whoever runs the server creates and upgrades them with `subcog team init`.",
+        "Whoever runs the server creates and upgrades them with `subcog team init`."
     ),
     "restored": (
-        "no_schema",
         "the database {server} was restored from another server's backup. Whoever runs it makes "
-        "it usable with `subcog team init`; nothing is sent or fetched before that.",
+        "it usable with `subcog team init`; nothing is sent or fetched before that."
     ),
     "newer_schema": (
-        "newer_schema",
         "the tables on {server} have version {found}, this subcog knows versions up to {known}. "
-        "Update subcog on this machine.",
+        "Update subcog on this machine."
     ),
     "no_pgvector": (
-        "no_pgvector",
         "the server of {server} lacks the extension pgvector (0.7 or later). Install it there, "
-        "or ask the administrator to create the extension vector in this database.",
+        "or ask the administrator to create the extension vector in this database."
     ),
     "open_schema": (
-        "refused",
         "every role of {server} may create functions in the schema {schema}, where pgvector is, "
         "and could so become any member of any team. Take that away first: "
-        "REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC.",
+        "REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC."
     ),
-    "old_server": (
-        "failed",
-        "the server of {server} is older than PostgreSQL 15, which a team needs.",
-    ),
+    "old_server": ("the server of {server} is older than PostgreSQL 15, which a team needs."),
     "no_owner": (
-        "refused",
         "the role that you named may not administer {server}. It has to own the database (or the "
-        "schema subcog, if that is there) and to be allowed to create roles.",
+        "schema subcog, if that is there) and to be allowed to create roles."
     ),
     # Of an unexpected error only the class is named, for its message may hold a memory's text.
     "failed": (
-        "failed",
-        "the team's server {server} failed ({error}). Its log says more; it will be asked again.",
+        "the team's server {server} failed ({error}). Its log says more; it will be asked again."
     ),
+}
+# The reason of each kind that is not one itself.
+_REASONS: dict[str, Reason] = {
+    "bad_address": "unreachable",
+    "no_database": "no_schema",
+    "restored": "no_schema",
+    "open_schema": "refused",
+    "old_server": "failed",
+    "no_owner": "refused",
 }
 
 
@@ -102,8 +93,8 @@ def closed() -> TeamUnavailable:
 
 def unavailable(kind: str, server: str, **facts: object) -> TeamUnavailable:
     """The error of ``kind``, a key of the messages above, about ``server``."""
-    reason, message = _MESSAGES[kind]
-    return TeamUnavailable(reason, message.format(server=server, **facts))
+    reason = _REASONS.get(kind, cast(Reason, kind))
+    return TeamUnavailable(reason, _MESSAGES[kind].format(server=server, **facts))
 
 
 def failed(server: str, error: psycopg.Error) -> TeamUnavailable:

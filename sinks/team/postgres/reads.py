@@ -1,4 +1,4 @@
-"""What is read of the team's memories, each time by one question.
+"""What is read of the team's memories, each time by one question, and the search on the server.
 
 The server's row security adds the team. Nothing here reads without a scope, but for ``Loading`` and
 ``counts``, and ``usage``, ``scopes_of`` and ``digests``, which hold no text.
@@ -13,10 +13,10 @@ from typing import Any
 import psycopg
 from psycopg import Connection, ServerCursor
 
-from ....bus.values import Encoding, Memory, Scope
+from ....bus.values import Encoding, Hit, Memory, Query, Scope
 from ...store.reads import Text, scope_texts
 from ...store.rows import Row, Usage, fingerprint, to_scope
-from .columns import read_memory
+from .columns import half_vector, read_memory, search_text, signed
 from .connection import Connections, Link
 from .errors import explain
 
@@ -206,3 +206,51 @@ def _memories(connection: Connection, question: str, named: dict[str, Any]) -> l
     """What the question finds, but for what is no memory: a member can put anything there."""
     found = (read_memory(body) for (body,) in connection.execute(question.encode(), named))
     return [memory for memory in found if memory is not None]
+
+
+_SEARCH = (
+    "SELECT body, author, text_score, cosine, rank FROM ("
+    " SELECT *, sum(octet_length(body)) OVER best AS bytes"
+    " FROM subcog.search(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
+    " WINDOW best AS (ORDER BY rank DESC, id DESC ROWS UNBOUNDED PRECEDING)"
+    ") AS found WHERE bytes <= %s ORDER BY rank DESC, id DESC"
+)
+# What one answer may hold: a member can make each memory as large as the server takes them.
+_MOST_BYTES = 4_000_000
+
+
+def search(
+    connection: Connection, query: Query, vector: Sequence[float] | None, now: datetime
+) -> tuple[Hit, ...]:
+    """The hits of ``query`` in its scopes, best first; large ones fewer."""
+    asked = "" if query.mode == "vector" else search_text(query.text)
+    near = half_vector(vector) if vector is not None and query.mode != "text" else None
+    arguments = [
+        asked,
+        near,
+        scope_texts(query.scopes),
+        list(query.namespaces),
+        list(query.tags),
+        query.since,
+        query.until,
+        now,
+        query.limit,
+        _MOST_BYTES,
+    ]
+    hits = (_hit(*found) for found in connection.execute(_SEARCH, arguments))
+    return tuple(hit for hit in hits if hit and hit.relevance >= query.min_relevance)
+
+
+def _hit(body: str, author: str, text: float, cosine: float, rank: float) -> Hit | None:
+    """None for what is no memory: a member can put anything there."""
+    memory = read_memory(body)
+    if memory is None:
+        return None
+    return Hit(
+        memory=signed(memory, author),
+        text=text,
+        late=0.0,
+        vector=cosine,
+        order=rank,
+        relevance=max(0.0, min(1.0, cosine)),
+    )

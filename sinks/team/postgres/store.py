@@ -12,14 +12,13 @@ import anyio.to_thread
 from psycopg import Connection
 
 from ....bus.values import Hit, Memory, Query, Scope
-from ...store.interruptible import Interruptible
-from ...store.reads import Text, scope_texts
+from ...store.reads import Interruptible, Text, scope_texts
 from ...store.rows import Row, Usage, to_scope
 from ..protocol import About, Changes, Cursor, Project, TeamUnavailable
 from . import feed, reads
 from .columns import COLUMN_TYPES, to_columns
 from .connection import Connections, Link
-from .search import search
+from .reads import search
 
 __all__ = ["PostgresStore", "TeamUnavailable"]
 
@@ -223,7 +222,6 @@ class PostgresStore:
         return await self._connections.run(lambda link: work(link.connection))
 
     async def _ask(self, question: str, *arguments: Any) -> Any:
-        """The one value that a function of the server returns."""
 
         def work(connection: Connection) -> Any:
             [value] = connection.execute(question.encode(), arguments).fetchone() or (None,)

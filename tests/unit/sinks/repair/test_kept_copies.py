@@ -1,10 +1,21 @@
+from __future__ import annotations
+
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import anyio.to_thread
 import pytest
 
-from subcog.sinks.repair.kept_copies import find_copies, note_backup, remove_copy
+from subcog.sinks.repair.kept_copies import (
+    Copy,
+    clean_copies,
+    find_copies,
+    note_backup,
+    remove_copy,
+)
+from tests.stores import START, make_row, opened
+from tests.teams import ORG, join
 
 
 @pytest.fixture
@@ -72,3 +83,24 @@ def test_a_copy_may_hold_only_what_was_there_when_it_was_made(database, tmp_path
 
     assert copy.may_hold(copy.at - timedelta(seconds=1))
     assert not copy.may_hold(datetime.now(UTC) + timedelta(seconds=1))
+
+
+async def test_a_backup_that_is_cleaned_tells_the_team_once_it_is_restored(tmp_path):
+    """Its outbox would name a version that is no longer in it."""
+    backup = tmp_path / "backup.duckdb"
+    async with opened(tmp_path / "s.duckdb") as store:
+        await join(store)
+        await store.put([make_row(1, scope=ORG), make_row(2, scope=ORG)])
+        await store.backup(backup)
+    copy = Copy(file=backup, kind="backup", at=START, bytes=1)
+    forgotten, now = make_row(1).memory.id, START + timedelta(days=1)
+
+    await anyio.to_thread.run_sync(lambda: clean_copies([copy], forgotten, [str(ORG)], now))
+
+    async with opened(backup) as restored:
+        waiting = await restored.replica.outbox(limit=9)
+        assert {(each.id, each.version) for each in waiting} == {
+            (forgotten, 0),
+            (make_row(2).memory.id, 1),
+        }
+        assert (await restored.replica.depth()).count == 2

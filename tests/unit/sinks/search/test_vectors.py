@@ -3,7 +3,7 @@ import pytest
 
 from subcog.bus.values import Encoding
 from subcog.sinks.search import vectors as module
-from subcog.sinks.search.vectors import Passages
+from subcog.sinks.search.vectors import Column, Passages
 
 
 def encoding(vectors: np.ndarray, words: list[list[int]]) -> Encoding:
@@ -100,3 +100,26 @@ def test_the_mean_of_a_memory_weighs_its_passages_by_words() -> None:
 def test_signs_are_found_by_any_number_of_components() -> None:
     signs = module._signs(random_vectors(4, 70))
     assert signs.shape == (2, 4)
+
+
+def test_rows_come_back_in_the_order_they_were_added() -> None:
+    column = Column(np.int64)
+    for start in range(0, 100, 10):
+        column.extend(range(start, start + 10))
+    assert column.view.tolist() == list(range(100))
+    assert len(column) == 100
+
+
+def test_a_wide_column_keeps_its_width() -> None:
+    column = Column(np.int8, 3)
+    column.extend([[1, 2, 3]] * 40)
+    assert column.view.shape == (40, 3)
+    assert column.nbytes >= 120
+
+
+def test_what_a_reader_holds_never_moves() -> None:
+    column = Column(np.int64)
+    column.extend([1, 2, 3])
+    held = column.view
+    column.extend(range(1000))
+    assert held.tolist() == [1, 2, 3]

@@ -9,7 +9,7 @@ from subcog.sinks.team.protocol import Cursor
 from tests.stores import make_row, make_store, opened
 from tests.teams import EPOCH, ORG, SHOP, apply, change, feed, join, tombstone
 
-from .replicas import ID, after, current, org, waiting
+from .replicas import ID, after, as_row, current, org, waiting
 
 
 async def test_what_others_wrote_is_stored_with_who_wrote_it(store):
@@ -141,3 +141,136 @@ async def test_what_comes_of_a_scope_that_is_not_shared_is_not_stored(store):
 
     assert applied.skipped == 1
     assert await store.counts() == {ORG: 1}
+
+
+async def both(store, mine: dict[str, object], theirs: dict[str, object]):
+    """Version 1 is known to both, version 2 is made here and elsewhere."""
+    await join(store)
+    await apply(store, feed(change(org(), "bob")))
+    await store.put([after(org(), **mine)])
+    return await apply(store, feed(change(after(org(), **theirs), "bob", seq=2)))
+
+
+async def test_other_fields_changed_here_come_after_the_version_of_the_team(store):
+    applied = await both(store, {"tags": ("mine",)}, {"namespace": "gotchas"})
+
+    assert applied.conflicts == 0
+    memory = await current(store)
+    assert (memory.version, memory.tags, memory.namespace) == (3, ("mine",), "gotchas")
+    assert [row.memory for row in applied.stored] == [memory]
+    assert await waiting(store) == [(ID, 3)]
+    assert len(await store.history(ID, [ORG])) == 3
+
+
+async def test_two_texts_are_two_memories_of_which_one_contradicts_the_other(store):
+    applied = await both(store, {"content": "mine"}, {"content": "theirs"})
+
+    assert applied.conflicts == 1
+    assert (await current(store)).content == "theirs"
+    [fork] = [row.memory for row in applied.stored if row.memory.id != ID]
+    assert (fork.content, fork.contradicts, fork.version) == ("mine", ID, 1)
+    assert await store.get([fork.id], [ORG]) == (fork,)
+    assert await waiting(store) == [(fork.id, 1)]
+
+
+async def test_later_versions_of_a_text_that_lost_go_on_beside_it(store):
+    await join(store)
+    first = org()
+    await apply(store, feed(change(first, "bob")))
+    second = after(first, content="second")
+    await store.put([second])
+    await store.put([after(second, content="third")])
+
+    applied = await apply(store, feed(change(after(first, content="theirs"), "bob", seq=2)))
+
+    [fork] = [row.memory for row in applied.stored if row.memory.id != ID]
+    history = await store.history(fork.id, [ORG])
+    assert [each.content for each in history] == ["second", "third"]
+    assert [each.version for each in await store.history(ID, [ORG])] == [1, 2]
+    assert (await current(store)).content == "theirs"
+
+
+async def test_a_version_of_a_huge_number_costs_no_more_than_another(store):
+    await join(store)
+    high = org(version=1_000_000)
+    await apply(store, feed(change(org(), "bob"), change(high, "mallory", seq=2)))
+    await store.put([after(high, tags=("mine",))])
+
+    applied = await apply(store, feed(change(after(high, namespace="tasks"), "bob", seq=3)))
+
+    assert applied.skipped == 1, "beyond the last number there is"
+    memory = await current(store)
+    assert (memory.version, memory.tags) == (1_000_002, ("mine",))
+
+
+async def test_two_successors_are_both_kept_and_mine_is_flagged(store):
+    mine, theirs = org(5), org(6)
+    await join(store)
+    await apply(store, feed(change(org(), "bob"), change(theirs, "bob", seq=2)))
+    await store.put([mine, after(org(), superseded_by=mine.memory.id)])
+
+    marked = after(org(), superseded_by=theirs.memory.id)
+    applied = await apply(store, feed(change(marked, "bob", seq=3)))
+
+    assert applied.conflicts == 1
+    assert (await current(store)).superseded_by == theirs.memory.id
+    flagged = await current(store, mine.memory.id)
+    assert (flagged.version, flagged.contradicts) == (2, theirs.memory.id)
+    assert (mine.memory.id, 1) in await waiting(store)
+
+
+async def test_what_cannot_be_read_in_the_place_of_mine_makes_mine_the_next(store):
+    await join(store)
+    await apply(store, feed(change(org(), "bob")))
+    await store.put([after(org(), content="mine")])
+
+    refused = change(after(org(), namespace="nonsense"), "mallory", seq=2)
+    applied = await apply(store, feed(refused))
+
+    assert applied.skipped == 1
+    memory = await current(store)
+    assert (memory.version, memory.content) == (3, "mine")
+    assert await waiting(store) == [(ID, 3)]
+
+
+async def test_a_change_here_of_what_is_not_sent_follows_the_team(store):
+    await join(store, sends=[])
+    await store.replica.share(ORG, "us", sends=False)
+    await apply(store, feed(change(org(), "bob")))
+    await store.put([after(as_row(await current(store)), tags=("mine",))])
+
+    await apply(store, feed(change(after(org(), namespace="tasks"), "bob", seq=2)))
+
+    memory = await current(store)
+    assert (memory.version, memory.tags, memory.namespace) == (3, ("mine",), "tasks")
+    assert await waiting(store) == []
+
+
+async def test_a_server_that_was_set_back_is_followed(store):
+    """Theirs is replaced; what was written here and sent once is put after it."""
+    await join(store)
+    await apply(store, feed(change(org(1), "bob"), change(org(2), "bob", seq=2)))
+    await store.put([after(org(2), tags=("mine",))])
+    await store.replica.sent([each.seq for each in await store.replica.outbox(limit=9)])
+
+    other = after(org(2), namespace="tasks")
+    await apply(store, feed(change(org(1, content="other"), "bob"), change(other, "bob", seq=2)))
+
+    assert (await current(store)).content == "other"
+    memory = await current(store, org(2).memory.id)
+    assert (memory.version, memory.tags, memory.namespace) == (3, ("mine",), "tasks")
+    assert await waiting(store) == [(memory.id, 3)]
+
+
+async def test_a_new_epoch_sends_again_what_was_written_here(store):
+    await join(store)
+    await store.put([org(1), org(2), make_row(3)])
+    await store.forget(org(2).memory.id, [ORG])
+    await apply(store, feed(change(org(4), "bob")))
+    await store.replica.sent([each.seq for each in await store.replica.outbox(limit=9)])
+
+    assert await store.replica.rejoin(7) == 2
+
+    assert await store.replica.cursor() == Cursor(7)
+    assert (await store.replica.membership()).epoch == 7
+    assert await waiting(store) == [(ID, 1), (org(2).memory.id, 0)]

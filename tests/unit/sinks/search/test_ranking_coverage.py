@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from subcog.sinks.models.embedder import Embedder
-from subcog.sinks.search.late_interaction import (
+from subcog.sinks.search.ranking import (
     MOST_WORDS,
     Coverage,
     coverage,

@@ -2,7 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.sinks.models.embedder import Embedder
-from subcog.sinks.search.encoder import Encoder
+from subcog.sinks.search.index import Encoder
 from subcog.sinks.store.rows import Row
 from tests.stores import make_row
 

@@ -3,8 +3,8 @@ import pytest
 
 from subcog.bus.events import MemoriesStored, MemoryForgotten
 from subcog.bus.values import Encoding, Memory, Scope
-from subcog.sinks.mcp import notifications as mcp_changes
-from subcog.sinks.mcp.notifications import MAX_NAMED, Changed, Changes
+from subcog.sinks.mcp import port
+from subcog.sinks.mcp.port import MAX_NAMED, Changed, Changes
 from tests.fakes import NOW
 
 HERE, USER, THERE = Scope("project", "here"), Scope("user", "u"), Scope("project", "there")
@@ -27,8 +27,8 @@ def stored(memory_id, scope=HERE, namespace="decisions", version=1):
 
 @pytest.fixture
 def changes(monkeypatch):
-    monkeypatch.setattr(mcp_changes, "GATHER_S", 0)
-    monkeypatch.setattr(mcp_changes, "BUSY_CHECK_S", 0)
+    monkeypatch.setattr(port, "GATHER_S", 0)
+    monkeypatch.setattr(port, "BUSY_CHECK_S", 0)
     return Changes(is_busy=lambda: False)
 
 
@@ -65,8 +65,8 @@ async def test_of_very_many_changes_only_that_there_were_some_is_held(changes):
 
 
 async def test_nothing_is_told_before_it_can_be_read(monkeypatch):
-    monkeypatch.setattr(mcp_changes, "GATHER_S", 0)
-    monkeypatch.setattr(mcp_changes, "BUSY_CHECK_S", 0)
+    monkeypatch.setattr(port, "GATHER_S", 0)
+    monkeypatch.setattr(port, "BUSY_CHECK_S", 0)
     busy = [True, True, False]
     changes = Changes(is_busy=lambda: busy.pop(0))
     with changes.watching((HERE,)) as watch, anyio.fail_after(5):

@@ -7,14 +7,14 @@ import json
 import pytest
 from msgspec import Raw, convert
 
-from subcog.sinks.transcripts.gemini import Call, read_message
+from subcog.sinks.transcripts.lines import GeminiCall, read_gemini
 
 AT = "2026-11-22T02:09:32.588Z"
 
 
 def read(kind, content, *calls):
     raw = Raw(json.dumps(content).encode())
-    return read_message(kind, AT, raw, [Call(**call) for call in calls])
+    return read_gemini(kind, AT, raw, [GeminiCall(**call) for call in calls])
 
 
 def shell(command, output, status="success"):
@@ -62,15 +62,15 @@ def test_how_a_tool_ended_is_its_status_and_its_exit_code():
 
 
 def test_a_file_is_written():
-    call = Call(id="c", name="write_file", args=Raw(b'{"file_path": "/p/a.py"}'))
-    said = read_message("gemini", AT, Raw(b'""'), [call])
+    call = GeminiCall(id="c", name="write_file", args=Raw(b'{"file_path": "/p/a.py"}'))
+    said = read_gemini("gemini", AT, Raw(b'""'), [call])
 
     assert said.calls[0].paths == ("/p/a.py",)
 
 
 @pytest.mark.parametrize("result", ["null", "7", "[7]", '[{"functionResponse": 7}]'])
 def test_a_result_of_another_shape_has_no_text(result):
-    call = convert({"id": "c", "status": "success"}, Call)
+    call = convert({"id": "c", "status": "success"}, GeminiCall)
     call.result = Raw(result.encode())
 
-    assert read_message("gemini", AT, Raw(b"null"), [call]).results[0].text == ""
+    assert read_gemini("gemini", AT, Raw(b"null"), [call]).results[0].text == ""

@@ -8,13 +8,13 @@ import pytest
 from msgspec import Raw
 
 from subcog.bus.conversation import ToolResult
-from subcog.sinks.transcripts.codex import read_payload
+from subcog.sinks.transcripts.lines import read_codex
 
 OUTPUT = "Chunk ID: 96cf29\nProcess exited with code {code}\nOutput:\n1 failed\n"
 
 
 def read(**payload):
-    return read_payload(Raw(json.dumps(payload).encode()), 1000)
+    return read_codex(Raw(json.dumps(payload).encode()), 1000)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subcog.sinks.mcp.notifications import Changed
-from subcog.sinks.mcp.uris import MAX_URI, UnknownUri, Uri, bare_id, is_touched, parse
+from subcog.sinks.mcp.port import Changed
+from subcog.sinks.mcp.resources import MAX_URI, UnknownUri, Uri, bare_id, is_touched, parse
 
 
 @given(st.text(min_size=1).filter(lambda text: text.strip() == text))
