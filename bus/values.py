@@ -248,12 +248,20 @@ class Signal(Value, frozen=True, kw_only=True):
     confidence_percent: int = 0
 
 
+AUTO_CAPTURED = "auto-captured"
+"""The tag of what nobody asked to be kept."""
+
+EARNED_PERCENT = 95
+"""The confidence of what may become a memory by itself; what is merely found has less."""
+
+
 class Noted(Value, frozen=True, kw_only=True):
     """A statement worth keeping, found in what somebody said.
 
     ``kind`` is decision, learning, blocker, resolution, preference, progress or pattern; ``text``
     is the statement, the characters from ``start`` to ``end`` of what was read; ``summary`` is a
-    sentence of its own of at most 100 characters.
+    sentence of its own of at most 100 characters. ``earned``: it may become a memory by itself;
+    anything else is a point for a summary.
     """
 
     kind: str
@@ -263,6 +271,7 @@ class Noted(Value, frozen=True, kw_only=True):
     confidence_percent: int
     start: int
     end: int
+    earned: bool = False
 
 
 class WorkSignal(Value, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from subcog.stages.capture.statement_classifier import find_noteworthy
+from subcog.stages.capture.earned import find_all
 
 from .test_keywords import GROWTH, HOSTILE, NOISE_MS, TARGET_MS, p99, times_ms
 
@@ -42,8 +42,8 @@ def test_finding_in_a_hostile_message_is_linear(role: str) -> None:
     slow = []
     for kind, unit in TEXTS.items():
         short, long = ((unit * (chars // len(unit) + 1))[:chars] for chars in (CHARS, LONG_CHARS))
-        once = times_ms(partial(find_noteworthy, short, role=role), RUNS, time.thread_time)
-        most = times_ms(partial(find_noteworthy, long, role=role), 3, time.thread_time)
+        once = times_ms(partial(find_all, short, role=role), RUNS, time.thread_time)
+        most = times_ms(partial(find_all, long, role=role), 3, time.thread_time)
         growth = most[0] / max(once[0], NOISE_MS)
         print(
             f"  {kind:<20} CPU: least {once[0]:6.3f} ms  p99 {p99(once):6.3f} ms"

@@ -33,7 +33,14 @@ from .injection.pack import Budget
 from .injection.select import Candidate, Choice, choose, none_chosen
 from .language.answer_type import answer_types
 from .ports import Sessions
-from .sessions.choose import Quoted, outdated, quote_sessions, refused, shown_key
+from .sessions.choose import (
+    Quoted,
+    out_of_context,
+    outdated,
+    quote_sessions,
+    refused,
+    shown_key,
+)
 from .text.envelope import extend, neutralise, preview
 from .text.tokens import size_of
 
@@ -94,9 +101,10 @@ def inject(
     if refusal is not None:
         choice = none_chosen(dict.fromkeys(_ids(candidates), refusal[1]))
     else:
-        older = outdated([one.memory for one in candidates], hits)
+        found = [one.memory for one in candidates]
+        refused_by_sessions = out_of_context(found, hits) | outdated(found, hits)
         choice = choose(
-            [one for one in candidates if one.memory.id not in older],
+            [one for one in candidates if one.memory.id not in refused_by_sessions],
             floor=settings.context.min_relevance,
             beside=min(settings.context.min_relevance, settings.context.min_relevance_beside),
             shown=shown,
@@ -104,7 +112,7 @@ def inject(
             budget=budget,
             now=now,
         )
-        choice = replace(choice, why=choice.why | older)
+        choice = replace(choice, why=choice.why | refused_by_sessions)
     quoted = quote_sessions(
         hits,
         event.enriched.parsed.text,

@@ -32,6 +32,7 @@ from ...bus.events import (
     QueryAnswered,
     QueryRequested,
     ResponseReady,
+    SessionStarted,
     StoreRequested,
 )
 from ...bus.ids import ulid_of
@@ -54,7 +55,7 @@ from ...stages.enrich import Knowledge, enrich
 from ...stages.enrichment.guide_parser import read_guide
 from ...stages.inject import MAX_TOKENS, inject
 from ...stages.language.comparison import contradicts
-from ...stages.moments.greet import greet
+from ...stages.moments.greet import Background, greet
 from ...stages.moments.remedy import remedy
 from ...stages.moments.remind import remind
 from ...stages.parse import parse
@@ -247,7 +248,7 @@ class App:
             "inject": self._inject,
             "respond": self._respond,
             "refine": self._refine,
-            "greet": self._moment(greet, hook.session_start, catalogue=late),
+            "greet": self._greet,
             "remind": self._moment(remind, hook.post_tool_use, catalogue=late),
             "remedy": self._moment(remedy, hook.post_tool_use_failure),
             "use_shown": late.handler(lambda archive, event: archive.count_shown(event)),
@@ -301,6 +302,13 @@ class App:
             )
 
         return handle
+
+    async def _greet(self, event: SessionStarted) -> Published:
+        facts = await anyio.to_thread.run_sync(self.projects.facts, event.place.root)
+        settings = self.settings.hook.session_start
+        about = Background(facts)
+        stage = self._moment(greet, settings, catalogue=self.archive, about=about)
+        return await stage(event)
 
     def _is_indexing(self) -> bool:
         """Whether what was stored or forgotten is still on its way to the indexes."""
@@ -394,6 +402,7 @@ class App:
         except OSError as error:
             _log.error("cannot open the memory store", extra={"error": type(error).__name__})
             self.archive.fail(str(error))
+            self.passages.fail()
             return
         self.archive.arrive(archive)
         self.team.restart()
@@ -419,6 +428,7 @@ class App:
             await passages.open(archive.encoder.embedder)
         except (OSError, ValueError) as error:
             _log.error("cannot load the sessions", extra={"error": type(error).__name__})
+            self.passages.fail()
             return
         self.passages.arrive(passages)
 
@@ -455,6 +465,6 @@ class App:
 
     async def unload(self) -> None:
         """Close the archive, if it was opened."""
-        self.passages.arrive(None)
+        self.passages.depart()
         if (archive := self.archive.loaded) is not None:
             await archive.close()

@@ -56,20 +56,34 @@ class ReviewCaptures:
     async def keep(
         self, event: ReviewRequested, found: Sequence[Statement], kept: list[str]
     ) -> None:
-        """Keep the surest of ``found`` that say something new; ``kept`` gets the text of each."""
+        """Keep those of ``found`` that are earned and say something new; ``kept`` gets each text.
+
+        The agent's labelled lines are kept beyond ``max_captures``, since they are deliberate.
+        """
         moment = moment_of(self._settings, event.hook)
-        limit = moment.max_captures if moment.auto_capture else 0
-        chosen = review.choose(found, min_confidence=moment.min_confidence, limit=limit * _CHOICE)
+        if not moment.auto_capture:
+            return
+        earned = [statement for statement in found if statement.note.earned]
+        labelled = [statement for statement in earned if statement.is_labelled]
+        stated = [statement for statement in earned if not statement.is_labelled]
+        least, limit = moment.min_confidence, moment.max_captures
+        for statement in review.choose(labelled, min_confidence=least, limit=len(labelled)):
+            await self._keep_if_new(event, statement, kept)
+        most = len(kept) + limit
+        chosen = review.choose(stated, min_confidence=least, limit=limit * _CHOICE)
         for statement in sorted(chosen, key=lambda s: -s.note.confidence_percent):
-            text = statement.note.text
-            if len(kept) >= limit:
-                return
-            if review.repeats(text, kept):
-                continue
-            if review.is_known(text, await self._said_before(event, statement)):
-                continue
-            if await self._keep(event, statement):
-                kept.append(text)
+            if len(kept) < most and not review.repeats(statement.note.text, kept):
+                await self._keep_if_new(event, statement, kept)
+
+    async def _keep_if_new(
+        self, event: ReviewRequested, statement: Statement, kept: list[str]
+    ) -> None:
+        text = statement.note.text
+        hits = await self._said_before(event, statement)
+        if review.is_known(text, hits, strictly=statement.is_labelled):
+            return
+        if await self._keep(event, statement):
+            kept.append(text)
 
     async def _said_before(self, event: ReviewRequested, statement: Statement) -> tuple[Hit, ...]:
         """What is like a statement; what is solved is not said by what still stands in the way."""

@@ -1,13 +1,14 @@
 """How well what is found worth keeping fits what people labelled.
 
 A line is {id, role, text, captures: [{type, namespace, span}], high_confidence?}. Found in a
-message is what its markers keep (type "explicit") and what
-``stages/capture/statement_classifier.py`` finds. It is right when it overlaps a labelled span by at
+message is what becomes a memory by itself: what the markers of a prompt keep (type "explicit") and
+what ``stages/capture/earned.py`` finds. It is right when it overlaps a labelled span by at
 least half of either.
 
 ``precision`` is the share of what was found that is right, ``recall`` the share of the labelled
 spans that something right was found for. ``namespace_accuracy`` is taken over what is right;
-learnings and gotchas count as the same. ``junk_rate`` is the share of what was found that was found
+learnings and gotchas count as the same, and so do decisions and patterns: a rule is
+the outcome of a choice. ``junk_rate`` is the share of what was found that was found
 in messages that have nothing. ``high_confidence_recall`` is the share of the spans of messages with
 ``high_confidence`` (true where it is not given) that were found with at least 85 %, which is what a
 hook keeps by itself. ``by_type`` takes ``recall`` by the labelled type and ``precision`` by the
@@ -23,7 +24,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from ...stages.capture.statement_classifier import detect_namespace, find_noteworthy
+from ...stages.capture.earned import find_earned
+from ...stages.capture.statement_classifier import detect_namespace, said_by
 from ...stages.text.markup import split_markers
 from .dataset import read_rows
 
@@ -31,7 +33,7 @@ HIGH_CONFIDENCE_PERCENT = 85
 _SURE_PERCENT = 100
 _RESAMPLES = 2000
 _SHARES = ("precision", "recall", "namespace_accuracy", "junk_rate", "high_confidence_recall")
-_SOFT = frozenset(("learnings", "gotchas"))
+_SOFT = (frozenset(("learnings", "gotchas")), frozenset(("decisions", "patterns")))
 
 
 class JudgedCapture(Struct, frozen=True):
@@ -110,14 +112,15 @@ def evaluate(messages: Sequence[JudgedMessage]) -> dict[str, Any]:
 
 def found_in(message: JudgedMessage) -> tuple[Found, ...]:
     """What the product would keep of ``message``, in order of confidence."""
-    marked = split_markers(message.text)[1]
+    marked = split_markers(message.text)[1] if message.role == "user" else ()
     explicit = (
         ("explicit", one.namespace or detect_namespace(one.content), _SURE_PERCENT, one.content)
         for one in marked
     )
+    own = said_by(message.text, message.role)
     noted = (
-        (one.kind, one.namespace, one.confidence_percent, one.text)
-        for one in find_noteworthy(message.text, role=message.role)
+        (one.kind, one.namespace, one.confidence_percent, own[one.start : one.end])
+        for one in find_earned(message.text, role=message.role)
     )
     located = []
     for kind, namespace, percent, text in (*explicit, *noted):
@@ -152,7 +155,7 @@ def _shared(found: Found, at: int, length: int) -> int:
 
 def _same(found: Found, label: JudgedCapture) -> bool:
     named = {found.namespace, label.namespace}
-    return len(named) == 1 or named == _SOFT
+    return len(named) == 1 or named in _SOFT
 
 
 def _counts(one: Compared) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ _FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 _SAME_SUBJECT = (0.30, 0.30)
 _SAME_QUESTION = (0.12, 0.20)
 _MOST_SHOWN = 2
-_MOST_REPORTED = 4
+_MOST_REPORTED = 6
 # Below this a text says too little of what it is about for anything to be found by it.
 _FEWEST_CHARS = 8
 _ADD_AT_ONCE = 64

@@ -1,7 +1,8 @@
-"""Finds the records in which an agent notes what matters: ``**Decision**: …`` and further lines.
+"""Finds the lines that an agent writes in order to have them kept.
 
-A record begins with one of the headings below and goes on as long as the lines have a heading of
-their own; only its beginning says what it is about. A form that nobody filled in is no record.
+Such a line begins with a bold label (``**Decision**: …``), or with ``[remember]`` or
+``[remember:namespace]``. It is one memory; the label becomes its namespace. Labels within code,
+quotations and other people's texts do not count, nor does a line that says nothing ("none").
 """
 
 from __future__ import annotations
@@ -9,67 +10,169 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ..text.markup import namespace_of
 from .statements import own_lines
 
-KINDS = {
-    "decision": "decision",
-    "learning": "learning",
-    "lesson": "learning",
-    "til": "learning",
-    "gotcha": "gotcha",
-    "blocker": "blocker",
-    "resolution": "resolution",
-    "preference": "preference",
-    "completed": "progress",
-    "milestone": "progress",
-    "progress": "progress",
-    "pattern": "pattern",
-    "convention": "pattern",
+LABELS: dict[str, tuple[str, str]] = {
+    "decision": ("decision", "decisions"),
+    "learned": ("learning", "learnings"),
+    "learning": ("learning", "learnings"),
+    "lesson": ("learning", "learnings"),
+    "lesson learned": ("learning", "learnings"),
+    "til": ("learning", "learnings"),
+    "gotcha": ("learning", "gotchas"),
+    "context": ("learning", "context"),
+    "tech debt": ("learning", "tech-debt"),
+    "technical debt": ("learning", "tech-debt"),
+    "blocker": ("blocker", "blockers"),
+    "resolution": ("resolution", "blockers"),
+    "resolved": ("resolution", "blockers"),
+    "preference": ("preference", "preferences"),
+    "pattern": ("pattern", "patterns"),
+    "convention": ("pattern", "patterns"),
 }
-MAX_RECORD_CHARS = 2_000
-_LABELLED = re.compile(
-    r"[ \t]*(?:[-*+] )?(?:\*\*|__)(?P<label>[^*_:\n]{2,40}?):?(?:\*\*|__)[ \t]*:?[ \t]*(?P<said>.*)"
+"""Each label with the kind and the namespace of what it introduces."""
+
+_RESOLVED = LABELS["resolution"]
+_DETAILS = frozenset(
+    (
+        "choice",
+        "rationale",
+        "reason",
+        "why",
+        "because",
+        "alternative",
+        "alternatives considered",
+        "impact",
+        "status",
+        "application",
+        "fix",
+        "workaround",
+        "cause",
+        "evidence",
+        "note",
+    )
 )
-_UNFILLED = re.compile(r"[\[<{].*[\]>}]|\.{3}|…|-|n/a|none", re.IGNORECASE)
+_MAY_LABEL = ("prose", "item", "heading")
+MAX_RECORD_CHARS = 2_000
+_ITEM = r"[ \t]*(?:(?:[-*+•–]|\d{1,3}[.)])[ \t]+)?(?:\[[ xX]\][ \t]+)?"
+_LABELLED = re.compile(
+    rf"{_ITEM}(?P<bold>\*\*|__)(?P<label>[^*_:：\n]{{2,40}}?)[ \t]*"
+    r"(?:[:：][ \t]*(?P=bold)[ \t]*[:：]?|(?P=bold)[ \t]*[:：])[ \t]*(?P<said>\S.*)"
+)
+_MARKED = re.compile(
+    rf"{_ITEM}\[(?:remember|capture)(?:[ \t]?:[ \t]?(?P<ns>[\w-]{{1,40}}))?\](?!\()"
+    r"[ \t]*:?[ \t]*(?P<said>\S.*)",
+    re.IGNORECASE,
+)
+# A form that nobody filled in, and the words of a line that says that there is nothing to say.
+_UNFILLED = re.compile(r"\W*[\[<{(][^\n]*[\]>})]\W*|\W*")
+_EMPTY_WORDS = frozenset(
+    "still currently to be not yet none no nothing n a na tbd tbc tba pending unknown todo open"
+    " unclear undecided unresolved resolved done confirmed decided determined discussed required"
+    " needed applicable see above below same as before yes ok okay blocker blockers decision"
+    " decisions gotcha gotchas new so far at this the moment time for now made found identified"
+    " known issue issues awaiting waiting your user input approval confirmation review feedback in"
+    " progress here report on text one line remaining left anymore any more under"
+    " discussion".split()
+)
 _LEAST_CHARS = 8
+_LEAST_WORDS = 2
+_STARS = re.compile(r"\*\*|(?<!\w)__|__(?!\w)")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 class Record(NamedTuple):
-    """The characters ``start`` to ``end`` of a text; ``headline`` is what its first line says."""
+    """The characters ``start`` to ``end`` of a text; ``text`` is what they say, without markup.
+
+    ``namespace`` is empty where it has to be found from the words.
+    """
 
     kind: str
-    headline: str
+    namespace: str
+    text: str
     start: int
     end: int
 
 
 def find_records(text: str, *, role: str) -> list[Record]:
-    """The records of ``text`` that its speaker wrote, in order.
+    """The labelled lines of ``text`` that its speaker wrote, in order, each a record.
 
-    ``kind`` is that of its first heading, or "resolution" for a blocker that has one.
+    Lines directly below one that explain it (``**Rationale**: …``) go with it; so does a context
+    that such lines follow, and what resolved a blocker. ``[remember]`` counts in what the agent
+    says; in a prompt it was kept when the prompt came.
     """
     found: list[Record] = []
+    lines = [(at, line, kind) for at, line, kind in own_lines(text, role)]
     is_open = False
-    for start, line, kind in own_lines(text, role):
-        match = _LABELLED.match(line) if kind in ("prose", "item") else None
-        if match is None or not match["said"].strip():
-            is_open = False
-            continue
-        label, said = match["label"].strip().lower(), match["said"].strip()
-        if label in KINDS and not (is_open and label == "resolution"):
-            is_open = _is_filled(said)
-            if is_open:
-                end = start + len(line)
-                found.append(Record(KINDS[label], said, start + match.start("label"), end))
-        elif is_open and start + len(line) - found[-1].start <= MAX_RECORD_CHARS:
-            found[-1] = _continued(found[-1], label, said, start + len(line))
+    for number, (at, line, kind) in enumerate(lines):
+        label, record = _read(at, line, role) if kind in _MAY_LABEL else ("", None)
+        following = lines[number + 1][1] if number + 1 < len(lines) else ""
+        if is_open and _explains(found[-1], label, _label_of(following)):
+            found[-1] = _with_detail(found[-1], label, line)
+        else:
+            is_open = record is not None
+            found += [record] if record is not None else []
     return found
 
 
+def _read(start: int, line: str, role: str) -> tuple[str, Record | None]:
+    """The label of a line, and the record that it is; none where its label is no such one."""
+    match, label = _LABELLED.match(line), _label_of(line)
+    found = LABELS.get(label)
+    if match is None and role == "assistant":
+        match = _MARKED.match(line)
+        found = _marked(match["ns"]) if match is not None else None
+    if match is None or found is None or not _is_filled(match["said"]):
+        return label, None
+    said = match["said"][:MAX_RECORD_CHARS].rstrip()
+    at = start + match.start("said")
+    return label, Record(*found, _STARS.sub("", said).strip(), at, at + len(said))
+
+
+def is_record(line: str) -> bool:
+    """Whether ``line`` is a labelled line, which is kept by itself."""
+    return _label_of(line) in LABELS
+
+
+def _label_of(line: str) -> str:
+    match = _LABELLED.match(line)
+    return _singular(match["label"]) if match is not None else ""
+
+
+def _explains(record: Record, label: str, following: str) -> bool:
+    """Whether a line with ``label`` directly below ``record`` belongs to it."""
+    if label == "context":
+        return following in _DETAILS
+    return label in _DETAILS or (record.kind == "blocker" and LABELS.get(label) == _RESOLVED)
+
+
+def _with_detail(record: Record, label: str, line: str) -> Record:
+    match = _LABELLED.match(line)
+    said = _STARS.sub("", match["said"]).strip() if match is not None else ""
+    if not _is_filled(said) or len(record.text) + len(line) > MAX_RECORD_CHARS:
+        return record
+    kind = "resolution" if LABELS.get(label) == _RESOLVED else record.kind
+    return record._replace(kind=kind, text=f"{record.text}\n{label.capitalize()}: {said}")
+
+
+def _singular(label: str) -> str:
+    bare = " ".join(re.sub(r"[^\w\s]|_", " ", label).split()).lower()
+    return bare if bare in LABELS or bare in _DETAILS else bare.removesuffix("s")
+
+
+def _marked(name: str | None) -> tuple[str, str]:
+    """The kind and namespace that a marker names; "learnings" for a marker without a name."""
+    namespace = namespace_of(name) if name else "learnings"
+    kinds = {of: kind for kind, of in reversed(LABELS.values()) if kind != "resolution"}
+    return kinds.get(namespace or "", "learning"), namespace or ""
+
+
 def _is_filled(said: str) -> bool:
-    return len(said) >= _LEAST_CHARS and _UNFILLED.fullmatch(said) is None
-
-
-def _continued(record: Record, label: str, said: str, end: int) -> Record:
-    resolves = record.kind == "blocker" and label == "resolution" and _is_filled(said)
-    return record._replace(kind="resolution" if resolves else record.kind, end=end)
+    bare = _STARS.sub("", said).strip()
+    words = re.findall(r"\w+", bare.lower())
+    if _UNFILLED.fullmatch(bare) or _EMPTY_WORDS.issuperset(words):
+        return False
+    if _UNSPACED.search(bare):
+        return len(bare) >= _LEAST_WORDS * 2
+    return len(bare) >= _LEAST_CHARS and len(bare.split()) >= _LEAST_WORDS

@@ -15,15 +15,13 @@ from msgspec import Struct
 
 from ...bus.conversation import Message
 from ...bus.ids import ulid_of
-from ...bus.values import Hit, Noted, Scope
+from ...bus.values import AUTO_CAPTURED, Hit, Noted, Scope
 from ..language.comparison import Claim, compare
 from ..language.topics import retrieval_words
 from ..language.words import is_negation, words
 from ..text.authorship import is_machine, own_text
 from ..text.unicode import fenced, one_line
-from .statement_classifier import find_noteworthy
-
-AUTO = "auto-captured"
+from .earned import find_all
 
 MAX_TEXT_CHARS = 200_000
 """A longer message was pasted or generated, and is not read."""
@@ -59,11 +57,16 @@ class Statement(Struct, frozen=True, kw_only=True):
         """Equal for statements that differ in case and white space alone."""
         return one_line(self.note.text).casefold()
 
+    @property
+    def is_labelled(self) -> bool:
+        """Whether the agent wrote it in order to have it kept."""
+        return self.note.earned and self.role == "assistant"
+
 
 def find_statements(
     messages: Iterable[Message], *, root: str = "", agent: bool = False
 ) -> tuple[Statement, ...]:
-    """The statements in ``messages`` that are worth keeping, in order.
+    """The statements in ``messages``, in order; those that are ``earned`` may become memories.
 
     ``agent``: the messages are a sub-agent's, where the "user" is another model and is not read.
     Elsewhere the messages of sub-agents are skipped.
@@ -79,7 +82,7 @@ def find_statements(
             found += [
                 Statement(note=note, role=message.role, said_at_ms=message.said_at_ms, file=file)
                 for part in _parts(message)
-                for note in find_noteworthy(part, role=message.role)
+                for note in find_all(part, role=message.role)
             ]
     return tuple(found)
 
@@ -147,18 +150,18 @@ def tags_of(statement: Statement, hook: str) -> tuple[str, ...]:
     """How a captured statement is marked. A resolution is no blocker that is still open."""
     how = {"PreCompact": "pre-compact", "SubagentStop": "sub-agent"}.get(hook, "")
     solved = "resolved" if statement.note.kind == "resolution" else ""
-    return tuple(tag for tag in (AUTO, how, solved) if tag)
+    return tuple(tag for tag in (AUTO_CAPTURED, how, solved) if tag)
 
 
-def is_known(text: str, hits: Iterable[Hit]) -> bool:
-    """Whether ``text`` repeats one of ``hits``, with fewer or other words.
+def is_known(text: str, hits: Iterable[Hit], *, strictly: bool = False) -> bool:
+    """Whether ``text`` repeats one of ``hits``, with fewer or other words; ``strictly``: with none.
 
     The record of a task does not count: what was learned on the way is more than a part of it.
     """
     said = Claim(text)
     hits = [hit for hit in hits if hit.memory.namespace != "tasks"]
     hits = [hit for hit in hits if not compare(said, hit.memory.content).is_contradiction]
-    if _may_change(text):
+    if strictly or _may_change(text):
         return any(hit.vector >= _SAME_MEANING and hit.late >= _SAME_MEANING for hit in hits)
     return any(hit.late >= _SAME_WORDS or hit.vector >= _SAME_MEANING for hit in hits)
 

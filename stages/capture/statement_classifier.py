@@ -13,9 +13,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...bus.values import Noted
+from ..text.envelope import strip_envelopes
+from ..text.markup import strip_private
 from ..text.summary import headline
+from ..text.unicode import visible
 from .features import every_feature
-from .linear_model import MATTERS, load
+from .linear_model import load
 from .records import Record, find_records
 from .statements import READ_CHARS, Statement, own_text, statements
 
@@ -27,13 +30,11 @@ _DEFAULT_NAMESPACE = "learnings"
 _MATTERS = frozenset(
     ("decision", "trap", "blocker", "resolution", "preference", "progress", "pattern", "debt")
 )
-_NAMESPACES = dict(reversed(MATTERS))
 _ASKING = ("?", "？")
 _ASKS = re.compile(
     r"\W{0,8}(?:(?:and|so|but|ok|hm+|btw)[ ,]+)?(?:what|what's|why|how|where|who|whose|any idea)\b",
     re.IGNORECASE,
 )
-_KINDS = {"gotcha": ("learning", "gotchas"), "learning": ("learning", "learnings")}
 
 
 class _Weighed(NamedTuple):
@@ -48,26 +49,37 @@ def find_noteworthy(
 ) -> tuple[Noted, ...]:
     """What ``text`` says that is worth keeping, in order, none overlapping another.
 
-    ``role`` says who spoke, "user" or "assistant". A record such as ``**Decision**: …`` is found as
-    a whole; neighbouring statements of the same paragraph are one. The confidence is calibrated:
-    of those at 85 %, 85 in 100 are right; what is below ``min_percent`` is left out. What is
-    private, what follows a marker, and what subcog itself put into ``text`` is never found;
-    ``start`` and ``end`` count the characters of ``text`` without them. A kind of "resolution" ends
-    a blocker, which is to be looked for by the resolution's ``text``.
+    ``role`` says who spoke, "user" or "assistant". A labelled line such as ``**Decision**: …`` is
+    found without its label; neighbouring statements of the same paragraph are one. The confidence
+    is calibrated: of those at 85 %, 85 in 100 are right; what is below ``min_percent`` is left out.
+    What is private, what follows a marker of the user, and what subcog itself put into ``text`` is
+    never found; ``start`` and ``end`` count the characters of ``said_by(text, role)``. A kind of
+    "resolution" ends a blocker, which is to be looked for by the resolution's ``text``.
     """
-    own = own_text(text)[:READ_CHARS]
+    own = said_by(text, role)
     records = find_records(own, role=role)
-    found = [_noted_record(own, record) for record in records]
+    found = [_noted_record(record) for record in records]
     groups = _groups(_weighed(own, role, min_percent))
     found.extend(_noted(own, group) for group in groups if not _overlaps(group, records))
     return tuple(sorted(found, key=lambda noted: noted.start))
+
+
+def said_by(text: str, role: str) -> str:
+    """What ``find`` reads of ``text``: the speaker's own; an agent's markers are left in it."""
+    if role == "assistant":
+        return strip_envelopes(strip_private(visible(text)))[:READ_CHARS]
+    return own_text(text)[:READ_CHARS]
 
 
 def detect_namespace(text: str) -> str:
     """The namespace that suits ``text``, which somebody wants to keep; "learnings" by default."""
     own = own_text(text)[:READ_CHARS]
     for record in find_records(own, role="user"):
-        return _matter_of(record)[1]
+        return record.namespace
+    return _namespace_of(own)
+
+
+def _namespace_of(own: str) -> str:
     seen = every_feature(statements(own), role="user")
     telling = [one for one in seen if one.marks & _MATTERS]
     if not telling:
@@ -132,18 +144,14 @@ def _noted(text: str, group: Sequence[_Weighed]) -> Noted:
     )
 
 
-def _noted_record(text: str, record: Record) -> Noted:
-    kind, namespace = _matter_of(record)
+def _noted_record(record: Record) -> Noted:
     return Noted(
-        kind=kind,
-        namespace=namespace,
-        text=text[record.start : record.end],
-        summary=headline(record.headline),
+        kind=record.kind,
+        namespace=record.namespace or _namespace_of(record.text),
+        text=record.text,
+        summary=headline(record.text.partition("\n")[0]),
         confidence_percent=RECORD_PERCENT,
         start=record.start,
         end=record.end,
+        earned=True,
     )
-
-
-def _matter_of(record: Record) -> tuple[str, str]:
-    return _KINDS.get(record.kind) or (record.kind, _NAMESPACES[record.kind])

@@ -3,7 +3,7 @@
 It reads like this, so that people and programs find each part:
 
     Hash passwords with argon2id
-    Approach: Replaced bcrypt by argon2id in the user model and migrated the old hashes
+    Approach: bcrypt cut passwords at 72 bytes. Replaced it by argon2id in the user model.
     Outcome: success (tests passed)
     Files: src/user.py, src/hash.py
     Tests: pytest -q tests/test_user.py: passed
@@ -20,18 +20,19 @@ from msgspec import Struct
 
 from ...bus.conversation import Message, ToolResult
 from ...bus.ids import ulid_of
+from ...bus.values import AUTO_CAPTURED
 from ..language.topics import retrieval_words
 from ..language.words import fold
 from ..text.authorship import is_machine, own_text
-from ..text.summary import summarise
 from ..text.unicode import cut, one_line
-from .review import AUTO, MAX_TEXT_CHARS, within
+from .conclusion import asked_for, conclusion_of, first_words
+from .review import MAX_TEXT_CHARS, within
 
 NAMESPACE = "tasks"
 CONFIDENCE_PERCENT = 80
 
 MAX_ASKED_CHARS = 200
-_MAX_APPROACH_CHARS = 200
+_MAX_APPROACH_CHARS = 320
 _MAX_FILES = 8
 _MAX_FILES_KNOWN = 200
 _MAX_COMMAND_CHARS = 80
@@ -82,7 +83,11 @@ Outcome = Literal["success", "failure", "unfinished"]
 
 
 class Work(Struct, kw_only=True):
-    """A task while it goes on. ``tests`` is how the last run of tests ended, or empty."""
+    """A task while it goes on. ``tests`` is how the last run of tests ended, or empty.
+
+    ``closing`` is what the agent said last, ``concluded`` the cause and the fix as it last told
+    them.
+    """
 
     id: str
     asked: str
@@ -91,6 +96,7 @@ class Work(Struct, kw_only=True):
     tests: Literal["", "passed", "failed"] = ""
     command: str = ""
     closing: str = ""
+    concluded: str = ""
     interrupted: bool = False
     ended: bool = False
     running: dict[str, str] = {}
@@ -151,6 +157,8 @@ def _read_message(
         return _asked(work, asked, message.said_at_ms, session)
     if work is not None:
         work.closing = clean(text[-2 * _READ_CHARS :])[-_READ_CHARS:]
+        if work.is_worth_recording:
+            work.concluded = conclusion_of(work.closing) or work.concluded
     return work
 
 
@@ -160,7 +168,7 @@ def _asked(work: Work | None, text: str, said_at_ms: int, session: str) -> Work:
         work.interrupted = False
         work.stems |= _stems(words)
         return work
-    asked = cut(one_line(text), MAX_ASKED_CHARS)
+    asked = cut(asked_for(text), MAX_ASKED_CHARS)
     digest = hashlib.sha256(f"{session} {asked}".encode()).digest()
     return Work(id=f"mem_{ulid_of(said_at_ms, digest)}", asked=asked, stems=_stems(words))
 
@@ -209,7 +217,7 @@ def outcome(work: Work) -> tuple[Outcome, str]:
 
 def tags_of(work: Work) -> tuple[str, ...]:
     """How the record of ``work`` is marked; the outcome first."""
-    return (outcome(work)[0], AUTO)
+    return (outcome(work)[0], AUTO_CAPTURED)
 
 
 def record(work: Work) -> str:
@@ -229,6 +237,7 @@ def record(work: Work) -> str:
 
 
 def _approach(work: Work) -> str:
-    """What the agent said that it did, in a sentence; "" where it said only that it did it."""
-    said = one_line(summarise(work.closing))
-    return cut(said, _MAX_APPROACH_CHARS) if len(said.split()) >= 3 else ""
+    """Cause and fix as the agent told them; else what it said last, "" if only that it is done."""
+    if work.concluded:
+        return cut(work.concluded, _MAX_APPROACH_CHARS)
+    return first_words(work.closing)

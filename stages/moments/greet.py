@@ -1,6 +1,8 @@
 """Greet a session that starts: open blockers, unfinished tasks and recent decisions.
 
-Beside that what the memory is about, and how to say what is worth keeping. After a compaction
+Only what was kept on purpose, or earned it, comes up, and no sentence that an older automatic
+capture took out of its context. Beside that what the project is made of, what the memory is about,
+and how to say what is worth keeping. After a compaction
 first of all what the session was shown and has captured, since a summary may have lost it.
 """
 
@@ -11,15 +13,15 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import zip_longest
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import anyio
 import msgspec
 
 from ...bus.events import Event, MemoriesShown, ResponseReady, SessionStarted
 from ...bus.signals import abstained, degraded, emit, injected
+from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, ProjectFacts, Scope, Shown
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
-from ...bus.values import Memory, Scope, Shown
 from ...config.settings import SessionStartSettings
 from ..injection.pack import Budget, Offer, Packed, pack
 from ..injection.select import contradicted
@@ -42,7 +44,10 @@ _BUDGET = Budget(MAX_TOKENS, MAX_UNITS)
 _WIDER_BUDGET = Budget(MAX_TOKENS * 3 // 2, MAX_UNITS * 3 // 2)
 _NOTE_CHARS = 200
 _TOPIC_CHARS = 40
-_FETCHED_PER_MEMORY = 4
+_FETCHED_PER_MEMORY = 12
+_FACTS_CHARS = 400
+_LAST_SESSION_CHARS = 400
+_RECORD = re.compile(r"^Outcome: (\w+)", re.MULTILINE)
 _CLOSED_TAGS = frozenset(
     {"resolved", "closed", "done", "fixed", "solved", "success", "failure", "finished", "completed"}
 )
@@ -61,6 +66,16 @@ _LOST = "the session had it before its context was compacted"
 T = TypeVar("T")
 
 
+class Background(NamedTuple):
+    """What is known beside the memories: ``facts`` take a line, ``last_session`` takes two."""
+
+    facts: ProjectFacts = ProjectFacts()
+    last_session: str = ""
+
+
+_NOTHING_KNOWN = Background()
+
+
 async def greet(
     event: SessionStarted,
     *,
@@ -70,6 +85,7 @@ async def greet(
     settings: SessionStartSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
+    about: Background = _NOTHING_KNOWN,
 ) -> tuple[Event, ...]:
     """The answer to a session's start, and what it shows; ``{}`` where there is nothing to say.
 
@@ -89,6 +105,7 @@ async def greet(
     first = not sessions.is_greeted(event.session)
     parts = [packed.text]
     if first:
+        parts += [_facts_line(about.facts, clean), _last_session_lines(about.last_session, clean)]
         parts += [_topic_line(looking.found_topics, clean)]
         parts += [guidance(settings.guidance_detail)] if settings.include_guidance else []
     sessions.greet(event.session)
@@ -103,8 +120,23 @@ def is_open(memory: Memory, now: datetime) -> bool:
         return False
     if memory.namespace not in {"blockers", "tasks"}:
         return True
+    outcome = _RECORD.search(memory.content)
+    if outcome is not None and outcome[1] != "unfinished":
+        return False
     tagged = not _CLOSED_TAGS.isdisjoint(map(str.casefold, memory.tags))
     return not tagged and _CLOSED_STATUS.search(memory.content) is None
+
+
+def is_deliberate(memory: Memory) -> bool:
+    """Whether somebody kept it, or it earned it; records of tasks count.
+
+    What older rules captured from prose is less certain than what is earned today.
+    """
+    if AUTO_CAPTURED not in memory.tags:
+        return True
+    if memory.namespace == "tasks" and _RECORD.search(memory.content):
+        return True
+    return memory.confidence_percent >= EARNED_PERCENT
 
 
 class _Looking:
@@ -166,7 +198,7 @@ class _Looking:
             return instead
 
     def _is_open(self, memory: Memory) -> bool:
-        return is_open(memory, self.now)
+        return is_deliberate(memory) and is_open(memory, self.now)
 
     @property
     def _scopes(self) -> tuple[Scope, ...]:
@@ -212,6 +244,22 @@ def _is_whole(memory: Memory) -> bool:
 def _topic_line(topics: Sequence[str], clean: Callable[[str], str]) -> str:
     names = [f'"{preview(neutralise(clean(name)), _TOPIC_CHARS)}"' for name in topics[:MAX_TOPICS]]
     return f"What this project's memory is about: {', '.join(names)}." if names else ""
+
+
+def _facts_line(facts: ProjectFacts, clean: Callable[[str], str]) -> str:
+    """Stack, commands and quirks in one line; "" where nothing is known."""
+    commands = (("test", facts.test_command), ("build", facts.build_command),
+                ("lint", facts.lint_command))  # fmt: skip
+    known = [", ".join(facts.stack), *(f"{name}: {said}" for name, said in commands if said)]
+    known += facts.quirks
+    said = "; ".join(part for part in known if part)
+    return f"This project: {preview(neutralise(clean(said)), _FACTS_CHARS)}." if said else ""
+
+
+def _last_session_lines(said: str, clean: Callable[[str], str]) -> str:
+    if not said.strip():
+        return ""
+    return f"The last session here:\n{preview(neutralise(clean(said)), _LAST_SESSION_CHARS)}"
 
 
 def _shown(event: SessionStarted, packed: Packed, why: dict[str, str]) -> MemoriesShown:

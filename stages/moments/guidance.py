@@ -1,6 +1,6 @@
-"""Tells the model how subcog notices what is worth keeping, in as many words as are wanted.
+"""Tells the model in which forms a statement is always kept, in as many words as are wanted.
 
-Calm and true: how things are said decides what is found; nothing has to be said in any form.
+It teaches only what ``stages/capture/records.py`` and the markers of a prompt do keep, each time.
 """
 
 from __future__ import annotations
@@ -9,113 +9,87 @@ from typing import Literal
 
 Detail = Literal["minimal", "standard", "detailed"]
 
-CEILING_TOKENS: dict[Detail, int] = {"minimal": 250, "standard": 550, "detailed": 1000}
+CEILING_TOKENS: dict[Detail, int] = {"minimal": 160, "standard": 400, "detailed": 650}
 """What each detail may cost at most; a test holds it."""
 
 _ABOUT = (
-    "This project has a memory, subcog. What is said plainly is noticed by itself and kept; "
-    "the task at hand comes first, and no form is required."
+    "This project has a memory, subcog. The task at hand comes first. What should outlast this"
+    " session, state in your answer as one line of its own that begins with a label; it is then"
+    " kept. Prose without a label is not."
 )
 
-_PATTERNS = {
-    "decision": (
-        "a choice was made",
-        "We decided to …, because …",
-        ("We decided to …", "Going with … because …", "The decision is to …"),
-        ("Decision: one line", "Context: why it came up", "Choice: what was chosen",
-         "Rationale: why, and over which alternatives"),
-    ),
-    "learning": (
-        "something was found out",
-        "It turns out that …",
-        ("Turns out …", "Learned that …", "Discovered that …", "TIL …"),
-        ("Learning: one line", "Context: how it was found", "Application: when it matters"),
-    ),
-    "blocker": (
-        "something is in the way, or no longer is",
-        "Blocked by …; fixed by …",
-        ("Blocked by …", "Cannot proceed because …", "Fixed by …"),
-        ("Blocker: one line", "Impact: what it holds up", "Status: open or resolved",
-         "Resolution: what helped, once it is known"),
-    ),
-    "progress": (
-        "a piece of work is done",
-        "Completed …; next is …",
-        ("Completed …", "Finished implementing …", "Milestone reached: …"),
-        ("Completed: one line", "Deliverables: what there is now", "Next: what follows"),
-    ),
-}  # fmt: skip
+LINES: dict[str, tuple[str, str, str]] = {
+    "Decision": ("decisions", "what was chosen, and why", "use UUIDv7 for keys, they sort by time"),
+    "Gotcha": ("gotchas", "what surprises", "the staging clock is local time, not UTC"),
+    "Learned": ("learnings", "what was found out", "row locks are released at commit, not before"),
+    "Blocker": ("blockers", "what is in the way", "the vendor's sandbox is down until Monday"),
+    "Preference": ("preferences", "how the user wants it", "one commit for each logical change"),
+    "Pattern": ("patterns", "how things are done here", "every handler validates before it locks"),
+}
+"""Each label that is taught, with its namespace, what it is for, and an example."""
 
-_MARKERS = (
+MARKERS = (
     ("[remember] text", "learnings"),
     ("[remember:decisions] text", "decisions, or any other that is named"),
     ("[capture] text", "found by what the text says"),
-    ("@memory text", "found by what the text says"),
     ("@memory:patterns text", "patterns, or any other that is named"),
 )
 
 _PRACTICES = (
     "Give the reason with a decision, not the choice alone.",
-    "Say what solved a blocker once it is solved.",
-    "Put what should last into a sentence of its own, below 100 characters.",
+    "Write a label only where there is something to keep; most answers need none.",
+    "Say what solved a blocker: **Resolution**: text, in the line below it or later.",
     "Leave secrets out; what lies between private tags is never kept.",
 )
 
 
 def guidance(detail: Detail) -> str:
     """The guidance as XML, in at most ``CEILING_TOKENS`` of its ``detail``."""
-    parts = (_capture_patterns(detail), _inline_markers(detail), _best_practices(detail))
+    parts = (_labels(detail), _inline_markers(detail), _best_practices(detail))
     lines = [line for part in parts for line in part]
     return "\n".join(
         (f'<response_guidance detail="{detail}">', f"  {_ABOUT}", *lines, "</response_guidance>")
     )
 
 
-def _capture_patterns(detail: Detail) -> list[str]:
-    lines = ["  <capture_patterns>"]
-    for kind, (when, example, phrases, template) in _PATTERNS.items():
-        if detail == "minimal":
-            lines.append(f'    <pattern type="{kind}">{example}</pattern>')
-        elif detail == "standard":
-            said = " | ".join(phrases)
-            lines.append(f'    <pattern type="{kind}" when="{when}">{said}</pattern>')
-        else:
-            lines += _pattern(kind, when, phrases, template)
-    return [*lines, "  </capture_patterns>"]
-
-
-def _pattern(
-    kind: str, when: str, phrases: tuple[str, ...], template: tuple[str, ...]
-) -> list[str]:
+def _labels(detail: Detail) -> list[str]:
+    if detail == "minimal":
+        label, (_, use, _) = next(iter(LINES.items()))
+        others = ", ".join(name for name in LINES if name != label)
+        return [f"  <labels>**{label}**: {use} (or {others})</labels>"]
+    if detail == "standard":
+        return [
+            "  <labels>",
+            *(f"    <label>**{name}**: {use}</label>" for name, (_, use, _) in LINES.items()),
+            "  </labels>",
+        ]
     return [
-        f'    <pattern type="{kind}">',
-        f"      <description>when {when}</description>",
-        "      <template>",
+        "  <labels>",
         *(
-            f"        **{name}**: [{what}]"
-            for name, _, what in (t.partition(": ") for t in template)
+            f'    <label namespace="{to}" for="{use}">**{name}**: {example}</label>'
+            for name, (to, use, example) in LINES.items()
         ),
-        "      </template>",
-        f"      <trigger_phrases>{' | '.join(phrases)}</trigger_phrases>",
-        "    </pattern>",
+        "  </labels>",
     ]
 
 
 def _inline_markers(detail: Detail) -> list[str]:
     if detail == "minimal":
-        named = ", ".join(syntax for syntax, _ in _MARKERS[:2])
+        named = " or ".join(syntax for syntax, _ in MARKERS[:2])
         return [f"  <inline_markers>The user keeps a text with {named}.</inline_markers>"]
+    shown = MARKERS if detail == "detailed" else MARKERS[:2]
     return [
         '  <inline_markers for="the user, at the start of a line of a prompt">',
-        *(f'    <marker syntax="{syntax}" namespace="{to}" />' for syntax, to in _MARKERS),
+        *(f'    <marker syntax="{syntax}" namespace="{to}" />' for syntax, to in shown),
         "  </inline_markers>",
+        "  <tool>The tool capture of the MCP server keeps a text too.</tool>",
     ]
 
 
 def _best_practices(detail: Detail) -> list[str]:
     if detail == "minimal":
-        return [f"  <best_practices>{_PRACTICES[0]}</best_practices>"]
-    practices = _PRACTICES if detail == "detailed" else _PRACTICES[:3]
+        return []
+    practices = _PRACTICES if detail == "detailed" else _PRACTICES[:2]
     return [
         "  <best_practices>",
         *(f"    <practice>{practice}</practice>" for practice in practices),

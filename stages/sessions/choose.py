@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.passages import Passage, SessionHit, SessionVerdict
-from ...bus.values import Memory
+from ...bus.values import AUTO_CAPTURED, Memory
 from ..language.comparison import Claim, Relation, compare
 from ..text.unicode import one_line
 from .excerpt import Excerpt, excerpt, short_id
@@ -22,6 +22,10 @@ FIRST_SHARE = 0.62
 """Of the budget for sessions, where more than one is quoted."""
 
 MIN_TOKENS = 80
+
+CONTEXT_RELEVANCE = 0.2
+"""An automatic memory needs a session at least this relevant, where that is known."""
+
 # A longer passage says more than one thing, and is not compared as one statement.
 _CLAIM_CHARS = 400
 
@@ -109,6 +113,20 @@ def outdated(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str
                 found[memory.id] = f"session {short_id(passage.session)} says otherwise since"
                 break
     return found
+
+
+def out_of_context(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str, str]:
+    """The ids of automatic ``memories`` whose own session does not bear on the prompt, and why.
+
+    One sentence shares words with many questions; the talk that it was said in tells what it is
+    about.
+    """
+    unrelated = {hit.session: hit.relevance for hit in hits if hit.relevance < CONTEXT_RELEVANCE}
+    return {
+        memory.id: f"the session it was said in is relevant to {unrelated[session]:.2f} only"
+        for memory in memories
+        if (session := memory.provenance.session) in unrelated and AUTO_CAPTURED in memory.tags
+    }
 
 
 def _unsaid(passages: Sequence[Passage], memories: Sequence[Memory]) -> tuple[Passage, ...]:

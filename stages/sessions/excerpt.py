@@ -27,6 +27,11 @@ MAX_LINE_CHARS = 700
 _SHORT_AGENT_CHARS = 160
 _SHORT_USER_CHARS = 400
 _FEWEST_LINES = 2
+# What the line of a session and the label of each speaker take, and what a token is, roughly: the
+# exact size is measured afterwards.
+_HEAD_CHARS = 120
+_LABEL_CHARS = 16
+_CHARS_PER_TOKEN = 4
 # A rule is told in such words, and by numbers.
 _SETTLES = re.compile(
     r"\d|\b(?:must|never|always|only|exactly|instead|except|unless|at (?:most|least)|first|then"
@@ -120,11 +125,12 @@ def _value(passage: Passage, text: str, asked: frozenset[str]) -> float:
 
 def _allot(lines: Sequence[_Line], max_tokens: int) -> None:
     """Give each line its least, and what is left to those that are worth most."""
-    left = 4 * max_tokens - 80
+    left = _CHARS_PER_TOKEN * max_tokens - _HEAD_CHARS
+    most = max(0, left) // len(lines) if len(lines) <= _FEWEST_LINES else MAX_LINE_CHARS
     for line in lines:
         least = _SHORT_USER_CHARS if line.passage.speaker == "user" else _SHORT_AGENT_CHARS
-        line.chars = min(len(line.text), least)
-        left -= line.chars + 12
+        line.chars = min(len(line.text), least, most)
+        left -= line.chars + _LABEL_CHARS
     for line in sorted(lines, key=lambda one: -one.value):
         more = max(0, min(len(line.text), MAX_LINE_CHARS) - line.chars)
         given = min(more, max(0, left))

@@ -6,7 +6,12 @@ DECISION = "We decided to use argon2id instead of bcrypt, because bcrypt truncat
 def test_the_command_measures_a_file_of_labelled_messages(house, tmp_path):
     label = {"type": "decision", "namespace": "decisions", "span": DECISION}
     rows = (
-        {"id": "1", "role": "assistant", "text": f"Done.\n\n{DECISION}", "captures": [label]},
+        {
+            "id": "1",
+            "role": "assistant",
+            "text": f"Done.\n\n**Decision**: {DECISION}",
+            "captures": [label],
+        },
         {"id": "2", "role": "user", "text": "run the tests again", "captures": []},
     )
     file = tmp_path / "messages.jsonl"

@@ -93,7 +93,7 @@ def test_a_turn_leaves_what_was_decided_and_the_record_of_its_task(house, sessio
     session.say(ORDER)
     session.use("Write", file_path=str(house.project / "user.py"))
     session.use("Bash", "3 passed", command="pytest -q")
-    session.answer(f"Added the hashing to the user model. {DECISION}")
+    session.answer(f"Added the hashing to the user model.\n\n**Decision**: {DECISION}")
 
     assert session.hook("Stop", last_assistant_message="done") == "{}"
 
@@ -104,6 +104,33 @@ def test_a_turn_leaves_what_was_decided_and_the_record_of_its_task(house, sessio
     record = wait_for(house, ORDER, "Outcome: success (tests passed)")
     assert record["namespace"] == "tasks"
     assert record["tags"] == ["success", "auto-captured"]
+
+
+LABELLED = {
+    "Decision": "invoices are numbered per tenant, since the auditors ask for it",
+    "Gotcha": "the staging clock runs on local time and not on UTC",
+    "Learned": "the payment sandbox sends every webhook twice",
+    "Blocker": "the vendor's certificate expires before the migration ends",
+    "Preference": "commits are small, one for each logical change",
+    "Pattern": "each handler validates first, then locks, then writes",
+    "Context": "forty dispatchers use the tool, all in one office",
+    "Tech debt": "the label printer module parses its templates twice",
+    "Convention": "feature branches carry the ticket number in front",
+    "Lesson": "a sleeping laptop keeps its database lease for ten minutes",
+}
+
+
+def test_each_labelled_line_of_an_answer_is_kept_and_prose_is_not(house, session):
+    lines = "\n".join(f"- **{label}**: {said}" for label, said in LABELLED.items())
+    session.answer(f"We decided to leave the cron job alone because nobody uses it.\n\n{lines}")
+    session.answer("**Decision**: pending\n\n```\n**Decision**: boil the whole ocean\n```")
+    session.hook("Stop")
+
+    for said in LABELLED.values():
+        assert wait_for(house, said, said)["content"] == said
+    wait_until_read(house, session)
+    held = [m["content"] for m in house.ask("list", "--limit", "50")["memories"]]
+    assert sorted(held) == sorted(LABELLED.values())
 
 
 def test_a_daemon_that_is_killed_neither_loses_nor_doubles_anything(alone):
@@ -138,14 +165,16 @@ def test_a_compaction_reads_plain_text_and_nothing_where_there_is_nothing(house,
 
 
 def test_what_solves_a_blocker_closes_it(house, session):
-    session.say("CI is blocked: the runner image has no Node 22, so the e2e job cannot start.")
+    session.answer(
+        "**Blocker**: CI is blocked: the runner image has no Node 22, so the e2e job cannot start."
+    )
     session.hook("Stop")
     blocker = wait_for(house, "CI e2e job", "CI is blocked")
     assert "resolved" not in blocker["tags"]
 
-    session.say(
-        "The blocker with the CI runner is solved: we switched the runner image to Node 22 and "
-        "the e2e job starts again."
+    session.answer(
+        "**Resolution**: the blocker with the CI runner is solved: we switched the runner image to "
+        "Node 22 and the e2e job starts again."
     )
     session.hook("Stop")
 
@@ -201,9 +230,9 @@ def test_a_session_that_goes_on_in_another_project_leaves_the_first_ones_words_t
 ):
     session.say(ORDER)
     session.use("Write", file_path=str(house.project / "user.py"))
-    session.answer(DECISION)
+    session.answer(f"**Decision**: {DECISION}")
     session.hook("Stop")
-    wait_for(house, "password hashing", "bcrypt truncates", count=2)
+    wait_for(house, "password hashing", "bcrypt truncates")
 
     house.env = house.env | {"CLAUDE_PROJECT_DIR": str(tmp_path)}
     house.project = tmp_path

@@ -3,7 +3,9 @@ from urllib.parse import unquote
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from subcog.bus.passages import Passage, SessionHit
 from subcog.bus.signals import abstained, injected
 from subcog.bus.values import NAMESPACES, IntentType
 from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject, weight
@@ -294,3 +296,62 @@ def test_an_older_memory_is_marked_by_its_age():
     memory = make_memory(1, created_at=NOW - timedelta(days=21))
     built = run(make_classified([make_hit(memory, 0.9)], make_intent()))
     assert "3 weeks ago" in built.text
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+def session_hit(**changes):
+    passage = Passage(
+        id="psg_1",
+        session="0f3e2d1c",
+        scope=make_memory().scope,
+        speaker="user",
+        text="No. Seven attempts. Eight trips it.",
+        said_at=NOW,
+    )
+    given = {"session": "0f3e2d1c", "scope": passage.scope, "relevance": 0.9, "began_at": NOW}
+    return SessionHit(**(given | {"passages": (passage,)} | changes))
+
+
+def with_sessions(classified, *hits):
+    enriched = replace(classified.enriched, sessions=hits)
+    return replace(classified, enriched=enriched)
+
+
+def test_what_was_said_is_quoted_after_the_memories_in_one_envelope():
+    built = run(with_sessions(make_classified(make_hits(1), make_intent()), session_hit()))
+    assert built.text.count("<subcog-memory>") == built.text.count("</subcog-memory>") == 1
+    assert built.text.index("alpha") < built.text.index("- session 0f3e2d1c")
+    assert "  > user: No. Seven attempts. Eight trips it." in built.text
+    assert built.tokens == count_tokens(built.text)
+    assert [one.quoted for one in built.sessions] == [True]
+
+
+def test_an_order_gets_what_was_said_although_no_memory_answers_it():
+    built = run(with_sessions(make_classified(make_hits(1), None), session_hit()))
+    assert built.abstained is None
+    assert "alpha" not in built.text
+    assert "Seven attempts" in built.text
+
+
+@pytest.mark.parametrize("changes", [{"enabled": False}])
+def test_where_injection_is_switched_off_nothing_is_quoted(changes):
+    classified = with_sessions(make_classified(make_hits(1), make_intent()), session_hit())
+    built = run(classified, settings=make_settings(**changes))
+    assert (built.text, built.abstained) == ("", "disabled")
+    assert built.sessions[0].why == "injection is switched off"
+
+
+def test_the_budget_of_sessions_is_a_setting():
+    classified = with_sessions(make_classified((), make_intent()), session_hit())
+    built = run(classified, quoting=make_quoting(max_tokens=0))
+    assert (built.text, built.abstained) == ("", "nothing_relevant")
+
+
+def test_what_was_said_is_quoted_once_in_a_session():
+    sessions = FakeSessions()
+    classified = with_sessions(make_classified((), make_intent()), session_hit())
+    assert run(classified, sessions=sessions).text
+    again = run(classified, sessions=sessions)
+    assert (again.text, again.sessions[0].why) == ("", "already shown in this session")

@@ -16,6 +16,8 @@ from tests.emissions import emitted
 from ....fakes import PLACE
 from .reviewed import DECISION, ORDER, RULE, House
 
+LABELLED = f"Done.\n\n**Decision**: {DECISION}"
+
 
 @pytest.fixture
 def house(tmp_path):
@@ -84,7 +86,7 @@ async def test_nothing_is_kept_where_the_settings_say_so(tmp_path):
 
 async def test_a_last_word_that_is_not_written_yet_is_waited_for(house, monkeypatch):
     async def written_meanwhile(delay_s):
-        house.say([{"type": "text", "text": DECISION}], "assistant")
+        house.say([{"type": "text", "text": LABELLED}], "assistant")
 
     house.say("what did we decide?")
     monkeypatch.setattr("subcog.pipeline.app.review.anyio.sleep", written_meanwhile)
@@ -97,7 +99,7 @@ async def test_a_last_word_that_is_not_written_yet_is_waited_for(house, monkeypa
                 place=PLACE,
                 transcript=str(house.file),
                 hook="Stop",
-                said=DECISION,
+                said=LABELLED,
             )
         )
 
@@ -107,7 +109,7 @@ async def test_a_last_word_that_is_not_written_yet_is_waited_for(house, monkeypa
 async def test_without_a_transcript_the_last_word_counts(house):
     async with house.running():
         with emitted(degraded) as told:
-            await house.stop(transcript="/nowhere", said=DECISION)
+            await house.stop(transcript="/nowhere", said=LABELLED)
 
     assert told == [("review", {"reason": "transcript.unreadable"})]
     assert [request.text for request in house.captured] == [DECISION]
@@ -115,7 +117,7 @@ async def test_without_a_transcript_the_last_word_counts(house):
 
 async def test_a_sub_agents_findings_say_so(house):
     house.say(RULE, isSidechain=True)
-    house.say([{"type": "text", "text": DECISION}], "assistant", isSidechain=True)
+    house.say([{"type": "text", "text": LABELLED}], "assistant", isSidechain=True)
     async with house.running():
         await house.stop(agent="Explore")
 

@@ -32,6 +32,7 @@ def stated(text, confidence=90, kind="decision", namespace="decisions"):
         confidence_percent=confidence,
         start=0,
         end=len(text),
+        earned=True,
     )
     return Statement(note=note, role="user", said_at_ms=1000, file="a.py")
 

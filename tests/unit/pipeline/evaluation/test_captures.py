@@ -60,10 +60,10 @@ def test_what_is_found_where_nothing_is_labelled_is_junk():
     assert report["recall"] == 0.0
 
 
-def test_learnings_and_gotchas_are_the_same_and_other_namespaces_are_not():
-    text = "turns out the vendor's API silently drops fields it doesn't know"
-    assert evaluate([message(text, ("learning", "learnings", text))])["namespace_accuracy"] == 1.0
-    assert evaluate([message(text, ("learning", "gotchas", text))])["namespace_accuracy"] == 1.0
+def test_decisions_and_patterns_are_the_same_and_other_namespaces_are_not():
+    text = "from now on every migration gets its own PR"
+    assert evaluate([message(text, ("pattern", "patterns", text))])["namespace_accuracy"] == 1.0
+    assert evaluate([message(text, ("decision", "decisions", text))])["namespace_accuracy"] == 1.0
     assert evaluate([message(text, ("blocker", "blockers", text))])["namespace_accuracy"] == 0.0
 
 

@@ -3,25 +3,48 @@ import pytest
 from subcog.stages.capture.records import MAX_RECORD_CHARS, find_records
 
 
-def test_a_record_runs_over_its_labelled_lines():
-    text = "Done.\n\n**Decision**: use UUIDv7\n**Context**: bloat\n**Rationale**: ordered\n\nNext."
-    (record,) = find_records(text, role="assistant")
-    assert (record.kind, record.headline) == ("decision", "use UUIDv7")
-    assert text[record.start : record.end].endswith("**Rationale**: ordered")
+def found(text, role="assistant"):
+    return [(record.namespace, record.text) for record in find_records(text, role=role)]
 
 
 @pytest.mark.parametrize(
-    ("line", "kind"),
+    ("line", "namespace"),
     [
-        ("**Learning:** locks are per row", "learning"),
-        ("- **Completed**: the importer works", "progress"),
-        ("__Pattern__: one file a route", "pattern"),
-        ("**Gotcha**: dates are local", "gotcha"),
-        ("**Preference**: no emojis, ever", "preference"),
+        ("**Decision**: use UUIDv7 for keys", "decisions"),
+        ("**Learning:** locks are per row", "learnings"),
+        ("- **Learned**: locks are per row", "learnings"),
+        ("* **Gotcha:** dates are local", "gotchas"),
+        ("1. **Blocker**: the sandbox is down", "blockers"),
+        ("__Pattern__: one file a route", "patterns"),
+        ("**Preference**: no emojis, ever", "preferences"),
+        ("**Context**: forty dispatchers use it", "context"),
+        ("**Tech debt**: the loader parses twice", "tech-debt"),
+        ("**Tech-Debt:** the loader parses twice", "tech-debt"),
+        ("[remember] locks are per row", "learnings"),
+        ("- [remember:decisions] use UUIDv7 for keys", "decisions"),
     ],
 )
-def test_a_heading_names_the_kind(line, kind):
-    assert [record.kind for record in find_records(line, role="assistant")] == [kind]
+def test_a_labelled_line_is_kept_without_its_label(line, namespace):
+    said = line.rpartition("*")[2].rpartition("__")[2].rpartition("] ")[2].lstrip(": ")
+    assert found(f"Done.\n\n{line}\n\nNext.") == [(namespace, said)]
+
+
+def test_stars_inside_a_line_are_left_out():
+    assert found("**Gotcha**: the dates are **always** local") == [
+        ("gotchas", "the dates are always local")
+    ]
+
+
+def test_ten_labelled_lines_are_ten_records():
+    lines = "\n".join(f"- **Decision**: number {at} is settled now" for at in range(10))
+    assert len(found(lines)) == 10
+
+
+def test_lines_that_explain_a_record_go_with_it():
+    text = "**Decision**: use UUIDv7\n**Context**: bloat in the index\n**Rationale**: sorts by time"
+    assert found(text) == [
+        ("decisions", "use UUIDv7\nContext: bloat in the index\nRationale: sorts by time")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -29,29 +52,45 @@ def test_a_heading_names_the_kind(line, kind):
     [
         ("**Resolution**: install libpq", "resolution"),
         ("**Resolution**: [If resolved, how]", "blocker"),
-        ("**Status**: investigating", "blocker"),
+        ("**Status**: investigating it now", "blocker"),
     ],
 )
 def test_a_blocker_with_a_resolution_is_one(end, kind):
-    found = find_records(f"**Blocker**: CI can't build it\n{end}", role="assistant")
-    assert [record.kind for record in found] == [kind]
+    records = find_records(f"**Blocker**: CI can't build it\n{end}", role="assistant")
+    if kind == "resolution":
+        assert [record.kind for record in records] == ["resolution"]
+    else:
+        assert [record.kind for record in records] == ["blocker"]
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "**Decision**: [One-line summary]\n**Context**: [Why]",
+        "**Decision**: pending",
+        "**Decision**: still pending, awaiting your input",
+        "**Blocker**: none",
+        "**Blockers**: None so far.",
+        "**Gotcha**: n/a",
+        "**Learned**: nothing new",
+        "**Pattern**: …",
         "```\n**Decision**: use UUIDv7\n```",
         "> **Decision**: use UUIDv7",
         "**Status**: all green",
         "Decision time: we will see",
+        "it says **Decision**: use UUIDv7",
+        "`[remember] use UUIDv7`",
     ],
 )
-def test_a_form_a_quotation_and_other_headings_are_no_records(text):
-    assert find_records(text, role="assistant") == []
+def test_a_form_a_quotation_nothing_and_other_labels_are_no_records(text):
+    assert found(text) == []
+
+
+def test_a_marker_of_the_user_was_kept_with_the_prompt():
+    assert found("[remember] locks are per row", role="user") == []
 
 
 def test_a_record_has_a_bound():
     text = "**Decision**: use UUIDv7\n" + "**Note**: more of it\n" * 500
     (record,) = find_records(text, role="assistant")
-    assert record.end - record.start <= MAX_RECORD_CHARS
+    assert len(record.text) <= MAX_RECORD_CHARS

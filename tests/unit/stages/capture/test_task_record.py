@@ -243,3 +243,54 @@ def test_a_name_with_a_line_break_cannot_write_a_line_of_the_record():
 def test_a_command_of_white_space_is_read_in_no_time():
     with ends_soon():
         worked(user(ORDER), *runs(f"a{' ' * 200_000}b"))
+
+
+FIXING = [
+    user(
+        "The feed import crashes on dates without a zone. A failing repro is at"
+        " tests/test_dates.py. Fix it without breaking existing behaviour."
+    ),
+    model("I'll look at the importer first."),
+    edits("/src/shop/feeds/dates.py"),
+    *runs("pytest -q tests/test_dates.py", "1 passed"),
+    model(
+        "The root cause was that `parse_date` compared naive and aware datetimes.\n\n"
+        "I changed it to attach UTC where the zone is missing."
+    ),
+]
+
+
+def test_a_record_tells_what_was_asked_the_cause_the_fix_and_the_tests():
+    cheer = model("Perfect! All tasks have been completed.\n\n- ✅ All tests pass")
+    assert record(worked(*FIXING, cheer)).split("\n") == [
+        "The feed import crashes on dates without a zone. Fix it.",
+        "Approach: The root cause was that `parse_date` compared naive and aware datetimes."
+        " I changed it to attach UTC where the zone is missing.",
+        "Outcome: success (tests passed)",
+        "Files: feeds/dates.py",
+        "Tests: pytest -q tests/test_dates.py: passed",
+    ]
+
+
+def test_an_ending_that_only_cheers_gives_no_approach():
+    work = worked(user(ORDER), edits("/src/shop/a.py"), model("Perfect! All tasks are completed."))
+    assert record(work).split("\n") == [
+        ORDER,
+        "Outcome: success (not tested)",
+        "Files: a.py",
+    ]
+
+
+def test_a_longer_ending_is_cut_down_to_cause_and_fix():
+    ending = (
+        "✅ Done! Here's a summary of what I did:\n\n## Changes\n\n"
+        "1. **`cart.py`**: The total was wrong because discounts were applied before tax.\n"
+        "2. Moved the discount behind the tax in `Cart.total`.\n\n"
+        "```python\ntotal = tax(total) - discount\n```\n\n"
+        "The fix is minimal and focused. Would you like me to add a changelog entry?"
+    )
+    work = worked(user("The cart shows a wrong total"), edits("/src/shop/cart.py"), model(ending))
+    assert record(work).split("\n")[1] == (
+        "Approach: `cart.py`: The total was wrong because discounts were applied before tax."
+        " Moved the discount behind the tax in `Cart.total`."
+    )

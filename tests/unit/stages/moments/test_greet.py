@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from subcog.bus.events import MemoriesShown, SessionStarted
 from subcog.bus.signals import degraded
-from subcog.bus.values import Scope
+from subcog.bus.values import ProjectFacts, Scope
 from subcog.config.settings import SessionStartSettings
-from subcog.stages.moments.greet import MAX_TOKENS, MAX_UNITS, greet
+from subcog.stages.moments.greet import MAX_TOKENS, MAX_UNITS, Background, greet
 from subcog.stages.moments.guidance import guidance
 from subcog.stages.ports import RecallUnavailable
 from subcog.stages.text.tokens import count_tokens, count_units
@@ -32,7 +32,7 @@ def make_settings(**changes):
 
 
 async def hello(
-    *memories, settings=None, raises=None, sessions=None, event=STARTED, topics=(), known=()
+    *memories, settings=None, raises=None, sessions=None, event=STARTED, topics=(), known=(), **more
 ):
     recall = FakeRecall(memories=memories, raises=raises)
     catalogue = FakeCatalogue(memories=(*memories, *known), topics=topics, raises=raises)
@@ -44,6 +44,7 @@ async def hello(
             sessions=sessions or FakeSessions(),
             settings=settings or make_settings(),
             now=NOW,
+            **more,
         )
     return json.loads(response.body)
 
@@ -196,6 +197,55 @@ async def test_what_the_memory_is_about_is_named_without_tags_and_namespaces():
 
 async def test_without_a_search_the_guidance_is_given_all_the_same():
     settings = make_settings(include_guidance=True)
-    assert "best_practices" in context_of(
+    assert "inline_markers" in context_of(
         await hello(settings=settings, raises=RecallUnavailable())
     )
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        {"tags": ("auto-captured",), "confidence_percent": 94},
+        {
+            "tags": ("auto-captured", "pre-compact"),
+            "confidence_percent": 85,
+            "namespace": "blockers",
+        },
+        {
+            "tags": ("auto-captured",),
+            "content": "Outcome: success (tests passed)",
+            "namespace": "tasks",
+        },
+        {"content": "Import CSV\nOutcome: failure (tests failed)", "namespace": "tasks"},
+    ],
+)
+async def test_sentences_of_older_automatic_captures_and_ended_tasks_stay_out(memory):
+    assert await hello(make_memory(1, **memory)) == {}
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        {"tags": ("auto-captured",), "confidence_percent": 95},
+        {"tags": ("imported",), "confidence_percent": 80},
+        {"tags": ("unfinished", "auto-captured"), "confidence_percent": 80, "namespace": "tasks",
+         "content": "Import CSV\nOutcome: unfinished (tests failed)"},
+    ],
+)  # fmt: skip
+async def test_what_is_deliberate_or_earned_comes_up(memory):
+    assert make_memory(1).id in context_of(await hello(make_memory(1, **memory)))
+
+
+async def test_what_the_project_is_made_of_is_said_in_a_line():
+    facts = ProjectFacts(
+        stack=("python", "fastapi"), test_command="pytest -q", quirks=("await Supabase calls",)
+    )
+    text = context_of(await hello(about=Background(facts)))
+    assert text == "This project: python, fastapi; test: pytest -q; await Supabase calls."
+
+
+async def test_the_last_session_is_told_in_two_lines():
+    text = context_of(
+        await hello(about=Background(last_session="Moved the\nqueue to Redis streams."))
+    )
+    assert text.split("\n") == ["The last session here:", "Moved the queue to Redis streams."]

@@ -1,0 +1,285 @@
+"""The forms in which people state a rule, a choice or a preference, and those in which they do not.
+
+Each is read in a sentence without what it quotes. They come from messages written for this
+(``perf/data/captures``), and must say nothing of a single project.
+"""
+
+from __future__ import annotations
+
+import re
+
+# In such a sentence somebody asks, wonders, proposes, reports, quotes, or means this once.
+VETOES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"[?？]\W*$",
+        r"^\W*(?:(?:and|so|but|ok|hm+|btw|also|or|well|sorry)[ ,]+)*(?:what|what's|why|how|where"
+        r"|who"
+        r"|whose|which|any idea|do|does|did|is|are|was|were|can|could|would|should|shouldn't|shall"
+        r"|will|has|have|had|am|isn't|aren't)\b(?! not\b)",
+        r"\b(?:maybe|perhaps|probably|possibly|might|could|would (?!rather|prefer|like)|wouldn't"
+        r"|seems?|i (?:think|guess|suppose|assume|believe|wonder|suspect|bet)|my (?:guess|feeling)"
+        r"|not sure|unsure|not convinced|leaning|lean towards|tempted|thinking (?:about|of)|suppose"
+        r"|supposing|assuming|what if|let's say|hypothetically|in theory|ideally|one option"
+        r"|an option|some ?day|at some point|eventually|sooner or later|haven't|hasn't|undecided"
+        r"|not decided|open again|up for discussion|depends|pros and cons|vielleicht|peut-être"
+        r"|quizás|tal vez|sollen wir|sollten wir)\b",
+        r"^\W*(?:(?:and|so|but|ok|then)[ ,]+)*(?:if|unless|once|until|before) (?:we|you|i|it"
+        r"|they|the|this|that|legal|all)\b(?!.*\b(?:always|never)\b)",
+        r"\bif (?:we|i|it|they|that|this|possible|you (?:like|want|think|have))\b",
+        r"\b(?:for now|right now|for the moment|at the moment|for the time being|for a (?:moment"
+        r"|sec"
+        r"|while|bit)|this (?:time|once|one|pr|branch|commit|run|round|file|function|test|line"
+        r"|class"
+        r"|ticket|task|issue|week|sprint|case|demo|module|method|page|screen|change|script|query)"
+        r"|these (?:two|three|files|tests|lines)|just (?:this|once|for)|for the demo|temporar\w+"
+        r"|only today|today only|tomorrow|tonight|yet|in a hurry|until (?:i|we|the|they)\b"
+        r"|erstmal|por ahora|pour l'instant|vorerst)\b",
+        r"\b(?:used to|originally|initially|back (?:then|in)|years? ago|months? ago|last (?:year"
+        r"|job"
+        r"|company|sprint)|in 20\d\d|(?:previous|former|old|my last|other) (?:team|job|company"
+        r"|employer|place|agency|project)|at the time|once decided|at my|elsewhere)\b",
+        r"\b(?:he|she|they|somebody|someone|people|everybody|boss|manager|customers?|clients?"
+        r"|users?"
+        r"|consultants?|vendor|docs?|documentation|readme|wiki|ticket|story|article|book|blog\w*"
+        r"|stack ?overflow|linter|compiler|eslint|pylint|audit|spec|comment|guide|[A-Z][a-z]+) "
+        r"(?:also |always |still |just |once )?(?:says?|said|claims?|claimed|thinks?|thought|wants?"
+        r"|wanted|suggests?|suggested|recommends?|recommended|asks?|asked|insists?|insisted"
+        r"|prefers?"
+        r"|preferred|mentions?|mentioned|proposed?|proposes|argues?|argued|wrote|writes|told|hopes?"
+        r"|wishes|keeps|tells?|states?|requires?|likes?|hates?)\b",
+        r"\b(?:according to|apparently|supposedly|allegedly|rumou?r|i (?:read|heard|saw)|told me"
+        r"|quote|quoted|as (?:a|an) \w+,? i want)\b",
+        r"\b(?:forget (?:what|about|it|that)|ignore (?:that|what|my)|never ?mind|take (?:that"
+        r"|it) back"
+        r"|took that back|i was wrong|my mistake|scratch that|scrap that|disregard"
+        r"|on second thought"
+        r"|nvm|jk|just kidding|haha|lol|:\))",
+        r"^\W*(?:(?:please|pls|now|can you|and|then|also)[ ,]+)*(?:acceptance|requirements?"
+        r"|user story"
+        r"|as (?:a|an)|todo|compare|evaluate|benchmark|summari[sz]e|draft|translate|rephrase"
+        r"|explain"
+        r"|answer the|list the|write (?:a|an|the|some|me)|add|create|implement|generate|build|put"
+        r"|make)\b(?!.*\b(?:from now on|always|whenever|every time)\b)",
+        r"\b(?:user story|acceptance criteria|requirement)\b",
+        r"\b(?:the plan was|the idea was|nobody knows)\b",
+        r"\b(?:blocked|waiting for|still (?:have|need) to (?:decide|choose|pick|agree)"
+        r"|decide (?:later"
+        r"|tomorrow|on|by|after|whether|between)|we'll (?:see|decide|discuss|talk)|next week we"
+        r"|not (?:yet|final)|isn't final|is due|to be (?:decided|discussed|continued))\b",
+        r"\b(?:never|always|every|all) (?:mind|seen|heard|knew|had|nice|worked|understood"
+        r"|understand"
+        r"|know|forget|forgot|tests? (?:pass|fail|are)|green|good|crash\w*|fails?|breaks?|happen\w*"
+        r"|returns?|gets?|shows?|takes?|finish\w*|load\w*|expires?|starts?|ends?|day|time i)\b",
+        r"\b(?:we|i|you) (?:never|always) (?:\w+ed|got|had|saw|knew|did|were|was|went|wrote)\b",
+        r"\b(?:nothing|anything|no one|nobody) (?:was |is |has been )?(?:decided|agreed)\b",
+        r"\b(?:don't|didn't|did not|do not|never) (?:decide|agree|choose|know|understand|see|get"
+        r" (?:it|why|how)|think|care|remember|prefer|worry|panic|forget)\b",
+        r"[:：]\W*$",
+        r"\bnot (?:saying|that)\b|\b(?:decided|agreed) (?:nothing|already|nicht)\b",
+    )
+)
+
+# How people state a choice, a rule or a preference: with these it is one unless the model objects.
+_CHOOSES = (
+    r"keep|keeps|keeping|drop|drops|dropping|stay|stays|staying|stick|sticks|sticking|switch"
+    r"|switching|standardi[sz]e|standardi[sz]ing|retire|retiring|replace|replacing|abandon|adopt"
+    r"|adopting|ditch|ditching|migrat(?:e|ing)|mov(?:e|ing)"
+)
+_DOES = (
+    r"use|using|ship|shipping|deploy|deploying|support|supporting|store|storing|run|running|write"
+    r"|writing|publish|publishing|build|building|host|hosting|do|doing|take|taking|put|putting"
+    r"|serve"
+    r"|target|implement|go|going|pin|cache|send|render|generate|need|release|test|sign|call|treat"
+)
+_CONTRAST = (
+    r"(?:,? ?\bnot\b|\binstead\b|\brather than\b|\bno longer\b|\bany ?more\b|\bany longer\b"
+    r"|\bonly\b"
+    r"|\bfor good\b|\bover\b|\bexclusively\b|\bbecause\b|\bsince\b|, (?:no|never)\b)"
+)
+_FORMS = {
+    "decision": (
+        r"\b(?:we|i|team|it|was|were|have|has|been|is|final(?:ly)?|ok|alright)(?:'ve|'s|'re)?,? "
+        r"(?:have |has |had |all |just |also |finally |now |been |then )*(?:decided|agreed|settled"
+        r"|opted|chose|chosen|picked)\b(?=(?:\W+\w+){2})",
+        r"^\W*(?:final |last )?(?:decision|verdict|decided|settled|resolved|agreed)\b ?[:,–—-]",
+        r"\b(?:we|i|we all|the team)(?:'re|'ll|'m| will| are| am)? (?:now |then |just "
+        r"|definitely )*"
+        r"(?:go|going|went) (?:with|for|back to)\b",
+        rf"\b(?:go|going) (?:with|w/|for) .{{2,60}}{_CONTRAST}",
+        rf"\bwe(?:'re|'ll| will| are| won't| will not| aren't| do not"
+        rf"| don't)? (?:not )?(?:going to )?"
+        rf"(?:now |then |also |just |all |definitely )*(?:{_CHOOSES})\b(?! (?:it|this|that) \w+$)",
+        rf"\bwe(?:'re|'ll| will| are| won't| will not| aren't| do not| don't"
+        rf"|'d)? (?:not )?(?:going to )?"
+        rf"(?:now |then |also |just |all |only )*(?:{_DOES})\b.{{2,120}}{_CONTRAST}",
+        r"\bwe (?:will not|won't|are not going to|aren't going to|will only|'ll only|only) \w+",
+        rf"\blet's (?:use|go|do|keep|stick|settle|drop|make|standardi[sz]e|store"
+        rf"|put)\b.*{_CONTRAST}",
+        r"\b(?:is|are) (?:out|off the table|dead|final|settled|cancelled|deprecated)\b",
+        r"\b\w+ it is(?: then)?\b(?=[,.;:!]|\W*$| (?:because|since|for))",
+        r"\b(?:wins over|replaces|gets? replaced by|is replaced by|takes over from"
+        r"|no longer supports?"
+        r"|supersedes)\b",
+        r"\bi(?:'ve)? (?:choose|chose|picked|pick)\b(?! the (?:wrong|smaller|bigger|larger))",
+        r"\b(?:stays?|remains?) (?:on|with|at|in)\b",
+        r"\b(?:wir (?:nehmen|bleiben|verwenden|benutzen|haben (?:uns )?(?:entschieden|beschlossen))"
+        r"|on (?:part sur|garde|utilise|a décidé)|vamos con|usamos|nos quedamos con|hemos decidido"
+        r"|vamos usar|decidimos)\b",
+        r"(?:决定|改用|に決め|ことにし)",
+    ),
+    "pattern": (
+        r"\b(?:from (?:now|here|today) on|going forward|from (?:this point|today) (?:on|onwards?)"
+        r"|as of"
+        r" (?:today|now)|starting (?:today|now)|in (?:the )?future|henceforth|ab (?:jetzt|sofort)"
+        r"|in zukunft|künftig|désormais|à partir de maintenant|de ahora en adelante"
+        r"|a partir de agora"
+        r"|daqui em diante|今后|以后)",
+        r"\b(?:as a (?:rule|habit|convention)|hard rule|house rule|new rule|(?:our|the"
+        r"|team) (?:rule|policy"
+        r"|convention)|by convention|(?:rule|convention|policy)(?: (?:of|for|in) [^:.]{1,50})?:"
+        r"|no exceptions?|without exception|no matter what|non-negotiable|we require|is mandatory"
+        r"|are mandatory|is forbidden|are forbidden|is banned|are banned|not allowed"
+        r"|is not optional"
+        r"|sans exception|ausnahmslos)\b",
+        r",? (?:ever|always|every time|each time|everywhere)\W*$",
+        r"^\W*(?:(?:please|pls|and|also|but|ok|remember|btw|note|reminder|one more thing|oh|yes"
+        r"|no)\b[ ,:]+)*"
+        r"(?:always|never|don't ever|do not ever|only ever|at no point)\b(?! (?:the|a|an|been|again"
+        r"|ever|so|did|does))",
+        r"^\W*(?:(?:please|and|also|but|ok|remember|btw|note|reminder|because|since"
+        r"|as)\b[ ,:]+)*(?:every"
+        r"|each|all|any|no) (?:[\w/.'-]+,? ){1,6}?(?:get|gets|need|needs|must|must not|has to"
+        r"|have to|may"
+        r"|goes? (?:in|into|through|to|under|via)|lives?|comes? from|starts? with|ends? with"
+        r"|belongs?"
+        r"|owns?|(?:is|are) (?:always|never|stored|named|written|wrapped|pinned|kept|versioned"
+        r"|signed"
+        r"|reviewed|validated|logged|prefixed|formatted|lowercase|singular|plural|in|done|made)"
+        r"|should"
+        r" (?:always|never)|follows?|uses?|inherits?|extends?|returns?|takes?|carr(?:y|ies))\b",
+        r"\bwe (?:always|never|only ever|generally|usually|dont|don't|do not) (?!know|have|need"
+        r"|want|see"
+        r"|care|understand|think|like|love|really|even|get|remember|mind|agree|yet)\w+",
+        r"\b(?:in|for|throughout|across) (?:this|our|the whole|the entire"
+        r"|all (?:of )?our) (?:repo\w*"
+        r"|codebase|code base|project|monorepo|code|service|org|team|packages?|services"
+        r"|modules)\b.*"
+        r"(?:always|never|\bno\b|don't|must|\bonly\b|\bwe\b|\buse\b|\bare\b|\bis\b|\bgo\b|\bput\b"
+        r"|\bkeep\b)",
+        r"\b(?:always|never|no|don't|only|must|use)\b.* (?:in|for|throughout|across) (?:this|our"
+        r"|the whole)"
+        r" (?:repo\w*|codebase|code base|project|monorepo|code|service|org)\b",
+        r"\b(?:nobody|no one) (?:\w+s|may|should|is allowed)\b",
+        r"\b(?:must|has to|have to|needs to|may|should|can) (?:always|never|only)\b.*\b(?:pr"
+        r"|commit|test"
+        r"|migration|endpoint|module|package|class|function|review|branch|service|handler"
+        r"|release)s?\b",
+        r"\b(?:every|each) (?:new |single )?(?:pr|pull request|commit|migration|endpoint|service"
+        r"|module"
+        r"|handler|component|test|table|model|release|branch|change|feature|bug ?fix|package"
+        r"|function"
+        r"|class|job|script|env var|dependency|query|route|view|screen|hook|lambda|worker|queue)s? "
+        r"(?:\w+ ){0,5}?(?:gets?|needs?|must|has|have|goes|comes|lives|belongs|starts|owns)\b",
+        r"\b(?:go|goes|live|lives|belong|belongs) (?:into|in|under|next to|to"
+        r"|through)\b.*,? (?:not|never)\b",
+        r"^\W*(?:new|all new) \w+ (?:always |must |need to |should always )*(?:go|goes|get|gets"
+        r"|live|start"
+        r"|use|have|are|come)\b",
+        r"\b(?:are|is|should be|must be|get|gets) always\b|\balways (?:in|go|goes|through|via|with"
+        r"|live)\b",
+        r"\b(?:immer|niemals|nie|toujours|jamais|siempre|nunca|sempre)\b",
+    ),
+    "preference": (
+        r"\bi(?:'d| would|'ll)? (?:really |always |generally |usually |much |strongly |personally "
+        r"|still )*"
+        r"(?:prefer|rather (?:have|see|read|you|use|get|be|keep|we))\b(?! (?:the (?:first|second"
+        r"|third|other"
+        r"|last|left|right|one|old|new)|it|this|that|option|a|b)\b)",
+        r"\b(?:my (?:preference|taste|style|rule)|(?:that's|it's) how i (?:like|want))\b",
+        r"\bi (?:really |absolutely |just )*(?:hate|dislike|can't stand|cannot stand|don't like"
+        r"|am not a fan"
+        r" of|'m not a fan of|like|love|don't want|do not want|want|always want|need) (?:it when"
+        r"|when|to see"
+        r" (?:no|any)|you to (?:always|never)|my|your|\w+s\b|\w+ (?:commits?|functions?|names?"
+        r"|answers?"
+        r"|tests?|messages?|comments?|sentences?|types?|files?|methods?|prs?))",
+        r"\bi'm not a fan of\b|\bdrives me (?:crazy|mad|nuts)\b",
+        r"\b(?:when|whenever|every time|before|each time) (?:you|i) \w+.*,? ?(?:always|never"
+        r"|please|give|tell"
+        r"|ask|show|don't|do not|use|add|run|start|go|keep|write|first|make|i want|i mean|leave)\b",
+        r"\b(?:ask me|check with me|tell me|show me)\b.*\b(?:before|first|always|when"
+        r"|whenever)\b.*\b(?:you"
+        r"|anything|any|always|guess\w*)\b",
+        r"^\W*(?:please |pls |and )*stop (?!the\b|it\b|that\b|this\b|here\b)\w+ing\b",
+        r"\b(?:please|pls),? (?:always|never|don't ever)\b",
+        r"\b(?:never|don't|do not) .*\bwithout (?:asking|checking with|telling|my)\b",
+        r"\b(?:ich (?:bevorzuge|mag|möchte|will) |je préfère|prefiero|prefiro|no quiero que)",
+    ),
+}
+QUOTED = re.compile(r"`[^`\n]*`|[\"“„«][^\"”“»\n]{1,300}[\"”“»]|(?<!\w)'[^'\n]{8,300}'(?!\w)")
+# What comes before or after it in a message can take a statement back, or make it a question.
+TAKES_BACK = re.compile(
+    r"\b(?:(?:oh |hm+,? |no,? |or )?(?:wait|hold on)|actually,? (?:no|scratch|forget|let|wait|not"
+    r"|never"
+    r"|that|i)|on second thought\w*|scratch that|scrap that|never ?mind|nvm|forget (?:it|that|what)"
+    r"|ignore (?:that|this|my)|i take (?:that|it) back|just kidding|jk|kidding|not final"
+    r"|let me (?:think|check|sleep)|i'm not sure|not sure|need to think|still open|to be (?:decided"
+    r"|confirmed)|no decision|undecided|or not)\b",
+    re.IGNORECASE,
+)
+ASKS_BACK = re.compile(
+    r"^\W*(?:(?:or|and|but|so)[ ,]+)*(?:right|ok|okay|agree\w*|agreed|thoughts|opinions?"
+    r"|what do you"
+    r"|what would|what's your|does (?:that|this|it)|do you|is (?:that|this|it)|are (?:there|you)"
+    r"|would"
+    r"|could (?:that|this|we)|should|any (?:objections?|concerns?|downsides?)|or|no|wdyt"
+    r"|makes? sense"
+    r"|sounds?|sane|good idea|bad idea|what if|how about|what about|why not)\b.*[?？]\W*$|\bwdyt\b",
+    re.IGNORECASE,
+)
+SUPPOSES = re.compile(
+    r"\b(?:imagine|suppose|supposing|assum(?:e|ing)|hypothetical\w*|let's (?:say|pretend)|what if"
+    r"|example"
+    r"|e\.g\.|for instance|as a joke|thought experiment|play(?:ing)? devil|in an ideal"
+    r"|someone (?:says|said))\b",
+    re.IGNORECASE,
+)
+LEADS_TO_RULES = re.compile(
+    r"\b(?:rules?|conventions?|decid\w*|decisions?|prefer\w*|always|never|from now on|remember"
+    r"|agreed"
+    r"|style|guidelines?|standards?|policy|policies|going forward|in (?:the )?future|habits?"
+    r"|principles?"
+    r"|keep in mind|ground rules|don'ts?|we (?:settled|chose))\b",
+    re.IGNORECASE,
+)
+SAYS = {
+    kind: re.compile("|".join(f"(?:{form})" for form in forms), re.IGNORECASE)
+    for kind, forms in _FORMS.items()
+}
+# A form that says in so many words that it is one: the model's doubt weighs less.
+OUTRIGHT = re.compile(
+    r"\bi(?:'d)? (?:really |always |generally |much |strongly |personally )*prefer\b"
+    r"|\bi (?:really |absolutely )*(?:hate|dislike|can't stand|don't like|always want)\b"
+    r" (?!this|it|that|these|the|how|to)"
+    r"|\b(?:don't|do not|never) ever\b|\b(?:please|pls),? (?:always|never)\b"
+    r"|\b(?:from (?:now|here|today) on|going forward|no exceptions?|my preference is)\b"
+    r"|\bwe(?:'ve| have)?(?: just| finally| now| all)? (?:decided|agreed) (?:to|on|that|against"
+    r"|in)\b",
+    re.IGNORECASE,
+)
+# With one of these alone the model decides.
+HINT = re.compile(
+    r"^\W*(?:please |and |also )*(?:no|don't|dont|do not|keep|use|prefer|leave|only|give|answer"
+    r"|call)\b"
+    r"|\b(?:instead of|rather than|in general|generally|we use|we only|must|everywhere"
+    r"|by default)\b"
+    r"|\b(?:one|two) \w+ per \w+\b",
+    re.IGNORECASE,
+)
+MINE = re.compile(
+    r"\b(?:i|i'd|i'm|i'll|me|my|mine|your (?:answers?|replies|explanations?)|answers?"
+    r"|explanations?|emojis?"
+    r"|apologi[sz]e|summar(?:y|ies)|ich|mir|je|prefiero|prefiro|quiero)\b",
+    re.IGNORECASE,
+)
