@@ -36,7 +36,7 @@ SCOPE = Scope("project", "measured")
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 OTHERS = 45
 COUNTED = 3
-L2 = 1.0
+L2 = 5.0
 
 
 class Sample(NamedTuple):

@@ -309,8 +309,9 @@ class PassageArchive:
         passages: tuple[Passage, ...] = ()
         if fetch:
             with self._store.database.reading() as connection:
-                kept = table.fetch(connection, episode.passages)
-            passages = tuple(kept[id_] for id_ in episode.passages if id_ in kept)
+                wanted = self._index.around(episode)
+                kept = table.fetch(connection, wanted)
+            passages = tuple(kept[id_] for id_ in wanted if id_ in kept)
         return SessionHit(
             session=episode.session,
             scope=episode.scope,
@@ -345,6 +346,7 @@ class PassageArchive:
 
         Empty where there is none, or more than one.
         """
+        session = session.removeprefix("ses_")
         found = [one for one in self._index.sessions(scopes) if one[1].startswith(session)]
         exact = [one for one in found if one[1] == session] or found
         if len(exact) != 1:

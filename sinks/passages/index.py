@@ -21,9 +21,12 @@ from ..search.ranking import begin, measure
 from .relevance import Candidate, candidates_of
 from .table import Row, order_of
 
-EPISODE_CHARS = 5_000
-EPISODE_PASSAGES = 14
+EPISODE_CHARS = 6_000
+EPISODE_PASSAGES = 20
 """An episode ends before the user speaks again, once it is this long."""
+
+CONTEXT_PASSAGES = 40
+"""An episode is quoted with what stands around it, up to so many passages of its session."""
 
 QUERY_CHARS = 2_000
 _CANDIDATES = 30
@@ -136,6 +139,24 @@ class PassageIndex:
     def episodes(self, scope: Scope, session: str) -> tuple[Episode, ...]:
         """The episodes of one session, in order; none where it is not kept."""
         return tuple(self._sessions.get((scope, session), ()))
+
+    def around(self, episode: Episode) -> tuple[str, ...]:
+        """The passages of ``episode``, and of as many neighbours as make up its context."""
+        episodes = self.episodes(episode.scope, episode.session)
+        if episode not in episodes:
+            return episode.passages
+        first = last = episodes.index(episode)
+        count = len(episode.passages)
+        while first or last + 1 < len(episodes):
+            before = episodes[first - 1].passages if first else ()
+            after = episodes[last + 1].passages if last + 1 < len(episodes) else ()
+            if before and count + len(before) <= CONTEXT_PASSAGES:
+                first, count = first - 1, count + len(before)
+            elif after and count + len(after) <= CONTEXT_PASSAGES:
+                last, count = last + 1, count + len(after)
+            else:
+                break
+        return tuple(id_ for one in episodes[first : last + 1] for id_ in one.passages)
 
     def search(
         self, text: str, scope: Scope, now: datetime, *, leaving_out: Sequence[str] = ()

@@ -21,6 +21,8 @@ from .linear_model import load
 from .statement_classifier import find_noteworthy, said_by
 from .statement_forms import (
     ASKS_BACK,
+    FEWEST_WORDS,
+    FRAGMENT,
     HINT,
     LEADS_TO_RULES,
     MINE,
@@ -101,6 +103,9 @@ def _plain(said: str) -> str:
 def _kind_of(part: Statement, worth: float) -> str:
     """Which kind of statement ``part`` is; "" where it earns nothing."""
     said = _plain(part.text)
+    is_short = len(said.split()) < FEWEST_WORDS and not MINE.search(said)
+    if is_short or FRAGMENT.search(said):
+        return ""
     if len(said) > _MOST_CHARS or any(veto.search(said) for veto in VETOES):
         return ""
     kinds = [kind for kind, form in SAYS.items() if form.search(said)]

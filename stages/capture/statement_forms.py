@@ -8,10 +8,29 @@ from __future__ import annotations
 
 import re
 
+# Such a sentence goes on with a talk, and says nothing without what was said before it.
+FRAGMENT = re.compile(
+    r"^\W*(?:no+|nope|nah|yes|yep|yeah|ye|ok(?:ay)?|and|but|so|or|also|plus|then|only|at least"
+    r"|stays?"
+    r"|not|both|same|either|neither|those|these|that|this|that's|its?|it's|they|they're|he|she"
+    r"|him|her|hm+|well|exactly|right|correct|good|fine|the (?:rest|others?|same|first|second"
+    r"|latter|former|one))\b"
+    r"|^(?:\W*[\w'-]+){0,4}\W+(?:it|its|they|them|he|she|him|those|these|ours|theirs|that|this)\b"
+    r"(?!\W+[a-z]{4,})"
+    r"|\bthat's (?:the|a|our) (?:rule|way|point|idea|deal)\b"
+    r"|^\W*(?:always|never)\W+(?:\w+ed|kept|shown|sent|done|made|given|full|empty|raw|first|last|in|on"
+    r"|at|by|the|a)\b",
+    re.IGNORECASE,
+)
+FEWEST_WORDS = 6
+"""Of a sentence of fewer words the subject is mostly somewhere else."""
+
 # In such a sentence somebody asks, wonders, proposes, reports, quotes, or means this once.
 VETOES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
+        r"\b(?:complain\w*|angry|annoy\w+|furious|i wan(?:na|t to)|i(?:'d| would) like to|i need to"
+        r"|we(?:'ll| will) (?:ship|release|merge|start|fix|talk|see|look|wait|discuss))\b",
         r"[?？]\W*$",
         r"^\W*(?:(?:and|so|but|ok|hm+|btw|also|or|well|sorry)[ ,]+)*(?:what|what's|why|how|where"
         r"|who"

@@ -1,6 +1,6 @@
 """Quotes a session in a later prompt: dated, in the order in which it was said, within a budget.
 
-- session 0f3e2d1c · 3 June
+- ses_0f3e2d1c · 3 June
   > user: Seven. Eight trips it.
   > agent: So MAX_ATTEMPTS is exactly 7.
 
@@ -91,15 +91,15 @@ def _head(hit: SessionHit, now: datetime) -> str:
     day = f"{hit.began_at.day} {hit.began_at:%B}"
     if hit.began_at.year != now.year:
         day += f" {hit.began_at.year}"
-    head = f"- session {short_id(hit.session)} · {day}"
+    head = f"- {short_id(hit.session)} · {day}"
     if hit.replaced_by:
-        head += f" · older: where they differ, session {short_id(hit.replaced_by)} holds"
+        head += f" · older: where they differ, {short_id(hit.replaced_by)} holds"
     return head
 
 
 def short_id(session: str) -> str:
-    """The beginning of a session's id, which commands take for the whole."""
-    return re.sub(r"[^\w-]", "", session)[:ID_CHARS]
+    """``ses_`` and the beginning of a session's id, which commands take for the whole."""
+    return "ses_" + re.sub(r"[^\w-]", "", session)[:ID_CHARS]
 
 
 def _valued(passages: Sequence[Passage], question: str, clean: Callable[[str], str]) -> list[_Line]:

@@ -41,7 +41,8 @@ _OPEN = re.compile(rf"<{TAG}(?:\s[^<>\n]{{0,200}})?>")
 _CLOSE = f"</{TAG}>"
 _LEAD = re.compile(r"(?:^|(?<=\n))[ \t>]{1,20}$")
 _OURS = re.compile(
-    rf"[ \t]{{0,8}}(?:>[ \t]{{0,8}}){{0,4}}(?:{re.escape(PREAMBLE[:30])}|- mem_\w)|[ \t>]{{0,8}}> "
+    rf"[ \t]{{0,8}}(?:>[ \t]{{0,8}}){{0,4}}(?:{re.escape(PREAMBLE[:30])}|- (?:mem|ses)_\w)"
+    r"|[ \t>]{0,8}> "
 )
 
 MAX_AUTHOR_CHARS = 40

@@ -322,7 +322,7 @@ def with_sessions(classified, *hits):
 def test_what_was_said_is_quoted_after_the_memories_in_one_envelope():
     built = run(with_sessions(make_classified(make_hits(1), make_intent()), session_hit()))
     assert built.text.count("<subcog-memory>") == built.text.count("</subcog-memory>") == 1
-    assert built.text.index("alpha") < built.text.index("- session 0f3e2d1c")
+    assert built.text.index("alpha") < built.text.index("- ses_0f3e2d1c")
     assert "  > user: No. Seven attempts. Eight trips it." in built.text
     assert built.tokens == count_tokens(built.text)
     assert [one.quoted for one in built.sessions] == [True]

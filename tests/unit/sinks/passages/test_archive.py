@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from subcog.sinks.passages import archive as module
+from subcog.sinks.passages.index import CONTEXT_PASSAGES
 from tests.stores import FakeClock
 
 from .conftest import ELSEWHERE, HERE, IDLE, NOW, RETRIES, RETRIES_LATER, opened, talk
@@ -123,7 +124,32 @@ async def test_a_session_is_named_by_an_unambiguous_beginning(tmp_path, embedder
         await archive.add(talk(RETRIES, "abc1"))
         await archive.add(talk(IDLE, "abc2"))
         assert len(await archive.show((HERE,), "abc1")) == 4
+        assert len(await archive.show((HERE,), "ses_abc1")) == 4
         assert await archive.show((HERE,), "abc") == ()
+
+
+def chatter(turns):
+    return [(("user", "agent")[n % 2], f"{n}: the tests of the parser") for n in range(turns)]
+
+
+async def test_an_episode_is_quoted_with_what_stands_around_it(tmp_path, embedder):
+    filler = chatter(20)
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk((*filler, *RETRIES), "s1"))
+        await archive.add(talk(IDLE, "s2"))
+        [hit] = await shown(archive)
+        assert [p.text for p in hit.passages] == [text for _, text in (*filler, *RETRIES)]
+
+
+async def test_of_a_long_session_the_neighbours_alone_are_quoted(tmp_path, embedder):
+    filler = chatter(80)
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk((*filler, *RETRIES, *filler), "s1"))
+        await archive.add(talk(IDLE, "s2"))
+        [hit] = await shown(archive)
+        said = [p.text for p in hit.passages]
+        assert {text for _, text in RETRIES} <= set(said)
+        assert len(said) <= CONTEXT_PASSAGES
 
 
 # --- bounds --------------------------------------------------------------------------------------

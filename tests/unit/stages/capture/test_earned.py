@@ -65,3 +65,20 @@ def test_the_agents_labelled_line_is_a_memory():
     assert kept("Done.\n\n- **Gotcha**: the dates are local", role="assistant") == [
         ("gotchas", "the dates are local")
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "and no amounts at all on the lock screen unless they turned that on, default off",
+        "No. POST 2 automatic retries max. GETs can stay at 5.",
+        "never raw.",
+        "always kept, P and LP with at least 2 stars.",
+        "That's the rule the report has to implement going forward.",
+        "we go read-only at 10 and they get angry.",
+        "We'll ship after the election weekend, not before",
+        "i wanna write a post with publish_at in the future and have the cron build pick it up",
+    ],
+)
+def test_what_says_nothing_without_the_talk_around_it_is_no_memory(text):
+    assert kept(text) == []

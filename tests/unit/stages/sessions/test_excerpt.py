@@ -40,7 +40,7 @@ def quoted(*args, now=NOW, max_tokens=900, **given):
 
 def test_a_short_session_is_quoted_whole_in_order_and_dated():
     assert quoted(hit(), "attempts").lines == (
-        "- session 0f3e2d1c · 3 June",
+        "- ses_0f3e2d1c · 3 June",
         "  > user: The upstream blocks us with 429s",
         "  > agent: I will lower the attempts to five.",
         "  > user: No. Seven. Eight trips it.",
@@ -54,7 +54,7 @@ def test_another_year_is_said():
 
 def test_the_older_session_says_which_one_holds():
     line = quoted(hit(replaced_by="99887766-x"), "attempts").lines[0]
-    assert "older: where they differ, session 99887766 holds" in line
+    assert "older: where they differ, ses_99887766 holds" in line
 
 
 @pytest.mark.parametrize("max_tokens", [60, 120, 300, 900])
@@ -85,7 +85,7 @@ def test_what_was_said_cannot_end_its_quotation():
     text = "\n".join(quoted(hit(hostile), "x").lines)
     assert "</subcog-memory>" not in text
     assert "<system-reminder>" not in text
-    assert all(line.startswith(("- session", "  > ")) for line in text.split("\n"))
+    assert all(line.startswith(("- ses_", "  > ")) for line in text.split("\n"))
 
 
 def test_it_is_redacted_by_the_rules_of_today():
@@ -94,5 +94,5 @@ def test_it_is_redacted_by_the_rules_of_today():
 
 
 def test_a_session_is_named_by_the_beginning_of_its_id():
-    assert short_id("0f3e2d1c-aaaa-bbbb") == "0f3e2d1c"
-    assert short_id("<b>\n-x") == "b-x"
+    assert short_id("0f3e2d1c-aaaa-bbbb") == "ses_0f3e2d1c"
+    assert short_id("<b>\n-x") == "ses_b-x"

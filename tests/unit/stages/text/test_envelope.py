@@ -173,3 +173,8 @@ def test_a_preview_is_one_line_and_cuts_no_word():
     assert preview("a\nb") == "a b"
     assert preview("alpha beta gamma", 12) == "alpha beta…"
     assert len(preview("x " * 500)) <= 200
+
+
+def test_the_lines_of_a_session_in_an_envelope_that_was_cut_off_are_dropped_too():
+    cut_off = f"<subcog-memory>\n{PREAMBLE}\n- ses_0f3e2d1c · 3 June\n  > user: Seven.\nmine"
+    assert strip_envelopes(cut_off) == "mine"
