@@ -198,7 +198,7 @@ def _not_installed(state: bytes) -> str:
     room = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     checkout = os.path.isfile(os.path.join(room, "Makefile"))
     command = f"make -C {shlex.quote(room)} setup" if checkout else "pipx install subcog"
-    return f"subcog is not installed, so nothing is remembered. This mends it: {command}"
+    return f"subcog is not installed, so nothing is remembered. To install it: {command}"
 
 
 def _does_not_start(state: bytes) -> str:

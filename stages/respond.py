@@ -82,7 +82,7 @@ def _kept_line(kept: Kept, marked: Marked) -> str:
     if kept.memory_id:
         line += f" ({kept.memory_id})"
     if kept.contradicts:
-        line += f"; {kept.contradicts} says otherwise, and if it is out of date: "
+        line += f"; it contradicts {kept.contradicts}; if that is out of date: "
         line += f"subcog supersede {kept.contradicts} {kept.memory_id}"
     if kept.redactions:
         line += f"; left out of it: {', '.join(sorted(set(kept.redactions)))}"

@@ -31,7 +31,7 @@ ROUTES: tuple[Route, ...] = (
         stage="parse",
         consumes=e.PromptSubmitted,
         produces=(e.PromptParsed,),
-        about="take the prompt apart: markers, entities, words to search for",
+        about="parse the prompt: markers, entities, search terms",
     ),
     Route(
         stage="enrich",
@@ -39,7 +39,7 @@ ROUTES: tuple[Route, ...] = (
         produces=(e.PromptEnriched,),
         publishes_during=(e.CaptureRequested,),
         concurrency=64,
-        about="gather what is known, and keep what is marked",
+        about="recall candidates and sessions, read the project's facts, store what is marked",
     ),
     Route(
         stage="classify",
@@ -47,24 +47,24 @@ ROUTES: tuple[Route, ...] = (
         produces=(e.IntentClassified,),
         publishes_during=(e.IntentRefined,),
         concurrency=256,
-        about="decide whether the prompt searches, and for what",
+        about="classify the search intent of the prompt",
     ),
     Route(
         stage="inject",
         consumes=e.IntentClassified,
         produces=(e.ContextBuilt,),
-        about="choose what goes to the model, possibly nothing",
+        about="select what goes to the model, possibly nothing",
     ),
     Route(
         stage="respond",
         consumes=e.ContextBuilt,
         produces=(e.ResponseReady,),
-        about="say it in the client's own words",
+        about="format the answer for the agent",
     ),
     Route(
         stage="refine",
         consumes=e.IntentRefined,
-        about="let what the model said too late wait for the session's next hook",
+        about="keep a late answer of the language model for the session's next hook",
     ),
     # other moments
     Route(
@@ -72,21 +72,21 @@ ROUTES: tuple[Route, ...] = (
         consumes=e.SessionStarted,
         produces=(e.ResponseReady, e.MemoriesShown),
         concurrency=16,
-        about="tell a new session what matters now",
+        about="greet a new session with open blockers, tasks and recent decisions",
     ),
     Route(
         stage="remind",
         consumes=e.ToolUsed,
         produces=(e.ResponseReady, e.MemoriesShown),
         concurrency=16,
-        about="remind of what is known about a file that was changed",
+        about="show what is known about a file that was changed",
     ),
     Route(
         stage="remedy",
         consumes=e.ToolFailed,
         produces=(e.ResponseReady, e.MemoriesShown),
         concurrency=16,
-        about="bring up what is known about a failure",
+        about="show what is known about an error",
     ),
     Route(
         stage="preserve",
@@ -94,19 +94,19 @@ ROUTES: tuple[Route, ...] = (
         produces=(e.ResponseReady,),
         publishes_during=(e.ReviewRequested,),
         concurrency=16,
-        about="tell a compaction what to keep",
+        about="list what the summary of a compaction must keep",
     ),
     Route(
         stage="finish_turn",
         consumes=e.TurnEnded,
         produces=(e.ReviewRequested,),
-        about="have what was said in a turn looked through",
+        about="request a review of the turn",
     ),
     Route(
         stage="finish_session",
         consumes=e.SessionEnded,
         produces=(e.ReviewRequested,),
-        about="have the end of a session looked through",
+        about="request a review of the end of a session",
     ),
     Route(
         stage="review",
@@ -115,46 +115,46 @@ ROUTES: tuple[Route, ...] = (
         concurrency=4,
         capacity=256,
         overflow=Overflow.DROP,
-        about="keep what was said that is worth it, and record what was done",
+        about="read the transcript: keep passages, capture statements, record tasks",
     ),
     Route(
         stage="trace",
         consumes=e.ResponseReady,
         capacity=256,
         overflow=Overflow.DROP,
-        about="note what was decided, for who asks later",
+        about="record how a prompt was processed, for `subcog trace`",
     ),
     Route(
         stage="warm",
         consumes=e.SessionStarted,
-        about="read what guides work here, before somebody asks",
+        about="load the project's guides before the first prompt",
     ),
     Route(
         stage="use",
         consumes=e.ContextBuilt,
-        about="count what went into a context",
+        about="count the use of injected memories",
     ),
     Route(
         stage="use_shown",
         consumes=e.MemoriesShown,
-        about="count what went into a context at another moment",
+        about="count the use of memories shown at other moments",
     ),
     Route(
         stage="reasons_shown",
         consumes=e.MemoriesShown,
-        about="remember why it went in, for whoever asks",
+        about="remember why a memory was shown, for `subcog://session`",
     ),
     Route(
         stage="reasons",
         consumes=e.ContextBuilt,
-        about="remember why it went in, for whoever asks",
+        about="remember why a memory was shown, for `subcog://session`",
     ),
     # a capture
     Route(
         stage="detect",
         consumes=e.CaptureRequested,
         produces=(e.CaptureDetected, e.CaptureSettled),
-        about="settle namespace, tags and text",
+        about="determine namespace, tags and text",
     ),
     Route(
         stage="redact",
@@ -167,13 +167,13 @@ ROUTES: tuple[Route, ...] = (
         consumes=e.StoreRequested,
         produces=(e.MemoriesStored, e.CaptureSettled),
         concurrency=256,
-        about="commit, or merge into what is there",
+        about="commit a memory, or merge it into an existing one",
     ),
     Route(
         stage="forget",
         consumes=e.ForgetRequested,
         produces=(e.MemoryForgotten, e.ForgetSettled),
-        about="delete for good",
+        about="delete a memory permanently",
     ),
     # the life of a memory
     Route(
@@ -192,7 +192,7 @@ ROUTES: tuple[Route, ...] = (
         stage="restore",
         consumes=e.RestoreRequested,
         produces=(e.MemoriesStored, e.ChangeSettled),
-        about="bring a memory back into force",
+        about="make a superseded or expired memory valid again",
     ),
     # many at once
     Route(
@@ -205,16 +205,16 @@ ROUTES: tuple[Route, ...] = (
         stage="import",
         consumes=e.ImportAdmitted,
         produces=(e.MemoriesStored, e.ImportSettled),
-        about="commit many at once",
+        about="commit imported memories in bulk",
     ),
     # what follows a commit
-    Route(stage="settle", consumes=e.CaptureSettled, about="tell who waits for a capture"),
-    Route(stage="index", consumes=e.MemoriesStored, about="make them findable"),
-    Route(stage="unindex", consumes=e.MemoryForgotten, about="make it unfindable"),
-    Route(stage="topics", consumes=e.MemoriesStored, about="note what they are about"),
-    Route(stage="untopic", consumes=e.MemoryForgotten, about="note that it is gone"),
-    Route(stage="guides", consumes=e.MemoriesStored, about="keep those at hand that guide work"),
-    Route(stage="unguide", consumes=e.MemoryForgotten, about="drop it from what guides work"),
+    Route(stage="settle", consumes=e.CaptureSettled, about="answer whoever waits for a capture"),
+    Route(stage="index", consumes=e.MemoriesStored, about="add memories to the search index"),
+    Route(stage="unindex", consumes=e.MemoryForgotten, about="remove it from the search index"),
+    Route(stage="topics", consumes=e.MemoriesStored, about="add memories to the topic index"),
+    Route(stage="untopic", consumes=e.MemoryForgotten, about="remove it from the topic index"),
+    Route(stage="guides", consumes=e.MemoriesStored, about="add memories to the guide index"),
+    Route(stage="unguide", consumes=e.MemoryForgotten, about="remove it from the guide index"),
     Route(
         stage="load_reranker",
         consumes=e.MemoriesStored,
@@ -227,13 +227,13 @@ ROUTES: tuple[Route, ...] = (
         stage="push",
         consumes=e.MemoriesStored,
         overflow=Overflow.DROP,
-        about="have them sent to the team, where they are shared",
+        about="wake the sending of shared memories to the team",
     ),
     Route(
         stage="push_gone",
         consumes=e.MemoryForgotten,
         overflow=Overflow.DROP,
-        about="have the team delete it too",
+        about="wake the sending of a deletion to the team",
     ),
     # a query
     Route(
@@ -241,7 +241,7 @@ ROUTES: tuple[Route, ...] = (
         consumes=e.QueryRequested,
         produces=(e.QueryAnswered,),
         concurrency=16,
-        about="search",
+        about="answer a search",
     ),
 )
 

@@ -141,7 +141,7 @@ def _scores(verdict: Verdict) -> str:
         f"{name} {getattr(verdict, name):.2f}" for name in ("text", "late", "vector")
     )
     if verdict.by_words is not None:
-        parts += f" → {verdict.by_words:.2f} by words, and read"
+        parts += f" → first stage {verdict.by_words:.2f}"
     return (
         f"{parts} → relevance {verdict.relevance:.2f} × weight {verdict.weight:.1f}"
         f" = {verdict.score:.2f}: {verdict.why}"

@@ -100,7 +100,7 @@ class Daemon:
             self._entrance.activity.save()
             await self._app.unload()
             unlisten(self._paths)
-            _log.info("left")
+            _log.info("exited")
 
     async def _load(self) -> None:
         await self._app.load()

@@ -140,10 +140,10 @@ def _twice(wiring: Wiring, env: Env) -> Iterator[Finding]:
 
 
 def hook_activity(pairs: Sequence[HookActivity]) -> Finding:
-    """When each hook of each agent was heard last, the latest first."""
+    """When each hook of each agent was received last, the latest first."""
     told = [f"{each.client} {each.event} {each.at:%Y-%m-%dT%H:%M:%S}Z" for each in pairs]
     seen = ", ".join(reversed(told)) or "no hook has run yet"
-    return Finding(check="hooks heard last", ok=True, seen=seen)
+    return Finding(check="hooks received last", ok=True, seen=seen)
 
 
 def hook_commands(env: Env, parts: Parts) -> dict[str, list[str]]:

@@ -233,11 +233,11 @@ def reading() -> Finding:
     except ImportError:
         seen = "onnxruntime is missing, so search results are not reranked"
         mend = "`pip install onnxruntime`, and `subcog daemon stop`"
-        return Finding(check="reading", ok=not _has_onnxruntime(), seen=seen, mend=mend)
+        return Finding(check="reranking", ok=not _has_onnxruntime(), seen=seen, mend=mend)
     except (OSError, ValueError) as error:
         mend = "reinstall subcog: one of its files is damaged"
-        return Finding(check="reading", ok=False, seen=str(error), mend=mend)
-    return Finding(check="reading", ok=True, seen="the reranker is available")
+        return Finding(check="reranking", ok=False, seen=str(error), mend=mend)
+    return Finding(check="reranking", ok=True, seen="the reranker is available")
 
 
 def _has_onnxruntime() -> bool:

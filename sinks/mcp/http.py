@@ -178,7 +178,7 @@ class McpHttp:
             with served.scope:
                 yield
         except Exception as error:  # noqa: BLE001 - one client's bad luck; the others are served
-            _log.error("an MCP session broke", extra={"error": type(error).__name__})
+            _log.error("an MCP session failed", extra={"error": type(error).__name__})
         finally:
             if among.get(key) is served:
                 del among[key]

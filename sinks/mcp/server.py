@@ -251,10 +251,10 @@ async def _until_gone(work: Awaitable[None], connection: anyio.CancelScope) -> N
     try:
         await work
     except TimeoutError:
-        _log.warning("an MCP client does not read, and is left")
+        _log.warning("disconnected an MCP client that does not read")
         connection.cancel()
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-        _log.debug("an MCP client hung up")
+        _log.debug("an MCP client disconnected")
         connection.cancel()
 
 

@@ -110,7 +110,7 @@ def outdated(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str
         claim = Claim(memory.content)
         for passage, said in later:
             if passage.said_at > memory.updated_at and compare(said, claim).is_contradiction:
-                found[memory.id] = f"{short_id(passage.session)} says otherwise since"
+                found[memory.id] = f"contradicted later in {short_id(passage.session)}"
                 break
     return found
 

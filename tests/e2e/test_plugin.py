@@ -43,7 +43,7 @@ def test_installed_from_the_marketplace_it_works_until_it_is_uninstalled(agent):
     assert agent.subcog("install", "--list")[0]["plugin"] is True
     findings = {each["check"]: each["seen"] for each in agent.subcog("doctor")}
     assert findings["Claude Code"] == "has the plugin"
-    assert "claude UserPromptSubmit" in findings["hooks heard last"]
+    assert "claude UserPromptSubmit" in findings["hooks received last"]
 
     claude(agent, "plugin", "uninstall", "subcog@subcog")
     assert MEMORY not in texts_of(agent.ask(here, QUESTION, plugin=None))

@@ -90,7 +90,7 @@ def test_told_to_leave_it_finishes_and_removes_its_socket(house):
     os.kill(pid, signal.SIGTERM)
     house.wait_until_gone(pid)
     assert not house.paths.link.exists()
-    assert house.log()[-1]["what"] == "left"
+    assert house.log()[-1]["what"] == "exited"
 
 
 def test_it_leaves_when_nobody_needs_it(house):

@@ -76,7 +76,10 @@ def test_what_answers_is_shown_though_its_words_alone_would_not_do(house):
     assert verdict["by_words"] < FLOOR <= verdict["relevance"]
     assert verdict["injected"]
     assert f"{verdict['by_words']:.2f} by its words alone" in verdict["why"]
-    assert "by words, and read → relevance" in house.run("explain", ANSWERED).stdout
+    assert (
+        f"first stage {verdict['by_words']:.2f} → relevance"
+        in house.run("explain", ANSWERED).stdout
+    )
     assert ARGON in house.context(ANSWERED, "answered")
 
 
@@ -91,6 +94,6 @@ def test_words_alone_would_have_decided_both_the_other_way(words_alone):
     assert "staging database" in words_alone.context(UNANSWERED, "words unanswered")
     assert verdicts(words_alone, ANSWERED)[0]["by_words"] is None
     findings = json.loads(words_alone.run("doctor", "--json").stdout)
-    (finding,) = [one for one in findings if one["check"] == "reading"]
+    (finding,) = [one for one in findings if one["check"] == "reranking"]
     assert not finding["ok"]
     assert "pip install onnxruntime" in finding["mend"]

@@ -15,6 +15,7 @@ from subcog.hooks.client import VERSION
 from subcog.pipeline.cli.main import cli
 from subcog.pipeline.reference import pages as reference
 
+from .test_rooms import INNER
 from .written import HOUSE, WRITTEN, documented_reasons, fences, named, prose
 
 BY_HAND = [document for document in WRITTEN if document.parent.name != "reference"]
@@ -104,8 +105,17 @@ def test_every_setting_variable_and_metric_that_is_named_exists(document):
     assert {name for name in metrics if f"| `{name}` |" not in PAGES["metrics.md"]} == set()
 
 
+@pytest.mark.parametrize("room", INNER)
+def test_the_table_of_inner_rooms_is_the_law(room):
+    text = (HOUSE / "ARCHITECTURE.md").read_text()
+    rows = re.findall(rf"^\| `{room}/([\w/]+)/` \| .+ \| (.+) \|$", text, re.M)
+    told = {folder: set(re.findall(r"`([\w/]+)`", may)) for folder, may in rows}
+    assert told == {folder: may for folder, may in INNER[room].items() if folder}
+
+
 def test_every_row_of_the_security_page_names_a_test():
-    rows = re.findall(r"^\| (?!defence)(.+) \|$", (HOUSE / "docs/security.md").read_text(), re.M)
+    text = (HOUSE / "docs/security.md").read_text()
+    rows = re.findall(r"^\| (?!defence|threat)(.+) \|$", text, re.M)
     assert len(rows) > 30
     assert [row for row in rows if "::test_" not in row] == []
 

@@ -105,7 +105,7 @@ def test_a_page_tells_what_was_read_from_what_words_alone_decided():
     inject = msgspec.structs.replace(told.inject, verdicts=(read, unread))
     told = msgspec.structs.replace(told, inject=inject)
     page = drawn(explanation(told))
-    assert "vector 0.60 → 0.30 by words, and read → relevance 0.80 × weight 1.0 = 0.80" in page
+    assert "vector 0.60 → first stage 0.30 → relevance 0.80 × weight 1.0 = 0.80" in page
     assert "vector 0.60 → relevance 0.70 × weight 1.0 = 0.70" in page
 
 

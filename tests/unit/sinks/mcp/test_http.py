@@ -129,4 +129,4 @@ async def test_a_session_that_breaks_ends_its_own_requests_and_nothing_else(capl
             for _ in range(2):
                 await http.answer("", scope, _receiving(_part(json.dumps(opening).encode())), send)
     assert [each["status"] for each in told if "status" in each] == [500, 500]
-    assert [record.message for record in caplog.records].count("an MCP session broke") == 2
+    assert [record.message for record in caplog.records].count("an MCP session failed") == 2

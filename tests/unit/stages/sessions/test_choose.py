@@ -118,7 +118,7 @@ RULE = "We can use Redis for the job queue"
 def test_a_memory_that_a_later_session_contradicts_is_outdated():
     memory = make_memory(content=RULE, created_at=OLD, updated_at=OLD)
     later = hit(talk=[("user", "We can't use Redis for the job queue")])
-    assert outdated([memory], [later]) == {memory.id: "ses_s1 says otherwise since"}
+    assert outdated([memory], [later]) == {memory.id: "contradicted later in ses_s1"}
 
 
 def test_neither_an_earlier_session_nor_the_agents_own_words_outdate_a_memory():
