@@ -147,17 +147,16 @@ def adds_nothing(weaker: Candidate, better: Candidate) -> bool:
     return compare(weaker.claim, better.claim) is Relation.SAME
 
 
-def contradicted(memories: Sequence[Memory]) -> dict[str, str]:
-    """The id of each of ``memories`` that a newer one of them contradicts, and that one's id.
+def contradicted(claims: Iterable[tuple[Memory, Claim]]) -> dict[str, str]:
+    """The id of each memory that a newer one of them contradicts, and that one's id.
 
     Of two of the same time the one with the later id is the newer.
     """
-    newest = sorted(memories, key=lambda memory: (memory.updated_at, memory.id), reverse=True)
+    newest = sorted(claims, key=lambda each: (each[0].updated_at, each[0].id), reverse=True)
     in_force: list[tuple[str, Claim]] = []
     found: dict[str, str] = {}
-    for memory in newest:
-        claim = Claim(memory.content)
-        newer = (id_ for id_, one in in_force if compare(one, claim).is_contradiction)
+    for memory, claim in newest:
+        newer = (id_ for id_, one in in_force if one.contradiction(claim))
         if other := next(newer, None):
             found[memory.id] = other
         else:
@@ -167,7 +166,7 @@ def contradicted(memories: Sequence[Memory]) -> dict[str, str]:
 
 def _uncontradicted(candidates: Sequence[Candidate], why: dict[str, str]) -> list[Candidate]:
     """The candidates without those that a newer one contradicts; ``why`` says which."""
-    newer = contradicted([candidate.memory for candidate in candidates[:_MOST_COMPARED]])
+    newer = contradicted((c.memory, c.claim) for c in candidates[:_MOST_COMPARED])
     why |= {old: f"contradicted by {new}, which is newer" for old, new in newer.items()}
     return [candidate for candidate in candidates if candidate.memory.id not in newer]
 

@@ -7,7 +7,9 @@ technology. The tables stand in ``domains.toml``.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -43,11 +45,8 @@ _MARKS = re.compile(r"[\s._-]+")
 
 def domains_of(names: Iterable[str]) -> tuple[str, ...]:
     """The fields that lower-case ``names`` belong to, each once, those named most often first."""
-    counts: dict[str, int] = {}
-    for word in names:
-        for domain in _DOMAIN_OF.get(word, ()):
-            counts[domain] = counts.get(domain, 0) + 1
-    return tuple(sorted(counts, key=lambda domain: -counts[domain]))
+    known = map(_DOMAIN_OF.__getitem__, filter(_DOMAIN_OF.__contains__, names))
+    return tuple(domain for domain, _ in Counter(chain.from_iterable(known)).most_common())
 
 
 def technology(name: str) -> str:

@@ -33,6 +33,7 @@ _WITHOUT_APOSTROPHE = frozenset(
     "dont doesnt didnt isnt arent wasnt werent wont cant couldnt shouldnt wouldnt hasnt havent "
     "hadnt mustnt neednt aint".split()
 )
+_CONTRACTION = re.compile(rf"n't\b|\b(?:cannot|{'|'.join(sorted(_WITHOUT_APOSTROPHE))})\b")
 _BASES = {"ca": "can", "wo": "will", "sha": "shall", "ai": "is"}
 NEGATIONS = frozenset(
     "not no never none nothing nobody nowhere neither nor without cannot instead".split()
@@ -56,6 +57,15 @@ def is_negation(word: str) -> bool:
 def words(text: str) -> Iterator[str]:
     """The words of ``text``, folded, in order."""
     return (match[0] for match in _WORD.finditer(fold(text)))
+
+
+def spelled_words(text: str) -> list[str]:
+    """The words of ``text``, folded, in order, contractions spelled out."""
+    folded = fold(text)
+    found: list[str] = _WORD.findall(folded)
+    if _CONTRACTION.search(folded) is None:
+        return found
+    return [part for word in found for part in spelled_out(word)]
 
 
 def spelled_out(word: str) -> tuple[str, ...]:

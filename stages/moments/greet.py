@@ -7,10 +7,10 @@ first of all what the session was shown and has captured, since a summary may ha
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, islice, zip_longest
 from typing import TypeVar
 
 import anyio
@@ -23,6 +23,7 @@ from ...bus.values import Memory, Scope, Shown
 from ...config.settings import SessionStartSettings
 from ..injection.pack import Budget, Offer, Packed, pack
 from ..injection.select import contradicted
+from ..language.comparison import Claim
 from ..ports import Catalogue, Recall, Sessions
 from ..text.envelope import Note, neutralise, note_of, preview
 from ..text.hook_answer import NOTHING, hook_answer
@@ -125,9 +126,9 @@ class _Looking:
 
     @property
     def found_latest(self) -> list[Memory]:
-        found = _take_turns([self._by_namespace.get(namespace, ()) for namespace in NAMESPACES])
-        found = found[: 2 * self.count]
-        outdated = contradicted(found)
+        turns = _take_turns([self._by_namespace.get(namespace, ()) for namespace in NAMESPACES])
+        found = list(islice(turns, 2 * self.count))
+        outdated = contradicted((memory, Claim(memory.content)) for memory in found)
         return [memory for memory in found if memory.id not in outdated]
 
     async def latest(self, sessions: Sessions) -> None:
@@ -173,8 +174,8 @@ class _Looking:
         return self.event.place.readable
 
 
-def _take_turns(queues: Iterable[Sequence[Memory]]) -> list[Memory]:
-    return [memory for turn in zip_longest(*queues) for memory in turn if memory is not None]
+def _take_turns(queues: Iterable[Sequence[Memory]]) -> Iterator[Memory]:
+    return filter(None, chain.from_iterable(zip_longest(*queues)))
 
 
 def _pack(

@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -226,6 +227,5 @@ def _by_mark(hints: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _found(marked: Mapping[str, list[str]], text: str) -> set[str]:
-    return {
-        hint for mark, hints in marked.items() if mark in text for hint in hints if hint in text
-    }
+    possible = chain.from_iterable(hints for mark, hints in marked.items() if mark in text)
+    return set(filter(text.__contains__, possible))
