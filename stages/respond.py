@@ -14,7 +14,7 @@ import msgspec
 from ..bus.events import ContextBuilt, ResponseReady
 from ..bus.values import NAMESPACES, Kept, Marked, Parsed, SearchIntent, Signal
 from .enrichment.report import enriched_intent
-from .text.hook_answer import NOTHING, hook_answer
+from .text.envelope import NOTHING, hook_answer
 from .text.unicode import cut, one_line, visible, well_formed
 
 SUGGEST_PERCENT = 85

@@ -33,7 +33,7 @@ from ...stages.capture.review import Statement, within
 from ...stages.capture.review_session import SessionReader, batches
 from ...stages.moments.preserve import preserve
 from ...stages.sessions.exchanges import ExchangeReader
-from ...stages.text.authorship import is_machine, own_text
+from ...stages.text.markup import is_machine, own_text
 from .conversations import Conversations
 from .lazy_archive import RESERVE_S
 from .review_captures import NotStored, ReviewCaptures, moment_of

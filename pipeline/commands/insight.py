@@ -138,7 +138,7 @@ def config_command(as_json: bool) -> None:
 
 def _shown(origin: Origin) -> Origin:
     """``origin`` without the password that an address may hold."""
-    from ...config.masking import without_password
+    from ...config.load import without_password
 
     if not isinstance(origin.value, str):
         return origin

@@ -24,7 +24,7 @@ from ...sinks.telemetry.hook_activity import HookActivity
 from ...sinks.transcripts.outcomes import Outcomes
 from ...stages.inject import MAX_TOKENS
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
-from ...stages.text.hook_answer import MAX_UNITS, hook_answer
+from ...stages.text.envelope import MAX_UNITS, hook_answer
 from ...stages.text.tokens import count_tokens, count_units
 from ...stages.text.unicode import well_formed
 from ..agents import dialects as speech

@@ -6,12 +6,37 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from ..language.sentences import ORDER_VERBS
-from ..language.words import FILLERS, is_negation
-from .capture_lexicon import CUES_OF, LONG_FROM, SHORT_PHRASES
+from ..language.words import FILLERS, is_negation, load_lexicon
 from .statements import Statement
+
+FILE = Path(__file__).with_name("capture_lexicon.toml")
+
+
+def read_cues(file: Path) -> dict[str, tuple[str, ...]]:
+    """Each phrase of ``file`` with the cues that it gives. Raises ``BadLexicon``."""
+    cues: dict[str, dict[str, None]] = {}
+    for cue, phrases in load_lexicon(file, dict[str, tuple[str, ...]]).items():
+        for phrase in phrases:
+            cues.setdefault(phrase, {})[cue] = None
+    return {phrase: tuple(named) for phrase, named in cues.items()}
+
+
+CUES_OF = read_cues(FILE)
+
+
+def _words(phrase: str) -> list[str]:
+    return phrase.removeprefix("^ ").split(" ")
+
+
+SHORT_PHRASES = frozenset(phrase for phrase in CUES_OF if len(_words(phrase)) <= 2)
+"""The phrases of one or two words, with and without ``^``."""
+LONG_FROM = frozenset(_words(phrase)[0] for phrase in CUES_OF if phrase not in SHORT_PHRASES)
+"""The words that longer phrases begin with."""
+
 
 MAX_TOKENS = 120
 

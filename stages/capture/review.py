@@ -19,7 +19,7 @@ from ...bus.values import Hit, Noted, Scope
 from ..language.comparison import Claim, contradicts
 from ..language.topics import retrieval_words
 from ..language.words import is_negation, words
-from ..text.authorship import is_machine, own_text
+from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from .statement_classifier import find_noteworthy
 

@@ -1,7 +1,7 @@
 """Finds the statements in a message that are worth keeping.
 
 Statements (``stages/capture/statements.py``) are weighed by a linear model
-(``stages/capture/linear_model.py``) on their words, cues and
+(``stages/capture/statement_classifier.py``) on their words, cues and
 place. Code, quotations, questions, suppositions, plans, small talk, reports of routine work and
 other people's words weigh little; so do trigger phrases alone.
 """
@@ -10,14 +10,75 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from ...bus.values import Noted
+from ...config.linear_model import LinearModel, logistic
 from ..text.summary import headline
-from .features import every_feature
-from .linear_model import MATTERS, load
-from .records import Record, find_records
-from .statements import READ_CHARS, Statement, own_text, statements
+from .features import Features, every_feature
+from .statements import READ_CHARS, Statement, own_lines, own_text, statements
+
+WEIGHTS = Path(__file__).with_name("signals.json")
+
+MATTERS: tuple[tuple[str, str], ...] = (
+    ("decision", "decisions"),
+    ("learning", "learnings"),
+    ("learning", "gotchas"),
+    ("learning", "tech-debt"),
+    ("learning", "context"),
+    ("blocker", "blockers"),
+    ("resolution", "blockers"),
+    ("preference", "preferences"),
+    ("progress", "progress"),
+    ("progress", "tasks"),
+    ("pattern", "patterns"),
+)
+"""Each kind with the namespace that it belongs to."""
+
+MARK = "#"
+"""Before the name of a mark, since a word may be spelled like one."""
+
+OUTPUTS = ("worth keeping", *(f"{kind}: {namespace}" for kind, namespace in MATTERS))
+
+
+class SignalModel:
+    """Weighs statements. Never changes after it was made."""
+
+    def __init__(self, model: LinearModel) -> None:
+        self._model = model
+
+    def score(self, seen: Features) -> float:
+        """The log-odds of being worth keeping, before they are calibrated."""
+        model = self._model
+        total = model.total(seen.grams) * seen.scale + model.total(_marks(seen))
+        return (model.bias[0] + total) / model.divisor
+
+    def worth(self, seen: Features) -> float:
+        """The probability of being worth keeping."""
+        return logistic(self._model.slope * self.score(seen) + self._model.shift)
+
+    def matter(self, seen: Features) -> tuple[str, str]:
+        """The kind and the namespace of a statement, were it worth keeping."""
+        model = self._model
+        columns = zip(model.bias, model.totals(seen.grams), model.totals(_marks(seen)), strict=True)
+        totals = [bias + words * seen.scale + marks for bias, words, marks in columns][1:]
+        return MATTERS[totals.index(max(totals))]
+
+
+def _marks(seen: Features) -> set[str]:
+    return {MARK + mark for mark in seen.marks}
+
+
+@cache
+def load(path: Path = WEIGHTS) -> SignalModel:
+    """The model with the weights of ``path``, read once.
+
+    Raises ``OSError`` if there is no such file and ``ValueError`` if it holds no such weights.
+    """
+    return SignalModel(LinearModel.load(path, outputs=OUTPUTS))
+
 
 FLOOR_PERCENT = 85
 MAX_CONFIDENCE_PERCENT = 95
@@ -147,3 +208,70 @@ def _noted_record(text: str, record: Record) -> Noted:
 
 def _matter_of(record: Record) -> tuple[str, str]:
     return _KINDS.get(record.kind) or (record.kind, _NAMESPACES[record.kind])
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+KINDS = {
+    "decision": "decision",
+    "learning": "learning",
+    "lesson": "learning",
+    "til": "learning",
+    "gotcha": "gotcha",
+    "blocker": "blocker",
+    "resolution": "resolution",
+    "preference": "preference",
+    "completed": "progress",
+    "milestone": "progress",
+    "progress": "progress",
+    "pattern": "pattern",
+    "convention": "pattern",
+}
+MAX_RECORD_CHARS = 2_000
+_LABELLED = re.compile(
+    r"[ \t]*(?:[-*+] )?(?:\*\*|__)(?P<label>[^*_:\n]{2,40}?):?(?:\*\*|__)[ \t]*:?[ \t]*(?P<said>.*)"
+)
+_UNFILLED = re.compile(r"[\[<{].*[\]>}]|\.{3}|…|-|n/a|none", re.IGNORECASE)
+_LEAST_CHARS = 8
+
+
+class Record(NamedTuple):
+    """The characters ``start`` to ``end`` of a text; ``headline`` is what its first line says."""
+
+    kind: str
+    headline: str
+    start: int
+    end: int
+
+
+def find_records(text: str, *, role: str) -> list[Record]:
+    """The records of ``text`` that its speaker wrote, in order.
+
+    ``kind`` is that of its first heading, or "resolution" for a blocker that has one.
+    """
+    found: list[Record] = []
+    is_open = False
+    for start, line, kind in own_lines(text, role):
+        match = _LABELLED.match(line) if kind in ("prose", "item") else None
+        if match is None or not match["said"].strip():
+            is_open = False
+            continue
+        label, said = match["label"].strip().lower(), match["said"].strip()
+        if label in KINDS and not (is_open and label == "resolution"):
+            is_open = _is_filled(said)
+            if is_open:
+                end = start + len(line)
+                found.append(Record(KINDS[label], said, start + match.start("label"), end))
+        elif is_open and start + len(line) - found[-1].start <= MAX_RECORD_CHARS:
+            found[-1] = _continued(found[-1], label, said, start + len(line))
+    return found
+
+
+def _is_filled(said: str) -> bool:
+    return len(said) >= _LEAST_CHARS and _UNFILLED.fullmatch(said) is None
+
+
+def _continued(record: Record, label: str, said: str, end: int) -> Record:
+    resolves = record.kind == "blocker" and label == "resolution" and _is_filled(said)
+    return record._replace(kind="resolution" if resolves else record.kind, end=end)

@@ -22,7 +22,7 @@ from ...bus.conversation import Message, ToolResult
 from ...bus.ids import ulid_of
 from ..language.topics import retrieval_words
 from ..language.words import fold
-from ..text.authorship import is_machine, own_text
+from ..text.markup import is_machine, own_text
 from ..text.summary import summarise
 from ..text.unicode import cut, one_line
 from .review import AUTO, MAX_TEXT_CHARS, within

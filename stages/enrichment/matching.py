@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...bus.enrichment import ApplicablePattern, Gotcha, Guide, SimilarTask
 from ...bus.values import Parsed, ProjectFacts
-from ..language.domains import TECHNOLOGIES, domains_of, technology, words_of
 from ..language.task_similarity import task_similarity, traits
+from ..language.words import TECHNOLOGIES, domains_of, technology, words_of
 from ..language.work_kind import primary
 
 MIN_SIMILARITY = 0.7

@@ -16,8 +16,7 @@ from enum import StrEnum
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from .domains import TECHNOLOGIES, technology
-from .words import NEGATIONS, STOP_WORDS, spelled_words
+from .words import NEGATIONS, STOP_WORDS, TECHNOLOGIES, spelled_words, technology
 
 
 class Relation(StrEnum):

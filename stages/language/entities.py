@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from ...bus.values import Entity
-from .domains import TECHNOLOGIES
-from .words import word_list
+from .words import TECHNOLOGIES, word_list
 
 MAX_ENTITIES = 50
 _READ_CHARS = 20_000

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ...bus.values import IntentType
-from ..text.lexicon import BadLexicon, load_lexicon
+from .words import BadLexicon, load_lexicon
 
 FILE = Path(__file__).with_name("intent_lexicon.toml")
 WHY = frozenset(("why", "why is", "why are", "why does", "why do", "why did", "why was"))

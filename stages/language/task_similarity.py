@@ -13,7 +13,7 @@ from pathlib import Path
 from ...bus.enrichment import Traits
 from ...bus.values import WorkKind
 from ...config.linear_model import LinearModel
-from .domains import domains_of, words_of
+from .words import domains_of, words_of
 
 FEATURES = ("cosine", "words", "field", "subject", "work")
 WEIGHTS = Path(__file__).with_name("task_similarity.json")

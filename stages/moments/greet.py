@@ -25,8 +25,7 @@ from ..injection.pack import Budget, Offer, Packed, pack
 from ..injection.select import contradicted
 from ..language.comparison import Claim
 from ..ports import Catalogue, Recall, Sessions
-from ..text.envelope import Note, neutralise, note_of, preview
-from ..text.hook_answer import NOTHING, hook_answer
+from ..text.envelope import NOTHING, Note, hook_answer, neutralise, note_of, preview
 from ..text.unicode import one_line, well_formed
 from .guidance import guidance
 

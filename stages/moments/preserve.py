@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ...bus.values import Noted
-from ..text.envelope import neutralise, preview
-from ..text.hook_answer import NOTHING
+from ..text.envelope import NOTHING, neutralise, preview
 from ..text.unicode import well_formed
 
 MAX_POINTS = 8

@@ -19,7 +19,7 @@ from ...config.settings import FailureSettings
 from ..injection.pack import Budget
 from ..injection.select import Candidate, Choice, choose
 from ..ports import Sessions
-from ..text.hook_answer import NOTHING, hook_answer
+from ..text.envelope import NOTHING, hook_answer
 from ..text.unicode import well_formed
 
 MAX_TOKENS = 500

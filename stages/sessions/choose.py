@@ -6,6 +6,7 @@ subject contradicts is not shown: the newer word wins.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
@@ -15,8 +16,10 @@ from msgspec.structs import replace
 from ...bus.passages import Passage, SessionHit, SessionVerdict
 from ...bus.values import Memory
 from ..language.comparison import Claim, Relation, compare, contradicts
-from ..text.unicode import one_line
-from .excerpt import Excerpt, excerpt, short_id
+from ..language.topics import retrieval_words
+from ..text.envelope import neutralise
+from ..text.tokens import Size, size_of
+from ..text.unicode import cut, one_line
 
 FIRST_SHARE = 0.62
 """Of the budget for sessions, where more than one is quoted."""
@@ -135,3 +138,116 @@ def _verdict(hit: SessionHit, quoted: bool, why: str) -> SessionVerdict:
         quoted=quoted,
         why=why,
     )
+
+
+# --- the quotation --------------------------------------------------------------------------------
+
+
+ID_CHARS = 8
+MAX_LINE_CHARS = 700
+_SHORT_AGENT_CHARS = 160
+_SHORT_USER_CHARS = 400
+_FEWEST_LINES = 2
+# A rule is told in such words, and by numbers.
+_SETTLES = re.compile(
+    r"\d|\b(?:must|never|always|only|exactly|instead|except|unless|at (?:most|least)|first|then"
+    r"|not|no|stays?|keeps?|limit|max|min|default|rule|final)\b",
+    re.IGNORECASE,
+)
+
+
+class Excerpt(Struct, frozen=True):
+    """The lines of one session as they stand in the envelope, and what they add to it."""
+
+    session: str
+    lines: tuple[str, ...]
+    size: Size
+
+
+class _Line(Struct):
+    """A passage that may be quoted: what it is worth, and how much of it is quoted."""
+
+    passage: Passage
+    text: str
+    value: float
+    chars: int = 0
+
+    @property
+    def quoted(self) -> str:
+        return cut(self.text, self.chars)
+
+
+def excerpt(
+    hit: SessionHit,
+    question: str,
+    *,
+    max_tokens: int,
+    now: datetime,
+    clean: Callable[[str], str] = str,
+) -> Excerpt | None:
+    """What of ``hit`` is quoted within ``max_tokens``; None where there is no room for it.
+
+    ``clean`` redacts what comes out of the store, with the rules of today.
+    """
+    head = _head(hit, now)
+    lines = _valued(hit.passages, question, clean)
+    while lines:
+        _allot(lines, max_tokens)
+        quoted = tuple(f"  > {one.passage.speaker}: {one.quoted}" for one in lines)
+        size = size_of("".join(f"\n{line}" for line in (head, *quoted)))
+        if size.tokens <= max_tokens:
+            return Excerpt(hit.session, (head, *quoted), size)
+        if len(lines) <= _FEWEST_LINES:
+            return None
+        lines.remove(min(lines, key=lambda one: one.value))
+    return None
+
+
+def _head(hit: SessionHit, now: datetime) -> str:
+    day = f"{hit.began_at.day} {hit.began_at:%B}"
+    if hit.began_at.year != now.year:
+        day += f" {hit.began_at.year}"
+    head = f"- session {short_id(hit.session)} · {day}"
+    if hit.replaced_by:
+        head += f" · older: where they differ, session {short_id(hit.replaced_by)} holds"
+    return head
+
+
+def short_id(session: str) -> str:
+    """The beginning of a session's id, which commands take for the whole."""
+    return re.sub(r"[^\w-]", "", session)[:ID_CHARS]
+
+
+def _valued(passages: Sequence[Passage], question: str, clean: Callable[[str], str]) -> list[_Line]:
+    asked = frozenset(map(str.casefold, retrieval_words(question)))
+    last_agent = max(
+        (at for at, passage in enumerate(passages) if passage.speaker == "agent"), default=-1
+    )
+    lines = []
+    for at, passage in enumerate(passages):
+        text = one_line(neutralise(clean(passage.text)))
+        if text:
+            value = _value(passage, text, asked) + (0.6 if at == last_agent else 0.0)
+            lines.append(_Line(passage, text, value))
+    return lines
+
+
+def _value(passage: Passage, text: str, asked: frozenset[str]) -> float:
+    words = frozenset(map(str.casefold, retrieval_words(text)))
+    common = len(words & asked) / max(1, len(asked))
+    settles = min(len(_SETTLES.findall(text)), 4) / 4
+    return common + 0.4 * settles + (0.8 if passage.speaker == "user" else 0.0)
+
+
+def _allot(lines: Sequence[_Line], max_tokens: int) -> None:
+    """Give each line its least, and what is left to those that are worth most."""
+    left = 4 * max_tokens - 80
+    for line in lines:
+        least = _SHORT_USER_CHARS if line.passage.speaker == "user" else _SHORT_AGENT_CHARS
+        line.chars = min(len(line.text), least)
+        left -= line.chars + 12
+    for line in sorted(lines, key=lambda one: -one.value):
+        more = max(0, min(len(line.text), MAX_LINE_CHARS) - line.chars)
+        given = min(more, max(0, left))
+        line.chars += given
+        left -= given

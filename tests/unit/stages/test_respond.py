@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from subcog.bus.values import InjectedMemory, Kept, Marked, MemoryContext, Signal
 from subcog.stages.inject import inject
 from subcog.stages.respond import respond
-from subcog.stages.text.hook_answer import MAX_UNITS
+from subcog.stages.text.envelope import MAX_UNITS
 from subcog.stages.text.tokens import count_units
 from tests.fakes import (
     NOW,

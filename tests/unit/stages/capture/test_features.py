@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.stages.capture.features import every_feature, look
+from subcog.stages.capture.features import CUES_OF, LONG_FROM, SHORT_PHRASES, every_feature, look
 from subcog.stages.capture.statements import statements
 
 
@@ -51,3 +51,17 @@ def test_words_weigh_the_same_in_a_short_and_in_a_long_statement():
         for text in ("a b", " ".join(f"w{chr(97 + n)}x" for n in range(26)))
     )
     assert short.scale**2 * len(short.grams) == pytest.approx(long.scale**2 * len(long.grams))
+
+
+def test_a_phrase_is_at_most_four_words_and_written_as_they_are_read():
+    for phrase in CUES_OF:
+        words = phrase.removeprefix("^ ").split(" ")
+        assert 1 <= len(words) <= 4
+        assert phrase == phrase.lower()
+
+
+def test_every_phrase_is_reached_by_one_of_the_two_ways():
+    for phrase in CUES_OF:
+        words = phrase.removeprefix("^ ").split(" ")
+        assert (phrase in SHORT_PHRASES) == (len(words) <= 2)
+        assert phrase in SHORT_PHRASES or words[0] in LONG_FROM

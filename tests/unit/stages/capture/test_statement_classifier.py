@@ -1,10 +1,19 @@
 import pytest
 
 from subcog.bus.values import NAMESPACES
+from subcog.config.linear_model import LinearModel
+from subcog.stages.capture.features import Features
 from subcog.stages.capture.statement_classifier import (
     FLOOR_PERCENT,
+    MATTERS,
+    MAX_RECORD_CHARS,
+    OUTPUTS,
+    WEIGHTS,
+    SignalModel,
     detect_namespace,
     find_noteworthy,
+    find_records,
+    load,
 )
 from subcog.stages.text.envelope import PREAMBLE
 from tests.waiting import ends_soon
@@ -174,3 +183,105 @@ def test_a_long_hostile_text_comes_to_an_end_soon():
         for unit in units:
             find_noteworthy(unit * (100_000 // len(unit)))
             find_noteworthy(unit * (100_000 // len(unit)), role="assistant")
+
+
+def columns(worth=0, **matters):
+    row = [worth, *(0 for _ in MATTERS)]
+    for name, weight in matters.items():
+        row[1 + [kind for kind, _ in MATTERS].index(name)] = weight
+    return tuple(row)
+
+
+MODEL = SignalModel(
+    LinearModel(
+        about="a test",
+        outputs=OUTPUTS,
+        divisor=100,
+        slope=2.0,
+        shift=1.0,
+        bias=columns(-100),
+        weights={"we": columns(50, decision=10), "#asks": columns(-200, blocker=30)},
+    )
+)
+
+
+def test_a_score_is_the_sum_of_bias_words_and_marks():
+    assert MODEL.score(Features(set(), 1.0, set())) == -1.0
+    assert MODEL.score(Features({"we", "unknown"}, 2.0, {"asks"})) == -2.0
+
+
+def test_a_worth_is_a_calibrated_probability():
+    assert MODEL.worth(Features({"we"}, 1.0, set())) == pytest.approx(0.5)
+    assert 0.0 < MODEL.worth(Features(set(), 1.0, {"asks"})) < 0.01
+
+
+def test_the_matter_is_the_one_with_most_weight():
+    assert MODEL.matter(Features({"we"}, 1.0, set())) == ("decision", "decisions")
+    assert MODEL.matter(Features({"we"}, 1.0, {"asks"})) == ("blocker", "blockers")
+
+
+def test_every_matter_is_a_kind_in_a_namespace_of_ours():
+    assert {namespace for _, namespace in MATTERS} == set(NAMESPACES)
+
+
+def test_a_word_spelled_like_a_mark_is_not_one():
+    assert MODEL.score(Features({"asks"}, 1.0, set())) == -1.0
+
+
+def test_the_weights_that_are_shipped_fit_the_matters_and_are_read_once():
+    assert LinearModel.load(WEIGHTS).outputs == OUTPUTS
+    assert load() is load()
+
+
+def test_a_record_runs_over_its_labelled_lines():
+    text = "Done.\n\n**Decision**: use UUIDv7\n**Context**: bloat\n**Rationale**: ordered\n\nNext."
+    (record,) = find_records(text, role="assistant")
+    assert (record.kind, record.headline) == ("decision", "use UUIDv7")
+    assert text[record.start : record.end].endswith("**Rationale**: ordered")
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("**Learning:** locks are per row", "learning"),
+        ("- **Completed**: the importer works", "progress"),
+        ("__Pattern__: one file a route", "pattern"),
+        ("**Gotcha**: dates are local", "gotcha"),
+        ("**Preference**: no emojis, ever", "preference"),
+    ],
+)
+def test_a_heading_names_the_kind(line, kind):
+    assert [record.kind for record in find_records(line, role="assistant")] == [kind]
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [
+        ("**Resolution**: install libpq", "resolution"),
+        ("**Resolution**: [If resolved, how]", "blocker"),
+        ("**Status**: investigating", "blocker"),
+    ],
+)
+def test_a_blocker_with_a_resolution_is_one(end, kind):
+    found = find_records(f"**Blocker**: CI can't build it\n{end}", role="assistant")
+    assert [record.kind for record in found] == [kind]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Decision**: [One-line summary]\n**Context**: [Why]",
+        "```\n**Decision**: use UUIDv7\n```",
+        "> **Decision**: use UUIDv7",
+        "**Status**: all green",
+        "Decision time: we will see",
+    ],
+)
+def test_a_form_a_quotation_and_other_headings_are_no_records(text):
+    assert find_records(text, role="assistant") == []
+
+
+def test_a_record_has_a_bound():
+    text = "**Decision**: use UUIDv7\n" + "**Note**: more of it\n" * 500
+    (record,) = find_records(text, role="assistant")
+    assert record.end - record.start <= MAX_RECORD_CHARS

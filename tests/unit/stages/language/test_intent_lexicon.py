@@ -2,7 +2,7 @@ import pytest
 
 from subcog.bus.values import IntentType
 from subcog.stages.language.intent_lexicon import PHRASES, WHY, phrase_at, read_phrases
-from subcog.stages.text.lexicon import BadLexicon
+from subcog.stages.language.words import BadLexicon
 
 
 def test_every_type_has_signals_of_every_strength_it_needs():
