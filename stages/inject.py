@@ -29,13 +29,12 @@ from ..config.settings import (
     SessionsSettings,
     WeightSettings,
 )
-from .injection.pack import Budget
-from .injection.select import Candidate, Choice, choose, none_chosen
+from .injection.select import Budget, Candidate, Choice, choose, none_chosen
 from .language.answer_type import answer_types
 from .ports import Sessions
 from .sessions.choose import Quoted, outdated, quote_sessions, refused, shown_key
 from .text.envelope import extend, neutralise, preview
-from .text.tokens import size_of
+from .text.unicode import size_of
 
 MAX_TOKENS = 2400
 """Codex cuts the middle out of anything longer, whatever the settings say."""

@@ -15,7 +15,6 @@ import anyio.to_thread
 from msgspec import Struct, field
 
 from ...bus.bus import Bus
-from ...bus.conversation import Message
 from ...bus.events import (
     CompactionStarted,
     ResponseReady,
@@ -23,6 +22,7 @@ from ...bus.events import (
     SessionEnded,
     TurnEnded,
 )
+from ...bus.passages import Message
 from ...bus.signals import degraded, emit
 from ...bus.values import Noted, Scope
 from ...config.settings import Settings

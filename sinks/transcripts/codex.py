@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from ...bus.conversation import Message, ToolResult
+from ...bus.passages import Message, ToolResult
 from .tools import NULL, decoded, end_of, texts, tool_call
 
 _ROLES: dict[str, Literal["user", "assistant"]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from ...bus.conversation import Message, ToolResult
+from ...bus.passages import Message, ToolResult
 from .tools import MAX_PARTS, NULL, decoded, end_of, milliseconds, texts, tool_call
 
 _OPEN, _CLOSE = "<hook_context>", "</hook_context>"

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from ...bus.conversation import Message, ToolResult
+from ...bus.passages import Message, ToolResult
 from .codex import read_payload
 from .gemini import Call, read_message
 from .tools import MAX_PARTS, NULL, decoded, end_of, milliseconds, texts, tool_call

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from ...bus.conversation import ToolCall
+from ...bus.passages import ToolCall
 
 MAX_PARTS = 100
 NULL = Raw(b"null")

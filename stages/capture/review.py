@@ -13,8 +13,8 @@ from pathlib import PurePath
 
 from msgspec import Struct
 
-from ...bus.conversation import Message
 from ...bus.ids import ulid_of
+from ...bus.passages import Message
 from ...bus.values import Hit, Noted, Scope
 from ..language.comparison import Claim, contradicts
 from ..language.topics import retrieval_words

@@ -1,9 +1,9 @@
 """Finds the statements in a message that are worth keeping.
 
-Statements (``stages/capture/statements.py``) are weighed by a linear model
-(``stages/capture/statement_classifier.py``) on their words, cues and
-place. Code, quotations, questions, suppositions, plans, small talk, reports of routine work and
-other people's words weigh little; so do trigger phrases alone.
+Statements (``stages/capture/statements.py``) are weighed by a linear model on their words, cues and
+place; its weights are in ``signals.json``, written by ``perf/train_captures.py``. Code, quotations,
+questions, suppositions, plans, small talk, reports of routine work and other people's words weigh
+little; so do trigger phrases alone.
 """
 
 from __future__ import annotations

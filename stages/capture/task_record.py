@@ -18,8 +18,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ...bus.conversation import Message, ToolResult
 from ...bus.ids import ulid_of
+from ...bus.passages import Message, ToolResult
 from ..language.topics import retrieval_words
 from ..language.words import fold
 from ..text.markup import is_machine, own_text

@@ -9,12 +9,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ...bus.values import Evidence, IntentType, SearchIntent
-from ..language.intent_lexicon import WHY, Phrase, phrase_at
 from ..language.sentences import (
+    WHY,
+    Phrase,
     Sentence,
     addresses_agent,
     is_order,
     opening,
+    phrase_at,
     reports_success,
     sentences,
 )

@@ -21,8 +21,7 @@ from ...bus.signals import abstained, degraded, emit, injected
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...bus.values import Memory, Scope, Shown
 from ...config.settings import SessionStartSettings
-from ..injection.pack import Budget, Offer, Packed, pack
-from ..injection.select import contradicted
+from ..injection.select import Budget, Offer, Packed, contradicted, pack
 from ..language.comparison import Claim
 from ..ports import Catalogue, Recall, Sessions
 from ..text.envelope import NOTHING, Note, hook_answer, neutralise, note_of, preview

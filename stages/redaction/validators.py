@@ -93,7 +93,7 @@ def phone(value: str, match: re.Match[str]) -> bool:
     return not digits.endswith("0000") and not re.search(r"\d{4}-\d\d-\d\d", value)
 
 
-# --- personal data --------------------------------------------------------------------------------
+# --- secrets --------------------------------------------------------------------------------------
 
 
 Check = Callable[[str, "re.Match[str]"], bool]

@@ -18,8 +18,7 @@ from ...bus.values import Memory
 from ..language.comparison import Claim, Relation, compare, contradicts
 from ..language.topics import retrieval_words
 from ..text.envelope import neutralise
-from ..text.tokens import Size, size_of
-from ..text.unicode import cut, one_line
+from ..text.unicode import Size, cut, one_line, size_of
 
 FIRST_SHARE = 0.62
 """Of the budget for sessions, where more than one is quoted."""

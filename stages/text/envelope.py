@@ -16,8 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ...bus.values import Memory, Provenance, Value
-from .tokens import count_units
-from .unicode import cut, one_line, visible
+from .unicode import count_units, cut, one_line, visible
 
 TAG = "subcog-memory"
 PREAMBLE = (

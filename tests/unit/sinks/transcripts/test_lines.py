@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from subcog.bus.conversation import Message, ToolCall, ToolResult
+from subcog.bus.passages import Message, ToolCall, ToolResult
 from subcog.sinks.transcripts.lines import read_line
 
 AT = "2026-11-22T02:09:32.588Z"

@@ -5,7 +5,7 @@ import pytest
 from subcog.bus.values import NAMESPACES
 from subcog.stages.moments.guidance import CEILING_TOKENS, guidance
 from subcog.stages.text.markup import split_markers, strip_blocks
-from subcog.stages.text.tokens import count_tokens
+from subcog.stages.text.unicode import count_tokens
 
 DETAILS = list(CEILING_TOKENS)
 

@@ -19,7 +19,7 @@ from subcog.stages.moments.remind import (
 )
 from subcog.stages.moments.reminder import MAX_TOKENS
 from subcog.stages.ports import RecallUnavailable
-from subcog.stages.text.tokens import count_tokens
+from subcog.stages.text.unicode import count_tokens
 from tests.emissions import emitted
 from tests.fakes import NOW, PLACE, FakeCatalogue, FakeRecall, FakeSessions, make_hit, make_memory
 
