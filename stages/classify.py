@@ -120,7 +120,9 @@ def keyword_vote(text: str) -> Vote:
     """The keyword racer's vote."""
     started = perf_counter()
     intent = detect_search_intent(text)
-    return Vote(racer=DetectionSource.KEYWORD, intent=intent, took_ms=_ms_since(started))
+    return Vote(
+        racer=DetectionSource.KEYWORD, intent=intent, took_ms=(perf_counter() - started) * 1000
+    )
 
 
 def local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
@@ -141,7 +143,12 @@ def local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
             source=DetectionSource.LOCAL,
         )
     note = f"{kind or 'none'} {probability:.2f}"
-    return Vote(racer=DetectionSource.LOCAL, intent=intent, took_ms=_ms_since(started), note=note)
+    return Vote(
+        racer=DetectionSource.LOCAL,
+        intent=intent,
+        took_ms=(perf_counter() - started) * 1000,
+        note=note,
+    )
 
 
 def local_racer(local: Local) -> Racer:
@@ -195,10 +202,6 @@ def _refined(held: SearchIntent, other: SearchIntent) -> SearchIntent:
         topics=tuple(dict.fromkeys(first.topics + second.topics))[:MAX_TOPICS],
         source=DetectionSource.HYBRID,
     )
-
-
-def _ms_since(started: float) -> float:
-    return (perf_counter() - started) * 1000
 
 
 # --- the language model's place in the race -------------------------------------------------------

@@ -87,19 +87,22 @@ def inject(
     hits, shown = event.enriched.sessions, sessions.shown(event.enriched.prompt.session)
     refusal = _refuse_all(event, settings)
     if refusal is not None and refusal[0] not in _OF_MEMORIES_ALONE:
-        why = dict.fromkeys(_ids(candidates), refusal[1])
+        why = {one.memory.id: refusal[1] for one in candidates}
         return _abstain(event, refusal[0], candidates, why, refused(hits, refusal[1]))
     budget = Budget(min(settings.context.max_tokens, MAX_TOKENS), MAX_UNITS)
     if refusal is not None:
-        choice = none_chosen(dict.fromkeys(_ids(candidates), refusal[1]))
+        choice = none_chosen({one.memory.id: refusal[1] for one in candidates})
     else:
+        sure = event.intent.confidence_percent if event.intent else 0
         older = outdated([one.memory for one in candidates], hits)
         choice = choose(
             [one for one in candidates if one.memory.id not in older],
             floor=settings.context.min_relevance,
             beside=min(settings.context.min_relevance, settings.context.min_relevance_beside),
             shown=shown,
-            ceiling=ceiling(_sure(event.intent), settings.context),
+            ceiling=ceiling(
+                event.intent.confidence_percent if event.intent else 0, settings.context
+            ),
             budget=budget,
             now=now,
         )
@@ -277,11 +280,3 @@ def _verdicts(
         )
         for c in candidates
     )
-
-
-def _ids(candidates: Sequence[Candidate]) -> list[str]:
-    return [c.memory.id for c in candidates]
-
-
-def _sure(intent: SearchIntent | None) -> int:
-    return intent.confidence_percent if intent else 0

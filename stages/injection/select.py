@@ -228,11 +228,16 @@ def choose(
     current = _keep(candidates, why, lambda c: _stale(c.memory, now))
     answered = any(_irrelevant(c, floor) is None for c in current)
     fit = _keep(current, why, lambda c: _irrelevant(c, beside if answered else floor))
-    in_force = _uncontradicted(fit, why)
-    fresh = _keep(in_force, why, lambda c: _already_shown(c.memory, shown))
+    newer = contradicted((c.memory, c.claim) for c in fit[:_MOST_COMPARED])
+    why |= {old: f"contradicted by {new}, which is newer" for old, new in newer.items()}
+    in_force = [c for c in fit if c.memory.id not in newer]
+    seen = {c.memory.id: (c.memory.id, c.memory.version) in shown for c in in_force}
+    fresh = [c for c in in_force if not seen[c.memory.id]]
+    why |= {id_: "already shown in this session" for id_, was in seen.items() if was}
     best, rest = fresh[: ceiling + _SPARE], fresh[ceiling + _SPARE :]
     why |= {c.memory.id: f"over the ceiling of {ceiling}" for c in rest}
-    packed = _pack_distinct(_distinct(best, why), ceiling, budget, now)
+    offers = [Offer(c.memory.id, c.value, partial(_notes, c)) for c in _distinct(best, why)]
+    packed = pack(offers, ceiling=ceiling, budget=budget, now=now)
     by_id = {c.memory.id: c for c in fresh}
     return Choice(
         chosen=tuple(by_id[id_] for id_ in packed.ids),
@@ -268,13 +273,6 @@ def contradicted(claims: Iterable[tuple[Memory, Claim]]) -> dict[str, str]:
     return found
 
 
-def _uncontradicted(candidates: Sequence[Candidate], why: dict[str, str]) -> list[Candidate]:
-    """The candidates without those that a newer one contradicts; ``why`` says which."""
-    newer = contradicted((c.memory, c.claim) for c in candidates[:_MOST_COMPARED])
-    why |= {old: f"contradicted by {new}, which is newer" for old, new in newer.items()}
-    return [candidate for candidate in candidates if candidate.memory.id not in newer]
-
-
 def _keep(
     candidates: Iterable[Candidate], why: dict[str, str], refuse: Callable[[Candidate], str | None]
 ) -> list[Candidate]:
@@ -305,10 +303,6 @@ def _irrelevant(candidate: Candidate, floor: float) -> str | None:
     return None
 
 
-def _already_shown(memory: Memory, shown: frozenset[tuple[str, int]]) -> str | None:
-    return "already shown in this session" if (memory.id, memory.version) in shown else None
-
-
 def _distinct(candidates: Iterable[Candidate], why: dict[str, str]) -> list[Candidate]:
     kept: list[Candidate] = []
     for candidate in candidates:
@@ -318,13 +312,6 @@ def _distinct(candidates: Iterable[Candidate], why: dict[str, str]) -> list[Cand
         else:
             why[candidate.memory.id] = f"says the same as {duplicated.memory.id}"
     return kept
-
-
-def _pack_distinct(
-    candidates: Iterable[Candidate], ceiling: int, budget: Budget, now: datetime
-) -> Packed:
-    offers = [Offer(c.memory.id, c.value, partial(_notes, c)) for c in candidates]
-    return pack(offers, ceiling=ceiling, budget=budget, now=now)
 
 
 def _notes(candidate: Candidate) -> tuple[Note, ...]:

@@ -32,10 +32,6 @@ class Relation(StrEnum):
     DIFFERENT = "different"
     """Both may hold."""
 
-    @property
-    def is_contradiction(self) -> bool:
-        return self not in (Relation.SAME, Relation.DIFFERENT)
-
 
 # The first sentences of a memory say what it claims; the rest gives reasons.
 _CLAIM_WORDS = 60
@@ -51,7 +47,7 @@ _SLOT_WORDS = 3
 _FEWEST_SHARED = 2
 _SHARED = 0.6
 
-_NUMBER = re.compile(r"v?\d[\d.,:]*\w{0,3}")
+_is_number = re.compile(r"v?\d[\d.,:]*\w{0,3}").fullmatch
 _stem = partial(re.compile(r"(?<=\w{3})(?:ing|ed|es|s|e)$").sub, "")
 _DENIALS = NEGATIONS | {"avoid"}
 # Words that come and go with a negation, who speaks, and how often: no claim by themselves.
@@ -113,7 +109,7 @@ class Claim:
     @cached_property
     def numbers(self) -> frozenset[str]:
         """The values in it; a number that counts ("issue 12") is a name."""
-        if not any(map(_NUMBER.fullmatch, self.claimed)):
+        if not any(map(_is_number, self.claimed)):
             return frozenset()
         pairs = zip(("", *self.opening), self.opening, strict=False)
         return frozenset(w for before, w in pairs if _is_number(w) and before not in _COUNTED)
@@ -137,7 +133,7 @@ class Claim:
         in_order = _may_agree_in_order(self, other) and _in_order(self.opening, other.opening)
         if in_order:
             return in_order
-        return _rephrased(self, other) if _may_be_rephrased(self, other) else None
+        return _rephrased(self, other)
 
 
 def compare(text: Claim | str, other: Claim | str) -> Relation:
@@ -164,7 +160,9 @@ def _adds_nothing(weaker: Claim, better: Claim) -> bool:
     common = len(weaker.words & better.words)
     if common < _SAME_JACCARD * len(weaker.words):
         return False
-    if weaker.denials ^ better.denials or any(map(_has_digit, weaker.words - better.words)):
+    if weaker.denials ^ better.denials or any(
+        map(str.isdigit, "".join(weaker.words - better.words))
+    ):
         return False
     joint = len(weaker.words | better.words)
     return common >= _SAME_CONTAINED * len(weaker.words) or common >= _SAME_JACCARD * joint
@@ -206,7 +204,7 @@ def _judge(changes: Sequence[_Change], length: int) -> Relation | None:
     claimed = [
         change for change in changes if not (change.is_tail and not (change.old and change.new))
     ]
-    slots = [change for change in claimed if _has_weight(change.old) or _has_weight(change.new)]
+    slots = [change for change in claimed if not _EMPTY.issuperset(change.old + change.new)]
     if len(slots) != 1:
         denied = any(map(_denies, claimed))
         return Relation.NEGATED if denied and not slots else None
@@ -233,10 +231,6 @@ def _in_slot(slot: _Change, length: int) -> Relation | None:
     return Relation.OTHER_NAME if names_choice or names_place else None
 
 
-def _has_weight(said: Sequence[str]) -> bool:
-    return any(word not in _EMPTY for word in said)
-
-
 def _denies(change: _Change) -> bool:
     """Whether one side denies and the other does not."""
     return _DENIALS.isdisjoint(change.old) != _DENIALS.isdisjoint(change.new)
@@ -245,15 +239,12 @@ def _denies(change: _Change) -> bool:
 # --- words as a set -------------------------------------------------------------------------------
 
 
-def _may_be_rephrased(one: Claim, two: Claim) -> bool:
-    """Whether both are about the same."""
-    shorter, longer = sorted((one.subject, two.subject), key=len)
-    enough = len(shorter) >= max(_FEWEST_SHARED, _SHARED * len(longer))
-    return enough and shorter <= longer
-
-
 def _rephrased(one: Claim, two: Claim) -> Relation | None:
     """In what two statements about exactly the same differ, in whatever order they say it."""
+    shorter, longer = sorted((one.subject, two.subject), key=len)
+    enough = len(shorter) >= max(_FEWEST_SHARED, _SHARED * len(longer))
+    if not (enough and shorter <= longer):
+        return None
     if _swapped(one, two):
         return Relation.OTHER_NAME
     if one.names != two.names:
@@ -269,11 +260,3 @@ def _swapped(one: Claim, two: Claim) -> bool:
     """Whether each rejects what the other chose: "A instead of B", "B rather than A"."""
     apart = one.rejected and two.rejected and one.rejected.isdisjoint(two.rejected)
     return bool(apart) and one.rejected <= two.words and two.rejected <= one.words
-
-
-def _is_number(word: str) -> bool:
-    return _NUMBER.fullmatch(word) is not None
-
-
-def _has_digit(word: str) -> bool:
-    return any(map(str.isdigit, word))
