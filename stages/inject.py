@@ -100,9 +100,7 @@ def inject(
             floor=settings.context.min_relevance,
             beside=min(settings.context.min_relevance, settings.context.min_relevance_beside),
             shown=shown,
-            ceiling=ceiling(
-                event.intent.confidence_percent if event.intent else 0, settings.context
-            ),
+            ceiling=ceiling(sure, settings.context),
             budget=budget,
             now=now,
         )

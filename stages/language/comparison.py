@@ -173,9 +173,8 @@ def _adds_nothing(weaker: Claim, better: Claim) -> bool:
 
 def _may_agree_in_order(one: Claim, two: Claim) -> bool:
     """Whether enough words may be in common: an upper bound, soon computed."""
-    repeated = len(one.opening) - len(one.claimed)
     least = max(2, _COMMON * min(len(one.opening), len(two.opening)))
-    return len(one.claimed & two.claimed) + repeated >= least
+    return len(one.claimed & two.claimed) + len(one.opening) - len(one.claimed) >= least
 
 
 def _in_order(ours: Sequence[str], theirs: Sequence[str]) -> Relation | None:
@@ -242,8 +241,7 @@ def _denies(change: _Change) -> bool:
 def _rephrased(one: Claim, two: Claim) -> Relation | None:
     """In what two statements about exactly the same differ, in whatever order they say it."""
     shorter, longer = sorted((one.subject, two.subject), key=len)
-    enough = len(shorter) >= max(_FEWEST_SHARED, _SHARED * len(longer))
-    if not (enough and shorter <= longer):
+    if not shorter <= longer or len(shorter) < max(_FEWEST_SHARED, _SHARED * len(longer)):
         return None
     if _swapped(one, two):
         return Relation.OTHER_NAME
