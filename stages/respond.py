@@ -22,7 +22,6 @@ from ..bus.values import (
     ProjectFacts,
     Reference,
     SearchIntent,
-    Signal,
 )
 from .language.work_kind import primary
 from .text.envelope import NOTHING, hook_answer
@@ -87,7 +86,8 @@ def _suggestion(parsed: Parsed, clean: Callable[[str], str]) -> str:
 
 
 def _kept_line(kept: Kept, marked: Marked) -> str:
-    line = f"subcog: {_OPENING[kept.outcome]} {_one_of(kept.namespace)}"
+    one = kept.namespace.removesuffix("s") if kept.namespace in _PLURALS else kept.namespace
+    line = f"subcog: {_OPENING[kept.outcome]} {one}"
     if said := kept.reason if kept.outcome in _REFUSALS else kept.summary:
         line += f": {cut(one_line(visible(said)), _MAX_LINE_CHARS)}"
     if kept.memory_id:
@@ -104,15 +104,14 @@ def _kept_line(kept: Kept, marked: Marked) -> str:
     return line
 
 
-def _one_of(namespace: str) -> str:
-    return namespace.removesuffix("s") if namespace in _PLURALS else namespace
-
-
 def _metadata(event: ContextBuilt) -> dict[str, Any]:
     enriched = event.classified.enriched
     intent = event.classified.intent
     metadata: dict[str, Any] = {
-        "signals": [_signal(signal) for signal in enriched.parsed.signals],
+        "signals": [
+            {"kind": signal.kind, "phrase": well_formed(signal.phrase)}
+            for signal in enriched.parsed.signals
+        ],
         "trace": event.trace,
         "memory_context": event.context,
         "enriched_intent": enriched_intent(enriched),
@@ -122,10 +121,6 @@ def _metadata(event: ContextBuilt) -> dict[str, Any]:
         "tokens": event.tokens,
     }
     return metadata
-
-
-def _signal(signal: Signal) -> dict[str, str]:
-    return {"kind": signal.kind, "phrase": well_formed(signal.phrase)}
 
 
 def _intent(intent: SearchIntent) -> dict[str, Any]:

@@ -96,7 +96,11 @@ class Subject:
         self.named = frozenset(entity.value.lower() for entity in parsed.entities)
         self.domains = domains_of(self.words)
         used = (word for entry in project.stack for word in (entry, *entry.split()))
-        self.stack = frozenset(technology(one) for one in used if _is_technology(one))
+        self.stack = frozenset(
+            technology(one)
+            for one in used
+            if one.lower() in TECHNOLOGIES or technology(one) in TECHNOLOGIES
+        )
         self.technologies = frozenset(
             technology(one.value) for one in parsed.entities if one.kind == "technology"
         )
@@ -108,10 +112,6 @@ class Subject:
         own += self.words[:_MOST_KEYS]
         stack = [f"technology:{one}" for one in sorted(self.stack)]
         return {"tasks": own, "patterns": own, "gotchas": [*own, *stack]}
-
-
-def _is_technology(name: str) -> bool:
-    return name.lower() in TECHNOLOGIES or technology(name) in TECHNOLOGIES
 
 
 def similar_tasks(

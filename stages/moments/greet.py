@@ -7,7 +7,7 @@ first of all what the session was shown and has captured, since a summary may ha
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice, zip_longest
@@ -124,8 +124,9 @@ class _Looking:
 
     @property
     def found_latest(self) -> list[Memory]:
-        turns = _take_turns([self._by_namespace.get(namespace, ()) for namespace in NAMESPACES])
-        found = list(islice(turns, 2 * self.count))
+        queues = [self._by_namespace.get(namespace, ()) for namespace in NAMESPACES]
+        in_turn = filter(None, chain.from_iterable(zip_longest(*queues)))
+        found = list(islice(in_turn, 2 * self.count))
         outdated = contradicted((memory, Claim(memory.content)) for memory in found)
         return [memory for memory in found if memory.id not in outdated]
 
@@ -170,10 +171,6 @@ class _Looking:
     @property
     def _scopes(self) -> tuple[Scope, ...]:
         return self.event.place.readable
-
-
-def _take_turns(queues: Iterable[Sequence[Memory]]) -> Iterator[Memory]:
-    return filter(None, chain.from_iterable(zip_longest(*queues)))
 
 
 def _pack(

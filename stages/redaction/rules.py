@@ -110,7 +110,8 @@ class _Hints:
         self._cased = _by_mark(hint for hint in every if not hint.islower())
 
     def look(self, text: str) -> _Hinted:
-        folded = _fold(text)
+        # One case, character for character.
+        folded = (text if text.isascii() else text.translate(_LOOKALIKES)).lower()
         present = _found(self._cased, text) | _found(self._caseless, folded)
         return _Hinted(text, folded, present)
 
@@ -204,11 +205,6 @@ def _check(rule: Rule, pattern: re.Pattern[str]) -> None:
         raise BadRule(rule.name, "a name is at most 40 of a-z, 0-9 and -")
     if rule.reach is not None and not rule.hints:
         raise BadRule(rule.name, "it has a reach, but no hints to reach back from")
-
-
-def _fold(text: str) -> str:
-    """``text`` with one case, character for character."""
-    return text.lower() if text.isascii() else text.translate(_LOOKALIKES).lower()
 
 
 def _occurrences(hint: str, text: str) -> Iterator[int]:
