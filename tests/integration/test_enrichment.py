@@ -195,7 +195,7 @@ def test_a_hostile_context_file_is_a_note_and_no_trouble(shared, text, reason):
 
 def test_past_prompts_are_traced_without_their_words(house):
     house.capture("We use argon2id for password hashing", "--namespace", "decisions")
-    assert "no prompt was traced" in house.run("trace").stdout
+    assert "no prompts traced yet" in house.run("trace").stdout
     house.prompt("how do I hash the zanzibar passwords?")
     house.prompt("rename zanzibar to foo")
     order, question = house.ask("trace")["traces"]
