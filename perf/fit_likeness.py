@@ -1,6 +1,6 @@
-"""Fit ``stages/language/task_similarity.json`` on pairs of prompt and task.
+"""Fit ``stages/enrichment/task_similarity.json`` on pairs of prompt and task.
 
-    python -m perf.fit_likeness [--write [stages/language/task_similarity.json]]
+    python -m perf.fit_likeness [--write [stages/enrichment/task_similarity.json]]
 
 ``perf/data/tasks`` holds tasks of one imagined shop, and prompts with the tasks that whoever works
 on the prompt would want to see. Everything else counts as unlike. Like pairs weigh double: they are
@@ -18,7 +18,7 @@ import numpy as np
 
 from subcog.bus.enrichment import Traits
 from subcog.sinks.models.embedder import Embedder
-from subcog.stages.language.task_similarity import FEATURES, WEIGHTS, features, traits
+from subcog.stages.enrichment.matching import FEATURES, WEIGHTS, features, traits
 from subcog.stages.language.work_kind import primary, work_signals
 
 from .fit import Array, binary, logistic, write

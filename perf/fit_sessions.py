@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subcog.bus.conversation import Message
-from subcog.bus.passages import Passage
+from subcog.bus.passages import Message, Passage
 from subcog.bus.values import Scope
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.passages.index import PassageIndex

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from time import perf_counter
+from typing import Literal
 
 import anyio
 import msgspec
@@ -12,10 +13,9 @@ from ..bus.events import IntentClassified, IntentRefined, PromptEnriched
 from ..bus.signals import classified, degraded, emit, fell_back
 from ..bus.values import DetectionSource, IntentType, SearchIntent, Vote
 from .intent.keywords import detect_search_intent
-from .intent.model_racer import Late, ModelRacer
 from .language.sentences import addresses_agent, is_order, reports_success, sentences
 from .language.topics import MAX_TOPICS, extract_topics
-from .ports import Local
+from .ports import Local, Model
 
 STAGE = "classify"
 NONE_FROM = 0.45
@@ -120,7 +120,9 @@ def keyword_vote(text: str) -> Vote:
     """The keyword racer's vote."""
     started = perf_counter()
     intent = detect_search_intent(text)
-    return Vote(racer=DetectionSource.KEYWORD, intent=intent, took_ms=_ms_since(started))
+    return Vote(
+        racer=DetectionSource.KEYWORD, intent=intent, took_ms=(perf_counter() - started) * 1000
+    )
 
 
 def local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
@@ -141,7 +143,12 @@ def local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
             source=DetectionSource.LOCAL,
         )
     note = f"{kind or 'none'} {probability:.2f}"
-    return Vote(racer=DetectionSource.LOCAL, intent=intent, took_ms=_ms_since(started), note=note)
+    return Vote(
+        racer=DetectionSource.LOCAL,
+        intent=intent,
+        took_ms=(perf_counter() - started) * 1000,
+        note=note,
+    )
 
 
 def local_racer(local: Local) -> Racer:
@@ -197,5 +204,53 @@ def _refined(held: SearchIntent, other: SearchIntent) -> SearchIntent:
     )
 
 
-def _ms_since(started: float) -> float:
-    return (perf_counter() - started) * 1000
+# --- the language model's place in the race -------------------------------------------------------
+
+
+Policy = Literal["when_unsure", "always", "never"]
+Late = Callable[[Vote], Awaitable[bool]]
+
+
+class ModelRacer:
+    """``model``, and the rules by which it is asked.
+
+    ``timeout_s`` is the most that a prompt waits for it; ``need_s`` tells what the stages after the
+    race need of the prompt's time, given how many races are on. ``refined`` takes what came late,
+    and says whether it has.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        policy: Policy,
+        timeout_s: float,
+        need_s: Callable[[int], float],
+        refined: Callable[[IntentRefined], Awaitable[bool]],
+    ) -> None:
+        self._model = model
+        self._policy = policy
+        self._timeout_s = timeout_s
+        self._need_s = need_s
+        self._racing = 0
+        self.refined = refined
+
+    def is_asked(self, *, decisive: bool) -> bool:
+        """Whether to ask, given that the keywords are sure enough by themselves or are not."""
+        return self._policy == "always" or (self._policy == "when_unsure" and not decisive)
+
+    def racer(self, late: Late | None) -> Callable[[str, SearchIntent | None], Awaitable[Vote]]:
+        """The model as a racer; what comes after the race goes to ``late``."""
+
+        async def run(text: str, held: SearchIntent | None) -> Vote:
+            self._racing += 1
+            try:
+                return await self._model.ask(text, within_s=self._within_s(), late=late)
+            finally:
+                self._racing -= 1
+
+        return run
+
+    def _within_s(self) -> float:
+        left_s = anyio.current_effective_deadline() - anyio.current_time()
+        return min(self._timeout_s, left_s - self._need_s(self._racing))

@@ -29,8 +29,7 @@ from ..config.settings import (
     SessionsSettings,
     WeightSettings,
 )
-from .injection.pack import Budget
-from .injection.select import Candidate, Choice, choose, none_chosen
+from .injection.select import Budget, Candidate, Choice, choose, none_chosen
 from .language.answer_type import answer_types
 from .ports import Sessions
 from .sessions.choose import (
@@ -42,7 +41,7 @@ from .sessions.choose import (
     shown_key,
 )
 from .text.envelope import extend, neutralise, preview
-from .text.tokens import size_of
+from .text.unicode import size_of
 
 MAX_TOKENS = 2400
 """Codex cuts the middle out of anything longer, whatever the settings say."""
@@ -95,20 +94,21 @@ def inject(
     hits, shown = event.enriched.sessions, sessions.shown(event.enriched.prompt.session)
     refusal = _refuse_all(event, settings)
     if refusal is not None and refusal[0] not in _OF_MEMORIES_ALONE:
-        why = dict.fromkeys(_ids(candidates), refusal[1])
+        why = {one.memory.id: refusal[1] for one in candidates}
         return _abstain(event, refusal[0], candidates, why, refused(hits, refusal[1]))
     budget = Budget(min(settings.context.max_tokens, MAX_TOKENS), MAX_UNITS)
     if refusal is not None:
-        choice = none_chosen(dict.fromkeys(_ids(candidates), refusal[1]))
+        choice = none_chosen({one.memory.id: refusal[1] for one in candidates})
     else:
         found = [one.memory for one in candidates]
         refused_by_sessions = out_of_context(found, hits) | outdated(found, hits)
+        sure = event.intent.confidence_percent if event.intent else 0
         choice = choose(
             [one for one in candidates if one.memory.id not in refused_by_sessions],
             floor=settings.context.min_relevance,
             beside=min(settings.context.min_relevance, settings.context.min_relevance_beside),
             shown=shown,
-            ceiling=ceiling(_sure(event.intent), settings.context),
+            ceiling=ceiling(sure, settings.context),
             budget=budget,
             now=now,
         )
@@ -286,11 +286,3 @@ def _verdicts(
         )
         for c in candidates
     )
-
-
-def _ids(candidates: Sequence[Candidate]) -> list[str]:
-    return [c.memory.id for c in candidates]
-
-
-def _sure(intent: SearchIntent | None) -> int:
-    return intent.confidence_percent if intent else 0

@@ -6,12 +6,11 @@ from ..bus.events import PromptParsed, PromptSubmitted
 from ..bus.values import Noted, Parsed, Signal
 from .capture.statement_classifier import find_noteworthy
 from .capture.statements import READ_CHARS
+from .enrichment.references import find_references
 from .language.entities import find_entities
-from .language.references import find_references
 from .language.topics import retrieval_words
 from .language.work_kind import work_signals
-from .text.authorship import is_machine, own_text
-from .text.markup import split_markers
+from .text.markup import is_machine, own_text, split_markers
 
 _MAX_QUERY_CHARS = 2000
 

@@ -11,11 +11,21 @@ from typing import Any
 
 import msgspec
 
-from ..bus.events import ContextBuilt, ResponseReady
-from ..bus.values import NAMESPACES, Kept, Marked, Parsed, SearchIntent, Signal
-from .enrichment.report import enriched_intent
-from .text.hook_answer import NOTHING, hook_answer
-from .text.unicode import cut, one_line, visible, well_formed
+from ..bus.enrichment import Conflict, Enrichment
+from ..bus.events import ContextBuilt, PromptEnriched, ResponseReady
+from ..bus.values import (
+    NAMESPACES,
+    Entity,
+    Kept,
+    Marked,
+    Parsed,
+    ProjectFacts,
+    Reference,
+    SearchIntent,
+)
+from .language.work_kind import primary
+from .text.envelope import NOTHING, hook_answer
+from .text.unicode import count_tokens, cut, one_line, visible, well_formed
 
 SUGGEST_PERCENT = 85
 """The least confidence of a statement for which the user is shown how to keep it."""
@@ -76,7 +86,8 @@ def _suggestion(parsed: Parsed, clean: Callable[[str], str]) -> str:
 
 
 def _kept_line(kept: Kept, marked: Marked) -> str:
-    line = f"subcog: {_OPENING[kept.outcome]} {_one_of(kept.namespace)}"
+    one = kept.namespace.removesuffix("s") if kept.namespace in _PLURALS else kept.namespace
+    line = f"subcog: {_OPENING[kept.outcome]} {one}"
     if said := kept.reason if kept.outcome in _REFUSALS else kept.summary:
         line += f": {cut(one_line(visible(said)), _MAX_LINE_CHARS)}"
     if kept.memory_id:
@@ -93,15 +104,14 @@ def _kept_line(kept: Kept, marked: Marked) -> str:
     return line
 
 
-def _one_of(namespace: str) -> str:
-    return namespace.removesuffix("s") if namespace in _PLURALS else namespace
-
-
 def _metadata(event: ContextBuilt) -> dict[str, Any]:
     enriched = event.classified.enriched
     intent = event.classified.intent
     metadata: dict[str, Any] = {
-        "signals": [_signal(signal) for signal in enriched.parsed.signals],
+        "signals": [
+            {"kind": signal.kind, "phrase": well_formed(signal.phrase)}
+            for signal in enriched.parsed.signals
+        ],
         "trace": event.trace,
         "memory_context": event.context,
         "enriched_intent": enriched_intent(enriched),
@@ -113,10 +123,6 @@ def _metadata(event: ContextBuilt) -> dict[str, Any]:
     return metadata
 
 
-def _signal(signal: Signal) -> dict[str, str]:
-    return {"kind": signal.kind, "phrase": well_formed(signal.phrase)}
-
-
 def _intent(intent: SearchIntent) -> dict[str, Any]:
     return {
         "intent_type": intent.intent_type.value,
@@ -125,3 +131,106 @@ def _intent(intent: SearchIntent) -> dict[str, Any]:
         "keywords": intent.keywords,
         "topics": intent.topics,
     }
+
+
+# --- what was understood --------------------------------------------------------------------------
+
+
+def enriched_intent(event: PromptEnriched) -> dict[str, Any]:
+    """What was understood of a prompt, and what memory has on it."""
+    parsed, found = event.parsed, event.enrichment
+    resolved = {one.text: one for one in found.resolved_references}
+    kind = primary(parsed.work)
+    return {
+        "raw_input": well_formed(parsed.text),
+        "primary_intent": kind.value if kind else None,
+        "intent_signals": [
+            {"keyword": well_formed(one.keyword), "type": one.kind.value} for one in parsed.work
+        ],
+        "entities": [_entity(one, found.existing_paths) for one in parsed.entities],
+        "references": [_reference(one, one.text in resolved) for one in parsed.references],
+        "retrieval_words": _words(parsed, dict(found.rarity)),
+        "domains": list(found.domains),
+        "project": _project(event.project),
+        "memory": {
+            "similar_tasks": [msgspec.to_builtins(one) for one in found.similar_tasks],
+            "applicable_patterns": [msgspec.to_builtins(one) for one in found.applicable_patterns],
+            "known_gotchas": [msgspec.to_builtins(one) for one in found.known_gotchas],
+            "resolved_references": [
+                {
+                    "text": well_formed(one.text),
+                    "resolved_to": {"id": one.id, "summary": one.summary},
+                    "confidence": one.confidence,
+                }
+                for one in found.resolved_references
+            ],
+            "recent_work": [msgspec.to_builtins(one) for one in found.recent_work],
+        },
+        "suggestions": [msgspec.to_builtins(one) for one in found.suggestions],
+        "conflicts": [_conflict(one) for one in found.conflicts],
+        "context_tokens": context_tokens(event.project, found),
+    }
+
+
+def _entity(entity: Entity, existing: tuple[str, ...]) -> dict[str, Any]:
+    made: dict[str, Any] = {"type": entity.kind, "value": well_formed(entity.value)}
+    if entity.kind == "path":
+        made["exists"] = entity.value in existing
+    return made
+
+
+def _reference(reference: Reference, is_resolved: bool) -> dict[str, Any]:
+    return {
+        "text": well_formed(reference.text),
+        "kind": reference.kind,
+        "scope": well_formed(reference.about),
+        "resolved": is_resolved,
+    }
+
+
+def _words(parsed: Parsed, rarity: dict[str, float]) -> list[dict[str, Any]]:
+    """The words that are searched for; their rarity in the scopes where it was looked up."""
+    words = sorted(parsed.words, key=lambda word: -rarity.get(word, 0.0))
+    return [{"word": well_formed(word), "rarity": rarity.get(word)} for word in words]
+
+
+def _project(facts: ProjectFacts) -> dict[str, Any]:
+    return {
+        "name": facts.name,
+        "stack": ", ".join(facts.stack),
+        "test_cmd": facts.test_command,
+        "build_cmd": facts.build_command,
+        "lint_cmd": facts.lint_command,
+        "quirks": list(facts.quirks),
+    }
+
+
+def _conflict(conflict: Conflict) -> dict[str, Any]:
+    winner, loser = (
+        {
+            "id": side.id,
+            "scope": str(side.scope),
+            "summary": side.summary,
+            "score": side.score,
+            "arithmetic": side.arithmetic,
+        }
+        for side in (conflict.winner, conflict.loser)
+    )
+    return {"about": conflict.about, "winner": winner, "loser": loser}
+
+
+def context_tokens(project: ProjectFacts, made: Enrichment) -> int:
+    """An estimate of what the texts of all this would take in a context."""
+    texts = [project.name, *project.stack, project.test_command, project.build_command]
+    texts += [project.lint_command, *project.quirks]
+    for task in made.similar_tasks:
+        texts += [task.input, task.outcome, *task.approach, *task.files]
+    for pattern in made.applicable_patterns:
+        texts += [pattern.name, pattern.approach]
+    for gotcha in made.known_gotchas:
+        texts += [gotcha.tech, gotcha.title, gotcha.problem]
+    texts += [one.summary for one in made.resolved_references]
+    texts += [one.summary for one in made.recent_work]
+    for suggestion in made.suggestions:
+        texts += [suggestion.approach, suggestion.evidence]
+    return count_tokens("\n".join(text for text in texts if text))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 import msgspec
 
-from ...bus.bus import BusClosed
+from ...bus.bus import BusClosed, StageFailed
 from ...bus.events import (
     CaptureRequested,
     PromptEnriched,
@@ -16,7 +16,6 @@ from ...bus.events import (
     QueryRequested,
     ResponseReady,
 )
-from ...bus.inbox import StageFailed
 from ...bus.prompt_results import ClassifyResult, ExplainResult
 from ...bus.results import CaptureResult, RecallResult, StatusResult, TopicResult, TopicsResult
 from ...bus.values import Place, ProjectFacts, Provenance, Query

@@ -34,7 +34,7 @@ from ...bus.results import (
     WhyResult,
 )
 from ...bus.values import Memory, Provenance, Query, Recalled, SearchIntent
-from ...stages.enrichment.report import enriched_intent
+from ...stages.respond import enriched_intent
 from ...stages.text.envelope import author_name
 from .params import CallRefused
 

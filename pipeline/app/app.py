@@ -61,8 +61,8 @@ from ...stages.moments.remind import remind
 from ...stages.parse import parse
 from ...stages.ports import RecallUnavailable
 from ...stages.redaction.admit import admit
-from ...stages.redaction.allowlist import BadAllowance
 from ...stages.redaction.redact import Redactor, redact, with_warning
+from ...stages.redaction.rules import BadAllowance
 from ...stages.respond import respond
 from .captures import CaptureService
 from .conversations import Conversations

@@ -15,7 +15,6 @@ import anyio.to_thread
 from msgspec import Struct, field
 
 from ...bus.bus import Bus
-from ...bus.conversation import Message
 from ...bus.events import (
     CompactionStarted,
     ResponseReady,
@@ -23,6 +22,7 @@ from ...bus.events import (
     SessionEnded,
     TurnEnded,
 )
+from ...bus.passages import Message
 from ...bus.signals import degraded, emit
 from ...bus.values import Noted, Scope
 from ...config.settings import Settings
@@ -33,7 +33,7 @@ from ...stages.capture.review import Statement, within
 from ...stages.capture.review_session import SessionReader, batches
 from ...stages.moments.preserve import preserve
 from ...stages.sessions.exchanges import ExchangeReader
-from ...stages.text.authorship import is_machine, own_text
+from ...stages.text.markup import is_machine, own_text
 from .conversations import Conversations
 from .lazy_archive import RESERVE_S
 from .review_captures import NotStored, ReviewCaptures, moment_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ...bus import events as e
-from ...bus.inbox import Overflow
+from ...bus.bus import Overflow
 
 
 class Route(Struct, frozen=True, kw_only=True):

@@ -20,8 +20,7 @@ from ...bus.bus import BusClosed, raised_at
 from ...bus.events import Event, MemoriesStored, MemoryForgotten
 from ...bus.values import Memory
 from ...stages.ports import RecallUnavailable
-from ...stages.redaction.redact import Redactor
-from ...stages.redaction.release import release
+from ...stages.redaction.redact import Redactor, release
 from .lazy_archive import LazyArchive
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import click
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ...bus.prompt_results import ClassifyResult, ExplainResult
 from ...bus.results import NoDaemon, StatusResult
 from ...config.load import Origin
 from ..cli.client import DaemonUnreachable
@@ -26,6 +25,8 @@ from .shared import daemon, json_option, our_paths, our_settings, project_option
 @json_option
 def classify_command(text: str, project: Path | None, as_json: bool) -> None:
     """Classify the search intent of TEXT, with its confidence."""
+    from ...bus.prompt_results import ClassifyResult
+
     with daemon(project) as client:
         answer = client.call("classify", ClassifyResult, {"text": text})
     if as_json:
@@ -47,6 +48,8 @@ def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
 
     Nothing is stored, and no session is affected.
     """
+    from ...bus.prompt_results import ExplainResult
+
     with daemon(project) as client:
         answer = client.call("explain", ExplainResult, {"text": prompt})
     if as_json:
@@ -138,7 +141,7 @@ def config_command(as_json: bool) -> None:
 
 def _shown(origin: Origin) -> Origin:
     """``origin`` without the password that an address may hold."""
-    from ...config.masking import without_password
+    from ...config.load import without_password
 
     if not isinstance(origin.value, str):
         return origin

@@ -15,8 +15,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from ...bus.results import StatusResult, StopResult
-from ...config.load import SettingsError, load_settings
-from ...config.masking import without_password
+from ...config.load import SettingsError, load_settings, without_password
 from ...config.paths import Paths
 from ...hooks.client import VERSION
 from ...sinks.store.errors import StoreUnavailable

@@ -13,10 +13,9 @@ from time import perf_counter, time
 import anyio
 import msgspec
 
-from ...bus.bus import BusClosed
+from ...bus.bus import BusClosed, StageFailed
 from ...bus.events import ResponseReady
 from ...bus.ids import ulid_of_hex
-from ...bus.inbox import StageFailed
 from ...bus.signals import answered, degraded, emit
 from ...bus.values import Place, Scope
 from ...sinks.sessions import SessionState
@@ -24,9 +23,8 @@ from ...sinks.telemetry.hook_activity import HookActivity
 from ...sinks.transcripts.reader import Outcomes
 from ...stages.inject import MAX_TOKENS
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
-from ...stages.text.hook_answer import MAX_UNITS, hook_answer
-from ...stages.text.tokens import count_tokens, count_units
-from ...stages.text.unicode import well_formed
+from ...stages.text.envelope import MAX_UNITS, hook_answer
+from ...stages.text.unicode import count_tokens, count_units, well_formed
 from ..agents import dialects as speech
 from ..agents.payload import Payload, read_payload
 from ..app.app import App

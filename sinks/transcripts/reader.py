@@ -22,7 +22,7 @@ import msgspec
 from cachetools import FIFOCache
 from msgspec import Meta, Struct
 
-from ...bus.conversation import Message
+from ...bus.passages import Message
 from ..files.private import replace_file
 from .lines import read_line
 

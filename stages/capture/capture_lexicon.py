@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..text.lexicon import load_lexicon
+from ..language.words import load_lexicon
 
 FILE = Path(__file__).with_name("capture_lexicon.toml")
 

@@ -13,13 +13,13 @@ from pathlib import PurePath
 
 from msgspec import Struct
 
-from ...bus.conversation import Message
 from ...bus.ids import ulid_of
+from ...bus.passages import Message
 from ...bus.values import AUTO_CAPTURED, Hit, Noted, Scope
-from ..language.comparison import Claim, compare
+from ..language.comparison import Claim, contradicts
 from ..language.topics import retrieval_words
 from ..language.words import is_negation, words
-from ..text.authorship import is_machine, own_text
+from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from .earned import find_all
 
@@ -160,7 +160,7 @@ def is_known(text: str, hits: Iterable[Hit], *, strictly: bool = False) -> bool:
     """
     said = Claim(text)
     hits = [hit for hit in hits if hit.memory.namespace != "tasks"]
-    hits = [hit for hit in hits if not compare(said, hit.memory.content).is_contradiction]
+    hits = [hit for hit in hits if not contradicts(said, hit.memory.content)]
     if strictly or _may_change(text):
         return any(hit.vector >= _SAME_MEANING and hit.late >= _SAME_MEANING for hit in hits)
     return any(hit.late >= _SAME_WORDS or hit.vector >= _SAME_MEANING for hit in hits)

@@ -18,12 +18,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ...bus.conversation import Message, ToolResult
 from ...bus.ids import ulid_of
+from ...bus.passages import Message, ToolResult
 from ...bus.values import AUTO_CAPTURED
 from ..language.topics import retrieval_words
 from ..language.words import fold
-from ..text.authorship import is_machine, own_text
+from ..text.markup import is_machine, own_text
 from ..text.unicode import cut, one_line
 from .conclusion import asked_for, conclusion_of, first_words
 from .review import MAX_TEXT_CHARS, within

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
+from typing import Literal
 
 import msgspec
 
-from ...bus.enrichment import Conflict, Enrichment, Guide, RecentWork, Side
-from ...bus.values import Hit, Parsed, WorkKind
-from .conflicts import find_conflicts
-from .matching import (
-    Cosines,
-    Subject,
-    Tidy,
-    applicable_patterns,
-    known_gotchas,
-    similar_tasks,
+from ...bus.enrichment import (
+    ApplicablePattern,
+    Conflict,
+    Enrichment,
+    Guide,
+    RecentWork,
+    Side,
+    SimilarTask,
+    Suggestion,
 )
+from ...bus.values import Hit, Parsed, WorkKind
+from ..language.comparison import Claim, Relation, compare
+from ..language.sentences import ORDER_VERBS
+from .matching import Cosines, Subject, Tidy, applicable_patterns, known_gotchas, similar_tasks
 from .references import known_of, resolve
-from .suggestions import suggest
 
 RECENT = timedelta(days=7)
 MOST_RECENT = 5
@@ -113,3 +117,143 @@ def _recent(hits: Iterable[Hit], now: datetime, tidy: Tidy) -> tuple[RecentWork,
         )
         for memory in fresh[:MOST_RECENT]
     )
+
+
+# --- conflicts ------------------------------------------------------------------------------------
+
+
+BOOST = 0.15
+HALF_LIFE = timedelta(days=30)
+MOST_CONFLICTS = 5
+
+_MOST_COMPARED = 12
+_ABOUT: dict[Relation, Literal["number", "negation", "name"]] = {
+    Relation.OTHER_NUMBER: "number",
+    Relation.NEGATED: "negation",
+    Relation.OTHER_NAME: "name",
+}
+
+
+def find_conflicts(hits: Sequence[Hit], now: datetime) -> tuple[Conflict, ...]:
+    """The conflicts among ``hits``, best first, that are between a project's and a wider scope."""
+    local = [hit for hit in hits if hit.memory.scope.kind == "project"][:_MOST_COMPARED]
+    wider = [hit for hit in hits if hit.memory.scope.kind != "project"][:_MOST_COMPARED]
+    if not local or not wider:
+        return ()
+    others = [(hit, Claim(hit.memory.content)) for hit in wider]
+    conflicts = (
+        _resolved(about, hit, other, now)
+        for hit in local
+        for claim in (Claim(hit.memory.content),)
+        for other, said in others
+        if (about := _ABOUT.get(compare(claim, said)))
+    )
+    return tuple(islice(conflicts, MOST_CONFLICTS))
+
+
+def _resolved(
+    about: Literal["number", "negation", "name"], local: Hit, wider: Hit, now: datetime
+) -> Conflict:
+    ours, theirs = _local_side(local, now), _wider_side(wider)
+    if ours.score > theirs.score:
+        return Conflict(about=about, winner=ours, loser=theirs)
+    return Conflict(about=about, winner=theirs, loser=ours)
+
+
+def _local_side(hit: Hit, now: datetime) -> Side:
+    age = max(timedelta(), now - hit.memory.updated_at)
+    recency = 0.5 ** (age / HALF_LIFE)
+    boost = 1 + BOOST * recency + BOOST * hit.relevance
+    how = f"(1 + {BOOST} × recency {recency:.2f} + {BOOST} × match {hit.relevance:.2f})"
+    return _side(hit, boost, how)
+
+
+def _wider_side(hit: Hit) -> Side:
+    frequency = 1 - 1 / (1 + len(hit.memory.sources))
+    return _side(hit, 1 + BOOST * frequency, f"(1 + {BOOST} × frequency {frequency:.2f})")
+
+
+def _side(hit: Hit, boost: float, how: str) -> Side:
+    confidence = hit.memory.confidence_percent / 100
+    score = confidence * boost
+    return Side(
+        id=hit.memory.id,
+        scope=hit.memory.scope,
+        summary=hit.memory.summary,
+        score=round(score, 4),
+        arithmetic=f"{confidence:.2f} × {how} = {score:.2f}",
+    )
+
+
+# --- suggestions ----------------------------------------------------------------------------------
+
+
+MOST = 5
+SUGGESTED_RELEVANCE = 0.6
+"""The least relevance of a memory, other than a guide, that becomes a suggestion."""
+
+_SUGGESTING = frozenset(("decisions", "preferences", "learnings"))
+_SHORT_WORDS = 6
+
+
+def suggest(
+    tasks: Iterable[SimilarTask],
+    patterns: Iterable[ApplicablePattern],
+    hits: Iterable[Hit],
+    tidy: Tidy,
+) -> tuple[Suggestion, ...]:
+    """At most five suggestions, the surest first, each with its evidence."""
+    made = [*_of_tasks(tasks), *_of_patterns(patterns), *_of_memories(hits, tidy)]
+    return tuple(sorted(made, key=lambda one: -one.confidence)[:MOST])
+
+
+def _of_tasks(tasks: Iterable[SimilarTask]) -> Iterator[Suggestion]:
+    for task in tasks:
+        if task.outcome not in ("success", "failure") or not task.approach:
+            continue
+        worked = task.outcome == "success"
+        how = in_one_sentence(task.approach)
+        yield Suggestion(
+            approach=how if worked else f"Not again: {how}",
+            confidence=task.similarity,
+            source="similar_task",
+            evidence=f"{'Worked' if worked else 'Failed'} in {task.session or task.id}",
+        )
+
+
+def _of_patterns(patterns: Iterable[ApplicablePattern]) -> Iterator[Suggestion]:
+    for pattern in patterns:
+        of = f"for {', '.join(pattern.matched)}" if pattern.matched else "for what is asked"
+        yield Suggestion(
+            approach=f"{pattern.name}: {pattern.approach}",
+            confidence=round(pattern.match_score * pattern.confidence, 2),
+            source="pattern",
+            evidence=f"{pattern.id} applies {of}",
+        )
+
+
+def _of_memories(hits: Iterable[Hit], tidy: Tidy) -> Iterator[Suggestion]:
+    for hit in hits:
+        memory = hit.memory
+        if memory.namespace in _SUGGESTING and hit.relevance >= SUGGESTED_RELEVANCE:
+            yield Suggestion(
+                approach=tidy(memory.summary),
+                confidence=round(hit.relevance * memory.confidence_percent / 100, 2),
+                source="memory",
+                evidence=f"{memory.id}, of {memory.namespace}",
+            )
+
+
+def in_one_sentence(approach: Sequence[str]) -> str:
+    """Of things "Use NextAuth.js with JWT in httpOnly cookie", of sentences "a; b"."""
+    if any(not _is_thing(part) for part in approach):
+        return "; ".join(approach)
+    first, *rest = approach
+    return f"Use {first} with {' and '.join(rest)}" if rest else f"Use {first}"
+
+
+def _is_thing(part: str) -> bool:
+    words = part.split()
+    opening = words[0].lower()
+    does = opening in ORDER_VERBS or opening in ("use", "used") or opening.endswith(("ed", "ing"))
+    return len(words) <= _SHORT_WORDS and not does

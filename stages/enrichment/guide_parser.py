@@ -21,10 +21,10 @@ import msgspec
 
 from ...bus.enrichment import GUIDES, Guide, Outcome
 from ...bus.values import Memory
-from ..language.domains import TECHNOLOGIES, domains_of, technology, words_of
-from ..language.task_similarity import traits
+from ..language.words import TECHNOLOGIES, domains_of, technology, words_of
 from ..language.work_kind import primary, work_signals
 from ..text.envelope import neutralise, preview
+from .matching import traits
 
 MAX_CHARS = 2000
 _TITLE_CHARS = 120

@@ -2,13 +2,71 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
-from ...bus.enrichment import ApplicablePattern, Gotcha, Guide, SimilarTask
-from ...bus.values import Parsed, ProjectFacts
-from ..language.domains import TECHNOLOGIES, domains_of, technology, words_of
-from ..language.task_similarity import task_similarity, traits
+from ...bus.enrichment import ApplicablePattern, Gotcha, Guide, SimilarTask, Traits
+from ...bus.values import Parsed, ProjectFacts, WorkKind
+from ...config.linear_model import LinearModel
+from ..language.words import TECHNOLOGIES, domains_of, technology, words_of
 from ..language.work_kind import primary
+
+# How similar a prompt's order and an earlier task are: a logistic model on features that mean the
+# same in every store. ``perf/fit_likeness.py`` fits its weights and prints how well they do.
+FEATURES = ("cosine", "words", "field", "subject", "work")
+WEIGHTS = Path(__file__).with_name("task_similarity.json")
+WORDS_WEIGHTS = Path(__file__).with_name("task_similarity_words.json")
+"""For where there are no vectors: then only words and fields count."""
+
+# What an order does to its subject says little about the subject.
+_DOES = frozenset("add implement fix build make write create let user".split())
+_HEAD_END = re.compile(
+    r"\b(?:for|to|in|on|of|from|with|by|at|when|after|between|behind|into|that|so|and|about)\b"
+)
+_TASK_CHARS = 300
+
+
+def traits(text: str, work: WorkKind | None) -> Traits:
+    """What ``text``, which asks for ``work``, is compared by."""
+    text = text[:_TASK_CHARS]
+    words = words_of(text)
+    head = _HEAD_END.split(text.lower(), maxsplit=1)[0]
+    return Traits(
+        words=frozenset(words) - _DOES,
+        fields=frozenset(domains_of(words)),
+        subject=frozenset(domains_of(words_of(head))),
+        work=work,
+    )
+
+
+def features(one: Traits, other: Traits, cosine: float) -> tuple[float, ...]:
+    """``FEATURES`` of a pair; ``cosine`` is that of the vectors of their texts."""
+    fewer = max(1, min(len(one.words), len(other.words)))
+    return (
+        max(0.0, cosine),
+        len(one.words & other.words) / fewer,
+        float(not one.fields.isdisjoint(other.fields)),
+        float(not one.subject.isdisjoint(other.subject)),
+        float(one.work is not None and one.work is other.work),
+    )
+
+
+def task_similarity(one: Traits, other: Traits, cosine: float | None) -> float:
+    """The probability that ``one`` and ``other`` are alike; ``cosine`` None means unknown."""
+    model = load(WORDS_WEIGHTS if cosine is None else WEIGHTS)
+    return model.probability(features(one, other, cosine or 0.0))
+
+
+@cache
+def load(path: Path) -> LinearModel:
+    """The weights of ``path``, read once."""
+    return LinearModel.load(path, features=FEATURES)
+
+
+# --- matching -------------------------------------------------------------------------------------
+
 
 MIN_SIMILARITY = 0.7
 MIN_MATCH = 0.5
@@ -38,7 +96,11 @@ class Subject:
         self.named = frozenset(entity.value.lower() for entity in parsed.entities)
         self.domains = domains_of(self.words)
         used = (word for entry in project.stack for word in (entry, *entry.split()))
-        self.stack = frozenset(technology(one) for one in used if _is_technology(one))
+        self.stack = frozenset(
+            technology(one)
+            for one in used
+            if one.lower() in TECHNOLOGIES or technology(one) in TECHNOLOGIES
+        )
         self.technologies = frozenset(
             technology(one.value) for one in parsed.entities if one.kind == "technology"
         )
@@ -50,10 +112,6 @@ class Subject:
         own += self.words[:_MOST_KEYS]
         stack = [f"technology:{one}" for one in sorted(self.stack)]
         return {"tasks": own, "patterns": own, "gotchas": [*own, *stack]}
-
-
-def _is_technology(name: str) -> bool:
-    return name.lower() in TECHNOLOGIES or technology(name) in TECHNOLOGIES
 
 
 def similar_tasks(

@@ -14,9 +14,113 @@ from msgspec import Struct
 from ...bus.values import Hit, IntentType, Memory
 from ..language.answer_type import adjust_for_answer_type
 from ..language.comparison import Claim, Relation, compare
-from ..text.envelope import Note, note_of, preview
-from ..text.unicode import cut
-from .pack import Budget, Offer, Packed, pack
+from ..text.envelope import Note, enclose, note_of, preview, quote
+from ..text.unicode import Size, cut, size_of
+
+
+class Budget(Struct, frozen=True):
+    """What a text may cost, in estimated tokens and in UTF-16 units."""
+
+    tokens: int
+    units: int
+
+    def covers(self, size: Size) -> bool:
+        return self.tokens >= size.tokens and self.units >= size.units
+
+
+class Offer:
+    """A memory that may be packed, and what it is worth.
+
+    ``write`` gives its notes, the longest first; it is called once, and only where they are needed.
+    """
+
+    def __init__(self, id: str, value: float, write: Callable[[], tuple[Note, ...]]) -> None:  # noqa: A002 - the name a memory gives it
+        self.id = id
+        self.value = value
+        self._write = write
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        return self._write()
+
+
+class Packed(Struct, frozen=True):
+    """The notes packed, most valuable first, their envelope, and why the others stayed out."""
+
+    ids: tuple[str, ...]
+    text: str
+    tokens: int
+    refused: dict[str, str]
+
+
+def pack(offers: Sequence[Offer], *, ceiling: int, budget: Budget, now: datetime) -> Packed:
+    """Pack at most ``ceiling`` of ``offers`` (most valuable first) into ``budget``.
+
+    The best ``ceiling`` compete by value per token and the others stand in where one of them did
+    not fit. What does not fit is skipped; a shorter note of it is tried first.
+    """
+    packer = _Packer(budget, now)
+    refused: dict[str, str] = {}
+    for offer in _by_density(offers, ceiling, packer):
+        if len(packer.notes) >= ceiling:
+            refused[offer.id] = f"over the ceiling of {ceiling}"
+        elif not packer.take(offer):
+            refused[offer.id] = "does not fit into what is left of the budget"
+    return packer.close(offers, refused)
+
+
+def _by_density(offers: Sequence[Offer], ceiling: int, packer: _Packer) -> list[Offer]:
+    def density(offer: Offer) -> float:
+        return offer.value / max(1, packer.quoted(offer.notes[0]).size.tokens)
+
+    return [*sorted(offers[:ceiling], key=density, reverse=True), *offers[ceiling:]]
+
+
+class _Quoted(Struct, frozen=True):
+    """A note as it stands in the envelope, and what it adds to one."""
+
+    lines: tuple[str, ...]
+    size: Size
+
+
+class _Packer:
+    """One envelope being filled."""
+
+    def __init__(self, budget: Budget, now: datetime) -> None:
+        self.notes: dict[str, _Quoted] = {}
+        self._budget = budget
+        self._now = now
+        self._size = size_of(enclose(()))
+        self._quoted: dict[int, _Quoted] = {}
+
+    def quoted(self, note: Note) -> _Quoted:
+        known = self._quoted.get(id(note))
+        if known is None:
+            lines = tuple(quote(note, now=self._now))
+            known = _Quoted(lines, size_of("".join(f"\n{line}" for line in lines)))
+            self._quoted[id(note)] = known
+        return known
+
+    def take(self, offer: Offer) -> bool:
+        for note in offer.notes:
+            quoted = self.quoted(note)
+            if self._budget.covers(self._size + quoted.size):
+                self.notes[offer.id] = quoted
+                self._size += quoted.size
+                return True
+        return False
+
+    def close(self, offers: Sequence[Offer], refused: dict[str, str]) -> Packed:
+        """Put what was taken into one envelope, in the order of its value."""
+        ids = tuple(offer.id for offer in offers if offer.id in self.notes)
+        if not ids:
+            return Packed((), "", 0, refused)
+        text = enclose(line for id_ in ids for line in self.notes[id_].lines)
+        return Packed(ids, text, self._size.tokens, refused)
+
+
+# --- choosing -------------------------------------------------------------------------------------
+
 
 SHORT_CHARS = 200
 LONG_CHARS = 1000
@@ -124,11 +228,16 @@ def choose(
     current = _keep(candidates, why, lambda c: _stale(c.memory, now))
     answered = any(_irrelevant(c, floor) is None for c in current)
     fit = _keep(current, why, lambda c: _irrelevant(c, beside if answered else floor))
-    in_force = _uncontradicted(fit, why)
-    fresh = _keep(in_force, why, lambda c: _already_shown(c.memory, shown))
+    newer = contradicted((c.memory, c.claim) for c in fit[:_MOST_COMPARED])
+    why |= {old: f"contradicted by {new}, which is newer" for old, new in newer.items()}
+    in_force = [c for c in fit if c.memory.id not in newer]
+    seen = {c.memory.id: (c.memory.id, c.memory.version) in shown for c in in_force}
+    fresh = [c for c in in_force if not seen[c.memory.id]]
+    why |= {id_: "already shown in this session" for id_, was in seen.items() if was}
     best, rest = fresh[: ceiling + _SPARE], fresh[ceiling + _SPARE :]
     why |= {c.memory.id: f"over the ceiling of {ceiling}" for c in rest}
-    packed = _pack_distinct(_distinct(best, why), ceiling, budget, now)
+    offers = [Offer(c.memory.id, c.value, partial(_notes, c)) for c in _distinct(best, why)]
+    packed = pack(offers, ceiling=ceiling, budget=budget, now=now)
     by_id = {c.memory.id: c for c in fresh}
     return Choice(
         chosen=tuple(by_id[id_] for id_ in packed.ids),
@@ -147,29 +256,21 @@ def adds_nothing(weaker: Candidate, better: Candidate) -> bool:
     return compare(weaker.claim, better.claim) is Relation.SAME
 
 
-def contradicted(memories: Sequence[Memory]) -> dict[str, str]:
-    """The id of each of ``memories`` that a newer one of them contradicts, and that one's id.
+def contradicted(claims: Iterable[tuple[Memory, Claim]]) -> dict[str, str]:
+    """The id of each memory that a newer one of them contradicts, and that one's id.
 
     Of two of the same time the one with the later id is the newer.
     """
-    newest = sorted(memories, key=lambda memory: (memory.updated_at, memory.id), reverse=True)
+    newest = sorted(claims, key=lambda each: (each[0].updated_at, each[0].id), reverse=True)
     in_force: list[tuple[str, Claim]] = []
     found: dict[str, str] = {}
-    for memory in newest:
-        claim = Claim(memory.content)
-        newer = (id_ for id_, one in in_force if compare(one, claim).is_contradiction)
+    for memory, claim in newest:
+        newer = (id_ for id_, one in in_force if one.contradiction(claim))
         if other := next(newer, None):
             found[memory.id] = other
         else:
             in_force.append((memory.id, claim))
     return found
-
-
-def _uncontradicted(candidates: Sequence[Candidate], why: dict[str, str]) -> list[Candidate]:
-    """The candidates without those that a newer one contradicts; ``why`` says which."""
-    newer = contradicted([candidate.memory for candidate in candidates[:_MOST_COMPARED]])
-    why |= {old: f"contradicted by {new}, which is newer" for old, new in newer.items()}
-    return [candidate for candidate in candidates if candidate.memory.id not in newer]
 
 
 def _keep(
@@ -202,10 +303,6 @@ def _irrelevant(candidate: Candidate, floor: float) -> str | None:
     return None
 
 
-def _already_shown(memory: Memory, shown: frozenset[tuple[str, int]]) -> str | None:
-    return "already shown in this session" if (memory.id, memory.version) in shown else None
-
-
 def _distinct(candidates: Iterable[Candidate], why: dict[str, str]) -> list[Candidate]:
     kept: list[Candidate] = []
     for candidate in candidates:
@@ -215,13 +312,6 @@ def _distinct(candidates: Iterable[Candidate], why: dict[str, str]) -> list[Cand
         else:
             why[candidate.memory.id] = f"says the same as {duplicated.memory.id}"
     return kept
-
-
-def _pack_distinct(
-    candidates: Iterable[Candidate], ceiling: int, budget: Budget, now: datetime
-) -> Packed:
-    offers = [Offer(c.memory.id, c.value, partial(_notes, c)) for c in candidates]
-    return pack(offers, ceiling=ceiling, budget=budget, now=now)
 
 
 def _notes(candidate: Candidate) -> tuple[Note, ...]:

@@ -9,12 +9,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ...bus.values import Evidence, IntentType, SearchIntent
-from ..language.intent_lexicon import WHY, Phrase, phrase_at
 from ..language.sentences import (
+    WHY,
+    Phrase,
     Sentence,
     addresses_agent,
     is_order,
     opening,
+    phrase_at,
     reports_success,
     sentences,
 )
@@ -35,6 +37,7 @@ _CAP = 95
 _SHORT_ALTERNATIVE_WORDS = 14
 _BENIGN_AFTER_ERROR = word_list("benign_after_error")
 _ERROR_WORDS = frozenset(("error", "errors", "exception", "exceptions", "failure", "crash", "bug"))
+_ORDINALS = {2: "second", 3: "third"}
 _ADDRESSED = frozenset(("can", "could", "would", "will"))
 _MENDERS = frozenset(["fix", "debug", "solve", "resolve", "troubleshoot", "diagnose", "repair"])
 
@@ -194,7 +197,7 @@ def _confidence(found: Sequence[_Found], chars: int, count: int) -> tuple[int, t
         if step == 0:
             break
         further += step
-        steps.append(f"+{step} {_ordinal(nth)} signal")
+        steps.append(f"+{step} {_ORDINALS.get(nth, f'{nth}th')} signal")
     total += further
     if chars > _LONG_CHARS:
         total += _LONG
@@ -205,7 +208,3 @@ def _confidence(found: Sequence[_Found], chars: int, count: int) -> tuple[int, t
     if total > _CAP:
         steps.append(f"capped at {_CAP}")
     return min(total, _CAP), tuple(steps)
-
-
-def _ordinal(nth: int) -> str:
-    return {2: "second", 3: "third"}.get(nth, f"{nth}th")

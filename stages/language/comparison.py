@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from enum import StrEnum
-from functools import cached_property
-from itertools import islice
+from functools import cached_property, partial
 from typing import NamedTuple
 
-from .domains import TECHNOLOGIES, technology
-from .words import NEGATIONS, STOP_WORDS, spelled_out, words
+from .words import NEGATIONS, STOP_WORDS, TECHNOLOGIES, spelled_words, technology
 
 
 class Relation(StrEnum):
@@ -33,10 +31,6 @@ class Relation(StrEnum):
     """Where a choice is named, each names another."""
     DIFFERENT = "different"
     """Both may hold."""
-
-    @property
-    def is_contradiction(self) -> bool:
-        return self not in (Relation.SAME, Relation.DIFFERENT)
 
 
 # The first sentences of a memory say what it claims; the rest gives reasons.
@@ -53,8 +47,8 @@ _SLOT_WORDS = 3
 _FEWEST_SHARED = 2
 _SHARED = 0.6
 
-_NUMBER = re.compile(r"v?\d[\d.,:]*\w{0,3}")
-_ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|s|e)$")
+_is_number = re.compile(r"v?\d[\d.,:]*\w{0,3}").fullmatch
+_stem = partial(re.compile(r"(?<=\w{3})(?:ing|ed|es|s|e)$").sub, "")
 _DENIALS = NEGATIONS | {"avoid"}
 # Words that come and go with a negation, who speaks, and how often: no claim by themselves.
 _EMPTY = frozenset(
@@ -91,17 +85,13 @@ class Claim:
     """A statement, read once so that it may be compared with many."""
 
     def __init__(self, text: str) -> None:
-        self._text = text[:_READ_CHARS]
-
-    @cached_property
-    def opening(self) -> tuple[str, ...]:
-        """Its first 60 words, contractions spelled out."""
-        return tuple(islice(self._words(), _CLAIM_WORDS))
-
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """All its words."""
-        return frozenset(self._words())
+        said = spelled_words(text[:_READ_CHARS])
+        self.words = frozenset(said)
+        """All its words, contractions spelled out."""
+        self.opening = tuple(said[:_CLAIM_WORDS])
+        """Its first 60 words."""
+        self.claimed = frozenset(self.opening)
+        """The same, each once."""
 
     @cached_property
     def denials(self) -> frozenset[str]:
@@ -109,37 +99,41 @@ class Claim:
 
     @property
     def is_denial(self) -> bool:
-        return not self.denials.isdisjoint(self.opening)
+        return not self.denials.isdisjoint(self.claimed)
 
     @cached_property
     def names(self) -> frozenset[str]:
         """The technologies that it claims something about, each by one name."""
-        return frozenset(technology(word) for word in self.opening if word in TECHNOLOGIES)
+        return frozenset(map(technology, self.claimed & TECHNOLOGIES))
 
     @cached_property
     def numbers(self) -> frozenset[str]:
         """The values in it; a number that counts ("issue 12") is a name."""
+        if not any(map(_is_number, self.claimed)):
+            return frozenset()
         pairs = zip(("", *self.opening), self.opening, strict=False)
         return frozenset(w for before, w in pairs if _is_number(w) and before not in _COUNTED)
 
     @cached_property
     def rejected(self) -> frozenset[str]:
         """What it says was not chosen: the words after "instead of" and "rather than"."""
+        if _REJECTS.isdisjoint(self.claimed):
+            return frozenset()
         following = zip(self.opening, self.opening[2:], strict=False)
         return frozenset(word for marker, word in following if marker in _REJECTS)
 
     @cached_property
     def subject(self) -> frozenset[str]:
         """The stems of what it is about: no names, values, negations or empty words."""
-        said = (word for word in self.opening if word not in _NO_SUBJECT)
-        return frozenset(
-            _ENDING.sub("", word)
-            for word in said
-            if word not in TECHNOLOGIES and word not in self.numbers
-        )
+        said = self.claimed - _NO_SUBJECT - TECHNOLOGIES - self.numbers
+        return frozenset(map(_stem, said))
 
-    def _words(self) -> Iterator[str]:
-        return (part for word in words(self._text) for part in spelled_out(word))
+    def contradiction(self, other: Claim) -> Relation | None:
+        """How the two contradict each other, if they do."""
+        in_order = _may_agree_in_order(self, other) and _in_order(self.opening, other.opening)
+        if in_order:
+            return in_order
+        return _rephrased(self, other)
 
 
 def compare(text: Claim | str, other: Claim | str) -> Relation:
@@ -149,15 +143,16 @@ def compare(text: Claim | str, other: Claim | str) -> Relation:
     """
     one = Claim(text) if isinstance(text, str) else text
     two = Claim(other) if isinstance(other, str) else other
-    found = _in_order(one.opening, two.opening) or _rephrased(one, two)
-    if found is not None:
+    if found := one.contradiction(two):
         return found
     return Relation.SAME if _adds_nothing(one, two) else Relation.DIFFERENT
 
 
-def contradicts(text: str, other: str) -> bool:
+def contradicts(text: Claim | str, other: Claim | str) -> bool:
     """Whether ``text`` and ``other`` cannot both hold."""
-    return compare(text, other).is_contradiction
+    one = Claim(text) if isinstance(text, str) else text
+    two = Claim(other) if isinstance(other, str) else other
+    return one.contradiction(two) is not None
 
 
 def _adds_nothing(weaker: Claim, better: Claim) -> bool:
@@ -165,13 +160,21 @@ def _adds_nothing(weaker: Claim, better: Claim) -> bool:
     common = len(weaker.words & better.words)
     if common < _SAME_JACCARD * len(weaker.words):
         return False
-    if weaker.denials ^ better.denials or any(map(_has_digit, weaker.words - better.words)):
+    if weaker.denials ^ better.denials or any(
+        map(str.isdigit, "".join(weaker.words - better.words))
+    ):
         return False
     joint = len(weaker.words | better.words)
     return common >= _SAME_CONTAINED * len(weaker.words) or common >= _SAME_JACCARD * joint
 
 
 # --- words in order -------------------------------------------------------------------------------
+
+
+def _may_agree_in_order(one: Claim, two: Claim) -> bool:
+    """Whether enough words may be in common: an upper bound, soon computed."""
+    least = max(2, _COMMON * min(len(one.opening), len(two.opening)))
+    return len(one.claimed & two.claimed) + len(one.opening) - len(one.claimed) >= least
 
 
 def _in_order(ours: Sequence[str], theirs: Sequence[str]) -> Relation | None:
@@ -200,7 +203,7 @@ def _judge(changes: Sequence[_Change], length: int) -> Relation | None:
     claimed = [
         change for change in changes if not (change.is_tail and not (change.old and change.new))
     ]
-    slots = [change for change in claimed if _has_weight(change.old) or _has_weight(change.new)]
+    slots = [change for change in claimed if not _EMPTY.issuperset(change.old + change.new)]
     if len(slots) != 1:
         denied = any(map(_denies, claimed))
         return Relation.NEGATED if denied and not slots else None
@@ -227,10 +230,6 @@ def _in_slot(slot: _Change, length: int) -> Relation | None:
     return Relation.OTHER_NAME if names_choice or names_place else None
 
 
-def _has_weight(said: Sequence[str]) -> bool:
-    return any(word not in _EMPTY for word in said)
-
-
 def _denies(change: _Change) -> bool:
     """Whether one side denies and the other does not."""
     return _DENIALS.isdisjoint(change.old) != _DENIALS.isdisjoint(change.new)
@@ -242,9 +241,7 @@ def _denies(change: _Change) -> bool:
 def _rephrased(one: Claim, two: Claim) -> Relation | None:
     """In what two statements about exactly the same differ, in whatever order they say it."""
     shorter, longer = sorted((one.subject, two.subject), key=len)
-    if len(shorter) < _FEWEST_SHARED or not shorter <= longer:
-        return None
-    if len(shorter) < _SHARED * len(longer):
+    if not shorter <= longer or len(shorter) < max(_FEWEST_SHARED, _SHARED * len(longer)):
         return None
     if _swapped(one, two):
         return Relation.OTHER_NAME
@@ -261,11 +258,3 @@ def _swapped(one: Claim, two: Claim) -> bool:
     """Whether each rejects what the other chose: "A instead of B", "B rather than A"."""
     apart = one.rejected and two.rejected and one.rejected.isdisjoint(two.rejected)
     return bool(apart) and one.rejected <= two.words and two.rejected <= one.words
-
-
-def _is_number(word: str) -> bool:
-    return _NUMBER.fullmatch(word) is not None
-
-
-def _has_digit(word: str) -> bool:
-    return any(map(str.isdigit, word))

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from ...bus.values import Entity
-from .domains import TECHNOLOGIES
-from .words import word_list
+from .words import TECHNOLOGIES, word_list
 
 MAX_ENTITIES = 50
 _READ_CHARS = 20_000
@@ -60,21 +59,16 @@ def find_entities(text: str) -> tuple[Entity, ...]:
     """What ``text`` names, each once, in order, at most 50; "feature" is a part of a product."""
     found: dict[Entity, None] = {}
     for word in _words(text[:_READ_CHARS]):
-        kind = _kind(word)
+        kind = next((kind for kind, is_one in _KINDS if is_one(word)), None)
         if kind is not None:
             lowered = kind in ("technology", "feature")
             found[Entity(kind=kind, value=word.lower() if lowered else word)] = None
             if len(found) == MAX_ENTITIES:
                 break
-    for message in _messages(text[:_READ_CHARS]):
-        found[Entity(kind="message", value=message)] = None
+    # What an error says about itself: the rest of its line.
+    for match in islice(_MESSAGE.finditer(text[:_READ_CHARS]), _MOST_MESSAGES):
+        found[Entity(kind="message", value=match[1].rstrip())] = None
     return tuple(found)[:MAX_ENTITIES]
-
-
-def _messages(text: str) -> Iterator[str]:
-    """What an error says about itself: the rest of its line."""
-    for match in islice(_MESSAGE.finditer(text), _MOST_MESSAGES):
-        yield match[1].rstrip()
 
 
 def _words(text: str) -> Iterator[str]:
@@ -82,13 +76,6 @@ def _words(text: str) -> Iterator[str]:
         word = match[0].lstrip(_TRIM_LEFT)
         bare = word.rstrip(_TRIM_RIGHT)
         yield f"{bare})" if bare.endswith("(") else bare
-
-
-def _kind(word: str) -> str | None:
-    for kind, is_one in _KINDS:
-        if is_one(word):
-            return kind
-    return None
 
 
 def _is_path(word: str) -> bool:

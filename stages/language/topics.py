@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...bus.values import Evidence, IntentType
-from .intent_lexicon import phrase_at
-from .sentences import Sentence, sentences, word_spans
+from .sentences import Sentence, phrase_at, sentences, word_spans
 from .words import STOP_WORDS, fold, word_list
 
 MAX_TOPICS = 5

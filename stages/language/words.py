@@ -6,10 +6,32 @@ What is fitted on tokens of its own keeps them: the features of ``stages/capture
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
-from ..text.lexicon import load_lexicon
+from msgspec import Struct, ValidationError, convert
+
+T = TypeVar("T")
+
+
+class BadLexicon(ValueError):
+    """A file of words cannot be used; the message names the file and what is wrong with it."""
+
+    def __init__(self, file: Path, why: str) -> None:
+        super().__init__(f"the lexicon {file.name} cannot be used: {why}")
+
+
+def load_lexicon(file: Path, kind: type[T]) -> T:
+    """What is in ``file``, as a ``kind``. Raises ``BadLexicon``, or ``OSError``."""
+    try:
+        return convert(tomllib.loads(file.read_text("utf-8")), kind)
+    except (tomllib.TOMLDecodeError, ValidationError, UnicodeDecodeError) as error:
+        raise BadLexicon(file, str(error)) from None
+
 
 WORD = r"\w+(?:(?:['.@/\\-]|::|:/+)\w+)*[+#]*"
 """A word or a name of several parts ("next.js", "don't", "C++"), in a text that is folded."""
@@ -33,6 +55,7 @@ _WITHOUT_APOSTROPHE = frozenset(
     "dont doesnt didnt isnt arent wasnt werent wont cant couldnt shouldnt wouldnt hasnt havent "
     "hadnt mustnt neednt aint".split()
 )
+_CONTRACTION = re.compile(rf"n't\b|\b(?:cannot|{'|'.join(sorted(_WITHOUT_APOSTROPHE))})\b")
 _BASES = {"ca": "can", "wo": "will", "sha": "shall", "ai": "is"}
 NEGATIONS = frozenset(
     "not no never none nothing nobody nowhere neither nor without cannot instead".split()
@@ -58,6 +81,15 @@ def words(text: str) -> Iterator[str]:
     return (match[0] for match in _WORD.finditer(fold(text)))
 
 
+def spelled_words(text: str) -> list[str]:
+    """The words of ``text``, folded, in order, contractions spelled out."""
+    folded = fold(text)
+    found: list[str] = _WORD.findall(folded)
+    if _CONTRACTION.search(folded) is None:
+        return found
+    return [part for word in found for part in spelled_out(word)]
+
+
 def spelled_out(word: str) -> tuple[str, ...]:
     """A folded ``word`` without contraction: "can't", "cant" and "cannot" are "can", "not"."""
     if word in _WITHOUT_APOSTROPHE:
@@ -68,3 +100,50 @@ def spelled_out(word: str) -> tuple[str, ...]:
     if contracted is None:
         return (word,)
     return (_BASES.get(contracted[1], contracted[1]), "not")
+
+
+# --- fields of work and technologies --------------------------------------------------------------
+
+
+DOMAINS_FILE = Path(__file__).with_name("domains.toml")
+
+
+class Domains(Struct, frozen=True, forbid_unknown_fields=True):
+    """The file: technologies by name, other spellings of them, and the words of each field."""
+
+    technologies: frozenset[str]
+    spellings: dict[str, str]
+    fields: dict[str, tuple[str, ...]]
+
+
+_LEXICON = load_lexicon(DOMAINS_FILE, Domains)
+TECHNOLOGIES = _LEXICON.technologies
+_DOMAIN_OF: dict[str, tuple[str, ...]] = {}
+for _name, _listed in _LEXICON.fields.items():
+    for _word in _listed:
+        _DOMAIN_OF[_word] = (*_DOMAIN_OF.get(_word, ()), _name)
+
+_VERSION = re.compile(r"[@v]\d[\w.]{0,20}$|\s.*", re.DOTALL)
+_PLURAL = re.compile(r"(?<=[a-z]{3}[^sijou])s$")
+_NO_PLURALS = frozenset(
+    "postgres kubernetes rails pandas keras windows jenkins transformers https always".split()
+)
+_MARKS = re.compile(r"[\s._-]+")
+
+
+def domains_of(names: Iterable[str]) -> tuple[str, ...]:
+    """The fields that lower-case ``names`` belong to, each once, those named most often first."""
+    known = map(_DOMAIN_OF.__getitem__, filter(_DOMAIN_OF.__contains__, names))
+    return tuple(domain for domain, _ in Counter(chain.from_iterable(known)).most_common())
+
+
+def technology(name: str) -> str:
+    """One spelling for a technology: "Next.js 14" and "nextjs" are both ``nextjs``."""
+    plain = _MARKS.sub("", _VERSION.sub("", name.strip().lower()))
+    return _LEXICON.spellings.get(plain, plain)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of ``text`` that say something, lower-cased, plurals as singulars, in order."""
+    said = (word for word in words(text) if word not in STOP_WORDS and len(word) > 1)
+    return [word if word in _NO_PLURALS else _PLURAL.sub("", word) for word in said]

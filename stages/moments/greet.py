@@ -9,10 +9,10 @@ first of all what the session was shown and has captured, since a summary may ha
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, islice, zip_longest
 from typing import NamedTuple, TypeVar
 
 import anyio
@@ -23,11 +23,10 @@ from ...bus.signals import abstained, degraded, emit, injected
 from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, ProjectFacts, Scope, Shown
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...config.settings import SessionStartSettings
-from ..injection.pack import Budget, Offer, Packed, pack
-from ..injection.select import contradicted
+from ..injection.select import Budget, Offer, Packed, contradicted, pack
+from ..language.comparison import Claim
 from ..ports import Catalogue, Recall, Sessions
-from ..text.envelope import Note, neutralise, note_of, preview
-from ..text.hook_answer import NOTHING, hook_answer
+from ..text.envelope import NOTHING, Note, hook_answer, neutralise, note_of, preview
 from ..text.unicode import one_line, well_formed
 from .guidance import guidance
 
@@ -157,9 +156,10 @@ class _Looking:
 
     @property
     def found_latest(self) -> list[Memory]:
-        found = _take_turns([self._by_namespace.get(namespace, ()) for namespace in NAMESPACES])
-        found = found[: 2 * self.count]
-        outdated = contradicted(found)
+        queues = [self._by_namespace.get(namespace, ()) for namespace in NAMESPACES]
+        in_turn = filter(None, chain.from_iterable(zip_longest(*queues)))
+        found = list(islice(in_turn, 2 * self.count))
+        outdated = contradicted((memory, Claim(memory.content)) for memory in found)
         return [memory for memory in found if memory.id not in outdated]
 
     async def latest(self, sessions: Sessions) -> None:
@@ -203,10 +203,6 @@ class _Looking:
     @property
     def _scopes(self) -> tuple[Scope, ...]:
         return self.event.place.readable
-
-
-def _take_turns(queues: Iterable[Sequence[Memory]]) -> list[Memory]:
-    return [memory for turn in zip_longest(*queues) for memory in turn if memory is not None]
 
 
 def _pack(

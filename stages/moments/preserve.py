@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ...bus.values import Noted
-from ..text.envelope import neutralise, preview
-from ..text.hook_answer import NOTHING
+from ..text.envelope import NOTHING, neutralise, preview
 from ..text.unicode import well_formed
 
 MAX_POINTS = 8
@@ -36,7 +35,10 @@ def preserve(
     report = _report(captured)
     if client not in GIVE_PLAIN_TEXT:
         return msgspec.json.encode({"systemMessage": report}) if report else NOTHING
-    lines = [_line(point, clean) for point in _latest(points)]
+    lines = [
+        f"- {point.kind}: {preview(neutralise(clean(point.text)), _POINT_CHARS)}"
+        for point in _latest(points)
+    ]
     parts = [report] if report else []
     if lines:
         parts += [_INSTRUCTION, *lines]
@@ -52,7 +54,3 @@ def _report(captured: int) -> str:
 def _latest(points: Sequence[Noted]) -> list[Noted]:
     once = {" ".join(point.text.split()).casefold(): point for point in points}
     return list(once.values())[-MAX_POINTS:]
-
-
-def _line(point: Noted, clean: Callable[[str], str]) -> str:
-    return f"- {point.kind}: {preview(neutralise(clean(point.text)), _POINT_CHARS)}"

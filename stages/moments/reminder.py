@@ -16,10 +16,9 @@ from ...bus.events import Event, MemoriesShown, ResponseReady, ToolFailed, ToolU
 from ...bus.signals import abstained, emit, injected
 from ...bus.values import Hit, Memory, Shown
 from ...config.settings import FailureSettings
-from ..injection.pack import Budget
-from ..injection.select import Candidate, Choice, choose
+from ..injection.select import Budget, Candidate, Choice, choose
 from ..ports import Sessions
-from ..text.hook_answer import NOTHING, hook_answer
+from ..text.envelope import NOTHING, hook_answer
 from ..text.unicode import well_formed
 
 MAX_TOKENS = 500

@@ -6,10 +6,12 @@ of a rule spare work only; a property test holds the two ways equal.
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -108,7 +110,8 @@ class _Hints:
         self._cased = _by_mark(hint for hint in every if not hint.islower())
 
     def look(self, text: str) -> _Hinted:
-        folded = _fold(text)
+        # One case, character for character.
+        folded = (text if text.isascii() else text.translate(_LOOKALIKES)).lower()
         present = _found(self._cased, text) | _found(self._caseless, folded)
         return _Hinted(text, folded, present)
 
@@ -204,11 +207,6 @@ def _check(rule: Rule, pattern: re.Pattern[str]) -> None:
         raise BadRule(rule.name, "it has a reach, but no hints to reach back from")
 
 
-def _fold(text: str) -> str:
-    """``text`` with one case, character for character."""
-    return text.lower() if text.isascii() else text.translate(_LOOKALIKES).lower()
-
-
 def _occurrences(hint: str, text: str) -> Iterator[int]:
     at = text.find(hint)
     while at >= 0:
@@ -226,6 +224,58 @@ def _by_mark(hints: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _found(marked: Mapping[str, list[str]], text: str) -> set[str]:
-    return {
-        hint for mark, hints in marked.items() if mark in text for hint in hints if hint in text
-    }
+    possible = chain.from_iterable(hints for mark, hints in marked.items() if mark in text)
+    return set(filter(text.__contains__, possible))
+
+
+# --- the allowlist --------------------------------------------------------------------------------
+
+
+_TRAILING = ".,;:!?)]}>\"'`"
+_CLOSE = 0.8
+
+
+class BadAllowance(ValueError):
+    """An entry of the allowlist cannot be used; the message says which and why, not the entry.
+
+    What stands in it may be a secret that somebody took for harmless.
+    """
+
+    def __init__(self, number: int, why: str, personal: Iterable[str]) -> None:
+        super().__init__(
+            f"entry {number} {why}; allowed: a literal value that is no secret,"
+            f" or one of {', '.join(personal)}"
+        )
+
+
+class Allowance:
+    """What is let through. ``names`` are rules for personal data."""
+
+    def __init__(self, entries: Sequence[str], rules: Iterable[Rule]) -> None:
+        """Raises ``BadAllowance``."""
+        kinds = {rule.name: rule.kind for rule in rules}
+        self.names = frozenset(entry for entry in entries if kinds.get(entry) == "personal")
+        self._literals = frozenset(entries) - self.names
+        personal = sorted(name for name, kind in kinds.items() if kind == "personal")
+        for number, entry in enumerate(entries, 1):
+            if entry not in self.names and (why := _refuse(entry, kinds, personal)):
+                raise BadAllowance(number, why, personal)
+
+    def spares(self, value: str) -> bool:
+        """Whether ``value``, with or without the punctuation after it, is let through."""
+        return bool(self._literals) and (
+            value in self._literals or value.rstrip(_TRAILING) in self._literals
+        )
+
+
+def _refuse(entry: str, names: Iterable[str], personal: Iterable[str]) -> str:
+    """Why ``entry`` is no literal value, or nothing."""
+    if entry in names:
+        return f"is the rule {entry}, and no setting switches off a rule for secrets"
+    if not entry.strip() or entry != entry.strip() or not entry.isprintable():
+        return "is empty, or has white space around it or control characters in it"
+    if "*" in entry:
+        return "has a * in it, and patterns are not understood"
+    if close := difflib.get_close_matches(entry, personal, n=1, cutoff=_CLOSE):
+        return f"is no literal value: {close[0]} may be meant"
+    return ""

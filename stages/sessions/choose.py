@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ...bus.passages import Passage, SessionHit, SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Memory
-from ..language.comparison import Claim, Relation, compare
+from ..language.comparison import Claim, Relation, compare, contradicts
 from ..text.unicode import one_line
 from .excerpt import Excerpt, excerpt, short_id
 
@@ -109,7 +109,7 @@ def outdated(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str
     for memory in memories if later else ():
         claim = Claim(memory.content)
         for passage, said in later:
-            if passage.said_at > memory.updated_at and compare(said, claim).is_contradiction:
+            if passage.said_at > memory.updated_at and contradicts(said, claim):
                 found[memory.id] = f"contradicted later in {short_id(passage.session)}"
                 break
     return found

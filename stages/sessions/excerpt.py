@@ -19,8 +19,7 @@ from msgspec import Struct
 from ...bus.passages import Passage, SessionHit
 from ..language.topics import retrieval_words
 from ..text.envelope import neutralise
-from ..text.tokens import Size, size_of
-from ..text.unicode import cut, one_line
+from ..text.unicode import Size, cut, one_line, size_of
 
 ID_CHARS = 8
 MAX_LINE_CHARS = 700

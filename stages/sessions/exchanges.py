@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from ...bus.conversation import Message
 from ...bus.ids import ulid_beside, ulid_of
-from ...bus.passages import Speaker
+from ...bus.passages import Message, Speaker
 from ..text.unicode import cut, fenced, is_quoted
 
 MAX_USER_CHARS = 4_000

@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 from ...bus.values import Memory, Provenance, Value
-from .unicode import cut, one_line, visible
+from .unicode import count_units, cut, one_line, visible
 
 TAG = "subcog-memory"
 PREAMBLE = (
@@ -206,3 +207,29 @@ def _past_our_lines(text: str, at: int) -> int:
 def _end_of_line(text: str, at: int) -> int:
     end = text.find("\n", at)
     return end if end >= 0 else len(text)
+
+
+# --- the answer of a hook -------------------------------------------------------------------------
+
+
+MAX_UNITS = 9000
+"""UTF-16 units that the context and the message to the user have together.
+
+Beyond 10,000 Claude Code hands the model a preview and a file name instead.
+"""
+
+NOTHING = b"{}"
+
+
+def hook_answer(hook_event: str, context: str, message: str = "") -> dict[str, Any]:
+    """A hook's answer: ``context`` for the model, ``message`` for the user, either may be empty.
+
+    A context that is too long together with the message is left out whole: half an envelope would
+    be worse than none.
+    """
+    body: dict[str, Any] = {}
+    if context and count_units(context) + count_units(message) <= MAX_UNITS:
+        body["hookSpecificOutput"] = {"hookEventName": hook_event, "additionalContext": context}
+    if message:
+        body["systemMessage"] = message
+    return body

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 
 from ...bus.values import NAMESPACES, Marked
-from .unicode import fenced
+from .envelope import strip_envelopes
+from .unicode import fenced, visible
 
 _PRIVATE = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
 
@@ -141,3 +142,26 @@ def _marked(marker: re.Match[str], content: str) -> Marked:
     namespace = namespace_of(name)
     tag = None if namespace else name.lower()
     return Marked(content=content, marker=literal, namespace=namespace, tag=tag)
+
+
+# --- who wrote it ---------------------------------------------------------------------------------
+
+
+_MACHINE = re.compile(
+    r"<(?:task-notification|command-(?:name|message|args)|local-command-\w{1,20}"
+    r"|bash-(?:input|stdout|stderr)|user-prompt-submit-hook|user-memory-input|teammate-message"
+    r"|cross-session-message|webhook-payload|fork-boilerplate)(?![\w-])|<channel source="
+    r"|Caveat: The messages below were generated|\[Request interrupted by user|Stop hook feedback:"
+    r"|This session is being continued from a previous conversation"
+)
+_SLASH_COMMAND = re.compile(r"/[a-zA-Z][\w:.-]*(?:\s|$)")
+
+
+def own_text(text: str) -> str:
+    """What the person wrote: visible, public, and neither our notes nor the agent's reminders."""
+    return strip_blocks(strip_envelopes(strip_private(visible(text)))).strip()
+
+
+def is_machine(text: str) -> bool:
+    """Whether no person wrote ``text``: a notification, a slash command, or nothing at all."""
+    return not text or _MACHINE.match(text) is not None or _SLASH_COMMAND.match(text) is not None

@@ -9,6 +9,8 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 ELLIPSIS = "…"
 
 _ANSI = (
@@ -131,3 +133,52 @@ def _regional_run(text: str, at: int) -> int:
     while count < at and _is_regional(text[at - count - 1]):
         count += 1
     return count
+
+
+# --- how long a text is ---------------------------------------------------------------------------
+
+
+# A lower-case word is a token for each six letters, a shouted one for each two.
+_PIECES = re.compile(r"[a-z]{1,6}|[A-Z][a-z]{1,5}|[A-Z]{1,2}|[0-9]{1,2}|[^\sA-Za-z0-9]|\n+")
+_WIDE = re.compile(r"[\u0800-\uffff]")
+_ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
+_CHARS_PER_TOKEN = 4
+
+
+class Size(Struct, frozen=True):
+    """How long a text is. The sizes of texts that are joined at an end of a line add up exactly."""
+
+    chars: int
+    pieces: int
+    units: int
+
+    def __add__(self, other: Size) -> Size:
+        return Size(self.chars + other.chars, self.pieces + other.pieces, self.units + other.units)
+
+    @property
+    def tokens(self) -> int:
+        """Estimated tokens: never fewer than a quarter of the characters."""
+        return max(-(-self.chars // _CHARS_PER_TOKEN), self.pieces)
+
+
+def size_of(text: str) -> Size:
+    """Measure ``text``.
+
+    Letters of other scripts, and emoji, count by their UTF-8 bytes, since that is how a
+    vocabulary without a word for them spells them: one, two or three tokens each.
+    """
+    pieces = len(_PIECES.findall(text))
+    if text.isascii():
+        return Size(len(text), pieces, len(text))
+    astral = len(_ASTRAL.findall(text))
+    return Size(len(text), pieces + len(_WIDE.findall(text)) + 2 * astral, len(text) + astral)
+
+
+def count_tokens(text: str) -> int:
+    """Estimate the tokens of ``text``."""
+    return size_of(text).tokens
+
+
+def count_units(text: str) -> int:
+    """Count UTF-16 code units, by which agents measure what they are handed."""
+    return len(text) if text.isascii() else len(text) + len(_ASTRAL.findall(text))

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from subcog.stages.text.hook_answer import MAX_UNITS
-from subcog.stages.text.tokens import count_units
+from subcog.stages.text.envelope import MAX_UNITS
+from subcog.stages.text.unicode import count_units
 
 SAID = "Password hashing of the login uses argon2id"
 HOSTILE = {

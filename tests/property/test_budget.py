@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from subcog.stages.inject import MAX_TOKENS, MAX_UNITS, inject
 from subcog.stages.respond import respond
-from subcog.stages.text.hook_answer import MAX_UNITS as ANSWER_UNITS
-from subcog.stages.text.tokens import count_tokens, count_units
+from subcog.stages.text.envelope import MAX_UNITS as ANSWER_UNITS
+from subcog.stages.text.unicode import count_tokens, count_units
 from tests.fakes import (
     NOW,
     FakeSessions,

@@ -8,9 +8,8 @@ from anyio.lowlevel import checkpoint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subcog.bus.bus import Bus
+from subcog.bus.bus import Bus, Overflow, StageFailed
 from subcog.bus.events import Event
-from subcog.bus.inbox import Overflow, StageFailed
 from subcog.bus.signals import delivered, dropped, failed
 from tests.emissions import all_emitted
 from tests.thorough import times

@@ -5,9 +5,8 @@ import pytest
 from anyio import wait_all_tasks_blocked
 from anyio.lowlevel import checkpoint
 
-from subcog.bus.bus import Bus, BusClosed
+from subcog.bus.bus import Bus, BusClosed, Overflow, StageFailed
 from subcog.bus.events import Event
-from subcog.bus.inbox import Overflow, StageFailed
 from subcog.bus.signals import delivered, dropped, failed
 
 

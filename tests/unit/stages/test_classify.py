@@ -16,9 +16,18 @@ from subcog.bus.values import (
     SearchIntent,
     Vote,
 )
-from subcog.stages.classify import choose, classify, cues, keyword_vote, local_vote, merge, race
+from subcog.stages.classify import (
+    Late,
+    ModelRacer,
+    choose,
+    classify,
+    cues,
+    keyword_vote,
+    local_vote,
+    merge,
+    race,
+)
 from subcog.stages.intent.keywords import detect_search_intent
-from subcog.stages.intent.model_racer import Late, ModelRacer
 from tests.emissions import all_emitted, emitted
 
 PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))

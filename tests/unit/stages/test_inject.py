@@ -9,7 +9,7 @@ from subcog.bus.passages import Passage, SessionHit
 from subcog.bus.signals import abstained, injected
 from subcog.bus.values import NAMESPACES, IntentType
 from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject, weight
-from subcog.stages.text.tokens import count_tokens
+from subcog.stages.text.unicode import count_tokens
 from tests.emissions import emitted
 from tests.fakes import (
     NOW,

@@ -1,8 +1,8 @@
 import inspect
 
 from subcog.bus import events
+from subcog.bus.bus import Overflow
 from subcog.bus.events import AgentEvent, Event
-from subcog.bus.inbox import Overflow
 from subcog.pipeline.app.routes import ENTRANCES, EXITS, ROUTES, diagram
 
 

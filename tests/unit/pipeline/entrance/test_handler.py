@@ -4,8 +4,8 @@ import pytest
 from subcog.pipeline.entrance.handler import room_beside, trace_of, with_greeting
 from subcog.sinks.sessions import SessionState
 from subcog.stages.inject import MAX_TOKENS
-from subcog.stages.text.hook_answer import MAX_UNITS
-from subcog.stages.text.tokens import count_tokens, count_units
+from subcog.stages.text.envelope import MAX_UNITS
+from subcog.stages.text.unicode import count_tokens, count_units
 
 
 def test_an_identity_gives_a_trace_and_anything_else_none():

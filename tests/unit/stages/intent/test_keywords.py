@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from subcog.bus.values import DetectionSource, IntentType, SearchIntent
 from subcog.stages.intent.keywords import detect_search_intent
-from subcog.stages.language.intent_lexicon import PHRASES
+from subcog.stages.language.sentences import PHRASES
 from subcog.stages.language.words import fold
 
 

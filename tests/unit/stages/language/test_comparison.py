@@ -1,7 +1,10 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from subcog.stages.language.comparison import Relation, compare, contradicts
-from subcog.stages.language.words import is_negation, spelled_out, words
+from subcog.stages.language import comparison
+from subcog.stages.language.comparison import Claim, Relation, compare, contradicts
+from subcog.stages.language.words import is_negation, spelled_out, spelled_words, words
 
 
 @pytest.mark.parametrize(
@@ -161,3 +164,27 @@ def test_contractions_are_spelled_out():
     assert spelled_out("won't") == ("will", "not")
     assert spelled_out("can't") == spelled_out("cannot") == spelled_out("cant") == ("can", "not")
     assert spelled_out("it's") == ("it's",)
+
+
+SUBJECTS = ("the job queue", "password hashing", "the session timeout", "release notes")
+CHOICES = ("Redis", "Postgres", "argon2id", "bcrypt", "15 minutes", "30 minutes", "port 8080")
+VERBS = ("uses", "does not use", "is", "isn't", "never uses", "is not", "don't use", "cannot be")
+ENDS = ("", "only", "because it is the the the faster one", "instead of Postgres")
+STATEMENTS = st.builds(
+    lambda subject, verb, choice, end: f"{subject} {verb} {choice} {end}",
+    *map(st.sampled_from, (SUBJECTS, VERBS, CHOICES, ENDS)),
+)
+WORDS = st.lists(st.sampled_from("a b c use not redis postgres 15 30 the".split()), max_size=9)
+
+
+@given(*[st.one_of(STATEMENTS, WORDS.map(" ".join))] * 2)
+def test_what_is_ruled_out_beforehand_is_no_contradiction_in_order(text, other):
+    one, two = Claim(text), Claim(other)
+    assert comparison._in_order(one.opening, two.opening) is None or (
+        comparison._may_agree_in_order(one, two)
+    )
+
+
+@given(st.one_of(STATEMENTS, WORDS.map(" ".join), st.text(max_size=60)))
+def test_a_text_without_a_contraction_is_spelled_out_like_any_other(text):
+    assert spelled_words(text) == [part for word in words(text) for part in spelled_out(word)]

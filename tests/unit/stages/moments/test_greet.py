@@ -12,7 +12,7 @@ from subcog.config.settings import SessionStartSettings
 from subcog.stages.moments.greet import MAX_TOKENS, MAX_UNITS, Background, greet
 from subcog.stages.moments.guidance import guidance
 from subcog.stages.ports import RecallUnavailable
-from subcog.stages.text.tokens import count_tokens, count_units
+from subcog.stages.text.unicode import count_tokens, count_units
 from tests.emissions import emitted
 from tests.fakes import NOW, PLACE, FakeCatalogue, FakeRecall, FakeSessions, make_memory
 

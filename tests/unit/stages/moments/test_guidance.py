@@ -2,12 +2,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from subcog.bus.conversation import Message
+from subcog.bus.passages import Message
 from subcog.bus.values import NAMESPACES
 from subcog.stages.capture.review import find_statements
 from subcog.stages.moments.guidance import CEILING_TOKENS, LINES, MARKERS, guidance
 from subcog.stages.text.markup import split_markers, strip_blocks
-from subcog.stages.text.tokens import count_tokens
+from subcog.stages.text.unicode import count_tokens
 
 DETAILS = list(CEILING_TOKENS)
 STATEMENTS = (

@@ -7,7 +7,6 @@ from subcog.bus.events import MemoriesShown, ToolUsed
 from subcog.bus.signals import abstained, degraded, injected
 from subcog.bus.values import Provenance
 from subcog.config.settings import ToolSettings
-from subcog.stages.language.file_subject import subject_of
 from subcog.stages.moments.remind import (
     NAMES_DEFINED,
     NAMES_FILE,
@@ -15,20 +14,14 @@ from subcog.stages.moments.remind import (
     NAMES_USED,
     rate,
     remind,
+    subject_of,
+    within,
 )
 from subcog.stages.moments.reminder import MAX_TOKENS
 from subcog.stages.ports import RecallUnavailable
-from subcog.stages.text.tokens import count_tokens
+from subcog.stages.text.unicode import count_tokens
 from tests.emissions import emitted
-from tests.fakes import (
-    NOW,
-    PLACE,
-    FakeCatalogue,
-    FakeRecall,
-    FakeSessions,
-    make_hit,
-    make_memory,
-)
+from tests.fakes import NOW, PLACE, FakeCatalogue, FakeRecall, FakeSessions, make_hit, make_memory
 
 PATH = "/src/shop/src/auth/jwt_handler.py"
 SETTINGS = ToolSettings(enabled=True, tools=("Edit",), min_similarity=0.6, max_results=3)
@@ -199,3 +192,64 @@ def test_a_name_that_many_files_have_tells_nothing_without_its_folder():
 def test_a_symbol_that_is_only_used_counts_where_the_words_are_alike():
     subject = subject_of("a.py", "useState(0)")
     assert rate(about("useState re-renders", 0.1), subject, "").hit.relevance < 0.2
+
+
+@pytest.mark.parametrize(
+    ("path", "terms"),
+    [
+        ("src/billing/datev_export.py", ("datev", "export", "billing")),
+        ("web/components/InvoiceTable.tsx", ("invoice", "table", "components")),
+        ("src/auth/login.ts", ("login", "auth", "authentication")),
+        ("lib/billing/index.ts", ("billing",)),
+        ("README.md", ()),
+        ("src/main.rs", ()),
+        ("", ()),
+    ],
+)
+def test_the_path_gives_words_of_its_domain_the_file_first(path, terms):
+    assert subject_of(path, "").terms == terms
+
+
+def test_a_technology_in_the_name_is_what_the_file_is_about():
+    assert subject_of("src/auth/jwt_handler.py", "").terms == ("jwt",)
+
+
+def test_the_name_of_the_project_tells_nothing():
+    assert subject_of("/src/shop/lib/shop/invoices.ex", "", root="/src/shop").terms == ("invoices",)
+
+
+def test_the_change_gives_the_words_that_it_uses_most_without_the_language():
+    text = "def sendReminder(phone):\n    return Twilio.send(phone)\n\nreminder_queue = phone"
+    assert subject_of("a.py", text).words == ("phone", "send", "reminder", "twilio", "queue")
+
+
+def test_symbols_are_identifiers_of_several_words_those_defined_first():
+    subject = subject_of("src/token_store.py", "def verify_token(x): return parseRows(x, value)")
+    assert subject.defined == ("token_store", "verify_token")
+    assert subject.used == ("parseRows",)
+
+
+@pytest.mark.parametrize(
+    ("path", "inside"),
+    [
+        ("/src/shop/a/b.py", "a/b.py"),
+        ("./a/b.py", "a/b.py"),
+        ("a\\b.py", "a/b.py"),
+        ("C:\\work\\x\\a\\b.py", "x/a/b.py"),
+        ("/home/somebody/elsewhere/deep/a/b.py", "deep/a/b.py"),
+        ("/src/shopping/a.py", "src/shopping/a.py"),
+    ],
+)
+def test_a_path_is_relative_to_the_project_or_cut_to_its_end(path, inside):
+    assert within(path, "/src/shop") == inside
+
+
+@pytest.mark.parametrize(
+    ("name", "tells"), [("jwt.py", True), ("index.ts", False), ("LICENSE", False)]
+)
+def test_only_some_names_tell_which_file_is_meant(name, tells):
+    assert subject_of(f"x/{name}", "").is_distinctive is tells
+
+
+def test_a_long_change_is_read_only_so_far():
+    assert "late" not in subject_of("a.py", "early " * 1000 + "late " * 5000).words

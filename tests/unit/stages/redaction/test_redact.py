@@ -9,9 +9,10 @@ from subcog.bus.events import CaptureDetected, CaptureRequested, CaptureSettled,
 from subcog.bus.signals import redacted
 from subcog.bus.values import Kept, Provenance, Scope
 from subcog.stages.capture.detect import detect
-from subcog.stages.redaction.redact import Redactor, redact, with_warning
+from subcog.stages.redaction.redact import Redactor, redact, release, with_warning
 from subcog.stages.redaction.rules import BadRule, Rule
 from tests.emissions import emitted
+from tests.fakes import make_memory
 
 REDACTOR = Redactor.load()
 TOKEN = "gh" + "p_" + "a1B2" * 9
@@ -277,3 +278,53 @@ def test_the_summary_of_a_text_without_a_secret_is_not_read_again(monkeypatch):
     assert clean.summary.text not in read
     other = redact(detected(f"The cache lives in Redis. {TOKEN} opens it."), redactor=REDACTOR)
     assert other.summary.text in read
+
+
+GITHUB_TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+HARMLESS = "We hash passwords with argon2id, since bcrypt truncates at 72 bytes"
+
+
+@pytest.fixture(scope="module")
+def redactor():
+    return Redactor.load()
+
+
+def test_what_holds_no_secret_leaves_as_it_is(redactor):
+    memory = make_memory(1, HARMLESS)
+    assert release(memory, redactor=redactor) == memory
+
+
+def test_what_was_stored_before_there_was_a_rule_is_cleaned_everywhere(redactor):
+    origin = Provenance(
+        file=f"/src/{GITHUB_TOKEN}.py", gate=f"merged: {GITHUB_TOKEN}", author="ann"
+    )
+    memory = make_memory(
+        1,
+        f"The token {GITHUB_TOKEN} is for <private>my own notes</private> the mirror",
+        summary=f"The token {GITHUB_TOKEN}",
+        tags=("mirror", GITHUB_TOKEN),
+        provenance=origin,
+        sources=(origin,),
+    )
+    clean = release(memory, redactor=redactor)
+    said = (clean.content, clean.summary, clean.tags, clean.provenance.file, clean.sources[0].file)
+    assert GITHUB_TOKEN not in str(said)
+    assert "my own notes" not in clean.content
+    assert clean.tags == ("mirror",)
+    # What is ours is no text, and a mark that says who and why would be no use redacted.
+    assert (clean.provenance.gate, clean.provenance.author) == (origin.gate, "ann")
+
+
+def test_a_second_look_changes_nothing(redactor):
+    once = release(make_memory(1, f"The token {GITHUB_TOKEN} is for the mirror"), redactor=redactor)
+    assert release(once, redactor=redactor) == once
+
+
+def test_what_would_be_nothing_but_a_secret_stays_here(redactor):
+    assert release(make_memory(1, GITHUB_TOKEN), redactor=redactor) is None
+
+
+def test_what_block_declines_stays_here(redactor):
+    blocking = Redactor.load(mode="block")
+    assert release(make_memory(1, f"The token {GITHUB_TOKEN} is old"), redactor=blocking) is None
+    assert release(make_memory(1, HARMLESS), redactor=blocking) is not None

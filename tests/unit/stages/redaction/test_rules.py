@@ -1,7 +1,15 @@
 import pytest
 
 from subcog.stages.redaction.redact import Redactor
-from subcog.stages.redaction.rules import RULES_FILE, BadRule, Rule, Rules, read_rules
+from subcog.stages.redaction.rules import (
+    RULES_FILE,
+    Allowance,
+    BadAllowance,
+    BadRule,
+    Rule,
+    Rules,
+    read_rules,
+)
 
 
 def spans(text, *rules, spares=lambda value: False):
@@ -71,3 +79,53 @@ def test_without_personal_data_secrets_still_count():
     token = "gh" + "p_" + "a1B2" * 9
     clean = redactor.redact(f"ask bob@example.org, +43 664 1234567, about {token}")
     assert clean.text == "ask bob@example.org, +43 664 1234567, about [redacted:github-token]"
+
+
+RULES = [
+    Rule(name="github-token", pattern="a"),
+    Rule(name="email", pattern="b", kind="personal"),
+    Rule(name="phone-number", pattern="c", kind="personal"),
+]
+
+
+def test_a_literal_value_is_let_through_with_or_without_punctuation_after_it():
+    allowance = Allowance(["AK" + "IAEXAMPLE", "noreply@example.com"], RULES)
+    assert allowance.spares("AK" + "IAEXAMPLE")
+    assert allowance.spares("noreply@example.com.")
+    assert not allowance.spares("AK" + "IAEXAMPLE2")
+    assert not allowance.spares("no-reply@example.com")
+
+
+def test_a_kind_of_personal_data_is_named_as_its_rule():
+    allowance = Allowance(["email"], RULES)
+    assert allowance.names == {"email"}
+    assert not allowance.spares("email")
+
+
+def test_an_empty_list_lets_nothing_through():
+    assert not Allowance([], RULES).spares("")
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ("github-token", "no setting switches off a rule for secrets"),
+        ("", "is empty"),
+        (" noreply@example.com", "white space"),
+        ("two\nlines", "control characters"),
+        ("AKIA*", "patterns are not understood"),
+        ("e-mail", "email may be meant"),
+        ("phone-numbers", "phone-number may be meant"),
+    ],
+)
+def test_a_bad_entry_is_refused_by_its_number(entry, why):
+    with pytest.raises(BadAllowance, match=why) as caught:
+        Allowance(["fine", entry], RULES)
+    assert str(caught.value).startswith("entry 2 ")
+    assert "one of email, phone-number" in str(caught.value)
+
+
+def test_what_may_be_a_secret_is_not_repeated():
+    with pytest.raises(BadAllowance) as caught:
+        Allowance(["hunter2hunter2*"], RULES)
+    assert "hunter2" not in str(caught.value)

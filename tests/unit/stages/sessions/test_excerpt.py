@@ -5,7 +5,7 @@ import pytest
 from subcog.bus.passages import Passage, SessionHit
 from subcog.bus.values import Scope
 from subcog.stages.sessions.excerpt import excerpt, short_id
-from subcog.stages.text.tokens import size_of
+from subcog.stages.text.unicode import size_of
 
 BEGAN = datetime(2026, 6, 3, 9, tzinfo=UTC)
 NOW = datetime(2026, 7, 1, tzinfo=UTC)

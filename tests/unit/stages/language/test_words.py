@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.stages.language.domains import domains_of, technology, words_of
+from subcog.stages.language.words import domains_of, technology, words_of
 
 
 @pytest.mark.parametrize("name", ["Next.js 14", "nextjs", "next.js", "Next", "nextjs@14"])
