@@ -63,12 +63,10 @@ from ...stages.redaction.admit import admit
 from ...stages.redaction.allowlist import BadAllowance
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.respond import respond
-from .captures import CaptureService
-from .conversations import Conversations
+from .captures import CaptureService, RedactionCache
 from .lazy_archive import LazyArchive, Published
-from .redaction_cache import RedactionCache
 from .review import SessionReviewer
-from .review_captures import ReviewCaptures
+from .review_captures import Conversations, ReviewCaptures
 from .routes import ROUTES
 from .team import Team
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from msgspec.structs import replace
 
 from ...bus.events import CaptureRequested, CaptureSettled, ReviewRequested
-from ...bus.values import Hit, Provenance, Query
-from ...config.settings import ReviewSettings, Settings
+from ...bus.passages import Passage, SessionHit
+from ...bus.values import Hit, Place, Provenance, Query
+from ...config.settings import ReviewSettings, SessionsSettings, Settings
 from ...sinks.project.git import head_commit
 from ...stages.capture import review
 from ...stages.capture import task_record as task
 from ...stages.capture.review import Statement
 from ...stages.moments.greet import is_open
-from ...stages.ports import Recall
+from ...stages.ports import Recall, RecallUnavailable
+from ...stages.sessions.exchanges import Utterance
+
+if TYPE_CHECKING:
+    from ...sinks.passages.archive import PassageArchive
 
 # It chooses among so many times what it may keep: some of it will be known already.
 _CHOICE = 4
@@ -191,3 +198,65 @@ class ReviewCaptures:
             settled = await self._capture_or_raise(again)
         work.memory_id = settled.kept.memory_id or work.memory_id
         work.recorded = request.text
+
+
+class Conversations:
+    """Stands for the archive of passages; fulfils ``ports.Conversations``."""
+
+    def __init__(self, settings: SessionsSettings) -> None:
+        self._settings = settings
+        self._archive: PassageArchive | None = None
+
+    def arrive(self, archive: PassageArchive | None) -> None:
+        """Use ``archive`` from now on; None while the store is closed."""
+        self._archive = archive
+
+    @property
+    def loaded(self) -> PassageArchive | None:
+        """The archive, or None while it loads or where sessions are switched off."""
+        return self._archive
+
+    def archive(self) -> PassageArchive:
+        """The archive. Raises ``RecallUnavailable``."""
+        if not self._settings.enabled:
+            raise RecallUnavailable("sessions are switched off: sessions.enabled is false")
+        if self._archive is None:
+            raise RecallUnavailable("the sessions are still being loaded")
+        return self._archive
+
+    def concerns(self, place: Place) -> bool:
+        """Whether anything of the project at ``place`` is kept and quoted."""
+        root = PurePath(place.root)
+        outside = all(not root.is_relative_to(folder) for folder in self._settings.exclude)
+        return self._settings.enabled and outside
+
+    async def find(self, text: str, place: Place, *, session: str) -> tuple[SessionHit, ...]:
+        if not self.concerns(place):
+            return ()
+        return await self.archive().find(text, place.project, session=session)
+
+    async def keep(self, event: ReviewRequested, said: Sequence[Utterance]) -> int:
+        """Keep what was read of the session of ``event``; how many passages are new.
+
+        Raises ``NotStored`` while there is nothing to store it in.
+        """
+        if not said or not self.concerns(event.place):
+            return 0
+        try:
+            return await self.archive().add([_passage(event, one) for one in said])
+        except ConnectionError:
+            raise NotStored from None
+
+
+def _passage(event: ReviewRequested, said: Utterance) -> Passage:
+    return Passage(
+        id=said.id,
+        session=event.session,
+        scope=event.place.project,
+        speaker=said.speaker,
+        text=said.text,
+        said_at=datetime.fromtimestamp(said.said_at_ms / 1000, UTC),
+        client=event.client,
+        branch=event.place.branch or "",
+        files=said.files,
+    )

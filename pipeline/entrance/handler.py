@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import perf_counter, time
 
 import anyio
 import msgspec
 
 from ...bus.bus import BusClosed
-from ...bus.events import ResponseReady
+from ...bus.events import Event, PromptSubmitted, ResponseReady, ToolFailed, ToolUsed
 from ...bus.ids import ulid_of_hex
 from ...bus.inbox import StageFailed
 from ...bus.signals import answered, degraded, emit
@@ -25,13 +27,13 @@ from ...sinks.transcripts.outcomes import Outcomes
 from ...stages.inject import MAX_TOKENS
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
 from ...stages.text.hook_answer import MAX_UNITS, hook_answer
+from ...stages.text.markup import split_markers
 from ...stages.text.tokens import count_tokens, count_units
 from ...stages.text.unicode import well_formed
 from ..agents import dialects as speech
 from ..agents.payload import Payload, read_payload
 from ..app.app import App
 from .events import HOOK_EVENTS, HookCall
-from .load_shedding import LEAST_S, LoadShedding, waited_s
 
 NOTHING = b"{}"
 PIPE_MS = 20
@@ -246,3 +248,56 @@ def trace_of(identity: str) -> str:
         return ulid_of_hex(identity)
     except ValueError:
         return ""
+
+
+MOST_AT_ONCE = 12
+"""A prompt takes 5–7 ms of one processor, and reranking is skipped while others wait: with so many
+at once, each is still answered in time."""
+LEAST_S = 0.02
+"""The deadline of a hook that must not be shed although its time is over, in seconds."""
+
+_LONGEST_WAIT_S = 10.0
+_TIME_DIGITS = 12
+
+
+class LoadShedding:
+    """Counts the hooks that are being answered; at most ``most`` at once."""
+
+    def __init__(self, *, most: int = MOST_AT_ONCE) -> None:
+        self._most = most
+        self._inside = 0
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Count one more hook within the block."""
+        self._inside += 1
+        try:
+            yield
+        finally:
+            self._inside -= 1
+
+    def sheds(self, asked: Event, *, left_s: float) -> bool:
+        """Whether to answer ``asked`` with nothing: overload or too late, and only context is lost.
+
+        ``left_s`` is how long its hook will still wait.
+        """
+        return (self._inside >= self._most or left_s < LEAST_S) and _is_optional(asked)
+
+
+def _is_optional(asked: Event) -> bool:
+    if isinstance(asked, PromptSubmitted):
+        return not split_markers(asked.text)[1]
+    return isinstance(asked, (ToolUsed, ToolFailed))
+
+
+def waited_s(identity: str, *, now: float, since: float) -> float:
+    """How long a hook has waited that began at the time in its ``identity``, or from ``since`` on.
+
+    Times are seconds since 1970. 0 where the identity holds no time, or not one of this clock.
+    """
+    try:
+        began = int(identity[:_TIME_DIGITS], 16) / 1000
+    except ValueError:
+        return 0.0
+    waited = now - max(began, since)
+    return waited if 0 <= waited <= _LONGEST_WAIT_S else 0.0
