@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from . import codex, gemini
-from .payload import Payload
+from .agent import Payload
 
 NOTHING = b"{}"
 Translate = Callable[[str, Payload], tuple[str, Payload]]

@@ -8,9 +8,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, Struct
 
-from .agent import Agent, Env, Place, home
+from .agent import Agent, Env, Payload, Place, home
 from .json_settings import json_place
-from .payload import Payload
 
 # PreCompress is not among them: Gemini runs it before every request, whether it compresses or not.
 EVENTS = {

@@ -63,10 +63,9 @@ from ...stages.redaction.admit import admit
 from ...stages.redaction.allowlist import BadAllowance
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.respond import respond
-from .captures import CaptureService, RedactionCache
+from .captures import CaptureService, Conversations, RedactionCache, ReviewCaptures
 from .lazy_archive import LazyArchive, Published
 from .review import SessionReviewer
-from .review_captures import Conversations, ReviewCaptures
 from .routes import ROUTES
 from .team import Team
 

@@ -89,7 +89,7 @@ def run() -> None:
     import logging
 
     from ..daemon.log_setup import log_to, log_uncaught
-    from ..daemon.sockets import AlreadyRunning
+    from ..daemon.server import AlreadyRunning
 
     paths = our_paths()
     loaded = our_settings(lenient=True)

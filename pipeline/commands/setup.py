@@ -12,17 +12,23 @@ import click
 
 from ...bus.results import StatusResult
 from ..agents.agent import Agent
-from ..agents.detect import FoundAgent, find_agent, plugin_enabled
 from ..agents.install import (
     AGENTS,
     Change,
+    FoundAgent,
+    Http,
+    Mcp,
     SettingsUnreadable,
+    Transport,
+    find_agent,
+    http_of,
     install,
     our_parts,
+    plugin_enabled,
     uninstall,
+    why_not,
     wired,
 )
-from ..agents.transport import Http, Mcp, Transport, http_of, why_not
 from .shared import daemon, json_option, our_paths, our_settings, show_json
 
 _TOKEN = re.compile(r"Bearer [\w-]+")

@@ -9,6 +9,7 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 import anyio
 import anyio.to_thread
@@ -24,15 +25,12 @@ from ...sinks.mcp.lazy_app import LazyApp
 from ..api.dispatch import Calls
 from ..api.mcp import SessionOpener
 from ..app.app import App
+from ..app.lazy_archive import LazyArchive
 from ..entrance.handler import HookHandler
 from . import spool
-from .gauges import Gauges
-from .housekeeping import compact_when_idle
-from .http_endpoint import HttpEndpoint
-from .server import Server
-from .signal_buffer import SignalBuffer
-from .sockets import Listener, listen, only_one, socket_path, unlisten
-from .status import index_status
+from .gauges import Gauges, index_status
+from .http_endpoint import HttpEndpoint, SignalBuffer
+from .server import Listener, Server, listen, only_one, socket_path, unlisten
 
 _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
@@ -223,3 +221,35 @@ def run_daemon(loaded: Loaded, paths: Paths) -> None:
 
 async def _run(loaded: Loaded, paths: Paths) -> None:
     await Daemon(loaded, paths).run()
+
+
+# Compacting holds up writes, so it waits until nobody has asked anything for so long.
+QUIET_S = 20.0
+CHECK_S = 5.0
+
+
+async def compact_when_idle(archive: LazyArchive, *, quiet_s: Callable[[], float]) -> None:
+    """Compact after something was forgotten, also by an earlier daemon. Never returns.
+
+    ``quiet_s`` says for how many seconds nobody has asked anything.
+    """
+    while True:
+        await anyio.sleep(CHECK_S)
+        if quiet_s() >= QUIET_S:
+            await compact_if_needed(archive)
+
+
+async def compact_if_needed(archive: LazyArchive) -> bool:
+    """Compact if the file holds what was forgotten; what fails is tried again at the next time."""
+    loaded = archive.loaded
+    if loaded is None or not loaded.needs_compaction:
+        return False
+    try:
+        await loaded.compact()
+    except (OSError, TimeoutError) as error:
+        _log.warning(
+            "compaction failed; it is retried later", extra={"error": type(error).__name__}
+        )
+        return False
+    _log.info("compacted the database; forgotten texts are gone from disk")
+    return True

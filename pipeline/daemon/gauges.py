@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 
+from ...bus.results import IndexStatus
 from ...bus.values import Scope
 from ...config.paths import Paths
 from ..app.app import INDEXING, App
@@ -148,3 +149,14 @@ def _size(file: Path) -> int:
         return file.stat().st_size
     except OSError:
         return 0
+
+
+def index_status(archive: Archive) -> IndexStatus:
+    """What ``archive`` holds in memory, for ``subcog status``."""
+    stats = archive.index.stats
+    return IndexStatus(
+        bytes=stats.bytes,
+        scopes=len(stats.memories),
+        without_vectors=stats.unencoded,
+        in_topics=archive.topics.memories,
+    )

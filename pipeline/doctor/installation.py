@@ -22,7 +22,7 @@ from ...hooks.client import VERSION
 from ...sinks.store.errors import StoreUnavailable
 from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
-from ..daemon.sockets import AlreadyRunning, only_one, socket_path, unlisten
+from ..daemon.server import AlreadyRunning, only_one, socket_path, unlisten
 from .finding import Finding, Unrepaired, examine_team
 
 Env = Mapping[str, str]

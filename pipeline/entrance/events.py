@@ -25,7 +25,7 @@ from ...bus.events import (
 )
 from ...bus.values import Place
 from ...config.settings import HookSettings
-from ..agents.payload import Payload
+from ..agents.agent import Payload
 
 E = TypeVar("E", bound=AgentEvent)
 

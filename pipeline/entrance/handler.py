@@ -1,7 +1,7 @@
 """The hook handler: an agent's payload becomes an event, the reply becomes the hook's output.
 
 Whatever comes in, the output is valid for the agent; the worst case is ``{}``, which changes
-nothing for it.
+nothing for it. Hooks beyond what can be answered in time get that at once (``LoadShedding``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ...stages.text.markup import split_markers
 from ...stages.text.tokens import count_tokens, count_units
 from ...stages.text.unicode import well_formed
 from ..agents import dialects as speech
-from ..agents.payload import Payload, read_payload
+from ..agents.agent import Payload, read_payload
 from ..app.app import App
 from .events import HOOK_EVENTS, HookCall
 

@@ -185,7 +185,6 @@ def _unlawful(room):
                 yield f"{path.relative_to(HOUSE)}:{line} imports {name}"
 
 
-@pytest.mark.xfail(reason="its imports are being mended", strict=False)
 @pytest.mark.parametrize("room", INNER)
 def test_an_inner_room_imports_only_what_it_may(room):
     assert list(_unlawful(room)) == []
@@ -201,7 +200,6 @@ def test_every_inner_room_is_in_the_law_and_tells_what_it_is(room):
         assert len(text.splitlines()) <= 4
 
 
-@pytest.mark.xfail(reason="modules are being merged", strict=False)
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_folder_is_seen_at_one_look(room):
     folders = {path.parent for path in _sources(room)}

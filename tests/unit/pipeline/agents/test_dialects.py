@@ -3,8 +3,8 @@ import json
 import pytest
 from msgspec import Raw
 
+from subcog.pipeline.agents.agent import Payload
 from subcog.pipeline.agents.dialects import as_failure, hides_outcome, translate, translate_answer
-from subcog.pipeline.agents.payload import Payload
 
 CONTEXT = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "x"}}
 

@@ -14,7 +14,7 @@ from subcog.bus.events import (
     TurnEnded,
 )
 from subcog.config.load import load_settings
-from subcog.pipeline.agents.payload import read_payload
+from subcog.pipeline.agents.agent import read_payload
 from subcog.pipeline.entrance.events import (
     HOOK_EVENTS,
     MAX_PATHS,

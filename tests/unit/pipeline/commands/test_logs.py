@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.pipeline.cli.log_tail import last_lines, level_of, read_entry
+from subcog.pipeline.commands.logs import last_lines, level_of, read_entry
 
 
 def every(line):
