@@ -149,7 +149,7 @@ def _words(kind: kinds.Type) -> str:
 def commands_page() -> list[str]:
     """Each command with its help, arguments and options."""
     lines = [
-        "Each command has `--help`. Exit codes: 0 done, 1 refused, 2 wrong usage, 3 no daemon.",
+        "Each command has `--help`. Exit codes: 0 done, 1 refused, 2 wrong usage, 3 no daemon."
     ]
     with click.Context(cli, info_name="subcog") as context:
         for name in COMMANDS:

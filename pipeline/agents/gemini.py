@@ -19,12 +19,7 @@ EVENTS = {
     "AfterAgent": "Stop",
     "SessionEnd": "SessionEnd",
 }
-TOOLS = {
-    "write_file": "Write",
-    "replace": "Edit",
-    "run_shell_command": "Bash",
-    "read_file": "Read",
-}
+TOOLS = {"write_file": "Write", "replace": "Edit", "run_shell_command": "Bash", "read_file": "Read"}
 MAX_ERROR_CHARS = 4000
 # What SessionStart's hooks said comes back in front of the first prompt.
 _CONTEXT = re.compile(r"\A(?:\s*<hook_context>.*?</hook_context>\s*)+", re.DOTALL)

@@ -241,10 +241,7 @@ def wired(agent: Agent, env: Env, *, project: Path | None = None) -> Mapping[Pat
 
 
 def _share(place: Place, hooks: tuple[Hook, ...], server: dict[str, Any] | None) -> Wiring:
-    return Wiring(
-        hooks=hooks if place.hooks else (),
-        server=server if place.server else None,
-    )
+    return Wiring(hooks=hooks if place.hooks else (), server=server if place.server else None)
 
 
 VERSION_S = 10

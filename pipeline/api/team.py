@@ -31,14 +31,7 @@ from ...bus.values import Place, Query, Scope
 from ..app.app import App
 from ..app.team import NoServer
 from .params import CallRefused, Params, Table
-from .team_recall import (
-    HERE_INSTEAD,
-    RECALL_S,
-    TeamRecallParams,
-    asked,
-    found,
-    scopes_to_search,
-)
+from .team_recall import HERE_INSTEAD, RECALL_S, TeamRecallParams, asked, found, scopes_to_search
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

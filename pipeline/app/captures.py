@@ -184,10 +184,7 @@ class ReviewCaptures:
         self, event: ReviewRequested, statement: Statement, *namespaces: str
     ) -> tuple[Hit, ...]:
         query = Query(
-            text=statement.note.text,
-            scopes=event.place.readable,
-            limit=5,
-            namespaces=namespaces,
+            text=statement.note.text, scopes=event.place.readable, limit=5, namespaces=namespaces
         )
         try:
             return (await self._recall.recall(query)).hits

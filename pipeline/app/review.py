@@ -16,13 +16,7 @@ from msgspec import Struct, field
 
 from ...bus.bus import Bus
 from ...bus.conversation import Message
-from ...bus.events import (
-    CompactionStarted,
-    ResponseReady,
-    ReviewRequested,
-    SessionEnded,
-    TurnEnded,
-)
+from ...bus.events import CompactionStarted, ResponseReady, ReviewRequested, SessionEnded, TurnEnded
 from ...bus.signals import degraded, emit
 from ...bus.values import Noted, Scope
 from ...config.settings import Settings

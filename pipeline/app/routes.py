@@ -129,11 +129,7 @@ ROUTES: tuple[Route, ...] = (
         consumes=e.SessionStarted,
         about="read what guides work here, before somebody asks",
     ),
-    Route(
-        stage="use",
-        consumes=e.ContextBuilt,
-        about="count what went into a context",
-    ),
+    Route(stage="use", consumes=e.ContextBuilt, about="count what went into a context"),
     Route(
         stage="use_shown",
         consumes=e.MemoriesShown,
@@ -145,9 +141,7 @@ ROUTES: tuple[Route, ...] = (
         about="remember why it went in, for whoever asks",
     ),
     Route(
-        stage="reasons",
-        consumes=e.ContextBuilt,
-        about="remember why it went in, for whoever asks",
+        stage="reasons", consumes=e.ContextBuilt, about="remember why it went in, for whoever asks"
     ),
     # a capture
     Route(

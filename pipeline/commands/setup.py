@@ -62,10 +62,7 @@ user_option = click.option("--user", is_flag=True, help="Change your user settin
 )
 @click.option("--no-mcp", is_flag=True, help="Do not add the MCP server.")
 @click.option(
-    "--list",
-    "list_all",
-    is_flag=True,
-    help="List the agents found here, and what is installed.",
+    "--list", "list_all", is_flag=True, help="List the agents found here, and what is installed."
 )
 @dry_run_option
 @json_option

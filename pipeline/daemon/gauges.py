@@ -27,12 +27,7 @@ class Gauges:
     """Reads one daemon: its parts in ``app``, its files in ``paths``, and how many talk to it."""
 
     def __init__(
-        self,
-        app: App,
-        paths: Paths,
-        *,
-        clients: Callable[[], int],
-        mcp_sessions: Callable[[], int],
+        self, app: App, paths: Paths, *, clients: Callable[[], int], mcp_sessions: Callable[[], int]
     ) -> None:
         self._app = app
         self._paths = paths

@@ -64,21 +64,14 @@ def prompt_submitted(asked: HookCall) -> Event | None:
     """A prompt, whoever typed it; a sub-agent's is the model's own words, which ask for nothing."""
     if asked.payload.agent_id:
         return None
-    return asked.event(
-        PromptSubmitted,
-        text=asked.payload.prompt,
-        detailed=asked.detailed,
-    )
+    return asked.event(PromptSubmitted, text=asked.payload.prompt, detailed=asked.detailed)
 
 
 def session_started(asked: HookCall) -> Event | None:
     """The start of a session, where it is to be greeted."""
     if not asked.hook.session_start.enabled:
         return None
-    return asked.event(
-        SessionStarted,
-        source=asked.payload.source,
-    )
+    return asked.event(SessionStarted, source=asked.payload.source)
 
 
 def tool_used(asked: HookCall) -> Event | None:
@@ -161,9 +154,7 @@ def session_ended(asked: HookCall) -> Event | None:
     if not asked.hook.stop.enabled:
         return None
     return asked.event(
-        SessionEnded,
-        transcript=asked.payload.transcript_path or "",
-        reason=asked.payload.reason,
+        SessionEnded, transcript=asked.payload.transcript_path or "", reason=asked.payload.reason
     )
 
 
