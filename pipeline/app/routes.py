@@ -8,7 +8,7 @@ from ...bus import events as e
 from ...bus.inbox import Overflow
 
 
-class Route(Struct, frozen=True, kw_only=True):
+class Route(Struct, frozen=True):
     """One subscriber. ``publishes_during`` are events that it publishes while it handles one.
 
     ``concurrency`` above 1 is for a stage that waits for something else. So many events wait in
@@ -17,226 +17,194 @@ class Route(Struct, frozen=True, kw_only=True):
 
     stage: str
     consumes: type[e.Event]
+    about: str
     produces: tuple[type[e.Event], ...] = ()
     publishes_during: tuple[type[e.Event], ...] = ()
     concurrency: int = 1
     capacity: int = 1024
     overflow: Overflow = Overflow.WAIT
-    about: str
 
 
 ROUTES: tuple[Route, ...] = (
     # a prompt
     Route(
-        stage="parse",
-        consumes=e.PromptSubmitted,
+        "parse",
+        e.PromptSubmitted,
+        "take the prompt apart: markers, entities, words to search for",
         produces=(e.PromptParsed,),
-        about="take the prompt apart: markers, entities, words to search for",
     ),
     Route(
-        stage="enrich",
-        consumes=e.PromptParsed,
+        "enrich",
+        e.PromptParsed,
+        "gather what is known, and keep what is marked",
         produces=(e.PromptEnriched,),
         publishes_during=(e.CaptureRequested,),
         concurrency=64,
-        about="gather what is known, and keep what is marked",
     ),
     Route(
-        stage="classify",
-        consumes=e.PromptEnriched,
+        "classify",
+        e.PromptEnriched,
+        "decide whether the prompt searches, and for what",
         produces=(e.IntentClassified,),
         publishes_during=(e.IntentRefined,),
         concurrency=256,
-        about="decide whether the prompt searches, and for what",
     ),
     Route(
-        stage="inject",
-        consumes=e.IntentClassified,
+        "inject",
+        e.IntentClassified,
+        "choose what goes to the model, possibly nothing",
         produces=(e.ContextBuilt,),
-        about="choose what goes to the model, possibly nothing",
     ),
     Route(
-        stage="respond",
-        consumes=e.ContextBuilt,
-        produces=(e.ResponseReady,),
-        about="say it in the client's own words",
+        "respond", e.ContextBuilt, "say it in the client's own words", produces=(e.ResponseReady,)
     ),
     Route(
-        stage="refine",
-        consumes=e.IntentRefined,
-        about="let what the model said too late wait for the session's next hook",
+        "refine",
+        e.IntentRefined,
+        "let what the model said too late wait for the session's next hook",
     ),
     # other moments
     Route(
-        stage="greet",
-        consumes=e.SessionStarted,
+        "greet",
+        e.SessionStarted,
+        "tell a new session what matters now",
         produces=(e.ResponseReady, e.MemoriesShown),
         concurrency=16,
-        about="tell a new session what matters now",
     ),
     Route(
-        stage="remind",
-        consumes=e.ToolUsed,
+        "remind",
+        e.ToolUsed,
+        "remind of what is known about a file that was changed",
         produces=(e.ResponseReady, e.MemoriesShown),
         concurrency=16,
-        about="remind of what is known about a file that was changed",
     ),
     Route(
-        stage="remedy",
-        consumes=e.ToolFailed,
+        "remedy",
+        e.ToolFailed,
+        "bring up what is known about a failure",
         produces=(e.ResponseReady, e.MemoriesShown),
         concurrency=16,
-        about="bring up what is known about a failure",
     ),
     Route(
-        stage="preserve",
-        consumes=e.CompactionStarted,
+        "preserve",
+        e.CompactionStarted,
+        "tell a compaction what to keep",
         produces=(e.ResponseReady,),
         publishes_during=(e.ReviewRequested,),
         concurrency=16,
-        about="tell a compaction what to keep",
     ),
     Route(
-        stage="finish_turn",
-        consumes=e.TurnEnded,
+        "finish_turn",
+        e.TurnEnded,
+        "have what was said in a turn looked through",
         produces=(e.ReviewRequested,),
-        about="have what was said in a turn looked through",
     ),
     Route(
-        stage="finish_session",
-        consumes=e.SessionEnded,
+        "finish_session",
+        e.SessionEnded,
+        "have the end of a session looked through",
         produces=(e.ReviewRequested,),
-        about="have the end of a session looked through",
     ),
     Route(
-        stage="review",
-        consumes=e.ReviewRequested,
+        "review",
+        e.ReviewRequested,
+        "keep what was said that is worth it, and record what was done",
         publishes_during=(e.CaptureRequested,),
         concurrency=4,
         capacity=256,
         overflow=Overflow.DROP,
-        about="keep what was said that is worth it, and record what was done",
     ),
     Route(
-        stage="trace",
-        consumes=e.ResponseReady,
+        "trace",
+        e.ResponseReady,
+        "note what was decided, for who asks later",
         capacity=256,
         overflow=Overflow.DROP,
-        about="note what was decided, for who asks later",
     ),
-    Route(
-        stage="warm",
-        consumes=e.SessionStarted,
-        about="read what guides work here, before somebody asks",
-    ),
-    Route(stage="use", consumes=e.ContextBuilt, about="count what went into a context"),
-    Route(
-        stage="use_shown",
-        consumes=e.MemoriesShown,
-        about="count what went into a context at another moment",
-    ),
-    Route(
-        stage="reasons_shown",
-        consumes=e.MemoriesShown,
-        about="remember why it went in, for whoever asks",
-    ),
-    Route(
-        stage="reasons", consumes=e.ContextBuilt, about="remember why it went in, for whoever asks"
-    ),
+    Route("warm", e.SessionStarted, "read what guides work here, before somebody asks"),
+    Route("use", e.ContextBuilt, "count what went into a context"),
+    Route("use_shown", e.MemoriesShown, "count what went into a context at another moment"),
+    Route("reasons_shown", e.MemoriesShown, "remember why it went in, for whoever asks"),
+    Route("reasons", e.ContextBuilt, "remember why it went in, for whoever asks"),
     # a capture
     Route(
-        stage="detect",
-        consumes=e.CaptureRequested,
+        "detect",
+        e.CaptureRequested,
+        "settle namespace, tags and text",
         produces=(e.CaptureDetected, e.CaptureSettled),
-        about="settle namespace, tags and text",
     ),
     Route(
-        stage="redact",
-        consumes=e.CaptureDetected,
+        "redact",
+        e.CaptureDetected,
+        "take out secrets and personal data",
         produces=(e.StoreRequested, e.CaptureSettled),
-        about="take out secrets and personal data",
     ),
     Route(
-        stage="store",
-        consumes=e.StoreRequested,
+        "store",
+        e.StoreRequested,
+        "commit, or merge into what is there",
         produces=(e.MemoriesStored, e.CaptureSettled),
         concurrency=256,
-        about="commit, or merge into what is there",
     ),
     Route(
-        stage="forget",
-        consumes=e.ForgetRequested,
+        "forget",
+        e.ForgetRequested,
+        "delete for good",
         produces=(e.MemoryForgotten, e.ForgetSettled),
-        about="delete for good",
     ),
     # the life of a memory
     Route(
-        stage="supersede",
-        consumes=e.SupersedeRequested,
+        "supersede",
+        e.SupersedeRequested,
+        "mark one memory as replaced by another",
         produces=(e.MemoriesStored, e.ChangeSettled),
-        about="mark one memory as replaced by another",
     ),
     Route(
-        stage="expire",
-        consumes=e.ExpireRequested,
+        "expire",
+        e.ExpireRequested,
+        "end the validity of a memory",
         produces=(e.MemoriesStored, e.ChangeSettled),
-        about="end the validity of a memory",
     ),
     Route(
-        stage="restore",
-        consumes=e.RestoreRequested,
+        "restore",
+        e.RestoreRequested,
+        "bring a memory back into force",
         produces=(e.MemoriesStored, e.ChangeSettled),
-        about="bring a memory back into force",
     ),
     # many at once
     Route(
-        stage="admit",
-        consumes=e.ImportRequested,
+        "admit",
+        e.ImportRequested,
+        "take secrets and personal data out of what is imported",
         produces=(e.ImportAdmitted,),
-        about="take secrets and personal data out of what is imported",
     ),
     Route(
-        stage="import",
-        consumes=e.ImportAdmitted,
+        "import",
+        e.ImportAdmitted,
+        "commit many at once",
         produces=(e.MemoriesStored, e.ImportSettled),
-        about="commit many at once",
     ),
     # what follows a commit
-    Route(stage="settle", consumes=e.CaptureSettled, about="tell who waits for a capture"),
-    Route(stage="index", consumes=e.MemoriesStored, about="make them findable"),
-    Route(stage="unindex", consumes=e.MemoryForgotten, about="make it unfindable"),
-    Route(stage="topics", consumes=e.MemoriesStored, about="note what they are about"),
-    Route(stage="untopic", consumes=e.MemoryForgotten, about="note that it is gone"),
-    Route(stage="guides", consumes=e.MemoriesStored, about="keep those at hand that guide work"),
-    Route(stage="unguide", consumes=e.MemoryForgotten, about="drop it from what guides work"),
-    Route(
-        stage="load_reranker",
-        consumes=e.MemoriesStored,
-        about="load the reranker when the first memory is stored",
-    ),
-    Route(stage="announce", consumes=e.MemoriesStored, about="notify open MCP sessions"),
-    Route(stage="announce_gone", consumes=e.MemoryForgotten, about="notify open MCP sessions"),
+    Route("settle", e.CaptureSettled, "tell who waits for a capture"),
+    Route("index", e.MemoriesStored, "make them findable"),
+    Route("unindex", e.MemoryForgotten, "make it unfindable"),
+    Route("topics", e.MemoriesStored, "note what they are about"),
+    Route("untopic", e.MemoryForgotten, "note that it is gone"),
+    Route("guides", e.MemoriesStored, "keep those at hand that guide work"),
+    Route("unguide", e.MemoryForgotten, "drop it from what guides work"),
+    Route("load_reranker", e.MemoriesStored, "load the reranker when the first memory is stored"),
+    Route("announce", e.MemoriesStored, "notify open MCP sessions"),
+    Route("announce_gone", e.MemoryForgotten, "notify open MCP sessions"),
     # to the team
     Route(
-        stage="push",
-        consumes=e.MemoriesStored,
+        "push",
+        e.MemoriesStored,
+        "have them sent to the team, where they are shared",
         overflow=Overflow.DROP,
-        about="have them sent to the team, where they are shared",
     ),
-    Route(
-        stage="push_gone",
-        consumes=e.MemoryForgotten,
-        overflow=Overflow.DROP,
-        about="have the team delete it too",
-    ),
+    Route("push_gone", e.MemoryForgotten, "have the team delete it too", overflow=Overflow.DROP),
     # a query
-    Route(
-        stage="answer",
-        consumes=e.QueryRequested,
-        produces=(e.QueryAnswered,),
-        concurrency=16,
-        about="search",
-    ),
+    Route("answer", e.QueryRequested, "search", produces=(e.QueryAnswered,), concurrency=16),
 )
 
 # What comes in from outside, and what goes out.

@@ -12,8 +12,7 @@ import click
 from ...config.paths import Paths
 from ..agents.install import our_parts
 from ..doctor import agents
-from ..doctor.finding import Finding, Unrepaired
-from ..doctor.installation import Installation
+from ..doctor.installation import Finding, Installation, Unrepaired
 from .shared import json_option, our_paths, show_json
 
 

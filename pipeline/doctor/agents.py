@@ -34,7 +34,7 @@ from ..agents.install import (
 )
 from ..agents.settings_file import SettingsUnreadable
 from ..cli.client import CallFailed, Client, DaemonUnreachable
-from .finding import Finding, Unrepaired
+from .installation import Finding, Unrepaired
 
 Env = Mapping[str, str]
 

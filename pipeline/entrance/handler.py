@@ -53,6 +53,14 @@ Gemini CLI puts the answer of SessionStart in front of the first prompt, as one 
 that message when the session is resumed: the user's words would be lost with the greeting. What is
 added to a prompt comes behind it.
 """
+MOST_AT_ONCE = 12
+"""A prompt takes 5–7 ms of one processor, and reranking is skipped while others wait: with so many
+at once, each is still answered in time."""
+LEAST_S = 0.02
+"""The deadline of a hook that must not be shed although its time is over, in seconds."""
+
+_LONGEST_WAIT_S = 10.0
+_TIME_DIGITS = 12
 _log = logging.getLogger(__name__)
 
 
@@ -100,8 +108,10 @@ class HookHandler:
             return NOTHING, "malformed"
         try:
             heard = speech.translate(fields.get("client", ""), event, payload)
-            if speech.hides_outcome(heard) and await self._has_failed(heard.payload):
-                heard = speech.as_failure(heard)
+            if speech.hides_outcome(heard):  # the agent writes it to its transcript alone
+                transcript = heard.payload.transcript_path or ""
+                if await self._outcomes.has_failed(transcript, heard.payload.tool_use_id):
+                    heard = speech.as_failure(heard)
             out, outcome = await self._answer_call(heard.event, fields, heard.client, heard.payload)
             if heard.client in GREETED_WITH_PROMPT:
                 session = self._app.sessions.state(heard.payload.session_id)
@@ -114,11 +124,6 @@ class HookHandler:
             facts = {"error": type(error).__name__}
             _log.warning("a hook was answered without context after an error", extra=facts)
             return NOTHING, "failed"
-
-    async def _has_failed(self, payload: Payload) -> bool:
-        """Whether a tool failed, where the agent writes that to its transcript alone."""
-        transcript = payload.transcript_path or ""
-        return await self._outcomes.has_failed(transcript, payload.tool_use_id)
 
     async def _answer_call(
         self, event: str, fields: dict[str, str], client: str, payload: Payload
@@ -141,7 +146,7 @@ class HookHandler:
                     body = reply.body
                 else:
                     await self._app.bus.publish(published)
-        if event in TAKES_LATE and not payload.agent_id:
+        if self._app.llm is not None and event in TAKES_LATE and not payload.agent_id:
             body = await self._with_late_answer(event, body, call)
         if body != NOTHING:
             return body, "answered"
@@ -248,16 +253,6 @@ def trace_of(identity: str) -> str:
         return ulid_of_hex(identity)
     except ValueError:
         return ""
-
-
-MOST_AT_ONCE = 12
-"""A prompt takes 5–7 ms of one processor, and reranking is skipped while others wait: with so many
-at once, each is still answered in time."""
-LEAST_S = 0.02
-"""The deadline of a hook that must not be shed although its time is over, in seconds."""
-
-_LONGEST_WAIT_S = 10.0
-_TIME_DIGITS = 12
 
 
 class LoadShedding:
