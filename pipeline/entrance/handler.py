@@ -30,12 +30,18 @@ from ...stages.text.hook_answer import MAX_UNITS, hook_answer
 from ...stages.text.markup import split_markers
 from ...stages.text.tokens import count_tokens, count_units
 from ...stages.text.unicode import well_formed
-from ..agents import dialects as speech
 from ..agents.agent import Payload, read_payload
 from ..app.app import App
-from .events import HOOK_EVENTS, HookCall
+from .events import (
+    HOOK_EVENTS,
+    NOTHING,
+    HookCall,
+    as_failure,
+    hides_outcome,
+    translate,
+    translate_answer,
+)
 
-NOTHING = b"{}"
 PIPE_MS = 20
 """What the hook's client process needs before and after the daemon's part, in milliseconds."""
 DEFAULT_TOTAL_MS = 200
@@ -107,16 +113,16 @@ class HookHandler:
             _log.warning("a hook sent a malformed payload", extra={"event": event})
             return NOTHING, "malformed"
         try:
-            heard = speech.translate(fields.get("client", ""), event, payload)
-            if speech.hides_outcome(heard):  # the agent writes it to its transcript alone
+            heard = translate(fields.get("client", ""), event, payload)
+            if hides_outcome(heard):  # the agent writes it to its transcript alone
                 transcript = heard.payload.transcript_path or ""
                 if await self._outcomes.has_failed(transcript, heard.payload.tool_use_id):
-                    heard = speech.as_failure(heard)
+                    heard = as_failure(heard)
             out, outcome = await self._answer_call(heard.event, fields, heard.client, heard.payload)
             if heard.client in GREETED_WITH_PROMPT:
                 session = self._app.sessions.state(heard.payload.session_id)
                 out = with_greeting(session, heard.event, out)
-            return speech.translate_answer(heard, out), outcome
+            return translate_answer(heard, out), outcome
         except TimeoutError:
             emit(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from ...bus.values import Provenance, Scope
 
 MemoryId = Annotated[str, Meta(pattern=r"^mem_[0-9a-z]{26}$")]
-HookEvent = Annotated[datetime, Meta(tz=True)]
+ZonedTime = Annotated[datetime, Meta(tz=True)]
 
 
 class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -34,10 +34,10 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
     confidence_percent: Annotated[int, Meta(ge=0, le=100)] = 100
     provenance: Provenance = Provenance()
-    created_at: HookEvent | None = None
-    updated_at: HookEvent | None = None
-    valid_from: HookEvent | None = None
-    valid_to: HookEvent | None = None
+    created_at: ZonedTime | None = None
+    updated_at: ZonedTime | None = None
+    valid_from: ZonedTime | None = None
+    valid_to: ZonedTime | None = None
     supersedes: MemoryId | None = None
     superseded_by: MemoryId | None = None
     contradicts: MemoryId | None = None
@@ -50,8 +50,8 @@ class Ours(Item, frozen=True, kw_only=True):
     id: MemoryId
     scope: Scope
     namespace: str
-    created_at: HookEvent
-    updated_at: HookEvent
+    created_at: ZonedTime
+    updated_at: ZonedTime
 
 
 class BadImport(ValueError):

@@ -14,14 +14,18 @@ from subcog.bus.events import (
     TurnEnded,
 )
 from subcog.config.load import load_settings
-from subcog.pipeline.agents.agent import read_payload
+from subcog.pipeline.agents.agent import Payload, read_payload
 from subcog.pipeline.entrance.events import (
     HOOK_EVENTS,
     MAX_PATHS,
     MAX_TEXT_CHARS,
     HookCall,
     Use,
+    as_failure,
     failure_of,
+    hides_outcome,
+    translate,
+    translate_answer,
     use_of,
 )
 from tests.fakes import PLACE
@@ -223,3 +227,53 @@ def test_of_a_flood_of_edits_only_the_file_is_read():
     given = Raw(b'{"file_path":"a.py","edits":[' + b"1," * 4_000_000 + b"1]}")
     with ends_soon():
         assert use_of(given) == Use(("a.py",), "")
+
+
+CONTEXT = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "x"}}
+
+
+def test_claude_code_is_left_as_it_is():
+    payload = Payload(hook_event_name="PreCompact", session_id="s")
+    heard = translate("claude", "PreCompact", payload)
+
+    assert (heard.client, heard.event, heard.payload) == ("claude", "PreCompact", payload)
+    assert translate_answer(heard, b"plain text") == b"plain text"
+
+
+def test_answer_goes_out_under_the_name_that_the_agent_used():
+    heard = translate("gemini", "PostToolUse", Payload(hook_event_name="AfterTool"))
+
+    said = json.loads(translate_answer(heard, json.dumps(CONTEXT).encode()))
+
+    assert said["hookSpecificOutput"] == {"hookEventName": "AfterTool", "additionalContext": "x"}
+
+
+@pytest.mark.parametrize("client", ["codex", "gemini"])
+@pytest.mark.parametrize("body", [b"plain text", b"[1]", b""])
+def test_agent_that_takes_json_alone_gets_nothing_else(client, body):
+    heard = translate(client, "PreCompact", Payload(hook_event_name="PreCompact"))
+    assert translate_answer(heard, body) == b"{}"
+
+
+def test_codex_is_recognised_where_a_plugin_cannot_name_it():
+    assert translate("other", "Stop", Payload(turn_id="t")).client == "codex"
+    assert translate("other", "Stop", Payload()).client == "other"
+
+
+def test_a_command_of_codex_that_failed_is_answered_under_the_name_of_its_hook():
+    printed = {"tool_name": "Bash", "tool_use_id": "c", "tool_response": Raw(b'"no"')}
+    payload = Payload(hook_event_name="PostToolUse", **printed)
+    assert not hides_outcome(translate("claude", "PostToolUse", payload))
+    heard = translate("codex", "PostToolUse", payload)
+    assert hides_outcome(heard)
+
+    failed = as_failure(heard)
+
+    assert (failed.event, failed.payload.error) == ("PostToolUseFailure", "no")
+    said = json.loads(translate_answer(failed, json.dumps(CONTEXT).encode()))
+    assert said["hookSpecificOutput"]["hookEventName"] == "PostToolUse"
+
+
+def test_hook_that_does_not_name_its_event_has_the_name_of_its_command():
+    heard = translate("gemini", "SessionStart", Payload())
+    assert translate_answer(heard, b'{"systemMessage": "x"}') == b'{"systemMessage": "x"}'
