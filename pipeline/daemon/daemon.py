@@ -36,6 +36,9 @@ _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
 SPOOL_CHECK_S = 5.0
 ACTIVITY_SAVE_S = 10.0
+# Compacting holds up writes, so it waits until nobody has asked anything for so long.
+QUIET_S = 20.0
+CHECK_S = 5.0
 
 
 class Daemon:
@@ -88,7 +91,7 @@ class Daemon:
                 tasks.start_soon(self._drain_spool)
                 tasks.start_soon(self._app.team.run)
                 tasks.start_soon(self._save_activity)
-                tasks.start_soon(self._compact)
+                tasks.start_soon(compact_when_idle, self._app.archive, self._quiet_s)
                 tasks.start_soon(self._leave_on_signal)
                 tasks.start_soon(self._leave_when_idle)
                 tasks.start_soon(self._leave_for_newer)
@@ -119,11 +122,6 @@ class Daemon:
             await anyio.sleep(ACTIVITY_SAVE_S)
             await anyio.to_thread.run_sync(self._entrance.activity.save)
 
-    async def _compact(self) -> None:
-        await compact_when_idle(
-            self._app.archive, quiet_s=lambda: anyio.current_time() - self._server.last_seen
-        )
-
     async def _finish(self, listener: Listener, tasks: TaskGroup) -> None:
         """Accept nothing new, let work in progress end, then stop serving."""
         unlisten(self._paths)
@@ -136,6 +134,9 @@ class Daemon:
     def _note_client(self) -> None:
         """A client came over HTTP: the daemon is not idle."""
         self._server.last_seen = anyio.current_time()
+
+    def _quiet_s(self) -> float:
+        return anyio.current_time() - self._server.last_seen
 
     # --- leaving ---------------------------------------------------------------------------------
 
@@ -154,7 +155,7 @@ class Daemon:
         idle_s = self._settings.idle_exit_minutes * 60
         while True:
             await anyio.sleep(min(IDLE_CHECK_S, idle_s))
-            quiet_s = anyio.current_time() - self._server.last_seen
+            quiet_s = self._quiet_s()
             open_now = self._server.connections + self._mcp_http.in_flight
             if open_now == 0 and quiet_s >= idle_s:
                 _log.info("exiting after the idle timeout", extra={"idle_s": round(quiet_s)})
@@ -223,12 +224,7 @@ async def _run(loaded: Loaded, paths: Paths) -> None:
     await Daemon(loaded, paths).run()
 
 
-# Compacting holds up writes, so it waits until nobody has asked anything for so long.
-QUIET_S = 20.0
-CHECK_S = 5.0
-
-
-async def compact_when_idle(archive: LazyArchive, *, quiet_s: Callable[[], float]) -> None:
+async def compact_when_idle(archive: LazyArchive, quiet_s: Callable[[], float]) -> None:
     """Compact after something was forgotten, also by an earlier daemon. Never returns.
 
     ``quiet_s`` says for how many seconds nobody has asked anything.
