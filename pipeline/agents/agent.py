@@ -19,6 +19,17 @@ HOOK_TOOL = "hook"
 # An HTTP hook of ours says whose it is; that is also how it is recognised.
 CLIENT_HEADER = "X-Subcog-Client"
 _OUR_URL = re.compile(r"http://127\.0\.0\.1:\d{1,5}/hooks/[A-Za-z]{1,64}")
+MAX_NAME_CHARS = 256
+MAX_PATH_CHARS = 4096
+"""No agent has longer names, and no file system longer paths; what is longer is not there."""
+_BOUNDED = {
+    "session_id": MAX_NAME_CHARS,
+    "agent_id": MAX_NAME_CHARS,
+    "tool_use_id": MAX_NAME_CHARS,
+    "cwd": MAX_PATH_CHARS,
+    "transcript_path": MAX_PATH_CHARS,
+    "agent_transcript_path": MAX_PATH_CHARS,
+}
 
 
 class Hook(Struct, frozen=True, kw_only=True):
@@ -149,20 +160,6 @@ def is_our_server(entry: object) -> bool:
     return isinstance(args, list) and any(
         isinstance(arg, str) and arg.endswith("/hooks/mcp_pipe.py") for arg in args
     )
-
-
-MAX_NAME_CHARS = 256
-MAX_PATH_CHARS = 4096
-"""No agent has longer names, and no file system longer paths; what is longer is not there."""
-
-_BOUNDED = {
-    "session_id": MAX_NAME_CHARS,
-    "agent_id": MAX_NAME_CHARS,
-    "tool_use_id": MAX_NAME_CHARS,
-    "cwd": MAX_PATH_CHARS,
-    "transcript_path": MAX_PATH_CHARS,
-    "agent_transcript_path": MAX_PATH_CHARS,
-}
 
 
 class Payload(Struct):

@@ -44,6 +44,14 @@ FIELDS = {
     "SubagentStop": ("agent_id", "agent_type", "agent_transcript_path"),
 }
 COMMON = ("session_id", "transcript_path", "cwd")
+__all__ = ["AGENTS", "Change", "Parts", "SettingsUnreadable", "install", "uninstall", "wired"]
+AGENTS = {agent.name: agent for agent in (CLAUDE, CODEX, GEMINI)}
+# What decides where subcog keeps things.
+MOVERS = ("SUBCOG_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
+# Not in the plugin's hooks.json, which every version has to understand.
+LATE_EVENTS = {"PostToolUseFailure": 10}
+VERSION_S = 10
+_VERSION = re.compile(r"(?<![\d.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
 
 
 class Transport(Protocol):
@@ -118,15 +126,6 @@ def why_not(agent: Agent, version: Version) -> str:
         found, least = (".".join(map(str, each)) for each in (version, KNOWN_LATE))
         return f"Claude Code {found} may drop all hooks for one of another kind; {least} takes them"
     return ""
-
-
-__all__ = ["AGENTS", "Change", "Parts", "SettingsUnreadable", "install", "uninstall", "wired"]
-
-AGENTS = {agent.name: agent for agent in (CLAUDE, CODEX, GEMINI)}
-# What decides where subcog keeps things.
-MOVERS = ("SUBCOG_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
-# Not in the plugin's hooks.json, which every version has to understand.
-LATE_EVENTS = {"PostToolUseFailure": 10}
 
 
 class Parts(Struct, frozen=True, kw_only=True):
@@ -242,10 +241,6 @@ def wired(agent: Agent, env: Env, *, project: Path | None = None) -> Mapping[Pat
 
 def _share(place: Place, hooks: tuple[Hook, ...], server: dict[str, Any] | None) -> Wiring:
     return Wiring(hooks=hooks if place.hooks else (), server=server if place.server else None)
-
-
-VERSION_S = 10
-_VERSION = re.compile(r"(?<![\d.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
 
 
 class FoundAgent(Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ from .params import CallRefused, FileParams, ImportParams, PageParams, Table, sc
 IMPORT_S = 50.0
 # Of the texts of one page of an export, in characters; a frame has 16 MB.
 PAGE_CHARS = 2_000_000
+_log = logging.getLogger(__name__)
 
 
 class TransferCalls:
@@ -99,9 +100,6 @@ def _bounded(memories: Sequence[Memory]) -> Sequence[Memory]:
         if number and chars > PAGE_CHARS:
             return memories[:number]
     return memories
-
-
-_log = logging.getLogger(__name__)
 
 
 class BadBackup(ValueError):

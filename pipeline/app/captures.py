@@ -34,6 +34,11 @@ from .lazy_archive import RESERVE_S
 if TYPE_CHECKING:
     from ...sinks.passages.archive import PassageArchive
 
+MAX_TEXTS = 50_000
+# It chooses among so many times what it may keep: some of it will be known already.
+_CHOICE = 4
+Capture = Callable[[CaptureRequested], Awaitable[CaptureSettled]]
+
 
 class CaptureService:
     """Fulfils the ``Keeper`` port over the bus."""
@@ -89,9 +94,6 @@ class CaptureService:
         return CaptureSettled(trace=request.trace, kept=kept)
 
 
-MAX_TEXTS = 50_000
-
-
 class RedactionCache:
     """Redacts texts, and remembers which of them had nothing to redact; not the texts themselves.
 
@@ -115,12 +117,6 @@ class RedactionCache:
                 if len(self._spotless) > self._max_texts:
                     del self._spotless[next(iter(self._spotless))]
         return cleaned
-
-
-# It chooses among so many times what it may keep: some of it will be known already.
-_CHOICE = 4
-
-Capture = Callable[[CaptureRequested], Awaitable[CaptureSettled]]
 
 
 class NotStored(ConnectionError):

@@ -20,6 +20,7 @@ from .shared import daemon, json_option, our_paths, our_settings, show_json
 
 STOP_S = 30.0
 UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
+LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
 @click.group()
@@ -163,9 +164,6 @@ def _as_json(line: str) -> str:
     if read_entry(line) is not None:
         return line
     return msgspec.json.encode({"level": level_of(line), "what": line}).decode()
-
-
-LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
 def last_lines(files: Sequence[Path], count: int, wanted: Callable[[str], bool]) -> list[str]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ...sinks.telemetry.metrics import Gauge, Metrics
 
 MAX_BUFFERED = 100_000
+START_DELAY_S = 1.0
+_log = logging.getLogger(__name__)
 
 
 class SignalBuffer:
@@ -59,10 +61,6 @@ class SignalBuffer:
         for signal, sender, facts in self._buffered:
             emit(signal, sender, **facts)
         self._buffered.clear()
-
-
-START_DELAY_S = 1.0
-_log = logging.getLogger(__name__)
 
 
 class HttpEndpoint:

@@ -31,6 +31,13 @@ _ACCEPTED_PER_TURN = 2
 _log = logging.getLogger(__name__)
 
 Serve = Callable[[SocketStream], Awaitable[None]]
+# A request that has begun must arrive whole within this time.
+ARRIVAL_S = 10.0
+# A connection that is silent for so long is closed; a client connects anew without noticing.
+SILENCE_S = 300.0
+Answer = Callable[[str, dict[str, str], bytes], Awaitable[bytes]]
+Call = Callable[[str, dict[str, str], bytes], Awaitable[tuple[bool, bytes]]]
+Converse = Callable[[BufferedByteReceiveStream, SocketStream, dict[str, str]], Awaitable[None]]
 
 
 class AlreadyRunning(RuntimeError):
@@ -171,16 +178,6 @@ class Listener:
 
 async def _serve(serve: Serve, client: socket.socket) -> None:
     await serve(await SocketStream.from_socket(client))
-
-
-# A request that has begun must arrive whole within this time.
-ARRIVAL_S = 10.0
-# A connection that is silent for so long is closed; a client connects anew without noticing.
-SILENCE_S = 300.0
-
-Answer = Callable[[str, dict[str, str], bytes], Awaitable[bytes]]
-Call = Callable[[str, dict[str, str], bytes], Awaitable[tuple[bool, bytes]]]
-Converse = Callable[[BufferedByteReceiveStream, SocketStream, dict[str, str]], Awaitable[None]]
 
 
 class Server:

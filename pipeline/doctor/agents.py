@@ -37,6 +37,10 @@ from ..cli.client import CallFailed, Client, DaemonUnreachable
 from .installation import Finding, Unrepaired
 
 Env = Mapping[str, str]
+TEXT = "The canary lives in the blue aviary behind the observatory"
+QUESTION = "where does the canary live?"
+HOOK_S = 20
+Commands = Mapping[str, Sequence[str]]
 
 
 def examine(paths: Paths, env: Env) -> Iterator[Finding]:
@@ -181,13 +185,6 @@ def hook_commands(env: Env, parts: Parts) -> dict[str, list[str]]:
                 found[agent.title] = words
     pipe = [str(parts.interpreter), "-I", "-S", str(parts.hooks / "client.py")]
     return found or {"the pipe": [*pipe, "UserPromptSubmit", str(parts.launcher)]}
-
-
-TEXT = "The canary lives in the blue aviary behind the observatory"
-QUESTION = "where does the canary live?"
-HOOK_S = 20
-
-Commands = Mapping[str, Sequence[str]]
 
 
 def fly(paths: Paths, env: Env, commands: Commands) -> Iterator[Finding]:

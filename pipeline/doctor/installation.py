@@ -26,12 +26,20 @@ from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
 from ..daemon.server import AlreadyRunning, only_one, socket_path, unlisten
 
+Repair = Callable[[], tuple[str, ...]]
+# A team that is behind for longer, in seconds, is not merely slow.
+LAG_S = 3600.0
+Env = Mapping[str, str]
+# Folders may be searched by their owner alone, files read and written.
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+# A daemon that was just started loads the memories first.
+LOAD_S = 20.0
+LEAVE_S = 10.0
+POLL_S = 0.02
+
 
 class Unrepaired(RuntimeError):
     """Something could not be repaired; the message says why, and what to do instead."""
-
-
-Repair = Callable[[], tuple[str, ...]]
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -46,10 +54,6 @@ class Finding(Struct, frozen=True, kw_only=True):
     seen: str
     mend: str = ""
     repair: Repair | None = None
-
-
-# A team that is behind for longer, in seconds, is not merely slow.
-LAG_S = 3600.0
 
 
 def examine_team(status: StatusResult | None) -> Finding:
@@ -67,15 +71,6 @@ def examine_team(status: StatusResult | None) -> Finding:
         mend = "`subcog team status` shows why"
         return Finding(check="team", ok=False, seen=seen, mend=mend)
     return Finding(check="team", ok=True, seen=seen)
-
-
-Env = Mapping[str, str]
-# Folders may be searched by their owner alone, files read and written.
-FOLDER_MODE, FILE_MODE = 0o700, 0o600
-# A daemon that was just started loads the memories first.
-LOAD_S = 20.0
-LEAVE_S = 10.0
-POLL_S = 0.02
 
 
 class Installation:

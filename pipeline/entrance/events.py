@@ -35,6 +35,22 @@ NOTHING = b"{}"
 Translate = Callable[[str, Payload], tuple[str, Payload]]
 
 DIALECTS: dict[str, Translate] = {"codex": codex.translate, "gemini": gemini.translate}
+MAX_TEXT_CHARS = 20_000
+MAX_PATHS = 10
+MAX_PATH_CHARS = 1000
+_MAX_EDITS = 50
+# Of more than that, what is written is not looked at.
+_MAX_EDITS_BYTES = 256 * 1024
+# The bytes of one character, and of an escaped one: two halves of six bytes each.
+_MOST_BYTES = 4
+_LONGEST_ESCAPE = 13
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: ([^\n]+)$", re.MULTILINE)
+_EXIT_CODE = re.compile(
+    r"\s*(?:Exit code|Process exited with code|exit status|Command failed with exit code)"
+    r":? (\d{1,3})\b",
+    re.IGNORECASE,
+)
+_NOTHING = Raw(b"null")
 
 
 class TranslatedHook(Struct, frozen=True, kw_only=True):
@@ -225,25 +241,6 @@ HOOK_EVENTS: dict[str, HookEvent] = {
     "SubagentStop": HookEvent(make=agent_ended, answers=False),
     "SessionEnd": HookEvent(make=session_ended, answers=False),
 }
-
-
-MAX_TEXT_CHARS = 20_000
-MAX_PATHS = 10
-MAX_PATH_CHARS = 1000
-
-_MAX_EDITS = 50
-# Of more than that, what is written is not looked at.
-_MAX_EDITS_BYTES = 256 * 1024
-# The bytes of one character, and of an escaped one: two halves of six bytes each.
-_MOST_BYTES = 4
-_LONGEST_ESCAPE = 13
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: ([^\n]+)$", re.MULTILINE)
-_EXIT_CODE = re.compile(
-    r"\s*(?:Exit code|Process exited with code|exit status|Command failed with exit code)"
-    r":? (\d{1,3})\b",
-    re.IGNORECASE,
-)
-_NOTHING = Raw(b"null")
 
 
 class _Edit(Struct):

@@ -17,6 +17,10 @@ from ...bus.values import Provenance, Scope
 
 MemoryId = Annotated[str, Meta(pattern=r"^mem_[0-9a-z]{26}$")]
 ZonedTime = Annotated[datetime, Meta(tz=True)]
+# A number of seconds from here on is taken for milliseconds: it would be the year 5138.
+_MILLISECONDS_FROM = 1e11
+_TEXTS = ("content", "text", "memory")
+_plain = msgspec.json.Decoder(dict[str, Any])
 
 
 class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,10 +68,6 @@ class BadImport(ValueError):
 Items = Iterator[Item]
 
 
-# A number of seconds from here on is taken for milliseconds: it would be the year 5138.
-_MILLISECONDS_FROM = 1e11
-
-
 def text_of(fields: Mapping[str, Any], names: Iterable[str]) -> str:
     """The first of ``names`` that holds something. Raises ``ValueError`` if that is no string."""
     for name in names:
@@ -110,9 +110,7 @@ def moment_of(value: Any) -> datetime | None:
     return None
 
 
-_TEXTS = ("content", "text", "memory")
 _ours = msgspec.json.Decoder(Ours)
-_plain = msgspec.json.Decoder(dict[str, Any])
 
 
 def read_jsonl(file: Path) -> Items:
