@@ -63,9 +63,11 @@ from ...stages.redaction.admit import admit
 from ...stages.redaction.allowlist import BadAllowance
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.respond import respond
-from .captures import CaptureService, Conversations, RedactionCache, ReviewCaptures
+from .captures import CaptureService, RedactionCache
+from .conversations import Conversations
 from .lazy_archive import LazyArchive, Published
 from .review import SessionReviewer
+from .review_captures import ReviewCaptures
 from .routes import ROUTES
 from .team import Team
 

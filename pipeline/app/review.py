@@ -28,8 +28,9 @@ from ...stages.capture.review_session import SessionReader, batches
 from ...stages.moments.preserve import preserve
 from ...stages.sessions.exchanges import ExchangeReader
 from ...stages.text.authorship import is_machine, own_text
-from .captures import Conversations, NotStored, ReviewCaptures, moment_of
+from .conversations import Conversations
 from .lazy_archive import RESERVE_S
+from .review_captures import NotStored, ReviewCaptures, moment_of
 
 _MAX_POINTS = 32
 # A compaction waits this part of its time for the whole review, then looks at the end alone: at so

@@ -1,0 +1,81 @@
+"""What was said in sessions, from the daemon's first moment on: kept, found, and switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from ...bus.events import ReviewRequested
+from ...bus.passages import Passage, SessionHit
+from ...bus.values import Place
+from ...config.settings import SessionsSettings
+from ...stages.ports import RecallUnavailable
+from ...stages.sessions.exchanges import Utterance
+from .review_captures import NotStored
+
+if TYPE_CHECKING:
+    from ...sinks.passages.archive import PassageArchive
+
+
+class Conversations:
+    """Stands for the archive of passages; fulfils ``ports.Conversations``."""
+
+    def __init__(self, settings: SessionsSettings) -> None:
+        self._settings = settings
+        self._archive: PassageArchive | None = None
+
+    def arrive(self, archive: PassageArchive | None) -> None:
+        """Use ``archive`` from now on; None while the store is closed."""
+        self._archive = archive
+
+    @property
+    def loaded(self) -> PassageArchive | None:
+        """The archive, or None while it loads or where sessions are switched off."""
+        return self._archive
+
+    def archive(self) -> PassageArchive:
+        """The archive. Raises ``RecallUnavailable``."""
+        if not self._settings.enabled:
+            raise RecallUnavailable("sessions are switched off: sessions.enabled is false")
+        if self._archive is None:
+            raise RecallUnavailable("the sessions are still being loaded")
+        return self._archive
+
+    def concerns(self, place: Place) -> bool:
+        """Whether anything of the project at ``place`` is kept and quoted."""
+        root = PurePath(place.root)
+        outside = all(not root.is_relative_to(folder) for folder in self._settings.exclude)
+        return self._settings.enabled and outside
+
+    async def find(self, text: str, place: Place, *, session: str) -> tuple[SessionHit, ...]:
+        if not self.concerns(place):
+            return ()
+        return await self.archive().find(text, place.project, session=session)
+
+    async def keep(self, event: ReviewRequested, said: Sequence[Utterance]) -> int:
+        """Keep what was read of the session of ``event``; how many passages are new.
+
+        Raises ``NotStored`` while there is nothing to store it in.
+        """
+        if not said or not self.concerns(event.place):
+            return 0
+        try:
+            return await self.archive().add([_passage(event, one) for one in said])
+        except ConnectionError:
+            raise NotStored from None
+
+
+def _passage(event: ReviewRequested, said: Utterance) -> Passage:
+    return Passage(
+        id=said.id,
+        session=event.session,
+        scope=event.place.project,
+        speaker=said.speaker,
+        text=said.text,
+        said_at=datetime.fromtimestamp(said.said_at_ms / 1000, UTC),
+        client=event.client,
+        branch=event.place.branch or "",
+        files=said.files,
+    )

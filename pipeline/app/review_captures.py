@@ -1,0 +1,193 @@
+"""Captures what a review found: statements, solved blockers, records of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime
+
+import anyio.to_thread
+from msgspec.structs import replace
+
+from ...bus.events import CaptureRequested, CaptureSettled, ReviewRequested
+from ...bus.values import Hit, Provenance, Query
+from ...config.settings import ReviewSettings, Settings
+from ...sinks.project.git import head_commit
+from ...stages.capture import review
+from ...stages.capture import task_record as task
+from ...stages.capture.review import Statement
+from ...stages.moments.greet import is_open
+from ...stages.ports import Recall
+
+# It chooses among so many times what it may keep: some of it will be known already.
+_CHOICE = 4
+
+Capture = Callable[[CaptureRequested], Awaitable[CaptureSettled]]
+
+
+class NotStored(ConnectionError):
+    """The store takes nothing now; the transcript is to be read again later."""
+
+
+def moment_of(settings: Settings, hook: str) -> ReviewSettings:
+    """The settings of the moment that led to a review."""
+    return settings.hook.pre_compact if hook == "PreCompact" else settings.hook.stop
+
+
+class ReviewCaptures:
+    """Sends captures on their way, one after another. Each method raises ``NotStored``."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        recall: Recall,
+        capture: Capture,
+        new_id: Callable[[], str],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._settings = settings
+        self._recall = recall
+        self._capture = capture
+        self._new_id = new_id
+        self._clock = clock
+
+    # --- what was said ---------------------------------------------------------------------------
+
+    async def keep(
+        self, event: ReviewRequested, found: Sequence[Statement], kept: list[str]
+    ) -> None:
+        """Keep the surest of ``found`` that say something new; ``kept`` gets the text of each."""
+        moment = moment_of(self._settings, event.hook)
+        limit = moment.max_captures if moment.auto_capture else 0
+        chosen = review.choose(found, min_confidence=moment.min_confidence, limit=limit * _CHOICE)
+        for statement in sorted(chosen, key=lambda s: -s.note.confidence_percent):
+            text = statement.note.text
+            if len(kept) >= limit:
+                return
+            if review.repeats(text, kept):
+                continue
+            if review.is_known(text, await self._said_before(event, statement)):
+                continue
+            if await self._keep(event, statement):
+                kept.append(text)
+
+    async def _said_before(self, event: ReviewRequested, statement: Statement) -> tuple[Hit, ...]:
+        """What is like a statement; what is solved is not said by what still stands in the way."""
+        hits = await self._like(event, statement)
+        if statement.note.kind != "resolution":
+            return hits
+        return tuple(hit for hit in hits if not self._is_open_blocker(hit))
+
+    def _is_open_blocker(self, hit: Hit) -> bool:
+        return hit.memory.namespace == "blockers" and is_open(hit.memory, self._clock())
+
+    async def _like(
+        self, event: ReviewRequested, statement: Statement, *namespaces: str
+    ) -> tuple[Hit, ...]:
+        query = Query(
+            text=statement.note.text,
+            scopes=event.place.readable,
+            limit=5,
+            namespaces=namespaces,
+        )
+        try:
+            return (await self._recall.recall(query)).hits
+        except ConnectionError:
+            raise NotStored from None
+
+    async def _keep(self, event: ReviewRequested, statement: Statement) -> bool:
+        """Send a statement on its way; whether it was kept, and not declined."""
+        tags = review.tags_of(statement, event.hook)
+        blocker = await self._blocker(event, statement)
+        if blocker is not None:
+            tags += (f"resolves-{blocker.memory.id}",)
+        provenance = await self._provenance(event, statement.file)
+        settled = await self._capture_or_raise(
+            CaptureRequested(
+                trace=self._new_id(),
+                id=review.memory_id(statement, event.place.project),
+                text=statement.note.text,
+                scope=event.place.project,
+                namespace=statement.note.namespace,
+                tags=tags,
+                explicit=False,
+                confidence_percent=statement.note.confidence_percent,
+                provenance=provenance,
+            )
+        )
+        is_kept = settled.kept.outcome != "declined"
+        if blocker is not None and is_kept:
+            await self._close(blocker, provenance)
+        return is_kept
+
+    async def _blocker(self, event: ReviewRequested, statement: Statement) -> Hit | None:
+        """The open blocker that a statement resolves, if it does and it is clear which."""
+        if statement.note.kind != "resolution":
+            return None
+        hits = await self._like(event, statement, "blockers")
+        return review.resolved([hit for hit in hits if self._is_open_blocker(hit)])
+
+    async def _close(self, blocker: Hit, provenance: Provenance) -> None:
+        """Mark a blocker as resolved: what it says stays, and can be found."""
+        memory = blocker.memory
+        await self._capture_or_raise(
+            CaptureRequested(
+                trace=self._new_id(),
+                id=f"mem_{self._new_id()}",
+                text=memory.content,
+                scope=memory.scope,
+                namespace=memory.namespace,
+                tags=("resolved", *memory.tags),
+                explicit=False,
+                provenance=provenance,
+                revises=memory.id,
+            )
+        )
+
+    async def _provenance(self, event: ReviewRequested, file: str = "") -> Provenance:
+        commit = await anyio.to_thread.run_sync(head_commit, event.place.root)
+        return Provenance(
+            hook=event.hook,
+            session=event.session,
+            client=event.client,
+            file=file,
+            commit=commit,
+            branch=event.place.branch or "",
+        )
+
+    async def _capture_or_raise(self, request: CaptureRequested) -> CaptureSettled:
+        settled = await self._capture(request)
+        if settled.kept.outcome in {"failed", "pending"}:
+            raise NotStored
+        return settled
+
+    # --- what was done ---------------------------------------------------------------------------
+
+    async def record(self, event: ReviewRequested, works: Iterable[task.Work]) -> None:
+        """Record those of ``works`` in which something was done, as they stand now."""
+        if not self._settings.capture.tasks.enabled:
+            return
+        for work in works:
+            if work.is_worth_recording and task.record(work) != work.recorded:
+                await self._record(event, work)
+
+    async def _record(self, event: ReviewRequested, work: task.Work) -> None:
+        request = CaptureRequested(
+            trace=self._new_id(),
+            id=work.id,
+            text=task.record(work),
+            scope=event.place.project,
+            namespace=task.NAMESPACE,
+            tags=task.tags_of(work),
+            explicit=False,
+            confidence_percent=task.CONFIDENCE_PERCENT,
+            provenance=await self._provenance(event),
+            revises=work.memory_id or None,
+        )
+        settled = await self._capture_or_raise(request)
+        if settled.kept.outcome == "merged" and settled.kept.memory_id:
+            # The same was asked before: how it ended this time is what counts.
+            again = replace(request, trace=self._new_id(), revises=settled.kept.memory_id)
+            settled = await self._capture_or_raise(again)
+        work.memory_id = settled.kept.memory_id or work.memory_id
+        work.recorded = request.text
