@@ -28,10 +28,10 @@ $(VENV)/.ready: pyproject.toml
 	@touch $@
 
 demo: setup ## a real prompt through the real hook pipe, and what was injected and why
-	@$(BIN)/python -m subcog.pipeline.cli.demo $(ARGS)
+	@$(BIN)/python -m tools.demo $(ARGS)
 
 picture: setup ## draw docs/demo.svg anew, which the README shows
-	@$(BIN)/python -m subcog.pipeline.cli.demo --svg docs/demo.svg >/dev/null
+	@$(BIN)/python -m tools.demo --svg docs/demo.svg >/dev/null
 
 test: setup ## the whole suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
@@ -43,7 +43,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 
 types: setup view
-	$(BIN)/mypy $(addprefix .view/subcog/,$(ROOMS))
+	$(BIN)/mypy $(addprefix .view/subcog/,$(ROOMS)) tools
 
 view: ## directory links, so that type checkers and editors see the package subcog
 	@mkdir -p .view/subcog
@@ -61,7 +61,7 @@ $(VENV)/.perf: $(VENV)/.ready
 	@touch $@
 
 docs: setup ## rewrite what is made from the code: docs/reference and the diagram in ARCHITECTURE.md
-	$(BIN)/python -m subcog.pipeline.reference.pages --write
+	$(BIN)/python -m tools.reference --write
 
 agents: claude codex gemini ## the real agents, which tests/e2e runs
 

@@ -1,14 +1,16 @@
-"""What an agent is, where its settings are, and which entries in them are subcog's."""
+"""What an agent is, where its settings are, which entries in them are subcog's, and its payload."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
 Env = Mapping[str, str]
 Version = tuple[int, ...]
@@ -17,6 +19,17 @@ HOOK_TOOL = "hook"
 # An HTTP hook of ours says whose it is; that is also how it is recognised.
 CLIENT_HEADER = "X-Subcog-Client"
 _OUR_URL = re.compile(r"http://127\.0\.0\.1:\d{1,5}/hooks/[A-Za-z]{1,64}")
+MAX_NAME_CHARS = 256
+MAX_PATH_CHARS = 4096
+"""No agent has longer names, and no file system longer paths; what is longer is not there."""
+_BOUNDED = {
+    "session_id": MAX_NAME_CHARS,
+    "agent_id": MAX_NAME_CHARS,
+    "tool_use_id": MAX_NAME_CHARS,
+    "cwd": MAX_PATH_CHARS,
+    "transcript_path": MAX_PATH_CHARS,
+    "agent_transcript_path": MAX_PATH_CHARS,
+}
 
 
 class Hook(Struct, frozen=True, kw_only=True):
@@ -147,3 +160,57 @@ def is_our_server(entry: object) -> bool:
     return isinstance(args, list) and any(
         isinstance(arg, str) and arg.endswith("/hooks/mcp_pipe.py") for arg in args
     )
+
+
+class Payload(Struct):
+    """What we read of a hook's payload; the rest is the agent's business.
+
+    ``tool_input`` and ``tool_response`` are JSON of whatever shape the tool has, not yet decoded.
+    """
+
+    session_id: str = ""
+    hook_event_name: str = ""
+    turn_id: str = ""
+    cwd: str = ""
+    prompt: str = ""
+    source: str = ""
+    agent_id: str = ""
+    agent_type: str = ""
+    transcript_path: str | None = ""
+    agent_transcript_path: str | None = ""
+    tool_name: str = ""
+    tool_use_id: str = ""
+    tool_input: Raw = Raw(b"null")
+    tool_response: Raw = Raw(b"null")
+    error: str = ""
+    trigger: str = ""
+    last_assistant_message: str | None = ""
+    prompt_response: str | None = ""
+    reason: str = ""
+
+
+def read_payload(body: bytes) -> Payload:
+    """Decode a payload. Raises ``ValueError``.
+
+    A lone surrogate (half of a character that a client cut in two) becomes a question mark; what
+    else is not JSON, or not of this shape, is refused; so is what is nested a thousand deep.
+    """
+    payload = _decode(body)
+    for name, limit in _BOUNDED.items():
+        if len(getattr(payload, name) or "") > limit:
+            setattr(payload, name, "")
+    return payload
+
+
+def _decode(body: bytes) -> Payload:
+    try:
+        return msgspec.json.decode(body, type=Payload)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ValueError(type(error).__name__) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:
+        mended = json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace")
+        return msgspec.json.decode(mended, type=Payload)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(type(error).__name__) from None

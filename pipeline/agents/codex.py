@@ -12,9 +12,8 @@ from pathlib import Path, PurePath
 import msgspec
 from msgspec import Raw, Struct
 
-from .agent import Agent, Env, Place, home
+from .agent import Agent, Env, Payload, Place, home
 from .json_settings import json_place
-from .payload import Payload
 
 PATCH_TOOL = "apply_patch"
 # A longer patch is cut: what is written to files is looked at, not kept.

@@ -8,9 +8,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, Struct
 
-from .agent import Agent, Env, Place, home
+from .agent import Agent, Env, Payload, Place, home
 from .json_settings import json_place
-from .payload import Payload
 
 # PreCompress is not among them: Gemini runs it before every request, whether it compresses or not.
 EVENTS = {
@@ -20,12 +19,7 @@ EVENTS = {
     "AfterAgent": "Stop",
     "SessionEnd": "SessionEnd",
 }
-TOOLS = {
-    "write_file": "Write",
-    "replace": "Edit",
-    "run_shell_command": "Bash",
-    "read_file": "Read",
-}
+TOOLS = {"write_file": "Write", "replace": "Edit", "run_shell_command": "Bash", "read_file": "Read"}
 MAX_ERROR_CHARS = 4000
 # What SessionStart's hooks said comes back in front of the first prompt.
 _CONTEXT = re.compile(r"\A(?:\s*<hook_context>.*?</hook_context>\s*)+", re.DOTALL)

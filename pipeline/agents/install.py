@@ -1,36 +1,131 @@
-"""Wires subcog into an agent, and takes exactly that out again.
+"""Wires subcog into an agent, and takes exactly that out again; finds which agents are there.
 
 The plan of an installation is a list of changes, one a settings file, that is made before anything
-is written; so a file that cannot be read stops all of it. ``clients/settings_file.py`` does the
-writing, and keeps what the user wrote.
+is written; so a file that cannot be read stops all of it. ``settings_file.py`` does the writing,
+and keeps what the user wrote. A ``Transport`` is another way to the daemon than a process a hook.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
-from .agent import Agent, Env, Hook, Place, Version, Wiring
+from ...config.load import load_settings
+from ...config.paths import Paths
+from ...sinks.http.credentials import http_token, last_port
+from .agent import CLIENT_HEADER, HOOK_TOOL, SERVER, Agent, Env, Hook, Place, Version, Wiring
 from .claude import AGENT as CLAUDE
+from .claude import KNOWN_LATE
+from .claude import places as claude_places
 from .codex import AGENT as CODEX
 from .gemini import AGENT as GEMINI
 from .settings_file import Change, SettingsUnreadable, read, unwire, wire, write
-from .transport import Transport
 
+# At the start there may be no daemon yet, and no agent posts that event.
+# PreCompact is answered in plain text, which only a command can print.
+WITHOUT_HTTP = ("SessionStart", "PreCompact")
+# What of a payload is handed to the MCP tool: there is no way to hand over the whole. The other
+# events come before the connection is there, when it is gone, or want an answer in plain text.
+FIELDS = {
+    "UserPromptSubmit": ("prompt",),
+    "PostToolUse": ("tool_name", "tool_input", "tool_response"),
+    "PostToolUseFailure": ("tool_name", "tool_input", "error"),
+    "Stop": (),
+    "SubagentStop": ("agent_id", "agent_type", "agent_transcript_path"),
+}
+COMMON = ("session_id", "transcript_path", "cwd")
 __all__ = ["AGENTS", "Change", "Parts", "SettingsUnreadable", "install", "uninstall", "wired"]
-
 AGENTS = {agent.name: agent for agent in (CLAUDE, CODEX, GEMINI)}
 # What decides where subcog keeps things.
 MOVERS = ("SUBCOG_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 # Not in the plugin's hooks.json, which every version has to understand.
 LATE_EVENTS = {"PostToolUseFailure": 10}
+VERSION_S = 10
+_VERSION = re.compile(r"(?<![\d.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
+
+
+class Transport(Protocol):
+    """Writes hook entries that reach the daemon in its own way."""
+
+    def carries(self, event: str) -> bool:
+        """Whether this way is open to ``event``."""
+        ...
+
+    def entry(self, event: str, timeout: float) -> dict[str, Any]:
+        """The hook's entry in the settings."""
+        ...
+
+
+class Http(Struct, frozen=True, kw_only=True):
+    """The agent posts to the daemon. The settings hold the token, so they are for one user alone.
+
+    An agent fills in variables of its own environment alone, in which nobody could put the token.
+    """
+
+    client: str
+    port: int
+    token: str
+
+    def carries(self, event: str) -> bool:
+        return event not in WITHOUT_HTTP
+
+    def entry(self, event: str, timeout: float) -> dict[str, Any]:
+        return {
+            "type": "http",
+            "url": f"http://127.0.0.1:{self.port}/hooks/{event}",
+            "headers": {"Authorization": f"Bearer {self.token}", CLIENT_HEADER: self.client},
+            "timeout": timeout,
+        }
+
+
+def http_of(client: str, paths: Paths, env: Env) -> Http | None:
+    """The way to the daemon's HTTP side as it is set up now; None where it has had no port yet.
+
+    Raises ``SettingsError`` and ``OSError``.
+    """
+    port = load_settings(paths.config_file, env).settings.http.port or last_port(paths.http_port)
+    return Http(client=client, port=port, token=http_token(paths.http_token)) if port else None
+
+
+class Mcp(Struct, frozen=True, kw_only=True):
+    """The agent calls a tool of the MCP server that it is connected to anyway."""
+
+    client: str
+
+    def carries(self, event: str) -> bool:
+        return event in FIELDS
+
+    def entry(self, event: str, timeout: float) -> dict[str, Any]:
+        fields = {name: f"${{{name}}}" for name in (*COMMON, *FIELDS[event])}
+        return {
+            "type": "mcp_tool",
+            "server": SERVER,
+            "tool": HOOK_TOOL,
+            "input": {"event": event, "client": self.client, "payload": fields},
+            "timeout": timeout,
+        }
+
+
+def why_not(agent: Agent, version: Version) -> str:
+    """Why ``agent`` in that version takes command hooks alone; empty if it takes others."""
+    if agent.name != "claude":
+        return f"{agent.title} takes no other hooks than commands"
+    if not version:
+        return "the version of Claude Code could not be found out"
+    if version < KNOWN_LATE:
+        found, least = (".".join(map(str, each)) for each in (version, KNOWN_LATE))
+        return f"Claude Code {found} may drop all hooks for one of another kind; {least} takes them"
+    return ""
 
 
 class Parts(Struct, frozen=True, kw_only=True):
@@ -145,7 +240,55 @@ def wired(agent: Agent, env: Env, *, project: Path | None = None) -> Mapping[Pat
 
 
 def _share(place: Place, hooks: tuple[Hook, ...], server: dict[str, Any] | None) -> Wiring:
-    return Wiring(
-        hooks=hooks if place.hooks else (),
-        server=server if place.server else None,
+    return Wiring(hooks=hooks if place.hooks else (), server=server if place.server else None)
+
+
+class FoundAgent(Struct, frozen=True, kw_only=True):
+    """An agent as it was found. ``program`` is None where it is not on PATH.
+
+    ``version`` is () where the program did not tell it.
+    """
+
+    program: str | None
+    version: Version
+
+
+def find_agent(agent: Agent, env: Env) -> FoundAgent:
+    """Find the agent's program and ask for its version."""
+    program = shutil.which(agent.program, path=env.get("PATH"))
+    return FoundAgent(program=program, version=_version(program, env) if program else ())
+
+
+def _version(program: str, env: Env) -> Version:
+    try:
+        done = subprocess.run(  # noqa: S603 - the agent that the user asked to wire
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=dict(env),
+            timeout=VERSION_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return read_version(done.stdout.decode(errors="replace"))
+
+
+def read_version(text: str) -> Version:
+    """The first ``1.2.3`` in what a program said of itself, or ()."""
+    found = _VERSION.search(text)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def plugin_enabled(env: Env) -> bool:
+    """Whether Claude Code runs subcog as an installed plugin, by the user's settings."""
+    settings: Any = None
+    try:
+        file: Path = claude_places(env, None)[0].file
+        settings = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    enabled = settings.get("enabledPlugins") if isinstance(settings, Mapping) else None
+    return isinstance(enabled, Mapping) and any(
+        name.partition("@")[0] == "subcog" and bool(value) for name, value in enabled.items()
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .agent import Editor, Wiring
 
@@ -96,14 +97,7 @@ def write(change: Change) -> Change:
         target.unlink()
     else:
         replace_file(target, change.after, private=change.private)
-    return Change(
-        file=change.file,
-        action=change.action,
-        before=change.before,
-        after=change.after,
-        backup=backup,
-        private=change.private,
-    )
+    return replace(change, backup=backup)
 
 
 def read(file: Path) -> str | None:

@@ -136,10 +136,7 @@ class Calls:
         parsed = parse(prompt)
         event = await self._app.classify(
             PromptEnriched(
-                trace=prompt.trace,
-                prompt=prompt,
-                parsed=parsed.parsed,
-                project=ProjectFacts(),
+                trace=prompt.trace, prompt=prompt, parsed=parsed.parsed, project=ProjectFacts()
             )
         )
         return answers.classify_answer(params.text, event)

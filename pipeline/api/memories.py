@@ -146,10 +146,7 @@ class MemoryCalls:
         old = await self._memory(params.old, place)
         if params.new is not None:
             event = SupersedeRequested(
-                trace=self._app.new_id(),
-                old=old.id,
-                new=full_id(params.new),
-                scopes=place.readable,
+                trace=self._app.new_id(), old=old.id, new=full_id(params.new), scopes=place.readable
             )
             return answers.memory_answer(await self._change(event, place))
         if old.superseded_by is not None:

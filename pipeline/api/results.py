@@ -226,9 +226,7 @@ def topics_answer(
     return TopicsResult(
         topics=tuple(
             Topic(
-                name=topic.name,
-                memory_count=topic.memory_count,
-                namespaces=tuple(topic.namespaces),
+                name=topic.name, memory_count=topic.memory_count, namespaces=tuple(topic.namespaces)
             )
             for topic in topics
         ),
@@ -245,9 +243,7 @@ def topic_answer(
         topic=topic,
         memories=tuple(
             TopicMemory(
-                **_head(memory),
-                tags=memory.tags,
-                author=author_name(memory.provenance.author),
+                **_head(memory), tags=memory.tags, author=author_name(memory.provenance.author)
             )
             for memory in memories
         ),

@@ -30,15 +30,8 @@ from ...bus.team_results import (
 from ...bus.values import Place, Query, Scope
 from ..app.app import App
 from ..app.team import NoServer
-from .params import CallRefused, Params, Table
-from .team_recall import (
-    HERE_INSTEAD,
-    RECALL_S,
-    TeamRecallParams,
-    asked,
-    found,
-    scopes_to_search,
-)
+from .params import CallRefused, NoParams, Params, Table
+from .team_recall import HERE_INSTEAD, RECALL_S, TeamRecallParams, asked, found, scopes_to_search
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -84,10 +77,6 @@ class LeaveParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
     yes: bool = False
 
 
-class StatusParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``team-status``."""
-
-
 class TeamCalls:
     """Each method of ``table`` answers one call."""
 
@@ -99,7 +88,7 @@ class TeamCalls:
             "team-share": (ShareParams, self.share),
             "team-unshare": (UnshareParams, self.unshare),
             "team-leave": (LeaveParams, self.leave),
-            "team-status": (StatusParams, self.status),
+            "team-status": (NoParams, self.status),
             "team-recall": (TeamRecallParams, self.recall),
         }
 
@@ -107,7 +96,7 @@ class TeamCalls:
 
     async def join(self, params: JoinParams, place: Place) -> JoinResult:
         """What would leave this machine; with ``yes`` it is joined, and leaves."""
-        replica = await self._replica()
+        replica = await self._team.replica()
         url = params.url or self._team.url
         async with self._server(url) as server:
             about = await server.about()
@@ -144,7 +133,7 @@ class TeamCalls:
         """How many versions are on their way then."""
         from ...sinks.team.protocol import Membership
 
-        replica, queued = await self._replica(), 0
+        replica, queued = await self._team.replica(), 0
         async with self._team.paused():
             await replica.join(
                 Membership(
@@ -169,9 +158,8 @@ class TeamCalls:
         """What would leave this machine of a project; with ``yes`` it does."""
         replica, membership = await self._joined()
         scope = self._project(params.scope, place)
-        known = await self._known()
-        by_scope = {project.scope: project for project in known}
-        name = by_scope[scope].name if scope in by_scope else scope.id.rpartition("-")[0]
+        known = next((one for one in self._known() if one.scope == scope), None)
+        name = known.name if known else scope.id.rpartition("-")[0]
         here = (await self._counts()).get(scope, 0)
         answer = ShareResult(
             shared=params.yes,
@@ -179,8 +167,8 @@ class TeamCalls:
             scope=str(scope),
             name=name,
             leaves=here,
-            shared_by=by_scope[scope].shared_by if scope in by_scope else "",
-            warning="" if params.scope or self._has_origin(place) else NO_ORIGIN,
+            shared_by=known.shared_by if known else "",
+            warning="" if params.scope or self._app.projects.has_origin(place.root) else NO_ORIGIN,
         )
         if params.yes:
             async with self._server(self._team.url) as server:
@@ -249,9 +237,9 @@ class TeamCalls:
 
     # --- status ----------------------------------------------------------------------------------
 
-    async def status(self, params: StatusParams, place: Place) -> TeamStatusResult | NotJoined:
+    async def status(self, params: NoParams, place: Place) -> TeamStatusResult | NotJoined:
         """How it stands, by what this machine knows: nothing waits for the server."""
-        replica = await self._replica()
+        replica = await self._team.replica()
         membership = await replica.membership()
         if membership is None:
             return NotJoined(url=bool(self._team.url))
@@ -286,7 +274,7 @@ class TeamCalls:
     async def _projects(
         self, replica: Replica, organisation: Scope, counts: Mapping[Scope, int]
     ) -> tuple[SharedProject, ...]:
-        by = {project.scope: project.shared_by for project in await self._known()}
+        by = {project.scope: project.shared_by for project in self._known()}
         return tuple(
             SharedProject(
                 scope=str(sharing.scope),
@@ -334,11 +322,8 @@ class TeamCalls:
 
     # --- what they need --------------------------------------------------------------------------
 
-    async def _replica(self) -> Replica:
-        return await self._app.team.replica()
-
     async def _joined(self) -> tuple[Replica, Membership]:
-        replica = await self._replica()
+        replica = await self._team.replica()
         membership = await replica.membership()
         if membership is None:
             raise CallRefused(NOT_JOINED)
@@ -347,7 +332,7 @@ class TeamCalls:
     async def _counts(self) -> Mapping[Scope, int]:
         return await (await self._app.archive.get()).store.counts()
 
-    async def _known(self) -> Sequence[Project]:
+    def _known(self) -> Sequence[Project]:
         """The team's list, as it was when the server was seen last."""
         state = self._team.state
         return state.about.projects if state and state.about else ()
@@ -382,9 +367,6 @@ class TeamCalls:
         if scope.kind != "project":
             raise CallRefused("no project was named: only a project can be shared")
         return scope
-
-    def _has_origin(self, place: Place) -> bool:
-        return self._app.projects.has_origin(place.root)
 
 
 def _project(project: Project, counts: Mapping[Scope, int]) -> TeamProject:

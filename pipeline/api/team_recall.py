@@ -80,9 +80,7 @@ def found(hits: Sequence[Hit], query: Query, about: About) -> tuple[tuple[TeamMe
             known["author"] = author_name(memory.provenance.author or about.member)
             shown.append(
                 TeamMemory(
-                    **known,
-                    project=names.get(memory.scope, ""),
-                    cosine=round(hit.relevance, 4),
+                    **known, project=names.get(memory.scope, ""), cosine=round(hit.relevance, 4)
                 )
             )
     return tuple(shown), len(hits) - len(shown)

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+from msgspec.structs import asdict
 
 from ...bus.events import Draft, ImportRequested, ImportSettled
 from ...bus.results import BackupResult, ExportPage, ImportResult, RestoreResult
 from ...bus.values import Memory, Place
+from ...sinks.files.private import private_opener
 from ..app.app import App
 from ..imports.item import Item
 from .params import CallRefused, FileParams, ImportParams, PageParams, Table, scope_of
@@ -23,6 +25,7 @@ from .params import CallRefused, FileParams, ImportParams, PageParams, Table, sc
 IMPORT_S = 50.0
 # Of the texts of one page of an export, in characters; a frame has 16 MB.
 PAGE_CHARS = 2_000_000
+_log = logging.getLogger(__name__)
 
 
 class TransferCalls:
@@ -51,27 +54,14 @@ class TransferCalls:
         return ImportResult(outcomes=dict(settled.outcomes), redacted=settled.redacted)
 
     def _draft(self, item: Item, scope: str, place: Place) -> Draft:
-        now = self._app.clock()
-        created = item.created_at or now
-        memory = Memory(
-            id=item.id or f"mem_{self._app.new_id()}",
-            version=item.version,
-            scope=scope_of(item.scope.kind if item.scope else scope, place),
-            namespace=item.namespace,
-            content=item.content,
-            summary=item.summary,
-            tags=item.tags,
-            confidence_percent=item.confidence_percent,
-            provenance=item.provenance,
-            created_at=created,
-            updated_at=item.updated_at or created,
-            valid_from=item.valid_from,
-            valid_to=item.valid_to,
-            supersedes=item.supersedes,
-            superseded_by=item.superseded_by,
-            contradicts=item.contradicts,
-            sources=item.sources,
-        )
+        created = item.created_at or self._app.clock()
+        settled = {
+            "id": item.id or f"mem_{self._app.new_id()}",
+            "scope": scope_of(item.scope.kind if item.scope else scope, place),
+            "created_at": created,
+            "updated_at": item.updated_at or created,
+        }
+        memory = Memory(**(asdict(item) | settled))
         return Draft(memory=memory, known_by_id=item.id is not None)
 
     async def backup(self, params: FileParams, place: Place) -> BackupResult:
@@ -112,9 +102,6 @@ def _bounded(memories: Sequence[Memory]) -> Sequence[Memory]:
     return memories
 
 
-_log = logging.getLogger(__name__)
-
-
 class BadBackup(ValueError):
     """The backup cannot be used; the message says why. Nothing was changed."""
 
@@ -136,7 +123,7 @@ def _copied(backup: Path, database: Path) -> Path:
     copy = database.with_name(f"{database.name}.restoring")
     _remove(copy)
     try:
-        with backup.open("rb") as source, open(copy, "xb", opener=_private) as target:
+        with backup.open("rb") as source, open(copy, "xb", opener=private_opener) as target:
             shutil.copyfileobj(source, target, 1 << 20)
             target.flush()
             os.fsync(target.fileno())
@@ -148,10 +135,6 @@ def _copied(backup: Path, database: Path) -> Path:
         _remove(copy)
         raise BadBackup(f"{backup} is empty")
     return copy
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _wal(database: Path) -> Path:

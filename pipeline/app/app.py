@@ -64,10 +64,9 @@ from ...stages.redaction.admit import admit
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.redaction.rules import BadAllowance
 from ...stages.respond import respond
-from .captures import CaptureService
+from .captures import CaptureService, RedactionCache
 from .conversations import Conversations
 from .lazy_archive import LazyArchive, Published
-from .redaction_cache import RedactionCache
 from .review import SessionReviewer
 from .review_captures import ReviewCaptures
 from .routes import ROUTES
@@ -151,10 +150,7 @@ class App:
         self.degradation_log = DegradationLog(now=time.monotonic)
         self.clean = RedactionCache(self._redacted)
         self.prompt_log = PromptLog(
-            paths.state / "traces.jsonl",
-            settings=settings.trace,
-            clock=clock,
-            clean=self._redacted,
+            paths.state / "traces.jsonl", settings=settings.trace, clock=clock, clean=self._redacted
         )
         self.llm = self._build_llm() if _is_llm_used(settings) else None
         self.captures = CaptureService(

@@ -1,21 +1,23 @@
 """Captures what is marked: publishes the request, and waits for the result until the deadline.
 
-A capture has a trace and a life of its own: when the prompt that brought it runs out of time, it
-is stored all the same. Its id follows from the prompt's, so that the same prompt, come a second
-time through the spool, is stored once.
+Beside it stands the redaction of what comes out of the store: a text is read for secrets once.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import anyio
+import anyio.to_thread
 
 from ...bus.bus import Bus
 from ...bus.events import CaptureRequested, CaptureSettled, PromptSubmitted
 from ...bus.ids import next_ulid
 from ...bus.values import Kept, Marked, Provenance
 from .lazy_archive import RESERVE_S
+
+MAX_TEXTS = 50_000
 
 
 class CaptureService:
@@ -70,3 +72,28 @@ class CaptureService:
             reason=self._store_problem() or "it is still being stored",
         )
         return CaptureSettled(trace=request.trace, kept=kept)
+
+
+class RedactionCache:
+    """Redacts texts, and remembers which of them had nothing to redact; not the texts themselves.
+
+    By Python's own hash, which is keyed anew in each process: nobody can make two texts meet.
+    """
+
+    def __init__(self, redact: Callable[[str], str], *, max_texts: int = MAX_TEXTS) -> None:
+        self._redact = redact
+        self._max_texts = max_texts
+        self._spotless: dict[int, None] = {}
+        self._lock = threading.Lock()  # a review cleans in a thread
+
+    def __call__(self, text: str) -> str:
+        key = hash(text)
+        if key in self._spotless:
+            return text
+        cleaned = self._redact(text)
+        if cleaned == text:
+            with self._lock:
+                self._spotless[key] = None
+                if len(self._spotless) > self._max_texts:
+                    del self._spotless[next(iter(self._spotless))]
+        return cleaned

@@ -15,13 +15,7 @@ import anyio.to_thread
 from msgspec import Struct, field
 
 from ...bus.bus import Bus
-from ...bus.events import (
-    CompactionStarted,
-    ResponseReady,
-    ReviewRequested,
-    SessionEnded,
-    TurnEnded,
-)
+from ...bus.events import CompactionStarted, ResponseReady, ReviewRequested, SessionEnded, TurnEnded
 from ...bus.passages import Message
 from ...bus.signals import degraded, emit
 from ...bus.values import Noted, Scope

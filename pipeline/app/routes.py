@@ -8,7 +8,7 @@ from ...bus import events as e
 from ...bus.bus import Overflow
 
 
-class Route(Struct, frozen=True, kw_only=True):
+class Route(Struct, frozen=True):
     """One subscriber. ``publishes_during`` are events that it publishes while it handles one.
 
     ``concurrency`` above 1 is for a stage that waits for something else. So many events wait in
@@ -17,231 +17,202 @@ class Route(Struct, frozen=True, kw_only=True):
 
     stage: str
     consumes: type[e.Event]
+    about: str
     produces: tuple[type[e.Event], ...] = ()
     publishes_during: tuple[type[e.Event], ...] = ()
     concurrency: int = 1
     capacity: int = 1024
     overflow: Overflow = Overflow.WAIT
-    about: str
 
 
 ROUTES: tuple[Route, ...] = (
     # a prompt
     Route(
-        stage="parse",
-        consumes=e.PromptSubmitted,
+        "parse",
+        e.PromptSubmitted,
+        "parse the prompt: markers, entities, search terms",
         produces=(e.PromptParsed,),
-        about="parse the prompt: markers, entities, search terms",
     ),
     Route(
-        stage="enrich",
-        consumes=e.PromptParsed,
+        "enrich",
+        e.PromptParsed,
+        "recall candidates and sessions, read the project's facts, store what is marked",
         produces=(e.PromptEnriched,),
         publishes_during=(e.CaptureRequested,),
         concurrency=64,
-        about="recall candidates and sessions, read the project's facts, store what is marked",
     ),
     Route(
-        stage="classify",
-        consumes=e.PromptEnriched,
+        "classify",
+        e.PromptEnriched,
+        "classify the search intent of the prompt",
         produces=(e.IntentClassified,),
         publishes_during=(e.IntentRefined,),
         concurrency=256,
-        about="classify the search intent of the prompt",
     ),
     Route(
-        stage="inject",
-        consumes=e.IntentClassified,
+        "inject",
+        e.IntentClassified,
+        "select what goes to the model, possibly nothing",
         produces=(e.ContextBuilt,),
-        about="select what goes to the model, possibly nothing",
     ),
     Route(
-        stage="respond",
-        consumes=e.ContextBuilt,
-        produces=(e.ResponseReady,),
-        about="format the answer for the agent",
+        "respond", e.ContextBuilt, "format the answer for the agent", produces=(e.ResponseReady,)
     ),
     Route(
-        stage="refine",
-        consumes=e.IntentRefined,
-        about="keep a late answer of the language model for the session's next hook",
+        "refine",
+        e.IntentRefined,
+        "keep a late answer of the language model for the session's next hook",
     ),
     # other moments
     Route(
-        stage="greet",
-        consumes=e.SessionStarted,
+        "greet",
+        e.SessionStarted,
+        "greet a new session with open blockers, tasks and recent decisions",
         produces=(e.ResponseReady, e.MemoriesShown),
         concurrency=16,
-        about="greet a new session with open blockers, tasks and recent decisions",
     ),
     Route(
-        stage="remind",
-        consumes=e.ToolUsed,
+        "remind",
+        e.ToolUsed,
+        "show what is known about a file that was changed",
         produces=(e.ResponseReady, e.MemoriesShown),
         concurrency=16,
-        about="show what is known about a file that was changed",
     ),
     Route(
-        stage="remedy",
-        consumes=e.ToolFailed,
+        "remedy",
+        e.ToolFailed,
+        "show what is known about an error",
         produces=(e.ResponseReady, e.MemoriesShown),
         concurrency=16,
-        about="show what is known about an error",
     ),
     Route(
-        stage="preserve",
-        consumes=e.CompactionStarted,
+        "preserve",
+        e.CompactionStarted,
+        "list what the summary of a compaction must keep",
         produces=(e.ResponseReady,),
         publishes_during=(e.ReviewRequested,),
         concurrency=16,
-        about="list what the summary of a compaction must keep",
     ),
     Route(
-        stage="finish_turn",
-        consumes=e.TurnEnded,
+        "finish_turn",
+        e.TurnEnded,
+        "request a review of the turn",
         produces=(e.ReviewRequested,),
-        about="request a review of the turn",
     ),
     Route(
-        stage="finish_session",
-        consumes=e.SessionEnded,
+        "finish_session",
+        e.SessionEnded,
+        "request a review of the end of a session",
         produces=(e.ReviewRequested,),
-        about="request a review of the end of a session",
     ),
     Route(
-        stage="review",
-        consumes=e.ReviewRequested,
+        "review",
+        e.ReviewRequested,
+        "read the transcript: keep passages, capture statements, record tasks",
         publishes_during=(e.CaptureRequested,),
         concurrency=4,
         capacity=256,
         overflow=Overflow.DROP,
-        about="read the transcript: keep passages, capture statements, record tasks",
     ),
     Route(
-        stage="trace",
-        consumes=e.ResponseReady,
+        "trace",
+        e.ResponseReady,
+        "record how a prompt was processed, for `subcog trace`",
         capacity=256,
         overflow=Overflow.DROP,
-        about="record how a prompt was processed, for `subcog trace`",
     ),
+    Route("warm", e.SessionStarted, "load the project's guides before the first prompt"),
+    Route("use", e.ContextBuilt, "count the use of injected memories"),
+    Route("use_shown", e.MemoriesShown, "count the use of memories shown at other moments"),
     Route(
-        stage="warm",
-        consumes=e.SessionStarted,
-        about="load the project's guides before the first prompt",
+        "reasons_shown", e.MemoriesShown, "remember why a memory was shown, for `subcog://session`"
     ),
-    Route(
-        stage="use",
-        consumes=e.ContextBuilt,
-        about="count the use of injected memories",
-    ),
-    Route(
-        stage="use_shown",
-        consumes=e.MemoriesShown,
-        about="count the use of memories shown at other moments",
-    ),
-    Route(
-        stage="reasons_shown",
-        consumes=e.MemoriesShown,
-        about="remember why a memory was shown, for `subcog://session`",
-    ),
-    Route(
-        stage="reasons",
-        consumes=e.ContextBuilt,
-        about="remember why a memory was shown, for `subcog://session`",
-    ),
+    Route("reasons", e.ContextBuilt, "remember why a memory was shown, for `subcog://session`"),
     # a capture
     Route(
-        stage="detect",
-        consumes=e.CaptureRequested,
+        "detect",
+        e.CaptureRequested,
+        "determine namespace, tags and text",
         produces=(e.CaptureDetected, e.CaptureSettled),
-        about="determine namespace, tags and text",
     ),
     Route(
-        stage="redact",
-        consumes=e.CaptureDetected,
+        "redact",
+        e.CaptureDetected,
+        "take out secrets and personal data",
         produces=(e.StoreRequested, e.CaptureSettled),
-        about="take out secrets and personal data",
     ),
     Route(
-        stage="store",
-        consumes=e.StoreRequested,
+        "store",
+        e.StoreRequested,
+        "commit a memory, or merge it into an existing one",
         produces=(e.MemoriesStored, e.CaptureSettled),
         concurrency=256,
-        about="commit a memory, or merge it into an existing one",
     ),
     Route(
-        stage="forget",
-        consumes=e.ForgetRequested,
+        "forget",
+        e.ForgetRequested,
+        "delete a memory permanently",
         produces=(e.MemoryForgotten, e.ForgetSettled),
-        about="delete a memory permanently",
     ),
     # the life of a memory
     Route(
-        stage="supersede",
-        consumes=e.SupersedeRequested,
+        "supersede",
+        e.SupersedeRequested,
+        "mark one memory as replaced by another",
         produces=(e.MemoriesStored, e.ChangeSettled),
-        about="mark one memory as replaced by another",
     ),
     Route(
-        stage="expire",
-        consumes=e.ExpireRequested,
+        "expire",
+        e.ExpireRequested,
+        "end the validity of a memory",
         produces=(e.MemoriesStored, e.ChangeSettled),
-        about="end the validity of a memory",
     ),
     Route(
-        stage="restore",
-        consumes=e.RestoreRequested,
+        "restore",
+        e.RestoreRequested,
+        "make a superseded or expired memory valid again",
         produces=(e.MemoriesStored, e.ChangeSettled),
-        about="make a superseded or expired memory valid again",
     ),
     # many at once
     Route(
-        stage="admit",
-        consumes=e.ImportRequested,
+        "admit",
+        e.ImportRequested,
+        "take secrets and personal data out of what is imported",
         produces=(e.ImportAdmitted,),
-        about="take secrets and personal data out of what is imported",
     ),
     Route(
-        stage="import",
-        consumes=e.ImportAdmitted,
+        "import",
+        e.ImportAdmitted,
+        "commit imported memories in bulk",
         produces=(e.MemoriesStored, e.ImportSettled),
-        about="commit imported memories in bulk",
     ),
     # what follows a commit
-    Route(stage="settle", consumes=e.CaptureSettled, about="answer whoever waits for a capture"),
-    Route(stage="index", consumes=e.MemoriesStored, about="add memories to the search index"),
-    Route(stage="unindex", consumes=e.MemoryForgotten, about="remove it from the search index"),
-    Route(stage="topics", consumes=e.MemoriesStored, about="add memories to the topic index"),
-    Route(stage="untopic", consumes=e.MemoryForgotten, about="remove it from the topic index"),
-    Route(stage="guides", consumes=e.MemoriesStored, about="add memories to the guide index"),
-    Route(stage="unguide", consumes=e.MemoryForgotten, about="remove it from the guide index"),
-    Route(
-        stage="load_reranker",
-        consumes=e.MemoriesStored,
-        about="load the reranker when the first memory is stored",
-    ),
-    Route(stage="announce", consumes=e.MemoriesStored, about="notify open MCP sessions"),
-    Route(stage="announce_gone", consumes=e.MemoryForgotten, about="notify open MCP sessions"),
+    Route("settle", e.CaptureSettled, "answer whoever waits for a capture"),
+    Route("index", e.MemoriesStored, "add memories to the search index"),
+    Route("unindex", e.MemoryForgotten, "remove it from the search index"),
+    Route("topics", e.MemoriesStored, "add memories to the topic index"),
+    Route("untopic", e.MemoryForgotten, "remove it from the topic index"),
+    Route("guides", e.MemoriesStored, "add memories to the guide index"),
+    Route("unguide", e.MemoryForgotten, "remove it from the guide index"),
+    Route("load_reranker", e.MemoriesStored, "load the reranker when the first memory is stored"),
+    Route("announce", e.MemoriesStored, "notify open MCP sessions"),
+    Route("announce_gone", e.MemoryForgotten, "notify open MCP sessions"),
     # to the team
     Route(
-        stage="push",
-        consumes=e.MemoriesStored,
+        "push",
+        e.MemoriesStored,
+        "wake the sending of shared memories to the team",
         overflow=Overflow.DROP,
-        about="wake the sending of shared memories to the team",
     ),
     Route(
-        stage="push_gone",
-        consumes=e.MemoryForgotten,
+        "push_gone",
+        e.MemoryForgotten,
+        "wake the sending of a deletion to the team",
         overflow=Overflow.DROP,
-        about="wake the sending of a deletion to the team",
     ),
     # a query
     Route(
-        stage="answer",
-        consumes=e.QueryRequested,
-        produces=(e.QueryAnswered,),
-        concurrency=16,
-        about="answer a search",
+        "answer", e.QueryRequested, "answer a search", produces=(e.QueryAnswered,), concurrency=16
     ),
 )
 

@@ -38,7 +38,7 @@ COMMANDS = {
     "routes": "insight",
     "status": "insight",
     "config": "insight",
-    "logs": "logs",
+    "logs": "daemon",
     "doctor": "doctor",
     "daemon": "daemon",
     "hook": "mcp",

@@ -34,6 +34,10 @@ MAX_NAME_CHARS = 80
 MAX_FOUND_CHARS = 300
 CONFLICTS = "two members changed the same memory; `subcog list --contradicting` shows both"
 SKIPPED = "received changes that could not be used here; `subcog logs --level warning` says why"
+POLL_S = 0.5
+# So long without any step, and something else holds it up.
+PATIENCE_S = 15.0
+GOES_ON = "the daemon continues; `subcog team status` shows the progress"
 
 
 def count(memories: int) -> str:
@@ -234,12 +238,6 @@ def _names(members: Sequence[str]) -> str:
 def _plain(name: str) -> str:
     """A name that the server gave, as one line without anything that moves a cursor."""
     return cut(one_line(visible(name)), MAX_NAME_CHARS)
-
-
-POLL_S = 0.5
-# So long without any step, and something else holds it up.
-PATIENCE_S = 15.0
-GOES_ON = "the daemon continues; `subcog team status` shows the progress"
 
 
 def follow(client: Client, *, wait: Callable[[float], None] = time.sleep) -> None:

@@ -11,9 +11,8 @@ import click
 
 from ...config.paths import Paths
 from ..agents.install import our_parts
-from ..doctor import agents, canary
-from ..doctor.finding import Finding, Unrepaired
-from ..doctor.installation import Installation
+from ..doctor import agents
+from ..doctor.installation import Finding, Installation, Unrepaired
 from .shared import json_option, our_paths, show_json
 
 
@@ -49,7 +48,7 @@ def _examine(paths: Paths) -> Iterator[Finding]:
     if installation.status is None:
         return
     yield agents.hook_activity(installation.status.heard)
-    yield from canary.fly(paths, os.environ, agents.hook_commands(os.environ, our_parts()))
+    yield from agents.fly(paths, os.environ, agents.hook_commands(os.environ, our_parts()))
 
 
 def _repair(paths: Paths) -> list[dict[str, Any]]:

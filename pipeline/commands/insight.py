@@ -12,10 +12,9 @@ import click
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ...bus.results import NoDaemon, StatusResult
+from ...bus.results import IndexStatus, NoDaemon, StatusResult
 from ...config.load import Origin
 from ..cli.client import DaemonUnreachable
-from ..daemon.status import describe_index
 from .shared import daemon, json_option, our_paths, our_settings, project_option, show_json
 
 
@@ -172,7 +171,7 @@ def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A
     if as_json:
         show_json(found)
     else:
-        from ..cli.trace_view import show_trace
+        from ..cli.explain_view import show_trace
 
         show_trace(found)
 
@@ -196,3 +195,10 @@ def _outcome(inject: dict[str, Any]) -> str:
     if inject["abstained"]:
         return f"nothing injected: {inject['abstained']}"
     return f"{len(inject['memories'])} memories, {inject['tokens']} tokens"
+
+
+def describe_index(index: IndexStatus) -> str:
+    """The line of ``index`` in ``subcog status``."""
+    size = f"{index.bytes / 1e6:,.1f} MB in memory, scopes {index.scopes}"
+    alone = f", by text alone {index.without_vectors}" if index.without_vectors else ""
+    return f"{size}{alone}, in topics {index.in_topics}"

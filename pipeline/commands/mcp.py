@@ -33,14 +33,14 @@ def mcp_command(over_http: bool, project: Path | None, as_json: bool) -> None:
     elif project is not None or as_json:
         raise click.UsageError("--project and --json go with --http")
     else:
-        _become_the_pipe()
+        _become_the_pipe("mcp_pipe.py", str(Path(sys.argv[0]).absolute()))
 
 
-def _become_the_pipe() -> None:
-    script = Path(client.__file__).absolute().with_name("mcp_pipe.py")
-    launcher = Path(sys.argv[0]).absolute()
+def _become_the_pipe(name: str, *words: str) -> None:
+    """Replace this process by the pipe in the file ``name``."""
+    script = Path(client.__file__).absolute().with_name(name)
     python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-    os.execv(python, [python, "-I", "-S", str(script), str(launcher)])  # noqa: S606 - our own pipe
+    os.execv(python, [python, "-I", "-S", str(script), *words])  # noqa: S606 - our own pipe
 
 
 def _say_http(project: Path | None, *, as_json: bool) -> None:
@@ -89,10 +89,5 @@ def hook_command(event: str, explain: bool) -> None:
     Outside an agent, the answer explains itself under "metadata". Always exits 0, and prints
     valid hook output or nothing.
     """
-    script = Path(client.__file__).absolute()
-    launcher = Path(sys.argv[0]).absolute()
-    python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-    command = [python, "-I", "-S", str(script), event, str(launcher)]
-    if explain or "CLAUDECODE" not in os.environ:
-        command.append("detailed")
-    os.execv(python, command)  # noqa: S606 - our own pipe
+    detailed = ("detailed",) if explain or "CLAUDECODE" not in os.environ else ()
+    _become_the_pipe("client.py", event, str(Path(sys.argv[0]).absolute()), *detailed)

@@ -86,12 +86,7 @@ def capture_command(
 @project_option
 @json_option
 def recall_command(
-    query: str,
-    limit: int,
-    namespace: str | None,
-    mode: str,
-    project: Path | None,
-    as_json: bool,
+    query: str, limit: int, namespace: str | None, mode: str, project: Path | None, as_json: bool
 ) -> None:
     """Search the memories of the project, your own and your organisation's, best first."""
     params = {"query": query, "limit": limit, "namespace": namespace, "mode": mode}

@@ -12,17 +12,23 @@ import click
 
 from ...bus.results import StatusResult
 from ..agents.agent import Agent
-from ..agents.detect import FoundAgent, find_agent, plugin_enabled
 from ..agents.install import (
     AGENTS,
     Change,
+    FoundAgent,
+    Http,
+    Mcp,
     SettingsUnreadable,
+    Transport,
+    find_agent,
+    http_of,
     install,
     our_parts,
+    plugin_enabled,
     uninstall,
+    why_not,
     wired,
 )
-from ..agents.transport import Http, Mcp, Transport, http_of, why_not
 from .shared import daemon, json_option, our_paths, our_settings, show_json
 
 _TOKEN = re.compile(r"Bearer [\w-]+")
@@ -56,10 +62,7 @@ user_option = click.option("--user", is_flag=True, help="Change your user settin
 )
 @click.option("--no-mcp", is_flag=True, help="Do not add the MCP server.")
 @click.option(
-    "--list",
-    "list_all",
-    is_flag=True,
-    help="List the agents found here, and what is installed.",
+    "--list", "list_all", is_flag=True, help="List the agents found here, and what is installed."
 )
 @dry_run_option
 @json_option

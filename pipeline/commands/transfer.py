@@ -47,20 +47,11 @@ PAGE = 500
     show_default=True,
     help="Scope of the memories for which the file names none.",
 )
-@click.option(
-    "--all-projects",
-    is_flag=True,
-    help="Of claude-mem: the memories of every project.",
-)
+@click.option("--all-projects", is_flag=True, help="Of claude-mem: the memories of every project.")
 @project_option
 @json_option
 def import_command(
-    path: Path,
-    dry_run: bool,
-    scope: str,
-    all_projects: bool,
-    project: Path | None,
-    as_json: bool,
+    path: Path, dry_run: bool, scope: str, all_projects: bool, project: Path | None, as_json: bool
 ) -> None:
     """Import memories from PATH.
 
@@ -142,13 +133,7 @@ def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
 
 
 def _report(
-    path: Path,
-    source: Source,
-    found: int,
-    counts: Counter[str],
-    *,
-    dry_run: bool,
-    as_json: bool,
+    path: Path, source: Source, found: int, counts: Counter[str], *, dry_run: bool, as_json: bool
 ) -> None:
     redacted = counts.pop("redacted", 0)
     imported = 0 if dry_run else counts["stored"] + counts["updated"]

@@ -9,6 +9,7 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 import anyio
 import anyio.to_thread
@@ -24,20 +25,20 @@ from ...sinks.mcp.lazy_app import LazyApp
 from ..api.dispatch import Calls
 from ..api.mcp import SessionOpener
 from ..app.app import App
+from ..app.lazy_archive import LazyArchive
 from ..entrance.handler import HookHandler
 from . import spool
-from .gauges import Gauges
-from .housekeeping import compact_when_idle
-from .http_endpoint import HttpEndpoint
-from .server import Server
-from .signal_buffer import SignalBuffer
-from .sockets import Listener, listen, only_one, socket_path, unlisten
-from .status import index_status
+from .gauges import Gauges, index_status
+from .http_endpoint import HttpEndpoint, SignalBuffer
+from .server import Listener, Server, listen, only_one, socket_path, unlisten
 
 _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
 SPOOL_CHECK_S = 5.0
 ACTIVITY_SAVE_S = 10.0
+# Compacting holds up writes, so it waits until nobody has asked anything for so long.
+QUIET_S = 20.0
+CHECK_S = 5.0
 
 
 class Daemon:
@@ -90,7 +91,7 @@ class Daemon:
                 tasks.start_soon(self._drain_spool)
                 tasks.start_soon(self._app.team.run)
                 tasks.start_soon(self._save_activity)
-                tasks.start_soon(self._compact)
+                tasks.start_soon(compact_when_idle, self._app.archive, self._quiet_s)
                 tasks.start_soon(self._leave_on_signal)
                 tasks.start_soon(self._leave_when_idle)
                 tasks.start_soon(self._leave_for_newer)
@@ -121,11 +122,6 @@ class Daemon:
             await anyio.sleep(ACTIVITY_SAVE_S)
             await anyio.to_thread.run_sync(self._entrance.activity.save)
 
-    async def _compact(self) -> None:
-        await compact_when_idle(
-            self._app.archive, quiet_s=lambda: anyio.current_time() - self._server.last_seen
-        )
-
     async def _finish(self, listener: Listener, tasks: TaskGroup) -> None:
         """Accept nothing new, let work in progress end, then stop serving."""
         unlisten(self._paths)
@@ -138,6 +134,9 @@ class Daemon:
     def _note_client(self) -> None:
         """A client came over HTTP: the daemon is not idle."""
         self._server.last_seen = anyio.current_time()
+
+    def _quiet_s(self) -> float:
+        return anyio.current_time() - self._server.last_seen
 
     # --- leaving ---------------------------------------------------------------------------------
 
@@ -156,7 +155,7 @@ class Daemon:
         idle_s = self._settings.idle_exit_minutes * 60
         while True:
             await anyio.sleep(min(IDLE_CHECK_S, idle_s))
-            quiet_s = anyio.current_time() - self._server.last_seen
+            quiet_s = self._quiet_s()
             open_now = self._server.connections + self._mcp_http.in_flight
             if open_now == 0 and quiet_s >= idle_s:
                 _log.info("exiting after the idle timeout", extra={"idle_s": round(quiet_s)})
@@ -223,3 +222,30 @@ def run_daemon(loaded: Loaded, paths: Paths) -> None:
 
 async def _run(loaded: Loaded, paths: Paths) -> None:
     await Daemon(loaded, paths).run()
+
+
+async def compact_when_idle(archive: LazyArchive, quiet_s: Callable[[], float]) -> None:
+    """Compact after something was forgotten, also by an earlier daemon. Never returns.
+
+    ``quiet_s`` says for how many seconds nobody has asked anything.
+    """
+    while True:
+        await anyio.sleep(CHECK_S)
+        if quiet_s() >= QUIET_S:
+            await compact_if_needed(archive)
+
+
+async def compact_if_needed(archive: LazyArchive) -> bool:
+    """Compact if the file holds what was forgotten; what fails is tried again at the next time."""
+    loaded = archive.loaded
+    if loaded is None or not loaded.needs_compaction:
+        return False
+    try:
+        await loaded.compact()
+    except (OSError, TimeoutError) as error:
+        _log.warning(
+            "compaction failed; it is retried later", extra={"error": type(error).__name__}
+        )
+        return False
+    _log.info("compacted the database; forgotten texts are gone from disk")
+    return True

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 
+from ...bus.results import IndexStatus
 from ...bus.values import Scope
 from ...config.paths import Paths
 from ..app.app import INDEXING, App
@@ -26,12 +27,7 @@ class Gauges:
     """Reads one daemon: its parts in ``app``, its files in ``paths``, and how many talk to it."""
 
     def __init__(
-        self,
-        app: App,
-        paths: Paths,
-        *,
-        clients: Callable[[], int],
-        mcp_sessions: Callable[[], int],
+        self, app: App, paths: Paths, *, clients: Callable[[], int], mcp_sessions: Callable[[], int]
     ) -> None:
         self._app = app
         self._paths = paths
@@ -148,3 +144,14 @@ def _size(file: Path) -> int:
         return file.stat().st_size
     except OSError:
         return 0
+
+
+def index_status(archive: Archive) -> IndexStatus:
+    """What ``archive`` holds in memory, for ``subcog status``."""
+    stats = archive.index.stats
+    return IndexStatus(
+        bytes=stats.bytes,
+        scopes=len(stats.memories),
+        without_vectors=stats.unencoded,
+        in_topics=archive.topics.memories,
+    )

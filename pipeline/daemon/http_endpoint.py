@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 
+from ...bus import signals
+from ...bus.signals import NamedSignal, emit
 from ...config.paths import Paths
 from ...config.settings import HttpSettings
 from ...hooks.client import VERSION
@@ -17,15 +19,48 @@ from ...sinks.http.credentials import http_token
 from ...sinks.mcp.lazy_app import LazyApp
 from ..app.routes import ROUTES
 from ..entrance.events import HOOK_EVENTS
-from .signal_buffer import SignalBuffer
-from .sockets import listen_on_the_same
+from .server import listen_on_the_same
 
 if TYPE_CHECKING:
     from ...sinks.http.server import Http, Routes
     from ...sinks.telemetry.metrics import Gauge, Metrics
 
+MAX_BUFFERED = 100_000
 START_DELAY_S = 1.0
 _log = logging.getLogger(__name__)
+
+
+class SignalBuffer:
+    """Buffers every signal from its creation on, but ``redacted``.
+
+    The audit log receives that one from the start, and would receive it twice.
+    """
+
+    def __init__(self) -> None:
+        self._buffered: list[tuple[NamedSignal, str, dict[str, Any]]] = []
+        self._watchers = {
+            signal: self._watcher(signal)
+            for signal in signals.ALL
+            if signal is not signals.redacted
+        }
+        for signal, watcher in self._watchers.items():
+            signal.connect(watcher)
+
+    def _watcher(self, signal: NamedSignal) -> Callable[..., None]:
+        def watch(sender: str, **facts: Any) -> None:
+            if len(self._buffered) < MAX_BUFFERED:
+                self._buffered.append((signal, sender, facts))
+
+        return watch
+
+    def hand_over(self, watch: Callable[[], None]) -> None:
+        """Stop buffering, let ``watch`` connect the receivers, and emit what was buffered."""
+        for signal, watcher in self._watchers.items():
+            signal.disconnect(watcher)
+        watch()
+        for signal, sender, facts in self._buffered:
+            emit(signal, sender, **facts)
+        self._buffered.clear()
 
 
 class HttpEndpoint:

@@ -1,25 +1,183 @@
-"""One connection of a client: read frames, answer them, and never let one client harm another."""
+"""The daemon's sockets, and one connection of a client, which can never harm another.
+
+The lock of the one daemon, the Unix socket, the loopback port, accepting; then read frames and
+answer them.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
+import itertools
 import logging
-from collections.abc import Awaitable, Callable
+import os
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 
 import anyio
-from anyio.abc import SocketStream
+from anyio.abc import SocketStream, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from ...bus.frames import MAX_LINE, BadFrame, Head, read_fields, read_head, reply_frame
+from ...config.paths import Paths
+from ...sinks.http.credentials import keep_port, last_port
 
+# accept() fails so while no descriptors or buffers are left; they come back when a client leaves.
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_EXHAUSTED_PAUSE_S = 0.1
+_ACCEPTED_PER_TURN = 2
+_log = logging.getLogger(__name__)
+
+Serve = Callable[[SocketStream], Awaitable[None]]
 # A request that has begun must arrive whole within this time.
 ARRIVAL_S = 10.0
 # A connection that is silent for so long is closed; a client connects anew without noticing.
 SILENCE_S = 300.0
-_log = logging.getLogger(__name__)
-
 Answer = Callable[[str, dict[str, str], bytes], Awaitable[bytes]]
 Call = Callable[[str, dict[str, str], bytes], Awaitable[tuple[bool, bytes]]]
 Converse = Callable[[BufferedByteReceiveStream, SocketStream, dict[str, str]], Awaitable[None]]
+
+
+class AlreadyRunning(RuntimeError):
+    """Another daemon of this user and data directory holds the lock."""
+
+
+@contextlib.contextmanager
+def only_one(lock: Path) -> Iterator[None]:
+    """Hold the lock of the daemon. Raises ``AlreadyRunning``."""
+    lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AlreadyRunning("a daemon runs already") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def socket_path(paths: Paths) -> Path:
+    """Where the socket is: named for the data directory, since two may share a runtime one."""
+    if paths.runtime == paths.data:
+        return paths.link
+    return paths.runtime / f"daemon-{paths.data.stat().st_ino}.sock"
+
+
+def listen(paths: Paths) -> socket.socket:
+    """A listening socket that its owner alone can connect to. Call it holding the lock.
+
+    The name of a Unix socket may have about a hundred bytes, and a path can be longer: so it is
+    bound by its bare name from within its directory. That changes the working directory for a
+    moment, which nothing else of a starting daemon minds.
+    """
+    path = socket_path(paths)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before, umask = Path.cwd(), os.umask(0o177)
+    try:
+        os.chdir(path.parent)
+        listening.bind(path.name)
+    finally:
+        os.chdir(before)
+        os.umask(umask)
+    listening.listen(512)
+    listening.setblocking(False)
+    if path != paths.link:
+        _point(paths.link, path)
+    return listening
+
+
+def _point(link: Path, target: Path) -> None:
+    """Make ``link`` a symbolic link to ``target``, in one step."""
+    fresh = link.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(target)
+    fresh.replace(link)
+
+
+def listen_on_loopback(port: int) -> socket.socket:
+    """A listening TCP socket that this machine alone can reach; port 0 picks a free one."""
+    # Its protocol is named: the event loop sends small answers at once only where it is.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+    except OSError:
+        listening.close()
+        raise
+    listening.listen(64)
+    return listening
+
+
+def listen_on_the_same(port: int, file: Path) -> socket.socket:
+    """A listening socket on ``port``; where that is 0, on the port noted in ``file`` if it is free.
+
+    Clients are told the port in their settings, so one that is picked anew is noted in ``file``.
+    Raises ``OSError``.
+    """
+    if port:
+        return listen_on_loopback(port)
+    if before := last_port(file):
+        with contextlib.suppress(OSError):
+            return listen_on_loopback(before)
+    listening = listen_on_loopback(0)
+    with contextlib.suppress(OSError):  # it serves as well where it cannot be noted
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        keep_port(file, listening.getsockname()[1])
+    return listening
+
+
+def unlisten(paths: Paths) -> None:
+    """Remove the socket and the link to it."""
+    socket_path(paths).unlink(missing_ok=True)
+    paths.link.unlink(missing_ok=True)
+
+
+class Listener:
+    """Accepts from a non-blocking listening socket, a few clients a turn of the event loop.
+
+    One a turn would leave the last of many waiting for as long as it takes to answer the first;
+    all at once would let the first wait until all others are accepted. Owns the socket.
+    """
+
+    def __init__(self, listening: socket.socket) -> None:
+        self._listening = listening
+
+    async def serve(self, serve: Serve, tasks: TaskGroup) -> None:
+        """Start ``serve`` in ``tasks`` for each client; returns when this is closed."""
+        while self._listening.fileno() >= 0:
+            try:
+                await anyio.wait_readable(self._listening)
+                for client in itertools.islice(self._waiting(), _ACCEPTED_PER_TURN):
+                    tasks.start_soon(_serve, serve, client)
+            except anyio.ClosedResourceError:
+                return
+            except OSError as error:
+                if error.errno not in _EXHAUSTED:
+                    raise
+                _log.error("cannot accept connections", extra={"error": error.strerror})
+                await anyio.sleep(_EXHAUSTED_PAUSE_S)
+
+    def close(self) -> None:
+        """Close the socket; ``serve`` returns."""
+        anyio.notify_closing(self._listening)
+        self._listening.close()
+
+    def _waiting(self) -> Iterator[socket.socket]:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            yield client
+
+
+async def _serve(serve: Serve, client: socket.socket) -> None:
+    await serve(await SocketStream.from_socket(client))
 
 
 class Server:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ...bus.events import PromptSubmitted
 from ...bus.signals import emit, redacted
 from ...stages.text.markup import split_markers
-from ..agents.payload import Payload
+from ..agents.agent import Payload
 from ..app.app import App
 from ..entrance.handler import HookHandler, trace_of
 

@@ -1,4 +1,4 @@
-"""Checks this installation: interpreter, settings, files, daemon, database."""
+"""What a check finds; the checks of this installation: interpreter, settings, files, database."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import fcntl
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
+
+from msgspec import Struct
 
 from ...bus.results import StatusResult, StopResult
 from ...config.load import SettingsError, load_settings, without_password
@@ -21,9 +23,11 @@ from ...hooks.client import VERSION
 from ...sinks.store.errors import StoreUnavailable
 from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
-from ..daemon.sockets import AlreadyRunning, only_one, socket_path, unlisten
-from .finding import Finding, Unrepaired, examine_team
+from ..daemon.server import AlreadyRunning, only_one, socket_path, unlisten
 
+Repair = Callable[[], tuple[str, ...]]
+# A team that is behind for longer, in seconds, is not merely slow.
+LAG_S = 3600.0
 Env = Mapping[str, str]
 # Folders may be searched by their owner alone, files read and written.
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
@@ -31,6 +35,41 @@ FOLDER_MODE, FILE_MODE = 0o700, 0o600
 LOAD_S = 20.0
 LEAVE_S = 10.0
 POLL_S = 0.02
+
+
+class Unrepaired(RuntimeError):
+    """Something could not be repaired; the message says why, and what to do instead."""
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """The check's name, whether it passed, what was seen, and how to fix it.
+
+    ``repair`` repairs it and returns what it did, a line each; None where only the user can. Raises
+    ``Unrepaired`` or ``OSError``.
+    """
+
+    check: str
+    ok: bool
+    seen: str
+    mend: str = ""
+    repair: Repair | None = None
+
+
+def examine_team(status: StatusResult | None) -> Finding:
+    """What the daemon's ``status`` says of it."""
+    team = status.team if status else None
+    if team is None:
+        return Finding(check="team", ok=True, seen="no team joined")
+    seen = f"{team.team} as {team.member}, on {team.server}"
+    if problem := team.problem:
+        mend = f"{problem.message.rstrip('.')}. New memories are sent later."
+        return Finding(check="team", ok=False, seen=f"{seen}: {problem.reason}", mend=mend)
+    if team.lag_s is not None and team.lag_s > LAG_S:
+        hours = team.lag_s / 3600
+        seen = f"{seen}: behind for {hours:.0f} h, and {team.outbox} changes wait to be sent"
+        mend = "`subcog team status` shows why"
+        return Finding(check="team", ok=False, seen=seen, mend=mend)
+    return Finding(check="team", ok=True, seen=seen)
 
 
 class Installation:

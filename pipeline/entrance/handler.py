@@ -1,20 +1,22 @@
 """The hook handler: an agent's payload becomes an event, the reply becomes the hook's output.
 
 Whatever comes in, the output is valid for the agent; the worst case is ``{}``, which changes
-nothing for it.
+nothing for it. Hooks beyond what can be answered in time get that at once (``LoadShedding``).
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import perf_counter, time
 
 import anyio
 import msgspec
 
 from ...bus.bus import BusClosed, StageFailed
-from ...bus.events import ResponseReady
+from ...bus.events import Event, PromptSubmitted, ResponseReady, ToolFailed, ToolUsed
 from ...bus.ids import ulid_of_hex
 from ...bus.signals import answered, degraded, emit
 from ...bus.values import Place, Scope
@@ -24,14 +26,20 @@ from ...sinks.transcripts.reader import Outcomes
 from ...stages.inject import MAX_TOKENS
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
 from ...stages.text.envelope import MAX_UNITS, hook_answer
+from ...stages.text.markup import split_markers
 from ...stages.text.unicode import count_tokens, count_units, well_formed
-from ..agents import dialects as speech
-from ..agents.payload import Payload, read_payload
+from ..agents.agent import Payload, read_payload
 from ..app.app import App
-from .events import HOOK_EVENTS, HookCall
-from .load_shedding import LEAST_S, LoadShedding, waited_s
+from .events import (
+    HOOK_EVENTS,
+    NOTHING,
+    HookCall,
+    as_failure,
+    hides_outcome,
+    translate,
+    translate_answer,
+)
 
-NOTHING = b"{}"
 PIPE_MS = 20
 """What the hook's client process needs before and after the daemon's part, in milliseconds."""
 DEFAULT_TOTAL_MS = 200
@@ -49,6 +57,14 @@ Gemini CLI puts the answer of SessionStart in front of the first prompt, as one 
 that message when the session is resumed: the user's words would be lost with the greeting. What is
 added to a prompt comes behind it.
 """
+MOST_AT_ONCE = 12
+"""A prompt takes 5–7 ms of one processor, and reranking is skipped while others wait: with so many
+at once, each is still answered in time."""
+LEAST_S = 0.02
+"""The deadline of a hook that must not be shed although its time is over, in seconds."""
+
+_LONGEST_WAIT_S = 10.0
+_TIME_DIGITS = 12
 _log = logging.getLogger(__name__)
 
 
@@ -95,14 +111,16 @@ class HookHandler:
             _log.warning("a hook sent a malformed payload", extra={"event": event})
             return NOTHING, "malformed"
         try:
-            heard = speech.translate(fields.get("client", ""), event, payload)
-            if speech.hides_outcome(heard) and await self._has_failed(heard.payload):
-                heard = speech.as_failure(heard)
+            heard = translate(fields.get("client", ""), event, payload)
+            if hides_outcome(heard):  # the agent writes it to its transcript alone
+                transcript = heard.payload.transcript_path or ""
+                if await self._outcomes.has_failed(transcript, heard.payload.tool_use_id):
+                    heard = as_failure(heard)
             out, outcome = await self._answer_call(heard.event, fields, heard.client, heard.payload)
             if heard.client in GREETED_WITH_PROMPT:
                 session = self._app.sessions.state(heard.payload.session_id)
                 out = with_greeting(session, heard.event, out)
-            return speech.translate_answer(heard, out), outcome
+            return translate_answer(heard, out), outcome
         except TimeoutError:
             emit(degraded, "entrance", reason="hook.timeout")
             return NOTHING, "timeout"
@@ -110,11 +128,6 @@ class HookHandler:
             facts = {"error": type(error).__name__}
             _log.warning("a hook was answered without context after an error", extra=facts)
             return NOTHING, "failed"
-
-    async def _has_failed(self, payload: Payload) -> bool:
-        """Whether a tool failed, where the agent writes that to its transcript alone."""
-        transcript = payload.transcript_path or ""
-        return await self._outcomes.has_failed(transcript, payload.tool_use_id)
 
     async def _answer_call(
         self, event: str, fields: dict[str, str], client: str, payload: Payload
@@ -137,7 +150,7 @@ class HookHandler:
                     body = reply.body
                 else:
                     await self._app.bus.publish(published)
-        if event in TAKES_LATE and not payload.agent_id:
+        if self._app.llm is not None and event in TAKES_LATE and not payload.agent_id:
             body = await self._with_late_answer(event, body, call)
         if body != NOTHING:
             return body, "answered"
@@ -244,3 +257,46 @@ def trace_of(identity: str) -> str:
         return ulid_of_hex(identity)
     except ValueError:
         return ""
+
+
+class LoadShedding:
+    """Counts the hooks that are being answered; at most ``most`` at once."""
+
+    def __init__(self, *, most: int = MOST_AT_ONCE) -> None:
+        self._most = most
+        self._inside = 0
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Count one more hook within the block."""
+        self._inside += 1
+        try:
+            yield
+        finally:
+            self._inside -= 1
+
+    def sheds(self, asked: Event, *, left_s: float) -> bool:
+        """Whether to answer ``asked`` with nothing: overload or too late, and only context is lost.
+
+        ``left_s`` is how long its hook will still wait.
+        """
+        return (self._inside >= self._most or left_s < LEAST_S) and _is_optional(asked)
+
+
+def _is_optional(asked: Event) -> bool:
+    if isinstance(asked, PromptSubmitted):
+        return not split_markers(asked.text)[1]
+    return isinstance(asked, (ToolUsed, ToolFailed))
+
+
+def waited_s(identity: str, *, now: float, since: float) -> float:
+    """How long a hook has waited that began at the time in its ``identity``, or from ``since`` on.
+
+    Times are seconds since 1970. 0 where the identity holds no time, or not one of this clock.
+    """
+    try:
+        began = int(identity[:_TIME_DIGITS], 16) / 1000
+    except ValueError:
+        return 0.0
+    waited = now - max(began, since)
+    return waited if 0 <= waited <= _LONGEST_WAIT_S else 0.0

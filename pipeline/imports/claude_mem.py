@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...bus.values import Provenance
-from .item import BadImport, Item, Items
-from .lenient import moment_of, strings_of, tags_of
+from .item import BadImport, Item, Items, moment_of, strings_of, tags_of
 
 TABLES = ("observations", "session_summaries", "memories")
 _TYPES = {

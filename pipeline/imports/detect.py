@@ -10,8 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from .claude_mem import ClaudeMem
-from .item import BadImport, Items
-from .jsonl import lines_of, read_jsonl
+from .item import BadImport, Items, lines_of, read_jsonl
 from .markdown import read_markdown
 from .mem0 import memories_in, read_mem0
 

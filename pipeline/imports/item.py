@@ -1,18 +1,26 @@
-"""One memory on its way into the store, as every format is read, and as our own is written."""
+"""One memory on its way into the store, as every format is read, and as our own JSONL is written.
+
+Other programs write the same field in several ways; ``text_of`` and its neighbours read them all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta, Struct
 
 from ...bus.values import Provenance, Scope
 
 MemoryId = Annotated[str, Meta(pattern=r"^mem_[0-9a-z]{26}$")]
-HookEvent = Annotated[datetime, Meta(tz=True)]
+ZonedTime = Annotated[datetime, Meta(tz=True)]
+# A number of seconds from here on is taken for milliseconds: it would be the year 5138.
+_MILLISECONDS_FROM = 1e11
+_TEXTS = ("content", "text", "memory")
+_plain = msgspec.json.Decoder(dict[str, Any])
 
 
 class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -30,10 +38,10 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
     confidence_percent: Annotated[int, Meta(ge=0, le=100)] = 100
     provenance: Provenance = Provenance()
-    created_at: HookEvent | None = None
-    updated_at: HookEvent | None = None
-    valid_from: HookEvent | None = None
-    valid_to: HookEvent | None = None
+    created_at: ZonedTime | None = None
+    updated_at: ZonedTime | None = None
+    valid_from: ZonedTime | None = None
+    valid_to: ZonedTime | None = None
     supersedes: MemoryId | None = None
     superseded_by: MemoryId | None = None
     contradicts: MemoryId | None = None
@@ -46,8 +54,8 @@ class Ours(Item, frozen=True, kw_only=True):
     id: MemoryId
     scope: Scope
     namespace: str
-    created_at: HookEvent
-    updated_at: HookEvent
+    created_at: ZonedTime
+    updated_at: ZonedTime
 
 
 class BadImport(ValueError):
@@ -58,3 +66,84 @@ class BadImport(ValueError):
 
 
 Items = Iterator[Item]
+
+
+def text_of(fields: Mapping[str, Any], names: Iterable[str]) -> str:
+    """The first of ``names`` that holds something. Raises ``ValueError`` if that is no string."""
+    for name in names:
+        value = fields.get(name)
+        if value is not None and value != "":
+            if not isinstance(value, str):
+                raise ValueError(f'"{name}" is no string')
+            return value
+    return ""
+
+
+def strings_of(value: Any) -> tuple[str, ...]:
+    """A list of strings, also one that is written as JSON, or as words between commas."""
+    if isinstance(value, str):
+        try:
+            value = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            value = value.split(",")
+    if not isinstance(value, list | tuple):
+        return ()
+    return tuple(each.strip() for each in value if isinstance(each, str) and each.strip())
+
+
+def tags_of(*values: Any) -> tuple[str, ...]:
+    """Every tag of ``values``, each once."""
+    return tuple(dict.fromkeys(tag for value in values for tag in strings_of(value)))
+
+
+def moment_of(value: Any) -> datetime | None:
+    """A moment in ISO 8601 or as seconds or milliseconds since 1970; UTC where no zone is told."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            seconds = value / 1000 if value >= _MILLISECONDS_FROM else value
+            return datetime.fromtimestamp(seconds, UTC)
+        if isinstance(value, str) and value.strip():
+            moment = datetime.fromisoformat(value.strip())
+            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None
+
+
+_ours = msgspec.json.Decoder(Ours)
+
+
+def read_jsonl(file: Path) -> Items:
+    """The memories of ``file``, one line at a time. Raises ``BadImport``, ``OSError``."""
+    for number, line in lines_of(file):
+        if line.strip():
+            try:
+                yield _item(line)
+            except (msgspec.DecodeError, ValueError) as error:
+                raise BadImport(file, str(error), number) from None
+
+
+def lines_of(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines of ``file`` from 1, each with its newline. Raises ``BadImport``."""
+    number = 0
+    try:
+        with file.open(encoding="utf-8-sig", newline="\n") as lines:
+            for number, line in enumerate(lines, 1):
+                yield number, line
+    except UnicodeDecodeError:
+        raise BadImport(file, "it is not UTF-8", number + 1) from None
+
+
+def _item(line: str) -> Item:
+    fields = _plain.decode(line)
+    if {"id", "scope", "namespace", "created_at", "updated_at"} <= fields.keys():
+        return _ours.decode(line)
+    text = text_of(fields, _TEXTS)
+    if not text.strip():
+        raise ValueError('there is no text: "content" or "text" must hold one')
+    return Item(
+        content=text,
+        namespace=str(fields.get("namespace") or ""),
+        tags=tags_of(fields.get("tags")),
+        created_at=moment_of(fields.get("created_at")),
+    )

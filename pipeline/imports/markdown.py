@@ -16,9 +16,7 @@ import msgspec
 from msgspec import structs
 
 from ...bus.values import NAMESPACES, Memory, Provenance
-from .item import BadImport, Item, Items, Ours
-from .jsonl import lines_of
-from .lenient import moment_of, strings_of, tags_of
+from .item import BadImport, Item, Items, Ours, lines_of, moment_of, strings_of, tags_of
 
 _HEADING = re.compile(r"#{1,3}\s+(?P<title>.+?)\s*#*$")
 _NAMESPACE_NOTE = re.compile(r"\[(?P<namespace>[a-z-]+)\]\s*(?P<rest>.*)$")

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from ...bus.values import Provenance
-from .item import BadImport, Item, Items
-from .lenient import moment_of, tags_of, text_of
+from .item import BadImport, Item, Items, moment_of, tags_of, text_of
 
 _LISTS = ("results", "memories", "data")
 _TEXTS = ("memory", "text", "data", "content")

@@ -24,7 +24,7 @@ from msgspec import Raw
 
 from subcog.bus.events import CaptureRequested
 from subcog.bus.passages import Message, ToolCall, ToolResult
-from subcog.pipeline.entrance.tool_use import failure_of, use_of
+from subcog.pipeline.entrance.events import failure_of, use_of
 from subcog.sinks.indexes.keyphrases import Keyphrases
 from subcog.sinks.models.intent_classifier import features
 from subcog.stages.capture.detect import detect

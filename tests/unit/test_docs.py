@@ -13,13 +13,13 @@ import pytest
 from subcog.config.load import load_settings, variable
 from subcog.hooks.client import VERSION
 from subcog.pipeline.cli.main import cli
-from subcog.pipeline.reference import pages as reference
+from tools import reference
 
 from .test_rooms import INNER
 from .written import HOUSE, WRITTEN, documented_reasons, fences, named, prose
 
 BY_HAND = [document for document in WRITTEN if document.parent.name != "reference"]
-ROOMS = "bus|config|hooks|pipeline|sinks|stages|tests|perf|docs"
+ROOMS = "bus|config|hooks|pipeline|sinks|stages|tests|tools|perf|docs"
 # Files that the examples of the documents name, so that they can be parsed anywhere.
 EXAMPLE_FILES = ("notes.md", "memories.jsonl", "memories.duckdb", "prompts.jsonl", "messages.jsonl")
 EXAMPLE_FOLDERS = ("other-project", "judged")
@@ -32,7 +32,7 @@ PAGES = reference.pages()
 
 @pytest.mark.parametrize("document", list(reference.documents()), ids=named)
 def test_what_is_made_from_the_code_is_up_to_date(document):
-    remedy = "run: python -m subcog.pipeline.reference.pages --write"
+    remedy = "run: python -m tools.reference --write"
     assert document.is_file(), remedy
     assert document.read_text() == reference.documents()[document], remedy
 

@@ -105,7 +105,6 @@ INNER = {
         "daemon": {"app", "entrance", "api", "agents"},
         "doctor": {"agents", "cli", "daemon"},
         "commands": {"agents", "app", "cli", "daemon", "doctor", "evaluation", "imports"},
-        "reference": {"app", "cli"},
     },
 }
 # What every folder of the floor may import although it stands in none: the protocols.

@@ -2,8 +2,8 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from subcog.pipeline.agents.agent import Payload
 from subcog.pipeline.agents.codex import as_failure, hides_outcome, is_payload, translate
-from subcog.pipeline.agents.payload import Payload
 
 PATCH = """*** Begin Patch
 *** Update File: src/auth.py

@@ -2,8 +2,8 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from subcog.pipeline.agents.agent import Payload
 from subcog.pipeline.agents.gemini import AGENT, EVENTS, translate
-from subcog.pipeline.agents.payload import Payload
 
 
 def response(**parts: object) -> Raw:

@@ -17,8 +17,7 @@ from subcog.bus.events import ResponseReady
 from subcog.bus.prompt_results import ExplainResult
 from subcog.bus.values import ProjectFacts, Verdict
 from subcog.pipeline.api.results import explain_answer
-from subcog.pipeline.cli.explain_view import explanation
-from subcog.pipeline.cli.trace_view import trace_page
+from subcog.pipeline.cli.explain_view import explanation, trace_page
 from subcog.stages.parse import parse
 from tests.fakes import PROJECT, make_built, make_classified, make_prompt
 

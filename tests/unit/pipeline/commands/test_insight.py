@@ -2,8 +2,12 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
-from subcog.pipeline.commands.insight import config_command
+from subcog.bus.results import IndexStatus
+from subcog.pipeline.commands.insight import config_command, describe_index
+
+SIZES = IndexStatus(bytes=1_234_567, scopes=2, without_vectors=0, in_topics=31)
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
@@ -15,3 +19,11 @@ def test_the_settings_are_shown_without_the_password_of_an_address(form, monkeyp
     assert "postgresql://ana:…@db/subcog" in (
         json.loads(shown)["team.url"]["value"] if form else shown
     )
+
+
+def test_the_index_is_described_in_one_line():
+    assert describe_index(SIZES) == "1.2 MB in memory, scopes 2, in topics 31"
+
+
+def test_what_is_found_by_text_alone_is_named_where_there_is_any():
+    assert "by text alone 4" in describe_index(replace(SIZES, without_vectors=4))

@@ -3,9 +3,11 @@ import sys
 
 import pytest
 
+from subcog.bus.results import StatusResult
 from subcog.config.paths import find_paths
-from subcog.pipeline.doctor.installation import open_to_others, reading
+from subcog.pipeline.doctor.installation import examine_team, open_to_others, reading
 from subcog.sinks.models.cross_encoder import CrossEncoder
+from tests.fakes import make_result
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,37 @@ def test_a_damaged_model_is_named(monkeypatch):
     found = reading()
     assert (found.ok, found.seen) == (False, "tables.safetensors is damaged")
     assert "reinstall subcog" in found.mend
+
+
+WELL = {
+    "team": "house",
+    "member": "alice",
+    "server": "db.example:5432/memory",
+    "connected": True,
+    "lag_s": 0.0,
+    "outbox": 0,
+    "problem": None,
+}
+
+
+@pytest.mark.parametrize("status", [None, {"team": None}, {"team": WELL}])
+def test_no_team_is_as_well_as_one_that_has_the_same(status):
+    assert examine_team(status and make_result(StatusResult, status)).ok
+
+
+def test_a_problem_is_told_with_what_to_do_about_it():
+    problem = {"reason": "unreachable", "message": "nobody answers there: is it up?"}
+    found = examine_team(
+        make_result(StatusResult, {"team": WELL | {"connected": False, "problem": problem}})
+    )
+    assert not found.ok
+    assert "alice, on db.example:5432/memory: unreachable" in found.seen
+    assert problem["message"] in found.mend
+
+
+def test_an_old_outbox_is_told_without_a_problem():
+    found = examine_team(
+        make_result(StatusResult, {"team": WELL | {"lag_s": 3 * 3600.0, "outbox": 12}})
+    )
+    assert not found.ok
+    assert "behind for 3 h, and 12 changes wait" in found.seen

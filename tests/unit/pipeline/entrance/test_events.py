@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from msgspec import Raw
 from msgspec.structs import replace
 
 from subcog.bus.events import (
@@ -13,9 +14,22 @@ from subcog.bus.events import (
     TurnEnded,
 )
 from subcog.config.load import load_settings
-from subcog.pipeline.agents.payload import read_payload
-from subcog.pipeline.entrance.events import HOOK_EVENTS, HookCall
+from subcog.pipeline.agents.agent import Payload, read_payload
+from subcog.pipeline.entrance.events import (
+    HOOK_EVENTS,
+    MAX_PATHS,
+    MAX_TEXT_CHARS,
+    HookCall,
+    Use,
+    as_failure,
+    failure_of,
+    hides_outcome,
+    translate,
+    translate_answer,
+    use_of,
+)
 from tests.fakes import PLACE
+from tests.waiting import ends_soon
 
 
 @pytest.fixture
@@ -139,3 +153,127 @@ def test_no_hook_waits_for_what_only_looks_back():
         "SubagentStop",
         "SessionEnd",
     ]
+
+
+def raw(value):
+    return Raw(json.dumps(value).encode())
+
+
+@pytest.mark.parametrize(
+    ("given", "use"),
+    [
+        ({"file_path": "/p/a.py", "content": "x = 1"}, Use(("/p/a.py",), "x = 1")),
+        ({"file_path": "a.py", "old_string": "a", "new_string": "b"}, Use(("a.py",), "b")),
+        (
+            {"file_path": "a.py", "edits": [{"new_string": "b"}, 3, {"new_string": "c"}]},
+            Use(("a.py",), "b\nc"),
+        ),
+        ({"notebook_path": "a.ipynb", "new_source": "x"}, Use(("a.ipynb",), "x")),
+        ({"command": "make test"}, Use((), "make test")),
+        ({"file_path": 3, "content": {"a": 1}}, Use()),
+        ({"file_path": "a\0.py"}, Use()),
+        (None, Use()),
+        ([1, 2], Use()),
+    ],
+)
+def test_what_a_tool_was_asked_to_do_is_read_in_any_shape(given, use):
+    assert use_of(raw(given)) == use
+
+
+@pytest.mark.parametrize("wrapped", [lambda patch: patch, lambda patch: {"input": patch}])
+def test_a_patch_names_the_files_that_it_changes(wrapped):
+    patch = "*** Begin Patch\n*** Update File: src/a.py\n+x\n*** Add File: b.py\n+y\n*** End Patch"
+    use = use_of(raw(wrapped(patch)))
+    assert use == Use(("src/a.py", "b.py"), patch)
+
+
+@pytest.mark.parametrize("unit", ["x", "é", "😀", '\\"', "\n", "\\ud83d"])
+def test_of_a_huge_text_only_whole_characters_of_the_beginning_are_read(unit):
+    for shift in range(13):
+        content = "y" * shift + unit * 100_000
+        use = use_of(raw({"file_path": "a.py", "content": content}))
+        assert 0 < len(use.text) <= MAX_TEXT_CHARS
+        assert content.startswith(use.text)
+
+
+def test_only_so_many_files_are_read():
+    edits = [{"file_path": f"{n}.py"} for n in range(100)]
+    assert len(use_of(raw({"edits": edits})).paths) == MAX_PATHS
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ("Exit code 3\noops", "Exit code 3\noops"),
+        ("Process exited with code 1\nbad", "Process exited with code 1\nbad"),
+        ("Exit code: 0\nfine", ""),
+        ("hi\n", ""),
+        ({"error": {"message": "no such table"}}, "no such table"),
+        ({"error": "boom"}, "boom"),
+        ({"error": None, "stdout": "fine"}, ""),
+        ({"exit_code": 2, "stderr": "boo", "output": "x"}, "boo\nx"),
+        ({"exit_code": 0, "stderr": "warning"}, ""),
+        ({"exit_code": "2"}, ""),
+        ({"error": {"message": 3}}, ""),
+        (None, ""),
+        ([], ""),
+    ],
+)
+def test_a_failure_that_is_reported_as_an_answer_is_found(answer, error):
+    assert failure_of(raw(answer)) == error
+
+
+def test_of_a_flood_of_edits_only_the_file_is_read():
+    given = Raw(b'{"file_path":"a.py","edits":[' + b"1," * 4_000_000 + b"1]}")
+    with ends_soon():
+        assert use_of(given) == Use(("a.py",), "")
+
+
+CONTEXT = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "x"}}
+
+
+def test_claude_code_is_left_as_it_is():
+    payload = Payload(hook_event_name="PreCompact", session_id="s")
+    heard = translate("claude", "PreCompact", payload)
+
+    assert (heard.client, heard.event, heard.payload) == ("claude", "PreCompact", payload)
+    assert translate_answer(heard, b"plain text") == b"plain text"
+
+
+def test_answer_goes_out_under_the_name_that_the_agent_used():
+    heard = translate("gemini", "PostToolUse", Payload(hook_event_name="AfterTool"))
+
+    said = json.loads(translate_answer(heard, json.dumps(CONTEXT).encode()))
+
+    assert said["hookSpecificOutput"] == {"hookEventName": "AfterTool", "additionalContext": "x"}
+
+
+@pytest.mark.parametrize("client", ["codex", "gemini"])
+@pytest.mark.parametrize("body", [b"plain text", b"[1]", b""])
+def test_agent_that_takes_json_alone_gets_nothing_else(client, body):
+    heard = translate(client, "PreCompact", Payload(hook_event_name="PreCompact"))
+    assert translate_answer(heard, body) == b"{}"
+
+
+def test_codex_is_recognised_where_a_plugin_cannot_name_it():
+    assert translate("other", "Stop", Payload(turn_id="t")).client == "codex"
+    assert translate("other", "Stop", Payload()).client == "other"
+
+
+def test_a_command_of_codex_that_failed_is_answered_under_the_name_of_its_hook():
+    printed = {"tool_name": "Bash", "tool_use_id": "c", "tool_response": Raw(b'"no"')}
+    payload = Payload(hook_event_name="PostToolUse", **printed)
+    assert not hides_outcome(translate("claude", "PostToolUse", payload))
+    heard = translate("codex", "PostToolUse", payload)
+    assert hides_outcome(heard)
+
+    failed = as_failure(heard)
+
+    assert (failed.event, failed.payload.error) == ("PostToolUseFailure", "no")
+    said = json.loads(translate_answer(failed, json.dumps(CONTEXT).encode()))
+    assert said["hookSpecificOutput"]["hookEventName"] == "PostToolUse"
+
+
+def test_hook_that_does_not_name_its_event_has_the_name_of_its_command():
+    heard = translate("gemini", "SessionStart", Payload())
+    assert translate_answer(heard, b'{"systemMessage": "x"}') == b'{"systemMessage": "x"}'

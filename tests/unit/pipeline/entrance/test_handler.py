@@ -1,11 +1,20 @@
 import msgspec
 import pytest
 
-from subcog.pipeline.entrance.handler import room_beside, trace_of, with_greeting
+from subcog.bus.events import CompactionStarted, ToolUsed
+from subcog.pipeline.entrance.handler import (
+    LEAST_S,
+    LoadShedding,
+    room_beside,
+    trace_of,
+    waited_s,
+    with_greeting,
+)
 from subcog.sinks.sessions import SessionState
 from subcog.stages.inject import MAX_TOKENS
 from subcog.stages.text.envelope import MAX_UNITS
 from subcog.stages.text.unicode import count_tokens, count_units
+from tests.fakes import make_prompt
 
 
 def test_an_identity_gives_a_trace_and_anything_else_none():
@@ -57,3 +66,53 @@ def test_a_greeting_that_does_not_fit_waits_for_the_next_prompt():
     full = says("UserPromptSubmit", "word " * 2200)
     assert with_greeting(session, "UserPromptSubmit", full) == full
     assert context_of(with_greeting(session, "UserPromptSubmit", b"{}"))
+
+
+PLACE = make_prompt("x").place
+TOOL = ToolUsed(trace="t", session="s", client="c", place=PLACE, tool="Write")
+COMPACTION = CompactionStarted(trace="t", session="s", client="c", place=PLACE, transcript="")
+
+
+def test_there_is_room_for_as_many_as_can_be_answered():
+    load = LoadShedding(most=2)
+    prompt = make_prompt("how do we deploy?")
+    with load.inside():
+        assert not load.sheds(prompt, left_s=0.1)
+        with load.inside():
+            assert load.sheds(prompt, left_s=0.1)
+            assert load.sheds(TOOL, left_s=0.1)
+        assert not load.sheds(prompt, left_s=0.1)
+
+
+def test_a_room_is_free_again_after_a_failure():
+    load = LoadShedding(most=1)
+    with pytest.raises(RuntimeError), load.inside():
+        raise RuntimeError
+    assert not load.sheds(TOOL, left_s=0.1)
+
+
+def test_who_comes_too_late_is_let_through():
+    assert LoadShedding().sheds(make_prompt("how do we deploy?"), left_s=LEAST_S / 2)
+    assert not LoadShedding().sheds(make_prompt("how do we deploy?"), left_s=2 * LEAST_S)
+
+
+@pytest.mark.parametrize("asked", [make_prompt("[remember] we deploy on Mondays"), COMPACTION])
+def test_what_is_to_be_kept_is_never_turned_away(asked):
+    assert not LoadShedding(most=0).sheds(asked, left_s=-1.0)
+
+
+def identity(moment_s):
+    return f"{int(moment_s * 1000):012x}{'0' * 20}"
+
+
+def test_a_hook_waits_from_when_it_began():
+    assert waited_s(identity(1000.0), now=1000.25, since=0.0) == pytest.approx(0.25)
+
+
+def test_the_time_before_the_memories_were_there_does_not_count():
+    assert waited_s(identity(1000.0), now=1001.0, since=1000.9) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("text", ["", "zz", identity(1000.0 + 60), identity(1000.0 - 60)])
+def test_a_time_of_another_clock_is_no_time(text):
+    assert waited_s(text, now=1000.0, since=0.0) == 0.0

@@ -4,7 +4,7 @@ import socket
 import anyio
 import pytest
 
-from subcog.pipeline.daemon.sockets import Listener
+from subcog.pipeline.daemon.server import Listener
 
 PATIENCE_S = 10
 

@@ -1,7 +1,7 @@
 from operator import itemgetter
 
 from subcog.bus.signals import abstained, emit, redacted, stored
-from subcog.pipeline.daemon.signal_buffer import SignalBuffer
+from subcog.pipeline.daemon.http_endpoint import SignalBuffer
 from tests.emissions import emitted
 
 

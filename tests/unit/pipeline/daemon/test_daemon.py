@@ -3,8 +3,8 @@ import pytest
 
 from subcog.bus.events import ForgetRequested
 from subcog.pipeline.app.lazy_archive import LazyArchive
-from subcog.pipeline.daemon import housekeeping
-from subcog.pipeline.daemon.housekeeping import compact_if_needed, compact_when_idle
+from subcog.pipeline.daemon import daemon
+from subcog.pipeline.daemon.daemon import compact_if_needed, compact_when_idle
 from tests.archives import opened_desk
 from tests.stores import HERE
 
@@ -51,7 +51,7 @@ async def test_a_compaction_that_fails_is_tried_again(bench, late):
 
 
 async def test_it_waits_until_nobody_asks_anything(bench, late, monkeypatch):
-    monkeypatch.setattr(housekeeping, "CHECK_S", 0.001)
+    monkeypatch.setattr(daemon, "CHECK_S", 0.001)
     await forget_one(bench)
     asked, done = [], anyio.Event()
 
@@ -59,7 +59,7 @@ async def test_it_waits_until_nobody_asks_anything(bench, late, monkeypatch):
         asked.append(bench.archive.needs_compaction)
         if not asked[-1]:
             done.set()
-        return 0.0 if len(asked) < 3 else housekeeping.QUIET_S
+        return 0.0 if len(asked) < 3 else daemon.QUIET_S
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:

@@ -21,12 +21,12 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.rule import Rule
 
-from ...bus.prompt_results import ExplainResult
-from ...bus.results import CaptureResult, StopResult
-from ...config.paths import find_paths
-from ...hooks import client as pipe
-from .client import Client, DaemonUnreachable
-from .explain_view import explanation
+from subcog.bus.prompt_results import ExplainResult
+from subcog.bus.results import CaptureResult, StopResult
+from subcog.config.paths import find_paths
+from subcog.hooks import client as pipe
+from subcog.pipeline.cli.client import Client, DaemonUnreachable
+from subcog.pipeline.cli.explain_view import explanation
 
 MEMORIES = (
     (
@@ -105,7 +105,7 @@ class Demo:
         }
         explained = self.client.call("explain", ExplainResult, {"text": prompt})
         started = time.perf_counter()
-        hook = subprocess.run(  # noqa: S603 - our own pipe
+        hook = subprocess.run(  # noqa: S603 - our own hook pipe
             [os.path.realpath(sys.executable), "-I", "-S", pipe.__file__, "UserPromptSubmit"],
             input=json.dumps(payload).encode(),
             stdout=subprocess.PIPE,

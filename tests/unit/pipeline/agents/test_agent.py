@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from subcog.pipeline.agents.payload import read_payload
+from subcog.pipeline.agents.agent import read_payload
 
 
 def test_a_payload_is_read_and_the_rest_of_it_is_the_agents_business():

@@ -1,16 +1,15 @@
-"""Renders the reference page of everything that an MCP client is offered."""
+"""Renders the reference page of everything that an MCP client is offered, and Markdown tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...sinks.mcp import instructions as mcp_help
-from ...sinks.mcp.prompts import PROMPTS
-from ...sinks.mcp.resources import FIXED, TEMPLATES
-from ...sinks.mcp.schemas import schema_of
-from ...sinks.mcp.tools import TOOLS, Tool
-from .markup import code, table
+from subcog.sinks.mcp import instructions as mcp_help
+from subcog.sinks.mcp.prompts import PROMPTS
+from subcog.sinks.mcp.resources import FIXED, TEMPLATES
+from subcog.sinks.mcp.schemas import schema_of
+from subcog.sinks.mcp.tools import TOOLS, Tool
 
 _CHANGES = {"nothing": "It changes nothing.", "adds": "It adds.", "destroys": "It deletes."}
 
@@ -56,3 +55,17 @@ def _prompts() -> Iterator[tuple[str, str, str]]:
             for one in prompt.arguments
         )
         yield code(prompt.name), prompt.about, "; ".join(takes)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """The lines of a table; bars in cells are escaped."""
+    columns = list(head)
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def code(value: object) -> str:
+    """``value`` as code."""
+    return f"`{value}`"

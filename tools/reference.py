@@ -1,6 +1,6 @@
 """Renders the reference pages from the code: settings, commands, metrics, MCP, events, routes.
 
-``python -m subcog.pipeline.reference.pages --write`` rewrites them and the diagram in
+``python -m tools.reference --write`` rewrites them and the diagram in
 ARCHITECTURE.md; without ``--write`` it names the pages that are out of date, and exits 1 if there
 are any. A test does the same.
 """
@@ -20,20 +20,21 @@ import click
 import msgspec
 import msgspec.inspect as kinds
 
-from ...bus import enrichment, events, signals, values
-from ...config.load import DEFAULTS, load_settings, variable
-from ...config.settings import Settings
-from ...sinks.telemetry.metrics import Gauge, Metrics
-from ..app.routes import ENTRANCES, EXITS, ROUTES, diagram
-from ..cli.main import COMMANDS, cli
-from .markup import code as _code
-from .markup import table as _table
-from .mcp_page import mcp_page
+from subcog.bus import enrichment, events, signals, values
+from subcog.config.load import DEFAULTS, load_settings, variable
+from subcog.config.settings import Settings
+from subcog.pipeline.app.routes import ENTRANCES, EXITS, ROUTES, diagram
+from subcog.pipeline.cli.main import COMMANDS, cli
+from subcog.sinks.telemetry.metrics import Gauge, Metrics
 
-HOUSE = Path(__file__).resolve().parents[2]
+from .mcp_page import code as _code
+from .mcp_page import mcp_page
+from .mcp_page import table as _table
+
+HOUSE = Path(__file__).resolve().parents[1]
 FOLDER = HOUSE / "docs" / "reference"
 ARCHITECTURE = HOUSE / "ARCHITECTURE.md"
-NOTE = "<!-- Made from the code: python -m subcog.pipeline.reference.pages --write -->"
+NOTE = "<!-- Made from the code: python -m tools.reference --write -->"
 _DIAGRAM = re.compile(r"(?<=<!-- routes -->\n).*?(?=<!-- /routes -->)", re.DOTALL)
 _SECTION = re.compile(r"\[([\w.]+)\]$")
 _SETTING = re.compile(r"([\w-]+) = ")
@@ -148,7 +149,7 @@ def _words(kind: kinds.Type) -> str:
 def commands_page() -> list[str]:
     """Each command with its help, arguments and options."""
     lines = [
-        "Each command has `--help`. Exit codes: 0 done, 1 refused, 2 wrong usage, 3 no daemon.",
+        "Each command has `--help`. Exit codes: 0 done, 1 refused, 2 wrong usage, 3 no daemon."
     ]
     with click.Context(cli, info_name="subcog") as context:
         for name in COMMANDS:

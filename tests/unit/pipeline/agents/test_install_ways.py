@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from subcog.pipeline.agents.agent import is_our_hook
+from subcog.pipeline.agents.install import (
+    AGENTS,
+    Http,
+    Mcp,
+    find_agent,
+    hooks_for,
+    our_parts,
+    plugin_enabled,
+    read_version,
+    why_not,
+)
+
+CLAUDE = AGENTS["claude"]
+NEW = (2, 1, 330)
+HTTP = Http(client="claude", port=4711, token="t")
+MCP = Mcp(client="claude")
+
+
+@pytest.mark.parametrize(
+    ("agent", "version", "why"),
+    [
+        ("claude", NEW, ""),
+        ("claude", (2, 0, 14), "may drop all hooks"),
+        ("claude", (), "could not be found out"),
+        ("codex", (0, 169, 0), "no other hooks"),
+        ("gemini", (0, 61, 0), "no other hooks"),
+    ],
+)
+def test_other_ways_are_for_versions_that_were_seen_to_take_them(agent, version, why):
+    assert why in why_not(AGENTS[agent], version)
+    assert bool(why_not(AGENTS[agent], version)) == bool(why)
+
+
+@pytest.mark.parametrize("way", [HTTP, MCP])
+def test_what_a_way_cannot_carry_stays_a_command(way):
+    kinds = {hook.event: hook.entry["type"] for hook in hooks_for(CLAUDE, our_parts(), NEW, way)}
+
+    assert kinds["SessionStart"] == kinds["PreCompact"] == "command"
+    assert kinds["UserPromptSubmit"] == way.entry("UserPromptSubmit", 1)["type"] != "command"
+    assert kinds["SessionEnd"] == ("http" if way is HTTP else "command")
+
+
+@pytest.mark.parametrize("way", [HTTP, MCP])
+def test_our_hooks_are_recognised_and_those_of_others_are_not(way):
+    entry = way.entry("UserPromptSubmit", 10)
+
+    assert is_our_hook(entry)
+    assert not is_our_hook({**entry, "server": "docs", "headers": {"Authorization": "x"}})
+    assert not is_our_hook({**entry, "tool": "recall", "url": "http://elsewhere/hooks/Stop"})
+
+
+def test_hook_of_codex_asks_for_no_more_time_than_it_grants():
+    timeouts = {h.event: h.entry["timeout"] for h in hooks_for(AGENTS["codex"], our_parts(), ())}
+    assert timeouts["SessionEnd"] <= 3
+
+
+def program(folder, body: str):
+    file = folder / "claude"
+    file.write_text(f"#!/bin/sh\n{body}\n")
+    file.chmod(0o755)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ("2.1.330 (Claude Code)", (2, 1, 330)),
+        ("codex-cli 0.169.0", (0, 169, 0)),
+        ("v1.2", ()),
+        ("", ()),
+    ],
+)
+def test_version_is_read_from_what_a_program_says(said, version):
+    assert read_version(said) == version
+
+
+def test_program_is_found_on_the_path_and_asked(tmp_path):
+    file = program(tmp_path, "echo '2.1.330 (Claude Code)'")
+    found_agent = find_agent(CLAUDE, {"PATH": str(tmp_path)})
+    assert (found_agent.program, found_agent.version) == (str(file), (2, 1, 330))
+
+
+def test_program_that_fails_has_no_known_version(tmp_path):
+    program(tmp_path, "exit 1")
+    assert find_agent(CLAUDE, {"PATH": str(tmp_path)}).version == ()
+
+
+def test_agent_that_is_not_here_is_not_found(tmp_path):
+    assert find_agent(CLAUDE, {"PATH": str(tmp_path)}).program is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "enabled"),
+    [
+        ({"enabledPlugins": {"subcog@market": True}}, True),
+        ({"enabledPlugins": {"subcog@market": False, "other@subcog": True}}, False),
+        ({"enabledPlugins": [1]}, False),
+        ([], False),
+    ],
+)
+def test_plugin_is_found_in_the_users_settings(tmp_path, settings, enabled):
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    assert plugin_enabled({"CLAUDE_CONFIG_DIR": str(tmp_path)}) is enabled
