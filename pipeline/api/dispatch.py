@@ -35,6 +35,7 @@ from .params import (
     TopicParams,
     scope_of,
 )
+from .sessions import SessionCalls
 from .team import TeamCalls
 from .transfer import TransferCalls
 
@@ -58,6 +59,7 @@ class Calls:
             "explain": (TextParams, self.explain),
             "status": (NoParams, self.status),
             **MemoryCalls(app).table,
+            **SessionCalls(app).table,
             **TransferCalls(app).table,
             **TeamCalls(app).table,
         }

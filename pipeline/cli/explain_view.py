@@ -11,6 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from ...bus.passages import SessionVerdict
 from ...bus.prompt_results import ClassifyResult, EnrichedIntent, ExplainResult
 from ...bus.values import Parsed, Verdict
 
@@ -25,6 +26,8 @@ def explanation(answer: ExplainResult, *, candidates: int | None = None) -> Rend
     parts: list[RenderableType] = [_stages(answer)]
     if answer.inject.verdicts:
         parts.append(_candidates(answer.inject.verdicts, candidates))
+    if answer.inject.sessions:
+        parts.append(_sessions(answer.inject.sessions))
     parts.append(_outcome(answer))
     return Panel(
         Group(*parts),
@@ -133,6 +136,18 @@ def _candidates(verdicts: Sequence[Verdict], limit: int | None) -> Table:
         table.add_row("", Text(_scores(verdict), style="dim"))
     if limit is not None and len(verdicts) > limit:
         table.add_row("", Text(f"… and {len(verdicts) - limit} more", style="dim"))
+    return table
+
+
+def _sessions(verdicts: Sequence[SessionVerdict]) -> Table:
+    """What became of each session that was found."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for verdict in verdicts:
+        mark = "[green]✓[/]" if verdict.quoted else "·"
+        told = f"session {verdict.session} of {verdict.began_at:%Y-%m-%d}: {verdict.why}"
+        table.add_row(mark, Text(told), style="" if verdict.quoted else "dim")
     return table
 
 

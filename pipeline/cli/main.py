@@ -21,6 +21,7 @@ COMMANDS = {
     "get": "memory",
     "forget": "memory",
     "topics": "memory",
+    "sessions": "sessions",
     "update": "lifecycle",
     "supersede": "lifecycle",
     "expire": "lifecycle",

@@ -53,6 +53,9 @@ def _rows(trace: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for verdict in inject["verdicts"]:
         mark = "✓" if verdict["injected"] else "·"
         yield "", f"{mark} {verdict['id']} {verdict['why']}"
+    for told in inject.get("sessions", ()):  # missing in the traces of older versions
+        mark = "✓" if told["quoted"] else "·"
+        yield "", f"{mark} session {told['id']} of {told['began_at'][:10]}: {told['why']}"
     yield "took", timings(trace["stages_ms"])
 
 

@@ -20,6 +20,7 @@ from cachetools import FIFOCache
 
 from ...bus.enrichment import Conflict, Enrichment
 from ...bus.events import ContextBuilt, IntentClassified, PromptEnriched, ResponseReady
+from ...bus.passages import SessionVerdict
 from ...bus.signals import delivered
 from ...bus.values import Verdict
 from ...config.settings import TraceSettings
@@ -193,6 +194,7 @@ def _injected(built: ContextBuilt) -> dict[str, Any]:
         "abstained": built.abstained,
         "memories": [memory.id for memory in built.context.injected_memories],
         "verdicts": [_verdict(one) for one in built.verdicts[:_MAX_VERDICTS]],
+        "sessions": [_session_verdict(one) for one in built.sessions],
     }
 
 
@@ -202,5 +204,15 @@ def _verdict(verdict: Verdict) -> Mapping[str, Any]:
         "relevance": round(verdict.relevance, 4),
         "weight": verdict.weight,
         "injected": verdict.injected,
+        "why": verdict.why,
+    }
+
+
+def _session_verdict(verdict: SessionVerdict) -> Mapping[str, Any]:
+    return {
+        "id": verdict.session,
+        "began_at": verdict.began_at,
+        "relevance": verdict.relevance,
+        "quoted": verdict.quoted,
         "why": verdict.why,
     }

@@ -1,0 +1,246 @@
+"""What was said in sessions: read by the real hook, quoted later, shown, searched and forgotten."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.waiting import eventually
+
+from .test_forgetting import holding
+from .test_secrets import everything, leaks_in, rows_of, texts
+
+RULE = (
+    ("user", "How many retries should the payment worker make before it gives up on a card?"),
+    ("assistant", "Three is usual; the bank bills every attempt, though."),
+    ("user", "Seven attempts then, and the delay between payment retries doubles from 40 seconds."),
+    ("assistant", "Understood: the payment worker retries seven times, from 40 seconds doubling."),
+)
+AMENDED = (
+    ("user", "The payment worker retries: the bank complained about seven attempts on a card."),
+    ("assistant", "Then we should lower the number of payment retries."),
+    ("user", "Payment retries are five attempts from now on, no longer seven."),
+    ("assistant", "Noted: the payment worker makes five attempts before it gives up."),
+)
+QUESTION = "How many retries does the payment worker make before it gives up on a card?"
+
+
+class Talk:
+    """A session of the agent with its transcript."""
+
+    def __init__(self, house, day, name=""):
+        self.house = house
+        self.session = name or str(uuid.uuid4())
+        self.file = house.root / f"{self.session}.jsonl"
+        self.clock = datetime(2026, 10, day, 9, tzinfo=UTC).timestamp()
+
+    def say(self, role, text, **more):
+        self.clock += 40
+        at = datetime.fromtimestamp(self.clock, UTC).isoformat().replace("+00:00", "Z")
+        content = text if role == "user" else [{"type": "text", "text": text}]
+        line = {"type": role, "timestamp": at, "message": {"role": role, "content": content}}
+        with self.file.open("a") as out:
+            out.write(json.dumps(line | more) + "\n")
+        return self
+
+    def end(self, event="SessionEnd", **more):
+        payload = {
+            "session_id": self.session,
+            "transcript_path": str(self.file),
+            "cwd": str(self.house.project),
+            "hook_event_name": event,
+        }
+        self.house.hook(event, payload | more)
+        return self
+
+    def wait(self):
+        """Until the daemon has noted that the whole transcript was read."""
+        marks = self.house.paths.state / "transcripts.json"
+
+        def is_read():
+            known = json.loads(marks.read_bytes()) if marks.exists() else {}
+            read = known.get(str(self.file), {"offset": 0})["offset"]
+            return read >= self.file.stat().st_size
+
+        eventually(is_read)
+        return self
+
+
+def talked(house, day, lines, name=""):
+    talk = Talk(house, day, name)
+    for role, text in lines:
+        talk.say(role, text)
+    return talk.end().wait()
+
+
+def sessions(house):
+    return house.ask("sessions", "list")["sessions"]
+
+
+def asked(house, text=QUESTION):
+    return house.context(text, str(uuid.uuid4()))
+
+
+@pytest.fixture
+def house(fresh):
+    return fresh
+
+
+def test_what_was_settled_in_talk_is_quoted_in_a_later_session(house):
+    first = talked(house, 3, RULE)
+
+    context = asked(house)
+
+    assert "Seven attempts" in context
+    assert f"session {first.session[:8]}" in context
+
+
+def test_an_amended_rule_is_quoted_newest_first(house):
+    talked(house, 3, RULE)
+    talked(house, 5, AMENDED)
+
+    context = asked(house)
+
+    assert "five attempts" in context
+    if "Seven attempts" in context:
+        assert context.index("five attempts") < context.index("Seven attempts")
+
+
+def test_sessions_are_listed_shown_and_searched(house):
+    first = talked(house, 3, RULE)
+    second = talked(house, 5, (("user", "Please draw the logo in green, with a thin outline."),))
+
+    listed = sessions(house)
+    shown = house.ask("sessions", "show", first.session[:8])
+    found = house.ask("recall", QUESTION, "--sessions")["sessions"]
+
+    assert [one["id"] for one in listed] == [second.session, first.session]
+    assert shown["id"] == first.session
+    assert [one["speaker"] for one in shown["said"]] == ["user", "agent"] * 2
+    assert shown["began_at"] == "2026-10-03T09:00:40Z"
+    assert found[0]["id"] == first.session
+    assert any("Seven attempts" in said["text"] for said in found[0]["said"])
+    told = house.run("recall", QUESTION, "--sessions").stdout
+    assert first.session in told
+    assert "2026-10-03" in told
+
+
+def test_an_id_that_is_unknown_or_ambiguous_is_refused_with_a_reason(house):
+    talked(house, 3, RULE, "aaaa-1111")
+    talked(house, 5, AMENDED, "aaaa-2222")
+
+    unknown = house.run("sessions", "show", "zzz")
+    ambiguous = house.run("sessions", "forget", "aaaa", "--yes")
+
+    assert unknown.returncode == ambiguous.returncode == 1
+    assert "no session zzz" in unknown.stderr
+    assert "aaaa-1111" in ambiguous.stderr
+    assert "aaaa-2222" in ambiguous.stderr
+    assert len(sessions(house)) == 2
+
+
+def test_explain_and_trace_say_why_a_session_was_quoted_or_not(house):
+    first = talked(house, 3, RULE)
+    other = talked(house, 4, (("user", "The payment page of the shop needs a bigger logo."),))
+
+    told = house.ask("explain", QUESTION)["inject"]["sessions"]
+    asked(house)
+    trace = house.ask("trace")["traces"][0]["inject"]["sessions"]
+
+    by_session = {one["session"]: one for one in told}
+    assert by_session[first.session]["quoted"]
+    assert "relevance" in by_session[first.session]["why"]
+    if other.session in by_session:
+        assert "below the floor" in by_session[other.session]["why"]
+    assert [one["id"] for one in trace] == [one["session"] for one in told]
+    assert first.session in house.run("explain", QUESTION).stdout
+    newest = house.ask("trace")["traces"][0]["id"]
+    assert f"session {first.session}" in house.run("trace", newest).stdout
+
+
+def test_a_forgotten_session_leaves_every_file_and_does_not_come_back(alone):
+    secret = "the quokka signs each manifest with a turquoise pencil"
+    talk = Talk(alone, 3)
+    talk.say("user", f"Remember that {secret}, always.").say("assistant", f"Yes: {secret}.")
+    talk.end().wait()
+    talked(alone, 5, AMENDED)
+    assert alone.run("sessions", "forget", talk.session).returncode == 130, "it asks first"
+    assert len(sessions(alone)) == 2
+
+    answer = alone.ask("sessions", "forget", talk.session[:8], "--yes", "--now")
+
+    assert answer["sessions"] == 1
+    assert answer["passages"] == 2
+    assert holding(alone.root) == {talk.file.name}
+    (alone.paths.state / "transcripts.json").unlink()
+    alone.run("daemon", "stop")
+    talk.end().wait()
+    assert talk.session not in {one["id"] for one in sessions(alone)}
+    assert holding(alone.root) == {talk.file.name}
+
+
+def test_a_span_a_project_and_everything_are_forgotten(alone):
+    talked(alone, 3, RULE)
+    talked(alone, 5, AMENDED)
+    late = talked(alone, 7, RULE)
+
+    answer = alone.ask(
+        "sessions", "forget", "--since", "2026-10-01", "--until", "2026-10-05", "--yes"
+    )
+    assert answer["sessions"] == 2
+    assert [one["id"] for one in sessions(alone)] == [late.session]
+    other = alone.root / "other"
+    other.mkdir()
+    alone.ask("sessions", "forget", "--project-all", "--yes", "--project", str(other))
+    assert len(sessions(alone)) == 1
+    alone.ask("sessions", "forget", "--everything", "--yes", "--project", str(other))
+    assert sessions(alone) == []
+
+
+def test_no_secret_of_a_transcript_reaches_any_file(alone):
+    talk = Talk(alone, 3)
+    for number, text in enumerate(texts()):
+        talk.say("user", f"For service {number} of the shop this was agreed:\n{text}")
+        talk.say("assistant", f"Service {number} is set up:\n{text}")
+    talk.end().wait()
+    assert sessions(alone)[0]["passages"] > 0
+    alone.run("daemon", "stop")
+
+    written = {name: data for name, data in everything(alone) if name != talk.file.name}
+    assert written
+    assert {name: leaks_in(data) for name, data in written.items() if leaks_in(data)} == {}
+    assert leaks_in(rows_of(alone)) == set()
+
+
+def test_nothing_is_kept_where_sessions_are_off_or_the_project_is_excluded(alone):
+    alone.run("daemon", "start", SUBCOG_SESSIONS_EXCLUDE=str(alone.project))
+    talked(alone, 3, RULE)
+    assert sessions(alone) == []
+    alone.run("daemon", "stop")
+
+    alone.env["SUBCOG_SESSIONS_ENABLED"] = "false"
+    talked(alone, 4, RULE)
+    refused = alone.run("sessions", "list")
+    assert refused.returncode == 1
+    assert "sessions.enabled" in refused.stderr
+    assert "Seven" not in asked(alone)
+
+
+def test_what_a_sub_agent_was_told_is_no_word_of_the_user(house):
+    main = Talk(house, 3).say("user", "Let a helper look into the payment retries of the worker.")
+    main.end("Stop")
+    helper = Talk(house, 3, main.session)
+    helper.file = house.root / "agent.jsonl"
+    helper.say("user", "You are a helper. Inspect every retry loop.", isSidechain=True)
+    helper.say("assistant", "The retry loop of payments waits 40 seconds.", isSidechain=True)
+    helper.end("SubagentStop", agent_id="a1", agent_transcript_path=str(helper.file)).wait()
+    main.wait()
+
+    said = house.ask("sessions", "show", main.session)["said"]
+
+    users = [one["text"] for one in said if one["speaker"] == "user"]
+    assert users == ["Let a helper look into the payment retries of the worker."]
+    assert any("waits 40 seconds" in one["text"] for one in said if one["speaker"] == "agent")
