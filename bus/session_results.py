@@ -85,3 +85,50 @@ class FoundSessions(Result, frozen=True, kw_only=True):
 
     query: str
     sessions: tuple[FoundSession, ...]
+
+
+class UnreadResult(Result, frozen=True, kw_only=True):
+    """``unread_transcripts``: how many bytes of each file were not read yet."""
+
+    unread: dict[str, int]
+
+
+class LearnedResult(Result, frozen=True, kw_only=True):
+    """``learn``: what was kept of one transcript."""
+
+    passages: int
+    memories: int
+    tasks: int
+
+
+class LearnedAll(LearnedResult, frozen=True, kw_only=True):
+    """What the command line says for ``learn``.
+
+    ``gone`` transcripts are of projects whose directory is not there any more, ``failed`` ones
+    could not be read. ``finished`` is false where it was interrupted: it can be repeated.
+    """
+
+    transcripts: int
+    sessions: int
+    bytes: int
+    seconds: float
+    gone: int
+    failed: int
+    finished: bool
+
+
+class LearnableFile(Result, frozen=True, kw_only=True):
+    """A transcript that would be read. ``project`` is its directory, ``bytes`` what is unread."""
+
+    file: str
+    client: str
+    project: str
+    bytes: int
+
+
+class LearnPlan(Result, frozen=True, kw_only=True):
+    """``learn --dry-run``: newest first."""
+
+    transcripts: tuple[LearnableFile, ...]
+    bytes: int
+    gone: int

@@ -147,6 +147,28 @@ class ForgetSessionsParams(Params, frozen=True, kw_only=True, forbid_unknown_fie
     now: bool = False
 
 
+class LearnParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``learn``: one transcript, of a session of ``client`` that worked in ``cwd``.
+
+    ``agent`` names the sub-agent whose transcript it is, ``ended`` says that nothing follows, and
+    ``again`` that what was read before is read too.
+    """
+
+    transcript: str
+    session: str
+    client: str
+    cwd: str
+    agent: str = ""
+    ended: bool = True
+    again: bool = False
+
+
+class TranscriptsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``unread_transcripts``: absolute paths."""
+
+    files: tuple[str, ...]
+
+
 class TextParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``classify`` and ``explain``."""
 

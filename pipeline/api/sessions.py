@@ -6,19 +6,22 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import anyio
 import anyio.to_thread
 
-from ...bus.events import ForgetRequested, ForgetSettled
+from ...bus.events import ForgetRequested, ForgetSettled, ReviewRequested
 from ...bus.passages import Passage, SessionHit, SessionInfo
 from ...bus.results import CopyResult
 from ...bus.session_results import (
     ForgetSessionsResult,
     FoundSession,
     FoundSessions,
+    LearnedResult,
     ListedSession,
     SaidResult,
     SessionResult,
     SessionsResult,
+    UnreadResult,
 )
 from ...bus.values import Memory, Place, Scope
 from ...stages.sessions.excerpt import short_id
@@ -26,22 +29,26 @@ from ..app.app import App
 from .params import (
     CallRefused,
     ForgetSessionsParams,
+    LearnParams,
     SearchSessionsParams,
     SessionParams,
     SessionsParams,
     Table,
+    TranscriptsParams,
 )
 
 if TYPE_CHECKING:
     from ...sinks.passages.archive import PassageArchive
 
+QUERY_S = 10.0
 FORGET_S = 60.0
 EVERY = 1_000_000
 PAGE = 500
+LEARN = "learn"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 # What a review keeps by itself bears the hook that led to it; the rest was asked for.
-_UNASKED = frozenset({"Stop", "SubagentStop", "SessionEnd", "PreCompact", "learn"})
+_UNASKED = frozenset({"Stop", "SubagentStop", "SessionEnd", "PreCompact", LEARN})
 _NAMED_AT_MOST = 5
 
 
@@ -58,6 +65,8 @@ class SessionCalls:
             "sessions": (SessionsParams, self.list),
             "session": (SessionParams, self.show),
             "search_sessions": (SearchSessionsParams, self.search),
+            "learn": (LearnParams, self.learn),
+            "unread_transcripts": (TranscriptsParams, self.unread),
             "forget_sessions": (ForgetSessionsParams, self.forget),
         }
 
@@ -86,6 +95,29 @@ class SessionCalls:
         hits = await archive.find(params.query, place.project)
         found = [hit for hit in hits if hit.passages][: params.limit]
         return FoundSessions(query=params.query, sessions=tuple(map(_found, found)))
+
+    async def unread(self, params: TranscriptsParams, place: Place) -> UnreadResult:
+        """How much of each transcript was not read yet."""
+        return UnreadResult(unread=await self._app.reviewer.unread_bytes(params.files))
+
+    async def learn(self, params: LearnParams, place: Place) -> LearnedResult:
+        """Keep what is worth it of a transcript, under its own project, as its hooks would have."""
+        await self._app.archive.get()
+        event = ReviewRequested(
+            trace=self._app.new_id(),
+            session=params.session,
+            client=params.client,
+            place=self._app.projects.place(project_dir="", cwd=params.cwd, user=self._app.user),
+            transcript=params.transcript,
+            hook=LEARN,
+            agent=params.agent,
+            last=params.ended,
+            again=params.again,
+        )
+        learned = await self._app.reviewer.learn(event)
+        return LearnedResult(
+            passages=learned.passages, memories=learned.memories, tasks=learned.tasks
+        )
 
     async def forget(self, params: ForgetSessionsParams, place: Place) -> ForgetSessionsResult:
         """Forget one session, those that began in a span, all of a project, or all there are.
@@ -154,8 +186,8 @@ class SessionCalls:
         )
 
     async def _archive(self) -> PassageArchive:
-        await self._app.archive.get()
-        return self._app.passages.archive()
+        with anyio.fail_after(QUERY_S):
+            return await self._app.passages.archive()
 
 
 async def _the_one(archive: PassageArchive, scope: Scope, given: str) -> SessionInfo:

@@ -178,7 +178,7 @@ async def _check(app: App, copy: Path, backup: Path) -> None:
 
 async def _swap(app: App, copy: Path, backup: Path) -> RestoreResult:
     database = app.paths.database
-    app.passages.arrive(None)
+    app.passages.depart()
     before = app.archive.depart()
     if before is not None:
         await before.close()

@@ -369,7 +369,8 @@ class App:
         archive = await self.archive.get()
         found = await archive.store.get([event.id], event.scopes)
         events = await archive.forget(event)
-        if (passages := self.passages.loaded) is not None:
+        if self.settings.sessions.enabled:
+            passages = await self.passages.archive()
             for memory in found:
                 await passages.forget_saying(memory.scope, memory.content)
         return events
@@ -394,6 +395,7 @@ class App:
         except OSError as error:
             _log.error("cannot open the memory store", extra={"error": type(error).__name__})
             self.archive.fail(str(error))
+            self.passages.fail(str(error))
             return
         self.archive.arrive(archive)
         self.team.restart()
@@ -419,6 +421,7 @@ class App:
             await passages.open(archive.encoder.embedder)
         except (OSError, ValueError) as error:
             _log.error("cannot load the sessions", extra={"error": type(error).__name__})
+            self.passages.fail(f"the sessions cannot be loaded: {error}")
             return
         self.passages.arrive(passages)
 
@@ -455,6 +458,6 @@ class App:
 
     async def unload(self) -> None:
         """Close the archive, if it was opened."""
-        self.passages.arrive(None)
+        self.passages.depart()
         if (archive := self.archive.loaded) is not None:
             await archive.close()

@@ -7,12 +7,15 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+import anyio
+
 from ...bus.events import ReviewRequested
 from ...bus.passages import Passage, SessionHit
 from ...bus.values import Place
 from ...config.settings import SessionsSettings
 from ...stages.ports import RecallUnavailable
 from ...stages.sessions.exchanges import Utterance
+from .lazy_archive import RESERVE_S
 from .review_captures import NotStored
 
 if TYPE_CHECKING:
@@ -25,22 +28,35 @@ class Conversations:
     def __init__(self, settings: SessionsSettings) -> None:
         self._settings = settings
         self._archive: PassageArchive | None = None
+        self._settled = anyio.Event()
+        self._problem = ""
 
-    def arrive(self, archive: PassageArchive | None) -> None:
-        """Use ``archive`` from now on; None while the store is closed."""
-        self._archive = archive
+    def arrive(self, archive: PassageArchive) -> None:
+        """Use ``archive`` from now on."""
+        self._archive, self._problem = archive, ""
+        self._settled.set()
 
-    @property
-    def loaded(self) -> PassageArchive | None:
-        """The archive, or None while it loads or where sessions are switched off."""
-        return self._archive
+    def depart(self) -> None:
+        """The store is being closed; whoever needs the archive waits for the next."""
+        self._archive, self._settled = None, anyio.Event()
 
-    def archive(self) -> PassageArchive:
-        """The archive. Raises ``RecallUnavailable``."""
+    def fail(self, problem: str) -> None:
+        """Loading failed; ``problem`` says why, in words for the user."""
+        self._problem = problem
+        self._settled.set()
+
+    async def archive(self) -> PassageArchive:
+        """The archive, when it is there.
+
+        Raises ``RecallUnavailable`` when time runs out, or where sessions are switched off.
+        """
         if not self._settings.enabled:
             raise RecallUnavailable("sessions are switched off: sessions.enabled is false")
+        left_s = anyio.current_effective_deadline() - anyio.current_time()
+        with anyio.move_on_after(max(0.0, left_s - RESERVE_S)):
+            await self._settled.wait()
         if self._archive is None:
-            raise RecallUnavailable("the sessions are still being loaded")
+            raise RecallUnavailable(self._problem or "the sessions are still being loaded")
         return self._archive
 
     def concerns(self, place: Place) -> bool:
@@ -52,7 +68,7 @@ class Conversations:
     async def find(self, text: str, place: Place, *, session: str) -> tuple[SessionHit, ...]:
         if not self.concerns(place):
             return ()
-        return await self.archive().find(text, place.project, session=session)
+        return await (await self.archive()).find(text, place.project, session=session)
 
     async def keep(self, event: ReviewRequested, said: Sequence[Utterance]) -> int:
         """Keep what was read of the session of ``event``; how many passages are new.
@@ -62,7 +78,7 @@ class Conversations:
         if not said or not self.concerns(event.place):
             return 0
         try:
-            return await self.archive().add([_passage(event, one) for one in said])
+            return await (await self.archive()).add([_passage(event, one) for one in said])
         except ConnectionError:
             raise NotStored from None
 

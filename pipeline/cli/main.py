@@ -22,6 +22,7 @@ COMMANDS = {
     "forget": "memory",
     "topics": "memory",
     "sessions": "sessions",
+    "learn": "sessions",
     "update": "lifecycle",
     "supersede": "lifecycle",
     "expire": "lifecycle",

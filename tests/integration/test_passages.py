@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from datetime import UTC, datetime
 
@@ -36,6 +37,7 @@ class Talk:
         self.session = name or str(uuid.uuid4())
         self.file = house.root / f"{self.session}.jsonl"
         self.clock = datetime(2026, 10, day, 9, tzinfo=UTC).timestamp()
+        self.more = {}
 
     def say(self, role, text, **more):
         self.clock += 40
@@ -43,7 +45,7 @@ class Talk:
         content = text if role == "user" else [{"type": "text", "text": text}]
         line = {"type": role, "timestamp": at, "message": {"role": role, "content": content}}
         with self.file.open("a") as out:
-            out.write(json.dumps(line | more) + "\n")
+            out.write(json.dumps(line | self.more | more) + "\n")
         return self
 
     def end(self, event="SessionEnd", **more):
@@ -212,7 +214,7 @@ def test_no_secret_of_a_transcript_reaches_any_file(alone):
     written = {name: data for name, data in everything(alone) if name != talk.file.name}
     assert written
     assert {name: leaks_in(data) for name, data in written.items() if leaks_in(data)} == {}
-    assert leaks_in(rows_of(alone)) == set()
+    assert {table for table, row in rows_of(alone) if leaks_in(row)} == set()
 
 
 def test_nothing_is_kept_where_sessions_are_off_or_the_project_is_excluded(alone):
@@ -236,7 +238,7 @@ def test_what_a_sub_agent_was_told_is_no_word_of_the_user(house):
     helper.file = house.root / "agent.jsonl"
     helper.say("user", "You are a helper. Inspect every retry loop.", isSidechain=True)
     helper.say("assistant", "The retry loop of payments waits 40 seconds.", isSidechain=True)
-    helper.end("SubagentStop", agent_id="a1", agent_transcript_path=str(helper.file)).wait()
+    helper.end("SubagentStop", agent_type="helper", agent_transcript_path=str(helper.file)).wait()
     main.wait()
 
     said = house.ask("sessions", "show", main.session)["said"]
@@ -244,3 +246,67 @@ def test_what_a_sub_agent_was_told_is_no_word_of_the_user(house):
     users = [one["text"] for one in said if one["speaker"] == "user"]
     assert users == ["Let a helper look into the payment retries of the worker."]
     assert any("waits 40 seconds" in one["text"] for one in said if one["speaker"] == "agent")
+
+
+def left_behind(house, day, lines, cwd, name=""):
+    """A session of Claude Code that no hook told of, as it lies on the disk."""
+    talk = Talk(house, day, name)
+    talk.more = {"cwd": str(cwd), "sessionId": talk.session}
+    folder = house.root / ".claude" / "projects" / str(cwd).replace("/", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    talk.file = folder / f"{talk.session}.jsonl"
+    for role, text in lines:
+        talk.say(role, text)
+    os.utime(talk.file, (talk.clock, talk.clock))
+    return talk
+
+
+DECISION = "We decided to use argon2id for password hashing because bcrypt truncates at 72 bytes."
+
+
+def test_what_agents_left_on_the_disk_is_learned_with_its_own_dates(alone):
+    talk = left_behind(alone, 3, (*RULE, ("user", DECISION)), alone.project)
+    other = alone.root / "other"
+    other.mkdir()
+    left_behind(alone, 5, AMENDED, other)
+    left_behind(alone, 6, AMENDED, alone.root / "gone")
+
+    plan = alone.ask("learn", "--dry-run")
+    assert [one["file"] for one in plan["transcripts"]] == [str(talk.file)]
+    assert plan["bytes"] == talk.file.stat().st_size
+    assert sessions(alone) == []
+
+    learned = alone.ask("learn")
+
+    assert (learned["transcripts"], learned["sessions"], learned["passages"]) == (1, 1, 5)
+    assert [one["id"] for one in sessions(alone)] == [talk.session]
+    assert "Seven attempts" in asked(alone)
+    (memory,) = [m for m in alone.ask("list")["memories"] if "argon2id" in m["content"]]
+    assert memory["created_at"] == "2026-10-03T09:03:20Z"
+    assert alone.ask("get", memory["id"])["provenance"]["hook"] == "learn"
+    again = alone.ask("learn")
+    assert (again["transcripts"], again["passages"]) == (0, 0)
+
+    everything = alone.ask("learn", "--all")
+    assert (everything["transcripts"], everything["gone"]) == (1, 1)
+    assert len(alone.ask("sessions", "list", "--project", str(other))["sessions"]) == 1
+
+
+def test_what_was_forgotten_is_not_learned_again(alone):
+    talk = left_behind(alone, 3, RULE, alone.project)
+    alone.ask("learn")
+    alone.ask("sessions", "forget", talk.session, "--yes")
+
+    again = alone.ask("learn", "--again")
+
+    assert (again["transcripts"], again["passages"]) == (1, 0)
+    assert sessions(alone) == []
+
+
+def test_only_what_was_written_since_a_date_is_learned(alone):
+    left_behind(alone, 3, RULE, alone.project)
+    late = left_behind(alone, 9, AMENDED, alone.project)
+
+    alone.ask("learn", "--since", "2026-10-07")
+
+    assert [one["id"] for one in sessions(alone)] == [late.session]

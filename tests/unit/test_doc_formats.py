@@ -89,6 +89,8 @@ ROWS = {
     "sessions show": session_results.SessionResult,
     "sessions forget": session_results.ForgetSessionsResult,
     "recall --sessions": session_results.FoundSessions,
+    "learn": session_results.LearnedAll,
+    "learn --dry-run": session_results.LearnPlan,
     "team join": team_results.JoinResult,
     "team share": team_results.ShareResult,
     "team unshare": team_results.UnshareResult,
