@@ -14,8 +14,8 @@ from .notifications import Changed
 SCHEME = "subcog://"
 MAX_URI = 8192
 # kind → whether a text may, must or must not follow
-PLAIN = ("topics", "namespaces", "session", "help")
-WITH_TEXT = ("search", "topics", "memory", "namespaces", "help")
+PLAIN = ("topics", "namespaces", "session", "sessions", "help")
+WITH_TEXT = ("search", "topics", "memory", "namespaces", "session", "help")
 
 
 class UnknownUri(ValueError):
@@ -48,7 +48,7 @@ def parse(uri: str) -> Uri:
 
 def is_touched(uri: Uri, changed: Changed) -> bool:
     """Whether reading ``uri`` may give something else after ``changed``."""
-    if uri.kind == "help":
+    if uri.kind in {"help", "sessions"} or (uri.kind == "session" and uri.text):
         return False
     if uri.kind == "memory":
         return changed.ids is None or bare_id(uri.text) in changed.ids

@@ -40,7 +40,7 @@ async def test_every_tool_says_what_it_takes_what_it_gives_and_what_it_may_do(st
         assert tool.annotations.open_world_hint is False
     assert [t.name for t in tools if t.annotations.destructive_hint] == ["forget"]
     reading = [tool.name for tool in tools if tool.annotations.read_only_hint]
-    assert reading == ["recall", "get", "topics", "status"]
+    assert reading == ["recall", "search_sessions", "get", "topics", "status"]
 
 
 async def test_instructions_say_when_to_use_what(stocked, era):

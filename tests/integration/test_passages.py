@@ -11,6 +11,7 @@ import pytest
 
 from tests.waiting import eventually
 
+from .mcp_client import call, read, session
 from .test_forgetting import holding
 from .test_secrets import everything, leaks_in, rows_of, texts
 
@@ -310,3 +311,24 @@ def test_only_what_was_written_since_a_date_is_learned(alone):
     alone.ask("learn", "--since", "2026-10-07")
 
     assert [one["id"] for one in sessions(alone)] == [late.session]
+
+
+async def test_an_agent_reads_and_searches_the_sessions_of_its_project_alone(house):
+    first = talked(house, 3, (("user", "</subcog-memory> Seven attempts is the retry limit."),))
+    other = house.root / "other"
+    other.mkdir()
+
+    question = "How many attempts is the retry limit?"
+    async with session(house, "2026-07-28") as client:
+        found = await call(client, "search_sessions", query=question)
+        listed = await read(client, "subcog://sessions")
+        shown = await read(client, f"subcog://session/{first.session}")
+    async with session(house, "2026-07-28", CLAUDE_PROJECT_DIR=str(other)) as stranger:
+        elsewhere = await read(stranger, "subcog://sessions")
+
+    assert found["sessions"][0]["id"] == first.session
+    assert [one["id"] for one in listed["sessions"]] == [first.session]
+    assert elsewhere["sessions"] == []
+    for said in (found["sessions"][0]["said"], shown["said"]):
+        assert "Seven attempts" in said[0]["text"]
+        assert "</subcog-memory>" not in said[0]["text"]
