@@ -211,3 +211,16 @@ def test_no_slice_of_fifty_megabytes_is_long(long_file):
 
     assert mark.offset == long_file.stat().st_size
     assert most <= SLICE_BYTES + MAX_LINE_BYTES
+
+
+async def test_what_is_left_of_a_transcript_is_told_in_bytes(known, file, tmp_path):
+    missing, paths = str(tmp_path / "none"), [str(file), str(tmp_path / "none")]
+    size = file.stat().st_size
+    assert await known.unread_bytes(paths) == {str(file): size, missing: 0}
+
+    await texts(known, file)
+    with file.open("a") as out:
+        out.write(line("three"))
+
+    left = file.stat().st_size - size
+    assert await known.unread_bytes(paths) == {str(file): left, missing: 0}
