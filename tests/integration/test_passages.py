@@ -87,6 +87,12 @@ def asked(house, text=QUESTION):
     return house.context(text, str(uuid.uuid4()))
 
 
+def trace_of(house, session):
+    """The trace of a session's prompt, which is written after it was answered."""
+    traces = house.ask("trace")["traces"]
+    return next((trace for trace in traces if trace["session"] == session), None)
+
+
 @pytest.fixture
 def house(fresh):
     return fresh
@@ -150,18 +156,18 @@ def test_explain_and_trace_say_why_a_session_was_quoted_or_not(house):
     other = talked(house, 4, (("user", "The payment page of the shop needs a bigger logo."),))
 
     told = house.ask("explain", QUESTION)["inject"]["sessions"]
-    asked(house)
-    trace = house.ask("trace")["traces"][0]["inject"]["sessions"]
+    prompted = str(uuid.uuid4())
+    house.context(QUESTION, prompted)
+    trace = eventually(lambda: trace_of(house, prompted))
 
     by_session = {one["session"]: one for one in told}
     assert by_session[first.session]["quoted"]
     assert "relevance" in by_session[first.session]["why"]
     if other.session in by_session:
         assert "below the floor" in by_session[other.session]["why"]
-    assert [one["id"] for one in trace] == [one["session"] for one in told]
+    assert [one["id"] for one in trace["inject"]["sessions"]] == [one["session"] for one in told]
     assert first.session in house.run("explain", QUESTION).stdout
-    newest = house.ask("trace")["traces"][0]["id"]
-    assert f"session {first.session}" in house.run("trace", newest).stdout
+    assert f"session {first.session}" in house.run("trace", trace["id"]).stdout
 
 
 def test_a_forgotten_session_leaves_every_file_and_does_not_come_back(alone):
