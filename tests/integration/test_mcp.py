@@ -61,7 +61,7 @@ async def test_everything_listed_can_be_read(stocked, era):
         templates = (await client.list_resource_templates()).resource_templates
 
     uris = {resource.uri for resource in resources}
-    fixed = {f"subcog://{name}" for name in ("topics", "namespaces", "session", "help")}
+    fixed = {f"subcog://{name}" for name in ("topics", "namespaces", "session", "sessions", "help")}
     named = {f"subcog://namespaces/{name}" for name in NAMESPACES}
     assert fixed | named | {f"subcog://help/{name}" for name in TOPICS} <= uris
     assert "subcog://topics/argon2id" in uris
@@ -70,6 +70,7 @@ async def test_everything_listed_can_be_read(stocked, era):
         "subcog://topics/{topic}",
         "subcog://memory/{id}",
         "subcog://namespaces/{namespace}",
+        "subcog://session/{id}",
         "subcog://help/{topic}",
     ]
 
