@@ -180,7 +180,7 @@ async def test_wrong_arguments_are_told_what_is_right(stocked, era):
 
 async def test_an_unknown_tool_is_an_error_of_the_protocol(stocked, era):
     async with session(stocked, era) as client:
-        with pytest.raises(MCPError, match="known: recall, get") as caught:
+        with pytest.raises(MCPError, match="known: recall, search_sessions, get") as caught:
             await client.call_tool("nope", {})
     assert caught.value.code == -32602
 
