@@ -347,7 +347,11 @@ class Bus:
     async def drain(self, grace_s: float) -> bool:
         """Close the entrances and wait until every delivery is settled; False if grace ran out."""
         self._closing = True
-        with anyio.move_on_after(grace_s):
+        return await self.settle(grace_s)
+
+    async def settle(self, within_s: float) -> bool:
+        """Wait until every delivery is settled; False if it takes longer."""
+        with anyio.move_on_after(within_s):
             while self._in_flight:
                 self._idle = anyio.Event()
                 await self._idle.wait()

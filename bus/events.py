@@ -198,7 +198,7 @@ class ReviewRequested(AgentEvent, frozen=True, kw_only=True, tag="review.request
     """Somebody wants what was said in a session since the last review looked through.
 
     ``hook`` is the moment that led to it. ``agent`` and ``said`` are as in ``TurnEnded``; ``last``
-    says that nothing follows in this session.
+    says that nothing follows in this session, ``again`` that what was read before is read too.
     """
 
     transcript: str
@@ -206,6 +206,7 @@ class ReviewRequested(AgentEvent, frozen=True, kw_only=True, tag="review.request
     agent: str = ""
     said: str = ""
     last: bool = False
+    again: bool = False
 
 
 # --- a capture -----------------------------------------------------------------------------------
@@ -215,7 +216,8 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     """Somebody asked to keep a text. ``id`` is made by the client, so that a retry stores once.
 
     The text may concern a memory of the same scope: it becomes the next version of ``revises``,
-    or takes the place of ``supersedes``, which stays and is marked.
+    or takes the place of ``supersedes``, which stays and is marked. ``said_at`` is when it was
+    said, where that is known and not now.
     """
 
     id: str
@@ -228,6 +230,7 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     provenance: Provenance = Provenance()
     revises: str | None = None
     supersedes: str | None = None
+    said_at: datetime | None = None
 
 
 class CaptureDetected(Event, frozen=True, kw_only=True, tag="capture.detected"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, Raw, UnsetType
 
 from .enrichment import ApplicablePattern, Gotcha, RecentWork, SimilarTask, Suggestion
+from .passages import SessionVerdict
 from .results import Result
 from .values import (
     DetectionSource,
@@ -157,11 +158,12 @@ class EnrichStep(Result, frozen=True, kw_only=True):
 
 
 class InjectStep(Result, frozen=True, kw_only=True):
-    """What was injected: tokens, or why nothing, and a verdict a candidate."""
+    """What was injected: tokens, or why nothing, and a verdict a candidate and a session."""
 
     tokens: int
     abstained: str | None
     verdicts: tuple[Verdict, ...]
+    sessions: tuple[SessionVerdict, ...]
 
 
 class ExplainResult(Result, frozen=True, kw_only=True):

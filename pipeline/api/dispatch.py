@@ -34,6 +34,7 @@ from .params import (
     TopicParams,
     scope_of,
 )
+from .sessions import SessionCalls
 from .team import TeamCalls
 from .transfer import TransferCalls
 
@@ -57,6 +58,7 @@ class Calls:
             "explain": (TextParams, self.explain),
             "status": (NoParams, self.status),
             **MemoryCalls(app).table,
+            **SessionCalls(app).table,
             **TransferCalls(app).table,
             **TeamCalls(app).table,
         }

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # The parts of an answer that somebody wrote.
 WRITTEN = frozenset(
     {"author", "content", "summary", "reason", "why", "tags", "file", "query", "topic", "name"}
+    | {"text", "opening", "branch", "files"}
 )
 _SEARCHES = {
     "howto": "howto",

@@ -114,6 +114,61 @@ class ListParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     contradicting: bool = False
 
 
+class SessionsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``sessions``."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 20
+
+
+class SessionParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``session``: an id, or the beginning of one."""
+
+    id: str
+
+
+class SearchSessionsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``search_sessions``."""
+
+    query: str
+    limit: Annotated[int, Meta(ge=1, le=100)] = 10
+
+
+class ForgetSessionsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``forget_sessions``: one by its ``id``, those that began in a span, or ``all``.
+
+    ``everywhere`` means every project, ``now`` waits until the text has left the disk.
+    """
+
+    id: str | None = None
+    since: Annotated[datetime, Meta(tz=True)] | None = None
+    until: Annotated[datetime, Meta(tz=True)] | None = None
+    all: bool = False
+    everywhere: bool = False
+    now: bool = False
+
+
+class LearnParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``learn``: one transcript, of a session of ``client`` that worked in ``cwd``.
+
+    ``agent`` names the sub-agent whose transcript it is, ``ended`` says that nothing follows, and
+    ``again`` that what was read before is read too.
+    """
+
+    transcript: str
+    session: str
+    client: str
+    cwd: str
+    agent: str = ""
+    ended: bool = True
+    again: bool = False
+
+
+class TranscriptsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``unread_transcripts``: absolute paths."""
+
+    files: tuple[str, ...]
+
+
 class TextParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``classify`` and ``explain``."""
 

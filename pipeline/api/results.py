@@ -307,7 +307,12 @@ def explain_answer(
         ),
         enriched_intent=_understood(enriched),
         classify=classify_answer(enriched.parsed.text, built.classified),
-        inject=InjectStep(tokens=built.tokens, abstained=built.abstained, verdicts=built.verdicts),
+        inject=InjectStep(
+            tokens=built.tokens,
+            abstained=built.abstained,
+            verdicts=built.verdicts,
+            sessions=built.sessions,
+        ),
         context=built.text,
         memory_context=built.context,
         response=msgspec.Raw(ready.body),

@@ -373,7 +373,8 @@ class App:
         archive = await self.archive.get()
         found = await archive.store.get([event.id], event.scopes)
         events = await archive.forget(event)
-        if (passages := self.passages.loaded) is not None:
+        if self.settings.sessions.enabled:
+            passages = await self.passages.archive()
             for memory in found:
                 await passages.forget_saying(memory.scope, memory.content)
         return events
@@ -398,7 +399,7 @@ class App:
         except OSError as error:
             _log.error("cannot open the memory store", extra={"error": type(error).__name__})
             self.archive.fail(str(error))
-            self.passages.fail()
+            self.passages.fail(str(error))
             return
         self.archive.arrive(archive)
         self.team.restart()
@@ -424,7 +425,7 @@ class App:
             await passages.open(archive.encoder.embedder)
         except (OSError, ValueError) as error:
             _log.error("cannot load the sessions", extra={"error": type(error).__name__})
-            self.passages.fail()
+            self.passages.fail(f"the sessions cannot be loaded: {error}")
             return
         self.passages.arrive(passages)
 

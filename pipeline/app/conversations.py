@@ -29,34 +29,34 @@ class Conversations:
         self._settings = settings
         self._archive: PassageArchive | None = None
         self._settled = anyio.Event()
+        self._problem = ""
 
     def arrive(self, archive: PassageArchive) -> None:
         """Use ``archive`` from now on."""
-        self._archive = archive
-        self._settled.set()
-
-    def fail(self) -> None:
-        """Loading failed: whoever waits is told so."""
+        self._archive, self._problem = archive, ""
         self._settled.set()
 
     def depart(self) -> None:
-        """The store is closed; whoever needs an archive waits for the next one."""
+        """The store is being closed; whoever needs the archive waits for the next."""
         self._archive, self._settled = None, anyio.Event()
 
-    @property
-    def loaded(self) -> PassageArchive | None:
-        """The archive, or None while it loads or where sessions are switched off."""
-        return self._archive
+    def fail(self, problem: str) -> None:
+        """Loading failed; ``problem`` says why, in words for the user."""
+        self._problem = problem
+        self._settled.set()
 
-    async def get(self) -> PassageArchive:
-        """The archive, when it is there; raises ``RecallUnavailable`` when time runs out."""
+    async def archive(self) -> PassageArchive:
+        """The archive, when it is there.
+
+        Raises ``RecallUnavailable`` when time runs out, or where sessions are switched off.
+        """
         if not self._settings.enabled:
             raise RecallUnavailable("sessions are switched off: sessions.enabled is false")
         left_s = anyio.current_effective_deadline() - anyio.current_time()
         with anyio.move_on_after(max(0.0, left_s - RESERVE_S)):
             await self._settled.wait()
         if self._archive is None:
-            raise RecallUnavailable("the sessions are still being loaded")
+            raise RecallUnavailable(self._problem or "the sessions are still being loaded")
         return self._archive
 
     def concerns(self, place: Place) -> bool:
@@ -68,7 +68,7 @@ class Conversations:
     async def find(self, text: str, place: Place, *, session: str) -> tuple[SessionHit, ...]:
         if not self.concerns(place):
             return ()
-        return await (await self.get()).find(text, place.project, session=session)
+        return await (await self.archive()).find(text, place.project, session=session)
 
     async def keep(self, event: ReviewRequested, said: Sequence[Utterance]) -> int:
         """Keep what was read of the session of ``event``; how many passages are new.
@@ -78,7 +78,7 @@ class Conversations:
         if not said or not self.concerns(event.place):
             return 0
         try:
-            return await (await self.get()).add([_passage(event, one) for one in said])
+            return await (await self.archive()).add([_passage(event, one) for one in said])
         except ConnectionError:
             raise NotStored from None
 

@@ -63,6 +63,14 @@ class Progress(Struct):
     kept: list[str] = field(default_factory=list)
 
 
+class Learned(Struct, frozen=True):
+    """What a review kept: passages, memories and records of tasks."""
+
+    passages: int
+    memories: int
+    tasks: int
+
+
 class SessionReviewer:
     """The part of PreCompact, Stop, SubagentStop and SessionEnd that no hook waits for."""
 
@@ -137,6 +145,10 @@ class SessionReviewer:
             await anyio.to_thread.run_sync(study.read, batch)
         return study.found
 
+    async def unread_bytes(self, paths: Sequence[str]) -> dict[str, int]:
+        """How much of each transcript was not read yet; 0 for what cannot be read."""
+        return await self._transcripts.unread_bytes(paths)
+
     # --- the review ------------------------------------------------------------------------------
 
     async def review(self, event: ReviewRequested) -> None:
@@ -161,8 +173,17 @@ class SessionReviewer:
             if event.last:
                 self._reviews(event).pop(event.place.project, None)
 
-    async def _review(self, event: ReviewRequested, state: ReviewState, progress: Progress) -> None:
-        mark = None
+    async def learn(self, event: ReviewRequested) -> Learned:
+        """Review a transcript for somebody who waits. Raises ``NotStored``.
+
+        The session may go on meanwhile: what both reviews find has one identity.
+        """
+        return await self._review(event, ReviewState(), Progress(anyio.Event()))
+
+    async def _review(
+        self, event: ReviewRequested, state: ReviewState, progress: Progress
+    ) -> Learned:
+        mark, passages = None, 0
         study = self._study(event, state.work)
         exchanges = self._exchanges(event, state)
 
@@ -175,13 +196,14 @@ class SessionReviewer:
                 # Of all reviews one computes at a time, or who asks something would wait for them.
                 await anyio.to_thread.run_sync(read, batch, limiter=self._one_at_a_time)
                 state.work, progress.found = study.work, study.found
-            await self._conversations.keep(event, exchanges.take())
+            passages += await self._conversations.keep(event, exchanges.take())
             mark = part.mark
         state.points = [*state.points, *(s.note for s in progress.found)][-_MAX_POINTS:]
         await self._captures.keep(event, progress.found, progress.kept)
-        await self._captures.record(event, self._tasks(event, state, study))
+        tasks = await self._captures.record(event, self._tasks(event, state, study))
         if mark is not None and mark.inode:
             await self._transcripts.keep(event.transcript, mark)
+        return Learned(passages, len(progress.kept), tasks)
 
     def _study(self, event: ReviewRequested, work: task.Work | None) -> SessionReader:
         return SessionReader(
@@ -210,7 +232,7 @@ class SessionReviewer:
 
     async def _parts(self, event: ReviewRequested) -> AsyncIterator[Slice]:
         """What is new in the transcript, up to the last word that the client told of."""
-        mark: Mark | None = None
+        mark = Mark() if event.again else None
         awaited = event.said.strip()
         try:
             for _ in range(_LAST_WORD_TRIES if awaited else 1):

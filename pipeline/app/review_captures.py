@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 import anyio.to_thread
 from msgspec.structs import replace
@@ -127,6 +127,7 @@ class ReviewCaptures:
                 explicit=False,
                 confidence_percent=statement.note.confidence_percent,
                 provenance=provenance,
+                said_at=_moment(statement.said_at_ms),
             )
         )
         is_kept = settled.kept.outcome != "declined"
@@ -177,13 +178,16 @@ class ReviewCaptures:
 
     # --- what was done ---------------------------------------------------------------------------
 
-    async def record(self, event: ReviewRequested, works: Iterable[task.Work]) -> None:
-        """Record those of ``works`` in which something was done, as they stand now."""
+    async def record(self, event: ReviewRequested, works: Iterable[task.Work]) -> int:
+        """Record those of ``works`` in which something was done, as they stand; how many."""
         if not self._settings.capture.tasks.enabled:
-            return
+            return 0
+        count = 0
         for work in works:
             if work.is_worth_recording and task.record(work) != work.recorded:
                 await self._record(event, work)
+                count += 1
+        return count
 
     async def _record(self, event: ReviewRequested, work: task.Work) -> None:
         request = CaptureRequested(
@@ -197,6 +201,7 @@ class ReviewCaptures:
             confidence_percent=task.CONFIDENCE_PERCENT,
             provenance=await self._provenance(event),
             revises=work.memory_id or None,
+            said_at=_moment(work.said_at_ms),
         )
         settled = await self._capture_or_raise(request)
         if settled.kept.outcome == "merged" and settled.kept.memory_id:
@@ -205,3 +210,7 @@ class ReviewCaptures:
             settled = await self._capture_or_raise(again)
         work.memory_id = settled.kept.memory_id or work.memory_id
         work.recorded = request.text
+
+
+def _moment(said_at_ms: int) -> datetime | None:
+    return datetime.fromtimestamp(said_at_ms / 1000, UTC) if said_at_ms else None

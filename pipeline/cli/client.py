@@ -39,15 +39,25 @@ class Client:
         self._fields = {"version": VERSION, **fields}
         self._connection: socket.socket | None = None
 
-    def call(self, name: str, kind: type[T], params: object = None, *, start: bool = True) -> T:
+    def call(
+        self,
+        name: str,
+        kind: type[T],
+        params: object = None,
+        *,
+        start: bool = True,
+        within_s: float = CALL_S,
+    ) -> T:
         """Ask the daemon; its answer as ``kind``. Raises ``DaemonUnreachable`` and ``CallFailed``.
 
-        ``start`` says whether a daemon is started where none runs.
+        ``start`` says whether a daemon is started where none runs, ``within_s`` how long to wait
+        for the answer.
         """
         body = msgspec.json.encode(params if params is not None else {})
         if self._connection is None:
             self._connection = self._connect(start=start)
         try:
+            self._connection.settimeout(within_s)
             self._connection.sendall(request_frame("call", name, self._fields, body))
             status, answer = self._reply(self._connection)
         except (OSError, BadFrame) as error:

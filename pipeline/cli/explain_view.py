@@ -13,6 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from ...bus.passages import SessionVerdict
 from ...bus.prompt_results import ClassifyResult, EnrichedIntent, ExplainResult
 from ...bus.values import Parsed, Verdict
 
@@ -27,6 +28,8 @@ def explanation(answer: ExplainResult, *, candidates: int | None = None) -> Rend
     parts: list[RenderableType] = [_stages(answer)]
     if answer.inject.verdicts:
         parts.append(_candidates(answer.inject.verdicts, candidates))
+    if answer.inject.sessions:
+        parts.append(_sessions(answer.inject.sessions))
     parts.append(_outcome(answer))
     return Panel(
         Group(*parts),
@@ -138,6 +141,18 @@ def _candidates(verdicts: Sequence[Verdict], limit: int | None) -> Table:
     return table
 
 
+def _sessions(verdicts: Sequence[SessionVerdict]) -> Table:
+    """What became of each session that was found."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for verdict in verdicts:
+        mark = "[green]✓[/]" if verdict.quoted else "·"
+        told = f"session {verdict.session} of {verdict.began_at:%Y-%m-%d}: {verdict.why}"
+        table.add_row(mark, Text(told), style="" if verdict.quoted else "dim")
+    return table
+
+
 def _scores(verdict: Verdict) -> str:
     parts = " · ".join(
         f"{name} {getattr(verdict, name):.2f}" for name in ("text", "late", "vector")
@@ -200,6 +215,9 @@ def _rows(trace: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for verdict in inject["verdicts"]:
         mark = "✓" if verdict["injected"] else "·"
         yield "", f"{mark} {verdict['id']} {verdict['why']}"
+    for told in inject.get("sessions", ()):  # missing in the traces of older versions
+        mark = "✓" if told["quoted"] else "·"
+        yield "", f"{mark} session {told['id']} of {told['began_at'][:10]}: {told['why']}"
     yield "took", timings(trace["stages_ms"])
 
 

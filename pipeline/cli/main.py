@@ -21,6 +21,8 @@ COMMANDS = {
     "get": "memory",
     "forget": "memory",
     "topics": "memory",
+    "sessions": "sessions",
+    "learn": "sessions",
     "update": "lifecycle",
     "supersede": "lifecycle",
     "expire": "lifecycle",

@@ -78,6 +78,22 @@ def captures(file: Path, as_json: bool) -> None:
         click.echo(render(report))
 
 
+@eval_command.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@json_option
+def sessions(folder: Path, as_json: bool) -> None:
+    """Measure what of FOLDER with its sessions.jsonl reaches the prompts of its prompts.jsonl."""
+    from ..evaluation.sessions import evaluate, render
+
+    settings = our_settings().settings
+    with _progress(hidden=as_json) as show:
+        report = _checked(lambda: evaluate(folder, settings=settings, progress=show))
+    if as_json:
+        show_json(report)
+    else:
+        click.echo(render(report))
+
+
 @contextmanager
 def _progress(*, hidden: bool) -> Iterator[Callable[[int, int], None]]:
     """A bar for people, moved by (done, in all)."""

@@ -21,6 +21,7 @@ from ...bus.results import (
     TopicResult,
     TopicsResult,
 )
+from ...bus.session_results import FoundSessions
 from ...bus.values import NAMESPACES
 from .shared import by, daemon, json_option, project_option, shorten, show_json, when
 
@@ -83,12 +84,22 @@ def capture_command(
 @click.option(
     "--mode", type=click.Choice(["hybrid", "text", "vector"]), default="hybrid", show_default=True
 )
+@click.option("--sessions", is_flag=True, help="Search what was said in sessions instead.")
 @project_option
 @json_option
 def recall_command(
-    query: str, limit: int, namespace: str | None, mode: str, project: Path | None, as_json: bool
+    query: str,
+    limit: int,
+    namespace: str | None,
+    mode: str,
+    sessions: bool,
+    project: Path | None,
+    as_json: bool,
 ) -> None:
     """Search the memories of the project, your own and your organisation's, best first."""
+    if sessions:
+        _recall_sessions(query, limit, project, as_json)
+        return
     params = {"query": query, "limit": limit, "namespace": namespace, "mode": mode}
     with daemon(project) as client:
         answer = client.call("recall", RecallResult, params)
@@ -103,6 +114,18 @@ def recall_command(
         click.echo("nothing found")
     if answer.degraded:
         click.echo(f"({answer.degraded}: searched by {answer.mode} alone)", err=True)
+
+
+def _recall_sessions(query: str, limit: int, project: Path | None, as_json: bool) -> None:
+    from .sessions import show_found
+
+    with daemon(project) as client:
+        params = {"query": query, "limit": limit}
+        answer = client.call("search_sessions", FoundSessions, params)
+    if as_json:
+        show_json(answer)
+    else:
+        show_found(answer)
 
 
 @click.command()

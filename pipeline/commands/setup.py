@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from ..agents.install import (
     why_not,
     wired,
 )
+from ..agents.transcripts import count_transcripts
 from .shared import daemon, json_option, our_paths, our_settings, show_json
 
 _TOKEN = re.compile(r"Bearer [\w-]+")
@@ -105,7 +107,20 @@ def install_command(
             "subcog is also installed as a plugin, so every hook would run twice. "
             "Keep one: `subcog uninstall`, or `claude plugin uninstall subcog`."
         )
+    if not as_json and not dry_run and sys.stdout.isatty():
+        notes += _learnable()
     _report(changes, notes, as_json, dry_run)
+
+
+def _learnable() -> list[str]:
+    """The offer to read what agents have left on the disk, where there is anything."""
+    count, size = count_transcripts(os.environ)
+    if not count:
+        return []
+    return [
+        f"{count} transcripts of earlier sessions ({size / 1e6:.0f} MB) are on this disk: "
+        "`subcog learn --all` reads them. What was said stays on this machine."
+    ]
 
 
 @click.command()

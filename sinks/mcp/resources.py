@@ -22,8 +22,8 @@ from .schemas import MAX_QUERY
 SCHEME = "subcog://"
 MAX_URI = 8192
 # kind → whether a text may, must or must not follow
-PLAIN = ("topics", "namespaces", "session", "help")
-WITH_TEXT = ("search", "topics", "memory", "namespaces", "help")
+PLAIN = ("topics", "namespaces", "session", "sessions", "help")
+WITH_TEXT = ("search", "topics", "memory", "namespaces", "session", "help")
 
 
 class UnknownUri(ValueError):
@@ -56,7 +56,7 @@ def parse(uri: str) -> Uri:
 
 def is_touched(uri: Uri, changed: Changed) -> bool:
     """Whether reading ``uri`` may give something else after ``changed``."""
-    if uri.kind == "help":
+    if uri.kind in {"help", "sessions"} or (uri.kind == "session" and uri.text):
         return False
     if uri.kind == "memory":
         return changed.ids is None or bare_id(uri.text) in changed.ids
@@ -82,12 +82,14 @@ TEMPLATES = (
     ("topics/{topic}", "Topic", "The memories about a topic, and related topics.", JSON_TYPE),
     ("memory/{id}", "Memory", "One memory whole.", JSON_TYPE),
     ("namespaces/{namespace}", "Namespace", "The newest memories of a namespace.", JSON_TYPE),
+    ("session/{id}", "Session", "What was said in one earlier session.", JSON_TYPE),
     ("help/{topic}", "Help", "How to use one part of subcog.", MARKDOWN),
 )
 FIXED = (
     (Uri("topics"), "Topics", "What the memories are about, with counts.", JSON_TYPE),
     (Uri("namespaces"), "Namespaces", "The kinds of memories, with counts.", JSON_TYPE),
     (Uri("session"), "This session", "What this session was shown, and why.", JSON_TYPE),
+    (Uri("sessions"), "Sessions", "The earlier sessions of this project.", JSON_TYPE),
     (Uri("help"), "Help", "What subcog is, and how to use it.", MARKDOWN),
 )
 
@@ -216,6 +218,14 @@ async def _session(port: ClientPort, _: str) -> Json:
     return {"notice": port.notice} | await port.session()
 
 
+async def _sessions(port: ClientPort, _: str) -> Json:
+    return {"notice": port.notice} | await port.call("sessions", {"limit": LISTED})
+
+
+async def _said(port: ClientPort, session: str) -> Json:
+    return {"notice": port.notice} | await port.call("session", {"id": session})
+
+
 _READERS: dict[tuple[str, bool], Callable[[ClientPort, str], Awaitable[Json]]] = {
     ("search", True): _search,
     ("topics", False): _topics,
@@ -224,6 +234,8 @@ _READERS: dict[tuple[str, bool], Callable[[ClientPort, str], Awaitable[Json]]] =
     ("namespaces", False): _namespaces,
     ("namespaces", True): _namespace,
     ("session", False): _session,
+    ("session", True): _said,
+    ("sessions", False): _sessions,
 }
 
 

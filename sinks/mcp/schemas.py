@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ...bus.results import MemoryResult, Result, Topic
+from ...bus.session_results import FoundSessions
 from ...bus.values import Mode
 from ...config.settings import Namespace
 
@@ -61,6 +62,19 @@ class RecallResult(Result, frozen=True, kw_only=True):
     topics: list[str]
     total_count: int
     degraded: str | None = None
+
+
+class SearchSessionsArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``search_sessions`` takes."""
+
+    query: Annotated[Query, Meta(description="What was settled or spoken of, as a question.")]
+    limit: Annotated[int, Meta(ge=1, le=10, description="At most so many sessions.")] = 3
+
+
+class SearchSessionsResult(FoundSessions, frozen=True, kw_only=True):
+    """Best first; where two sessions differ, the one that ``replaces`` the other holds."""
+
+    notice: str
 
 
 class CaptureArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -26,6 +26,8 @@ from .schemas import (
     Memory,
     RecallArguments,
     RecallResult,
+    SearchSessionsArguments,
+    SearchSessionsResult,
     StatusArguments,
     StatusResult,
     SupersedeArguments,
@@ -78,6 +80,12 @@ class Tool(Struct, frozen=True, kw_only=True):
 async def recall(port: ClientPort, arguments: RecallArguments) -> Json:
     """Search, and give the index."""
     answer = await port.call("recall", msgspec.to_builtins(arguments), brief=True)
+    return answer | {"notice": port.notice}
+
+
+async def search_sessions(port: ClientPort, arguments: SearchSessionsArguments) -> Json:
+    """Search what was said."""
+    answer = await port.call("search_sessions", msgspec.to_builtins(arguments))
     return answer | {"notice": port.notice}
 
 
@@ -147,6 +155,18 @@ TOOLS = (
         takes=RecallArguments,
         gives=RecallResult,
         run=recall,
+    ),
+    Tool(
+        name="search_sessions",
+        title="Search earlier sessions",
+        description=(
+            "Search what the user and the agent said in earlier sessions of this project, word "
+            "for word and dated. Call it where `recall` finds no memory of something that was "
+            "talked about. Where two sessions differ, the newer one holds."
+        ),
+        takes=SearchSessionsArguments,
+        gives=SearchSessionsResult,
+        run=search_sessions,
     ),
     Tool(
         name="get",

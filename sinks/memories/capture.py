@@ -103,7 +103,7 @@ class CaptureWriter:
         return await self._add(event, memory, comparison)
 
     def _draft(self, event: StoreRequested, hashed: str) -> Memory:
-        request, now = event.request, self._clock()
+        request, said_at = event.request, self._said_at(event)
         return Memory(
             id=request.id,
             scope=request.scope,
@@ -113,10 +113,15 @@ class CaptureWriter:
             tags=event.tags,
             confidence_percent=request.confidence_percent,
             provenance=request.provenance,
-            created_at=now,
-            updated_at=now,
+            created_at=said_at,
+            updated_at=said_at,
             content_hash=hashed,
         )
+
+    def _said_at(self, event: StoreRequested) -> datetime:
+        """When a text was said; a transcript's clock is not believed where it is ahead."""
+        now = self._clock()
+        return min(event.request.said_at or now, now)
 
     def _compare(self, memory: Memory, compares: bool) -> _Comparison:
         """On a worker thread: encode the text once, and find what is similar."""
@@ -211,7 +216,7 @@ class CaptureWriter:
             confidence_percent=min(100, confidence),
             provenance=_with_gate(duplicate.provenance, gate),
             sources=tuple(sources)[:_MAX_SOURCES],
-            updated_at=self._clock(),
+            updated_at=max(duplicate.updated_at, self._said_at(event)),
         )
 
     async def _revise(self, event: StoreRequested, memory_id: str) -> tuple[Event, ...]:
@@ -233,7 +238,7 @@ class CaptureWriter:
                 content_hash=content_hash(text),
                 contradicts=old.contradicts if is_same else None,
                 provenance=_with_gate(event.request.provenance, "updated"),
-                updated_at=self._clock(),
+                updated_at=max(old.updated_at, self._said_at(event)),
             )
             return await self._write(event, revised, "updated")
 

@@ -85,6 +85,11 @@ class PassageArchive:
         """Bytes of the index in memory, estimated where they are not counted."""
         return self._index.nbytes
 
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes of which anything is kept."""
+        return self._index.scopes
+
     async def open(self, embedder: Embedder | None) -> None:
         """Fill the index from the store. Raises ``StoreUnavailable`` (an ``OSError``)."""
         self._index.embedder = embedder

@@ -8,7 +8,7 @@ bounded file of this user.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -20,7 +20,9 @@ from cachetools import FIFOCache
 
 from ...bus.enrichment import Enrichment
 from ...bus.events import ContextBuilt, IntentClassified, PromptEnriched, ResponseReady
+from ...bus.passages import SessionVerdict
 from ...bus.signals import delivered
+from ...bus.values import Verdict
 from ...config.settings import TraceSettings
 from ..files.private import RotatingFile
 
@@ -186,14 +188,26 @@ def _injected(built: ContextBuilt) -> dict[str, Any]:
         "tokens": built.tokens,
         "abstained": built.abstained,
         "memories": [memory.id for memory in built.context.injected_memories],
-        "verdicts": [
-            {
-                "id": verdict.memory_id,
-                "relevance": round(verdict.relevance, 4),
-                "weight": verdict.weight,
-                "injected": verdict.injected,
-                "why": verdict.why,
-            }
-            for verdict in built.verdicts[:_MAX_VERDICTS]
-        ],
+        "verdicts": [_verdict(one) for one in built.verdicts[:_MAX_VERDICTS]],
+        "sessions": [_session_verdict(one) for one in built.sessions],
+    }
+
+
+def _verdict(verdict: Verdict) -> Mapping[str, Any]:
+    return {
+        "id": verdict.memory_id,
+        "relevance": round(verdict.relevance, 4),
+        "weight": verdict.weight,
+        "injected": verdict.injected,
+        "why": verdict.why,
+    }
+
+
+def _session_verdict(verdict: SessionVerdict) -> Mapping[str, Any]:
+    return {
+        "id": verdict.session,
+        "began_at": verdict.began_at,
+        "relevance": verdict.relevance,
+        "quoted": verdict.quoted,
+        "why": verdict.why,
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -30,7 +30,7 @@ SLICE_BYTES = 128 * 1024
 MAX_LINE_BYTES = 1024 * 1024
 MAX_BACKLOG_BYTES = 64 * 1024 * 1024
 """Of a transcript that was never read before, at most its end of this size is."""
-MAX_KNOWN = 512
+MAX_KNOWN = 8_192
 _MAX_THREADS = 8
 _MAX_MARKS_BYTES = 4 * 1024 * 1024
 _log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class Slice(Struct, frozen=True):
 
 
 class Transcripts:
-    """Remembers in ``file`` how far each transcript was read: the latest 512 of them."""
+    """Remembers in ``file`` how far each transcript was read: the latest 8,192 of them."""
 
     def __init__(self, file: Path, *, slice_bytes: int = SLICE_BYTES) -> None:
         self._file = file
@@ -79,6 +79,13 @@ class Transcripts:
                 return
             mark = read.mark
             yield read
+
+    async def unread_bytes(self, paths: Sequence[str]) -> dict[str, int]:
+        """How much of each of ``paths`` is after its mark; 0 for what cannot be read."""
+        marks = dict(await self._known())
+        return await self._beside(
+            lambda: {path: _unread(path, marks.get(path, Mark())) for path in paths}
+        )
 
     async def end_of(self, path: str) -> tuple[Message, ...]:
         """The messages in the last slice of ``path``, whatever was read of it before.
@@ -167,6 +174,18 @@ def _from_where(mark: Mark, inode: int, size: int) -> Mark:
         return mark
     start = max(0, size - MAX_BACKLOG_BYTES)
     return Mark(inode, start, inside=start > 0)
+
+
+def _unread(path: str, mark: Mark) -> int:
+    try:
+        descriptor = open_transcript(path)
+    except TranscriptUnreadable:
+        return 0
+    try:
+        found = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    return found.st_size - _from_where(mark, found.st_ino, found.st_size).offset
 
 
 def _take(data: bytes, mark: Mark) -> tuple[list[bytes], Mark]:

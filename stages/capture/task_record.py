@@ -86,11 +86,12 @@ class Work(Struct, kw_only=True):
     """A task while it goes on. ``tests`` is how the last run of tests ended, or empty.
 
     ``closing`` is what the agent said last, ``concluded`` the cause and the fix as it last told
-    them.
+    them. ``said_at_ms`` is when it was asked for first, 0 where unknown.
     """
 
     id: str
     asked: str
+    said_at_ms: int = 0
     stems: frozenset[str] = frozenset()
     files: dict[str, None] = {}
     tests: Literal["", "passed", "failed"] = ""
@@ -170,7 +171,8 @@ def _asked(work: Work | None, text: str, said_at_ms: int, session: str) -> Work:
         return work
     asked = cut(asked_for(text), MAX_ASKED_CHARS)
     digest = hashlib.sha256(f"{session} {asked}".encode()).digest()
-    return Work(id=f"mem_{ulid_of(said_at_ms, digest)}", asked=asked, stems=_stems(words))
+    identity = f"mem_{ulid_of(said_at_ms, digest)}"
+    return Work(id=identity, asked=asked, said_at_ms=said_at_ms, stems=_stems(words))
 
 
 def _is_more_of(work: Work, text: str, words: frozenset[str]) -> bool:

@@ -40,7 +40,7 @@ async def test_every_tool_says_what_it_takes_what_it_gives_and_what_it_may_do(st
         assert tool.annotations.open_world_hint is False
     assert [t.name for t in tools if t.annotations.destructive_hint] == ["forget"]
     reading = [tool.name for tool in tools if tool.annotations.read_only_hint]
-    assert reading == ["recall", "get", "topics", "status"]
+    assert reading == ["recall", "search_sessions", "get", "topics", "status"]
 
 
 async def test_instructions_say_when_to_use_what(stocked, era):
@@ -61,7 +61,7 @@ async def test_everything_listed_can_be_read(stocked, era):
         templates = (await client.list_resource_templates()).resource_templates
 
     uris = {resource.uri for resource in resources}
-    fixed = {f"subcog://{name}" for name in ("topics", "namespaces", "session", "help")}
+    fixed = {f"subcog://{name}" for name in ("topics", "namespaces", "session", "sessions", "help")}
     named = {f"subcog://namespaces/{name}" for name in NAMESPACES}
     assert fixed | named | {f"subcog://help/{name}" for name in TOPICS} <= uris
     assert "subcog://topics/argon2id" in uris
@@ -70,6 +70,7 @@ async def test_everything_listed_can_be_read(stocked, era):
         "subcog://topics/{topic}",
         "subcog://memory/{id}",
         "subcog://namespaces/{namespace}",
+        "subcog://session/{id}",
         "subcog://help/{topic}",
     ]
 
@@ -179,7 +180,7 @@ async def test_wrong_arguments_are_told_what_is_right(stocked, era):
 
 async def test_an_unknown_tool_is_an_error_of_the_protocol(stocked, era):
     async with session(stocked, era) as client:
-        with pytest.raises(MCPError, match="known: recall, get") as caught:
+        with pytest.raises(MCPError, match="known: recall, search_sessions, get") as caught:
             await client.call_tool("nope", {})
     assert caught.value.code == -32602
 

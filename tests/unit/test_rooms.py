@@ -99,7 +99,7 @@ INNER = {
         "agents": set(),
         "cli": set(),
         "imports": set(),
-        "evaluation": set(),
+        "evaluation": {"app"},
         "entrance": {"app", "agents"},
         "api": {"app", "entrance", "imports"},
         "daemon": {"app", "entrance", "api", "agents"},

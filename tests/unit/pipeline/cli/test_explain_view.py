@@ -1,5 +1,7 @@
 """What an explanation and a trace look like: everything that was decided is on the page."""
 
+from datetime import UTC, datetime
+
 import msgspec
 from rich.console import Console
 
@@ -14,6 +16,7 @@ from subcog.bus.enrichment import (
     Suggestion,
 )
 from subcog.bus.events import ResponseReady
+from subcog.bus.passages import SessionVerdict
 from subcog.bus.prompt_results import ExplainResult
 from subcog.bus.values import ProjectFacts, Verdict
 from subcog.pipeline.api.results import explain_answer
@@ -108,6 +111,22 @@ def test_a_page_tells_what_was_read_from_what_words_alone_decided():
     assert "vector 0.60 → relevance 0.70 × weight 1.0 = 0.70" in page
 
 
+def test_a_page_tells_why_each_session_was_quoted_or_not():
+    told = answer("hm", Enrichment())
+    quoted = SessionVerdict(
+        session="s-1",
+        began_at=datetime(2026, 10, 3, tzinfo=UTC),
+        relevance=0.8,
+        quoted=True,
+        why="relevance 0.80",
+    )
+    other = msgspec.structs.replace(quoted, session="s-2", quoted=False, why="below the floor")
+    inject = msgspec.structs.replace(told.inject, sessions=(quoted, other))
+    page = drawn(explanation(msgspec.structs.replace(told, inject=inject)))
+    assert "✓ session s-1 of 2026-10-03: relevance 0.80" in page
+    assert "· session s-2 of 2026-10-03: below the floor" in page
+
+
 def test_a_pattern_of_one_sentence_is_told_once():
     whole = "Every handler takes its database session from the dependency"
     pattern = msgspec.structs.replace(
@@ -144,6 +163,9 @@ def test_a_trace_has_a_row_for_each_stage():
         "inject": {
             "abstained": "no_intent", "memories": [], "tokens": 0,
             "verdicts": [{"id": "m9", "injected": False, "why": "relevance 0.1"}],
+            "sessions": [
+                {"id": "s7", "began_at": "2026-02-03T00:00:00Z", "quoted": True, "why": "it fits"}
+            ],
         },
         "stages_ms": {"parse": 0.5},
     }  # fmt: skip
@@ -156,6 +178,7 @@ def test_a_trace_has_a_row_for_each_stage():
         "a (1) over b (0)",
         "no search intent (llm timeout in 9.0 ms)",
         "· m9 relevance 0.1",
+        "✓ session s7 of 2026-02-03: it fits",
         "parse 0.50 ms",
     ):
         assert told in page

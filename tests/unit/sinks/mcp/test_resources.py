@@ -38,7 +38,7 @@ def test_what_follows_the_kind_is_text(uri, kind, text):
 
 
 @pytest.mark.parametrize(
-    "uri", ["topics", "subcog://nope", "SUBCOG://topics", "subcog://session/x"]
+    "uri", ["topics", "subcog://nope", "SUBCOG://topics", "subcog://sessions/x"]
 )
 def test_what_is_not_there_is_refused_with_what_is(uri):
     with pytest.raises(UnknownUri, match="subcog://search/…"):

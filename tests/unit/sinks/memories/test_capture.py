@@ -1,3 +1,5 @@
+from datetime import UTC, datetime
+
 import anyio
 import pytest
 
@@ -8,6 +10,7 @@ from tests.archives import opened_desk
 from tests.stores import HERE
 
 BCRYPT = "We use bcrypt for password hashing in the login service"
+FUTURE = datetime(2999, 1, 1, tzinfo=UTC)
 ARGON = "We use argon2id for password hashing in the login service"
 
 
@@ -24,6 +27,15 @@ async def test_a_new_text_is_stored_and_found_by_the_next_search(bench):
     assert settled.memory.tags == ("auth",)
     assert settled.memory.content_hash == content_hash(BCRYPT)
     assert await bench.find("password hashing") == [settled.memory.id]
+
+
+async def test_a_memory_is_as_old_as_its_words_and_never_from_the_future(bench):
+    said = datetime(2025, 3, 1, tzinfo=UTC)
+    old = await bench.keep(BCRYPT, said_at=said)
+    ahead = await bench.keep("Releases are cut on Thursdays", said_at=FUTURE)
+
+    assert (old.memory.created_at, old.memory.updated_at) == (said, said)
+    assert ahead.memory.created_at < FUTURE
 
 
 async def test_the_same_words_are_merged_and_make_the_memory_surer(bench):

@@ -270,3 +270,16 @@ def test_no_transcript_and_no_file_say_nothing(tmp_path, write):
     os.mkfifo(tmp_path / "pipe")
     for name in ("", "link", "pipe", "gone", "\0"):
         assert not has_failed(str(tmp_path / name), "call_1")
+
+
+async def test_what_is_left_of_a_transcript_is_told_in_bytes(known, file, tmp_path):
+    missing, paths = str(tmp_path / "none"), [str(file), str(tmp_path / "none")]
+    size = file.stat().st_size
+    assert await known.unread_bytes(paths) == {str(file): size, missing: 0}
+
+    await texts(known, file)
+    with file.open("a") as out:
+        out.write(line("three"))
+
+    left = file.stat().st_size - size
+    assert await known.unread_bytes(paths) == {str(file): left, missing: 0}

@@ -1,0 +1,253 @@
+"""The calls about sessions: which are remembered, what was said in them, search, and forget."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from ...bus.events import ForgetRequested, ForgetSettled, ReviewRequested
+from ...bus.passages import Passage, SessionHit, SessionInfo
+from ...bus.results import CopyResult
+from ...bus.session_results import (
+    ForgetSessionsResult,
+    FoundSession,
+    FoundSessions,
+    LearnedResult,
+    ListedSession,
+    SaidResult,
+    SessionResult,
+    SessionsResult,
+    UnreadResult,
+)
+from ...bus.values import Memory, Place, Scope
+from ...stages.sessions.excerpt import short_id
+from ..app.app import App
+from .params import (
+    CallRefused,
+    ForgetSessionsParams,
+    LearnParams,
+    SearchSessionsParams,
+    SessionParams,
+    SessionsParams,
+    Table,
+    TranscriptsParams,
+)
+
+if TYPE_CHECKING:
+    from ...sinks.passages.archive import PassageArchive
+
+QUERY_S = 10.0
+FORGET_S = 60.0
+EVERY = 1_000_000
+PAGE = 500
+LEARN = "learn"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
+# What a review keeps by itself bears the hook that led to it; the rest was asked for.
+_UNASKED = frozenset({"Stop", "SubagentStop", "SessionEnd", "PreCompact", LEARN})
+_NAMED_AT_MOST = 5
+
+
+class SessionCalls:
+    """Each method of ``table`` answers one call. They see the sessions of one project.
+
+    Where sessions are switched off, or still being loaded, all of them raise
+    ``RecallUnavailable``.
+    """
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self.table: Table = {
+            "sessions": (SessionsParams, self.list),
+            "session": (SessionParams, self.show),
+            "search_sessions": (SearchSessionsParams, self.search),
+            "learn": (LearnParams, self.learn),
+            "unread_transcripts": (TranscriptsParams, self.unread),
+            "forget_sessions": (ForgetSessionsParams, self.forget),
+        }
+
+    async def list(self, params: SessionsParams, place: Place) -> SessionsResult:
+        archive = await self._archive()
+        found = await archive.list((place.project,), limit=params.limit)
+        return SessionsResult(sessions=tuple(map(_listed, found)))
+
+    async def show(self, params: SessionParams, place: Place) -> SessionResult:
+        archive = await self._archive()
+        info = await _the_one(archive, place.project, params.id)
+        said = await archive.show((place.project,), info.session)
+        return SessionResult(
+            id=info.session,
+            urn=_urn(info.session),
+            scope=str(info.scope),
+            client=info.client,
+            branch=info.branch,
+            began_at=info.began_at,
+            ended_at=info.ended_at,
+            said=tuple(map(_said, said)),
+        )
+
+    async def search(self, params: SearchSessionsParams, place: Place) -> FoundSessions:
+        archive = await self._archive()
+        hits = await archive.find(params.query, place.project)
+        found = [hit for hit in hits if hit.passages][: params.limit]
+        return FoundSessions(query=params.query, sessions=tuple(map(_found, found)))
+
+    async def unread(self, params: TranscriptsParams, place: Place) -> UnreadResult:
+        """How much of each transcript was not read yet."""
+        return UnreadResult(unread=await self._app.reviewer.unread_bytes(params.files))
+
+    async def learn(self, params: LearnParams, place: Place) -> LearnedResult:
+        """Keep what is worth it of a transcript, under its own project, as its hooks would have."""
+        await self._app.archive.get()
+        event = ReviewRequested(
+            trace=self._app.new_id(),
+            session=params.session,
+            client=params.client,
+            place=self._app.projects.place(project_dir="", cwd=params.cwd, user=self._app.user),
+            transcript=params.transcript,
+            hook=LEARN,
+            agent=params.agent,
+            last=params.ended,
+            again=params.again,
+        )
+        learned = await self._app.reviewer.learn(event)
+        return LearnedResult(
+            passages=learned.passages, memories=learned.memories, tasks=learned.tasks
+        )
+
+    async def forget(self, params: ForgetSessionsParams, place: Place) -> ForgetSessionsResult:
+        """Forget one session, those that began in a span, all of a project, or all there are.
+
+        What was captured from them unasked is forgotten too.
+        """
+        archive = await self._archive()
+        if [params.id is not None, params.since is not None, params.all].count(True) != 1:
+            raise CallRefused("name one session, or a first date, or all")
+        gone: list[SessionInfo] = []
+        passages = 0
+        with anyio.fail_after(FORGET_S):
+            if params.id is not None:
+                info = await _the_one(archive, place.project, params.id)
+                gone, passages = [info], await archive.forget_session(place.project, info.session)
+            else:
+                since, until = params.since or _EPOCH, params.until or _FOREVER
+                scopes = archive.scopes if params.everywhere else (place.project,)
+                for scope in scopes:
+                    kept = await archive.list((scope,), limit=EVERY)
+                    gone += [info for info in kept if since <= info.began_at <= until]
+                    passages += await archive.forget_span(scope, since, until)
+            memories = await self._forget_captured(gone)
+        if params.now:
+            await (await self._app.archive.get()).compact()
+        return ForgetSessionsResult(
+            sessions=len(gone),
+            passages=passages,
+            memories=memories,
+            copies=await self._copies(gone),
+        )
+
+    async def _forget_captured(self, gone: Sequence[SessionInfo]) -> int:
+        """Forget what was captured from these sessions unasked; how many memories."""
+        store = (await self._app.archive.get()).store
+        count = 0
+        for scope in dict.fromkeys(info.scope for info in gone):
+            sessions = {info.session for info in gone if info.scope == scope}
+            after = ""
+            while page := await store.page((scope,), after=after, limit=PAGE):
+                after = page[-1].id
+                for memory in page:
+                    if _is_of(memory, sessions):
+                        count += await self._forget_memory(memory.id, scope)
+        return count
+
+    async def _forget_memory(self, memory_id: str, scope: Scope) -> bool:
+        event = ForgetRequested(trace=self._app.new_id(), id=memory_id, scopes=(scope,))
+        settled = await self._app.bus.request(event, ForgetSettled, within_s=FORGET_S)
+        return settled.found
+
+    async def _copies(self, gone: Sequence[SessionInfo]) -> tuple[CopyResult, ...]:
+        """The copies of the database that may still hold one of these sessions."""
+        from ...sinks.repair.kept_copies import find_copies
+
+        if not gone:
+            return ()
+        since = min(info.began_at for info in gone)
+        found = await anyio.to_thread.run_sync(find_copies, self._app.paths.database)
+        return tuple(
+            CopyResult(
+                file=str(copy.file), kind=copy.kind, at=copy.at.isoformat(), bytes=copy.bytes
+            )
+            for copy in found
+            if copy.may_hold(since)
+        )
+
+    async def _archive(self) -> PassageArchive:
+        with anyio.fail_after(QUERY_S):
+            return await self._app.passages.archive()
+
+
+async def _the_one(archive: PassageArchive, scope: Scope, given: str) -> SessionInfo:
+    """The session whose id is ``given`` or begins with it. Raises ``CallRefused``."""
+    wanted = given.strip().removeprefix("subcog://session/")
+    known = await archive.list((scope,), limit=EVERY)
+    found = [info for info in known if info.session == wanted] or [
+        info
+        for info in known
+        if wanted and (info.session.startswith(wanted) or short_id(info.session) == wanted)
+    ]
+    if not found:
+        raise CallRefused(f"no session {given} is remembered of {scope}")
+    if len(found) > 1:
+        names = [info.session for info in found[:_NAMED_AT_MOST]]
+        more = "" if len(found) == len(names) else ", …"
+        raise CallRefused(f"{len(found)} sessions begin with {given}: {', '.join(names)}{more}")
+    return found[0]
+
+
+def _is_of(memory: Memory, sessions: Collection[str]) -> bool:
+    """Whether ``memory`` was captured unasked, from nothing but these ``sessions``."""
+    origins = (memory.provenance, *memory.sources)
+    return all(one.hook in _UNASKED and one.session in sessions for one in origins)
+
+
+def _listed(info: SessionInfo) -> ListedSession:
+    return ListedSession(
+        id=info.session,
+        urn=_urn(info.session),
+        client=info.client,
+        branch=info.branch,
+        began_at=info.began_at,
+        ended_at=info.ended_at,
+        passages=info.passages,
+        opening=info.opening,
+    )
+
+
+def _found(hit: SessionHit) -> FoundSession:
+    return FoundSession(
+        id=hit.session,
+        urn=_urn(hit.session),
+        began_at=hit.began_at,
+        relevance=round(hit.relevance, 4),
+        replaces=hit.replaces or None,
+        replaced_by=hit.replaced_by or None,
+        said=tuple(map(_said, hit.passages)),
+    )
+
+
+def _said(passage: Passage) -> SaidResult:
+    return SaidResult(
+        id=passage.id,
+        speaker=passage.speaker,
+        said_at=passage.said_at,
+        text=passage.text,
+        files=passage.files,
+    )
+
+
+def _urn(session: str) -> str:
+    return f"subcog://session/{session}"

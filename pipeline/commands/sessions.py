@@ -1,0 +1,330 @@
+"""``sessions``, ``learn``: see and forget what was said, and read what is on the disk."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...bus.session_results import (
+    ForgetSessionsResult,
+    FoundSessions,
+    LearnableFile,
+    LearnedAll,
+    LearnedResult,
+    LearnPlan,
+    ListedSession,
+    SaidResult,
+    SessionResult,
+    SessionsResult,
+    UnreadResult,
+)
+from ...bus.values import Scope
+from ...sinks.project.identity import Projects
+from ..agents.transcripts import Transcript, find_transcripts
+from ..cli.client import CallFailed, Client
+from .shared import daemon, json_option, project_option, shorten, show_json, when
+
+_DAY_FORMAT = "%Y-%m-%d"
+_MAX_LISTED = 1000
+_SHOWN_LINES = 6
+# A session whose transcript was written to more lately may still go on.
+_ENDED_S = 3600
+_LEARN_S = 600.0
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def sessions_command(context: click.Context) -> None:
+    """See and forget what was said in the sessions of a project [default: list]."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_sessions)
+
+
+@sessions_command.command("list")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, _MAX_LISTED),
+    default=20,
+    show_default=True,
+    help="Maximum number of sessions.",
+)
+@project_option
+@json_option
+def list_sessions(limit: int = 20, project: Path | None = None, as_json: bool = False) -> None:
+    """List the sessions that are remembered, newest first."""
+    with daemon(project) as client:
+        answer = client.call("sessions", SessionsResult, {"limit": limit})
+    if as_json:
+        show_json(answer)
+        return
+    for session in answer.sessions:
+        click.echo(f"{session.began_at:%Y-%m-%dT%H:%M}  {session.id}{_where(session)}")
+        click.echo(f"      {session.passages} passages: {shorten(session.opening, 80)}")
+    if not answer.sessions:
+        click.echo("no sessions; `subcog learn` reads those that are on the disk")
+
+
+def _where(session: ListedSession) -> str:
+    known = (session.client, f"on {session.branch}" if session.branch else "")
+    return "".join(f"  {part}" for part in known if part)
+
+
+@sessions_command.command("show")
+@click.argument("session_id", metavar="ID")
+@project_option
+@json_option
+def show_session(session_id: str, project: Path | None, as_json: bool) -> None:
+    """Show all that is kept of one session. ID may be the beginning of its id."""
+    with daemon(project) as client:
+        answer = client.call("session", SessionResult, {"id": session_id})
+    if as_json:
+        show_json(answer)
+        return
+    click.echo(f"{answer.id} · {answer.client or 'unknown agent'} · {answer.scope}")
+    click.echo(f"from {when(answer.began_at)} to {when(answer.ended_at)}")
+    for said in answer.said:
+        click.echo(f"\n{said.said_at:%Y-%m-%d %H:%M} {said.speaker}:")
+        click.echo(said.text)
+        if said.files:
+            click.echo(f"  files: {', '.join(said.files)}")
+
+
+@sessions_command.command("forget")
+@click.argument("session_id", metavar="[ID]", required=False)
+@click.option("--since", help="Those that began on this date or later: 2027-01-31.")
+@click.option("--until", help="With --since: those that began on this date or earlier.")
+@click.option("--project-all", "every", flag_value="project", help="All of this project.")
+@click.option("--everything", "every", flag_value="everything", help="All of all projects.")
+@click.option("--now", is_flag=True, help="Wait until they are erased from the disk.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@project_option
+@json_option
+def forget_sessions(
+    session_id: str | None,
+    since: str | None,
+    until: str | None,
+    every: str | None,
+    now: bool,
+    yes: bool,
+    project: Path | None,
+    as_json: bool,
+) -> None:
+    """Forget one session for good, or those of a span, of this project, or of all projects.
+
+    What was captured from them automatically goes too; what you or the agent stored on purpose
+    stays. Reading the same transcript again does not bring anything back. The text is erased from
+    the disk when the daemon is next idle, or with --now before this command returns. Copies of the
+    database that may still contain it are listed.
+    """
+    if sum(given is not None for given in (session_id, since, every)) != 1:
+        raise click.UsageError("give one of: an ID, --since, --project-all, --everything")
+    if until is not None and since is None:
+        raise click.UsageError("--until goes with --since")
+    params: dict[str, Any] = {"now": now, "id": session_id}
+    params["since"] = None if since is None else day(since, "--since")
+    params["until"] = None if until is None else day(until, "--until", last=True)
+    params["all"] = every is not None
+    params["everywhere"] = every == "everything"
+    with daemon(project) as client:
+        if session_id is not None:
+            found = client.call("session", SessionResult, {"id": session_id})
+            params["id"] = found.id
+        if not yes:
+            what = _meant(params, since, until)
+            click.confirm(f"Forget {what} for good?", abort=True, err=True)
+        answer = client.call("forget_sessions", ForgetSessionsResult, params)
+    if as_json:
+        show_json(answer)
+        return
+    click.echo(f"forgotten: {answer.sessions} sessions, {answer.passages} passages")
+    if answer.memories:
+        click.echo(f"  and {answer.memories} memories captured from them automatically")
+    for copy in answer.copies:
+        click.echo(f"  may still contain it: {copy.file} ({copy.kind})")
+
+
+def _meant(params: dict[str, Any], since: str | None, until: str | None) -> str:
+    if params["id"] is not None:
+        return f"session {params['id']}"
+    if since is not None:
+        return f"the sessions of this project since {since}" + (f" until {until}" if until else "")
+    return "all sessions of all projects" if params["everywhere"] else "all sessions of the project"
+
+
+def day(text: str, hint: str, *, last: bool = False) -> datetime:
+    """The first or ``last`` moment of a date, here. Raises ``click.BadParameter``."""
+    try:
+        moment = datetime.strptime(text.strip(), _DAY_FORMAT).astimezone()
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no date (2027-01-31)", param_hint=hint) from None
+    return moment + timedelta(days=1, microseconds=-1) if last else moment
+
+
+def show_found(answer: FoundSessions) -> None:
+    """Print the sessions that a search found, each with the words that were found in it."""
+    for session in answer.sessions:
+        older = f"  older than {session.replaced_by}" if session.replaced_by else ""
+        click.echo(f"{session.relevance:.2f}  {session.began_at:%Y-%m-%d}  {session.id}{older}")
+        for said in session.said[:_SHOWN_LINES]:
+            click.echo(f"      {_line(said)}")
+        if len(session.said) > _SHOWN_LINES:
+            click.echo(f"      … {len(session.said) - _SHOWN_LINES} more")
+    if not answer.sessions:
+        click.echo("nothing found")
+
+
+def _line(said: SaidResult) -> str:
+    return f"{said.speaker}: {shorten(said.text, 100)}"
+
+
+# --- what is on the disk already -----------------------------------------------------------------
+
+
+@click.command()
+@click.option("--all", "everywhere", is_flag=True, help="The sessions of every project.")
+@click.option("--since", help="Only transcripts written on this date or later: 2027-01-31.")
+@click.option("--again", is_flag=True, help="Also what was read before.")
+@click.option("--dry-run", is_flag=True, help="Print what would be read; read nothing.")
+@project_option
+@json_option
+def learn_command(
+    everywhere: bool,
+    since: str | None,
+    again: bool,
+    dry_run: bool,
+    project: Path | None,
+    as_json: bool,
+) -> None:
+    """Read the sessions that Claude Code, Codex and Gemini CLI have left on this disk.
+
+    What was said in them is kept as if subcog had been there, each session under its own project
+    and with its own dates, secrets removed. Without --all only those of this project are read.
+    Can be interrupted and repeated: what was read is not read twice, and what you have forgotten
+    does not come back.
+    """
+    after = 0.0 if since is None else day(since, "--since").timestamp()
+    with daemon(project) as client:
+        found = _transcripts(project, everywhere=everywhere, after=after)
+        here = [one for one in found if one.cwd and Path(one.cwd).is_dir()]
+        plan = _plan(client, here, gone=len(found) - len(here), again=again)
+        if dry_run:
+            _show_plan(plan, as_json)
+            return
+        wanted = {one.file for one in plan.transcripts}
+        chosen = [one for one in here if one.file in wanted]
+        answer = _learn(client, chosen, plan, again=again, quiet=as_json)
+    if as_json:
+        show_json(answer)
+    else:
+        _show_learned(answer)
+    if not answer.finished:
+        sys.exit(130)
+
+
+def _transcripts(project: Path | None, *, everywhere: bool, after: float) -> list[Transcript]:
+    """The transcripts of this project, or of all, newest first."""
+    here = str((project or Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())).absolute())
+    projects = Projects()
+
+    def scope(folder: str) -> Scope:
+        return projects.place(project_dir="", cwd=folder, user="").project
+
+    found = [one for one in find_transcripts(os.environ, near=here) if one.modified >= after]
+    return (
+        found if everywhere else [one for one in found if one.cwd and scope(one.cwd) == scope(here)]
+    )
+
+
+def _plan(client: Client, found: Sequence[Transcript], *, gone: int, again: bool) -> LearnPlan:
+    """What is not read yet of each transcript; those of which nothing is left are left out."""
+    unread = {one.file: one.bytes for one in found}
+    if not again and found:
+        files = {"files": tuple(unread)}
+        unread = client.call("unread_transcripts", UnreadResult, files).unread
+    files_left = tuple(
+        LearnableFile(file=one.file, client=one.client, project=one.cwd, bytes=unread[one.file])
+        for one in found
+        if unread[one.file] > 0
+    )
+    return LearnPlan(transcripts=files_left, bytes=sum(one.bytes for one in files_left), gone=gone)
+
+
+def _learn(
+    client: Client, found: Sequence[Transcript], plan: LearnPlan, *, again: bool, quiet: bool
+) -> LearnedAll:
+    """Have the daemon read each of ``found``; what came of those that were read."""
+    began, sizes = time.monotonic(), {one.file: one.bytes for one in plan.transcripts}
+    counts: Counter[str] = Counter()
+    sessions: set[str] = set()
+    finished = True
+    with click.progressbar(
+        length=plan.bytes, label="reading", hidden=quiet, file=sys.stderr
+    ) as bar:
+        try:
+            for one in found:
+                try:
+                    made = client.call(
+                        "learn", LearnedResult, _order(one, again=again), within_s=_LEARN_S
+                    )
+                except CallFailed:
+                    counts["failed"] += 1
+                else:
+                    counts.update(passages=made.passages, memories=made.memories, tasks=made.tasks)
+                    counts.update(transcripts=1, bytes=sizes[one.file])
+                    sessions.add(one.session)
+                bar.update(sizes[one.file])
+        except KeyboardInterrupt:
+            finished = False
+    names = ("passages", "memories", "tasks", "transcripts", "bytes", "failed")
+    return LearnedAll(
+        **{name: counts[name] for name in names},
+        sessions=len(sessions),
+        seconds=round(time.monotonic() - began, 1),
+        gone=plan.gone,
+        finished=finished,
+    )
+
+
+def _order(one: Transcript, *, again: bool) -> dict[str, object]:
+    return {
+        "transcript": one.file,
+        "session": one.session,
+        "client": one.client,
+        "cwd": one.cwd,
+        "agent": one.agent,
+        "ended": time.time() - one.modified > _ENDED_S,
+        "again": again,
+    }
+
+
+def _show_plan(plan: LearnPlan, as_json: bool) -> None:
+    if as_json:
+        show_json(plan)
+        return
+    for one in plan.transcripts:
+        click.echo(f"{one.bytes / 1e6:>8.2f} MB  {one.client:<7} {one.project}")
+        click.echo(f"             {one.file}")
+    click.echo(f"{len(plan.transcripts)} transcripts, {plan.bytes / 1e6:.1f} MB to be read")
+    if plan.gone:
+        click.echo(f"left out: {plan.gone} whose project is not there any more")
+
+
+def _show_learned(answer: LearnedAll) -> None:
+    click.echo(
+        f"read {answer.bytes / 1e6:.1f} MB of {answer.sessions} sessions in {answer.seconds:.0f} s"
+        f": {answer.passages} passages, {answer.memories} memories, {answer.tasks} records of tasks"
+    )
+    if answer.gone:
+        click.echo(f"  left out: {answer.gone} whose project is not there any more")
+    if answer.failed:
+        click.echo(f"  not read: {answer.failed}; see `subcog logs`", err=True)
+    if not answer.finished:
+        click.echo("interrupted; the same command goes on from there", err=True)

@@ -1,0 +1,58 @@
+"""The transcripts that agents left: whose they are, and in which project."""
+
+import hashlib
+import json
+import os
+
+from subcog.pipeline.agents.transcripts import count_transcripts, find_transcripts
+
+
+def write(file, *lines, modified=0):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    os.utime(file, (modified, modified))
+
+
+def test_each_agents_transcripts_are_found_newest_first(tmp_path):
+    env = {"HOME": str(tmp_path)}
+    claude = tmp_path / ".claude/projects/-x/11.jsonl"
+    codex = tmp_path / ".codex/sessions/2026/10/rollout.jsonl"
+    gemini = tmp_path / ".gemini/tmp" / hashlib.sha256(b"/x").hexdigest() / "chats/s.jsonl"
+    named = tmp_path / ".gemini/tmp/y/chats/s.jsonl"
+    write(claude, {"type": "summary"}, {"cwd": "/x", "sessionId": "11"}, modified=1)
+    write(codex, {"type": "session_meta", "payload": {"id": "22", "cwd": "/y"}}, modified=4)
+    write(gemini, {"sessionId": "33"}, modified=3)
+    write(named, {"sessionId": "44"}, modified=2)
+    (tmp_path / ".gemini/tmp/y/.project_root").write_text("/y\n")
+
+    found = find_transcripts(env, near="/x")
+
+    assert [(one.client, one.session, one.cwd) for one in found] == [
+        ("codex", "22", "/y"),
+        ("gemini", "33", "/x"),
+        ("gemini", "44", "/y"),
+        ("claude", "11", "/x"),
+    ]
+    assert count_transcripts(env) == (4, sum(one.bytes for one in found))
+
+
+def test_a_sub_agents_transcript_belongs_to_the_session_that_sent_it(tmp_path):
+    env = {"HOME": "/nowhere", "CLAUDE_CONFIG_DIR": str(tmp_path)}
+    line = {"cwd": "/x", "sessionId": "11", "isSidechain": True, "agentId": "a7"}
+    write(tmp_path / "projects/-x/11/subagents/agent-a7.jsonl", line)
+
+    (one,) = find_transcripts(env)
+
+    assert (one.session, one.agent) == ("11", "a7")
+
+
+def test_what_is_no_transcript_is_passed_over(tmp_path):
+    env = {"HOME": "/nowhere", "CODEX_HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path)}
+    folder = tmp_path / "projects/-x"
+    folder.mkdir(parents=True)
+    (folder / "a.jsonl").write_bytes(b"\xff\x00 no json\n")
+    (folder / "b.jsonl").symlink_to(folder / "a.jsonl")
+    os.mkfifo(folder / "c.jsonl")
+    write(tmp_path / "sessions/x.jsonl", {"type": "session_meta"})
+
+    assert find_transcripts(env) == []
