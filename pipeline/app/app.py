@@ -335,7 +335,12 @@ class App:
             sessions=self.sessions,
             now=self.clock(),
             clean=self.clean,
+            has_topic=self._has_topic,
         )
+
+    def _has_topic(self, topic: str, scopes: tuple[Scope, ...]) -> bool:
+        archive = self.archive.loaded
+        return archive is not None and archive.topics.has(topic, scopes)
 
     def _respond(self, event: ContextBuilt) -> ResponseReady:
         if self.llm is not None:
