@@ -58,18 +58,14 @@ _NOT_ADVERBS = frozenset(["anomaly", "assembly", "family", "monopoly", "reply", 
 
 
 # What subcog itself writes on a memory: how it was kept, and what became of a task or blocker.
-_OWN_LABELS = frozenset(
-    """
+_OWN_LABEL_WORDS = """
     auto-captured choice closed completed done failed failure finished fixed outcome partial
-    pre-compact rationale resolution resolved session-end solved stop sub-agent subagent-stop
-    subcog success task-record user-stated
-    """.split()
-    + [
-        "sessionstart", "userpromptsubmit", "pretooluse", "posttooluse", "posttoolusefailure",
-        "precompact", "stop", "subagentstop", "sessionend", "notification",
-    ]
-)  # fmt: skip
-_OWN_PREFIXES = ("resolves-", "replaces-", "supersedes-")
+    pre-compact rationale resolution resolved session-end solved sub-agent subagent-stop subcog
+    success notification posttooluse posttoolusefailure precompact pretooluse sessionend
+    sessionstart stop subagentstop userpromptsubmit
+"""
+_OWN_LABELS = frozenset(_OWN_LABEL_WORDS.split())
+_OWN_PREFIXES = ("resolves-",)
 
 
 def is_own_label(tag: str) -> bool:

@@ -9,6 +9,7 @@ from tests.fakes import NOW, PROJECT, make_memory
 
 HERE = (PROJECT,)
 OTHER = Scope("project", "other")
+TAGS = ("alembic-tool", "Schemas")
 
 
 def ids(*numbers):

@@ -61,8 +61,10 @@ def test_no_topic_is_a_stop_word_or_a_label_of_ours(thousand):
 
 @pytest.mark.parametrize(
     "label",
-    ["auto-captured", "choice", "rationale", "outcome", "success", "failure", "resolved"]
-    + ["resolves-mem_01HX", "pre-compact", "sub-agent", "UserPromptSubmit", "stop"],
+    """
+    auto-captured choice rationale outcome success failure resolved resolves-mem_01HX pre-compact
+    sub-agent UserPromptSubmit stop
+    """.split(),
 )
 def test_what_subcog_writes_on_a_memory_is_no_topic(label):
     index = TopicIndex()
