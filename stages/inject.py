@@ -15,7 +15,7 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from ..bus.events import ContextBuilt, IntentClassified
-from ..bus.signals import abstained, emit, injected
+from ..bus.signals import abstained, emit, injected, judged
 from ..bus.values import (
     InjectedMemory,
     IntentType,
@@ -126,6 +126,8 @@ def inject(
         now=now,
         clean=clean,
     )
+    for verdict in quoted.verdicts:
+        emit(judged, "inject", outcome=verdict.outcome)
     if not (choice.chosen or quoted.excerpts):
         reason = refusal[0] if refusal else _nothing_reason(event, choice)
         suggested = _resources(event, reason, has_topic)
@@ -214,7 +216,7 @@ def _built(
         sessions.show(prompt.session, frozenset(shown))
     text = extend(choice.text, (line for one in quoted.excerpts for line in one.lines))
     tokens = size_of(text).tokens if quoted.excerpts else choice.tokens
-    emit(injected, "inject", count=len(chosen) + len(quoted.excerpts), tokens=tokens)
+    emit(injected, "inject", count=len(chosen), tokens=tokens)
     return ContextBuilt(
         trace=event.trace,
         classified=event,

@@ -32,6 +32,7 @@ from ...bus.events import (
     QueryAnswered,
     QueryRequested,
     ResponseReady,
+    SessionStarted,
     StoreRequested,
 )
 from ...bus.ids import ulid_of
@@ -63,6 +64,7 @@ from ...stages.redaction.admit import admit
 from ...stages.redaction.allowlist import BadAllowance
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.respond import respond
+from ...stages.sessions.last_session import SOURCES, last_session
 from .captures import CaptureService
 from .conversations import Conversations
 from .lazy_archive import LazyArchive, Published
@@ -247,7 +249,7 @@ class App:
             "inject": self._inject,
             "respond": self._respond,
             "refine": self._refine,
-            "greet": self._moment(greet, hook.session_start, catalogue=late),
+            "greet": self._greet,
             "remind": self._moment(remind, hook.post_tool_use, catalogue=late),
             "remedy": self._moment(remedy, hook.post_tool_use_failure),
             "use_shown": late.handler(lambda archive, event: archive.count_shown(event)),
@@ -301,6 +303,14 @@ class App:
             )
 
         return handle
+
+    async def _greet(self, event: SessionStarted) -> Published:
+        settings, told = self.settings.hook.session_start, ""
+        if settings.enabled and event.source in SOURCES:
+            said = await self.passages.before(event.place, event.session)
+            told = last_session(said, now=self.clock(), clean=self.clean)
+        moment = self._moment(greet, settings, catalogue=self.archive, last_session=told)
+        return await moment(event)
 
     def _is_indexing(self) -> bool:
         """Whether what was stored or forgotten is still on its way to the indexes."""

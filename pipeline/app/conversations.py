@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING
+
+import anyio
 
 from ...bus.events import ReviewRequested
 from ...bus.passages import Passage, SessionHit
@@ -19,16 +22,26 @@ if TYPE_CHECKING:
     from ...sinks.passages.archive import PassageArchive
 
 
+_log = logging.getLogger(__name__)
+# So long a session's start waits for the passages of a daemon that has only just started.
+_PATIENCE_S = 0.1
+# So long a review waits: what it cannot keep is only read again after the session's next turn.
+_LOADING_S = 5.0
+
+
 class Conversations:
     """Stands for the archive of passages; fulfils ``ports.Conversations``."""
 
     def __init__(self, settings: SessionsSettings) -> None:
         self._settings = settings
         self._archive: PassageArchive | None = None
+        self._arrived = anyio.Event()
 
     def arrive(self, archive: PassageArchive | None) -> None:
         """Use ``archive`` from now on; None while the store is closed."""
         self._archive = archive
+        if archive is not None:
+            self._arrived.set()
 
     @property
     def loaded(self) -> PassageArchive | None:
@@ -54,6 +67,26 @@ class Conversations:
             return ()
         return await self.archive().find(text, place.project, session=session)
 
+    async def before(self, place: Place, session: str) -> tuple[Passage, ...]:
+        """What was said in the newest session of the project at ``place`` other than ``session``.
+
+        Empty where there is none, nothing is kept of this project, or it cannot be read now.
+        """
+        if not self.concerns(place):
+            return ()
+        with anyio.move_on_after(_PATIENCE_S):
+            await self._arrived.wait()
+        archive, scopes = self._archive, (place.project,)
+        if archive is None:
+            return ()
+        try:
+            for one in await archive.list(scopes, limit=2):
+                if one.session != session:
+                    return await archive.show(scopes, one.session)
+        except OSError as error:
+            _log.warning("cannot read the last session", extra={"error": type(error).__name__})
+        return ()
+
     async def keep(self, event: ReviewRequested, said: Sequence[Utterance]) -> int:
         """Keep what was read of the session of ``event``; how many passages are new.
 
@@ -61,6 +94,8 @@ class Conversations:
         """
         if not said or not self.concerns(event.place):
             return 0
+        with anyio.move_on_after(_LOADING_S):
+            await self._arrived.wait()
         try:
             return await self.archive().add([_passage(event, one) for one in said])
         except ConnectionError:

@@ -27,7 +27,7 @@ from ..app.app import App
 from ..entrance.handler import HookHandler
 from . import spool
 from .gauges import Gauges
-from .housekeeping import compact_when_idle
+from .housekeeping import compact_when_idle, trim_daily
 from .http_endpoint import HttpEndpoint
 from .server import Server
 from .signal_buffer import SignalBuffer
@@ -91,6 +91,7 @@ class Daemon:
                 tasks.start_soon(self._app.team.run)
                 tasks.start_soon(self._save_activity)
                 tasks.start_soon(self._compact)
+                tasks.start_soon(self._trim)
                 tasks.start_soon(self._leave_on_signal)
                 tasks.start_soon(self._leave_when_idle)
                 tasks.start_soon(self._leave_for_newer)
@@ -125,6 +126,9 @@ class Daemon:
         await compact_when_idle(
             self._app.archive, quiet_s=lambda: anyio.current_time() - self._server.last_seen
         )
+
+    async def _trim(self) -> None:
+        await trim_daily(self._app.passages)
 
     async def _finish(self, listener: Listener, tasks: TaskGroup) -> None:
         """Accept nothing new, let work in progress end, then stop serving."""
@@ -181,6 +185,7 @@ class Daemon:
     def status(self) -> StatusResult:
         """What ``subcog status`` shows."""
         archive = self._app.archive.loaded
+        passages = self._app.passages.loaded
         llm, usage = self._app.llm, resource.getrusage(resource.RUSAGE_SELF)
         return StatusResult(
             pid=os.getpid(),
@@ -189,6 +194,8 @@ class Daemon:
             database=str(self._paths.database),
             memories=archive.count if archive else None,
             index=index_status(archive) if archive else None,
+            sessions=passages.sessions if passages else None,
+            passages=passages.count if passages else None,
             ready=archive is not None,
             problem=self._app.archive.problem or None,
             metrics_url=self._http.url("metrics"),

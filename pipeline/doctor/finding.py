@@ -1,12 +1,14 @@
-"""The result of one check, and the check of the team."""
+"""The result of one check, and the checks of the sessions and of the team."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePath
 
 from msgspec import Struct
 
 from ...bus.results import StatusResult
+from ...config.settings import SessionsSettings
 
 
 class Unrepaired(RuntimeError):
@@ -32,6 +34,22 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 # A team that is behind for longer, in seconds, is not merely slow.
 LAG_S = 3600.0
+
+
+def examine_sessions(
+    status: StatusResult | None, settings: SessionsSettings, project: PurePath
+) -> Finding:
+    """What is kept of sessions, and whether anything said in ``project`` is."""
+    excluded = next((one for one in settings.exclude if project.is_relative_to(one)), None)
+    if not settings.enabled:
+        seen = "switched off; nothing that is said is kept (sessions.enabled)"
+    elif excluded is not None:
+        seen = f"nothing said in this project is kept (sessions.exclude has {excluded})"
+    elif status is None or status.sessions is None:
+        seen = "still being loaded, or no daemon could be asked"
+    else:
+        seen = f"{status.sessions} sessions, {status.passages} passages"
+    return Finding(check="sessions", ok=True, seen=seen)
 
 
 def examine_team(status: StatusResult | None) -> Finding:

@@ -23,7 +23,7 @@ from ...sinks.store.errors import StoreUnavailable
 from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
 from ..daemon.sockets import AlreadyRunning, only_one, socket_path, unlisten
-from .finding import Finding, Unrepaired, examine_team
+from .finding import Finding, Unrepaired, examine_sessions, examine_team
 
 Env = Mapping[str, str]
 # Folders may be searched by their owner alone, files read and written.
@@ -57,6 +57,7 @@ class Installation:
         yield reading()
         yield _model(self.status)
         yield examine_team(self.status)
+        yield from _sessions(self._paths, self._env, self.status)
         yield from _database(self._paths, self.status)
 
 
@@ -258,6 +259,15 @@ def _model(status: StatusResult | None) -> Finding:
     well = llm.breaker != "open"
     mend = "check that the model can be reached and that its key is valid"
     return Finding(check="language model", ok=well, seen=seen, mend=mend)
+
+
+def _sessions(paths: Paths, env: Env, status: StatusResult | None) -> Iterator[Finding]:
+    """What is kept of sessions here; nothing where the settings cannot be read."""
+    try:
+        settings = load_settings(paths.config_file, env).settings.sessions
+    except SettingsError:
+        return
+    yield examine_sessions(status, settings, Path(env.get("CLAUDE_PROJECT_DIR") or Path.cwd()))
 
 
 # --- the database ---------------------------------------------------------------------------------

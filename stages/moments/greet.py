@@ -24,7 +24,7 @@ from ...config.settings import SessionStartSettings
 from ..injection.pack import Budget, Offer, Packed, pack
 from ..injection.select import contradicted
 from ..ports import Catalogue, Recall, Sessions
-from ..text.envelope import Note, neutralise, note_of, preview
+from ..text.envelope import Note, extend, neutralise, note_of, preview
 from ..text.hook_answer import NOTHING, hook_answer
 from ..text.unicode import one_line, well_formed
 from .guidance import guidance
@@ -70,8 +70,11 @@ async def greet(
     settings: SessionStartSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
+    last_session: str = "",
 ) -> tuple[Event, ...]:
     """The answer to a session's start, and what it shows; ``{}`` where there is nothing to say.
+
+    ``last_session`` has harmless lines for the envelope, told to a session that starts.
 
     Open blockers, unfinished tasks and recent decisions take turns until ``max_memories``. What is
     given in full counts as shown. A session that goes on with the context of its last greeting
@@ -87,7 +90,7 @@ async def greet(
         emit(degraded, "greet", reason="search.unavailable")
     packed, why = _pack(looking, sessions, clean)
     first = not sessions.is_greeted(event.session)
-    parts = [packed.text]
+    parts = [extend(packed.text, last_session.splitlines()) if first else packed.text]
     if first:
         parts += [_topic_line(looking.found_topics, clean)]
         parts += [guidance(settings.guidance_detail)] if settings.include_guidance else []
