@@ -8,6 +8,9 @@ from typing import Literal
 from .values import Scope, Value
 
 Speaker = Literal["user", "agent"]
+SessionOutcome = Literal[
+    "quoted", "not_relevant", "already_shown", "said_by_memories", "no_room", "refused"
+]
 
 
 class Passage(Value, frozen=True, kw_only=True):
@@ -46,13 +49,18 @@ class SessionHit(Value, frozen=True, kw_only=True):
 
 
 class SessionVerdict(Value, frozen=True, kw_only=True):
-    """What became of a session that was found for a prompt, in plain words."""
+    """What became of a session that was found for a prompt: as a constant, and in plain words."""
 
     session: str
     began_at: datetime
     relevance: float
-    quoted: bool
+    outcome: SessionOutcome
     why: str
+
+    @property
+    def quoted(self) -> bool:
+        """Whether the prompt was given what was said in it."""
+        return self.outcome == "quoted"
 
 
 class SessionInfo(Value, frozen=True, kw_only=True):

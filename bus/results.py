@@ -254,7 +254,9 @@ class HookActivity(Result, frozen=True, kw_only=True):
 class StatusResult(Result, frozen=True, kw_only=True):
     """``status``. ``memories`` and ``index`` are None, and ``ready`` False, while they are loaded.
 
-    ``problem`` says why memories cannot be loaded. ``running`` is set by the command line.
+    ``sessions`` and ``passages``, what is kept of them, are None then too, and where sessions are
+    switched off. ``problem`` says why memories cannot be loaded. ``running`` is set by the command
+    line.
     """
 
     pid: int
@@ -263,6 +265,8 @@ class StatusResult(Result, frozen=True, kw_only=True):
     database: str
     memories: int | None
     index: IndexStatus | None
+    sessions: int | None
+    passages: int | None
     ready: bool
     problem: str | None
     metrics_url: str | None

@@ -26,6 +26,9 @@ degraded = _signals.signal("degraded", doc="An answer was given in a degraded mo
 stored = _signals.signal("stored", doc="A memory was committed. namespace, outcome.")
 settled = _signals.signal("settled", doc="A capture was processed. outcome.")
 injected = _signals.signal("injected", doc="Memories were injected. count, tokens.")
+judged = _signals.signal(
+    "judged", doc="A session that was found for a prompt was quoted, or was not. outcome."
+)
 abstained = _signals.signal("abstained", doc="An answer injected nothing. reason.")
 answered = _signals.signal("answered", doc="A hook was answered. event, outcome, took_s.")
 classified = _signals.signal(
@@ -52,6 +55,7 @@ ALL: tuple[NamedSignal, ...] = (
     stored,
     settled,
     injected,
+    judged,
     abstained,
     answered,
     classified,

@@ -51,11 +51,12 @@ def text(rng: random.Random) -> str:
     """About sixty words."""
     words: list[str] = []
     while len(words) < WORDS:
-        words += [_varied(word, rng) for word in rng.choice(sentences())]
+        words += [varied(word, rng) for word in rng.choice(sentences())]
     return " ".join(words)
 
 
-def _varied(word: str, rng: random.Random) -> str:
+def varied(word: str, rng: random.Random) -> str:
+    """``word``, or sometimes another of the vocabulary or an identifier instead."""
     chance = rng.randrange(100)
     if chance >= REPLACED + NAMED or not _PLAIN.match(word):
         return word

@@ -15,12 +15,12 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from ..bus.events import ContextBuilt, IntentClassified
-from ..bus.signals import abstained, emit, injected
+from ..bus.signals import abstained, emit, injected, judged
 from ..bus.values import (
     InjectedMemory,
     IntentType,
     MemoryContext,
-    SearchIntent,
+    Scope,
     Verdict,
 )
 from ..config.settings import (
@@ -57,7 +57,14 @@ _MEDIUM_EXTRA = 5
 _MAX_TOPIC_CHARS = 80
 # An order is not answered by a memory, but what was settled about its subject bears on it.
 _OF_MEMORIES_ALONE = frozenset({"no_intent", "low_confidence"})
+_NOTHING_SUGGESTED = frozenset({"disabled", "machine_turn", "low_confidence"})
 _ENVELOPE_TOKENS = 60
+
+HasTopic = Callable[[str, tuple[Scope, ...]], bool]
+
+
+def _knows_none(topic: str, scopes: tuple[Scope, ...]) -> bool:
+    return False
 
 
 def ceiling(confidence_percent: int, context: ContextSettings) -> int:
@@ -84,10 +91,12 @@ def inject(
     sessions: Sessions,
     now: datetime,
     clean: Callable[[str], str] = str,
+    has_topic: HasTopic = _knows_none,
 ) -> ContextBuilt:
     """Choose memories and sessions for the prompt of ``event``, and put them into one envelope.
 
-    ``clean`` redacts a text that comes out of the store. What is chosen counts as shown to the
+    ``clean`` redacts a text that comes out of the store. ``has_topic`` tells whether there is a
+    memory about a topic: no other is suggested. What is chosen counts as shown to the
     session, unless this is a rehearsal. Emits ``injected`` or ``abstained``.
     """
     candidates = _weigh(event, settings, clean)
@@ -95,7 +104,8 @@ def inject(
     refusal = _refuse_all(event, settings)
     if refusal is not None and refusal[0] not in _OF_MEMORIES_ALONE:
         why = {one.memory.id: refusal[1] for one in candidates}
-        return _abstain(event, refusal[0], candidates, why, refused(hits, refusal[1]))
+        suggested = _resources(event, refusal[0], has_topic)
+        return _abstain(event, refusal[0], candidates, why, refused(hits, refusal[1]), suggested)
     budget = Budget(min(settings.context.max_tokens, MAX_TOKENS), MAX_UNITS)
     if refusal is not None:
         choice = none_chosen({one.memory.id: refusal[1] for one in candidates})
@@ -123,10 +133,14 @@ def inject(
         now=now,
         clean=clean,
     )
+    for verdict in quoted.verdicts:
+        emit(judged, "inject", outcome=verdict.outcome)
     if not (choice.chosen or quoted.excerpts):
         reason = refusal[0] if refusal else _nothing_reason(event, choice)
-        return _abstain(event, reason, candidates, choice.why, quoted)
-    return _built(event, candidates, choice, quoted, sessions)
+        suggested = _resources(event, reason, has_topic)
+        return _abstain(event, reason, candidates, choice.why, quoted, suggested)
+    suggested = _resources(event, None, has_topic)
+    return _built(event, candidates, choice, quoted, sessions, suggested)
 
 
 def _weigh(
@@ -177,12 +191,13 @@ def _abstain(
     candidates: Sequence[Candidate],
     why: Mapping[str, str],
     quoted: Quoted,
+    suggested: tuple[str, ...],
 ) -> ContextBuilt:
     emit(abstained, "inject", reason=reason)
     return ContextBuilt(
         trace=event.trace,
         classified=event,
-        context=_describe(event, (), reason),
+        context=_describe(event, (), suggested),
         text="",
         tokens=0,
         verdicts=_verdicts(event, candidates, why),
@@ -197,6 +212,7 @@ def _built(
     choice: Choice,
     quoted: Quoted,
     sessions: Sessions,
+    suggested: tuple[str, ...],
 ) -> ContextBuilt:
     chosen = [c.memory for c in choice.chosen]
     shown = {(memory.id, memory.version) for memory in chosen}
@@ -207,11 +223,11 @@ def _built(
         sessions.show(prompt.session, frozenset(shown))
     text = extend(choice.text, (line for one in quoted.excerpts for line in one.lines))
     tokens = size_of(text).tokens if quoted.excerpts else choice.tokens
-    emit(injected, "inject", count=len(chosen) + len(quoted.excerpts), tokens=tokens)
+    emit(injected, "inject", count=len(chosen), tokens=tokens)
     return ContextBuilt(
         trace=event.trace,
         classified=event,
-        context=_describe(event, choice.chosen, None),
+        context=_describe(event, choice.chosen, suggested),
         text=text,
         tokens=tokens,
         verdicts=_verdicts(
@@ -222,11 +238,12 @@ def _built(
 
 
 def _describe(
-    event: IntentClassified, chosen: Sequence[Candidate], reason: str | None
+    event: IntentClassified,
+    chosen: Sequence[Candidate],
+    suggested: tuple[str, ...],
 ) -> MemoryContext:
     intent = event.intent
     detailed = event.enriched.prompt.detailed
-    wanted = intent is not None and reason not in {"disabled", "machine_turn", "low_confidence"}
     return MemoryContext(
         search_intent_detected=intent is not None,
         intent_type=intent.intent_type.value if intent else None,
@@ -241,20 +258,25 @@ def _describe(
             for c in chosen
         ),
         reminder=REMINDER if chosen else None,
-        suggested_resources=_resources(intent, event.enriched.parsed.words) if wanted else (),
+        suggested_resources=suggested,
     )
 
 
-def _resources(intent: SearchIntent | None, words: Sequence[str]) -> tuple[str, ...]:
-    """Two to four addresses at which there is more about what was asked."""
-    if intent is None:
+def _resources(
+    event: IntentClassified, refused: str | None, has_topic: HasTopic
+) -> tuple[str, ...]:
+    """Two to four addresses at which there is more about what was asked; each holds something."""
+    intent = event.intent
+    if intent is None or refused in _NOTHING_SUGGESTED:
         return ()
+    scopes = event.enriched.prompt.place.readable
     if topics := [topic for topic in intent.topics if topic.strip()]:
-        named = [f"subcog://topics/{_quote(topic)}" for topic in topics[:2]]
+        known = [topic for topic in topics if has_topic(topic, scopes)][:2]
+        named = [f"subcog://topics/{_quote(topic)}" for topic in known]
         return (f"subcog://search/{_quote(topics[0])}", *named, "subcog://topics")
-    if sought := " ".join([*intent.keywords, *words][:3]):
+    if sought := " ".join([*intent.keywords, *event.enriched.parsed.words][:3]):
         return (f"subcog://search/{_quote(sought)}", "subcog://topics")
-    return ("subcog://topics", "subcog://topics/decisions")
+    return ("subcog://topics", "subcog://namespaces")
 
 
 def _quote(text: str) -> str:

@@ -40,6 +40,8 @@ from .transfer import TransferCalls
 
 CAPTURE_S = 10.0
 QUERY_S = 10.0
+# So many memories are looked through for the words of a topic that is not in the index.
+_MOST_HOLDING = 100
 Fields = dict[str, str]
 
 
@@ -127,9 +129,21 @@ class Calls:
                 topics.list(scopes, limit=params.limit), topics.count(scopes), topics.last_indexed
             )
         ids = archive.topics.lookup(params.topic, place.readable)
+        ids = ids or await self._ids_holding(params.topic, place)
         memories = await archive.store.get(ids[: params.limit], place.readable)
         related = archive.topics.related(params.topic, place.readable)
         return answers.topic_answer(params.topic, memories, related, len(ids))
+
+    async def _ids_holding(self, topic: str, place: Place) -> tuple[str, ...]:
+        """The memories that hold every word of ``topic``, which the index of topics has not."""
+        query = Query(text=topic, scopes=place.readable, limit=_MOST_HOLDING, mode="text")
+        words = topic.casefold().replace("-", " ").split()
+        hits = (await self._app.archive.recall(query)).hits if words else ()
+        return tuple(
+            hit.memory.id
+            for hit in hits
+            if all(word in hit.memory.content.casefold() for word in words)
+        )
 
     # --- understanding ---------------------------------------------------------------------------
 

@@ -64,6 +64,7 @@ from ...stages.redaction.admit import admit
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.redaction.rules import BadAllowance
 from ...stages.respond import respond
+from ...stages.sessions.last_session import SOURCES, last_session
 from .captures import CaptureService, RedactionCache
 from .conversations import Conversations
 from .lazy_archive import LazyArchive, Published
@@ -300,9 +301,12 @@ class App:
         return handle
 
     async def _greet(self, event: SessionStarted) -> Published:
+        settings, told = self.settings.hook.session_start, ""
         facts = await anyio.to_thread.run_sync(self.projects.facts, event.place.root)
-        settings = self.settings.hook.session_start
-        about = Background(facts)
+        if settings.enabled and event.source in SOURCES:
+            said = await self.passages.before(event.place, event.session)
+            told = last_session(said, now=self.clock(), clean=self.clean)
+        about = Background(facts, told)
         stage = self._moment(greet, settings, catalogue=self.archive, about=about)
         return await stage(event)
 
@@ -339,7 +343,12 @@ class App:
             sessions=self.sessions,
             now=self.clock(),
             clean=self.clean,
+            has_topic=self._has_topic,
         )
+
+    def _has_topic(self, topic: str, scopes: tuple[Scope, ...]) -> bool:
+        archive = self.archive.loaded
+        return archive is not None and archive.topics.has(topic, scopes)
 
     def _respond(self, event: ContextBuilt) -> ResponseReady:
         if self.llm is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import PurePath
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from ...sinks.passages.archive import PassageArchive
 
 
+_log = logging.getLogger(__name__)
+# So long a session's start waits for the passages of a daemon that has only just started.
+_PATIENCE_S = 0.1
+
+
 class Conversations:
     """Stands for the archive of passages; fulfils ``ports.Conversations``."""
 
@@ -35,6 +41,11 @@ class Conversations:
         """Use ``archive`` from now on."""
         self._archive, self._problem = archive, ""
         self._settled.set()
+
+    @property
+    def loaded(self) -> PassageArchive | None:
+        """The archive, or None while it loads or where sessions are switched off."""
+        return self._archive
 
     def depart(self) -> None:
         """The store is being closed; whoever needs the archive waits for the next."""
@@ -69,6 +80,26 @@ class Conversations:
         if not self.concerns(place):
             return ()
         return await (await self.archive()).find(text, place.project, session=session)
+
+    async def before(self, place: Place, session: str) -> tuple[Passage, ...]:
+        """What was said in the newest session of the project at ``place`` other than ``session``.
+
+        Empty where there is none, nothing is kept of this project, or it cannot be read now.
+        """
+        if not self.concerns(place):
+            return ()
+        scopes = (place.project,)
+        try:
+            with anyio.move_on_after(_PATIENCE_S):
+                await self._settled.wait()
+            if (archive := self._archive) is None:
+                return ()
+            for one in await archive.list(scopes, limit=2):
+                if one.session != session:
+                    return await archive.show(scopes, one.session)
+        except OSError as error:
+            _log.warning("cannot read the last session", extra={"error": type(error).__name__})
+        return ()
 
     async def keep(self, event: ReviewRequested, said: Sequence[Utterance]) -> int:
         """Keep what was read of the session of ``event``; how many passages are new.

@@ -118,7 +118,7 @@ def _show_status(answer: StatusResult) -> None:
         from ..cli.team_view import in_a_line
 
         click.echo(f"  {'team':<12} {in_a_line(answer.team)}")
-    for name in ("memories", "database", "socket", "metrics_url", "log"):
+    for name in ("memories", "sessions", "passages", "database", "socket", "metrics_url", "log"):
         if (value := getattr(answer, name)) is not None:
             click.echo(f"  {name:<12} {value}")
 

@@ -25,6 +25,7 @@ from ...sinks.mcp.lazy_app import LazyApp
 from ..api.dispatch import Calls
 from ..api.mcp import SessionOpener
 from ..app.app import App
+from ..app.conversations import Conversations
 from ..app.lazy_archive import LazyArchive
 from ..entrance.handler import HookHandler
 from . import spool
@@ -38,6 +39,7 @@ SPOOL_CHECK_S = 5.0
 ACTIVITY_SAVE_S = 10.0
 # Compacting holds up writes, so it waits until nobody has asked anything for so long.
 QUIET_S = 20.0
+TRIM_S = 24 * 3600.0
 CHECK_S = 5.0
 
 
@@ -92,6 +94,7 @@ class Daemon:
                 tasks.start_soon(self._app.team.run)
                 tasks.start_soon(self._save_activity)
                 tasks.start_soon(compact_when_idle, self._app.archive, self._quiet_s)
+                tasks.start_soon(trim_daily, self._app.passages)
                 tasks.start_soon(self._leave_on_signal)
                 tasks.start_soon(self._leave_when_idle)
                 tasks.start_soon(self._leave_for_newer)
@@ -180,6 +183,7 @@ class Daemon:
     def status(self) -> StatusResult:
         """What ``subcog status`` shows."""
         archive = self._app.archive.loaded
+        passages = self._app.passages.loaded
         llm, usage = self._app.llm, resource.getrusage(resource.RUSAGE_SELF)
         return StatusResult(
             pid=os.getpid(),
@@ -188,6 +192,8 @@ class Daemon:
             database=str(self._paths.database),
             memories=archive.count if archive else None,
             index=index_status(archive) if archive else None,
+            sessions=passages.sessions if passages else None,
+            passages=passages.count if passages else None,
             ready=archive is not None,
             problem=self._app.archive.problem or None,
             metrics_url=self._http.url("metrics"),
@@ -249,3 +255,25 @@ async def compact_if_needed(archive: LazyArchive) -> bool:
         return False
     _log.info("compacted the database; forgotten texts are gone from disk")
     return True
+
+
+async def trim_daily(conversations: Conversations) -> None:
+    """Let passages go that have become too old, though nothing new is said. Never returns."""
+    while True:
+        await anyio.sleep(TRIM_S)
+        await trim(conversations)
+
+
+async def trim(conversations: Conversations) -> int:
+    """Delete what is beyond the bounds; how many passages. What fails is tried again tomorrow."""
+    if (passages := conversations.loaded) is None:
+        return 0
+    try:
+        gone = await passages.trim()
+    except (OSError, TimeoutError) as error:
+        extra = {"error": type(error).__name__}
+        _log.warning("trimming the sessions failed; it is retried later", extra=extra)
+        return 0
+    if gone:
+        _log.info("old passages were deleted", extra={"passages": gone})
+    return gone

@@ -40,6 +40,7 @@ class Gauges:
         """Each gauge by its name; no label carries text."""
         return {
             **self._memory(self._app.archive.loaded),
+            **self._said(),
             **self._work(),
             **self._files(),
             **(self._app.llm.gauges() if self._app.llm else {}),
@@ -66,6 +67,23 @@ class Gauges:
             "subcog_index_newest_timestamp_seconds": (
                 "Modification time of the newest memory in the topic index; 0 if empty.",
                 newest.timestamp() if newest else 0,
+            ),
+        }
+
+    def _said(self) -> dict[str, Gauge]:
+        passages = self._app.passages.loaded
+        return {
+            "subcog_sessions": (
+                "Sessions of which passages are kept.",
+                passages.sessions if passages else 0,
+            ),
+            "subcog_passages": (
+                "Passages of sessions in the search index.",
+                passages.count if passages else 0,
+            ),
+            "subcog_passages_bytes": (
+                "Estimated size of the index of passages in memory.",
+                passages.nbytes if passages else 0,
             ),
         }
 

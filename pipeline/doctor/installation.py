@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from time import monotonic, sleep
 from typing import Any
 
@@ -19,6 +19,7 @@ from msgspec import Struct
 from ...bus.results import StatusResult, StopResult
 from ...config.load import SettingsError, load_settings, without_password
 from ...config.paths import Paths
+from ...config.settings import SessionsSettings
 from ...hooks.client import VERSION
 from ...sinks.store.errors import StoreUnavailable
 from ..agents.install import real_interpreter
@@ -53,6 +54,22 @@ class Finding(Struct, frozen=True, kw_only=True):
     seen: str
     mend: str = ""
     repair: Repair | None = None
+
+
+def examine_sessions(
+    status: StatusResult | None, settings: SessionsSettings, project: PurePath
+) -> Finding:
+    """What is kept of sessions, and whether anything said in ``project`` is."""
+    excluded = next((one for one in settings.exclude if project.is_relative_to(one)), None)
+    if not settings.enabled:
+        seen = "switched off; nothing that is said is kept (sessions.enabled)"
+    elif excluded is not None:
+        seen = f"nothing said in this project is kept (sessions.exclude has {excluded})"
+    elif status is None or status.sessions is None:
+        seen = "still being loaded, or no daemon could be asked"
+    else:
+        seen = f"{status.sessions} sessions, {status.passages} passages"
+    return Finding(check="sessions", ok=True, seen=seen)
 
 
 def examine_team(status: StatusResult | None) -> Finding:
@@ -95,6 +112,7 @@ class Installation:
         yield reading()
         yield _model(self.status)
         yield examine_team(self.status)
+        yield from _sessions(self._paths, self._env, self.status)
         yield from _database(self._paths, self.status)
 
 
@@ -296,6 +314,15 @@ def _model(status: StatusResult | None) -> Finding:
     well = llm.breaker != "open"
     mend = "check that the model can be reached and that its key is valid"
     return Finding(check="language model", ok=well, seen=seen, mend=mend)
+
+
+def _sessions(paths: Paths, env: Env, status: StatusResult | None) -> Iterator[Finding]:
+    """What is kept of sessions here; nothing where the settings cannot be read."""
+    try:
+        settings = load_settings(paths.config_file, env).settings.sessions
+    except SettingsError:
+        return
+    yield examine_sessions(status, settings, Path(env.get("CLAUDE_PROJECT_DIR") or Path.cwd()))
 
 
 # --- the database ---------------------------------------------------------------------------------

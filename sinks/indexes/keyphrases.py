@@ -57,6 +57,23 @@ _UNLIKELY_ENDS = ("ing", "ed", "ly")
 _NOT_ADVERBS = frozenset(["anomaly", "assembly", "family", "monopoly", "reply", "supply"])
 
 
+# What subcog itself writes on a memory: how it was kept, and what became of a task or blocker.
+_OWN_LABEL_WORDS = """
+    auto-captured choice closed completed done failed failure finished fixed outcome partial
+    pre-compact rationale resolution resolved session-end solved sub-agent subagent-stop subcog
+    success notification posttooluse posttoolusefailure precompact pretooluse sessionend
+    sessionstart stop subagentstop userpromptsubmit
+"""
+_OWN_LABELS = frozenset(_OWN_LABEL_WORDS.split())
+_OWN_PREFIXES = ("resolves-",)
+
+
+def is_own_label(tag: str) -> bool:
+    """Whether ``tag`` is one that subcog itself writes, which says nothing of the subject."""
+    name = tag.casefold()
+    return name in _OWN_LABELS or name.startswith(_OWN_PREFIXES)
+
+
 def is_dull(word: str) -> bool:
     """Whether ``word``, in lower case, has no subject of its own."""
     return word in DULL_WORDS
@@ -97,6 +114,11 @@ _known_key = lru_cache(maxsize=4_096)(topic_key)
 _NAMESPACE_KEYS = {topic_key(name): name for name in NAMESPACES}
 
 
+def is_namespace_key(key: str) -> bool:
+    """Whether ``key`` is that of a namespace."""
+    return key in _NAMESPACE_KEYS
+
+
 def display_name(key: str) -> str:
     """What a topic is called: a namespace by its own name, everything else by its key."""
     return _NAMESPACE_KEYS.get(key, key)
@@ -113,11 +135,18 @@ class Keyphrases:
         # By what stands between two blanks: mostly one word, with the marks around it.
         self._known: dict[str, tuple[_Weighed, ...]] = {}
 
-    def topics(self, memory: Memory) -> dict[str, None]:
-        """The keys of ``memory``: namespace, then tags, then words and phrases by weight."""
-        names = [memory.namespace, *memory.tags[:MAX_TAGS]]
-        keys = dict.fromkeys([key for name in names if (key := _known_key(name))])
-        keys.update(dict.fromkeys(self.words(memory.content)))
+    def topics(self, memory: Memory) -> dict[str, str]:
+        """The keys of ``memory``: namespace, then tags, then words and phrases by weight.
+
+        With each tag's key comes the tag as it was written, with the others "". Labels that subcog
+        itself wrote are left out.
+        """
+        keys = {_known_key(memory.namespace): ""}
+        for tag in memory.tags[:MAX_TAGS]:
+            if (key := _known_key(tag)) and key not in keys and not is_own_label(tag):
+                keys[key] = tag
+        for word in self.words(memory.content):
+            keys.setdefault(word, "")
         return keys
 
     def words(self, text: str) -> list[str]:
@@ -172,9 +201,17 @@ def _weigh(token: str) -> _Weighed:
     if word in DULL_WORDS:
         return _NOTHING
     key = lemma(word) if word.isalpha() else _compound_key(word)
-    if key in DULL_WORDS or key in _NAMESPACE_KEYS:
+    if key in DULL_WORDS or key in _NAMESPACE_KEYS or is_own_label(key):
         return key, 0.0
     return key, _weight(token, word)
+
+
+def key_weight(key: str) -> float:
+    """How likely ``key`` is a subject, from its looks: 0 is never. Its case is not known."""
+    parts = key.split("-")
+    if len(parts) == 1:
+        return _weight(key, key)
+    return min([_weight(part, part) or 1.0 for part in parts])
 
 
 def _weight(token: str, word: str) -> float:

@@ -6,7 +6,6 @@ may be used from several threads; each memory comes and goes as one.
 
 from __future__ import annotations
 
-import heapq
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,7 +14,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from ...bus.values import NAMESPACES, Memory, Scope
-from .keyphrases import Keyphrases, display_name, is_dull, topic_key
+from .keyphrases import Keyphrases, display_name, is_dull, is_namespace_key, topic_key
 from .topic_scope import TopicScope
 
 RELATED = 8
@@ -89,16 +88,26 @@ class TopicIndex:
             self._remove(memory_id)
 
     def list(self, scopes: tuple[Scope, ...], *, limit: int | None = None) -> tuple[TopicInfo, ...]:
-        """The topics of ``scopes``, those of most memories first, at most ``limit`` of them."""
+        """The topics of ``scopes`` that tell most, those of most memories first.
+
+        At most 60 a scope (``topic_ranking``), and at most ``limit``. The others are found by
+        ``search`` and ``lookup``.
+        """
         with self._lock:
             counts = self._counts(scopes)
-            ordered = sorted(_most(counts, limit), key=lambda key: (-counts[key], key))
+            ordered = sorted(counts, key=lambda key: (-counts[key], key))
             return tuple(self._infos(ordered[:limit], counts, scopes))
 
     def count(self, scopes: tuple[Scope, ...]) -> int:
-        """How many topics ``scopes`` have."""
+        """How many topics of ``scopes`` are listed."""
         with self._lock:
-            return len(self._counts(scopes))
+            return len(self._listed(scopes))
+
+    def has(self, topic: str, scopes: tuple[Scope, ...]) -> bool:
+        """Whether ``lookup`` of ``topic`` finds a memory; takes microseconds."""
+        key = topic_key(topic)
+        with self._lock:
+            return any(topics.count(key) for topics in self._of(scopes))
 
     def lookup(self, topic: str, scopes: tuple[Scope, ...]) -> tuple[str, ...]:
         """The ids of the memories about ``topic``, in any case or number, the newest first."""
@@ -142,17 +151,19 @@ class TopicIndex:
             for topics in self._of(scopes):
                 common.update(topics.keys_beside(key))
             counts = {other: sum(s.count(other) for s in self._of(scopes)) for other in common}
+            names = {other: self._name(other, scopes) for other in common}
         for other in _NAMESPACE_TOPICS | {key}:
             common.pop(other, None)
         ordered = sorted(common, key=lambda other: (-common[other] / (counts[other] + 2), other))
-        return tuple(map(display_name, ordered[:limit]))
+        return tuple(names[other] for other in ordered[:limit])
 
     def _add(self, memory: Memory) -> None:
         if memory.superseded_by:
             self._remove(memory.id)
             return
         topics = self._scopes.setdefault(memory.scope, TopicScope())
-        topics.put(memory, self._keyphrases.topics(memory))
+        keys = self._keyphrases.topics(memory)
+        topics.put(memory, keys, {key: tag for key, tag in keys.items() if tag})
         self._tidy(memory.scope, topics)
         if self._last_indexed is None or memory.updated_at > self._last_indexed:
             self._last_indexed = memory.updated_at
@@ -172,29 +183,25 @@ class TopicIndex:
                 yield topics
 
     def _counts(self, scopes: tuple[Scope, ...]) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        for topics in self._of(scopes):
-            if counts:
-                for key, count in topics.counts():
-                    counts[key] = counts.get(key, 0) + count
-            else:
-                counts = dict(topics.counts())
-        return counts
+        """Of what is listed for any of ``scopes``: in how many memories of all of them it is."""
+        scoped = list(self._of(scopes))
+        return {key: sum([one.count(key) for one in scoped]) for key in self._listed(scopes)}
+
+    def _listed(self, scopes: tuple[Scope, ...]) -> set[str]:
+        return {key for topics in self._of(scopes) for key in topics.listed()}
 
     def _infos(
         self, keys: Iterable[str], counts: dict[str, int], scopes: tuple[Scope, ...]
     ) -> Iterator[TopicInfo]:
         for key in keys:
             namespaces = {name for topics in self._of(scopes) for name in topics.namespaces(key)}
-            yield TopicInfo(display_name(key), counts[key], tuple(sorted(namespaces)))
+            yield TopicInfo(self._name(key, scopes), counts[key], tuple(sorted(namespaces)))
 
-
-def _most(counts: dict[str, int], limit: int | None) -> Iterable[str]:
-    """The keys that can be among the ``limit`` with the highest counts."""
-    if limit is None or limit >= len(counts):
-        return counts
-    least = min(heapq.nlargest(limit, counts.values()), default=0)
-    return (key for key, count in counts.items() if count >= least)
+    def _name(self, key: str, scopes: tuple[Scope, ...]) -> str:
+        """A tag as it was written, a namespace by its own name, everything else by its key."""
+        if is_namespace_key(key):
+            return display_name(key)
+        return next(filter(None, (topics.spelling(key) for topics in self._of(scopes))), key)
 
 
 def _rank(key: str, wanted: str, words: frozenset[str]) -> int:

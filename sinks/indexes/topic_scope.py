@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
 
 from ...bus.values import Memory
+from .keyphrases import is_namespace_key
+from .topic_ranking import choose_topics
 
 _RELATED_READ = 2000
 _SLACK_SLOTS = 1000
 # So many topics of a scope are searched, and looked for anew after so many more memories.
 _SEARCHED = 10_000
 _LARGEST_HOLD = 2_000
+# What is listed is chosen anew after one in so many memories has changed.
+_CHOICE_HOLD = 200
+_NO_TAGS: Mapping[str, str] = {}
 
 
 class TopicScope:
@@ -36,6 +41,10 @@ class TopicScope:
         # By topic: the namespaces of its memories. Few sets are shared by very many topics; one
         # that lost a memory may have lost a namespace, and is counted anew when it is asked for.
         self._namespace_sets = array("I")
+        # By topic: in how many memories it is a tag, and where it was written otherwise than its
+        # key, how.
+        self._tagged = array("I")
+        self._spellings: dict[int, str] = {}
         self._shrunk: set[int] = set()
         self._sets = _Sets()
         self._slots: dict[str, int] = {}
@@ -44,6 +53,7 @@ class TopicScope:
         self._alone = array("I")
         self._starts = array("I")
         self._topics = array("I")
+        self._is_tag = array("B")
         self._before = array("I")
         # The topics that were the largest when there were so many, memories added since, and the
         # topics that are newer, as they were when there were so many.
@@ -52,6 +62,8 @@ class TopicScope:
         self._since = 0
         self._newest = ""
         self._newest_of = 0
+        self._listed: tuple[int, ...] = ()
+        self._changes = 1  # since these were chosen
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -59,14 +71,17 @@ class TopicScope:
     def __contains__(self, memory_id: str) -> bool:
         return memory_id in self._slots
 
-    def put(self, memory: Memory, keys: Iterable[str]) -> None:
-        """Add a memory, unless a newer version of it is there."""
+    def put(self, memory: Memory, keys: Iterable[str], tags: Mapping[str, str] = _NO_TAGS) -> None:
+        """Add a memory, unless a newer version of it is there.
+
+        ``tags`` holds those of ``keys`` that are tags, and how each was written.
+        """
         slot = self._slots.get(memory.id)
         if slot is not None:
             if self._versions[slot] > memory.version:
                 return
             self._empty(slot)
-        self.fill(memory.id, memory.version, memory.namespace, keys)
+        self.fill(memory.id, memory.version, memory.namespace, keys, tags)
 
     def remove(self, memory_id: str) -> bool:
         """Remove a memory; returns whether it was there."""
@@ -84,9 +99,12 @@ class TopicScope:
         """A copy without its empty slots and unused topics."""
         topics = TopicScope()
         for id_, slot in self._slots.items():
-            keys = [self._keys[number] for number in self._topics_of(slot)]
+            numbers = self._topics_of(slot)
+            keys = [self._keys[number] for number in numbers]
+            flags = zip(numbers, self._is_tag[self._starts[slot] :], strict=False)
+            tags = {self._keys[number]: self.name(number) for number, is_tag in flags if is_tag}
             (namespace,) = self._sets[self._alone[slot]]
-            topics.fill(id_, self._versions[slot], namespace, keys)
+            topics.fill(id_, self._versions[slot], namespace, keys, tags)
         return topics
 
     def counts(self) -> Iterator[tuple[str, int]]:
@@ -95,6 +113,27 @@ class TopicScope:
     def count(self, key: str) -> int:
         number = self._numbers.get(key)
         return 0 if number is None else self._live[number]
+
+    def name(self, number: int) -> str:
+        """The topic as it was last written as a tag, or its key."""
+        return self._spellings.get(number) or self._keys[number]
+
+    def spelling(self, key: str) -> str:
+        """How ``key`` was last written as a tag; "" for what is no tag."""
+        number = self._numbers.get(key)
+        return self.name(number) if number is not None and self._tagged[number] else ""
+
+    def listed(self) -> Iterator[str]:
+        """The keys that tell most of what the scope is about; at most 60."""
+        if self._changes and self._changes * _CHOICE_HOLD >= len(self._slots):
+            self._listed, self._changes = self._choose(), 0
+        return (self._keys[number] for number in self._listed if self._live[number])
+
+    def _choose(self) -> tuple[int, ...]:
+        frequency = np.array(self._live, dtype=np.uint32)
+        named = np.array(self._tagged, dtype=np.uint32) > 0
+        named[[number for key, number in self._numbers.items() if is_namespace_key(key)]] = True
+        return tuple(choose_topics(self._keys, frequency, named, len(self._slots)))
 
     def having(self, words: Iterable[str]) -> Iterator[str]:
         """The topics that are searched with one of ``words`` in them, some of them more than once.
@@ -142,7 +181,14 @@ class TopicScope:
             for number in self._topics_of(slot):
                 yield self._keys[number]
 
-    def fill(self, id_: str, version: int, namespace: str, keys: Iterable[str]) -> None:
+    def fill(
+        self,
+        id_: str,
+        version: int,
+        namespace: str,
+        keys: Iterable[str],
+        tags: Mapping[str, str] = _NO_TAGS,
+    ) -> None:
         """Give a memory that is not here the next slot."""
         slot = len(self._ids)
         self._slots[id_] = slot
@@ -152,10 +198,11 @@ class TopicScope:
         self._alone.append(alone)
         self._starts.append(len(self._topics))
         for key in keys:
-            self._post(key, alone)
+            self._post(key, alone, tags.get(key, ""))
         self._since += 1
+        self._changes += 1
 
-    def _post(self, key: str, alone: int) -> None:
+    def _post(self, key: str, alone: int, tag: str) -> None:
         """Note that the last memory is about ``key``; ``alone`` is the set of its namespace."""
         number = self._numbers.get(key)
         place = len(self._topics) + 1
@@ -166,6 +213,7 @@ class TopicScope:
             self._last.append(place)
             self._namespace_sets.append(alone)
             self._before.append(0)
+            self._tagged.append(0)
         else:
             self._live[number] += 1
             self._before.append(self._last[number])
@@ -173,12 +221,22 @@ class TopicScope:
             if (joined := self._namespace_sets[number]) != alone:
                 self._namespace_sets[number] = self._sets.joined(joined, alone)
         self._topics.append(number)
+        self._is_tag.append(bool(tag))
+        if tag:
+            self._tagged[number] += 1
+            if tag != key:
+                self._spellings[number] = tag
+            else:
+                self._spellings.pop(number, None)
 
     def _empty(self, slot: int) -> None:
-        for number in self._topics_of(slot):
+        start = self._starts[slot]
+        for place, number in enumerate(self._topics_of(slot), start):
             self._live[number] -= 1
+            self._tagged[number] -= self._is_tag[place]
             self._shrunk.add(number)
         self._ids[slot] = ""
+        self._changes += 1
 
     def _topics_of(self, slot: int) -> array[int]:
         end = self._starts[slot + 1] if slot + 1 < len(self._starts) else len(self._topics)

@@ -81,6 +81,11 @@ class PassageArchive:
         return self._index.passages
 
     @property
+    def sessions(self) -> int:
+        """Of how many sessions these are."""
+        return self._index.session_count
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the index in memory, estimated where they are not counted."""
         return self._index.nbytes

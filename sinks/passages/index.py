@@ -132,6 +132,11 @@ class PassageIndex:
         return sorted(found, key=lambda one: one[2][-1].began_at, reverse=True)
 
     @property
+    def session_count(self) -> int:
+        """How many sessions are indexed."""
+        return len(self._sessions)
+
+    @property
     def scopes(self) -> tuple[Scope, ...]:
         """The scopes that have sessions."""
         return tuple({scope for scope, _ in list(self._sessions)})

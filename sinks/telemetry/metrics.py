@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -24,6 +24,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from ...bus import signals
+from ...bus.passages import SessionOutcome
 from ...bus.values import Vote
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -98,6 +99,9 @@ class Metrics:
         self._tokens = self._counter(
             "subcog_injected_tokens", "Estimated tokens injected.", "stage"
         )
+        self._sessions = self._counter(
+            "subcog_sessions_found", "Sessions found for prompts, by outcome.", "outcome"
+        )
         self._abstained = self._counter(
             "subcog_abstentions", "Answers without injected memories, by reason.", "stage", "reason"
         )
@@ -138,6 +142,7 @@ class Metrics:
         signals.dropped.connect(self._on_dropped)
         signals.degraded.connect(self._on_degraded)
         signals.injected.connect(self._on_injected)
+        signals.judged.connect(self._on_judged)
         signals.abstained.connect(self._on_abstained)
         signals.stored.connect(self._on_stored)
         signals.settled.connect(self._on_settled)
@@ -165,6 +170,8 @@ class Metrics:
                 self._one(self._hooks, event, outcome)
         for decision in ("stored", "merged", "declined", "failed"):
             self._one(self._settled, decision)
+        for outcome in get_args(SessionOutcome):
+            self._one(self._sessions, outcome)
         for outcome in LLM_OUTCOMES:
             self._one(self._llm, outcome)
         for metric in (self._injections, self._memories, self._tokens):
@@ -214,6 +221,9 @@ class Metrics:
         self._one(self._injections, stage).inc()
         self._one(self._memories, stage).inc(count)
         self._one(self._tokens, stage).inc(tokens)
+
+    def _on_judged(self, _: str, *, outcome: str) -> None:
+        self._one(self._sessions, outcome).inc()
 
     def _on_abstained(self, stage: str, *, reason: str) -> None:
         self._one(self._abstained, stage, reason).inc()

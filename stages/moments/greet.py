@@ -26,7 +26,7 @@ from ...config.settings import SessionStartSettings
 from ..injection.select import Budget, Offer, Packed, contradicted, pack
 from ..language.comparison import Claim
 from ..ports import Catalogue, Recall, Sessions
-from ..text.envelope import NOTHING, Note, hook_answer, neutralise, note_of, preview
+from ..text.envelope import NOTHING, Note, extend, hook_answer, neutralise, note_of, preview
 from ..text.unicode import one_line, well_formed
 from .guidance import guidance
 
@@ -66,7 +66,7 @@ T = TypeVar("T")
 
 
 class Background(NamedTuple):
-    """What is known beside the memories: ``facts`` take a line, ``last_session`` takes two."""
+    """What is known beside the memories; ``last_session`` has harmless lines for the envelope."""
 
     facts: ProjectFacts = ProjectFacts()
     last_session: str = ""
@@ -102,9 +102,9 @@ async def greet(
         emit(degraded, "greet", reason="search.unavailable")
     packed, why = _pack(looking, sessions, clean)
     first = not sessions.is_greeted(event.session)
-    parts = [packed.text]
+    parts = [extend(packed.text, about.last_session.splitlines()) if first else packed.text]
     if first:
-        parts += [_facts_line(about.facts, clean), _last_session_lines(about.last_session, clean)]
+        parts.append(_facts_line(about.facts, clean))
         parts += [_topic_line(looking.found_topics, clean)]
         parts += [guidance(settings.guidance_detail)] if settings.include_guidance else []
     sessions.greet(event.session)
@@ -250,12 +250,6 @@ def _facts_line(facts: ProjectFacts, clean: Callable[[str], str]) -> str:
     known += facts.quirks
     said = "; ".join(part for part in known if part)
     return f"This project: {preview(neutralise(clean(said)), _FACTS_CHARS)}." if said else ""
-
-
-def _last_session_lines(said: str, clean: Callable[[str], str]) -> str:
-    if not said.strip():
-        return ""
-    return f"The last session here:\n{preview(neutralise(clean(said)), _LAST_SESSION_CHARS)}"
 
 
 def _shown(event: SessionStarted, packed: Packed, why: dict[str, str]) -> MemoriesShown:

@@ -12,7 +12,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.passages import Passage, SessionHit, SessionVerdict
+from ...bus.passages import Passage, SessionHit, SessionOutcome, SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Memory
 from ..language.comparison import Claim, Relation, compare, contradicts
 from ..text.unicode import one_line
@@ -28,6 +28,7 @@ CONTEXT_RELEVANCE = 0.2
 
 # A longer passage says more than one thing, and is not compared as one statement.
 _CLAIM_CHARS = 400
+_NO_ROOM = "does not fit into what is left of the budget"
 
 
 class Quoted(Struct, frozen=True):
@@ -65,31 +66,34 @@ def quote_sessions(
     left = max_tokens
     for hit in hits:
         why = f"relevance {hit.relevance:.2f}"
+        outcome: SessionOutcome = "quoted"
         one: Excerpt | None = None
         if not hit.passages:
+            outcome = "not_relevant"
             why += f" is below the floor of {floor:.2f}"
         elif shown_key(hit) in shown:
-            why = "already shown in this session"
+            outcome, why = "already_shown", "already shown in this session"
         elif not (said := _unsaid(hit.passages, memories)):
-            why = "the memories beside it say the same"
+            outcome, why = "said_by_memories", "the memories beside it say the same"
         elif left < MIN_TOKENS:
-            why = "does not fit into what is left of the budget"
+            outcome, why = "no_room", _NO_ROOM
         else:
             share = int(left * FIRST_SHARE) if hit is not relevant[-1] else left
             one = excerpt(
                 replace(hit, passages=said), question, max_tokens=share, now=now, clean=clean
             )
-            why = why if one else "does not fit into what is left of the budget"
+            if one is None:
+                outcome, why = "no_room", _NO_ROOM
         if one is not None:
             made.append(one)
             left -= one.size.tokens
-        verdicts.append(_verdict(hit, one is not None, why))
+        verdicts.append(_verdict(hit, outcome, why))
     return Quoted(tuple(made), tuple(verdicts))
 
 
 def refused(hits: Sequence[SessionHit], why: str) -> Quoted:
     """None of ``hits`` is quoted, for one reason."""
-    return Quoted((), tuple(_verdict(hit, False, why) for hit in hits))
+    return Quoted((), tuple(_verdict(hit, "refused", why) for hit in hits))
 
 
 def shown_key(hit: SessionHit) -> tuple[str, int]:
@@ -145,11 +149,11 @@ def _is_said(passage: Passage, texts: Sequence[str], claims: Sequence[Claim]) ->
     return any(compare(claim, other) is Relation.SAME for other in claims)
 
 
-def _verdict(hit: SessionHit, quoted: bool, why: str) -> SessionVerdict:
+def _verdict(hit: SessionHit, outcome: SessionOutcome, why: str) -> SessionVerdict:
     return SessionVerdict(
         session=hit.session,
         began_at=hit.began_at,
         relevance=round(hit.relevance, 4),
-        quoted=quoted,
+        outcome=outcome,
         why=why,
     )

@@ -87,13 +87,16 @@ def excerpt(
 
 
 def _head(hit: SessionHit, now: datetime) -> str:
-    day = f"{hit.began_at.day} {hit.began_at:%B}"
-    if hit.began_at.year != now.year:
-        day += f" {hit.began_at.year}"
-    head = f"- {short_id(hit.session)} · {day}"
+    head = f"- {short_id(hit.session)} · {day_of(hit.began_at, now)}"
     if hit.replaced_by:
         head += f" · older: where they differ, {short_id(hit.replaced_by)} holds"
     return head
+
+
+def day_of(moment: datetime, now: datetime) -> str:
+    """The day of ``moment``, with its year where that is not this one: "3 June"."""
+    day = f"{moment.day} {moment:%B}"
+    return day if moment.year == now.year else f"{day} {moment.year}"
 
 
 def short_id(session: str) -> str:

@@ -77,6 +77,13 @@ def test_topics_and_one_topic(shared):
     assert shared.ask("topics", "no-such-topic")["memories"] == []
 
 
+def test_words_that_are_no_topic_find_the_memories_that_hold_them(shared):
+    kept = shared.capture("The nightly dump of the warehouse is shipped by rsync, never by scp")
+    found = shared.ask("topics", "shipped by rsync")
+    assert [memory["id"] for memory in found["memories"]] == [kept["id"]]
+    assert shared.ask("topics", "shipped by courier")["memories"] == []
+
+
 def test_classify_says_what_and_how_sure(shared):
     howto = shared.ask("classify", "how do I implement authentication?")
     assert howto["search_intent_detected"] is True
@@ -113,6 +120,7 @@ def test_status_has_the_promised_fields(shared):
     status = shared.ask("status")
     for name in ("pid", "version", "socket", "database", "memories", "ready", "metrics_url"):
         assert name in status
+    assert {"sessions", "passages"} <= status.keys()
     assert status["running"] is True
     assert shared.ask("daemon", "status")["pid"] == status["pid"]
 

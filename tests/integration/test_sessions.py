@@ -337,3 +337,28 @@ def test_a_session_of_fifty_megabytes_holds_nobody_up(house, session):
     wait_for(house, "password hashing", "argon2id")
     assert "argon2id" in text
     assert house.ask("status")["max_rss_mb"] - before_mb < 60
+
+
+def begin(session, source="startup"):
+    answer = json.loads(session.hook("SessionStart", source=source) or "{}")
+    return answer.get("hookSpecificOutput", {}).get("additionalContext", "")
+
+
+def test_a_session_begins_with_how_the_last_one_began_and_ended(house, session):
+    session.say("Move the job queue to Redis streams")
+    session.answer("Which group?")
+    session.say("workers")
+    session.answer(f"Moved; the consumer group is made at start. {KEY}")
+    session.hook("Stop")
+    wait_until_read(house, session)
+    later = Transcript(house, f"{session.session}-later")
+
+    text = begin(later)
+
+    assert "· 1 March" in text
+    assert "> The user asked: Move the job queue to Redis streams" in text
+    assert "> It ended with: Moved; the consumer group is made at start." in text
+    assert KEY not in text
+    assert "Redis streams" not in begin(later, "resume")
+    assert "Redis streams" not in begin(session, "clear"), "a session is not told of itself"
+    assert "Redis streams" in begin(Transcript(house, f"{session.session}-clear"), "clear")

@@ -264,7 +264,7 @@ def test_memory_text_cannot_close_the_envelope():
 
 def test_the_context_describes_what_was_asked_and_what_came():
     intent = make_intent(topics=("password hashing", "c++"))
-    built = run(make_classified(make_hits(1), intent))
+    built = run(make_classified(make_hits(1), intent), has_topic=lambda topic, scopes: True)
     context = built.context
     assert (context.intent_type, context.topics) == ("howto", ("password hashing", "c++"))
     assert context.reminder == REMINDER
@@ -286,6 +286,23 @@ def test_two_to_four_resources_are_suggested_and_their_names_encoded(topics):
         name = resources[0].removeprefix("subcog://search/")
         assert "/" not in name
         assert unquote(name)[:5] == topics[0][:5]
+
+
+def test_a_topic_that_no_memory_is_about_is_not_suggested():
+    asked = []
+
+    def has_topic(topic, scopes):
+        asked.append(scopes)
+        return topic == "c++"
+
+    classified = make_classified(make_hits(1), make_intent(topics=("password hashing", "c++")))
+    built = run(classified, has_topic=has_topic)
+    assert built.context.suggested_resources == (
+        "subcog://search/password%20hashing",
+        "subcog://topics/c%2B%2B",
+        "subcog://topics",
+    )
+    assert set(asked) == {classified.enriched.prompt.place.readable}
 
 
 def test_no_resources_are_suggested_where_nothing_was_sought():

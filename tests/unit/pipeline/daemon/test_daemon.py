@@ -1,12 +1,22 @@
+from datetime import timedelta
+
 import anyio
 import pytest
 
 from subcog.bus.events import ForgetRequested
+from subcog.pipeline.app.conversations import Conversations
 from subcog.pipeline.app.lazy_archive import LazyArchive
-from subcog.pipeline.daemon import daemon
-from subcog.pipeline.daemon.daemon import compact_if_needed, compact_when_idle
+from subcog.pipeline.daemon import daemon, housekeeping
+from subcog.pipeline.daemon.daemon import (
+    compact_if_needed,
+    compact_when_idle,
+    trim,
+    trim_daily,
+)
 from tests.archives import opened_desk
-from tests.stores import HERE
+from tests.fakes import make_quoting
+from tests.stores import HERE, FakeClock
+from tests.unit.sinks.passages.conftest import IDLE, NOW, RETRIES, opened, talk
 
 TEXT = "The quartzite deploy key rotates on the first Monday of each month"
 
@@ -67,3 +77,45 @@ async def test_it_waits_until_nobody_asks_anything(bench, late, monkeypatch):
             await done.wait()
             tasks.cancel_scope.cancel()
     assert asked[:3] == [True, True, True]
+
+
+@pytest.fixture
+async def said(tmp_path):
+    """Two sessions, kept for 30 days, and the clock that they are kept by."""
+    clock = FakeClock(NOW)
+    async with opened(tmp_path, None, clock=clock, days=30) as passages:
+        await passages.add(talk(RETRIES, "older", days_ago=20))
+        await passages.add(talk(IDLE, "newer", days_ago=1))
+        held = Conversations(make_quoting())
+        held.arrive(passages)
+        yield held, passages, clock
+
+
+async def test_old_passages_go_though_nothing_new_is_said(said):
+    held, passages, clock = said
+    assert await trim(held) == 0
+    clock.now += timedelta(days=15)
+    assert await trim(held) == 4
+    assert passages.sessions == 1
+    assert await trim(Conversations(make_quoting())) == 0, "there is nothing while it loads"
+
+
+async def test_every_day_the_passages_are_trimmed_again(said, monkeypatch):
+    held, passages, clock = said
+    monkeypatch.setattr(housekeeping, "TRIM_S", 0.001)
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(trim_daily, held)
+            for left in (1, 0):
+                clock.now += timedelta(days=20)
+                while passages.sessions > left:
+                    await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+
+
+async def test_a_trim_that_fails_is_tried_again(said):
+    held, passages, clock = said
+    clock.now += timedelta(days=15)
+    await passages._store.close()
+    assert await trim(held) == 0
+    assert passages.sessions == 2

@@ -3,12 +3,13 @@ import pytest
 from subcog.bus.values import Scope
 from subcog.config.paths import find_paths
 from subcog.pipeline.app.app import INDEXING
+from subcog.pipeline.app.conversations import Conversations
 from subcog.pipeline.app.lazy_archive import LazyArchive
 from subcog.pipeline.app.team import Team
 from subcog.pipeline.daemon.gauges import Gauges
 from subcog.sinks.indexes.topic_index import TopicIndex
 from subcog.sinks.search.index import IndexStats
-from tests.fakes import PROJECT, make_memory
+from tests.fakes import PROJECT, make_memory, make_quoting
 
 
 class Archive:
@@ -33,6 +34,7 @@ class AnApp:
     def __init__(self, paths):
         self.paths = paths
         self.archive = LazyArchive()
+        self.passages = Conversations(make_quoting())
         self.llm = None
         self.team = Team(
             "", archive=self.archive, publish=None, redactor=None, new_id=None, clock=None
@@ -83,6 +85,19 @@ async def test_topics_are_counted_anew_only_when_the_index_has_changed(app, gaug
     assert asked == []
     archive.add(make_memory(1), make_memory(2, scope=Scope("user", "u")))
     assert gauges.read()["subcog_topics"][1] == {"project": 7, "user": 7, "org": 0}
+
+
+class Passages:
+    """What the gauges read of an archive of passages."""
+
+    sessions, count, nbytes = 2, 9, 4096
+
+
+async def test_what_is_kept_of_sessions_is_counted_and_is_nothing_while_it_loads(app, gauges):
+    names = ("subcog_sessions", "subcog_passages", "subcog_passages_bytes")
+    assert [gauges.read()[name][1] for name in names] == [0, 0, 0]
+    app.passages.arrive(Passages())
+    assert [gauges.read()[name][1] for name in names] == [2, 9, 4096]
 
 
 async def test_the_spool_is_counted_by_whether_it_could_be_read(app, gauges):

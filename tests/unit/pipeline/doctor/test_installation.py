@@ -1,13 +1,19 @@
 import platform
 import sys
+from pathlib import PurePath
 
 import pytest
 
 from subcog.bus.results import StatusResult
 from subcog.config.paths import find_paths
-from subcog.pipeline.doctor.installation import examine_team, open_to_others, reading
+from subcog.pipeline.doctor.installation import (
+    examine_sessions,
+    examine_team,
+    open_to_others,
+    reading,
+)
 from subcog.sinks.models.cross_encoder import CrossEncoder
-from tests.fakes import make_result
+from tests.fakes import make_quoting, make_result
 
 
 @pytest.mark.parametrize(
@@ -94,3 +100,25 @@ def test_an_old_outbox_is_told_without_a_problem():
     )
     assert not found.ok
     assert "behind for 3 h, and 12 changes wait" in found.seen
+
+
+HERE = PurePath("/work/clients/acme/shop")
+KEPT = {"sessions": 3, "passages": 41}
+
+
+@pytest.mark.parametrize(
+    ("status", "settings", "seen"),
+    [
+        (KEPT, {}, "3 sessions, 41 passages"),
+        (KEPT, {"exclude": ("/work/clients/globex",)}, "3 sessions, 41 passages"),
+        (KEPT, {"exclude": ("/work/clients/acme",)}, "nothing said in this project is kept"),
+        (KEPT, {"enabled": False}, "switched off"),
+        ({"sessions": None}, {}, "still being loaded"),
+        (None, {}, "no daemon could be asked"),
+    ],
+)
+def test_it_is_told_whether_what_is_said_here_is_kept(status, settings, seen):
+    result = status and make_result(StatusResult, status)
+    found = examine_sessions(result, make_quoting(**settings), HERE)
+    assert found.ok
+    assert seen in found.seen

@@ -9,6 +9,7 @@ from tests.fakes import NOW, PROJECT, make_memory
 
 HERE = (PROJECT,)
 OTHER = Scope("project", "other")
+TAGS = ("alembic-tool", "Schemas")
 
 
 def ids(*numbers):
@@ -20,7 +21,9 @@ def index():
     index = TopicIndex()
     index.build(
         [
-            make_memory(1, "Database migrations run before the deploy", tags=("Alembic",)),
+            make_memory(
+                1, "Database migrations run before the deploy", tags=("alembic-tool", "Schemas")
+            ),
             make_memory(2, "A migration must be reversible", namespace="patterns"),
             make_memory(3, "Authentication uses JWT", tags=("auth", "jwt"), namespace="patterns"),
             make_memory(4, "JWT expiry is 15 minutes", tags=("auth",), namespace="gotchas"),
@@ -48,8 +51,8 @@ def test_a_phrase_is_a_topic(index, spelling):
 def test_namespaces_and_tags_are_topics_by_their_own_name(index):
     assert index.lookup("patterns", HERE) == ids(3, 2)
     assert index.lookup("pattern", HERE) == ids(3, 2)
-    assert index.lookup("alembic", HERE) == ids(1)
-    assert {"patterns", "decisions", "alembic"} <= set(names(index.list(HERE)))
+    assert index.lookup("Alembic tools", HERE) == index.lookup("schema", HERE) == ids(1)
+    assert {"patterns", "decisions", "alembic-tool", "Schemas"} <= set(names(index.list(HERE)))
 
 
 def test_the_list_is_by_count_and_knows_the_namespaces(index):
@@ -91,7 +94,7 @@ def test_a_new_version_replaces_the_old_one(index):
     index.add(make_memory(1, "Backups run at night", version=2, namespace="context"))
     assert index.lookup("migration", HERE) == ids(2)
     assert index.lookup("backup", HERE) == ids(1)
-    assert index.lookup("alembic", HERE) == ()
+    assert index.lookup("alembic-tool", HERE) == ()
 
 
 def test_the_namespaces_of_a_topic_follow_what_becomes_of_its_memories(index):

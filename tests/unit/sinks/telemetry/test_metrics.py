@@ -39,6 +39,7 @@ def test_what_is_known_beforehand_stands_at_zero(metrics):
     assert scraped(metrics, "subcog_hooks_total")[labels(event="Stop", outcome="timeout")] == 0
     assert scraped(metrics, "subcog_injections_total") == {labels(stage="inject"): 0}
     assert scraped(metrics, "subcog_llm_requests_total")[labels(outcome="late_used")] == 0
+    assert scraped(metrics, "subcog_sessions_found_total")[labels(outcome="no_room")] == 0
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,13 @@ def test_what_is_known_beforehand_stands_at_zero(metrics):
             {"outcome": "nothing", "took_s": 0.01},
             "subcog_hooks_total",
             {"event": "Stop", "outcome": "nothing"},
+        ),
+        (
+            signals.judged,
+            "inject",
+            {"outcome": "already_shown"},
+            "subcog_sessions_found_total",
+            {"outcome": "already_shown"},
         ),
         (
             signals.answered,

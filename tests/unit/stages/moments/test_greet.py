@@ -78,6 +78,23 @@ async def test_of_two_decisions_that_contradict_each_other_the_newer_is_shown():
     assert old.id not in text
 
 
+LAST = "- session 0f3e2d1c · 3 June\n  > The user asked: Move the queue"
+
+
+async def test_the_last_session_is_quoted_in_the_envelope_after_the_memories():
+    text = context_of(await hello(make_memory(1), last_session=LAST))
+    assert text.index(make_memory(1).id) < text.index(LAST) < text.index("</subcog-memory>")
+    alone = context_of(await hello(last_session=LAST))
+    assert alone.startswith("<subcog-memory>")
+    assert LAST in alone
+
+
+async def test_a_session_that_was_greeted_is_not_told_of_the_last_one_again():
+    sessions = FakeSessions()
+    await hello(sessions=sessions, last_session=LAST)
+    assert await hello(sessions=sessions, last_session=LAST) == {}
+
+
 async def test_other_namespaces_do_not_come_up():
     assert await hello(make_memory(1, namespace="learnings")) == {}
 
