@@ -32,7 +32,7 @@ def last_session(
         return ""
     ended = next((one for one in reversed(passages) if one.speaker == "agent"), None)
     day = day_of(asked.said_at, now)
-    lines = [f"- session {short_id(asked.session)} · {day} · the last one in this project"]
+    lines = [f"- {short_id(asked.session)} · {day} · the last one in this project"]
     lines.append(_line("The user asked", asked, clean))
     if ended is not None:
         lines.append(_line("It ended with", ended, clean))

@@ -117,10 +117,12 @@ def test_a_page_tells_why_each_session_was_quoted_or_not():
         session="s-1",
         began_at=datetime(2026, 10, 3, tzinfo=UTC),
         relevance=0.8,
-        quoted=True,
+        outcome="quoted",
         why="relevance 0.80",
     )
-    other = msgspec.structs.replace(quoted, session="s-2", quoted=False, why="below the floor")
+    other = msgspec.structs.replace(
+        quoted, session="s-2", outcome="not_relevant", why="below the floor"
+    )
     inject = msgspec.structs.replace(told.inject, sessions=(quoted, other))
     page = drawn(explanation(msgspec.structs.replace(told, inject=inject)))
     assert "✓ session s-1 of 2026-10-03: relevance 0.80" in page

@@ -6,7 +6,7 @@ import pytest
 from subcog.bus.events import ForgetRequested
 from subcog.pipeline.app.conversations import Conversations
 from subcog.pipeline.app.lazy_archive import LazyArchive
-from subcog.pipeline.daemon import daemon, housekeeping
+from subcog.pipeline.daemon import daemon
 from subcog.pipeline.daemon.daemon import (
     compact_if_needed,
     compact_when_idle,
@@ -102,7 +102,7 @@ async def test_old_passages_go_though_nothing_new_is_said(said):
 
 async def test_every_day_the_passages_are_trimmed_again(said, monkeypatch):
     held, passages, clock = said
-    monkeypatch.setattr(housekeeping, "TRIM_S", 0.001)
+    monkeypatch.setattr(daemon, "TRIM_S", 0.001)
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(trim_daily, held)

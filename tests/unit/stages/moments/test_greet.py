@@ -78,21 +78,21 @@ async def test_of_two_decisions_that_contradict_each_other_the_newer_is_shown():
     assert old.id not in text
 
 
-LAST = "- session 0f3e2d1c · 3 June\n  > The user asked: Move the queue"
+LAST = "- ses_0f3e2d1c · 3 June\n  > The user asked: Move the queue"
 
 
 async def test_the_last_session_is_quoted_in_the_envelope_after_the_memories():
-    text = context_of(await hello(make_memory(1), last_session=LAST))
+    text = context_of(await hello(make_memory(1), about=Background(last_session=LAST)))
     assert text.index(make_memory(1).id) < text.index(LAST) < text.index("</subcog-memory>")
-    alone = context_of(await hello(last_session=LAST))
+    alone = context_of(await hello(about=Background(last_session=LAST)))
     assert alone.startswith("<subcog-memory>")
     assert LAST in alone
 
 
 async def test_a_session_that_was_greeted_is_not_told_of_the_last_one_again():
     sessions = FakeSessions()
-    await hello(sessions=sessions, last_session=LAST)
-    assert await hello(sessions=sessions, last_session=LAST) == {}
+    await hello(sessions=sessions, about=Background(last_session=LAST))
+    assert await hello(sessions=sessions, about=Background(last_session=LAST)) == {}
 
 
 async def test_other_namespaces_do_not_come_up():
@@ -259,10 +259,3 @@ async def test_what_the_project_is_made_of_is_said_in_a_line():
     )
     text = context_of(await hello(about=Background(facts)))
     assert text == "This project: python, fastapi; test: pytest -q; await Supabase calls."
-
-
-async def test_the_last_session_is_told_in_two_lines():
-    text = context_of(
-        await hello(about=Background(last_session="Moved the\nqueue to Redis streams."))
-    )
-    assert text.split("\n") == ["The last session here:", "Moved the queue to Redis streams."]

@@ -17,7 +17,7 @@ def test_it_tells_how_the_session_began_and_how_it_ended():
         ("agent", "Done; 41 tests pass."),
     )
     assert lines == [
-        "- session 0f3e2d1c · 3 June · the last one in this project",
+        "- ses_0f3e2d1c · 3 June · the last one in this project",
         "  > The user asked: Move the queue to Redis streams",
         "  > It ended with: Done; 41 tests pass.",
     ]
