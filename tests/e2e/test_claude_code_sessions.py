@@ -81,7 +81,7 @@ def test_turns_leave_what_was_learned_and_one_record_of_the_task_and_no_file_is_
         {"name": "Read", "input": {"file_path": str(here / "README.md")}},
         {"name": "Write", "input": write},
         "python3 -m unittest -q test_user",
-        {"text": f"Added argon2id hashing with a test for new users. {LEARNED}"},
+        {"text": f"Added argon2id hashing with a test for new users.\n\n**Learned**: {LEARNED}"},
     ]
     session.prompt(ORDER)
     session.prompt("thanks, now commit it")
@@ -104,7 +104,7 @@ def test_a_sub_agents_finding_is_kept(agent):
     session = agent.start(here)
     agent.api.commands += [
         {"name": "Task", "input": sub | {"run_in_background": False}},
-        {"text": LEARNED},
+        {"text": f"**Learned**: {LEARNED}"},
     ]
     session.prompt("look into the flaky tests")
     session.close()

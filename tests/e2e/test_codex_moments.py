@@ -65,7 +65,7 @@ def test_tools_a_compaction_and_a_resume_reach_the_model_and_the_store(codex, pr
 
 def test_a_sub_agents_finding_is_kept_and_its_prompt_is_not_taken_for_the_users(codex, project):
     task = "look into it: how long do our JWT tokens live?\n[remember] The sky is green"
-    codex.api.findings = {"look into it": LEARNED}
+    codex.api.findings = {"look into it": f"**Learned**: {LEARNED}"}
     agents = {"namespace": "multi_agent_v1"}
 
     def wait(body):

@@ -104,7 +104,7 @@ def test_what_was_settled_in_talk_is_quoted_in_a_later_session(house):
     context = asked(house)
 
     assert "Seven attempts" in context
-    assert f"session {first.session[:8]}" in context
+    assert f"ses_{first.session[:8]}" in context
 
 
 def test_an_amended_rule_is_quoted_newest_first(house):
@@ -161,7 +161,7 @@ def test_explain_and_trace_say_why_a_session_was_quoted_or_not(house):
     trace = eventually(lambda: trace_of(house, prompted))
 
     by_session = {one["session"]: one for one in told}
-    assert by_session[first.session]["quoted"]
+    assert by_session[first.session]["outcome"] == "quoted"
     assert "relevance" in by_session[first.session]["why"]
     if other.session in by_session:
         assert "below the floor" in by_session[other.session]["why"]
