@@ -38,14 +38,14 @@ TYPES = {
 _TEXT = ", ".join(list(TYPES)[:9])
 _ROW = ", ".join(TYPES)
 _INSERT = Insert("store.passages", TYPES)
-_FORGOTTEN_TYPES = {
+FORGOTTEN_TYPES = {
     "scope": "VARCHAR",
     "session": "VARCHAR",
     "passage": "VARCHAR",
     "since": "TIMESTAMP",
     "until": "TIMESTAMP",
 }
-_FORGOTTEN = Insert("store.forgotten_passages", _FORGOTTEN_TYPES)
+_FORGOTTEN = Insert("store.forgotten_passages", FORGOTTEN_TYPES)
 _BATCH_ROWS = 2_000
 
 _files = msgspec.json.Decoder(tuple[str, ...])

@@ -4,6 +4,8 @@ DuckDB keeps each column in blocks of its own with a checksum each, so a bad blo
 rows, or only one column of some rows. ``versions`` holds every text; ``memories`` is
 rebuilt from it; only tombstones and counts of use are copied from the old table.
 
+What was said in sessions, and what of it was forgotten, is copied as it is.
+
 Of a team whatever is missing is on its server, or on this machine and perhaps not on the server
 yet. So where anything was lost the feed is pulled from its beginning and all local versions are
 queued again; both are idempotent.
@@ -21,6 +23,7 @@ from duckdb import DuckDBPyConnection
 from msgspec import DecodeError, Struct
 
 from ...bus.values import Encoding
+from ..passages.table import FORGOTTEN_TYPES, TYPES
 from ..store.migrations import tables
 from ..store.rows import Record, Row, aware, to_memory, to_record, usage_of
 from ..store.sql import attach
@@ -65,8 +68,12 @@ def salvage(connection: DuckDBPyConnection, damaged: Path, now: datetime) -> Sal
             kept += sum(add_records(connection, records))
             lost += unreadable
         _save_uses(connection, source)
-        if "team" in tables(source):
+        there = tables(source)
+        if "team" in there:
             _save_team(connection, source, aware(now), is_whole=not lost)
+        if "passages" in there:
+            _copy(connection, source, "forgotten_passages", FORGOTTEN_TYPES)
+            _save_passages(connection, source)
     return Salvaged(kept, lost)
 
 
@@ -124,6 +131,18 @@ def _save_team(
         outbox.open(connection)
         for scope in sorted(outbox.joined.sends):
             outbox.queue_own(connection, scope, now)
+
+
+def _save_passages(connection: DuckDBPyConnection, source: DuckDBPyConnection) -> None:
+    """Copy what was said; where the encodings cannot be read they are made again when loaded."""
+    said = ", ".join(list(TYPES)[: -len(_NO_ENCODING)])
+    for start in _steps(source, "passages"):
+        rows = _read(source, ", ".join(TYPES), "passages", start)
+        if rows is None:
+            texts = _read(source, said, "passages", start) or ()
+            rows = [(*row, *_NO_ENCODING) for row in texts]
+        if rows:
+            insert(connection, Insert("store.passages", TYPES), rows)
 
 
 def _copy(

@@ -13,11 +13,15 @@ import anyio.to_thread
 import duckdb
 import pytest
 
+from subcog.sinks.passages.archive import Bounds, PassageArchive
 from subcog.sinks.repair.repair import Mended, diagnose, repair
 from subcog.sinks.store.store import Usage
 from subcog.sinks.store.wal import wal_of
 from tests.fault.ruins import break_column
 from tests.stores import HERE, ME, START, FakeClock, make_row, opened
+from tests.unit.sinks.passages.conftest import HERE as HERE_TALKED
+from tests.unit.sinks.passages.conftest import NOW as TALKED
+from tests.unit.sinks.passages.conftest import RETRIES, talk
 
 ROWS = 5_000
 NOW = START + timedelta(days=40)
@@ -97,6 +101,32 @@ async def test_a_bad_block_of_vectors_costs_no_text(path):
         assert len(await store.history(third.id, [HERE])) == 2
     assert path.stat().st_mode & 0o777 == 0o600
     assert not [name for name in files(path) if name.startswith(".subcog-copy-")]
+
+
+async def test_what_was_said_in_sessions_is_saved_and_what_was_forgotten_of_it_stays_so(path):
+    async with opened(path) as store:
+        said = await archive_of(store)
+        for name in ("kept", "gone"):
+            await said.add(talk(RETRIES, name))
+        await said.forget_session(HERE_TALKED, "gone")
+    break_column(path, "body")
+
+    await mend(path)
+
+    async with opened(path) as store:
+        said = await archive_of(store)
+        assert [one.session for one in await said.list((HERE_TALKED,), limit=9)] == ["kept"]
+        assert [one.text for one in await said.show((HERE_TALKED,), "kept")] == [
+            text for _, text in RETRIES
+        ]
+        assert await said.add(talk(RETRIES, "gone")) == 0
+
+
+async def archive_of(store):
+    bounds = Bounds(days=3_650, max_passages=1_000)
+    archive = PassageArchive(store, bounds=bounds, floor=0.45, clock=FakeClock(TALKED))
+    await archive.open(None)
+    return archive
 
 
 async def test_what_was_in_the_log_is_saved_too(path):

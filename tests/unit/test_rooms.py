@@ -85,7 +85,7 @@ INNER = {
         "team": {"store", "search", "models"},
         "passages": {"search", "models", "store"},
         "team/postgres": {"team", "store", "models"},
-        "repair": {"team", "store", "files"},
+        "repair": {"team", "store", "files", "passages"},
         "project": {"files"},
         "telemetry": {"files"},
         "llm": set(),
