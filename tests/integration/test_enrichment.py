@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from tests.waiting import eventually
+
 CONTEXT = """
 project:
   name: "my-saas-app"
@@ -39,6 +41,16 @@ def write_context(house, text):
     file = house.project / ".claude" / "memory" / "project-context.yaml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def traces(house, count=1):
+    """The traces of past prompts, which are written beside their answers."""
+
+    def written():
+        found = house.ask("trace")["traces"]
+        return found if len(found) >= count else None
+
+    return eventually(written)
 
 
 def hooked(house, prompt, session="s1"):
@@ -166,7 +178,7 @@ def test_the_project_and_the_user_disagree_and_one_of_them_is_left_out(house):
     assert wider["id"] in house.run("explain", "what do we use for password hashing?").stdout
 
     house.prompt("what do we use for password hashing?")
-    (trace,) = house.ask("trace")["traces"]
+    (trace,) = traces(house)
     assert trace["enrich"]["conflicts"][0]["loser"]["id"] == wider["id"]
 
 
@@ -189,7 +201,7 @@ def test_a_hostile_context_file_is_a_note_and_no_trouble(shared, text, reason):
     answer = hooked(shared, "how do I deploy?")
     assert reason in answer["metadata"]["degraded"]
     assert answer["metadata"]["enriched_intent"]["project"]["test_cmd"] == ""
-    assert max(shared.ask("trace")["traces"][0]["stages_ms"].values()) < 5000
+    assert max(traces(shared)[0]["stages_ms"].values()) < 5000
     (shared.project / ".claude" / "memory" / "project-context.yaml").unlink()
 
 
@@ -198,7 +210,7 @@ def test_past_prompts_are_traced_without_their_words(house):
     assert "no prompts traced yet" in house.run("trace").stdout
     house.prompt("how do I hash the zanzibar passwords?")
     house.prompt("rename zanzibar to foo")
-    order, question = house.ask("trace")["traces"]
+    order, question = traces(house, 2)
     assert (order["inject"]["abstained"], question["classify"]["intent_type"]) == (
         "no_intent",
         "howto",
@@ -217,6 +229,6 @@ def test_past_prompts_are_traced_without_their_words(house):
 def test_what_a_prompt_said_is_traced_where_it_is_wanted(house):
     house.env["SUBCOG_TRACE_KEEP_TEXT"] = "true"
     house.prompt("how do I hash passwords? <private>of Mallory</private>")
-    (trace,) = house.ask("trace")["traces"]
+    (trace,) = traces(house)
     assert trace["text"]["prompt"] == "how do I hash passwords?"
     assert "how do I hash passwords?" in house.run("trace", trace["id"]).stdout

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from subcog.config.load import load_settings
+from tests.waiting import eventually
 
 from .house import House
 
@@ -137,7 +138,9 @@ class Reader:
     def type(self, command: str) -> subprocess.CompletedProcess[str]:
         """Run one example, with the id of a trace that there is."""
         if TRACE_ID.search(command):
-            newest = self.house.ask("trace")["traces"][0]["id"]
+            # It is written beside the answer to the prompt.
+            traced = eventually(lambda: self.house.ask("trace")["traces"])
+            newest = traced[0]["id"]
             command = TRACE_ID.sub(newest, command)
         return self.shell(command)
 
