@@ -117,7 +117,7 @@ def prompt_ms(house: House, text: str, session: str) -> tuple[float, bool]:
     )
     took_ms = (time.perf_counter() - started) * 1000
     assert status == "ok", answer
-    return took_ms, b"- session " in answer
+    return took_ms, b"- ses_" in answer
 
 
 @pytest.fixture(scope="module")
