@@ -137,18 +137,25 @@ class PassageArchive:
         new = 0
         wanted = [passage for passage in passages if self._may_keep(passage)]
         for start in range(0, len(wanted), _ADD_AT_ONCE):
-            part = wanted[start : start + _ADD_AT_ONCE]
-            texts = [passage.text for passage in part]
-            encodings = await anyio.to_thread.run_sync(self._encode, texts, limiter=self._threads)
-            rows = [Row(p, e) for p, e in zip(part, encodings, strict=True)]
             async with self._writing:
-                added, changed = await self._store.write(partial(self._commit, rows))
-                if added or changed:
-                    await self._follow(part[0].scope, part[0].session, {*added, *changed})
-                new += len(added)
+                new += await self._add(wanted[start : start + _ADD_AT_ONCE])
         if self._index.passages > self._bounds.max_passages:
             await self.trim()
         return new
+
+    async def _add(self, passages: Sequence[Passage]) -> int:
+        """Encode and write those that are new or say something else; how many are new."""
+        ids = [passage.id for passage in passages]
+        there = await self._store.read(lambda connection: table.known(connection, ids))
+        fresh = [passage for passage in passages if there.get(passage.id) != passage.text]
+        if not fresh:
+            return 0
+        texts = [passage.text for passage in fresh]
+        encodings = await anyio.to_thread.run_sync(self._encode, texts, limiter=self._threads)
+        rows = [Row(p, e) for p, e in zip(fresh, encodings, strict=True)]
+        await self._store.write(partial(self._commit, rows, there))
+        await self._follow(fresh[0].scope, fresh[0].session, {row.passage.id for row in rows})
+        return sum(row.passage.id not in there for row in rows)
 
     def _may_keep(self, passage: Passage) -> bool:
         oldest = self._clock() - timedelta(days=self._bounds.days)
@@ -160,20 +167,13 @@ class PassageArchive:
             return [text_encoding(text, self._analyzer) for text in texts]
         return embedder.encode_many(texts)
 
-    def _commit(self, rows: Sequence[Row]) -> tuple[list[str], list[str]]:
-        """The ids that are new, and those whose text has changed."""
+    def _commit(self, rows: Sequence[Row], there: Collection[str]) -> None:
+        """Append what is new, and rewrite what is ``there`` with another text."""
         with self._store.database.transaction() as connection:
-            there = table.known(connection, [row.passage.id for row in rows])
-            new = [row for row in rows if row.passage.id not in there]
-            changed = [
-                row
-                for row in rows
-                if there.get(row.passage.id, row.passage.text) != row.passage.text
-            ]
-            table.add(connection, new)
-            for row in changed:
-                table.rewrite(connection, row)
-        return [row.passage.id for row in new], [row.passage.id for row in changed]
+            table.add(connection, [row for row in rows if row.passage.id not in there])
+            for row in rows:
+                if row.passage.id in there:
+                    table.rewrite(connection, row)
 
     async def _follow(self, scope: Scope, session: str, ids: Collection[str]) -> None:
         """Make what was committed findable: mostly the session's last episode goes on."""
@@ -204,21 +204,21 @@ class PassageArchive:
         self, scope: Scope, session: str, forgotten: Iterable[Forgotten] = (), *, only: str = ""
     ) -> int:
         """Delete a session, or ``only`` one passage of it; how many passages."""
-        episodes = self._index.episodes(scope, session)
-        ids = [id_ for episode in episodes for id_ in episode.passages if only in {"", id_}]
-
-        def work() -> None:
-            with self._store.database.transaction() as connection:
-                table.delete(connection, ids)
-                table.remember_forgotten(connection, forgotten)
-                self._store.database.mark_uncompacted()
-
-        async with self._writing:
-            await self._store.write(work)
-            kept = [id_ for one in episodes for id_ in one.passages if id_ not in set(ids)]
+        async with self._writing:  # what is said meanwhile waits, and is indexed after this
+            episodes = self._index.episodes(scope, session)
+            every = [id_ for episode in episodes for id_ in episode.passages]
+            ids = [id_ for id_ in every if only in {"", id_}]
+            await self._store.write(partial(self._delete, ids, forgotten))
+            kept = [id_ for id_ in every if only not in {"", id_}]
             rows = await self._store.read(lambda connection: table.rows(connection, kept))
             await anyio.to_thread.run_sync(self._index.replace, scope, session, rows)
         return len(ids)
+
+    def _delete(self, ids: Sequence[str], forgotten: Iterable[Forgotten]) -> None:
+        with self._store.database.transaction() as connection:
+            table.delete(connection, ids)
+            table.remember_forgotten(connection, forgotten)
+            self._store.database.mark_uncompacted()
 
     # --- forgetting ------------------------------------------------------------------------------
 
