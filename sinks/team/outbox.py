@@ -107,6 +107,16 @@ class Outbox:
         """Queue every deletion in a scope; returns how many."""
         return self._select(connection, _FORGOTTEN, scope, now)
 
+    def renumber(self, connection: DuckDBPyConnection, now: datetime) -> None:
+        """Give every entry a new number, so that one that is being sent stays queued."""
+        [(first, last)] = connection.execute(
+            "SELECT min(seq), max(seq) FROM store.outbox"
+        ).fetchall()
+        if first is not None:
+            shift = self._next(now) - first
+            connection.execute("UPDATE store.outbox SET seq = seq + ?", [shift])
+            self._last = last + shift
+
     def _select(
         self, connection: DuckDBPyConnection, statement: str, scope: str, now: datetime
     ) -> int:

@@ -66,7 +66,8 @@ class Replica:
     async def rejoin(self, epoch: int) -> int:
         """After the server was restored: pull from the beginning and queue all local versions.
 
-        Returns how many were queued.
+        Returns how many were queued. What is being sent meanwhile stays queued too: the server may
+        have taken it before it was set back.
         """
         return await self._change(partial(self._rejoin, epoch=epoch))
 
@@ -78,6 +79,7 @@ class Replica:
         membership.write_cursor(connection, Cursor(epoch))
         membership.mark_backfilled(connection)
         now, box = self._clock(), self._queue
+        box.renumber(connection, now)
         return sum(
             box.queue_own(connection, scope, now) + box.queue_tombstones(connection, scope, now)
             for scope in sorted(box.joined.sends)

@@ -167,6 +167,18 @@ async def test_sharing_sends_what_was_written_here_before_and_nothing_else(store
     assert await store.replica.received() == {SHOP: 1}
 
 
+async def test_what_was_being_sent_when_the_server_was_restored_stays_queued(store):
+    await join(store)
+    await store.put([org()])
+    [sending] = await store.replica.outbox(limit=9)
+
+    assert await store.replica.rejoin(EPOCH + 1) == 0
+    await store.replica.sent([sending.seq])  # the server took it before it was set back
+
+    [entry] = await store.replica.outbox(limit=9)
+    assert (entry.id, entry.version) == (sending.id, sending.version)
+
+
 async def test_a_version_is_rewritten_while_it_waits_and_not_after(store):
     await join(store)
     secret = org(content="the secret hunter2")
