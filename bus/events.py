@@ -10,6 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from .actions import Action
 from .enrichment import Enrichment
 from .passages import SessionHit, SessionVerdict
 from .values import (
@@ -129,31 +130,34 @@ class SessionStarted(AgentEvent, frozen=True, kw_only=True, tag="session.started
     source: str
 
 
-class ToolUsed(AgentEvent, frozen=True, kw_only=True, tag="tool.used"):
-    """The agent used a tool, and it worked.
+class ActionProposed(AgentEvent, frozen=True, kw_only=True, tag="action.proposed"):
+    """The agent is about to use a tool; whatever is answered, it does.
 
-    ``paths`` are the files that it names, as it names them; ``text`` is what was written, changed
-    or said, capped. ``agent`` names a sub-agent and is empty for the session's own.
+    ``agent`` names a sub-agent and is empty for the session's own.
     """
 
-    tool: str
-    paths: tuple[str, ...] = ()
-    text: str = ""
+    action: Action
+    agent: str = ""
+    detailed: bool = False
+
+
+class ToolUsed(AgentEvent, frozen=True, kw_only=True, tag="tool.used"):
+    """The agent used a tool, and it worked. ``agent`` is as in ``ActionProposed``."""
+
+    action: Action
     agent: str = ""
     detailed: bool = False
 
 
 class ToolFailed(AgentEvent, frozen=True, kw_only=True, tag="tool.failed"):
-    """The agent used a tool, and it failed with ``error``. ``text`` is what it was asked to do.
+    """The agent used a tool, and it failed with ``error``.
 
     ``hook`` is the one that reported it, and that an answer has to name.
     """
 
-    tool: str
+    action: Action
     error: str
     hook: str = "PostToolUseFailure"
-    paths: tuple[str, ...] = ()
-    text: str = ""
     agent: str = ""
     detailed: bool = False
 

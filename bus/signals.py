@@ -29,6 +29,9 @@ injected = _signals.signal("injected", doc="Memories were injected. count, token
 judged = _signals.signal(
     "judged", doc="A session that was found for a prompt was quoted, or was not. outcome."
 )
+proposed = _signals.signal(
+    "proposed", doc="An action was looked up before it was done. tool, outcome."
+)
 abstained = _signals.signal("abstained", doc="An answer injected nothing. reason.")
 answered = _signals.signal("answered", doc="A hook was answered. event, outcome, took_s.")
 classified = _signals.signal(
@@ -56,6 +59,7 @@ ALL: tuple[NamedSignal, ...] = (
     settled,
     injected,
     judged,
+    proposed,
     abstained,
     answered,
     classified,

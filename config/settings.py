@@ -111,6 +111,15 @@ class ToolSettings(FailureSettings, frozen=True, kw_only=True, forbid_unknown_fi
     tools: tuple[str, ...]
 
 
+class ActionSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[hook.pre_tool_use]``."""
+
+    enabled: bool
+    tools: tuple[str, ...]
+    min_relevance: Fraction
+    max_results: Count
+
+
 class ReviewSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[hook.pre_compact]`` and ``[hook.stop]``: what is kept of what was said."""
 
@@ -127,6 +136,7 @@ class HookSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     start_ms: Milliseconds
     session_start: SessionStartSettings
     user_prompt: UserPromptSettings
+    pre_tool_use: ActionSettings
     post_tool_use: ToolSettings
     post_tool_use_failure: FailureSettings
     pre_compact: ReviewSettings

@@ -49,13 +49,15 @@ class Reason(Struct, frozen=True):
 class SessionState:
     """All that is remembered of one session.
 
-    ``shown`` and ``captured`` are what its context holds, oldest first; ``lost`` what it held
-    before it was emptied last. ``greeting`` waits for the first prompt, ``late_answer`` (and when
-    it came) for the next hook. ``project_dir`` is where the session started.
+    ``shown`` and ``captured`` are what its context holds, oldest first, ``warned`` what it was
+    shown before an action; ``lost`` is what it held before it was emptied last. ``greeting`` waits
+    for the first prompt, ``late_answer`` (and when it came) for the next hook. ``project_dir`` is
+    where the session started.
     """
 
     def __init__(self, max_shown: int = MAX_SHOWN) -> None:
         self.shown: FIFOCache[tuple[str, int], None] = FIFOCache(max_shown)
+        self.warned: FIFOCache[tuple[str, int], None] = FIFOCache(max_shown)
         self.captured: FIFOCache[str, None] = FIFOCache(max_shown)
         self.reasons: FIFOCache[str, Reason] = FIFOCache(MAX_REASONS)
         self.lost: tuple[str, ...] = ()
@@ -146,6 +148,15 @@ class Sessions:
     def show(self, session: str, shown: frozenset[tuple[str, int]]) -> None:
         """Note that the session has now seen these."""
         _append(self.state(session).shown, dict.fromkeys(sorted(shown)))
+
+    def warned(self, session: str) -> frozenset[tuple[str, int]]:
+        """The (id, version) pairs of which this session was warned before an action."""
+        state = self.find(session)
+        return frozenset(state.warned) if state else frozenset()
+
+    def warn(self, session: str, warned: frozenset[tuple[str, int]]) -> None:
+        """Note that the session was warned of these."""
+        _append(self.state(session).warned, dict.fromkeys(sorted(warned)))
 
     def note_capture(self, session: str, memory_id: str) -> None:
         """Note that a memory was captured in this session."""

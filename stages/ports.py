@@ -41,6 +41,16 @@ class Recall(Protocol):
         """The newest memories of ``scopes``, newest first."""
 
 
+class ActionReader(Protocol):
+    """Reads an action and a memory together."""
+
+    async def read(self, pairs: Sequence[tuple[str, Memory]]) -> Sequence[float]:
+        """How likely each memory warns of the action beside it, as log-odds; () while nothing can.
+
+        Raises ``RecallUnavailable`` (a ``ConnectionError``).
+        """
+
+
 class Conversations(Protocol):
     """Finds what was said in sessions."""
 
@@ -148,6 +158,12 @@ class Sessions(Protocol):
 
     def show(self, session: str, shown: frozenset[tuple[str, int]]) -> None:
         """Note that the session has now seen these."""
+
+    def warned(self, session: str) -> frozenset[tuple[str, int]]:
+        """The (id, version) pairs of which this session was warned before an action."""
+
+    def warn(self, session: str, warned: frozenset[tuple[str, int]]) -> None:
+        """Note that the session was warned of these."""
 
     def lost(self, session: str) -> tuple[str, ...]:
         """What was shown or captured before the context was emptied last: ids, latest first."""

@@ -191,6 +191,13 @@ class FakeSessions:
     seen: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
     emptied: dict[str, Sequence[str]] = field(default_factory=dict)
     greeted: set[str] = field(default_factory=set)
+    warnings: dict[str, set[tuple[str, int]]] = field(default_factory=dict)
+
+    def warned(self, session: str) -> frozenset[tuple[str, int]]:
+        return frozenset(self.warnings.get(session, ()))
+
+    def warn(self, session: str, warned: frozenset[tuple[str, int]]) -> None:
+        self.warnings.setdefault(session, set()).update(warned)
 
     def shown(self, session: str) -> frozenset[tuple[str, int]]:
         return frozenset(self.seen.get(session, ()))

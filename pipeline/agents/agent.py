@@ -103,7 +103,8 @@ class Agent(Struct, frozen=True, kw_only=True):
 
     ``since`` names events that versions before do not know; an unknown name may cost all hooks.
     ``places`` finds its settings for the user, or for a project. ``timeouts_per_s`` is 1000 where
-    it counts in milliseconds; ``longest_s`` is what it grants an event at most.
+    it counts in milliseconds; ``longest_s`` is what it grants an event at most. ``tools`` has its
+    own name for each of Claude Code's tools that it calls otherwise.
     """
 
     name: str
@@ -114,8 +115,13 @@ class Agent(Struct, frozen=True, kw_only=True):
     since: Mapping[str, Version] = {}
     timeouts_per_s: int = 1
     longest_s: Mapping[str, float] = {}
+    tools: Mapping[str, str] = {}
     passes_env: bool = True
     advice: str = ""
+
+    def matcher(self, tools: Iterable[str]) -> str | None:
+        """The pattern for a hook that is run for ``tools`` alone; None for all."""
+        return "|".join(dict.fromkeys(self.tools.get(tool, tool) for tool in tools)) or None
 
 
 def home(env: Env) -> Path:

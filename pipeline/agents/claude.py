@@ -12,6 +12,7 @@ KNOWN_LATE = (2, 1, 197)
 EVENTS = (
     "SessionStart",
     "UserPromptSubmit",
+    "PreToolUse",
     "PostToolUse",
     "PostToolUseFailure",
     "PreCompact",

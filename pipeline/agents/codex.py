@@ -16,6 +16,7 @@ from .agent import Agent, Env, Payload, Place, home
 from .json_settings import json_place
 
 PATCH_TOOL = "apply_patch"
+TOOL_EVENTS = ("PreToolUse", "PostToolUse")
 # A longer patch is cut: what is written to files is looked at, not kept.
 MAX_PATCH_CHARS = 200_000
 # What it gives of an output is at most about 40,000 characters; the error is mostly at its end.
@@ -36,12 +37,16 @@ def is_payload(payload: Payload) -> bool:
 
 def translate(event: str, payload: Payload) -> tuple[str, Payload]:
     """``payload`` with a patch as an edit of the first file that it names."""
-    if event != "PostToolUse" or payload.tool_name not in {PATCH_TOOL, "Bash"}:
+    if event not in TOOL_EVENTS or payload.tool_name not in {PATCH_TOOL, "Bash"}:
         return event, payload
     command = _command(payload)
     if payload.tool_name == "Bash" and not command.lstrip().startswith(PATCH_TOOL):
         return event, payload
-    edit = {"file_path": next(iter(_files(command)), ""), "new_string": _added(command)}
+    edit = {
+        "file_path": next(iter(_files(command)), ""),
+        "old_string": _lines(command, "-"),
+        "new_string": _lines(command, "+"),
+    }
     changed = msgspec.structs.replace(
         payload, tool_name="Edit", tool_input=Raw(msgspec.json.encode(edit))
     )
@@ -84,8 +89,8 @@ def _files(patch: str) -> list[str]:
     ]
 
 
-def _added(patch: str) -> str:
-    return "\n".join(line[1:] for line in patch.splitlines() if line.startswith("+"))
+def _lines(patch: str, sign: str) -> str:
+    return "\n".join(line[1:] for line in patch.splitlines() if line.startswith(sign))
 
 
 # --- its settings ---------------------------------------------------------------------------------
@@ -106,6 +111,7 @@ def places(env: Env, project: Path | None) -> tuple[Place, ...]:
 EVENTS = (
     "SessionStart",
     "UserPromptSubmit",
+    "PreToolUse",
     "PostToolUse",
     "PreCompact",
     "Stop",
@@ -120,6 +126,7 @@ AGENT = Agent(
     events={event: event for event in EVENTS},
     places=places,
     longest_s={"SessionEnd": 3},
+    tools=dict.fromkeys(("Write", "Edit", "MultiEdit", "NotebookEdit"), PATCH_TOOL),
     passes_env=False,
     advice="Codex runs no hook that you have not reviewed: start codex, and trust them in /hooks.",
 )

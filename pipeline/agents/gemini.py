@@ -15,6 +15,7 @@ from .json_settings import json_place
 EVENTS = {
     "SessionStart": "SessionStart",
     "BeforeAgent": "UserPromptSubmit",
+    "BeforeTool": "PreToolUse",
     "AfterTool": "PostToolUse",
     "AfterAgent": "Stop",
     "SessionEnd": "SessionEnd",
@@ -43,6 +44,9 @@ def translate(event: str, payload: Payload) -> tuple[str, Payload]:
     if event == "UserPromptSubmit":
         prompt = _CONTEXT.sub("", payload.prompt)
         return event, msgspec.structs.replace(payload, prompt=prompt)
+    if event == "PreToolUse":
+        tool = TOOLS.get(payload.tool_name, payload.tool_name)
+        return event, msgspec.structs.replace(payload, tool_name=tool)
     if event == "PostToolUse":
         return _tool(payload)
     if event == "Stop":
@@ -93,4 +97,11 @@ AGENT = Agent(
     events=EVENTS,
     places=places,
     timeouts_per_s=1000,
+    tools={
+        "Write": "write_file",
+        "Edit": "replace",
+        "MultiEdit": "replace",
+        "NotebookEdit": "replace",
+        "Bash": "run_shell_command",
+    },
 )

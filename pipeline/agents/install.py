@@ -8,6 +8,7 @@ and keeps what the user wrote. A ``Transport`` is another way to the daemon than
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
@@ -38,6 +39,7 @@ WITHOUT_HTTP = ("SessionStart", "PreCompact")
 # events come before the connection is there, when it is gone, or want an answer in plain text.
 FIELDS = {
     "UserPromptSubmit": ("prompt",),
+    "PreToolUse": ("tool_name", "tool_input"),
     "PostToolUse": ("tool_name", "tool_input", "tool_response"),
     "PostToolUseFailure": ("tool_name", "tool_input", "error"),
     "Stop": (),
@@ -168,11 +170,23 @@ def server_entry(agent: Agent, parts: Parts, env: Env) -> dict[str, Any]:
     return entry if agent.passes_env or not moved else {**entry, "env": moved}
 
 
-def timeouts_s(parts: Parts) -> dict[str, float]:
-    """The events that are wired, and what each may take: those of the plugin, and the late ones."""
+class Wired(Struct, frozen=True):
+    """How an event is wired: what it may take, and the tools that it is for, by Claude's names."""
+
+    timeout_s: float
+    tools: tuple[str, ...] = ()
+
+
+def wired_events(parts: Parts) -> dict[str, Wired]:
+    """The events that are wired: those of the plugin, and the late ones."""
     hooks = json.loads((parts.hooks / "hooks.json").read_text(encoding="utf-8"))["hooks"]
-    plugin = {event: groups[0]["hooks"][0]["timeout"] for event, groups in hooks.items()}
-    return plugin | {e: s for e, s in LATE_EVENTS.items() if e not in plugin}
+    plugin = {event: _wired(group) for event, (group,) in hooks.items()}
+    return plugin | {e: Wired(s) for e, s in LATE_EVENTS.items() if e not in plugin}
+
+
+def _wired(group: Mapping[str, Any]) -> Wired:
+    tools = group.get("matcher", "")
+    return Wired(group["hooks"][0]["timeout"], tuple(tools.split("|")) if tools else ())
 
 
 def hooks_for(
@@ -180,16 +194,16 @@ def hooks_for(
 ) -> tuple[Hook, ...]:
     """The hooks of ``agent`` in that version; an unknown version, (), is taken for an old one."""
     hooks = []
-    allowed_s = timeouts_s(parts)
+    known = wired_events(parts)
     for own, event in agent.events.items():
-        if event not in allowed_s or version < agent.since.get(own, ()):
+        if event not in known or version < agent.since.get(own, ()):
             continue
-        longest_s = min(allowed_s[event], agent.longest_s.get(own, allowed_s[event]))
+        longest_s = min(known[event].timeout_s, agent.longest_s.get(own, math.inf))
         timeout = longest_s * agent.timeouts_per_s
         entry = transport.entry(event, timeout) if transport and transport.carries(event) else None
         command = hook_command(event, agent.name, parts)
         entry = entry or {"type": "command", "command": command, "timeout": timeout}
-        hooks.append(Hook(event=own, entry=entry))
+        hooks.append(Hook(event=own, entry=entry, matcher=agent.matcher(known[event].tools)))
     return tuple(hooks)
 
 

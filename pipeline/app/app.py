@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from ...bus.bus import Bus
 from ...bus.events import (
+    ActionProposed,
     CaptureSettled,
     ContextBuilt,
     Event,
@@ -58,6 +59,7 @@ from ...stages.language.comparison import contradicts
 from ...stages.moments.greet import Background, greet
 from ...stages.moments.remedy import remedy
 from ...stages.moments.remind import remind
+from ...stages.moments.warn import Searcher, warn
 from ...stages.parse import parse
 from ...stages.ports import RecallUnavailable
 from ...stages.redaction.admit import admit
@@ -246,6 +248,7 @@ class App:
             "respond": self._respond,
             "refine": self._refine,
             "greet": self._greet,
+            "warn": self._warn,
             "remind": self._moment(remind, hook.post_tool_use, catalogue=late),
             "remedy": self._moment(remedy, hook.post_tool_use_failure),
             "use_shown": late.handler(lambda archive, event: archive.count_shown(event)),
@@ -299,6 +302,16 @@ class App:
             )
 
         return handle
+
+    async def _warn(self, event: ActionProposed) -> Published:
+        return await warn(
+            event,
+            searcher=Searcher(self.archive, self.archive),
+            sessions=self.sessions,
+            settings=self.settings.hook.pre_tool_use,
+            now=self.clock(),
+            clean=self.clean,
+        )
 
     async def _greet(self, event: SessionStarted) -> Published:
         settings, told = self.settings.hook.session_start, ""

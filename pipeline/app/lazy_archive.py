@@ -24,7 +24,9 @@ RESERVE_S = 0.03
 
 
 class LazyArchive:
-    """Stands for the archive from the first moment; fulfils ``Recall`` and ``Catalogue``.
+    """Stands for the archive from the first moment.
+
+    Fulfils ``Recall``, ``Catalogue`` and ``ActionReader``.
 
     ``settled_at`` is when loading was over, in seconds since 1970; in the future until then.
     """
@@ -100,6 +102,9 @@ class LazyArchive:
 
     async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
         return await (await self.get()).subjects(scopes, limit=limit)
+
+    async def read(self, pairs: Sequence[tuple[str, Memory]]) -> Sequence[float]:
+        return await (await self.get()).read(pairs)
 
     async def current(self, hits: tuple[Hit, ...], scopes: tuple[Scope, ...]) -> tuple[Hit, ...]:
         """Those of ``hits`` whose memory is still stored, in the same version."""

@@ -72,6 +72,13 @@ ROUTES: tuple[Route, ...] = (
         concurrency=16,
     ),
     Route(
+        "warn",
+        e.ActionProposed,
+        "show what warns of an action that is about to be done",
+        produces=(e.ResponseReady, e.MemoriesShown),
+        concurrency=16,
+    ),
+    Route(
         "remind",
         e.ToolUsed,
         "show what is known about a file that was changed",
@@ -220,6 +227,7 @@ ROUTES: tuple[Route, ...] = (
 ENTRANCES: tuple[type[e.Event], ...] = (
     e.PromptSubmitted,
     e.SessionStarted,
+    e.ActionProposed,
     e.ToolUsed,
     e.ToolFailed,
     e.CompactionStarted,

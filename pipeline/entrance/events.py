@@ -7,14 +7,14 @@ Code names them from here on; the answer goes out under the name that the agent 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from ...bus.events import (
+    ActionProposed,
     AgentEvent,
     CompactionStarted,
     Event,
@@ -26,31 +26,16 @@ from ...bus.events import (
     TurnEnded,
 )
 from ...bus.values import Place
-from ...config.settings import HookSettings
+from ...config.settings import ActionSettings, HookSettings, ToolSettings
 from ..agents import codex, gemini
 from ..agents.agent import Payload
+from .tool_input import action_of, failure_of
 
 E = TypeVar("E", bound=AgentEvent)
 NOTHING = b"{}"
 Translate = Callable[[str, Payload], tuple[str, Payload]]
 
 DIALECTS: dict[str, Translate] = {"codex": codex.translate, "gemini": gemini.translate}
-MAX_TEXT_CHARS = 20_000
-MAX_PATHS = 10
-MAX_PATH_CHARS = 1000
-_MAX_EDITS = 50
-# Of more than that, what is written is not looked at.
-_MAX_EDITS_BYTES = 256 * 1024
-# The bytes of one character, and of an escaped one: two halves of six bytes each.
-_MOST_BYTES = 4
-_LONGEST_ESCAPE = 13
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: ([^\n]+)$", re.MULTILINE)
-_EXIT_CODE = re.compile(
-    r"\s*(?:Exit code|Process exited with code|exit status|Command failed with exit code)"
-    r":? (\d{1,3})\b",
-    re.IGNORECASE,
-)
-_NOTHING = Raw(b"null")
 
 
 class TranslatedHook(Struct, frozen=True, kw_only=True):
@@ -147,22 +132,22 @@ def session_started(asked: HookCall) -> Event | None:
     return asked.event(SessionStarted, source=asked.payload.source)
 
 
+def action_proposed(asked: HookCall) -> Event | None:
+    """A tool is about to be used."""
+    if not _wants(asked, asked.hook.pre_tool_use):
+        return None
+    return _of_tool(asked, ActionProposed)
+
+
 def tool_used(asked: HookCall) -> Event | None:
     """A tool was used. A failure that a client reports as an answer is one here as well."""
-    payload, settings = asked.payload, asked.hook.post_tool_use
-    if asked.hook.post_tool_use_failure.enabled and (error := failure_of(payload.tool_response)):
-        return _tool_failed(asked, error, hook="PostToolUse")
-    if not settings.enabled or payload.tool_name not in settings.tools:
+    if asked.hook.post_tool_use_failure.enabled and (
+        error := failure_of(asked.payload.tool_response)
+    ):
+        return _of_tool(asked, ToolFailed, error=error, hook="PostToolUse")
+    if not _wants(asked, asked.hook.post_tool_use):
         return None
-    use = use_of(payload.tool_input)
-    return asked.event(
-        ToolUsed,
-        tool=payload.tool_name,
-        paths=use.paths,
-        text=use.text,
-        agent=payload.agent_id,
-        detailed=asked.detailed,
-    )
+    return _of_tool(asked, ToolUsed)
 
 
 def tool_failed(asked: HookCall) -> Event | None:
@@ -170,21 +155,17 @@ def tool_failed(asked: HookCall) -> Event | None:
     payload = asked.payload
     if not asked.hook.post_tool_use_failure.enabled:
         return None
-    return _tool_failed(asked, payload.error or failure_of(payload.tool_response))
+    return _of_tool(asked, ToolFailed, error=payload.error or failure_of(payload.tool_response))
 
 
-def _tool_failed(asked: HookCall, error: str, hook: str = "PostToolUseFailure") -> Event:
-    use = use_of(asked.payload.tool_input)
-    return asked.event(
-        ToolFailed,
-        tool=asked.payload.tool_name,
-        error=error,
-        hook=hook,
-        paths=use.paths,
-        text=use.text,
-        agent=asked.payload.agent_id,
-        detailed=asked.detailed,
-    )
+def _wants(asked: HookCall, settings: ToolSettings | ActionSettings) -> bool:
+    return settings.enabled and asked.payload.tool_name in settings.tools
+
+
+def _of_tool(asked: HookCall, kind: type[E], **told: Any) -> E:
+    payload = asked.payload
+    action = action_of(payload.tool_name, payload.tool_input)
+    return asked.event(kind, action=action, agent=payload.agent_id, detailed=asked.detailed, **told)
 
 
 def compaction_started(asked: HookCall) -> Event | None:
@@ -234,6 +215,7 @@ def session_ended(asked: HookCall) -> Event | None:
 HOOK_EVENTS: dict[str, HookEvent] = {
     "SessionStart": HookEvent(make=session_started),
     "UserPromptSubmit": HookEvent(make=prompt_submitted),
+    "PreToolUse": HookEvent(make=action_proposed),
     "PostToolUse": HookEvent(make=tool_used),
     "PostToolUseFailure": HookEvent(make=tool_failed),
     "PreCompact": HookEvent(make=compaction_started, plain=True),
@@ -241,134 +223,3 @@ HOOK_EVENTS: dict[str, HookEvent] = {
     "SubagentStop": HookEvent(make=agent_ended, answers=False),
     "SessionEnd": HookEvent(make=session_ended, answers=False),
 }
-
-
-class _Edit(Struct):
-    """One of several edits of a file."""
-
-    new_string: Raw = _NOTHING
-    file_path: Raw = _NOTHING
-
-
-class _Input(Struct):
-    """The fields in which tools name files, and those in which they hold what is written."""
-
-    file_path: Raw = _NOTHING
-    notebook_path: Raw = _NOTHING
-    absolute_path: Raw = _NOTHING
-    path: Raw = _NOTHING
-    content: Raw = _NOTHING
-    new_string: Raw = _NOTHING
-    new_source: Raw = _NOTHING
-    edits: Raw = _NOTHING
-    command: Raw = _NOTHING
-    input: Raw = _NOTHING
-    patch: Raw = _NOTHING
-
-
-class _Failed(Struct):
-    """A tool's answer where it says in a field that it failed."""
-
-    error: Raw = _NOTHING
-    exit_code: Raw = _NOTHING
-    output: Raw = _NOTHING
-    stderr: Raw = _NOTHING
-
-
-class Use(Struct, frozen=True):
-    """The files that a tool was to change, as it names them, and what it was to write or run."""
-
-    paths: tuple[str, ...] = ()
-    text: str = ""
-
-
-def use_of(tool_input: Raw) -> Use:
-    """What a tool was asked to do; an empty one where that cannot be told."""
-    try:
-        fields = msgspec.json.decode(tool_input, type=_Input)
-        edits = _edits(fields.edits)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return _use((), _text(tool_input))
-    named = (fields.file_path, fields.notebook_path, fields.absolute_path, fields.path)
-    written = (fields.content, fields.new_string, fields.new_source, *(e.new_string for e in edits))
-    text = _joined((*written, fields.command, fields.input, fields.patch))
-    paths = [_text(raw, MAX_PATH_CHARS) for raw in (*named, *(e.file_path for e in edits))]
-    return _use(paths, text)
-
-
-def _use(paths: Sequence[str], text: str) -> Use:
-    """With the files that a patch in ``text`` names."""
-    named = (*paths, *(path.strip() for path in _PATCHED.findall(text)))
-    given = dict.fromkeys(path for path in named if path and "\0" not in path)
-    return Use(tuple(given)[:MAX_PATHS], text)
-
-
-def failure_of(tool_response: Raw) -> str:
-    """What went wrong, where a client reports a failure as an answer; empty for nothing."""
-    said = _text(tool_response)
-    if said:
-        code = _EXIT_CODE.match(said)
-        return said if code and int(code[1]) else ""
-    try:
-        answer = msgspec.json.decode(tool_response, type=_Failed)
-        if error := _error(answer.error):
-            return error
-        code_given = msgspec.json.decode(answer.exit_code)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return ""
-    failed = isinstance(code_given, int) and code_given != 0
-    return _joined((answer.stderr, answer.output)) if failed else ""
-
-
-def _error(raw: Raw) -> str:
-    """An error as text, or in an object's ``message``."""
-    if text := _text(raw):
-        return text
-    if _first(raw) != b"{":
-        return ""
-    message: dict[str, Any] = msgspec.json.decode(raw)
-    said = message.get("message")
-    return said[:MAX_TEXT_CHARS] if isinstance(said, str) else ""
-
-
-def _edits(raw: Raw) -> list[_Edit]:
-    if _first(raw) != b"[" or len(memoryview(raw)) > _MAX_EDITS_BYTES:
-        return []
-    items = msgspec.json.decode(raw, type=list[Raw])[:_MAX_EDITS]
-    return [msgspec.json.decode(item, type=_Edit) for item in items if _first(item) == b"{"]
-
-
-def _joined(raws: tuple[Raw, ...]) -> str:
-    return "\n".join(_parts(raws))
-
-
-def _parts(raws: tuple[Raw, ...]) -> Iterator[str]:
-    left = MAX_TEXT_CHARS
-    for raw in raws:
-        if left > 0 and (text := _text(raw, left)):
-            left -= len(text)
-            yield text
-
-
-def _text(raw: Raw, limit: int = MAX_TEXT_CHARS) -> str:
-    """The first ``limit`` characters of a JSON string; empty for what is none."""
-    if _first(raw) != b'"':
-        return ""
-    view = memoryview(raw)
-    if len(view) <= limit * _MOST_BYTES + 2:
-        return _decoded(view.tobytes())[:limit]
-    start = view[: limit * _MOST_BYTES].tobytes()
-    # The cut may fall into an escape or a character: whole ones are at most this long.
-    cuts = (_decoded(start[: len(start) - less] + b'"') for less in range(_LONGEST_ESCAPE))
-    return next(filter(None, cuts), "")[:limit]
-
-
-def _decoded(string: bytes) -> str:
-    try:
-        return msgspec.json.decode(string, type=str)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return ""
-
-
-def _first(raw: Raw) -> bytes:
-    return memoryview(raw)[:1].tobytes()

@@ -16,7 +16,14 @@ import anyio
 import msgspec
 
 from ...bus.bus import BusClosed, StageFailed
-from ...bus.events import Event, PromptSubmitted, ResponseReady, ToolFailed, ToolUsed
+from ...bus.events import (
+    ActionProposed,
+    Event,
+    PromptSubmitted,
+    ResponseReady,
+    ToolFailed,
+    ToolUsed,
+)
 from ...bus.ids import ulid_of_hex
 from ...bus.signals import answered, degraded, emit
 from ...bus.values import Place, Scope
@@ -46,7 +53,7 @@ DEFAULT_TOTAL_MS = 200
 """How long the hook's client process waits unless it is told to wait longer, in milliseconds."""
 EMPTIED = ("startup", "clear", "compact")
 """Sources of a SessionStart after which the model's context no longer holds what was shown."""
-TAKES_LATE = ("PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
+TAKES_LATE = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
 """Hooks whose answer may carry the language model's late answer; the first of them does."""
 LATE_S = 0.03
 """The time limit for looking up a late answer, in seconds: it must not cost the hook its own."""
@@ -286,7 +293,7 @@ class LoadShedding:
 def _is_optional(asked: Event) -> bool:
     if isinstance(asked, PromptSubmitted):
         return not split_markers(asked.text)[1]
-    return isinstance(asked, (ToolUsed, ToolFailed))
+    return isinstance(asked, (ActionProposed, ToolUsed, ToolFailed))
 
 
 def waited_s(identity: str, *, now: float, since: float) -> float:

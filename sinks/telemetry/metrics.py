@@ -102,6 +102,9 @@ class Metrics:
         self._sessions = self._counter(
             "subcog_sessions_found", "Sessions found for prompts, by outcome.", "outcome"
         )
+        self._actions = self._counter(
+            "subcog_actions", "Actions looked up before they were done.", "tool", "outcome"
+        )
         self._abstained = self._counter(
             "subcog_abstentions", "Answers without injected memories, by reason.", "stage", "reason"
         )
@@ -143,6 +146,7 @@ class Metrics:
         signals.degraded.connect(self._on_degraded)
         signals.injected.connect(self._on_injected)
         signals.judged.connect(self._on_judged)
+        signals.proposed.connect(self._on_proposed)
         signals.abstained.connect(self._on_abstained)
         signals.stored.connect(self._on_stored)
         signals.settled.connect(self._on_settled)
@@ -224,6 +228,9 @@ class Metrics:
 
     def _on_judged(self, _: str, *, outcome: str) -> None:
         self._one(self._sessions, outcome).inc()
+
+    def _on_proposed(self, _: str, *, tool: str, outcome: str) -> None:
+        self._one(self._actions, tool, outcome).inc()
 
     def _on_abstained(self, stage: str, *, reason: str) -> None:
         self._one(self._abstained, stage, reason).inc()

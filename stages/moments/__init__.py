@@ -1,4 +1,4 @@
-"""What other hooks than a prompt answer: greeting, changed file, failed tool, compaction.
+"""What other hooks than a prompt answer: a start, an action before and after, a compaction.
 
-May import: stages/text, stages/language, stages/injection.
+May import: stages/text, stages/language, stages/injection, stages/actions.
 """

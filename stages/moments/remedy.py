@@ -61,13 +61,19 @@ async def remedy(
         emit(degraded, "remedy", reason="search.unavailable")
         return (abstain(event, "remedy", "search_unavailable"),)
     return build_reminder(
-        ReminderContext(event=event, stage="remedy", hook=event.hook, heading=HEADING),
+        ReminderContext(
+            event=event,
+            stage="remedy",
+            hook=event.hook,
+            heading=HEADING,
+            floor=settings.min_similarity,
+            most=settings.max_results,
+        ),
         [
             RatedHit(hit, f"matches the error, relevance {hit.relevance:.2f}")
             for hit in hits
             if shares_term(hit.memory, question.terms)
         ],
-        settings=settings,
         sessions=sessions,
         now=now,
         clean=clean,
@@ -78,7 +84,7 @@ def failure_query(event: ToolFailed) -> FailureQuery | None:
     """What to search for; None where the failure says nothing that could be known."""
     lines = salient_lines(event.error)
     if lines and sum(len(line.split()) for line in lines) < _FEW_WORDS:
-        lines = (*lines, one_line(event.text[:_COMMAND_CHARS]))
+        lines = (*lines, one_line(event.action.text[:_COMMAND_CHARS]))
     terms = salient_terms(lines)
     return FailureQuery("\n".join(lines), terms) if terms else None
 

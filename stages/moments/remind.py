@@ -19,6 +19,7 @@ from ...bus.events import Event, ToolUsed
 from ...bus.signals import degraded, emit
 from ...bus.values import Hit, Memory, Query, Value
 from ...config.settings import ToolSettings
+from ..actions.reading import within
 from ..language.entities import find_entities
 from ..language.words import word_list
 from ..ports import Catalogue, Recall, Sessions
@@ -58,7 +59,9 @@ async def remind(
     None twice in one context: what is shown is noted in ``sessions``.
     """
     root = event.place.root
-    subjects = [subject_of(path, event.text, root=root) for path in event.paths[:MAX_FILES]]
+    subjects = [
+        subject_of(path, event.action.text, root=root) for path in event.action.paths[:MAX_FILES]
+    ]
     if not subjects or not settings.max_results:
         return (abstain(event, "remind", "no_subject"),)
     try:
@@ -68,9 +71,15 @@ async def remind(
         return (abstain(event, "remind", "search_unavailable"),)
     heading = f"Related memories for {neutralise(preview(subjects[0].name, 80))}:"
     return build_reminder(
-        ReminderContext(event=event, stage="remind", hook="PostToolUse", heading=heading),
+        ReminderContext(
+            event=event,
+            stage="remind",
+            hook="PostToolUse",
+            heading=heading,
+            floor=settings.min_similarity,
+            most=settings.max_results,
+        ),
         rated,
-        settings=settings,
         sessions=sessions,
         now=now,
         clean=clean,
@@ -193,7 +202,6 @@ MAX_WORDS = 10
 MAX_SYMBOLS = 16
 
 _SUBJECT_CHARS = 4_000
-_OUTSIDE_PARTS = 3
 _GENERIC_FOLDERS = word_list("generic_folders")
 _GENERIC_STEMS = word_list("generic_file_names")
 _FULL = {
@@ -254,17 +262,6 @@ def subject_of(path: str, text: str, *, root: str = "") -> Subject:
             :MAX_SYMBOLS
         ],
     )
-
-
-def within(path: str, root: str) -> str:
-    """``path`` relative to ``root``; the last parts alone of one that is outside of it."""
-    path = re.sub(r"/{2,}", "/", path.replace("\\", "/")).removeprefix("./")
-    root = root.replace("\\", "/").rstrip("/")
-    if root and path.startswith(f"{root}/"):
-        return path[len(root) + 1 :]
-    if path.startswith("/") or path[1:3] == ":/":
-        return "/".join(path.split("/")[-_OUTSIDE_PARTS:])
-    return path
 
 
 def _terms(path: str, own: frozenset[str]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Builds the reminder of a tool's hook: a few memories in their envelope, under a heading.
 
-A pure helper of ``remind`` and ``remedy``.
+A pure helper of ``warn``, ``remind`` and ``remedy``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ...bus.events import Event, MemoriesShown, ResponseReady, ToolFailed, ToolUsed
+from ...bus.events import (
+    ActionProposed,
+    Event,
+    MemoriesShown,
+    ResponseReady,
+    ToolFailed,
+    ToolUsed,
+)
 from ...bus.signals import abstained, emit, injected
 from ...bus.values import Hit, Memory, Shown
-from ...config.settings import FailureSettings
 from ..injection.select import Budget, Candidate, Choice, choose
 from ..ports import Sessions
 from ..text.envelope import NOTHING, hook_answer
@@ -31,13 +37,21 @@ AUTOMATIC = "auto-captured"
 _READ_CHARS = 4000
 
 
-class ReminderContext(Struct, frozen=True, kw_only=True):
-    """What a tool did, which stage answers which hook, and the line above the notes."""
+ToolEvent = ActionProposed | ToolUsed | ToolFailed
 
-    event: ToolUsed | ToolFailed
+
+class ReminderContext(Struct, frozen=True, kw_only=True):
+    """What a tool does, which stage answers which hook, and the line above the notes.
+
+    At most ``most`` memories are shown, none below the relevance ``floor``.
+    """
+
+    event: ToolEvent
     stage: str
     hook: str
     heading: str
+    floor: float
+    most: int
 
 
 class RatedHit(Struct, frozen=True):
@@ -47,7 +61,7 @@ class RatedHit(Struct, frozen=True):
     why: str
 
 
-def context_of(event: ToolUsed | ToolFailed) -> str:
+def context_of(event: ToolEvent) -> str:
     """Whose context it is: a sub-agent has one of its own, and has not seen the session's."""
     return f"{event.session}/{event.agent}" if event.session and event.agent else event.session
 
@@ -56,24 +70,25 @@ def build_reminder(
     occasion: ReminderContext,
     rated: Iterable[RatedHit],
     *,
-    settings: FailureSettings,
     sessions: Sessions,
     now: datetime,
     clean: Callable[[str], str],
+    shown: frozenset[tuple[str, int]] | None = None,
 ) -> tuple[Event, ...]:
     """The answer to the hook, and what it shows; ``{}`` alone where nothing is relevant enough.
 
-    What is shown counts as shown in this context. Emits ``injected`` or ``abstained``.
+    What is shown counts as shown in this context; ``shown`` is what is not to be shown again, if
+    that is not all of it. Emits ``injected`` or ``abstained``.
     """
     event = occasion.event
     best = [one for one in _best_first(rated) if not _captured_in_session(one.hit, event.session)]
     context = context_of(event)
     choice = choose(
         [Candidate(hit=one.hit, weight=1.0, kind=None, clean=clean) for one in best],
-        floor=settings.min_similarity,
-        beside=settings.min_similarity,
-        shown=sessions.shown(context),
-        ceiling=settings.max_results,
+        floor=occasion.floor,
+        beside=occasion.floor,
+        shown=sessions.shown(context) if shown is None else shown,
+        ceiling=occasion.most,
         budget=Budget(MAX_TOKENS, MAX_UNITS),
         now=now,
     )
@@ -115,7 +130,7 @@ def _stem(word: str) -> str:
 
 
 def abstain(
-    event: ToolUsed | ToolFailed,
+    event: ToolEvent,
     stage: str,
     reason: str,
     looked_at: Mapping[str, str] | None = None,

@@ -72,7 +72,8 @@ INNER = {
         "enrichment": {"text", "language"},
         "injection": {"text", "language"},
         "sessions": {"text", "language"},
-        "moments": {"text", "language", "injection"},
+        "actions": {"text", "language"},
+        "moments": {"text", "language", "injection", "actions"},
         "": None,
     },
     "sinks": {

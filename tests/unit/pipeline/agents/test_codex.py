@@ -23,12 +23,14 @@ def used(tool: str, command: object) -> Payload:
 @pytest.mark.parametrize(
     "payload", [used("apply_patch", PATCH), used("Bash", f"apply_patch <<'EOF'\n{PATCH}EOF\n")]
 )
-def test_patch_is_an_edit_of_the_first_file_that_it_names(payload):
-    event, edit = translate("PostToolUse", payload)
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse"])
+def test_patch_is_an_edit_of_the_first_file_that_it_names(event, payload):
+    same, edit = translate(event, payload)
 
-    assert (event, edit.tool_name) == ("PostToolUse", "Edit")
+    assert (same, edit.tool_name) == (event, "Edit")
     assert msgspec.json.decode(edit.tool_input) == {
         "file_path": "src/auth.py",
+        "old_string": "old",
         "new_string": 'new = 1\nprint("hi")',
     }
 

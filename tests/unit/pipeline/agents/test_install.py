@@ -18,9 +18,10 @@ from subcog.pipeline.agents.install import (
     Change,
     SettingsUnreadable,
     hook_command,
+    hooks_for,
     our_parts,
     real_interpreter,
-    timeouts_s,
+    wired_events,
 )
 from subcog.pipeline.agents.install import install as install_agent
 from subcog.pipeline.agents.install import uninstall as uninstall_agent
@@ -32,7 +33,7 @@ PARTS = msgspec.structs.replace(
     interpreter=Path("/usr/bin/python3.11"),
     launcher=Path("/opt/sub cog/bin/subcog"),
 )
-EVENTS = tuple(timeouts_s(PARTS))
+EVENTS = tuple(wired_events(PARTS))
 PROMPT_COMMAND = (
     f"/usr/bin/python3.11 -I -S {shlex.quote(str(PARTS.hooks / 'client.py'))} UserPromptSubmit "
     "'/opt/sub cog/bin/subcog' claude"
@@ -104,6 +105,18 @@ def test_events_are_those_of_the_plugin_and_one_that_old_versions_do_not_know(fi
 
     install_agent(CLAUDE, PARTS, env, version=NEW)
     assert set(json.loads(file.read_text())["hooks"]) == {*hooks, "PostToolUseFailure"}
+
+
+def test_a_tools_hook_is_for_the_tools_that_it_has_something_to_say_of():
+    by_event = {
+        agent.name: {hook.event: hook.matcher for hook in hooks_for(agent, PARTS, NEW)}
+        for agent in AGENTS.values()
+    }
+    assert by_event["claude"]["PreToolUse"] == "Bash|Write|Edit|MultiEdit|NotebookEdit"
+    assert by_event["claude"]["PostToolUse"] == by_event["claude"]["PreToolUse"]
+    assert by_event["codex"]["PreToolUse"] == "Bash|apply_patch"
+    assert by_event["gemini"]["BeforeTool"] == "run_shell_command|write_file|replace"
+    assert by_event["claude"]["UserPromptSubmit"] is None
 
 
 def test_what_the_user_wrote_stays(existing):

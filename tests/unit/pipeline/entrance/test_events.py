@@ -4,7 +4,9 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
+from subcog.bus.actions import Action
 from subcog.bus.events import (
+    ActionProposed,
     CompactionStarted,
     PromptSubmitted,
     SessionEnded,
@@ -17,19 +19,13 @@ from subcog.config.load import load_settings
 from subcog.pipeline.agents.agent import Payload, read_payload
 from subcog.pipeline.entrance.events import (
     HOOK_EVENTS,
-    MAX_PATHS,
-    MAX_TEXT_CHARS,
     HookCall,
-    Use,
     as_failure,
-    failure_of,
     hides_outcome,
     translate,
     translate_answer,
-    use_of,
 )
 from tests.fakes import PLACE
-from tests.waiting import ends_soon
 
 
 @pytest.fixture
@@ -54,8 +50,18 @@ EDIT = {
 def test_a_tool_that_changes_a_file_is_told_with_the_file_and_the_change(hook):
     event = made("PostToolUse", hook, EDIT, detailed=True)
     assert isinstance(event, ToolUsed)
-    assert (event.tool, event.paths, event.text, event.agent) == ("Edit", ("a.py",), "b", "a1")
+    assert event.action == Action(tool="Edit", paths=("a.py",), written="b", replaced="a")
+    assert event.agent == "a1"
     assert event.detailed
+
+
+def test_a_tool_that_is_about_to_be_used_is_told_with_what_it_is_for(hook):
+    run = {"command": "make deploy", "description": "Ship it"}
+    event = made("PreToolUse", hook, {"tool_name": "Bash", "tool_input": run, "agent_id": "a1"})
+    assert isinstance(event, ActionProposed)
+    assert event.action == Action(tool="Bash", command="make deploy", purpose="Ship it")
+    assert event.agent == "a1"
+    assert made("PreToolUse", hook, {"tool_name": "Read", "tool_input": {"file_path": "a"}}) is None
 
 
 @pytest.mark.parametrize("tool", ["Bash", "Read", "mcp__x__write", ""])
@@ -76,7 +82,7 @@ def test_a_failed_tool_is_told_with_its_error(hook):
     payload = {"tool_name": "Bash", "tool_input": {"command": "make"}, "error": "Exit code 1\nno"}
     event = made("PostToolUseFailure", hook, payload)
     assert isinstance(event, ToolFailed)
-    assert (event.error, event.text, event.hook) == (
+    assert (event.error, event.action.command, event.hook) == (
         "Exit code 1\nno",
         "make",
         "PostToolUseFailure",
@@ -94,10 +100,12 @@ def test_each_moment_can_be_switched_off(hook):
     off = replace(
         hook,
         session_start=replace(hook.session_start, enabled=False),
+        pre_tool_use=replace(hook.pre_tool_use, enabled=False),
         post_tool_use=replace(hook.post_tool_use, enabled=False),
         post_tool_use_failure=replace(hook.post_tool_use_failure, enabled=False),
     )
     assert made("SessionStart", off, {"source": "startup"}) is None
+    assert made("PreToolUse", off, EDIT) is None
     assert made("PostToolUse", off, EDIT) is None
     assert made("PostToolUse", off, {"tool_response": "Exit code 1\nno"}) is None
     assert made("PostToolUseFailure", off, {"error": "no"}) is None
@@ -153,80 +161,6 @@ def test_no_hook_waits_for_what_only_looks_back():
         "SubagentStop",
         "SessionEnd",
     ]
-
-
-def raw(value):
-    return Raw(json.dumps(value).encode())
-
-
-@pytest.mark.parametrize(
-    ("given", "use"),
-    [
-        ({"file_path": "/p/a.py", "content": "x = 1"}, Use(("/p/a.py",), "x = 1")),
-        ({"file_path": "a.py", "old_string": "a", "new_string": "b"}, Use(("a.py",), "b")),
-        (
-            {"file_path": "a.py", "edits": [{"new_string": "b"}, 3, {"new_string": "c"}]},
-            Use(("a.py",), "b\nc"),
-        ),
-        ({"notebook_path": "a.ipynb", "new_source": "x"}, Use(("a.ipynb",), "x")),
-        ({"command": "make test"}, Use((), "make test")),
-        ({"file_path": 3, "content": {"a": 1}}, Use()),
-        ({"file_path": "a\0.py"}, Use()),
-        (None, Use()),
-        ([1, 2], Use()),
-    ],
-)
-def test_what_a_tool_was_asked_to_do_is_read_in_any_shape(given, use):
-    assert use_of(raw(given)) == use
-
-
-@pytest.mark.parametrize("wrapped", [lambda patch: patch, lambda patch: {"input": patch}])
-def test_a_patch_names_the_files_that_it_changes(wrapped):
-    patch = "*** Begin Patch\n*** Update File: src/a.py\n+x\n*** Add File: b.py\n+y\n*** End Patch"
-    use = use_of(raw(wrapped(patch)))
-    assert use == Use(("src/a.py", "b.py"), patch)
-
-
-@pytest.mark.parametrize("unit", ["x", "é", "😀", '\\"', "\n", "\\ud83d"])
-def test_of_a_huge_text_only_whole_characters_of_the_beginning_are_read(unit):
-    for shift in range(13):
-        content = "y" * shift + unit * 100_000
-        use = use_of(raw({"file_path": "a.py", "content": content}))
-        assert 0 < len(use.text) <= MAX_TEXT_CHARS
-        assert content.startswith(use.text)
-
-
-def test_only_so_many_files_are_read():
-    edits = [{"file_path": f"{n}.py"} for n in range(100)]
-    assert len(use_of(raw({"edits": edits})).paths) == MAX_PATHS
-
-
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        ("Exit code 3\noops", "Exit code 3\noops"),
-        ("Process exited with code 1\nbad", "Process exited with code 1\nbad"),
-        ("Exit code: 0\nfine", ""),
-        ("hi\n", ""),
-        ({"error": {"message": "no such table"}}, "no such table"),
-        ({"error": "boom"}, "boom"),
-        ({"error": None, "stdout": "fine"}, ""),
-        ({"exit_code": 2, "stderr": "boo", "output": "x"}, "boo\nx"),
-        ({"exit_code": 0, "stderr": "warning"}, ""),
-        ({"exit_code": "2"}, ""),
-        ({"error": {"message": 3}}, ""),
-        (None, ""),
-        ([], ""),
-    ],
-)
-def test_a_failure_that_is_reported_as_an_answer_is_found(answer, error):
-    assert failure_of(raw(answer)) == error
-
-
-def test_of_a_flood_of_edits_only_the_file_is_read():
-    given = Raw(b'{"file_path":"a.py","edits":[' + b"1," * 4_000_000 + b"1]}")
-    with ends_soon():
-        assert use_of(given) == Use(("a.py",), "")
 
 
 CONTEXT = {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "x"}}

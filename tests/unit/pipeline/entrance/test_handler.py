@@ -1,6 +1,7 @@
 import msgspec
 import pytest
 
+from subcog.bus.actions import Action
 from subcog.bus.events import CompactionStarted, ToolUsed
 from subcog.pipeline.entrance.handler import (
     LEAST_S,
@@ -69,7 +70,7 @@ def test_a_greeting_that_does_not_fit_waits_for_the_next_prompt():
 
 
 PLACE = make_prompt("x").place
-TOOL = ToolUsed(trace="t", session="s", client="c", place=PLACE, tool="Write")
+TOOL = ToolUsed(trace="t", session="s", client="c", place=PLACE, action=Action(tool="Write"))
 COMPACTION = CompactionStarted(trace="t", session="s", client="c", place=PLACE, transcript="")
 
 

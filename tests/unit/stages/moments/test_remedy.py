@@ -3,6 +3,7 @@ import json
 import anyio
 import pytest
 
+from subcog.bus.actions import Action
 from subcog.bus.events import MemoriesShown, ToolFailed
 from subcog.bus.signals import abstained, degraded
 from subcog.config.settings import FailureSettings
@@ -26,8 +27,9 @@ SETTINGS = FailureSettings(enabled=True, min_similarity=0.6, max_results=3)
 
 
 def failed(error=ERROR, **changes):
-    fields = {"trace": "t1", "session": "s1", "client": "claude", "place": PLACE, "tool": "Bash"}
-    return ToolFailed(error=error, **(fields | changes))
+    fields = {"trace": "t1", "session": "s1", "client": "claude", "place": PLACE}
+    action = Action(tool="Bash", command=changes.pop("text", ""))
+    return ToolFailed(action=action, error=error, **(fields | changes))
 
 
 def about(text=BLOCKER, relevance=0.8, number=1):

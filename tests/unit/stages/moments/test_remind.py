@@ -3,6 +3,7 @@ import json
 import anyio
 import pytest
 
+from subcog.bus.actions import Action
 from subcog.bus.events import MemoriesShown, ToolUsed
 from subcog.bus.signals import abstained, degraded, injected
 from subcog.bus.values import Provenance
@@ -28,9 +29,10 @@ SETTINGS = ToolSettings(enabled=True, tools=("Edit",), min_similarity=0.6, max_r
 
 
 def used(path=PATH, text="", **changes):
-    fields = {"trace": "t1", "session": "s1", "client": "claude", "place": PLACE, "tool": "Edit"}
-    paths = (path,) if path else ()
-    return ToolUsed(paths=paths, text=text, **(fields | changes))
+    fields = {"trace": "t1", "session": "s1", "client": "claude", "place": PLACE}
+    paths = changes.pop("paths", (path,) if path else ())
+    action = Action(tool="Edit", paths=paths, written=text)
+    return ToolUsed(action=action, **(fields | changes))
 
 
 async def reminded(event=None, *, hits=(), memories=(), sessions=None, settings=SETTINGS, **how):

@@ -1,0 +1,198 @@
+"""How likely a memory warns of an action.
+
+It is computed from the figures of the search, from what both say, and from what the cross-encoder
+makes of the two.
+
+What a memory says is read by clauses: what it speaks against ("never `alembic upgrade head`"), and
+what it asks for ("use scripts/migrate.sh"). ``perf/fit_actions.py`` fits the weights.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from ...bus.values import Hit
+from ...config.linear_model import LinearModel
+from .reading import ActionText
+
+WEIGHTS = Path(__file__).with_name("action_relevance.json")
+
+SEARCH_FEATURES = (
+    "text", "late", "vector", "order", "first stage log-odds", "lead", "vector lead", "first",
+    "against added", "against removed", "asked added", "asked removed", "before against added",
+    "path", "looks only", "elsewhere", "same environment", "document", "command", "whole file",
+)  # fmt: skip
+"""The features of a match without the cross-encoder."""
+
+FEATURES = (*SEARCH_FEATURES, "reranker log-odds", "negative reranker log-odds")
+
+_MOST_WEIGHT = 3.0
+_SMALLEST = 1e-4
+_TERM = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_@$][\w.$/:@-]*\w|\d[\w.]*\w")
+_TERM_PARTS = re.compile(r"[./:@]")
+_AGAINST = re.compile(
+    r"\b(?:never|no|not|\w+n't|dont|cannot|avoid|without|forbidden|banned?|bare|plain|raw"
+    r"|instead of|rather than|refuse[sd]?|reject(?:ed|s)?|dropped|turned down|hands off|stop using"
+    r"|nobody"
+    r"|breaks?|broke|kill(?:s|ed)?|fail(?:s|ed)?|wrong|lost|loses|wipes?|hangs?|blocks?"
+    r"|destroy(?:s|ed)?|crash(?:es|ed)?)\b",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"\b(?:use|always|only|must|via|through|call|run|instead|prefer|keep|put|add|set|pass|wrap"
+    r"|should|needs?)\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(
+    r"(?<=[.;!?])\s+|\n|,\s+|\s[-–—]+\s|→|=>|:\s|\bbut\b|\binstead\b(?! of)|\buse\b|[()]"
+)
+_ASKED_FOR = re.compile(r"\b(?:use|via|through|only|always)\s+([^.;,]{2,60})", re.IGNORECASE)
+_HARMLESS_PLACE = re.compile(
+    r"\b(?:local|localhost|127\.0\.0\.1|sandbox|dry[-_]?run|test|dev)\b|--(?:dry-run|check|help)",
+    re.IGNORECASE,
+)
+_SHARED_PLACE = re.compile(
+    r"\b(?:prod|production|staging|live|main|master|shared)\b", re.IGNORECASE
+)
+_DOCUMENT = re.compile(r"\.(?:md|mdx|rst|txt|adoc)\Z")
+
+
+class Claims(Struct, frozen=True):
+    """The terms of a memory: what it speaks against, what it asks for, and the rest.
+
+    ``before`` are those that stand before what is denied, in the same clause.
+    """
+
+    against: frozenset[str]
+    before: frozenset[str]
+    asked: frozenset[str]
+    neutral: frozenset[str]
+
+    @property
+    def terms(self) -> frozenset[str]:
+        return self.against | self.before | self.asked | self.neutral
+
+
+def terms(text: str) -> set[str]:
+    """Words, identifiers, paths and flags of ``text``, folded, each also by its parts."""
+    found: set[str] = set()
+    for match in _TERM.findall(text):
+        term = match.strip(".:/").casefold()
+        if len(term) > 1:
+            found.add(term)
+            found.update(part for part in _TERM_PARTS.split(term) if len(part) > 2)
+            found.add(term.lstrip("-"))
+    return found
+
+
+def claims_of(text: str) -> Claims:
+    """What the memory ``text`` claims."""
+    kinds: dict[str, str] = {}
+    for clause in filter(None, _CLAUSE.split(text)):
+        if denied := _AGAINST.search(clause):
+            kinds.update(dict.fromkeys(terms(clause[denied.start() :]), "against"))
+            for term in terms(clause[: denied.start()]):
+                kinds.setdefault(term, "before")
+        else:
+            kind = "asked" if _ASKS.search(clause) else "neutral"
+            for term in terms(clause):
+                kinds.setdefault(term, kind)
+    for asked in _ASKED_FOR.findall(text):
+        kinds.update({term: "asked" for term in terms(asked) if kinds.get(term) != "against"})
+    return Claims(
+        *(
+            frozenset(term for term, kind in kinds.items() if kind == name)
+            for name in ("against", "before", "asked", "neutral")
+        )
+    )
+
+
+class Matcher:
+    """Matches one action with the memories that a search found for it, best first."""
+
+    def __init__(self, action: ActionText, hits: Sequence[Hit]) -> None:
+        self._action = action
+        self._hits = hits
+        self._claims = [claims_of(hit.memory.content) for hit in hits]
+        self._idf = _idf([claims.terms for claims in self._claims])
+        ran = " ".join((*action.commands, action.purpose))
+        self._added = terms("\n".join((*action.added, ran)))
+        self._removed = terms("\n".join(action.removed))
+        self._said = " ".join((ran, *action.added))
+
+    def features(self, at: int) -> tuple[float, ...]:
+        """``SEARCH_FEATURES`` of the hit at place ``at``."""
+        return (*self._by_search(at), *self._by_claims(at))
+
+    def _by_search(self, at: int) -> tuple[float, ...]:
+        hit = self._hits[at]
+        others = [other for place, other in enumerate(self._hits) if place != at]
+        relevance = min(max(hit.relevance, _SMALLEST), 1 - _SMALLEST)
+        return (
+            math.log1p(hit.text),
+            hit.late,
+            hit.vector,
+            hit.order,
+            math.log(relevance / (1 - relevance)),
+            hit.order - max((other.order for other in others), default=0.0),
+            hit.vector - max((other.vector for other in others), default=0.0),
+            float(at == 0),
+        )
+
+    def _by_claims(self, at: int) -> tuple[float, ...]:
+        action, claims = self._action, self._claims[at]
+        new, gone = self._added - self._removed, self._removed - self._added
+        content = self._hits[at].memory.content
+        guarded = _SHARED_PLACE.search(content) is not None
+        return (
+            self._weight(claims.against & new),
+            self._weight(claims.against & gone),
+            self._weight(claims.asked & new),
+            self._weight(claims.asked & gone),
+            self._weight(claims.before & new),
+            self._weight(claims.terms & terms(action.path)),
+            float(action.looks_only),
+            float(guarded and _HARMLESS_PLACE.search(self._said) is not None),
+            float(guarded and _SHARED_PLACE.search(self._said) is not None),
+            float(_DOCUMENT.search(action.path) is not None),
+            float(bool(action.commands)),
+            float(bool(action.added) and not action.removed),
+        )
+
+    def _weight(self, shared: Collection[str]) -> float:
+        return min(sum(map(self._idf, shared)) / 5, _MOST_WEIGHT)
+
+
+def _idf(documents: Sequence[frozenset[str]]) -> Callable[[str], float]:
+    """How telling a term is among the memories that were found, by how few of them have it."""
+    count = len(documents)
+
+    def idf(term: str) -> float:
+        return math.log(1 + count / max(1, sum(term in document for document in documents)))
+
+    return idf
+
+
+def relevance(features: Sequence[float], reranked: float | None) -> float:
+    """The probability, 0–1, that a memory warns of an action.
+
+    ``reranked`` is the cross-encoder's log-odds, None where it did not read the two.
+    """
+    if reranked is None:
+        return _model(True).probability(features)
+    return _model(False).probability((*features, reranked, min(reranked, 0.0)))
+
+
+@cache
+def _model(first_stage: bool) -> LinearModel:
+    if first_stage:
+        return LinearModel.load(
+            WEIGHTS.with_name("action_relevance_words.json"), features=SEARCH_FEATURES
+        )
+    return LinearModel.load(WEIGHTS, features=FEATURES)
