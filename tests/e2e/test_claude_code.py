@@ -89,6 +89,8 @@ def test_daemon_killed_between_two_prompts_is_replaced_and_nothing_is_lost(agent
 
 
 def test_daemon_killed_during_a_prompt_does_not_hold_the_agent(agent):
+    # So long a hook waits for an answer, unless it notices that none will come.
+    agent.settings = {"SUBCOG_HOOK_TOTAL_MS": "9000"}
     here = agent.project("P")
     capture(agent, MEMORY, here)
     session = agent.start(here)
@@ -105,7 +107,7 @@ def test_daemon_killed_during_a_prompt_does_not_hold_the_agent(agent):
     session.close()
 
     assert QUESTION in texts_of(agent.api.prompts[-1])
-    assert took_s < 3
+    assert took_s < 9
     assert len(recalled(agent, QUESTION, here)) == 1
 
 
