@@ -33,8 +33,9 @@ demo: setup ## a real prompt through the real hook pipe, and what was injected a
 picture: setup ## draw docs/demo.svg anew, which the README shows
 	@$(BIN)/python -m tools.demo --svg docs/demo.svg >/dev/null
 
+# One worker more than the usual two cores: some tests wait for other processes, or for a clock.
 test: setup ## the whole suite
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadfile $(ARGS)
 
 check: lint types test ## what CI runs
 

@@ -9,6 +9,7 @@ anywhere else: what a library prints might quote a prompt.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 from collections.abc import Iterator, Mapping
@@ -196,8 +197,12 @@ async def _run(source: int, out: int) -> None:
     settings = read_to_worker(await reader.readline())
     if not isinstance(settings, Configure):
         return
+    # What it makes now stays for good: to collect garbage meanwhile takes a sixth of the time.
+    gc.disable()
     litellm = _import_litellm()
     await _warm_up(litellm)
+    gc.freeze()
+    gc.enable()
     await Worker(litellm, settings, out).serve(reader)
     await litellm.close_litellm_async_clients()
 

@@ -19,10 +19,8 @@ PATIENT = {"SUBCOG_HOOK_TOTAL_MS": "5000", "SUBCOG_HOOK_START_MS": "5000"}
 MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
 QUESTION = "how do I hash passwords here?"
 DECISION = "The API speaks JSON only"
-SAID = (
-    "Thanks. We decided to use PostgreSQL for the ledger, because SQLite locks the whole file "
-    "when two workers write. Please tidy the imports."
-)
+ORDER = "Hash the passwords of new users with argon2id."
+DECIDED = "We decided to use argon2id for password hashing because bcrypt truncates at 72 bytes."
 JWT = "JWT tokens are signed with RS256 and expire after 15 minutes"
 REFUSED = "CI fails with ECONNREFUSED 127.0.0.1:5432 until postgres is up; we wait for pg_isready"
 PORTS = "The payment service listens on port 8443 behind the gateway"
@@ -181,3 +179,19 @@ def wait_for_memory(agent: Agent, project: Path, question: str, text: str) -> di
                 return memory
         time.sleep(0.2)
     raise AssertionError("it was not kept")
+
+
+def work_is_remembered(agent: OtherAgent, tool: str, field: str) -> None:
+    """Of a turn that decides something, and whose tests pass, both are kept when it ends."""
+    here = agent.remembering()
+    agent.api.commands += [{"name": tool, "input": {field: "echo 3 passed # && pytest -q"}}]
+
+    agent.run(here, f"{ORDER} {DECIDED}")
+
+    found = wait_for_memory(agent, here, "password hashing", "bcrypt truncates")
+    assert "auto-captured" in found["tags"]
+    kept = agent.subcog("get", found["id"], "--project", str(here))
+    assert kept["provenance"]["client"] == agent.name
+    record = wait_for_memory(agent, here, ORDER, "Tests: ")
+    assert record["namespace"] == "tasks"
+    assert "Outcome: success (tests passed)" in record["content"]

@@ -8,10 +8,9 @@ from .other_agents import (
     DECISION,
     MEMORY,
     QUESTION,
-    SAID,
     marketplace,
     settings_of,
-    wait_for_memory,
+    work_is_remembered,
 )
 from .other_apis import said_in
 
@@ -73,10 +72,5 @@ def test_plugin_folder_of_claude_code_serves_codex_too(codex):
     assert {("codex", "SessionStart"), ("codex", "UserPromptSubmit"), ("codex", "Stop")} <= heard
 
 
-def test_decision_that_was_said_in_passing_is_kept_when_the_turn_ends(wired_codex):
-    codex, project = wired_codex, wired_codex.remembering()
-
-    codex.run(project, SAID)
-
-    kept = wait_for_memory(codex, project, "which database does the ledger use?", "PostgreSQL")
-    assert "auto-captured" in kept["tags"]
+def test_what_was_said_is_kept_and_the_task_recorded(wired_codex):
+    work_is_remembered(wired_codex, "exec_command", "cmd")

@@ -8,9 +8,8 @@ from .other_agents import (
     DECISION,
     MEMORY,
     QUESTION,
-    SAID,
     settings_of,
-    wait_for_memory,
+    work_is_remembered,
 )
 from .other_apis import said_in
 
@@ -62,10 +61,5 @@ def test_tool_of_the_server_is_called_and_tool_hooks_are_heard(wired_gemini):
     assert {("gemini", event) for event in ("SessionStart", "PostToolUse", "Stop")} <= heard
 
 
-def test_decision_that_was_said_in_passing_is_kept_when_the_turn_ends(wired_gemini):
-    gemini, project = wired_gemini, wired_gemini.remembering()
-
-    gemini.run(project, SAID)
-
-    kept = wait_for_memory(gemini, project, "which database does the ledger use?", "PostgreSQL")
-    assert "auto-captured" in kept["tags"]
+def test_what_was_said_is_kept_and_the_task_recorded(wired_gemini):
+    work_is_remembered(wired_gemini, "run_shell_command", "command")

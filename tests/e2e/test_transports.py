@@ -17,12 +17,19 @@ LABEL = "UserPromptSubmit hook additional context"
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def project(agent):
+def found_by_us(agent):
+    """An agent that `subcog install` finds, to see what its version can do."""
+    agent.settings = {}
     agent.settings = {"PATH": f"{agent.binary.parent}:{agent.env['PATH']}"}
-    here = agent.project("P")
-    agent.subcog("capture", MEMORY, "--namespace", "learnings", "--project", str(here))
-    return here
+    return agent
+
+
+@pytest.fixture
+def project(same_agent):
+    """One of its own, with no hooks before or after the test."""
+    found_by_us(same_agent)
+    yield same_agent.remembering((MEMORY, "learnings"))
+    same_agent.subcog("uninstall", "claude")
 
 
 def hooks_of(agent) -> dict[str, str]:
@@ -32,30 +39,31 @@ def hooks_of(agent) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("way", "kind"), [("http", "http"), ("mcp", "mcp_tool")])
-def test_prompt_is_answered_without_a_process(agent, project, way, kind):
-    agent.subcog("install", "claude", "--transport", way)
+def test_prompt_is_answered_without_a_process(same_agent, project, way, kind):
+    same_agent.subcog("install", "claude", "--transport", way)
 
-    wired = hooks_of(agent)
+    wired = hooks_of(same_agent)
     assert (wired["SessionStart"], wired["UserPromptSubmit"]) == ("command", kind)
-    asked = texts_of(agent.ask(project, QUESTION, plugin=None))
+    asked = texts_of(same_agent.ask(project, QUESTION, plugin=None))
     _, label, added = asked.partition(LABEL)
     assert label
     assert MEMORY in added
 
 
-def test_daemon_that_is_gone_does_not_hold_up_hooks_over_http(agent, project):
-    agent.subcog("install", "claude", "--transport", "http")
-    session = agent.start(project, plugin=None)
+def test_daemon_that_is_gone_does_not_hold_up_hooks_over_http(same_agent, project):
+    same_agent.subcog("install", "claude", "--transport", "http")
+    session = same_agent.start(project, plugin=None)
     session.prompt("begin")
-    agent.subcog("daemon", "stop")
+    same_agent.subcog("daemon", "stop")
 
     session.prompt(QUESTION)
     session.close()
 
-    assert QUESTION in texts_of(agent.api.prompts[-1])
+    assert QUESTION in texts_of(same_agent.api.prompts[-1])
 
 
-def test_settings_with_the_token_are_for_their_user_alone(agent, project):
+def test_settings_with_the_token_are_for_their_user_alone(agent):
+    found_by_us(agent)
     file = agent.root / "home/.claude/settings.json"
     file.parent.mkdir()
     file.write_text('{"model": "opus"}\n')

@@ -8,12 +8,12 @@ ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 byt
 QUESTION = "how do I hash passwords here?"
 
 
-def test_what_is_captured_can_be_found_shown_and_forgotten(house):
-    captured = house.capture(ARGON, "--namespace", "decisions", "--tags", "Auth, security")
+def test_what_is_captured_can_be_found_shown_and_forgotten(fresh):
+    captured = fresh.capture(ARGON, "--namespace", "decisions", "--tags", "Auth, security")
     assert captured["outcome"] == "stored"
     assert captured["tags"] == ["auth", "security"]
 
-    found = house.ask("recall", "password hashing")
+    found = fresh.ask("recall", "password hashing")
     assert found["query"] == "password hashing"
     assert found["mode"] == "hybrid"
     (memory,) = found["memories"]
@@ -28,16 +28,16 @@ def test_what_is_captured_can_be_found_shown_and_forgotten(house):
     assert found["execution_time_ms"] > 0
     assert "password" in " ".join(found["topics"])
 
-    assert house.ask("get", captured["id"])["content"] == ARGON
-    answer = house.ask("forget", captured["id"])
+    assert fresh.ask("get", captured["id"])["content"] == ARGON
+    answer = fresh.ask("forget", captured["id"])
     assert answer == {
         "id": captured["id"],
         "forgotten": True,
         "team": None,
         "copies": [],
     }
-    assert house.ask("recall", "password hashing")["memories"] == []
-    gone = house.run("get", captured["id"])
+    assert fresh.ask("recall", "password hashing")["memories"] == []
+    gone = fresh.run("get", captured["id"])
     assert gone.returncode == 1
     assert "no memory" in gone.stderr
 

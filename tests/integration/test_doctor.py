@@ -29,6 +29,13 @@ def repaired(house):
     return json.loads(done.stdout)["repaired"], done.returncode
 
 
+@pytest.fixture
+def wired(fresh):
+    """A user's home with settings of agents; the daemon is shared."""
+    fresh.env = fresh.env | {"HOME": str(fresh.root)}
+    return fresh
+
+
 def claude_settings(house):
     return house.root / ".claude" / "settings.json"
 
@@ -49,11 +56,11 @@ def test_well_house_is_told_well_after_a_restart_too_and_the_canary_leaves_nothi
     assert "aviary" not in json.dumps(house.ask("recall", "where does the canary live?"))
 
 
-def test_canary_flies_through_every_wired_agent(house):
+def test_canary_flies_through_every_wired_agent(wired):
     for agent in ("claude", "codex", "gemini"):
-        house.ask("install", agent)
+        wired.ask("install", agent)
 
-    found, code = examine(house)
+    found, code = examine(wired)
 
     assert code == 0
     assert "through Claude Code, Codex, Gemini CLI" in found["canary"]["seen"]
@@ -161,63 +168,63 @@ def test_database_that_cannot_be_saved_is_left_as_it_is(house):
     assert house.paths.database.read_bytes() == damaged
 
 
-def test_hooks_that_lead_nowhere_are_written_anew(house):
-    settings = claude_settings(house)
+def test_hooks_that_lead_nowhere_are_written_anew(wired):
+    settings = claude_settings(wired)
     settings.parent.mkdir()
     settings.write_text('{"model": "opus"}\n')
-    house.ask("install", "claude")
-    pipe = str(house.root / "gone" / "hooks" / "client.py")
+    wired.ask("install", "claude")
+    pipe = str(wired.root / "gone" / "hooks" / "client.py")
     text = settings.read_text()
     ours = json.loads(text)["hooks"]["Stop"][0]["hooks"][0]["command"].split()[3]
     settings.write_text(text.replace(ours, pipe))
 
-    found, code = examine(house)
+    found, code = examine(wired)
     assert (found["Claude Code"]["ok"], code) == (False, 1)
     assert f"{pipe} is gone" in found["Claude Code"]["seen"]
     assert pipe in found["canary"]["seen"]
     assert "`subcog install claude`" in found["canary"]["mend"]
 
-    done, code = repaired(house)
+    done, code = repaired(wired)
     assert code == 0
     assert any("updated" in each["done"] for each in done)
-    house.ask("uninstall", "claude")
+    wired.ask("uninstall", "claude")
     assert settings.read_text() == '{"model": "opus"}\n'
 
 
-def test_hooks_over_http_that_knock_at_another_door_are_told(house):
-    program = house.root / "bin" / "claude"
+def test_hooks_over_http_that_knock_at_another_door_are_told(wired):
+    program = wired.root / "bin" / "claude"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho '2.1.330 (Claude Code)'\n")
     program.chmod(0o755)
-    house.env["PATH"] = f"{program.parent}:{house.env['PATH']}"
-    house.ask("install", "claude", "--transport", "http")
-    assert examine(house)[0]["Claude Code"]["ok"]
+    wired.env["PATH"] = f"{program.parent}:{wired.env['PATH']}"
+    wired.ask("install", "claude", "--transport", "http")
+    assert examine(wired)[0]["Claude Code"]["ok"]
 
-    house.env["SUBCOG_HTTP_PORT"] = "4711"
-    assert "another port" in examine(house)[0]["Claude Code"]["seen"]
+    wired.env["SUBCOG_HTTP_PORT"] = "4711"
+    assert "another port" in examine(wired)[0]["Claude Code"]["seen"]
 
 
-def test_plugin_and_settings_together_are_told(house):
-    house.ask("install", "claude")
-    settings = claude_settings(house)
+def test_plugin_and_settings_together_are_told(wired):
+    wired.ask("install", "claude")
+    settings = claude_settings(wired)
     known = json.loads(settings.read_text())
     settings.write_text(json.dumps(known | {"enabledPlugins": {"subcog@subcog": True}}))
 
-    found, code = examine(house)
+    found, code = examine(wired)
 
     assert code == 1
     assert "twice" in found["wired once"]["seen"]
     assert "plugin uninstall" in found["wired once"]["mend"]
-    assert "twice" in json.dumps(house.ask("install", "claude")["notes"])
+    assert "twice" in json.dumps(wired.ask("install", "claude")["notes"])
 
 
 @pytest.mark.parametrize("text", ["{ broken", "[]"])
-def test_settings_of_an_agent_that_cannot_be_read_are_told_and_left(house, text):
-    settings = claude_settings(house)
+def test_settings_of_an_agent_that_cannot_be_read_are_told_and_left(wired, text):
+    settings = claude_settings(wired)
     settings.parent.mkdir()
     settings.write_text(text)
 
-    found, code = examine(house, "--repair")
+    found, code = examine(wired, "--repair")
 
     assert (found["Claude Code"]["ok"], code) == (False, 1)
     assert settings.read_text() == text

@@ -1,6 +1,7 @@
 """What a question gets, through the real pipe: in which order, how much, and how often."""
 
 import json
+import re
 
 import pytest
 
@@ -29,10 +30,13 @@ def open_house(tmp_path_factory):
     house.close()
 
 
-def hooked(house, prompt, session):
+def answered(house, prompt, session):
     payload = json.dumps({"session_id": session, "prompt": prompt})
-    done = house.run("hook", "UserPromptSubmit", "--explain", stdin=payload)
-    return json.loads(done.stdout)["metadata"]
+    return json.loads(house.run("hook", "UserPromptSubmit", "--explain", stdin=payload).stdout)
+
+
+def hooked(house, prompt, session):
+    return answered(house, prompt, session)["metadata"]
 
 
 @pytest.mark.parametrize(
@@ -43,9 +47,12 @@ def hooked(house, prompt, session):
     ],
 )
 def test_the_same_memories_come_in_the_order_of_what_is_asked(open_house, prompt, kind, first):
-    context = hooked(open_house, prompt, f"order-{kind}")["memory_context"]
+    answer = answered(open_house, prompt, f"order-{kind}")
+    context = answer["metadata"]["memory_context"]
     assert context["intent_type"] == kind
     namespaces = [memory["namespace"] for memory in context["injected_memories"]]
+    text = answer["hookSpecificOutput"]["additionalContext"]
+    assert re.findall(r"- mem_\w+ · (\w+) ·", text) == namespaces
     assert namespaces[0] == first
     assert {"patterns", "blockers"} <= set(namespaces)
 

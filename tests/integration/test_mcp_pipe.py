@@ -32,18 +32,18 @@ async def test_the_session_tells_what_it_was_shown(fresh, era):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-async def test_a_session_does_not_notice_that_the_daemon_was_restarted(house, era, number):
-    house.capture(ARGON)
+async def test_a_session_does_not_notice_that_the_daemon_was_restarted(fresh, era, number):
+    fresh.capture(ARGON)
     heard = Heard()
     async with (
-        session(house, era, heard=heard.of_legacy if era.startswith("legacy") else None) as client,
+        session(fresh, era, heard=heard.of_legacy if era.startswith("legacy") else None) as client,
         anyio.create_task_group() as tasks,
     ):
         await heard.watch(client, ["subcog://topics"], era, tasks)
         before = (await call(client, "recall", query="password hashing"))["memories"]
-        killed = house.pid()
+        killed = fresh.pid()
         os.kill(killed, number)
-        await anyio.to_thread.run_sync(house.wait_until_gone, killed)
+        await anyio.to_thread.run_sync(fresh.wait_until_gone, killed)
 
         after = (await call(client, "recall", query="password hashing"))["memories"]
         await call(client, "capture", text="Something new to tell whoever watches")
@@ -51,7 +51,7 @@ async def test_a_session_does_not_notice_that_the_daemon_was_restarted(house, er
         tasks.cancel_scope.cancel()
 
     assert [hit["id"] for hit in after] == [hit["id"] for hit in before]
-    assert house.pid() != killed
+    assert fresh.pid() != killed
 
 
 async def test_a_session_starts_the_daemon(house, era):

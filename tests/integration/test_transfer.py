@@ -12,6 +12,12 @@ TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 
 
 @pytest.fixture
+def house(fresh):
+    """A project of its own; the daemon is shared, and none of its other projects is seen."""
+    return fresh
+
+
+@pytest.fixture
 def second(tmp_path):
     """Another home, with a project of the same place in its own tree."""
     house = House(tmp_path / "second")
@@ -31,6 +37,15 @@ def fill(house):
     return old, new
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A house with memories in every state; nothing here may change what its project knows."""
+    house = House(tmp_path_factory.mktemp("filled"))
+    house.old, house.new = fill(house)
+    yield house
+    house.close()
+
+
 def lines(house, form="jsonl"):
     return house.run("export", "--format", form).stdout
 
@@ -42,13 +57,13 @@ def memories(text):
 
 
 @pytest.mark.parametrize(("form", "suffix"), [("jsonl", "jsonl"), ("markdown", "md")])
-def test_an_export_makes_the_same_memories_in_an_empty_store(house, second, form, suffix):
-    old, new = fill(house)
-    file = house.root / f"export.{suffix}"
-    file.write_text(lines(house, form))
-    before = lines(house)
-    assert house.ask("import", str(file))["unchanged"] == 6
-    assert lines(house) == before
+def test_an_export_makes_the_same_memories_in_an_empty_store(filled, second, form, suffix):
+    old, new = filled.old, filled.new
+    file = filled.root / f"export.{suffix}"
+    file.write_text(lines(filled, form))
+    before = lines(filled)
+    assert filled.ask("import", str(file))["unchanged"] == 6
+    assert lines(filled) == before
 
     counts = second.ask("import", str(file))
     assert (counts["found"], counts["imported"], counts["redacted"]) == (6, 6, 0)
@@ -60,27 +75,26 @@ def test_an_export_makes_the_same_memories_in_an_empty_store(house, second, form
     assert second.ask("topics", "audit")["total_count"] == 1
 
 
-def test_an_import_into_another_project_makes_copies_once(house):
-    fill(house)
-    file = house.root / "export.jsonl"
-    file.write_text(lines(house))
-    other = house.root / "other"
+def test_an_import_into_another_project_makes_copies_once(filled):
+    file = filled.root / "export.jsonl"
+    file.write_text(lines(filled))
+    other = filled.root / "other"
     other.mkdir()
-    first = house.ask("import", str(file), "--project", str(other))
+    first = filled.ask("import", str(file), "--project", str(other))
     assert (first["stored"], first["unchanged"]) == (4, 2)
-    again = house.ask("import", str(file), "--project", str(other))
+    again = filled.ask("import", str(file), "--project", str(other))
     assert again["unchanged"] == 6
 
 
-def test_a_dry_run_says_what_would_happen(house, tmp_path):
+def test_a_dry_run_says_what_would_happen(alone, tmp_path):
     file = tmp_path / "notes.md"
     file.write_text("# One\n\nfirst\n\n## [decisions] Two\n\nsecond\n")
-    house.capture("One\n\nfirst", "--namespace", "learnings")
-    told = house.ask("import", str(file), "--dry-run")
+    alone.capture("One\n\nfirst", "--namespace", "learnings")
+    told = alone.ask("import", str(file), "--dry-run")
     assert (told["found"], told["imported"]) == (2, 0)
     assert told["would"] == {"stored": 1, "unchanged": 1}
-    assert house.ask("status")["memories"] == 1
-    assert house.ask("import", str(file))["imported"] == 1
+    assert alone.ask("status")["memories"] == 1
+    assert alone.ask("import", str(file))["imported"] == 1
 
 
 def test_nothing_of_a_broken_file_is_imported(house, tmp_path):
@@ -153,55 +167,54 @@ def test_an_unknown_format_is_refused(house, tmp_path):
 # --- backup --------------------------------------------------------------------------------------
 
 
-def test_a_backup_brings_back_what_was_and_keeps_what_is(house, tmp_path):
-    old, _ = fill(house)
-    before = lines(house)
-    told = house.ask("backup", str(tmp_path / "b.duckdb"))
+def test_a_backup_brings_back_what_was_and_keeps_what_is(alone, tmp_path):
+    old, _ = fill(alone)
+    before = lines(alone)
+    told = alone.ask("backup", str(tmp_path / "b.duckdb"))
     assert told["bytes"] == (tmp_path / "b.duckdb").stat().st_size
-    house.ask("forget", old, "--now")
-    later = house.capture("Captured after the backup")["id"]
-    now = lines(house)
+    alone.ask("forget", old, "--now")
+    later = alone.capture("Captured after the backup")["id"]
+    now = lines(alone)
 
-    restored = house.ask("restore", str(tmp_path / "b.duckdb"))
-    assert lines(house) == before
-    assert house.ask("topics", "audit")["total_count"] == 1
-    assert house.run("get", later).returncode == 1
-    assert house.ask("history", old)["versions"][0]["version"] == 1
-    assert house.capture("Captured after restoring")["outcome"] == "stored"
+    restored = alone.ask("restore", str(tmp_path / "b.duckdb"))
+    assert lines(alone) == before
+    assert alone.ask("topics", "audit")["total_count"] == 1
+    assert alone.run("get", later).returncode == 1
+    assert alone.ask("history", old)["versions"][0]["version"] == 1
+    assert alone.capture("Captured after restoring")["outcome"] == "stored"
 
-    house.ask("restore", restored["kept_aside"])
-    assert lines(house) == now
+    alone.ask("restore", restored["kept_aside"])
+    assert lines(alone) == now
     assert (tmp_path / "b.duckdb").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_backup_survives_a_new_daemon(house, tmp_path):
-    fill(house)
-    before = lines(house)
-    house.ask("backup", str(tmp_path / "b.duckdb"))
-    house.capture("Captured after the backup")
-    house.ask("restore", str(tmp_path / "b.duckdb"))
-    house.run("daemon", "stop")
-    assert lines(house) == before
+def test_a_backup_survives_a_new_daemon(alone, tmp_path):
+    fill(alone)
+    before = lines(alone)
+    alone.ask("backup", str(tmp_path / "b.duckdb"))
+    alone.capture("Captured after the backup")
+    alone.ask("restore", str(tmp_path / "b.duckdb"))
+    alone.run("daemon", "stop")
+    assert lines(alone) == before
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all", b"\0" * 20_000])
-def test_what_is_no_backup_is_refused_and_nothing_changes(house, tmp_path, content):
-    fill(house)
-    before = lines(house)
+def test_what_is_no_backup_is_refused_and_nothing_changes(filled, tmp_path, content):
+    before = lines(filled)
     bad = tmp_path / "bad.duckdb"
     bad.write_bytes(content)
-    refused = house.run("restore", str(bad))
+    refused = filled.run("restore", str(bad))
     assert refused.returncode == 1
     assert str(bad) in refused.stderr
-    assert lines(house) == before
-    assert not list(house.paths.data.glob("*restor*"))
+    assert lines(filled) == before
+    assert not list(filled.paths.data.glob("*restor*"))
 
 
-def test_a_backup_never_overwrites(house, tmp_path):
+def test_a_backup_never_overwrites(filled, tmp_path):
     file = tmp_path / "b.duckdb"
     file.write_text("mine")
-    refused = house.run("backup", str(file))
+    refused = filled.run("backup", str(file))
     assert refused.returncode == 1
     assert "exists already" in refused.stderr
     assert file.read_text() == "mine"
-    assert house.run("backup", str(tmp_path / "no" / "such" / "b.duckdb")).returncode == 1
+    assert filled.run("backup", str(tmp_path / "no" / "such" / "b.duckdb")).returncode == 1

@@ -1,14 +1,33 @@
 """Every reason and outcome that the code tells stands in the documents, and no other."""
 
 import ast
+from functools import cache
 
 from .written import HOUSE, documented_reasons
 
 
-def _trees(*rooms):
+@cache
+def _calls(function):
+    """Each call of ``function`` by its plain name, with its room and the constants of its file."""
     return [
-        ast.parse(p.read_text()) for room in rooms for p in sorted((HOUSE / room).rglob("*.py"))
+        (room, names, node)
+        for room in ("bus", "pipeline", "sinks", "stages")
+        for file in sorted((HOUSE / room).rglob("*.py"))
+        if f"{function}(" in (text := file.read_text())
+        for names, nodes in [_constants_and_nodes(ast.parse(text))]
+        for node in nodes
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == function
     ]
+
+
+def _constants_and_nodes(tree):
+    names = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+    }
+    return names, ast.walk(tree)
 
 
 def _texts(node):
@@ -33,30 +52,18 @@ def _returned(file, functions, place=None):
 def _told(signal, fact):
     """What ``fact`` is when ``signal`` is told somewhere; names are looked up in their module."""
     found = set()
-    for tree in _trees("bus", "pipeline", "sinks", "stages"):
-        names = {
-            target.id: node.value.value
-            for node in tree.body
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-            for target in node.targets
-        }
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node).startswith(f"emit({signal}, "):
-                [value] = [keyword.value for keyword in node.keywords if keyword.arg == fact]
-                known = {names[value.id]} & {*names.values()} if _is_in(value, names) else set()
-                found |= _texts(value) | known
+    for _, names, call in _calls("emit"):
+        if ast.unparse(call.args[0]) == signal:
+            [value] = [keyword.value for keyword in call.keywords if keyword.arg == fact]
+            known = {names[value.id]} & {*names.values()} if _is_in(value, names) else set()
+            found |= _texts(value) | known
     return found
 
 
 def _passed(function, place):
     """The texts that stages hand to ``function`` at ``place``."""
-    calls = (node for tree in _trees("stages") for node in ast.walk(tree))
-    return {
-        text
-        for node in calls
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == function
-        for text in _texts(node.args[place])
-    }
+    calls = (call for room, _, call in _calls(function) if room == "stages")
+    return {text for call in calls for text in _texts(call.args[place])}
 
 
 def _is_in(value, names):

@@ -258,6 +258,8 @@ async def searching(folder, team):
     ]
     async with running(folder, team) as ann:
         await ann.ask("team-join", url=URL, yes=True)
+        # The synchronisation asks for a server of its own, in a thread; the next is a search's.
+        await ann.until(lambda now: now["connected"])
         yield ann
 
 

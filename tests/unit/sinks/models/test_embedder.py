@@ -132,7 +132,7 @@ def test_passages_are_short_and_lose_nothing() -> None:
 
 
 def test_names_tell_models_apart(embedder: Embedder, tmp_path: Path) -> None:
-    assert Embedder.load().name == embedder.name
+    assert Embedder.load(BUNDLED).name == embedder.name
     assert tiny_model(tmp_path / "tiny", 3).name != embedder.name
 
 
