@@ -20,7 +20,7 @@ import numpy as np
 from subcog.config.linear_model import LinearModel
 from subcog.sinks.models.intent_classifier import NAMES, WEIGHTS, features
 from subcog.stages.classify import cues
-from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.language.search_intent import detect_search_intent
 
 from .fit import Named, folds, hundredths, matrix, multinomial, softmax, vocabulary, write
 

@@ -8,11 +8,14 @@ from typing import Literal
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from ..bus.events import IntentClassified, IntentRefined, PromptEnriched
 from ..bus.signals import classified, degraded, emit, fell_back
-from ..bus.values import DetectionSource, IntentType, SearchIntent, Vote
-from .intent.keywords import detect_search_intent
+from ..bus.values import DetectionSource, Hit, IntentType, SearchIntent, Vote
+from ..config.settings import SearchIntentSettings
+from .inject import ceiling
+from .language.search_intent import detect_search_intent
 from .language.sentences import addresses_agent, is_order, reports_success, sentences
 from .language.topics import MAX_TOPICS, extract_topics
 from .ports import Local, Model
@@ -254,3 +257,40 @@ class ModelRacer:
     def _within_s(self) -> float:
         left_s = anyio.current_effective_deadline() - anyio.current_time()
         return min(self._timeout_s, left_s - self._need_s(self._racing))
+
+
+def changes_context(event: IntentRefined, *, settings: SearchIntentSettings) -> bool:
+    """Whether the refined intent lets other memories in than the one the prompt was answered with.
+
+    It does where it finds a search that was overlooked or not believed, where namespaces weigh
+    otherwise for its type, and where more memories are allowed.
+    """
+    before, after = event.classified.intent, event.intent
+    if not (settings.enabled and event.classified.enriched.candidates):
+        return False
+    if after is None or not _believed(after, settings):
+        return False
+    if before is None or not _believed(before, settings):
+        return True
+    return before.intent_type is not after.intent_type or _ceiling(before, settings) < _ceiling(
+        after, settings
+    )
+
+
+def _believed(intent: SearchIntent, settings: SearchIntentSettings) -> bool:
+    return intent.confidence_percent >= round(settings.min_confidence * 100)
+
+
+def _ceiling(intent: SearchIntent, settings: SearchIntentSettings) -> int:
+    return ceiling(intent.confidence_percent, settings.context)
+
+
+def with_intent(event: IntentRefined, candidates: tuple[Hit, ...]) -> IntentClassified:
+    """The prompt as it would have been classified in time, with these candidates."""
+    classified = event.classified
+    return replace(
+        classified,
+        intent=event.intent,
+        enriched=replace(classified.enriched, candidates=candidates),
+        votes=(*classified.votes, event.vote),
+    )

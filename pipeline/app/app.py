@@ -64,7 +64,7 @@ from ...stages.redaction.admit import admit
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.redaction.rules import BadAllowance
 from ...stages.respond import respond
-from ...stages.sessions.last_session import SOURCES, last_session
+from ...stages.sessions.excerpt import SOURCES, last_session
 from .captures import CaptureService, RedactionCache
 from .conversations import Conversations
 from .lazy_archive import LazyArchive, Published

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from ...bus.values import EARNED_PERCENT, Noted
 from ..text.summary import headline
-from .features import every_feature
-from .linear_model import load
+from .features import every_feature, load
 from .statement_classifier import find_noteworthy, said_by
 from .statement_forms import (
     ASKS_BACK,

@@ -1,9 +1,9 @@
 """Finds the statements in a message that are worth keeping.
 
-Statements (``stages/capture/statements.py``) are weighed by a linear model
-(``stages/capture/linear_model.py``) on their words, cues and
-place. Code, quotations, questions, suppositions, plans, small talk, reports of routine work and
-other people's words weigh little; so do trigger phrases alone.
+Statements (``stages/capture/statements.py``) are weighed by a linear model on
+their words, cues and place (``stages/capture/features.py``). Code, quotations, questions,
+suppositions, plans, small talk, reports of routine work and other people's words weigh little; so
+do trigger phrases alone.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from ..text.envelope import strip_envelopes
 from ..text.markup import strip_private
 from ..text.summary import headline
 from ..text.unicode import visible
-from .features import every_feature
-from .linear_model import load
+from .features import every_feature, load
 from .records import Record, find_records
 from .statements import READ_CHARS, Statement, own_text, statements
 

@@ -19,7 +19,7 @@ from ...bus.events import Event, ToolUsed
 from ...bus.signals import degraded, emit
 from ...bus.values import Hit, Memory, Query, Value
 from ...config.settings import ToolSettings
-from ..language.entities import find_entities
+from ..language.topics import find_entities
 from ..language.words import word_list
 from ..ports import Catalogue, Recall, Sessions
 from ..text.envelope import neutralise, preview

@@ -68,7 +68,6 @@ INNER = {
         "language": {"text"},
         "capture": {"text", "language"},
         "redaction": {"text", "capture"},
-        "intent": {"text", "language"},
         "enrichment": {"text", "language"},
         "injection": {"text", "language"},
         "sessions": {"text", "language"},

@@ -27,7 +27,7 @@ from subcog.stages.classify import (
     merge,
     race,
 )
-from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.language.search_intent import detect_search_intent
 from tests.emissions import all_emitted, emitted
 
 PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))

@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.language.search_intent import detect_search_intent
 from subcog.stages.language.topics import (
     MAX_RETRIEVAL_WORDS,
     MAX_TOPICS,

@@ -2,8 +2,7 @@ import pytest
 
 from subcog.bus.values import NAMESPACES
 from subcog.config.linear_model import LinearModel
-from subcog.stages.capture.features import Features
-from subcog.stages.capture.linear_model import MATTERS, OUTPUTS, WEIGHTS, SignalModel, load
+from subcog.stages.capture.features import MATTERS, OUTPUTS, WEIGHTS, Features, SignalModel, load
 
 
 def columns(worth=0, **matters):

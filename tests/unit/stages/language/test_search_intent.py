@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subcog.bus.values import DetectionSource, IntentType, SearchIntent
-from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.language.search_intent import detect_search_intent
 from subcog.stages.language.sentences import PHRASES
 from subcog.stages.language.words import fold
 

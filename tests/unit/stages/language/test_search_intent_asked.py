@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subcog.bus.values import DetectionSource, IntentType
-from subcog.stages.intent.llm_prompt import (
+from subcog.stages.language.search_intent import (
     MAX_ANSWER_CHARS,
     MAX_PROMPT_CHARS,
     SYSTEM,

@@ -1,4 +1,4 @@
-from subcog.stages.capture.capture_lexicon import CUES_OF, LONG_FROM, SHORT_PHRASES
+from subcog.stages.capture.features import CUES_OF, LONG_FROM, SHORT_PHRASES
 
 
 def test_a_phrase_is_at_most_four_words_and_written_as_they_are_read():

@@ -1,7 +1,7 @@
 import pytest
 
 from subcog.bus.values import Entity
-from subcog.stages.language.entities import find_entities
+from subcog.stages.language.topics import find_entities
 from tests.waiting import ends_soon
 
 
