@@ -11,7 +11,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from .enrichment import Enrichment
-from .passages import SessionHit, SessionVerdict
+from .sessions import SessionHit, SessionVerdict
 from .values import (
     CleanText,
     Encoding,

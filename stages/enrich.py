@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ..bus.enrichment import Enrichment, Guide
 from ..bus.events import PromptEnriched, PromptParsed
-from ..bus.passages import SessionHit
+from ..bus.sessions import SessionHit
 from ..bus.signals import degraded, emit
 from ..bus.values import Hit, Kept, Marked, ProjectFacts, Query
 from .enrichment.assemble import MIN_RELEVANCE, assemble_enrichment

@@ -45,9 +45,7 @@ from ...sinks.indexes.guide_index import GuideIndex
 from ...sinks.mcp.port import Changes
 from ...sinks.project.identity import Projects
 from ...sinks.sessions import Sessions
-from ...sinks.telemetry.audit_log import AuditLog
-from ...sinks.telemetry.degradation_log import DegradationLog
-from ...sinks.telemetry.prompt_log import PromptLog
+from ...sinks.telemetry.logs import AuditLog, DegradationLog, PromptLog
 from ...sinks.transcripts.reader import Transcripts
 from ...stages.capture.detect import detect
 from ...stages.classify import classify
@@ -65,11 +63,9 @@ from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.redaction.rules import BadAllowance
 from ...stages.respond import respond
 from ...stages.sessions.excerpt import SOURCES, last_session
-from .captures import CaptureService, RedactionCache
-from .conversations import Conversations
-from .lazy_archive import LazyArchive, Published
+from .archives import Conversations, LazyArchive, Published, RedactionCache
+from .captures import CaptureService, ReviewCaptures
 from .review import SessionReviewer
-from .review_captures import ReviewCaptures
 from .routes import ROUTES
 from .team import Team
 
@@ -383,7 +379,7 @@ class App:
         found = await archive.store.get([event.id], event.scopes)
         events = await archive.forget(event)
         if self.settings.sessions.enabled:
-            passages = await self.passages.archive()
+            passages = await self.passages.get()
             for memory in found:
                 await passages.forget_saying(memory.scope, memory.content)
         return events

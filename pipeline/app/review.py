@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from ...bus.bus import Bus
 from ...bus.events import CompactionStarted, ResponseReady, ReviewRequested, SessionEnded, TurnEnded
-from ...bus.passages import Message
+from ...bus.sessions import Message
 from ...bus.signals import degraded, emit
 from ...bus.values import Noted, Scope
 from ...config.settings import Settings
@@ -28,9 +28,8 @@ from ...stages.capture.review_session import SessionReader, batches
 from ...stages.moments.preserve import preserve
 from ...stages.sessions.exchanges import ExchangeReader
 from ...stages.text.markup import is_machine, own_text
-from .conversations import Conversations
-from .lazy_archive import RESERVE_S
-from .review_captures import NotStored, ReviewCaptures, moment_of
+from .archives import RESERVE_S, Conversations, NotStored
+from .captures import ReviewCaptures, moment_of
 
 _MAX_POINTS = 32
 # A compaction waits this part of its time for the whole review, then looks at the end alone: at so

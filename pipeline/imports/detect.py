@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from .claude_mem import ClaudeMem
 from .item import BadImport, Items, lines_of, read_jsonl
 from .markdown import read_markdown
-from .mem0 import memories_in, read_mem0
+from .other_systems import ClaudeMem, memories_in, read_mem0
 
 _NOTES = {".md", ".markdown"}
 _SQLITE = b"SQLite format 3\0"

@@ -14,14 +14,13 @@ from duckdb import DuckDBPyConnection
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.passages import Passage, SessionHit, SessionInfo
+from ...bus.sessions import Passage, SessionHit, SessionInfo
 from ...bus.values import Encoding, Scope
 from ..models.analyzer import Analyzer, text_encoding
 from ..models.embedder import Embedder
 from ..store.store import Store
 from . import table
-from .index import Found, PassageIndex, opening_of
-from .relevance import load_relevance
+from .index import Found, PassageIndex, load_relevance, opening_of
 from .table import Forgotten, Row
 
 THREADS = 2

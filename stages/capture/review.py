@@ -14,7 +14,7 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from ...bus.ids import ulid_of
-from ...bus.passages import Message
+from ...bus.sessions import Message
 from ...bus.values import AUTO_CAPTURED, Hit, Noted, Scope
 from ..language.comparison import Claim, contradicts
 from ..language.topics import retrieval_words

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from ...bus.passages import Message
+from ...bus.sessions import Message
 from . import task_record as task
 from .review import Statement, choose, find_statements
 

@@ -19,7 +19,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ...bus.ids import ulid_of
-from ...bus.passages import Message, ToolResult
+from ...bus.sessions import Message, ToolResult
 from ...bus.values import AUTO_CAPTURED
 from ..language.topics import retrieval_words
 from ..language.words import fold

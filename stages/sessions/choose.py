@@ -12,7 +12,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.passages import Passage, SessionHit, SessionOutcome, SessionVerdict
+from ...bus.sessions import Passage, SessionHit, SessionOutcome, SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Memory
 from ..language.comparison import Claim, Relation, compare, contradicts
 from ..text.unicode import one_line

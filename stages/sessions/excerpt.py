@@ -17,7 +17,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from ...bus.passages import Passage, SessionHit
+from ...bus.sessions import Passage, SessionHit
 from ..language.topics import retrieval_words
 from ..text.envelope import neutralise, preview
 from ..text.unicode import Size, cut, one_line, size_of

@@ -23,7 +23,7 @@ import pytest
 from msgspec import Raw
 
 from subcog.bus.events import CaptureRequested
-from subcog.bus.passages import Message, ToolCall, ToolResult
+from subcog.bus.sessions import Message, ToolCall, ToolResult
 from subcog.pipeline.entrance.events import failure_of, use_of
 from subcog.sinks.indexes.keyphrases import Keyphrases
 from subcog.sinks.models.intent_classifier import features

@@ -3,8 +3,7 @@ import pytest
 from subcog.bus.values import Scope
 from subcog.config.paths import find_paths
 from subcog.pipeline.app.app import INDEXING
-from subcog.pipeline.app.conversations import Conversations
-from subcog.pipeline.app.lazy_archive import LazyArchive
+from subcog.pipeline.app.archives import Conversations, LazyArchive
 from subcog.pipeline.app.team import Team
 from subcog.pipeline.daemon.gauges import Gauges
 from subcog.sinks.indexes.topic_index import TopicIndex

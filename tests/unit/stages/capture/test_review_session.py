@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from subcog.bus.passages import Message, ToolCall
+from subcog.bus.sessions import Message, ToolCall
 from subcog.stages.capture.review_session import MAX_FOUND, SessionReader, batches
 
 DECISION = "We decided to use {name} for the {what} because the older one is far too slow."

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from subcog.bus.passages import Passage, SessionHit
+from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.values import Provenance, Scope
 from subcog.stages.sessions.choose import (
     out_of_context,

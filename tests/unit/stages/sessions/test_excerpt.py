@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from subcog.bus.passages import Passage, SessionHit
+from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.values import Scope
 from subcog.stages.sessions.excerpt import excerpt, short_id
 from subcog.stages.text.unicode import size_of

@@ -3,7 +3,7 @@ import stat
 
 import pytest
 
-from subcog.sinks.files.private import RotatingFile, free_name, replace_file
+from subcog.sinks.files import RotatingFile, free_name, replace_file
 
 
 @pytest.fixture(autouse=True)

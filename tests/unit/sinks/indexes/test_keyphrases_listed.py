@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from subcog.bus.values import NAMESPACES
-from subcog.sinks.indexes.keyphrases import is_own_label
+from subcog.sinks.indexes.keyphrases import MAX_LISTED, choose_topics, is_own_label
 from subcog.sinks.indexes.topic_index import TopicIndex
-from subcog.sinks.indexes.topic_ranking import MAX_LISTED, choose_topics
 from tests.fakes import PROJECT, make_memory
 
 QUESTIONS = Path(__file__).parents[4] / "perf" / "questions"

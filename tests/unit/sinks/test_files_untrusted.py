@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from subcog.sinks.files.untrusted import Look, unchanged
+from subcog.sinks.files import Look, unchanged
 
 
 def test_a_file_is_read_whole_or_not_at_all(tmp_path):

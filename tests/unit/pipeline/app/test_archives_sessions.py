@@ -4,10 +4,10 @@ from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 
 from subcog.bus.events import ReviewRequested
-from subcog.bus.passages import Passage, SessionInfo
+from subcog.bus.sessions import Passage, SessionInfo
 from subcog.config.load import load_settings
-from subcog.pipeline.app import conversations
-from subcog.pipeline.app.conversations import Conversations
+from subcog.pipeline.app import archives
+from subcog.pipeline.app.archives import Conversations
 from subcog.sinks.store.errors import StoreUnavailable
 from subcog.stages.ports import RecallUnavailable
 from subcog.stages.sessions.exchanges import Utterance
@@ -76,9 +76,9 @@ async def test_there_is_none_before_the_first(held):
 
 
 async def test_a_start_waits_for_what_is_being_loaded_but_not_for_long(held, monkeypatch):
-    monkeypatch.setattr(conversations, "_PATIENCE_S", 0.001)
+    monkeypatch.setattr(archives, "_PATIENCE_S", 0.001)
     assert await before(held) == []
-    monkeypatch.setattr(conversations, "_PATIENCE_S", 60)
+    monkeypatch.setattr(archives, "_PATIENCE_S", 60)
     found = []
 
     async def ask():
@@ -153,10 +153,10 @@ async def test_who_asks_while_the_sessions_load_gets_the_answer_when_they_are_th
 async def test_who_has_no_time_left_is_refused_and_so_is_who_asks_after_a_failure(tmp_path):
     said = configured(tmp_path)
     with anyio.fail_after(0.01), pytest.raises(RecallUnavailable, match="still being loaded"):
-        await said.archive()
+        await said.get()
     said.fail("the disk is full")
     with anyio.fail_after(10), pytest.raises(RecallUnavailable, match="the disk is full"):
-        await said.archive()
+        await said.get()
 
 
 async def test_where_sessions_are_off_or_the_project_is_excluded_nobody_waits(tmp_path):
@@ -166,4 +166,4 @@ async def test_where_sessions_are_off_or_the_project_is_excluded_nobody_waits(tm
         assert await off.find("x", PLACE, session="s") == ()
         assert await excluded.find("x", PLACE, session="s") == ()
         with pytest.raises(RecallUnavailable, match="switched off"):
-            await off.archive()
+            await off.get()

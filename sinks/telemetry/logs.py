@@ -1,13 +1,22 @@
-"""The log of prompts that ``subcog trace`` reads: hashes, ids, timings and decisions.
+"""The logs that are kept beside the daemon's own, by whoever watches the signals.
 
-Of what a prompt says there is nothing in it but a hash, unless ``trace.keep_text`` is set; then
-there are its text and what was made of it, redacted, too. It is written beside the hot path, to a
-bounded file of this user.
+The audit log has one line for each capture that something was taken out of: when, which capture,
+which rules and how often, what kind of scope, and what was done; never what was taken out, nor the
+text around it, nor anything computed from either.
+
+The log of prompts is what ``subcog trace`` reads: hashes, ids, timings and decisions. Of what a
+prompt says there is nothing in it but a hash, unless ``trace.keep_text`` is set; then there are its
+text and what was made of it, redacted, too. It is written beside the hot path, to a bounded file of
+this user.
+
+Degraded answers are told in the daemon's log: the first of each kind at once, then one line a
+minute with the count.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
@@ -20,22 +29,117 @@ from cachetools import FIFOCache
 
 from ...bus.enrichment import Enrichment
 from ...bus.events import ContextBuilt, IntentClassified, PromptEnriched, ResponseReady
-from ...bus.passages import SessionVerdict
-from ...bus.signals import delivered
+from ...bus.sessions import SessionVerdict
+from ...bus.signals import degraded, delivered, redacted
 from ...bus.values import Verdict
 from ...config.settings import TraceSettings
-from ..files.private import RotatingFile
+from ..files import RotatingFile
+
+AUDIT_BYTES = 1_000_000
+AUDIT_BACKUPS = 3
+
+_log = logging.getLogger(__name__)
+
+
+class AuditLog:
+    """Writes what the signal ``redacted`` tells to ``file``, readable by its owner only.
+
+    Beyond ``max_bytes`` the file becomes ``NAME.1``, that one ``NAME.2``, and so on. A line that
+    cannot be written is logged as lost, and hurts nobody.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        *,
+        clock: Callable[[], datetime],
+        max_bytes: int = AUDIT_BYTES,
+        backups: int = AUDIT_BACKUPS,
+    ) -> None:
+        self._journal = RotatingFile(file, max_bytes=max_bytes, backups=backups)
+        self._clock = clock
+
+    def watch(self) -> None:
+        """Write what is told from now on."""
+        redacted.connect(self._on_redacted)
+
+    def unwatch(self) -> None:
+        redacted.disconnect(self._on_redacted)
+
+    def _on_redacted(
+        self,
+        sender: str,
+        *,
+        trace: str,
+        memory: str,
+        rules: Mapping[str, int],
+        scope: str,
+        decision: str,
+    ) -> None:
+        line = {
+            "time": self._clock(),
+            "trace": trace,
+            "memory": memory,
+            "rules": rules,
+            "scope": scope,
+            "decision": decision,
+        }
+        try:
+            self._journal.append(msgspec.json.encode(line))
+        except OSError as error:
+            _log.error("cannot write an audit log entry", extra={"error": type(error).__name__})
+
+
+EVERY_S = 60.0
+MAX_KINDS = 200
+
+
+class DegradationLog:
+    """Watches ``degraded``. ``now`` tells seconds of a clock that never goes back."""
+
+    def __init__(self, *, now: Callable[[], float]) -> None:
+        self._now = now
+        self._lock = threading.Lock()  # loading tells from a thread
+        self._logged: dict[tuple[str, str], float] = {}
+        self._since: dict[tuple[str, str], int] = {}
+
+    def watch(self) -> None:
+        """Log what is told from now on."""
+        degraded.connect(self._on_degraded)
+
+    def unwatch(self) -> None:
+        """Stop, and log what was counted and not yet said."""
+        degraded.disconnect(self._on_degraded)
+        for (stage, reason), times in self._since.items():
+            _say(stage, reason, times)
+        self._since.clear()
+
+    def _on_degraded(self, stage: str, *, reason: str) -> None:
+        kind = (stage, reason)
+        with self._lock:
+            if kind not in self._logged and len(self._logged) >= MAX_KINDS:
+                return
+            times = self._since.pop(kind, 0) + 1
+            if self._now() - self._logged.get(kind, -EVERY_S) < EVERY_S:
+                self._since[kind] = times
+                return
+            self._logged[kind] = self._now()
+        _say(stage, reason, times)
+
+
+def _say(stage: str, reason: str, times: int) -> None:
+    extra = {"stage": stage, "reason": reason, "times": times}
+    _log.warning("a degraded answer was given", extra=extra)
+
 
 STAGES = ("parse", "enrich", "classify", "inject", "respond")
-MAX_BYTES = 2_000_000
-BACKUPS = 1
+TRACE_BYTES = 2_000_000
+TRACE_BACKUPS = 1
 
 _MAX_TIMED = 512
 _MAX_VERDICTS = 30
 _MAX_TEXT_CHARS = 2000
 _HASH_DIGITS = 16
-
-_log = logging.getLogger(__name__)
 
 
 class PromptLog:
@@ -51,9 +155,9 @@ class PromptLog:
         settings: TraceSettings,
         clock: Callable[[], datetime],
         clean: Callable[[str], str],
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = TRACE_BYTES,
     ) -> None:
-        self._journal = RotatingFile(file, max_bytes=max_bytes, backups=BACKUPS)
+        self._journal = RotatingFile(file, max_bytes=max_bytes, backups=TRACE_BACKUPS)
         self._settings = settings
         self._clock = clock
         self._clean = clean
@@ -122,7 +226,7 @@ class PromptLog:
 
 def read_traces(file: Path) -> Iterator[dict[str, Any]]:
     """Every trace that is kept in ``file`` and its predecessor, newest first."""
-    for line in RotatingFile(file, max_bytes=MAX_BYTES, backups=BACKUPS).lines():
+    for line in RotatingFile(file, max_bytes=TRACE_BYTES, backups=TRACE_BACKUPS).lines():
         try:
             trace = msgspec.json.decode(line)
         except ValueError:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from subcog.bus.signals import emit, redacted
-from subcog.sinks.telemetry.audit_log import AuditLog
+from subcog.sinks.telemetry.logs import AuditLog
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FACTS = {

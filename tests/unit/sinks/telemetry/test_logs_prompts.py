@@ -7,7 +7,7 @@ from subcog.bus.events import ResponseReady
 from subcog.bus.signals import delivered, emit
 from subcog.bus.values import InjectedMemory, MemoryContext, Verdict
 from subcog.config.settings import TraceSettings
-from subcog.sinks.telemetry.prompt_log import STAGES, PromptLog, read_traces
+from subcog.sinks.telemetry.logs import STAGES, PromptLog, read_traces
 from tests.fakes import (
     PROJECT,
     FixedClock,

@@ -3,7 +3,7 @@ import pytest
 
 from subcog.bus.signals import fell_back
 from subcog.bus.values import Recalled
-from subcog.pipeline.app.lazy_archive import LazyArchive
+from subcog.pipeline.app.archives import LazyArchive
 from subcog.stages.ports import RecallUnavailable
 from tests.emissions import emitted
 

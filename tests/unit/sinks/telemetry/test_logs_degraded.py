@@ -3,7 +3,7 @@ import logging
 import pytest
 
 from subcog.bus.signals import degraded, emit
-from subcog.sinks.telemetry.degradation_log import MAX_KINDS, DegradationLog
+from subcog.sinks.telemetry.logs import MAX_KINDS, DegradationLog
 
 
 class Clock:

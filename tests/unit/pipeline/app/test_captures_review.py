@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from subcog.bus.events import CaptureSettled, ReviewRequested
 from subcog.bus.values import Kept, Noted
 from subcog.config.load import load_settings
-from subcog.pipeline.app.review_captures import NotStored, ReviewCaptures
+from subcog.pipeline.app.archives import NotStored
+from subcog.pipeline.app.captures import ReviewCaptures
 from subcog.stages.capture.review import Statement
 from subcog.stages.capture.task_record import Work
 
