@@ -26,7 +26,7 @@ from ...bus.sessions import (
     UnreadResult,
 )
 from ...bus.values import Memory, Place, Scope
-from ...stages.sessions.excerpt import short_id
+from ...stages.sessions.quote import short_id
 from ..app.app import App
 from .params import (
     CallRefused,

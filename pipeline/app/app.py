@@ -47,7 +47,6 @@ from ...sinks.project.identity import Projects
 from ...sinks.sessions import Sessions
 from ...sinks.telemetry.logs import AuditLog, DegradationLog, PromptLog
 from ...sinks.transcripts.reader import Transcripts
-from ...stages.capture.detect import detect
 from ...stages.classify import classify
 from ...stages.enrich import Knowledge, enrich
 from ...stages.enrichment.guide_parser import read_guide
@@ -58,11 +57,11 @@ from ...stages.moments.remedy import remedy
 from ...stages.moments.remind import remind
 from ...stages.parse import parse
 from ...stages.ports import RecallUnavailable
-from ...stages.redaction.admit import admit
+from ...stages.redaction.admit import admit, detect
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.redaction.rules import BadAllowance
 from ...stages.respond import respond
-from ...stages.sessions.excerpt import SOURCES, last_session
+from ...stages.sessions.quote import SOURCES, last_session
 from .archives import Conversations, LazyArchive, Published, RedactionCache
 from .captures import CaptureService, ReviewCaptures
 from .review import SessionReviewer

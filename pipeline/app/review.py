@@ -23,8 +23,7 @@ from ...config.settings import Settings
 from ...sinks.sessions import Sessions
 from ...sinks.transcripts.reader import Mark, Slice, Transcripts, TranscriptUnreadable
 from ...stages.capture import task_record as task
-from ...stages.capture.review import Statement, within
-from ...stages.capture.review_session import SessionReader, batches
+from ...stages.capture.review import SessionReader, Statement, batches
 from ...stages.moments.preserve import preserve
 from ...stages.sessions.exchanges import ExchangeReader
 from ...stages.text.markup import is_machine, own_text
@@ -222,7 +221,7 @@ class SessionReviewer:
             event.session,
             clean=self._clean,
             own=_own_words,
-            relative=partial(within, root=event.place.root),
+            relative=partial(task.within, root=event.place.root),
             agent=bool(event.agent),
         )
         if not event.agent:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from subcog.pipeline.imports.formats import ClaudeMem
 from subcog.pipeline.imports.item import BadImport
-from subcog.pipeline.imports.other_systems import ClaudeMem
 
 THEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 MS = int(THEN.timestamp() * 1000)

@@ -4,7 +4,7 @@ import pytest
 
 from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.values import Scope
-from subcog.stages.sessions.excerpt import excerpt, short_id
+from subcog.stages.sessions.quote import excerpt, short_id
 from subcog.stages.text.unicode import size_of
 
 BEGAN = datetime(2026, 6, 3, 9, tzinfo=UTC)

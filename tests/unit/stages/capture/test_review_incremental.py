@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from subcog.bus.sessions import Message, ToolCall
-from subcog.stages.capture.review_session import MAX_FOUND, SessionReader, batches
+from subcog.stages.capture.review import MAX_FOUND, SessionReader, batches
 
 DECISION = "We decided to use {name} for the {what} because the older one is far too slow."
 ORDER = "Hash the passwords of new users with argon2id"

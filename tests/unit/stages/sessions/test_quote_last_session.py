@@ -1,7 +1,7 @@
 from datetime import UTC, datetime
 
-from subcog.stages.sessions.excerpt import MAX_REMINDER_CHARS, last_session
-from tests.unit.stages.sessions.test_excerpt import NOW, hit
+from subcog.stages.sessions.quote import MAX_REMINDER_CHARS, last_session
+from tests.unit.stages.sessions.test_quote_excerpt import NOW, hit
 
 
 def told(*talk, now=NOW, **given):

@@ -4,7 +4,7 @@ import pytest
 
 from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.values import Provenance, Scope
-from subcog.stages.sessions.choose import (
+from subcog.stages.sessions.quote import (
     out_of_context,
     outdated,
     quote_sessions,

@@ -2,7 +2,8 @@ import pytest
 
 from subcog.bus.events import CaptureDetected, CaptureRequested, CaptureSettled
 from subcog.bus.values import Scope
-from subcog.stages.capture.detect import clean_tags, detect
+from subcog.stages.redaction.admit import detect
+from subcog.stages.text.markup import clean_tags
 
 
 def request(text, **fields):

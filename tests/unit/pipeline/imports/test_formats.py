@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from subcog.pipeline.imports.detect import recognise
+from subcog.pipeline.imports.formats import recognise
 from subcog.pipeline.imports.item import BadImport
 
 
