@@ -210,12 +210,9 @@ class App:
     async def running(self) -> AsyncIterator[None]:
         """Run the stages, and the model's part outside of them: what it says late is for them."""
         async with AsyncExitStack() as parts:
-            self.audit_log.watch()
-            parts.callback(self.audit_log.unwatch)
-            self.prompt_log.watch()
-            parts.callback(self.prompt_log.unwatch)
-            self.degradation_log.watch()
-            parts.callback(self.degradation_log.unwatch)
+            for log in (self.audit_log, self.prompt_log, self.degradation_log):
+                log.watch()
+                parts.callback(log.unwatch)
             if self.llm is not None:
                 await parts.enter_async_context(self.llm.running())
             await parts.enter_async_context(self.bus)

@@ -242,10 +242,6 @@ class PassageArchive:
         gone = [session for _, session, episodes in found if since <= episodes[0].began_at <= until]
         return sum([await self._drop(scope, session) for session in gone])
 
-    async def forget_all(self, scope: Scope) -> int:
-        """Forget every session of ``scope`` up to now."""
-        return await self.forget_span(scope, _EPOCH, _FOREVER)
-
     def _remember(self, forgotten: Forgotten) -> None:
         with self._store.database.transaction() as connection:
             table.remember_forgotten(connection, [forgotten])

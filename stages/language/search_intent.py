@@ -88,15 +88,16 @@ class _Found:
         )
 
 
-def detect_search_intent(text: str) -> SearchIntent | None:
+def detect_search_intent(text: str, read: Sequence[Sentence] | None = None) -> SearchIntent | None:
     """What ``text`` searches for, or None where it asks for nothing.
 
     Evidence carries the character positions in ``text``; ``arithmetic`` shows each step of the
     confidence: 50 for the first signal, 10 for each further distinct one (together at most 15), 10
     above 50 characters, 10 for more than one sentence, at most 95. A single word such as "problem"
-    is no search unless it stands in a question about something.
+    is no search unless it stands in a question about something. ``read`` are the sentences of
+    ``text``, where they are known.
     """
-    read = sentences(text)
+    read = sentences(text) if read is None else read
     found = _signals(read)
     topics = topics_of(read, [one.anchor() for one in found])
     if not any(one.weight > 1 or (one.sentence.asks and topics) for one in found):

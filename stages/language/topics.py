@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from ...bus.values import Entity, Evidence, IntentType
-from .sentences import Sentence, phrase_at, sentences, word_spans
+from .sentences import Sentence, phrase_at, word_spans
 from .words import STOP_WORDS, TECHNOLOGIES, fold, word_list
 
 MAX_TOPICS = 5
@@ -27,13 +27,12 @@ _BEFORE_ACTION = frozenset(
 Anchor = tuple[Sentence, int]
 
 
-def extract_topics(text: str, evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    """At most five subjects of ``text``, lower-cased, those after its first signal before others.
+def extract_topics(read: Sequence[Sentence], evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """At most five subjects of the sentences ``read``, lower-cased, those after a signal first.
 
     ``evidence`` is what ``detect_search_intent`` found in the same text; without any the whole
     text counts. Empty if nothing is left beside stop words and trigger words.
     """
-    read = sentences(text)
     anchors = [anchor for one in evidence for anchor in _located(read, one)]
     return topics_of(read, anchors)
 
