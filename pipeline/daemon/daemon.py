@@ -28,8 +28,7 @@ from ..app.app import App
 from ..app.archives import Conversations, LazyArchive
 from ..entrance.handler import HookHandler
 from . import spool
-from .gauges import Gauges, index_status
-from .http_endpoint import HttpEndpoint, SignalBuffer
+from .http_endpoint import Gauges, HttpEndpoint, SignalBuffer, index_status
 from .server import Listener, Server, listen, only_one, socket_path, unlisten
 
 _log = logging.getLogger(__name__)

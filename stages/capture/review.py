@@ -22,7 +22,7 @@ from ..language.words import is_negation, words
 from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from . import task_record as task
-from .earned import find_all
+from .statement_classifier import find_all
 from .task_record import MAX_TEXT_CHARS, within
 
 _READ_CHARS = 10_000

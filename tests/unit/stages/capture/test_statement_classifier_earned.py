@@ -1,7 +1,7 @@
 import pytest
 
 from subcog.bus.values import EARNED_PERCENT
-from subcog.stages.capture.earned import find_all, find_earned
+from subcog.stages.capture.statement_classifier import find_all, find_earned
 
 
 def kept(text, role="user"):

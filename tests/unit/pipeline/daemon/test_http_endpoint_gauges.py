@@ -5,7 +5,7 @@ from subcog.config.paths import find_paths
 from subcog.pipeline.app.app import INDEXING
 from subcog.pipeline.app.archives import Conversations, LazyArchive
 from subcog.pipeline.app.team import Team
-from subcog.pipeline.daemon.gauges import Gauges
+from subcog.pipeline.daemon.http_endpoint import Gauges
 from subcog.sinks.indexes.topic_index import TopicIndex
 from subcog.sinks.search.index import IndexStats
 from tests.fakes import PROJECT, make_memory, make_quoting
