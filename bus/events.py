@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from .actions import Action
 from .enrichment import Enrichment
-from .passages import SessionHit, SessionVerdict
+from .sessions import SessionHit, SessionVerdict
 from .values import (
     CleanText,
     Encoding,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import UNSET, Raw, UnsetType
 
 from .enrichment import ApplicablePattern, Gotcha, RecentWork, SimilarTask, Suggestion
-from .passages import SessionVerdict
 from .results import Result
+from .sessions import SessionVerdict
 from .values import (
     DetectionSource,
     Evidence,

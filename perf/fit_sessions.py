@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subcog.bus.passages import Message, Passage
+from subcog.bus.sessions import Message, Passage
 from subcog.bus.values import Scope
 from subcog.sinks.models.embedder import Embedder
-from subcog.sinks.passages.index import PassageIndex
-from subcog.sinks.passages.relevance import FEATURES, WEIGHTS
+from subcog.sinks.passages.index import FEATURES, WEIGHTS, PassageIndex
 from subcog.sinks.passages.table import Row
 from subcog.stages.sessions.exchanges import ExchangeReader
 

@@ -45,7 +45,7 @@ from subcog.pipeline.app.app import App
 from subcog.pipeline.entrance.handler import HookHandler
 from subcog.sinks.indexes.topic_index import TopicIndex
 from subcog.stages.capture.statement_classifier import find_noteworthy
-from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.language.search_intent import detect_search_intent
 from subcog.stages.language.topics import retrieval_words
 from subcog.stages.redaction.redact import Redactor
 

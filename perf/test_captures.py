@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from subcog.stages.capture.earned import find_all
+from subcog.stages.capture.statement_classifier import find_all
 
 from .test_keywords import GROWTH, HOSTILE, NOISE_MS, TARGET_MS, p99, times_ms
 

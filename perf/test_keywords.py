@@ -17,7 +17,7 @@ import pytest
 
 from subcog.sinks.models.intent_classifier import LocalClassifier
 from subcog.stages.classify import local_vote
-from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.language.search_intent import detect_search_intent
 from subcog.stages.language.topics import retrieval_words
 
 from .report import record

@@ -23,7 +23,7 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.bus.ids import ulid_of
-from subcog.bus.passages import Passage
+from subcog.bus.sessions import Passage
 from subcog.bus.values import Scope
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.passages import table

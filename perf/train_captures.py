@@ -19,8 +19,15 @@ from typing import NamedTuple
 import numpy as np
 
 from subcog.config.linear_model import LinearModel
-from subcog.stages.capture.features import Features, every_feature
-from subcog.stages.capture.statement_classifier import MARK, MATTERS, OUTPUTS, WEIGHTS, SignalModel
+from subcog.stages.capture.features import (
+    MARK,
+    MATTERS,
+    OUTPUTS,
+    WEIGHTS,
+    Features,
+    SignalModel,
+    every_feature,
+)
 from subcog.stages.capture.statements import own_text, statements
 
 from .fit import Named, folds, hundredths, matrix, multinomial, vocabulary, write

@@ -20,7 +20,8 @@ import numpy as np
 from subcog.config.linear_model import LinearModel
 from subcog.sinks.models.intent_classifier import NAMES, WEIGHTS, features
 from subcog.stages.classify import cues
-from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.language.search_intent import detect_search_intent
+from subcog.stages.language.sentences import sentences
 
 from .fit import Named, folds, hundredths, matrix, multinomial, softmax, vocabulary, write
 
@@ -45,7 +46,7 @@ def load(path: Path, source: str = "own") -> list[Row]:
 
 def seen(text: str) -> Named:
     """The features of one prompt, as the product makes them."""
-    return features(text, tuple(cues(text, detect_search_intent(text))))
+    return features(text, tuple(cues(sentences(text), detect_search_intent(text))))
 
 
 def temperature(logits: np.ndarray, y: np.ndarray) -> float:

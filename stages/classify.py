@@ -8,12 +8,15 @@ from typing import Literal
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from ..bus.events import IntentClassified, IntentRefined, PromptEnriched
 from ..bus.signals import classified, degraded, emit, fell_back
-from ..bus.values import DetectionSource, IntentType, SearchIntent, Vote
-from .intent.keywords import detect_search_intent
-from .language.sentences import addresses_agent, is_order, reports_success, sentences
+from ..bus.values import DetectionSource, Hit, IntentType, SearchIntent, Vote
+from ..config.settings import SearchIntentSettings
+from .inject import ceiling
+from .language.search_intent import detect_search_intent
+from .language.sentences import Sentence, addresses_agent, is_order, reports_success, sentences
 from .language.topics import MAX_TOPICS, extract_topics
 from .ports import Local, Model
 
@@ -42,12 +45,13 @@ async def classify(
     if event.parsed.machine:
         return IntentClassified(trace=event.trace, enriched=event, intent=None)
     text = event.parsed.text
-    votes = [keyword_vote(text)]
+    read = sentences(text)
+    votes = [keyword_vote(text, read)]
     held = votes[0].intent
     decisive = held is not None and held.confidence_percent >= min_decisive_percent
     racers: list[Racer] = []
     if not decisive and local is not None:
-        racers.append(local_racer(local))
+        racers.append(local_racer(local, read))
     if model is not None and model.is_asked(decisive=decisive):
         racers.append(model.racer(_late(event, votes, model)))
     votes += await race(text, held, racers)
@@ -116,22 +120,25 @@ def merge(votes: Sequence[Vote]) -> SearchIntent | None:
     return held
 
 
-def keyword_vote(text: str) -> Vote:
-    """The keyword racer's vote."""
+def keyword_vote(text: str, read: Sequence[Sentence] | None = None) -> Vote:
+    """The keyword racer's vote; ``read`` are the sentences of ``text``, where they are known."""
     started = perf_counter()
-    intent = detect_search_intent(text)
+    intent = detect_search_intent(text, read)
     return Vote(
         racer=DetectionSource.KEYWORD, intent=intent, took_ms=(perf_counter() - started) * 1000
     )
 
 
-def local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
+def local_vote(
+    text: str, held: SearchIntent | None, local: Local, read: Sequence[Sentence] | None = None
+) -> Vote:
     """The local classifier's vote; its confidence is the probability of the type it names.
 
     Where that is low and yet a search is likelier than none, it is ``UNSURE_PERCENT``.
     """
     started = perf_counter()
-    odds = local.weigh(text, tuple(cues(text, held)))
+    read = sentences(text) if read is None else read
+    odds = local.weigh(text, tuple(cues(read, held)))
     kind, probability = choose(odds)
     intent = None
     if kind is not None:
@@ -139,7 +146,7 @@ def local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
             intent_type=kind,
             # Whether it is a search at all is surer than of which kind.
             confidence_percent=max(UNSURE_PERCENT, round(100 * probability)),
-            topics=extract_topics(text, held.evidence if held else ()),
+            topics=extract_topics(read, held.evidence if held else ()),
             source=DetectionSource.LOCAL,
         )
     note = f"{kind or 'none'} {probability:.2f}"
@@ -151,11 +158,11 @@ def local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
     )
 
 
-def local_racer(local: Local) -> Racer:
-    """The local classifier as a racer."""
+def local_racer(local: Local, read: Sequence[Sentence]) -> Racer:
+    """The local classifier as a racer; ``read`` are the sentences of what it is asked about."""
 
     async def run(text: str, held: SearchIntent | None) -> Vote:
-        return local_vote(text, held, local)
+        return local_vote(text, held, local, read)
 
     return run
 
@@ -169,13 +176,12 @@ def choose(odds: Mapping[IntentType | None, float]) -> tuple[IntentType | None, 
     return kind, odds[kind]
 
 
-def cues(text: str, found: SearchIntent | None) -> Iterator[str]:
-    """What the keyword racer noticed about ``text``, as names that a classifier can learn from."""
+def cues(read: Sequence[Sentence], found: SearchIntent | None) -> Iterator[str]:
+    """What the keyword racer noticed about a text, as names that a classifier can learn from."""
     yield f"keyword {found.intent_type if found else 'none'}"
     for evidence in found.evidence if found else ():
         yield f"signal {evidence.signal}"
         yield f"type {evidence.intent}"
-    read = sentences(text)
     orders = [is_order(sentence) or addresses_agent(sentence) for sentence in read]
     if not read:
         yield "pasted"
@@ -254,3 +260,40 @@ class ModelRacer:
     def _within_s(self) -> float:
         left_s = anyio.current_effective_deadline() - anyio.current_time()
         return min(self._timeout_s, left_s - self._need_s(self._racing))
+
+
+def changes_context(event: IntentRefined, *, settings: SearchIntentSettings) -> bool:
+    """Whether the refined intent lets other memories in than the one the prompt was answered with.
+
+    It does where it finds a search that was overlooked or not believed, where namespaces weigh
+    otherwise for its type, and where more memories are allowed.
+    """
+    before, after = event.classified.intent, event.intent
+    if not (settings.enabled and event.classified.enriched.candidates):
+        return False
+    if after is None or not _believed(after, settings):
+        return False
+    if before is None or not _believed(before, settings):
+        return True
+    return before.intent_type is not after.intent_type or _ceiling(before, settings) < _ceiling(
+        after, settings
+    )
+
+
+def _believed(intent: SearchIntent, settings: SearchIntentSettings) -> bool:
+    return intent.confidence_percent >= round(settings.min_confidence * 100)
+
+
+def _ceiling(intent: SearchIntent, settings: SearchIntentSettings) -> int:
+    return ceiling(intent.confidence_percent, settings.context)
+
+
+def with_intent(event: IntentRefined, candidates: tuple[Hit, ...]) -> IntentClassified:
+    """The prompt as it would have been classified in time, with these candidates."""
+    classified = event.classified
+    return replace(
+        classified,
+        intent=event.intent,
+        enriched=replace(classified.enriched, candidates=candidates),
+        votes=(*classified.votes, event.vote),
+    )

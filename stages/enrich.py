@@ -11,13 +11,12 @@ import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
-from ..bus.enrichment import Enrichment, Guide
+from ..bus.enrichment import GUIDES, Enrichment, Guide
 from ..bus.events import PromptEnriched, PromptParsed
-from ..bus.passages import SessionHit
+from ..bus.sessions import SessionHit
 from ..bus.signals import degraded, emit
 from ..bus.values import Hit, Kept, Marked, ProjectFacts, Query
 from .enrichment.assemble import MIN_RELEVANCE, assemble_enrichment
-from .enrichment.guide_parser import is_guide
 from .enrichment.matching import Subject
 from .language.answer_type import EXPLORATORY, answer_types, floors
 from .ports import Conversations, Guides, Keeper, Projects, Recall
@@ -190,7 +189,7 @@ def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) 
         return Enrichment(existing_paths=gathered.existing)
     guides = {guide.memory_id: guide for guide in gathered.guides}
     for hit in gathered.candidates:
-        if is_guide(hit.memory) and hit.relevance >= MIN_RELEVANCE:
+        if hit.memory.namespace in GUIDES and hit.relevance >= MIN_RELEVANCE:
             guides.setdefault(hit.memory.id, knowledge.guides.read(hit.memory))
     now = knowledge.clock()
     made = assemble_enrichment(

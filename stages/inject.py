@@ -32,14 +32,7 @@ from ..config.settings import (
 from .injection.select import Budget, Candidate, Choice, choose, none_chosen
 from .language.answer_type import answer_types
 from .ports import Sessions
-from .sessions.choose import (
-    Quoted,
-    out_of_context,
-    outdated,
-    quote_sessions,
-    refused,
-    shown_key,
-)
+from .sessions.quote import Quoted, out_of_context, outdated, quote_sessions, refused, shown_key
 from .text.envelope import extend, neutralise, preview
 from .text.unicode import size_of
 

@@ -7,8 +7,7 @@ from ..bus.values import Noted, Parsed, Signal
 from .capture.statement_classifier import find_noteworthy
 from .capture.statements import READ_CHARS
 from .enrichment.references import find_references
-from .language.entities import find_entities
-from .language.topics import retrieval_words
+from .language.topics import find_entities, retrieval_words
 from .language.work_kind import work_signals
 from .text.markup import is_machine, own_text, split_markers
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ..bus.enrichment import Guide
 from ..bus.events import PromptSubmitted
-from ..bus.passages import SessionHit
+from ..bus.sessions import SessionHit
 from ..bus.values import (
     IntentType,
     Kept,

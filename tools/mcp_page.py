@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from subcog.sinks.mcp import instructions as mcp_help
+from subcog.sinks.mcp import resources as mcp_help
 from subcog.sinks.mcp.prompts import PROMPTS
 from subcog.sinks.mcp.resources import FIXED, TEMPLATES
 from subcog.sinks.mcp.schemas import schema_of

@@ -10,21 +10,23 @@ import anyio
 import anyio.to_thread
 
 from ...bus.events import ForgetRequested, ForgetSettled, ReviewRequested
-from ...bus.passages import Passage, SessionHit, SessionInfo
 from ...bus.results import CopyResult
-from ...bus.session_results import (
+from ...bus.sessions import (
     ForgetSessionsResult,
     FoundSession,
     FoundSessions,
     LearnedResult,
     ListedSession,
+    Passage,
     SaidResult,
+    SessionHit,
+    SessionInfo,
     SessionResult,
     SessionsResult,
     UnreadResult,
 )
 from ...bus.values import Memory, Place, Scope
-from ...stages.sessions.excerpt import short_id
+from ...stages.sessions.quote import short_id
 from ..app.app import App
 from .params import (
     CallRefused,
@@ -187,7 +189,7 @@ class SessionCalls:
 
     async def _archive(self) -> PassageArchive:
         with anyio.fail_after(QUERY_S):
-            return await self._app.passages.archive()
+            return await self._app.passages.get()
 
 
 async def _the_one(archive: PassageArchive, scope: Scope, given: str) -> SessionInfo:

@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 from ...bus.events import Draft, ImportRequested, ImportSettled
 from ...bus.results import BackupResult, ExportPage, ImportResult, RestoreResult
 from ...bus.values import Memory, Place
-from ...sinks.files.private import private_opener
+from ...sinks.files import private_opener
 from ..app.app import App
 from ..imports.item import Item
 from .params import CallRefused, FileParams, ImportParams, PageParams, Table, scope_of

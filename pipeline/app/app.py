@@ -46,11 +46,8 @@ from ...sinks.indexes.guide_index import GuideIndex
 from ...sinks.mcp.port import Changes
 from ...sinks.project.identity import Projects
 from ...sinks.sessions import Sessions
-from ...sinks.telemetry.audit_log import AuditLog
-from ...sinks.telemetry.degradation_log import DegradationLog
-from ...sinks.telemetry.prompt_log import PromptLog
+from ...sinks.telemetry.logs import AuditLog, DegradationLog, PromptLog
 from ...sinks.transcripts.reader import Transcripts
-from ...stages.capture.detect import detect
 from ...stages.classify import classify
 from ...stages.enrich import Knowledge, enrich
 from ...stages.enrichment.guide_parser import read_guide
@@ -62,16 +59,14 @@ from ...stages.moments.remind import remind
 from ...stages.moments.warn import Searcher, warn
 from ...stages.parse import parse
 from ...stages.ports import RecallUnavailable
-from ...stages.redaction.admit import admit
+from ...stages.redaction.admit import admit, detect
 from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.redaction.rules import BadAllowance
 from ...stages.respond import respond
-from ...stages.sessions.last_session import SOURCES, last_session
-from .captures import CaptureService, RedactionCache
-from .conversations import Conversations
-from .lazy_archive import LazyArchive, Published
+from ...stages.sessions.quote import SOURCES, last_session
+from .archives import Conversations, LazyArchive, Published, RedactionCache
+from .captures import CaptureService, ReviewCaptures
 from .review import SessionReviewer
-from .review_captures import ReviewCaptures
 from .routes import ROUTES
 from .team import Team
 
@@ -217,12 +212,9 @@ class App:
     async def running(self) -> AsyncIterator[None]:
         """Run the stages, and the model's part outside of them: what it says late is for them."""
         async with AsyncExitStack() as parts:
-            self.audit_log.watch()
-            parts.callback(self.audit_log.unwatch)
-            self.prompt_log.watch()
-            parts.callback(self.prompt_log.unwatch)
-            self.degradation_log.watch()
-            parts.callback(self.degradation_log.unwatch)
+            for log in (self.audit_log, self.prompt_log, self.degradation_log):
+                log.watch()
+                parts.callback(log.unwatch)
             if self.llm is not None:
                 await parts.enter_async_context(self.llm.running())
             await parts.enter_async_context(self.bus)
@@ -396,7 +388,7 @@ class App:
         found = await archive.store.get([event.id], event.scopes)
         events = await archive.forget(event)
         if self.settings.sessions.enabled:
-            passages = await self.passages.archive()
+            passages = await self.passages.get()
             for memory in found:
                 await passages.forget_saying(memory.scope, memory.content)
         return events

@@ -1,23 +1,35 @@
-"""Captures what is marked: publishes the request, and waits for the result until the deadline.
+"""Captures what is marked, and what a review found.
 
-Beside it stands the redaction of what comes out of the store: a text is read for secrets once.
+What is marked waits for its result until the deadline. A review captures statements, solved
+blockers and records of tasks, one after another.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import UTC, datetime
 
 import anyio
 import anyio.to_thread
+from msgspec.structs import replace
 
 from ...bus.bus import Bus
-from ...bus.events import CaptureRequested, CaptureSettled, PromptSubmitted
+from ...bus.events import CaptureRequested, CaptureSettled, PromptSubmitted, ReviewRequested
 from ...bus.ids import next_ulid
-from ...bus.values import Kept, Marked, Provenance
-from .lazy_archive import RESERVE_S
+from ...bus.values import Hit, Kept, Marked, Provenance, Query
+from ...config.settings import ReviewSettings, Settings
+from ...sinks.project.git import head_commit
+from ...stages.capture import review
+from ...stages.capture import task_record as task
+from ...stages.capture.review import Statement
+from ...stages.moments.greet import is_open
+from ...stages.ports import Recall
+from .archives import RESERVE_S, NotStored
 
-MAX_TEXTS = 50_000
+# It chooses among so many times what it may keep: some of it will be known already.
+_CHOICE = 4
+
+Capture = Callable[[CaptureRequested], Awaitable[CaptureSettled]]
 
 
 class CaptureService:
@@ -74,26 +86,189 @@ class CaptureService:
         return CaptureSettled(trace=request.trace, kept=kept)
 
 
-class RedactionCache:
-    """Redacts texts, and remembers which of them had nothing to redact; not the texts themselves.
+def moment_of(settings: Settings, hook: str) -> ReviewSettings:
+    """The settings of the moment that led to a review."""
+    return settings.hook.pre_compact if hook == "PreCompact" else settings.hook.stop
 
-    By Python's own hash, which is keyed anew in each process: nobody can make two texts meet.
-    """
 
-    def __init__(self, redact: Callable[[str], str], *, max_texts: int = MAX_TEXTS) -> None:
-        self._redact = redact
-        self._max_texts = max_texts
-        self._spotless: dict[int, None] = {}
-        self._lock = threading.Lock()  # a review cleans in a thread
+class ReviewCaptures:
+    """Sends captures on their way, one after another. Each method raises ``NotStored``."""
 
-    def __call__(self, text: str) -> str:
-        key = hash(text)
-        if key in self._spotless:
-            return text
-        cleaned = self._redact(text)
-        if cleaned == text:
-            with self._lock:
-                self._spotless[key] = None
-                if len(self._spotless) > self._max_texts:
-                    del self._spotless[next(iter(self._spotless))]
-        return cleaned
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        recall: Recall,
+        capture: Capture,
+        new_id: Callable[[], str],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._settings = settings
+        self._recall = recall
+        self._capture = capture
+        self._new_id = new_id
+        self._clock = clock
+
+    # --- what was said ---------------------------------------------------------------------------
+
+    async def keep(
+        self, event: ReviewRequested, found: Sequence[Statement], kept: list[str]
+    ) -> None:
+        """Keep those of ``found`` that are earned and say something new; ``kept`` gets each text.
+
+        The agent's labelled lines are kept beyond ``max_captures``, since they are deliberate.
+        """
+        moment = moment_of(self._settings, event.hook)
+        if not moment.auto_capture:
+            return
+        earned = [statement for statement in found if statement.note.earned]
+        labelled = [statement for statement in earned if statement.is_labelled]
+        stated = [statement for statement in earned if not statement.is_labelled]
+        least, limit = moment.min_confidence, moment.max_captures
+        for statement in review.choose(labelled, min_confidence=least, limit=len(labelled)):
+            await self._keep_if_new(event, statement, kept)
+        most = len(kept) + limit
+        chosen = review.choose(stated, min_confidence=least, limit=limit * _CHOICE)
+        for statement in sorted(chosen, key=lambda s: -s.note.confidence_percent):
+            if len(kept) < most and not review.repeats(statement.note.text, kept):
+                await self._keep_if_new(event, statement, kept)
+
+    async def _keep_if_new(
+        self, event: ReviewRequested, statement: Statement, kept: list[str]
+    ) -> None:
+        text = statement.note.text
+        hits = await self._said_before(event, statement)
+        if review.is_known(text, hits, strictly=statement.is_labelled):
+            return
+        if await self._keep(event, statement):
+            kept.append(text)
+
+    async def _said_before(self, event: ReviewRequested, statement: Statement) -> tuple[Hit, ...]:
+        """What is like a statement; what is solved is not said by what still stands in the way."""
+        hits = await self._like(event, statement)
+        if statement.note.kind != "resolution":
+            return hits
+        return tuple(hit for hit in hits if not self._is_open_blocker(hit))
+
+    def _is_open_blocker(self, hit: Hit) -> bool:
+        return hit.memory.namespace == "blockers" and is_open(hit.memory, self._clock())
+
+    async def _like(
+        self, event: ReviewRequested, statement: Statement, *namespaces: str
+    ) -> tuple[Hit, ...]:
+        query = Query(
+            text=statement.note.text,
+            scopes=event.place.readable,
+            limit=5,
+            namespaces=namespaces,
+        )
+        try:
+            return (await self._recall.recall(query)).hits
+        except ConnectionError:
+            raise NotStored from None
+
+    async def _keep(self, event: ReviewRequested, statement: Statement) -> bool:
+        """Send a statement on its way; whether it was kept, and not declined."""
+        tags = review.tags_of(statement, event.hook)
+        blocker = await self._blocker(event, statement)
+        if blocker is not None:
+            tags += (f"resolves-{blocker.memory.id}",)
+        provenance = await self._provenance(event, statement.file)
+        settled = await self._capture_or_raise(
+            CaptureRequested(
+                trace=self._new_id(),
+                id=review.memory_id(statement, event.place.project),
+                text=statement.note.text,
+                scope=event.place.project,
+                namespace=statement.note.namespace,
+                tags=tags,
+                explicit=False,
+                confidence_percent=statement.note.confidence_percent,
+                provenance=provenance,
+                said_at=_moment(statement.said_at_ms),
+            )
+        )
+        is_kept = settled.kept.outcome != "declined"
+        if blocker is not None and is_kept:
+            await self._close(blocker, provenance)
+        return is_kept
+
+    async def _blocker(self, event: ReviewRequested, statement: Statement) -> Hit | None:
+        """The open blocker that a statement resolves, if it does and it is clear which."""
+        if statement.note.kind != "resolution":
+            return None
+        hits = await self._like(event, statement, "blockers")
+        return review.resolved([hit for hit in hits if self._is_open_blocker(hit)])
+
+    async def _close(self, blocker: Hit, provenance: Provenance) -> None:
+        """Mark a blocker as resolved: what it says stays, and can be found."""
+        memory = blocker.memory
+        await self._capture_or_raise(
+            CaptureRequested(
+                trace=self._new_id(),
+                id=f"mem_{self._new_id()}",
+                text=memory.content,
+                scope=memory.scope,
+                namespace=memory.namespace,
+                tags=("resolved", *memory.tags),
+                explicit=False,
+                provenance=provenance,
+                revises=memory.id,
+            )
+        )
+
+    async def _provenance(self, event: ReviewRequested, file: str = "") -> Provenance:
+        commit = await anyio.to_thread.run_sync(head_commit, event.place.root)
+        return Provenance(
+            hook=event.hook,
+            session=event.session,
+            client=event.client,
+            file=file,
+            commit=commit,
+            branch=event.place.branch or "",
+        )
+
+    async def _capture_or_raise(self, request: CaptureRequested) -> CaptureSettled:
+        settled = await self._capture(request)
+        if settled.kept.outcome in {"failed", "pending"}:
+            raise NotStored
+        return settled
+
+    # --- what was done ---------------------------------------------------------------------------
+
+    async def record(self, event: ReviewRequested, works: Iterable[task.Work]) -> int:
+        """Record those of ``works`` in which something was done, as they stand; how many."""
+        if not self._settings.capture.tasks.enabled:
+            return 0
+        count = 0
+        for work in works:
+            if work.is_worth_recording and task.record(work) != work.recorded:
+                await self._record(event, work)
+                count += 1
+        return count
+
+    async def _record(self, event: ReviewRequested, work: task.Work) -> None:
+        request = CaptureRequested(
+            trace=self._new_id(),
+            id=work.id,
+            text=task.record(work),
+            scope=event.place.project,
+            namespace=task.NAMESPACE,
+            tags=task.tags_of(work),
+            explicit=False,
+            confidence_percent=task.CONFIDENCE_PERCENT,
+            provenance=await self._provenance(event),
+            revises=work.memory_id or None,
+            said_at=_moment(work.said_at_ms),
+        )
+        settled = await self._capture_or_raise(request)
+        if settled.kept.outcome == "merged" and settled.kept.memory_id:
+            # The same was asked before: how it ended this time is what counts.
+            again = replace(request, trace=self._new_id(), revises=settled.kept.memory_id)
+            settled = await self._capture_or_raise(again)
+        work.memory_id = settled.kept.memory_id or work.memory_id
+        work.recorded = request.text
+
+
+def _moment(said_at_ms: int) -> datetime | None:
+    return datetime.fromtimestamp(said_at_ms / 1000, UTC) if said_at_ms else None

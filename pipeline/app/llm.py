@@ -17,12 +17,10 @@ from ...bus.values import Hit, Scope
 from ...config.settings import Settings
 from ...sinks.llm.circuit_breaker import CircuitBreaker
 from ...sinks.llm.language_model import LanguageModel, PromptSpec
-from ...sinks.llm.worker_process import ModelProcess
-from ...sinks.llm.worker_protocol import Configure
+from ...sinks.llm.worker_process import Configure, ModelProcess
 from ...sinks.sessions import Sessions, emit_late
-from ...stages.classify import ModelRacer
-from ...stages.intent.llm_prompt import MAX_CLEAN_CHARS, SYSTEM, ends, question, read_answer
-from ...stages.refine import changes_context, with_intent
+from ...stages.classify import ModelRacer, changes_context, with_intent
+from ...stages.language.search_intent import MAX_CLEAN_CHARS, SYSTEM, ends, question, read_answer
 
 # -P: the directory it starts in may be an agent's project, and nothing is imported from there.
 COMMAND = (sys.executable, "-P", "-m", "subcog.sinks.llm.worker")

@@ -16,21 +16,19 @@ from msgspec import Struct, field
 
 from ...bus.bus import Bus
 from ...bus.events import CompactionStarted, ResponseReady, ReviewRequested, SessionEnded, TurnEnded
-from ...bus.passages import Message
+from ...bus.sessions import Message
 from ...bus.signals import degraded, emit
 from ...bus.values import Noted, Scope
 from ...config.settings import Settings
 from ...sinks.sessions import Sessions
 from ...sinks.transcripts.reader import Mark, Slice, Transcripts, TranscriptUnreadable
 from ...stages.capture import task_record as task
-from ...stages.capture.review import Statement, within
-from ...stages.capture.review_session import SessionReader, batches
+from ...stages.capture.review import SessionReader, Statement, batches
 from ...stages.moments.preserve import preserve
 from ...stages.sessions.exchanges import ExchangeReader
 from ...stages.text.markup import is_machine, own_text
-from .conversations import Conversations
-from .lazy_archive import RESERVE_S
-from .review_captures import NotStored, ReviewCaptures, moment_of
+from .archives import RESERVE_S, Conversations, NotStored
+from .captures import ReviewCaptures, moment_of
 
 _MAX_POINTS = 32
 # A compaction waits this part of its time for the whole review, then looks at the end alone: at so
@@ -223,7 +221,7 @@ class SessionReviewer:
             event.session,
             clean=self._clean,
             own=_own_words,
-            relative=partial(within, root=event.place.root),
+            relative=partial(task.within, root=event.place.root),
             agent=bool(event.agent),
         )
         if not event.agent:

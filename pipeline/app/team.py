@@ -21,7 +21,7 @@ from ...bus.events import Event, MemoriesStored, MemoryForgotten
 from ...bus.values import Memory
 from ...stages.ports import RecallUnavailable
 from ...stages.redaction.redact import Redactor, release
-from .lazy_archive import LazyArchive
+from .archives import LazyArchive
 
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive

@@ -13,8 +13,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from ...bus.passages import SessionVerdict
 from ...bus.prompt_results import ClassifyResult, EnrichedIntent, ExplainResult
+from ...bus.sessions import SessionVerdict
 from ...bus.values import Parsed, Verdict
 
 

@@ -26,10 +26,7 @@ def retrieval(folder: Path, as_json: bool) -> None:
 
     with _progress(hidden=as_json) as show:
         report = _checked(lambda: evaluate(folder, progress=show))
-    if as_json:
-        show_json(report)
-    else:
-        click.echo(render(report))
+    _print(report, render, as_json=as_json)
 
 
 @eval_command.command()
@@ -42,10 +39,7 @@ def intents(file: Path, as_json: bool) -> None:
 
     local = LocalClassifier.load()
     report = _checked(lambda: evaluate(read_labelled(file), local=local))
-    if as_json:
-        show_json(report)
-    else:
-        click.echo(as_text(report))
+    _print(report, as_text, as_json=as_json)
 
 
 @eval_command.command()
@@ -58,10 +52,7 @@ def injections(folder: Path, as_json: bool) -> None:
     settings = our_settings().settings
     with _progress(hidden=as_json) as show:
         report = _checked(lambda: evaluate(folder, settings=settings, progress=show))
-    if as_json:
-        show_json(report)
-    else:
-        click.echo(render(report))
+    _print(report, render, as_json=as_json)
 
 
 @eval_command.command()
@@ -72,10 +63,7 @@ def captures(file: Path, as_json: bool) -> None:
     from ..evaluation.captures import evaluate, read_messages, render
 
     report = _checked(lambda: evaluate(read_messages(file)))
-    if as_json:
-        show_json(report)
-    else:
-        click.echo(render(report))
+    _print(report, render, as_json=as_json)
 
 
 @eval_command.command()
@@ -88,10 +76,7 @@ def sessions(folder: Path, as_json: bool) -> None:
     settings = our_settings().settings
     with _progress(hidden=as_json) as show:
         report = _checked(lambda: evaluate(folder, settings=settings, progress=show))
-    if as_json:
-        show_json(report)
-    else:
-        click.echo(render(report))
+    _print(report, render, as_json=as_json)
 
 
 @contextmanager
@@ -110,3 +95,10 @@ def _checked(work: Any) -> Any:
         return work()
     except (OSError, ValueError) as error:
         raise click.ClickException(str(error)) from None
+
+
+def _print(report: Any, render: Callable[[Any], str], *, as_json: bool) -> None:
+    if as_json:
+        show_json(report)
+    else:
+        click.echo(render(report))

@@ -159,7 +159,7 @@ def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A
 
     A prefix of an ID is enough. The text of prompts is not kept unless trace.keep_text is set.
     """
-    from ...sinks.telemetry.prompt_log import read_traces
+    from ...sinks.telemetry.logs import read_traces
 
     traces = read_traces(our_paths().state / TRACES)
     if id is None:

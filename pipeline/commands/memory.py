@@ -21,7 +21,7 @@ from ...bus.results import (
     TopicResult,
     TopicsResult,
 )
-from ...bus.session_results import FoundSessions
+from ...bus.sessions import FoundSessions
 from ...bus.values import NAMESPACES
 from .shared import by, daemon, json_option, project_option, shorten, show_json, when
 

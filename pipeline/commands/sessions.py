@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from ...bus.session_results import (
+from ...bus.sessions import (
     ForgetSessionsResult,
     FoundSessions,
     LearnableFile,

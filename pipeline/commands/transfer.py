@@ -24,7 +24,7 @@ from ...bus.results import (
 )
 from ...bus.values import Memory
 from ..cli.client import Client
-from ..imports.detect import Source, recognise
+from ..imports.formats import Source, recognise
 from ..imports.item import BadImport, Item
 from ..imports.markdown import write_memory
 from .shared import daemon, json_option, project_option, show_json

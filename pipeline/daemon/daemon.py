@@ -25,12 +25,10 @@ from ...sinks.mcp.lazy_app import LazyApp
 from ..api.dispatch import Calls
 from ..api.mcp import SessionOpener
 from ..app.app import App
-from ..app.conversations import Conversations
-from ..app.lazy_archive import LazyArchive
+from ..app.archives import Conversations, LazyArchive
 from ..entrance.handler import HookHandler
 from . import spool
-from .gauges import Gauges, index_status
-from .http_endpoint import HttpEndpoint, SignalBuffer
+from .http_endpoint import Gauges, HttpEndpoint, SignalBuffer, index_status
 from .server import Listener, Server, listen, only_one, socket_path, unlisten
 
 _log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ import msgspec
 
 from ...bus.bus import raised_at
 from ...config.paths import LOG_BACKUPS
-from ...sinks.files.private import PrivateFileHandler
+from ...sinks.files import PrivateFileHandler
 
 MAX_BYTES = 2_000_000
 OURS = "subcog"

@@ -2,8 +2,8 @@
 
 A line is {id, role, text, captures: [{type, namespace, span}], high_confidence?}. Found in a
 message is what becomes a memory by itself: what the markers of a prompt keep (type "explicit") and
-what ``stages/capture/earned.py`` finds. It is right when it overlaps a labelled span by at
-least half of either.
+what ``stages/capture/statement_classifier.py`` finds. It is right when it overlaps a labelled span
+by at least half of either.
 
 ``precision`` is the share of what was found that is right, ``recall`` the share of the labelled
 spans that something right was found for. ``namespace_accuracy`` is taken over what is right;
@@ -24,8 +24,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from ...stages.capture.earned import find_earned
-from ...stages.capture.statement_classifier import detect_namespace, said_by
+from ...stages.capture.statement_classifier import detect_namespace, find_earned, said_by
 from ...stages.text.markup import split_markers
 from .dataset import read_rows
 

@@ -1,4 +1,4 @@
 """The HTTP port on loopback: metrics, health, hooks, credentials.
 
-May import: sinks/files.
+May import nothing of sinks but sinks/files.py.
 """

@@ -10,7 +10,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from ..files.private import replace_file
+from ..files import replace_file
 
 TOKEN_BYTES = 32
 _MIN_TOKEN_CHARS = 32

@@ -10,8 +10,7 @@ from itertools import islice
 import numpy as np
 
 from ...bus.values import Memory
-from .keyphrases import is_namespace_key
-from .topic_ranking import choose_topics
+from .keyphrases import choose_topics, is_namespace_key
 
 _RELATED_READ = 2000
 _SLACK_SLOTS = 1000

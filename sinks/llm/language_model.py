@@ -23,8 +23,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait
 from ...bus.signals import asked, emit
 from ...bus.values import DetectionSource, SearchIntent, Vote
 from .circuit_breaker import CircuitBreaker, State
-from .worker_process import ModelProcess, WorkerGone
-from .worker_protocol import Answer, Ask, Trouble
+from .worker_process import Answer, Ask, ModelProcess, Trouble, WorkerGone
 
 MAX_TOKENS = 120
 # Beyond so many at once a question is not asked: it would only make the others late.

@@ -15,7 +15,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .worker_protocol import (
+from .worker_process import (
     MAX_ANSWER_CHARS,
     MAX_LINE,
     Answer,

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ...bus.results import MemoryResult, Result, Topic
-from ...bus.session_results import FoundSessions
+from ...bus.sessions import FoundSessions
 from ...bus.values import Mode
 from ...config.settings import Namespace
 

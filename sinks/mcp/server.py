@@ -28,10 +28,10 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
-from .instructions import INSTRUCTIONS
 from .port import Changed, ClientPort, Refused, Watch
 from .prompts import get_prompt, list_prompts, values_of
 from .resources import (
+    INSTRUCTIONS,
     UnknownUri,
     complete,
     is_touched,

@@ -14,14 +14,13 @@ from duckdb import DuckDBPyConnection
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.passages import Passage, SessionHit, SessionInfo
+from ...bus.sessions import Passage, SessionHit, SessionInfo
 from ...bus.values import Encoding, Scope
 from ..models.analyzer import Analyzer, text_encoding
 from ..models.embedder import Embedder
 from ..store.store import Store
 from . import table
-from .index import Found, PassageIndex, opening_of
-from .relevance import load_relevance
+from .index import Found, PassageIndex, load_relevance, opening_of
 from .table import Forgotten, Row
 
 THREADS = 2
@@ -242,10 +241,6 @@ class PassageArchive:
         found = self._index.sessions((scope,))
         gone = [session for _, session, episodes in found if since <= episodes[0].began_at <= until]
         return sum([await self._drop(scope, session) for session in gone])
-
-    async def forget_all(self, scope: Scope) -> int:
-        """Forget every session of ``scope`` up to now."""
-        return await self.forget_span(scope, _EPOCH, _FOREVER)
 
     def _remember(self, forgotten: Forgotten) -> None:
         with self._store.database.transaction() as connection:

@@ -14,7 +14,7 @@ import msgspec
 from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
-from ...bus.passages import Passage
+from ...bus.sessions import Passage
 from ...bus.values import Encoding, Scope
 from ..store.rows import aware, naive, to_scope
 from ..store.writes import Insert, among, insert

@@ -1,4 +1,4 @@
 """What a project is and what lies in it: identity, git, manifests, context files.
 
-May import: sinks/files.
+May import nothing of sinks but sinks/files.py.
 """

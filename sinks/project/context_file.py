@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...bus.values import ProjectFacts
-from ..files.untrusted import Look
+from ..files import Look
 
 FILE = Path(".claude/memory/project-context.yaml")
 MAX_BYTES = 65_536

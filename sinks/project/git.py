@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from ..files.untrusted import Look
+from ..files import Look
 
 _MAX_LEVELS = 40
 _MAX_POINTER_BYTES = 8_192

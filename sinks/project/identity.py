@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 from cachetools import LRUCache
 
 from ...bus.values import Place, ProjectFacts, Scope
-from ..files.untrusted import Look, Stamp, unchanged
+from ..files import Look, Stamp, unchanged
 from .git import Repository, find_repository, working_tree_of
 from .manifests import read_facts
 

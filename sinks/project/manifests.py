@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...bus.values import ProjectFacts
-from ..files.untrusted import Look
+from ..files import Look
 from .context_file import read_context
 
 _MAX_BYTES = 262_144

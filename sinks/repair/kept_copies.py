@@ -15,7 +15,7 @@ import duckdb
 import msgspec
 from msgspec import Struct
 
-from ..files.private import replace_file
+from ..files import replace_file
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain
 from ..store.wal import wal_of

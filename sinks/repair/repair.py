@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 from msgspec import Struct
 
-from ..files.private import free_name, sync_directory
+from ..files import free_name, sync_directory
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain, unavailable
 from ..store.migrations import MIGRATIONS, ForeignSchema, schema_version, tables

@@ -20,7 +20,7 @@ import duckdb
 import numpy as np
 from duckdb import DuckDBPyConnection
 
-from ..files.private import FILE_MODE, FOLDER_MODE, sync_directory
+from ..files import FILE_MODE, FOLDER_MODE, sync_directory
 from .errors import StoreUnavailable, closed, explain, invalidates_database, unavailable
 from .migrations import ForeignSchema, NewerSchema, migrate
 from .reads import CurrentVersions, Fingerprints

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from ..files.private import free_name, private_opener
+from ..files import free_name, private_opener
 
 _POSITION = re.compile(r"Corrupt WAL file: entry at byte position (\d+)")
 # An entry is its size and its checksum, 8 bytes each, and then its data. DuckDB names the

@@ -48,39 +48,30 @@ class Outcome(Struct):
     skipped: int = 0
 
 
-class ConflictResolver:
+class ConflictResolver(Struct, kw_only=True):
     """Resolves conflicts between pulled versions and those of this machine.
 
     For one transaction of the writer's thread; ``finish`` it. Counts in ``outcome``.
     """
 
-    def __init__(
-        self,
-        connection: DuckDBPyConnection,
-        outbox: Outbox,
-        *,
-        encoder: Encoder,
-        now: datetime,
-        outcome: Outcome,
-    ) -> None:
-        self._connection = connection
-        self._outbox = outbox
-        self._encoder = encoder
-        self._now = now
-        self._outcome = outcome
-        # The versions that became current, by id; written in one statement at the end.
-        self._moved: dict[str, Record] = {}
+    connection: DuckDBPyConnection
+    outbox: Outbox
+    encoder: Encoder
+    now: datetime
+    outcome: Outcome
+    # The versions that became current, by id; written in one statement at the end.
+    moved: dict[str, Record] = {}
 
     def finish(self) -> None:
         """Write which versions became current."""
-        move_heads(self._connection, list(self._moved.values()))
+        move_heads(self.connection, list(self.moved.values()))
 
     def resolve(self, arrival: ValidatedChange) -> None:
         """Store a version that conflicts with local ones."""
         chain = self._chain(arrival)
         there = chain.versions.get(arrival.version)
         if there and arrival.record and digest(there.memory) == digest(arrival.record.memory):
-            note_confirmed(self._connection, [arrival])
+            note_confirmed(self.connection, [arrival])
             return
         if there and arrival.record and arrival.version in chain.pulled:
             self._replace(arrival, chain)
@@ -90,17 +81,17 @@ class ConflictResolver:
             self._append(arrival, chain)
         elif arrival.record is not None or arrival.version in mine:
             theirs = row_of(arrival.record) if arrival.record else None
-            merged = merge_chain(chain, mine, arrival.version, theirs, self._now)
+            merged = merge_chain(chain, mine, arrival.version, theirs, self.now)
             self._merge(arrival, chain, merged)
 
     def _chain(self, arrival: ValidatedChange) -> Chain:
-        moved = self._moved.get(arrival.id)
-        last = moved.version if moved else heads(self._connection, [arrival.id])[arrival.id].version
+        moved = self.moved.get(arrival.id)
+        last = moved.version if moved else heads(self.connection, [arrival.id])[arrival.id].version
         if last <= _FEW_VERSIONS:
             wanted, parameters = among("v.key", [f"{arrival.id}:{n + 1}" for n in range(last)])
         else:
             wanted, parameters = among("v.id", [arrival.id])
-        found = self._connection.execute(
+        found = self.connection.execute(
             "SELECT v.version, v.key IN (SELECT key FROM store.outbox), "  # noqa: S608 - placeholders
             "v.key IN (SELECT key FROM store.received WHERE pulled), "
             "body, model, vectors, words, lengths, terms FROM store.versions v "
@@ -117,26 +108,26 @@ class ConflictResolver:
         record = arrival.record
         if record is None:
             return
-        append_versions(self._connection, [record])
+        append_versions(self.connection, [record])
         self._note_pulled(arrival, record)
         if record.version > max(chain.versions, default=0):
             self._lead(record)
 
     def _note_pulled(self, arrival: ValidatedChange, record: Record) -> None:
-        mark_received(self._connection, [(record, arrival.is_foreign)], pulled=True)
-        self._outcome.received += 1
+        mark_received(self.connection, [(record, arrival.is_foreign)], pulled=True)
+        self.outcome.received += 1
 
     def _lead(self, record: Record) -> None:
-        self._moved[record.id] = record
-        self._outcome.current[record.id] = row_of(record)
+        self.moved[record.id] = record
+        self.outcome.current[record.id] = row_of(record)
 
     def _replace(self, arrival: ValidatedChange, chain: Chain) -> None:
         """Replace a pulled version by the server's, which was restored from a backup since."""
         record = arrival.record
         if record is None:
             return
-        rewrite(self._connection, record)
-        delete_where(self._connection, "received", "key", [record.key])
+        rewrite(self.connection, record)
+        delete_where(self.connection, "received", "key", [record.key])
         self._note_pulled(arrival, record)
         if record.version == max(chain.versions):
             self._lead(record)
@@ -146,19 +137,19 @@ class ConflictResolver:
         made = [self._encoded(memory) for memory in merged.versions]
         keys = {number: f"{arrival.id}:{number}" for number in chain.versions}
         mine = [keys[number] for number in merged.replaced]
-        delete_where(self._connection, "outbox", "key", mine)
-        delete_where(self._connection, "received", "key", mine)
+        delete_where(self.connection, "outbox", "key", mine)
+        delete_where(self.connection, "received", "key", mine)
         self._put_in_place(theirs + made, keys, merged.replaced)
         for record in theirs:
             self._note_pulled(arrival, record)
-        self._outbox.note(self._connection, made, self._now)
+        self.outbox.note(self.connection, made, self.now)
         left = {n: row for n, row in chain.versions.items() if n not in merged.replaced}
         rows = left | {each.version: row_of(each) for each in theirs + made}
         self._lead(to_record(rows[max(rows)]))
         self._fork(merged.fork)
         for ours, others in merged.contradicting:
             self._contradict(ours, others)
-        self._outcome.conflicts += bool(merged.fork or merged.contradicting)
+        self.outcome.conflicts += bool(merged.fork or merged.contradicting)
 
     def _put_in_place(
         self, records: Sequence[Record], keys: Mapping[int, str], replaced: Iterable[int]
@@ -166,20 +157,20 @@ class ConflictResolver:
         """Write ``records`` in place of ``replaced``; delete those that have no successor."""
         fresh = {record.key: record for record in records}
         delete_where(
-            self._connection, "versions", "key", [keys[n] for n in replaced if keys[n] not in fresh]
+            self.connection, "versions", "key", [keys[n] for n in replaced if keys[n] not in fresh]
         )
         there = set(keys.values())
         for record in records:
             if record.key in there:
-                rewrite(self._connection, record)
-        append_versions(self._connection, [each for each in records if each.key not in there])
+                rewrite(self.connection, record)
+        append_versions(self.connection, [each for each in records if each.key not in there])
 
     def _fork(self, versions: Sequence[Memory]) -> None:
         records = [self._encoded(memory) for memory in versions]
-        taken = add_records(self._connection, records)
+        taken = add_records(self.connection, records)
         new = [record for record, was_taken in zip(records, taken, strict=True) if was_taken]
-        self._outbox.note(self._connection, new, self._now)
-        self._outcome.current.update((each.id, row_of(each)) for each in new)
+        self.outbox.note(self.connection, new, self.now)
+        self.outcome.current.update((each.id, row_of(each)) for each in new)
 
     def _contradict(self, ours: str, others: str) -> None:
         """Flag our successor of a memory that the team superseded by another one."""
@@ -191,18 +182,18 @@ class ConflictResolver:
                 memory,
                 version=memory.version + 1,
                 contradicts=others,
-                updated_at=self._now,
+                updated_at=self.now,
                 provenance=replace(memory.provenance, gate=_CONTRADICTED),
             )
         )
-        append_versions(self._connection, [flagged])
-        self._outbox.note(self._connection, [flagged], self._now)
+        append_versions(self.connection, [flagged])
+        self.outbox.note(self.connection, [flagged], self.now)
         self._lead(flagged)
 
     def _current(self, memory_id: str) -> Memory | None:
-        if memory_id in self._moved:
-            return self._moved[memory_id].memory
-        found = self._connection.execute(
+        if memory_id in self.moved:
+            return self.moved[memory_id].memory
+        found = self.connection.execute(
             "SELECT body FROM store.versions WHERE key = "
             "(SELECT key FROM store.memories WHERE id = ?)",
             [memory_id],
@@ -210,7 +201,7 @@ class ConflictResolver:
         return to_memory(found[0][0]) if found else None
 
     def _encoded(self, memory: Memory) -> Record:
-        return to_record(Row(memory, self._encoder.encode(memory)))
+        return to_record(Row(memory, self.encoder.encode(memory)))
 
 
 def note_confirmed(connection: DuckDBPyConnection, arrivals: Sequence[ValidatedChange]) -> None:
@@ -242,7 +233,7 @@ class SliceApplier:
         self._now = now
         self.outcome = Outcome({}, {})
         self._resolver = ConflictResolver(
-            connection, outbox, encoder=encoder, now=now, outcome=self.outcome
+            connection=connection, outbox=outbox, encoder=encoder, now=now, outcome=self.outcome
         )
 
     def apply(self, arrivals: Sequence[ValidatedChange]) -> Outcome:

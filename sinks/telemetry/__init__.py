@@ -1,4 +1,4 @@
 """What is counted and logged: metrics, prompt log, audit log, degradations.
 
-May import: sinks/files.
+May import nothing of sinks but sinks/files.py.
 """

@@ -10,7 +10,7 @@ import msgspec
 from cachetools import FIFOCache
 from msgspec import Struct
 
-from ..files.private import replace_file
+from ..files import replace_file
 
 MAX_PAIRS = 64
 _MAX_BYTES = 65_536

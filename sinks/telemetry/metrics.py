@@ -24,7 +24,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from ...bus import signals
-from ...bus.passages import SessionOutcome
+from ...bus.sessions import SessionOutcome
 from ...bus.values import Vote
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST

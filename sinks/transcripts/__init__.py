@@ -1,4 +1,4 @@
 """Readers of what the agents write down of their sessions.
 
-May import: sinks/files.
+May import nothing of sinks but sinks/files.py.
 """

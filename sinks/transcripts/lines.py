@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from ...bus.passages import Message, ToolCall, ToolResult
+from ...bus.sessions import Message, ToolCall, ToolResult
 
 MAX_PARTS = 100
 NULL = Raw(b"null")

@@ -22,8 +22,8 @@ import msgspec
 from cachetools import FIFOCache
 from msgspec import Meta, Struct
 
-from ...bus.passages import Message
-from ..files.private import replace_file
+from ...bus.sessions import Message
+from ..files import replace_file
 from .lines import read_line
 
 SLICE_BYTES = 128 * 1024

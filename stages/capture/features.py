@@ -1,17 +1,49 @@
-"""What a statement looks like to the classifier: its words, its cues, and where it stands."""
+"""The classifier of statements: what it sees of them, and how it weighs that.
+
+It sees words, cues and place, and nothing else. The phrases that speak for or against a statement
+being worth keeping stand in ``capture_lexicon.toml`` by their cues; the weights of the linear model
+stand in ``signals.json``, written by ``perf/train_captures.py``.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
+from ...config.linear_model import LinearModel, logistic
 from ..language.sentences import ORDER_VERBS
-from ..language.words import FILLERS, is_negation
-from .capture_lexicon import CUES_OF, LONG_FROM, SHORT_PHRASES
+from ..language.words import FILLERS, is_negation, load_lexicon
 from .statements import Statement
+
+LEXICON = Path(__file__).with_name("capture_lexicon.toml")
+
+
+def read_cues(file: Path) -> dict[str, tuple[str, ...]]:
+    """Each phrase of ``file`` with the cues that it gives. Raises ``BadLexicon``."""
+    cues: dict[str, dict[str, None]] = {}
+    for cue, phrases in load_lexicon(file, dict[str, tuple[str, ...]]).items():
+        for phrase in phrases:
+            cues.setdefault(phrase, {})[cue] = None
+    return {phrase: tuple(named) for phrase, named in cues.items()}
+
+
+CUES_OF = read_cues(LEXICON)
+
+
+def _words(phrase: str) -> list[str]:
+    return phrase.removeprefix("^ ").split(" ")
+
+
+SHORT_PHRASES = frozenset(phrase for phrase in CUES_OF if len(_words(phrase)) <= 2)
+"""The phrases of one or two words, with and without ``^``."""
+LONG_FROM = frozenset(_words(phrase)[0] for phrase in CUES_OF if phrase not in SHORT_PHRASES)
+"""The words that longer phrases begin with."""
+
 
 MAX_TOKENS = 120
 
@@ -197,3 +229,65 @@ def _shape(statement: Statement, tokens: Sequence[str]) -> Iterator[str]:
     for mark in (":", ";", "("):
         if mark in tokens[:-1]:
             yield mark
+
+
+# --- the linear model ---------------------------------------------------------------------------
+
+WEIGHTS = Path(__file__).with_name("signals.json")
+
+MATTERS: tuple[tuple[str, str], ...] = (
+    ("decision", "decisions"),
+    ("learning", "learnings"),
+    ("learning", "gotchas"),
+    ("learning", "tech-debt"),
+    ("learning", "context"),
+    ("blocker", "blockers"),
+    ("resolution", "blockers"),
+    ("preference", "preferences"),
+    ("progress", "progress"),
+    ("progress", "tasks"),
+    ("pattern", "patterns"),
+)
+"""Each kind with the namespace that it belongs to."""
+
+MARK = "#"
+"""Before the name of a mark, since a word may be spelled like one."""
+
+OUTPUTS = ("worth keeping", *(f"{kind}: {namespace}" for kind, namespace in MATTERS))
+
+
+class SignalModel:
+    """Weighs statements. Never changes after it was made."""
+
+    def __init__(self, model: LinearModel) -> None:
+        self._model = model
+
+    def score(self, seen: Features) -> float:
+        """The log-odds of being worth keeping, before they are calibrated."""
+        model = self._model
+        total = model.total(seen.grams) * seen.scale + model.total(_marks(seen))
+        return (model.bias[0] + total) / model.divisor
+
+    def worth(self, seen: Features) -> float:
+        """The probability of being worth keeping."""
+        return logistic(self._model.slope * self.score(seen) + self._model.shift)
+
+    def matter(self, seen: Features) -> tuple[str, str]:
+        """The kind and the namespace of a statement, were it worth keeping."""
+        model = self._model
+        columns = zip(model.bias, model.totals(seen.grams), model.totals(_marks(seen)), strict=True)
+        totals = [bias + words * seen.scale + marks for bias, words, marks in columns][1:]
+        return MATTERS[totals.index(max(totals))]
+
+
+def _marks(seen: Features) -> set[str]:
+    return {MARK + mark for mark in seen.marks}
+
+
+@cache
+def load(path: Path = WEIGHTS) -> SignalModel:
+    """The model with the weights of ``path``, read once.
+
+    Raises ``OSError`` if there is no such file and ``ValueError`` if it holds no such weights.
+    """
+    return SignalModel(LinearModel.load(path, outputs=OUTPUTS))

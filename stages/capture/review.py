@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
-from pathlib import PurePath
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...bus.ids import ulid_of
-from ...bus.passages import Message
+from ...bus.sessions import Message
 from ...bus.values import AUTO_CAPTURED, Hit, Noted, Scope
 from ..language.comparison import Claim, contradicts
 from ..language.topics import retrieval_words
 from ..language.words import is_negation, words
 from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
-from .earned import find_all
-
-MAX_TEXT_CHARS = 200_000
-"""A longer message was pasted or generated, and is not read."""
+from . import task_record as task
+from .statement_classifier import find_all
+from .task_record import MAX_TEXT_CHARS, within
 
 _READ_CHARS = 10_000
 # Of what a search finds: this much of the words, or of the meaning, and it says nothing new.
@@ -115,16 +114,6 @@ def _end(text: str) -> str:
     return ""
 
 
-def within(path: str, root: str) -> str:
-    """``path`` from ``root`` on; "" if it is not in it."""
-    inside = PurePath(path)
-    if inside.is_absolute():
-        if not root or not inside.is_relative_to(root):
-            return ""
-        inside = inside.relative_to(root)
-    return "" if ".." in inside.parts else inside.as_posix()
-
-
 def choose(
     statements: Iterable[Statement], *, min_confidence: float, limit: int
 ) -> tuple[Statement, ...]:
@@ -192,3 +181,65 @@ def resolved(hits: Sequence[Hit]) -> Hit | None:
     best = max(about, key=lambda hit: hit.late)
     others = (hit.late for hit in about if hit is not best)
     return best if best.late >= max(others, default=0.0) + _AHEAD else None
+
+
+MAX_FOUND = 64
+_MAX_TASKS = 8
+_BATCH_CHARS = 8_000
+
+
+class SessionReader:
+    """What was found so far, bounded. It only computes, so it may run in a thread.
+
+    ``agent`` marks a sub-agent's messages: its actions count for the session's task, its words do
+    not. ``work`` is the current task, ``finished`` are those that ended.
+    """
+
+    def __init__(
+        self,
+        *,
+        session: str,
+        root: str,
+        agent: bool = False,
+        work: task.Work | None = None,
+        min_confidence: float = 0.0,
+        clean: Callable[[str], str] = str,
+    ) -> None:
+        self._session = session
+        self._root = root
+        self._agent = agent
+        self._min_confidence = min_confidence
+        self._clean = clean
+        self.work = work
+        self.finished: list[task.Work] = []
+        self.found: tuple[Statement, ...] = ()
+
+    def read(self, messages: Sequence[Message]) -> None:
+        """Find what is worth keeping in ``messages``, and follow what is done."""
+        found = find_statements(messages, root=self._root, agent=self._agent)
+        self.found = choose(
+            (*self.found, *found), min_confidence=self._min_confidence, limit=MAX_FOUND
+        )
+        for message in messages:
+            self._follow(replace(message, aside=True) if self._agent else message)
+
+    def _follow(self, message: Message) -> None:
+        before = self.work
+        self.work = task.follow(
+            before, message, session=self._session, root=self._root, clean=self._clean
+        )
+        if before is not None and before is not self.work:
+            before.ended = True
+            self.finished = [*self.finished, before][-_MAX_TASKS:]
+
+
+def batches(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    """``messages`` in parts of some milliseconds' work each."""
+    start = chars = 0
+    for at, message in enumerate(messages):
+        chars += len(message.text)
+        if chars >= _BATCH_CHARS:
+            yield messages[start : at + 1]
+            start, chars = at + 1, 0
+    if start < len(messages):
+        yield messages[start:]

@@ -14,19 +14,22 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable
+from pathlib import PurePath
 from typing import Literal
 
 from msgspec import Struct
 
 from ...bus.ids import ulid_of
-from ...bus.passages import Message, ToolResult
+from ...bus.sessions import Message, ToolResult
 from ...bus.values import AUTO_CAPTURED
 from ..language.topics import retrieval_words
 from ..language.words import fold
 from ..text.markup import is_machine, own_text
 from ..text.unicode import cut, one_line
 from .conclusion import asked_for, conclusion_of, first_words
-from .review import MAX_TEXT_CHARS, within
+
+MAX_TEXT_CHARS = 200_000
+"""A longer message was pasted or generated, and is not read."""
 
 NAMESPACE = "tasks"
 CONFIDENCE_PERCENT = 80
@@ -243,3 +246,13 @@ def _approach(work: Work) -> str:
     if work.concluded:
         return cut(work.concluded, _MAX_APPROACH_CHARS)
     return first_words(work.closing)
+
+
+def within(path: str, root: str) -> str:
+    """``path`` from ``root`` on; "" if it is not in it."""
+    inside = PurePath(path)
+    if inside.is_absolute():
+        if not root or not inside.is_relative_to(root):
+            return ""
+        inside = inside.relative_to(root)
+    return "" if ".." in inside.parts else inside.as_posix()

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from ...bus.enrichment import GUIDES, Guide, Outcome
+from ...bus.enrichment import Guide, Outcome
 from ...bus.values import Memory
 from ..language.words import TECHNOLOGIES, domains_of, technology, words_of
 from ..language.work_kind import primary, work_signals
@@ -65,11 +65,6 @@ _OUTCOMES: dict[Outcome, tuple[str, ...]] = {
     "failure": ("failure", "fail", "failed", "abandoned", "reverted", "broke", "rejected"),
     "unfinished": ("unfinished", "partial", "partly", "open", "interrupted"),
 }
-
-
-def is_guide(memory: Memory) -> bool:
-    """Whether ``memory`` is of a namespace that guides work."""
-    return memory.namespace in GUIDES
 
 
 def read_guide(memory: Memory) -> Guide:

@@ -20,7 +20,7 @@ from ...bus.signals import degraded, emit
 from ...bus.values import Hit, Memory, Query, Value
 from ...config.settings import ToolSettings
 from ..actions.reading import within
-from ..language.entities import find_entities
+from ..language.topics import find_entities
 from ..language.words import word_list
 from ..ports import Catalogue, Recall, Sessions
 from ..text.envelope import neutralise, preview

@@ -1,7 +1,12 @@
-"""Takes secrets and personal data out of what is imported: the same way as a capture goes."""
+"""What comes in, before it is stored: a capture as it is to be redacted, and an import whole.
+
+A capture gets its namespace, tags and content here. What is imported passes the same, and is
+redacted at once.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from msgspec.structs import replace
@@ -16,9 +21,44 @@ from ...bus.events import (
     ImportRequested,
     StoreRequested,
 )
-from ...bus.values import CleanText, Memory, Provenance
-from ..capture.detect import detect
+from ...bus.values import CleanText, Kept, Memory, Provenance
+from ..capture.statement_classifier import detect_namespace
+from ..text.envelope import neutralise, strip_envelopes
+from ..text.markup import clean_tags, namespace_of, strip_private
 from .redact import Redactor, redact
+
+
+def detect(event: CaptureRequested, *, max_chars: int) -> CaptureDetected | CaptureSettled:
+    """Settle namespace, tags and content of a capture.
+
+    Declined if nothing is left to keep, or more than ``max_chars`` characters. A namespace that
+    does not exist is detected instead, and stays as a tag.
+    """
+    content = _normalised(event.text)
+    named = namespace_of(event.namespace) if event.namespace else None
+    namespace = named or detect_namespace(content)
+    if not content:
+        return _declined(event, namespace, "the text is empty")
+    if len(content) > max_chars:
+        return _declined(event, namespace, f"the text is longer than {max_chars} characters")
+    extra = (event.namespace,) if event.namespace and named is None else ()
+    tags = clean_tags((*event.tags, *extra))
+    return CaptureDetected(
+        trace=event.trace, request=event, namespace=namespace, tags=tags, content=content
+    )
+
+
+def _declined(event: CaptureRequested, namespace: str, reason: str) -> CaptureSettled:
+    kept = Kept(outcome="declined", namespace=namespace, reason=reason)
+    return CaptureSettled(trace=event.trace, kept=kept)
+
+
+def _normalised(text: str) -> str:
+    """``text`` without our own envelopes and private spans, harmless, with plain white space."""
+    own = neutralise(strip_private(strip_envelopes(text)))
+    lines = "\n".join(line.rstrip() for line in own.split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", lines).strip("\n").rstrip()
+
 
 _SHORT_CHARS = 60
 

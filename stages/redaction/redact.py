@@ -24,9 +24,8 @@ from msgspec.structs import replace
 from ...bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
 from ...bus.signals import emit, redacted
 from ...bus.values import CleanText, Kept, Memory, Provenance
-from ..capture.detect import clean_tags
 from ..capture.task_record import NAMESPACE as TASKS
-from ..text.markup import strip_private
+from ..text.markup import clean_tags, strip_private
 from ..text.summary import summarise
 from ..text.unicode import visible
 from .rules import RULES_FILE, Allowance, Rule, Rules, Span, read_rules

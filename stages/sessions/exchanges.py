@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from ...bus.ids import ulid_beside, ulid_of
-from ...bus.passages import Message, Speaker
+from ...bus.sessions import Message, Speaker
 from ..text.unicode import cut, fenced, is_quoted
 
 MAX_USER_CHARS = 4_000

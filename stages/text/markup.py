@@ -8,10 +8,14 @@ to a blank line outside a code fence; a marker alone on its line takes the parag
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ...bus.values import NAMESPACES, Marked
 from .envelope import strip_envelopes
 from .unicode import fenced, visible
+
+MAX_TAGS = 10
+MAX_TAG_CHARS = 40
 
 _PRIVATE = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
 
@@ -165,3 +169,13 @@ def own_text(text: str) -> str:
 def is_machine(text: str) -> bool:
     """Whether no person wrote ``text``: a notification, a slash command, or nothing at all."""
     return not text or _MACHINE.match(text) is not None or _SLASH_COMMAND.match(text) is not None
+
+
+def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """At most 10 ``tags`` of at most 40 characters, lower case, dashes for spaces, each once."""
+    cleaned = (_clean_tag(tag) for tag in tags)
+    return tuple(dict.fromkeys(tag for tag in cleaned if tag))[:MAX_TAGS]
+
+
+def _clean_tag(tag: str) -> str:
+    return re.sub(r"[^\w./]+", "-", tag[:1000].lower()).strip("-./_")[:MAX_TAG_CHARS].rstrip("-./_")

@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceTemplateReference
 
 from subcog.bus.values import NAMESPACES
-from subcog.sinks.mcp.instructions import TOPICS
+from subcog.sinks.mcp.resources import TOPICS
 from subcog.sinks.mcp.tools import TOOLS
 from subcog.stages.text.envelope import PREAMBLE, TAG
 

@@ -23,14 +23,14 @@ import pytest
 from msgspec import Raw
 
 from subcog.bus.events import CaptureRequested
-from subcog.bus.passages import Message, ToolCall, ToolResult
+from subcog.bus.sessions import Message, ToolCall, ToolResult
 from subcog.pipeline.entrance.events import failure_of, use_of
 from subcog.sinks.indexes.keyphrases import Keyphrases
 from subcog.sinks.models.intent_classifier import features
-from subcog.stages.capture.detect import detect
 from subcog.stages.capture.task_record import follow
 from subcog.stages.moments.remind import subject_of
 from subcog.stages.parse import parse
+from subcog.stages.redaction.admit import detect
 from subcog.stages.redaction.redact import Redactor
 from tests.attacks import attacks
 from tests.fakes import PROJECT, make_memory, make_prompt

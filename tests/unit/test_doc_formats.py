@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from subcog.bus import frames, results, session_results, team_results
+from subcog.bus import frames, results, sessions, team_results
 from subcog.bus.events import CaptureSettled, IntentClassified, PromptEnriched, PromptSubmitted
 from subcog.bus.values import (
     Hit,
@@ -85,12 +85,12 @@ def test_the_documented_status_has_the_fields_of_the_code():
 
 ROWS = {
     "list": results.ListResult,
-    "sessions list": session_results.SessionsResult,
-    "sessions show": session_results.SessionResult,
-    "sessions forget": session_results.ForgetSessionsResult,
-    "recall --sessions": session_results.FoundSessions,
-    "learn": session_results.LearnedAll,
-    "learn --dry-run": session_results.LearnPlan,
+    "sessions list": sessions.SessionsResult,
+    "sessions show": sessions.SessionResult,
+    "sessions forget": sessions.ForgetSessionsResult,
+    "recall --sessions": sessions.FoundSessions,
+    "learn": sessions.LearnedAll,
+    "learn --dry-run": sessions.LearnPlan,
     "team join": team_results.JoinResult,
     "team share": team_results.ShareResult,
     "team unshare": team_results.UnshareResult,

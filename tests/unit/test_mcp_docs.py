@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from subcog.bus.values import NAMESPACES
-from subcog.sinks.mcp import instructions as mcp_help
+from subcog.sinks.mcp import resources as mcp_help
 from subcog.sinks.mcp.prompts import PROMPTS
 from subcog.sinks.mcp.resources import FIXED, TEMPLATES
 from subcog.sinks.mcp.schemas import schema_of
@@ -36,7 +36,7 @@ def test_resources_are_documented_and_nothing_else_is():
 
 
 def test_help_knows_every_namespace_tool_and_prompt():
-    assert tuple(mcp_help.NAMESPACES) == NAMESPACES
+    assert tuple(mcp_help.ABOUT_NAMESPACES) == NAMESPACES
     told = "".join((mcp_help.INSTRUCTIONS, *mcp_help.TOPICS.values()))
     for each in (*TOOLS, *PROMPTS):
         assert f"`{each.name}`" in told or each.name == "status"

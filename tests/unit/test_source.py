@@ -17,7 +17,7 @@ SQL = re.compile(
 # each made of constants in the same file; and the path of a database, which is quoted.
 PUT_IN = {
     "sinks/passages/table.py": {"_ROW", "_TEXT", "condition"},
-    "pipeline/imports/claude_mem.py": {"table"},
+    "pipeline/imports/formats.py": {"table"},
     "sinks/store/sql.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},
     "sinks/team/membership.py": {"wanted"},
     "sinks/team/outbox.py": {"wanted"},

@@ -26,7 +26,9 @@ from psycopg.types.string import BytesBinaryDumper
 from ...store.database import refuse_event_loop
 from ..protocol import TeamUnavailable
 from .errors import closed, explain, explain_connect, unavailable
-from .schema import VERSION
+
+VERSION = 6
+"""Of the tables that this subcog works with."""
 
 T = TypeVar("T")
 

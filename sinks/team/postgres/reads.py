@@ -1,24 +1,27 @@
 """What is read of the team's memories, each time by one question, and the search on the server.
 
 The server's row security adds the team. Nothing here reads without a scope, but for ``Loading`` and
-``counts``, and ``usage``, ``scopes_of`` and ``digests``, which hold no text.
+``counts``, and ``usage``, ``scopes_of`` and ``digests``, which hold no text. The feed tells what
+changed since a cursor, and wakes who listens when something does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import AsyncGenerator, Collection, Sequence
 from datetime import datetime
 from typing import Any
 
 import psycopg
-from psycopg import Connection, ServerCursor
+from psycopg import AsyncConnection, Connection, ServerCursor, sql
 
 from ....bus.values import Encoding, Hit, Memory, Query, Scope
 from ...store.reads import Text, scope_texts
-from ...store.rows import Row, Usage, fingerprint, to_scope
+from ...store.rows import Row, Usage, digest, fingerprint, to_scope
+from ..protocol import Change, Changes, Cursor, TeamUnavailable
 from .columns import half_vector, read_memory, search_text, signed
-from .connection import Connections, Link
-from .errors import explain
+from .connection import HELLO, Address, Connections, Link, greet
+from .errors import explain, explain_connect, failed
 
 _LOAD_ROWS = 1_000
 
@@ -215,7 +218,8 @@ _SEARCH = (
     " WINDOW best AS (ORDER BY rank DESC, id DESC ROWS UNBOUNDED PRECEDING)"
     ") AS found WHERE bytes <= %s ORDER BY rank DESC, id DESC"
 )
-# What one answer may hold: a member can make each memory as large as the server takes them.
+# What one answer may hold, of the feed beside one row more: a member can make each memory as large
+# as the server takes them.
 _MOST_BYTES = 4_000_000
 
 
@@ -254,3 +258,90 @@ def _hit(body: str, author: str, text: float, cosine: float, rank: float) -> Hit
         order=rank,
         relevance=max(0.0, min(1.0, cosine)),
     )
+
+
+# --- the feed -----------------------------------------------------------------------------------
+
+_AFTER = (
+    "SELECT xid::text::bigint, seq, scope, id, version, author, body, "
+    "model, vectors, words, lengths, terms, epoch, behind "
+    "FROM subcog.changes_after(%s, %s::text::xid8, %s, %s, %s, %s)"
+)
+_REMAINING = (
+    "SELECT count(*) FROM subcog.changes "
+    "WHERE scope = ANY (%s) AND (xid, seq) > (%s::text::xid8, %s)"
+)
+# Rows that are decoded in about 2 ms.
+_SLICE = 50
+
+
+def changes(connection: Connection, after: Cursor, scopes: Sequence[Scope], limit: int) -> Changes:
+    """At most ``limit`` changes of ``scopes`` after the cursor, in the feed's order.
+
+    Nothing, and the cursor before the beginning of the server's epoch, where that is another, or
+    where the server never got as far as the cursor.
+    """
+    texts = [str(scope) for scope in scopes]
+    cursor = connection.execute(
+        _AFTER, [after.epoch, str(after.xid), after.seq, texts, limit, _MOST_BYTES]
+    )
+    found: list[Change] = []
+    while part := cursor.fetchmany(_SLICE):
+        for row in part:
+            if row[3] is None:  # the last one, which says where the feed is read up to
+                return _told(found, after, row)
+            if row[6] is not None or row[4] == 0:  # else it was forgotten since
+                found.append(_change(after.epoch, row))
+        time.sleep(0)  # lets the event loop have the interpreter
+    raise psycopg.InternalError("the feed has no end")
+
+
+def _told(found: list[Change], after: Cursor, row: tuple[Any, ...]) -> Changes:
+    xid, seq, epoch, behind = row[0], row[1], row[12], row[13]
+    if epoch != after.epoch:
+        return Changes((), Cursor(epoch), behind=True)
+    return Changes(tuple(found), Cursor(epoch, xid, seq), behind)
+
+
+def _change(epoch: int, columns: tuple[Any, ...]) -> Change:
+    xid, seq, scope_text, id_, version, author, body, *blobs = columns[:12]
+    cursor, scope = Cursor(epoch, xid, seq), to_scope(scope_text)
+    if version == 0:
+        return Change(cursor, id_, 0, scope, "", b"", None)
+    memory = read_memory(body)
+    if memory is None or (memory.id, memory.version, memory.scope) != (id_, version, scope):
+        return Change(cursor, id_, version, scope, author, b"", None)
+    row = Row(signed(memory, author), Encoding(*blobs))
+    return Change(cursor, id_, version, scope, author, digest(memory), row)
+
+
+def remaining(connection: Connection, after: Cursor, scopes: Sequence[Scope]) -> int:
+    """How many changes of ``scopes`` come after the cursor."""
+    texts = [str(scope) for scope in scopes]
+    [count] = connection.execute(_REMAINING, [texts, str(after.xid), after.seq]).fetchone() or (0,)
+    return int(count)
+
+
+async def listen(address: Address) -> AsyncGenerator[None, None]:
+    """Yields once when it listens, and each time the team's feed has something new.
+
+    On a connection of its own. Raises TeamUnavailable when that is lost.
+    """
+    try:
+        connection = await AsyncConnection.connect(address.conninfo, autocommit=True)
+    except psycopg.Error as error:
+        raise explain_connect(address.server, error) from None
+    try:
+        hello = greet(await (await connection.execute(HELLO)).fetchone(), address.server)
+        await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(hello.channel)))
+        while True:
+            yield None
+            async for _ in connection.notifies(stop_after=1):
+                pass  # and all that came with it
+    except psycopg.Error as error:
+        translated = explain(address.server, error)
+        if isinstance(translated, TeamUnavailable):
+            raise translated from None
+        raise failed(address.server, error) from None
+    finally:
+        await connection.close()

@@ -15,7 +15,7 @@ from ....bus.values import Hit, Memory, Query, Scope
 from ...store.reads import Interruptible, Text, scope_texts
 from ...store.rows import Row, Usage, to_scope
 from ..protocol import About, Changes, Cursor, Project, TeamUnavailable
-from . import feed, reads
+from . import reads
 from .columns import COLUMN_TYPES, to_columns
 from .connection import Connections, Link
 from .reads import search
@@ -197,11 +197,11 @@ class PostgresStore:
 
         Where the server's epoch is not the cursor's: nothing, and the cursor to begin with.
         """
-        return await self._run(lambda connection: feed.changes(connection, after, scopes, limit))
+        return await self._run(lambda connection: reads.changes(connection, after, scopes, limit))
 
     async def remaining(self, after: Cursor, scopes: Sequence[Scope]) -> int:
         """How many changes of ``scopes`` come after the cursor."""
-        return await self._run(lambda connection: feed.remaining(connection, after, scopes))
+        return await self._run(lambda connection: reads.remaining(connection, after, scopes))
 
     async def digests(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], bytes]:
         """The digest of each (id, version) of ``keys`` that is there."""
@@ -212,7 +212,7 @@ class PostgresStore:
 
         Raises TeamUnavailable when the connection is lost. One wake-up may stand for many changes.
         """
-        async with aclosing(feed.listen(self._connections.address)) as woken:
+        async with aclosing(reads.listen(self._connections.address)) as woken:
             async for _ in woken:
                 yield None
 

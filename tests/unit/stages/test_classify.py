@@ -27,7 +27,8 @@ from subcog.stages.classify import (
     merge,
     race,
 )
-from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.language.search_intent import detect_search_intent
+from subcog.stages.language.sentences import sentences
 from tests.emissions import all_emitted, emitted
 
 PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))
@@ -221,7 +222,7 @@ def test_the_note_of_a_local_no_says_how_sure_it_was():
 
 def test_cues_name_what_the_keywords_noticed():
     text = "fix it. where is the config?"
-    assert set(cues(text, detect_search_intent(text))) == {
+    assert set(cues(sentences(text), detect_search_intent(text))) == {
         "keyword location",
         "signal where is",
         "type location",
@@ -229,8 +230,8 @@ def test_cues_name_what_the_keywords_noticed():
         "asks",
         "sentences 2",
     }
-    assert set(cues("```\nx\n```", None)) == {"keyword none", "pasted"}
-    assert {"orders only", "settled"} <= set(cues("thanks", None))
+    assert set(cues(sentences("```\nx\n```"), None)) == {"keyword none", "pasted"}
+    assert {"orders only", "settled"} <= set(cues(sentences("thanks"), None))
 
 
 # --- with a language model ------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.passages import Passage, SessionHit
+from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.signals import abstained, injected
 from subcog.bus.values import NAMESPACES, IntentType
 from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject, weight

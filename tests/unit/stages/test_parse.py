@@ -4,7 +4,7 @@ import pytest
 
 from subcog.bus.events import PromptSubmitted
 from subcog.bus.values import Place, Scope
-from subcog.stages.moments.guidance import guidance
+from subcog.stages.moments.greet import guidance
 from subcog.stages.parse import parse
 from subcog.stages.text.envelope import Note, wrap
 

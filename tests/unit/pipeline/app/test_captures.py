@@ -4,7 +4,8 @@ from subcog.bus.bus import Bus
 from subcog.bus.events import CaptureRequested, CaptureSettled, PromptSubmitted
 from subcog.bus.ids import next_ulid, ulid
 from subcog.bus.values import Kept, Marked, Place, Scope
-from subcog.pipeline.app.captures import CaptureService, RedactionCache
+from subcog.pipeline.app.archives import RedactionCache
+from subcog.pipeline.app.captures import CaptureService
 
 PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"), branch="main")
 PROMPT = PromptSubmitted(trace=ulid(7), session="s", client="claude", place=PLACE, text="")

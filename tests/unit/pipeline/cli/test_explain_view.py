@@ -16,8 +16,8 @@ from subcog.bus.enrichment import (
     Suggestion,
 )
 from subcog.bus.events import ResponseReady
-from subcog.bus.passages import SessionVerdict
 from subcog.bus.prompt_results import ExplainResult
+from subcog.bus.sessions import SessionVerdict
 from subcog.bus.values import ProjectFacts, Verdict
 from subcog.pipeline.api.results import explain_answer
 from subcog.pipeline.cli.explain_view import explanation, trace_page

@@ -4,8 +4,7 @@ import anyio
 import pytest
 
 from subcog.bus.events import ForgetRequested
-from subcog.pipeline.app.conversations import Conversations
-from subcog.pipeline.app.lazy_archive import LazyArchive
+from subcog.pipeline.app.archives import Conversations, LazyArchive
 from subcog.pipeline.daemon import daemon
 from subcog.pipeline.daemon.daemon import (
     compact_if_needed,

@@ -12,7 +12,7 @@ from subcog.bus.signals import asked
 from subcog.bus.values import DetectionSource, IntentType, SearchIntent
 from subcog.sinks.llm.circuit_breaker import CircuitBreaker
 from subcog.sinks.llm.language_model import LanguageModel, PromptSpec
-from subcog.sinks.llm.worker_protocol import Answer
+from subcog.sinks.llm.worker_process import Answer
 from tests.emissions import emitted
 
 HOWTO = SearchIntent(

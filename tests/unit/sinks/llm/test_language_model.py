@@ -8,8 +8,7 @@ from subcog.bus.values import DetectionSource
 from subcog.sinks.llm import language_model as model_module
 from subcog.sinks.llm.circuit_breaker import State
 from subcog.sinks.llm.language_model import MAX_CACHED, MAX_CALLS
-from subcog.sinks.llm.worker_process import WorkerGone
-from subcog.sinks.llm.worker_protocol import Answer, Trouble
+from subcog.sinks.llm.worker_process import Answer, Trouble, WorkerGone
 
 from .played_model import HOWTO, PlayedWorker, Taker, outcomes, running, settle
 

@@ -9,7 +9,7 @@ from anyio import wait_all_tasks_blocked
 from subcog.sinks.llm import language_model as model_module
 from subcog.sinks.llm.circuit_breaker import State
 from subcog.sinks.llm.language_model import ATTEMPTS, SLOW_ANSWERS
-from subcog.sinks.llm.worker_protocol import Answer, Trouble
+from subcog.sinks.llm.worker_process import Answer, Trouble
 
 from .played_model import HOWTO, PlayedWorker, Taker, outcomes, running, settle
 

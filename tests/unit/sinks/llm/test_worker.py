@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from subcog.sinks.llm.worker import Worker, trouble_of
-from subcog.sinks.llm.worker_protocol import (
+from subcog.sinks.llm.worker_process import (
     MAX_ANSWER_CHARS,
     Answer,
     Ask,

@@ -8,8 +8,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from subcog.sinks.llm.worker_process import ModelProcess, WorkerGone
-from subcog.sinks.llm.worker_protocol import Answer, Ask, Configure, Trouble
+from subcog.sinks.llm.worker_process import (
+    Answer,
+    Ask,
+    Configure,
+    ModelProcess,
+    Trouble,
+    WorkerGone,
+)
 
 OTHERS: set[str] = set()
 PLAYED = """

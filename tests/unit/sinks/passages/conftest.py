@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from subcog.bus.passages import Passage
+from subcog.bus.sessions import Passage
 from subcog.bus.values import Scope
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.passages.archive import Bounds, PassageArchive

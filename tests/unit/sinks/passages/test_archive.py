@@ -201,11 +201,7 @@ async def forgotten_span(archive):
     return await archive.forget_span(HERE, NOW - timedelta(days=11), NOW - timedelta(days=9))
 
 
-async def forgotten_project(archive):
-    return await archive.forget_all(HERE)
-
-
-@pytest.mark.parametrize("forget", [forgotten_session, forgotten_span, forgotten_project])
+@pytest.mark.parametrize("forget", [forgotten_session, forgotten_span])
 async def test_what_was_forgotten_does_not_come_back(tmp_path, embedder, forget):
     async with opened(tmp_path, embedder) as archive:
         await archive.add(talk(RETRIES, "s1"))

@@ -215,7 +215,7 @@ def test_what_did_not_change_is_not_read_again(tmp_path, monkeypatch):
     def no_reading(*arguments):
         raise AssertionError("read again")
 
-    monkeypatch.setattr("subcog.sinks.files.untrusted.os.open", no_reading)
+    monkeypatch.setattr("subcog.sinks.files.os.open", no_reading)
     assert projects.place(project_dir=str(shop), cwd="", user="u") == first
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec import Raw
 
-from subcog.bus.passages import Message, ToolCall, ToolResult
+from subcog.bus.sessions import Message, ToolCall, ToolResult
 from subcog.sinks.transcripts.lines import (
     decoded,
     end_of,

@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec import Raw
 
-from subcog.bus.passages import ToolResult
+from subcog.bus.sessions import ToolResult
 from subcog.sinks.transcripts.lines import read_codex
 
 OUTPUT = "Chunk ID: 96cf29\nProcess exited with code {code}\nOutput:\n1 failed\n"

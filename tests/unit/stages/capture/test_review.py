@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.passages import Message, ToolCall, ToolResult
+from subcog.bus.sessions import Message, ToolCall, ToolResult
 from subcog.bus.values import Hit, Memory, Noted
 from subcog.stages.capture.review import (
     Statement,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from subcog.bus.passages import Message, ToolCall, ToolResult
+from subcog.bus.sessions import Message, ToolCall, ToolResult
 from subcog.stages.capture.task_record import follow, outcome, record, tags_of
 from subcog.stages.redaction.redact import Redactor
 from tests.waiting import ends_soon

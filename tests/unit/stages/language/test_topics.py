@@ -1,6 +1,7 @@
 import pytest
 
-from subcog.stages.intent.keywords import detect_search_intent
+from subcog.stages.language.search_intent import detect_search_intent
+from subcog.stages.language.sentences import sentences
 from subcog.stages.language.topics import (
     MAX_RETRIEVAL_WORDS,
     MAX_TOPICS,
@@ -11,7 +12,7 @@ from subcog.stages.language.topics import (
 
 def topics(text: str) -> tuple[str, ...]:
     intent = detect_search_intent(text)
-    return extract_topics(text, intent.evidence if intent else ())
+    return extract_topics(sentences(text), intent.evidence if intent else ())
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_the_stage_and_the_racer_find_the_same_topics():
     text = "explain the retry policy of the gateway. It broke twice, compare a with b."
     intent = detect_search_intent(text)
     assert intent is not None
-    assert extract_topics(text, intent.evidence) == intent.topics
+    assert extract_topics(sentences(text), intent.evidence) == intent.topics
 
 
 def test_retrieval_words_keep_order_case_and_identifiers():

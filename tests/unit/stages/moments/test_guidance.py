@@ -2,7 +2,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from subcog.bus.passages import Message
+from subcog.bus.sessions import Message
 from subcog.bus.values import NAMESPACES
 from subcog.stages.capture.review import find_statements
 from subcog.stages.moments.guidance import CEILING_TOKENS, LINES, MARKERS, guidance

@@ -8,7 +8,7 @@ import subcog.stages.redaction.redact as module
 from subcog.bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
 from subcog.bus.signals import redacted
 from subcog.bus.values import Kept, Provenance, Scope
-from subcog.stages.capture.detect import detect
+from subcog.stages.redaction.admit import detect
 from subcog.stages.redaction.redact import Redactor, redact, release, with_warning
 from subcog.stages.redaction.rules import BadRule, Rule
 from tests.emissions import emitted

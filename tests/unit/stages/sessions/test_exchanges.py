@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.passages import Message, ToolCall, ToolResult
+from subcog.bus.sessions import Message, ToolCall, ToolResult
 from subcog.stages.sessions.exchanges import (
     MAX_AGENT_CHARS,
     MAX_USER_CHARS,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from subcog.sinks.team.postgres import schema
+from subcog.sinks.team.postgres import admin
 from subcog.sinks.team.postgres.admin import init
 from subcog.sinks.team.postgres.store import PostgresStore
 from subcog.sinks.team.protocol import Cursor, TeamUnavailable
@@ -53,7 +53,7 @@ async def test_a_made_role_can_remember_at_once(postgres, empty):
     made = init(empty.owner_url, "shop", [name])
     try:
         [member] = made.members
-        assert (made.upgraded_from, made.version, made.epoch) == (0, schema.VERSION, 1)
+        assert (made.upgraded_from, made.version, made.epoch) == (0, admin.VERSION, 1)
         assert (made.text_search, made.server) == (
             "native",
             f"127.0.0.1:{postgres.port}/{empty.name}",
@@ -67,7 +67,7 @@ async def test_a_made_role_can_remember_at_once(postgres, empty):
         again = init(empty.owner_url, "shop", [name, "alice"])
 
         assert [one.url for one in again.members] == ["", ""]
-        assert (again.upgraded_from, again.epoch) == (schema.VERSION, 1)
+        assert (again.upgraded_from, again.epoch) == (admin.VERSION, 1)
     finally:
         empty.server.execute(f"DROP DATABASE {empty.name} WITH (FORCE)")
         drop_role(postgres, name)
@@ -96,11 +96,11 @@ def test_a_role_is_in_one_team(team):
 
 
 async def test_older_tables_are_upgraded_and_keep_what_is_in_them(team, monkeypatch):
-    whole = schema.steps()
+    whole = admin.steps()
     async with member_of(team) as alice:
         await alice.put([make_row(1)])
-    monkeypatch.setattr(schema, "steps", lambda: [*whole, "CREATE TABLE later (a integer)"])
-    monkeypatch.setattr(schema, "VERSION", len(whole) + 1)
+    monkeypatch.setattr(admin, "steps", lambda: [*whole, "CREATE TABLE later (a integer)"])
+    monkeypatch.setattr(admin, "VERSION", len(whole) + 1)
 
     upgraded = init(team.owner_url, TEAM, [])
 
@@ -121,7 +121,7 @@ async def test_older_tables_are_upgraded_and_keep_what_is_in_them(team, monkeypa
 
 
 def test_the_version_is_the_last_file():
-    assert len(schema.steps()) == schema.VERSION
+    assert len(admin.steps()) == admin.VERSION
 
 
 async def test_a_database_without_tables_says_who_makes_them(postgres, empty):
@@ -133,7 +133,7 @@ async def test_a_database_without_tables_says_who_makes_them(postgres, empty):
 
 
 def test_a_server_without_pgvector_says_so(empty, monkeypatch):
-    monkeypatch.setattr(schema, "_OLDEST_PGVECTOR", (99, 0))
+    monkeypatch.setattr(admin, "_OLDEST_PGVECTOR", (99, 0))
     with pytest.raises(TeamUnavailable, match="lacks the extension pgvector") as caught:
         init(empty.owner_url, "shop", [])
     assert caught.value.reason == "no_pgvector"

@@ -1,0 +1,254 @@
+"""The memories and what was said in sessions, before they are loaded.
+
+Each has one that stands for it from the daemon's first moment on: who needs it waits for it, as
+long as there is time. What comes out of them is redacted anew, each text once.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import anyio
+
+from ...bus.events import Event, ReviewRequested
+from ...bus.sessions import Passage, SessionHit
+from ...bus.signals import emit, fell_back
+from ...bus.values import Hit, Memory, Place, Query, Recalled, Scope
+from ...config.settings import SessionsSettings
+from ...stages.ports import RecallUnavailable
+from ...stages.sessions.exchanges import Utterance
+
+if TYPE_CHECKING:
+    from ...sinks.memories.repository import Archive
+    from ...sinks.passages.archive import PassageArchive
+
+E = TypeVar("E", bound=Event)
+T = TypeVar("T")
+Published = Event | tuple[Event, ...] | None
+# What the stages after a search still need, in seconds; waiting for the archive leaves it to them.
+RESERVE_S = 0.03
+# So long a session's start waits for the passages of a daemon that has only just started.
+_PATIENCE_S = 0.1
+MAX_TEXTS = 50_000
+_log = logging.getLogger(__name__)
+
+
+class NotStored(ConnectionError):
+    """The store takes nothing now; the transcript is to be read again later."""
+
+
+class _Awaited(Generic[T]):
+    """Stands for a part that is loaded later, and may be closed and loaded again.
+
+    ``loaded`` is the part, or None while it loads or where it cannot be opened; ``problem`` says
+    why it cannot, in words for the user. ``name`` is what it is called until then.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._settled = anyio.Event()
+        self.loaded: T | None = None
+        self.problem = ""
+
+    def arrive(self, part: T) -> None:
+        """Use ``part`` from now on."""
+        self.loaded, self.problem = part, ""
+        self._settled.set()
+
+    def depart(self) -> T | None:
+        """The part leaves, and whoever needs one waits for the next; what left."""
+        self._settled = anyio.Event()
+        part, self.loaded = self.loaded, None
+        return part
+
+    def fail(self, problem: str) -> None:
+        """Loading failed for this reason."""
+        self.problem = problem
+        self._settled.set()
+
+    async def get(self) -> T:
+        """The part, when it is there; raises ``RecallUnavailable`` when time runs out."""
+        left_s = anyio.current_effective_deadline() - anyio.current_time()
+        with anyio.move_on_after(max(0.0, left_s - RESERVE_S)):
+            await self._settled.wait()
+        if self.loaded is None:
+            raise RecallUnavailable(self.problem or f"the {self._name} are still being loaded")
+        return self.loaded
+
+
+class LazyArchive(_Awaited["Archive"]):
+    """Stands for the archive of memories; fulfils ``Recall``, ``Catalogue`` and ``ActionReader``.
+
+    ``settled_at`` is when loading was over, in seconds since 1970; in the future until then.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        super().__init__("memories")
+        self._clock = clock
+        self.settled_at = math.inf
+
+    @property
+    def settled(self) -> bool:
+        """Whether loading is over, well or badly."""
+        return self._settled.is_set()
+
+    def arrive(self, part: Archive) -> None:
+        self.settled_at = self._clock()
+        super().arrive(part)
+
+    def fail(self, problem: str) -> None:
+        self.settled_at = self._clock()
+        super().fail(problem)
+
+    async def recall(self, query: Query) -> Recalled:
+        """Answer ``query``; tells what took over where there is less than a whole search."""
+        try:
+            archive = await self.get()
+        except RecallUnavailable:
+            emit(fell_back, "search", to="none", reason="unavailable")
+            raise
+        recalled = await archive.recall(query)
+        if recalled.degraded:
+            part, _, reason = recalled.degraded.partition(".")
+            emit(fell_back, part, to=recalled.mode, reason=reason)
+        return recalled
+
+    async def latest(
+        self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
+    ) -> tuple[Memory, ...]:
+        return await (await self.get()).latest(scopes, limit=limit, namespaces=namespaces)
+
+    async def fetch(self, ids: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        return await (await self.get()).fetch(ids, scopes)
+
+    async def naming(self, file: str, scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        return await (await self.get()).naming(file, scopes)
+
+    async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
+        return await (await self.get()).subjects(scopes, limit=limit)
+
+    async def read(self, pairs: Sequence[tuple[str, Memory]]) -> Sequence[float]:
+        return await (await self.get()).read(pairs)
+
+    async def current(self, hits: tuple[Hit, ...], scopes: tuple[Scope, ...]) -> tuple[Hit, ...]:
+        """Those of ``hits`` whose memory is still stored, in the same version."""
+        found = await (await self.get()).store.get([hit.memory.id for hit in hits], scopes)
+        kept = {(memory.id, memory.version) for memory in found}
+        return tuple(hit for hit in hits if (hit.memory.id, hit.memory.version) in kept)
+
+    def handler(
+        self, method: Callable[[Archive, E], Published | Awaitable[Published]]
+    ) -> Callable[[E], Awaitable[Published]]:
+        """A bus handler that calls ``method`` of the archive, once it is there."""
+
+        async def handle(event: E) -> Published:
+            said = method(await self.get(), event)
+            return await said if isinstance(said, Awaitable) else said
+
+        return handle
+
+
+class Conversations(_Awaited["PassageArchive"]):
+    """Stands for the archive of passages; fulfils ``ports.Conversations``."""
+
+    def __init__(self, settings: SessionsSettings) -> None:
+        super().__init__("sessions")
+        self._settings = settings
+
+    async def get(self) -> PassageArchive:
+        """The archive, when it is there.
+
+        Raises ``RecallUnavailable`` when time runs out, or where sessions are switched off.
+        """
+        if not self._settings.enabled:
+            raise RecallUnavailable("sessions are switched off: sessions.enabled is false")
+        return await super().get()
+
+    def concerns(self, place: Place) -> bool:
+        """Whether anything of the project at ``place`` is kept and quoted."""
+        root = PurePath(place.root)
+        outside = all(not root.is_relative_to(folder) for folder in self._settings.exclude)
+        return self._settings.enabled and outside
+
+    async def find(self, text: str, place: Place, *, session: str) -> tuple[SessionHit, ...]:
+        if not self.concerns(place):
+            return ()
+        return await (await self.get()).find(text, place.project, session=session)
+
+    async def before(self, place: Place, session: str) -> tuple[Passage, ...]:
+        """What was said in the newest session of the project at ``place`` other than ``session``.
+
+        Empty where there is none, nothing is kept of this project, or it cannot be read now.
+        """
+        if not self.concerns(place):
+            return ()
+        scopes = (place.project,)
+        try:
+            with anyio.move_on_after(_PATIENCE_S):
+                await self._settled.wait()
+            if (archive := self.loaded) is None:
+                return ()
+            for one in await archive.list(scopes, limit=2):
+                if one.session != session:
+                    return await archive.show(scopes, one.session)
+        except OSError as error:
+            _log.warning("cannot read the last session", extra={"error": type(error).__name__})
+        return ()
+
+    async def keep(self, event: ReviewRequested, said: Sequence[Utterance]) -> int:
+        """Keep what was read of the session of ``event``; how many passages are new.
+
+        Raises ``NotStored`` while there is nothing to store it in.
+        """
+        if not said or not self.concerns(event.place):
+            return 0
+        try:
+            return await (await self.get()).add([_passage(event, one) for one in said])
+        except ConnectionError:
+            raise NotStored from None
+
+
+def _passage(event: ReviewRequested, said: Utterance) -> Passage:
+    return Passage(
+        id=said.id,
+        session=event.session,
+        scope=event.place.project,
+        speaker=said.speaker,
+        text=said.text,
+        said_at=datetime.fromtimestamp(said.said_at_ms / 1000, UTC),
+        client=event.client,
+        branch=event.place.branch or "",
+        files=said.files,
+    )
+
+
+class RedactionCache:
+    """Redacts texts, and remembers which of them had nothing to redact; not the texts themselves.
+
+    By Python's own hash, which is keyed anew in each process: nobody can make two texts meet.
+    """
+
+    def __init__(self, redact: Callable[[str], str], *, max_texts: int = MAX_TEXTS) -> None:
+        self._redact = redact
+        self._max_texts = max_texts
+        self._spotless: dict[int, None] = {}
+        self._lock = threading.Lock()  # a review cleans in a thread
+
+    def __call__(self, text: str) -> str:
+        key = hash(text)
+        if key in self._spotless:
+            return text
+        cleaned = self._redact(text)
+        if cleaned == text:
+            with self._lock:
+                self._spotless[key] = None
+                if len(self._spotless) > self._max_texts:
+                    del self._spotless[next(iter(self._spotless))]
+        return cleaned

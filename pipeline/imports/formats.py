@@ -1,0 +1,256 @@
+"""Which format a file or folder has, told by its name and its first bytes; and other systems'.
+
+Of mem0 it is what ``get_all`` and its exports give, as one JSON file. claude-mem's SQLite file is
+read and never written; its tables changed over time, so the columns that are there are asked for
+first, and what is missing is taken to be empty.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ...bus.values import Provenance
+from .item import (
+    BadImport,
+    Item,
+    Items,
+    lines_of,
+    moment_of,
+    read_jsonl,
+    strings_of,
+    tags_of,
+    text_of,
+)
+from .markdown import read_markdown
+
+_NOTES = {".md", ".markdown"}
+_SQLITE = b"SQLite format 3\0"
+_KNOWN = "JSONL, Markdown (a file or a folder), JSON of mem0, SQLite of claude-mem"
+
+
+class Source(Struct, frozen=True):
+    """What was recognised. ``read`` begins at the start each time; ``left_out`` is for the user."""
+
+    format: str
+    read: Callable[[], Items]
+    left_out: str = ""
+
+
+def recognise(path: Path, *, project: str | None) -> Source:
+    """The source at ``path``; ``project`` picks one of several in it. Raises ``BadImport``."""
+    if path.is_dir():
+        return Source("markdown notes", lambda: _read_folder(path))
+    with path.open("rb") as file:
+        head = file.read(64)
+    if head.startswith(_SQLITE):
+        return _claude_mem(path, project)
+    if path.suffix.lower() in _NOTES:
+        return Source("markdown", lambda: read_markdown(path, name=path.name))
+    if path.suffix.lower() in {".jsonl", ".ndjson"} or _is_jsonl(path):
+        return Source("jsonl", lambda: read_jsonl(path))
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"[", b"{"}:
+        return Source("mem0", lambda: read_mem0(path))
+    raise BadImport(path, f"its format is not known; these are: {_KNOWN}")
+
+
+def _is_jsonl(path: Path) -> bool:
+    """Whether the first line is an object by itself, and not the wrapping of a list."""
+    try:
+        line = next((line for _, line in lines_of(path) if line.strip()), "")
+        value: Any = msgspec.json.decode(line)
+    except (msgspec.DecodeError, BadImport):
+        return False
+    return isinstance(value, dict) and memories_in(value) is None
+
+
+def _claude_mem(path: Path, project: str | None) -> Source:
+    others = {
+        name: count
+        for name, count in ClaudeMem(path, None).projects().items()
+        if project is not None and name not in {project, ""}
+    }
+    told = ", ".join(f"{name} ({count})" for name, count in sorted(others.items()))
+    return Source(
+        "claude-mem",
+        ClaudeMem(path, project).read,
+        left_out=f"other projects: {told}; --all-projects takes them too" if told else "",
+    )
+
+
+def _read_folder(folder: Path) -> Items:
+    for file in _notes_in(folder):
+        yield from read_markdown(file, name=str(file.relative_to(folder)))
+
+
+def _notes_in(folder: Path) -> Iterator[Path]:
+    for file in sorted(folder.rglob("*")):
+        hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+        if not hidden and file.suffix.lower() in _NOTES and file.is_file():
+            yield file
+
+
+_MEM0_LISTS = ("results", "memories", "data")
+_MEM0_TEXTS = ("memory", "text", "data", "content")
+
+
+def memories_in(value: Any) -> list[Any] | None:
+    """The list of memories in a decoded file, whatever it is wrapped in; None for no such file."""
+    if isinstance(value, dict):
+        found = [value[name] for name in _MEM0_LISTS if isinstance(value.get(name), list)]
+        value = found[0] if found else None
+    return value if isinstance(value, list) else None
+
+
+def read_mem0(file: Path) -> Items:
+    """The memories of ``file``. Raises ``BadImport`` and ``OSError``."""
+    try:
+        value = msgspec.json.decode(file.read_bytes())
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadImport(file, f"it is no JSON: {error}") from None
+    found = memories_in(value)
+    if found is None:
+        raise BadImport(file, f"it has no list of memories under {', '.join(_MEM0_LISTS)}")
+    for number, fields in enumerate(found, 1):
+        try:
+            yield _mem0_item(fields)
+        except ValueError as error:
+            raise BadImport(file, f"memory {number}: {error}") from None
+
+
+def _mem0_item(fields: Any) -> Item:
+    if isinstance(fields, str):
+        fields = {"memory": fields}
+    if not isinstance(fields, dict):
+        raise ValueError("it is no object")
+    text = text_of(fields, _MEM0_TEXTS)
+    if not text.strip():
+        raise ValueError('there is no text under "memory"')
+    metadata = fields.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    return Item(
+        content=text,
+        namespace=str(metadata.get("namespace") or ""),
+        tags=tags_of(fields.get("categories"), metadata.get("tags"), metadata.get("category")),
+        created_at=moment_of(fields.get("created_at")),
+        updated_at=moment_of(fields.get("updated_at")),
+        provenance=Provenance(
+            hook="import", client="mem0", session=str(fields.get("run_id") or "")
+        ),
+    )
+
+
+# --- claude-mem ---------------------------------------------------------------------------------
+
+TABLES = ("observations", "session_summaries", "memories")
+_TYPES = {
+    "decision": "decisions",
+    "discovery": "learnings",
+    "bugfix": "learnings",
+    "feature": "progress",
+    "refactor": "progress",
+    "change": "progress",
+}
+_SUMMARY_PARTS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+_TEXTS = ("narrative", "text")
+_SESSIONS = ("memory_session_id", "sdk_session_id", "session_id")
+
+
+class ClaudeMem:
+    """One file. ``project`` is the name of the project whose memories are taken; None means all."""
+
+    def __init__(self, file: Path, project: str | None) -> None:
+        self._file = file
+        self._project = project
+
+    def read(self) -> Items:
+        """The memories. Raises ``BadImport``."""
+        try:
+            with closing(self._open()) as database:
+                for table in self._tables(database):
+                    for row in database.execute(f'SELECT * FROM "{table}" ORDER BY id'):  # noqa: S608 - one of TABLES
+                        if self._is_wanted(row) and (item := _item(table, _filled(row))):
+                            yield item
+        except sqlite3.Error as error:
+            raise BadImport(self._file, f"it cannot be read as claude-mem's: {error}") from None
+
+    def projects(self) -> dict[str, int]:
+        """How many rows each project has. Raises ``BadImport``."""
+        counts: Counter[str] = Counter()
+        try:
+            with closing(self._open()) as database:
+                for table in self._tables(database):
+                    for row in database.execute(f'SELECT * FROM "{table}"'):  # noqa: S608 - one of TABLES
+                        counts[str(_filled(row).get("project", ""))] += 1
+        except sqlite3.Error as error:
+            raise BadImport(self._file, f"it cannot be read as claude-mem's: {error}") from None
+        return dict(counts)
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(f"{self._file.absolute().as_uri()}?mode=ro", uri=True)
+        database.row_factory = sqlite3.Row
+        return database
+
+    def _tables(self, database: sqlite3.Connection) -> list[str]:
+        found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        names = {row["name"] for row in found}
+        tables = [table for table in TABLES if table in names and _has_id(database, table)]
+        if not tables:
+            raise BadImport(self._file, f"it has none of the tables {', '.join(TABLES)}")
+        return tables
+
+    def _is_wanted(self, row: sqlite3.Row) -> bool:
+        if self._project is None or "project" not in row.keys():  # noqa: SIM118 - a row is no dict
+            return True
+        return str(row["project"]) == self._project
+
+
+def _has_id(database: sqlite3.Connection, table: str) -> bool:
+    columns = database.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
+    return "id" in {row["name"] for row in columns}
+
+
+def _filled(row: sqlite3.Row) -> dict[str, Any]:
+    return {name: row[name] for name in row.keys() if row[name] not in {None, ""}}  # noqa: SIM118
+
+
+def _item(table: str, row: Mapping[str, Any]) -> Item | None:
+    text = "\n\n".join(_summary(row) if table == "session_summaries" else _observed(row))
+    if not text.strip():
+        return None
+    kind = str(row.get("type", ""))
+    files = (*strings_of(row.get("files_modified")), *strings_of(row.get("files_touched")))
+    session = next((str(row[name]) for name in _SESSIONS if name in row), "")
+    return Item(
+        content=text,
+        namespace="progress" if table == "session_summaries" else _TYPES.get(kind, ""),
+        tags=tags_of(row.get("concepts"), row.get("keywords")),
+        created_at=moment_of(row.get("created_at_epoch")) or moment_of(row.get("created_at")),
+        provenance=Provenance(
+            hook="import", client="claude-mem", session=session, file=files[0] if files else ""
+        ),
+    )
+
+
+def _summary(row: Mapping[str, Any]) -> Iterator[str]:
+    for name in _SUMMARY_PARTS:
+        if text := str(row.get(name, "")).strip():
+            yield f"{name.replace('_', ' ').capitalize()}: {text}"
+
+
+def _observed(row: Mapping[str, Any]) -> Iterator[str]:
+    """Title and subtitle, then what was told, then the facts as a list."""
+    for name in ("title", "subtitle"):
+        if text := str(row.get(name, "")).strip():
+            yield text
+    if text := next((str(row[name]) for name in _TEXTS if name in row), "").strip():
+        yield text
+    if facts := strings_of(row.get("facts")):
+        yield "\n".join(f"- {fact}" for fact in facts)

@@ -1,0 +1,317 @@
+"""The logs that are kept beside the daemon's own, by whoever watches the signals.
+
+The audit log has one line for each capture that something was taken out of: when, which capture,
+which rules and how often, what kind of scope, and what was done; never what was taken out, nor the
+text around it, nor anything computed from either.
+
+The log of prompts is what ``subcog trace`` reads: hashes, ids, timings and decisions. Of what a
+prompt says there is nothing in it but a hash, unless ``trace.keep_text`` is set; then there are its
+text and what was made of it, redacted, too. It is written beside the hot path, to a bounded file of
+this user.
+
+Degraded answers are told in the daemon's log: the first of each kind at once, then one line a
+minute with the count.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import msgspec
+from cachetools import FIFOCache
+
+from ...bus.enrichment import Enrichment
+from ...bus.events import ContextBuilt, IntentClassified, PromptEnriched, ResponseReady
+from ...bus.sessions import SessionVerdict
+from ...bus.signals import degraded, delivered, redacted
+from ...bus.values import Verdict
+from ...config.settings import TraceSettings
+from ..files import RotatingFile
+
+AUDIT_BYTES = 1_000_000
+AUDIT_BACKUPS = 3
+
+_log = logging.getLogger(__name__)
+
+
+class AuditLog:
+    """Writes what the signal ``redacted`` tells to ``file``, readable by its owner only.
+
+    Beyond ``max_bytes`` the file becomes ``NAME.1``, that one ``NAME.2``, and so on. A line that
+    cannot be written is logged as lost, and hurts nobody.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        *,
+        clock: Callable[[], datetime],
+        max_bytes: int = AUDIT_BYTES,
+        backups: int = AUDIT_BACKUPS,
+    ) -> None:
+        self._journal = RotatingFile(file, max_bytes=max_bytes, backups=backups)
+        self._clock = clock
+
+    def watch(self) -> None:
+        """Write what is told from now on."""
+        redacted.connect(self._on_redacted)
+
+    def unwatch(self) -> None:
+        redacted.disconnect(self._on_redacted)
+
+    def _on_redacted(
+        self,
+        sender: str,
+        *,
+        trace: str,
+        memory: str,
+        rules: Mapping[str, int],
+        scope: str,
+        decision: str,
+    ) -> None:
+        line = {
+            "time": self._clock(),
+            "trace": trace,
+            "memory": memory,
+            "rules": rules,
+            "scope": scope,
+            "decision": decision,
+        }
+        try:
+            self._journal.append(msgspec.json.encode(line))
+        except OSError as error:
+            _log.error("cannot write an audit log entry", extra={"error": type(error).__name__})
+
+
+EVERY_S = 60.0
+MAX_KINDS = 200
+
+
+class DegradationLog:
+    """Watches ``degraded``. ``now`` tells seconds of a clock that never goes back."""
+
+    def __init__(self, *, now: Callable[[], float]) -> None:
+        self._now = now
+        self._lock = threading.Lock()  # loading tells from a thread
+        self._logged: dict[tuple[str, str], float] = {}
+        self._since: dict[tuple[str, str], int] = {}
+
+    def watch(self) -> None:
+        """Log what is told from now on."""
+        degraded.connect(self._on_degraded)
+
+    def unwatch(self) -> None:
+        """Stop, and log what was counted and not yet said."""
+        degraded.disconnect(self._on_degraded)
+        for (stage, reason), times in self._since.items():
+            _say(stage, reason, times)
+        self._since.clear()
+
+    def _on_degraded(self, stage: str, *, reason: str) -> None:
+        kind = (stage, reason)
+        with self._lock:
+            if kind not in self._logged and len(self._logged) >= MAX_KINDS:
+                return
+            times = self._since.pop(kind, 0) + 1
+            if self._now() - self._logged.get(kind, -EVERY_S) < EVERY_S:
+                self._since[kind] = times
+                return
+            self._logged[kind] = self._now()
+        _say(stage, reason, times)
+
+
+def _say(stage: str, reason: str, times: int) -> None:
+    extra = {"stage": stage, "reason": reason, "times": times}
+    _log.warning("a degraded answer was given", extra=extra)
+
+
+STAGES = ("parse", "enrich", "classify", "inject", "respond")
+TRACE_BYTES = 2_000_000
+TRACE_BACKUPS = 1
+
+_MAX_TIMED = 512
+_MAX_VERDICTS = 30
+_MAX_TEXT_CHARS = 2000
+_HASH_DIGITS = 16
+
+
+class PromptLog:
+    """Notes each prompt that was answered. ``clean`` redacts; ``clock`` is aware.
+
+    It watches the signal ``delivered`` for what each stage took.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        *,
+        settings: TraceSettings,
+        clock: Callable[[], datetime],
+        clean: Callable[[str], str],
+        max_bytes: int = TRACE_BYTES,
+    ) -> None:
+        self._journal = RotatingFile(file, max_bytes=max_bytes, backups=TRACE_BACKUPS)
+        self._settings = settings
+        self._clock = clock
+        self._clean = clean
+        self._timed: FIFOCache[str, dict[str, float]] = FIFOCache(_MAX_TIMED)
+
+    def watch(self) -> None:
+        """Time the stages from now on."""
+        delivered.connect(self._on_delivered)
+
+    def unwatch(self) -> None:
+        delivered.disconnect(self._on_delivered)
+
+    def stages(self, trace: str) -> dict[str, float]:
+        """What each stage took for the prompt ``trace``, in milliseconds, as far as it is known."""
+        return dict(self._timed.get(trace, {}))
+
+    async def note(self, event: ResponseReady) -> None:
+        """Write down what became of a prompt; rehearsals are left out."""
+        built = event.built
+        if built is None or not self._settings.enabled:
+            return
+        if built.classified.enriched.prompt.rehearsal:
+            return
+        line = msgspec.json.encode(self._record(built))
+        try:
+            await anyio.to_thread.run_sync(self._journal.append, line)
+        except OSError as error:
+            _log.error("cannot write a prompt trace", extra={"error": type(error).__name__})
+
+    def _on_delivered(self, stage: str, *, trace: str, took_s: float, **_: Any) -> None:
+        if stage not in STAGES:
+            return
+        self._timed.setdefault(trace, {})[stage] = round(took_s * 1000, 3)
+
+    def _record(self, built: ContextBuilt) -> dict[str, Any]:
+        enriched = built.classified.enriched
+        prompt, stages = enriched.prompt, self.stages(built.trace)
+        record = {
+            "id": built.trace,
+            "time": self._clock(),
+            "project": prompt.place.project.id,
+            "session": prompt.session,
+            "client": prompt.client,
+            "prompt": {
+                "sha256": sha256(prompt.text.encode("utf-8", "replace")).hexdigest()[:_HASH_DIGITS],
+                "characters": len(prompt.text),
+                **_parsed(enriched),
+            },
+            "enrich": _enriched(enriched),
+            "classify": _classified(built.classified),
+            "inject": _injected(built),
+            "stages_ms": stages,
+            "took_ms": round(sum(stages.values()), 3),
+        }
+        return record | ({"text": self._text(built)} if self._settings.keep_text else {})
+
+    def _text(self, built: ContextBuilt) -> dict[str, Any]:
+        parsed, intent = built.classified.enriched.parsed, built.classified.intent
+        return {
+            "prompt": self._clean(parsed.text)[:_MAX_TEXT_CHARS],
+            "words": self._clean(" ".join(parsed.words))[:_MAX_TEXT_CHARS],
+            "topics": [self._clean(topic) for topic in (intent.topics if intent else ())],
+            "context": self._clean(built.text),
+        }
+
+
+def read_traces(file: Path) -> Iterator[dict[str, Any]]:
+    """Every trace that is kept in ``file`` and its predecessor, newest first."""
+    for line in RotatingFile(file, max_bytes=TRACE_BYTES, backups=TRACE_BACKUPS).lines():
+        try:
+            trace = msgspec.json.decode(line)
+        except ValueError:
+            continue  # a line that was cut when the disk was full
+        if isinstance(trace, dict) and isinstance(trace.get("id"), str):
+            yield trace
+
+
+def _parsed(enriched: PromptEnriched) -> dict[str, Any]:
+    parsed = enriched.parsed
+    kinds = [entity.kind for entity in parsed.entities]
+    return {
+        "machine": parsed.machine,
+        "work": [signal.kind.value for signal in parsed.work],
+        "entities": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
+        "references": [reference.kind for reference in parsed.references],
+        "markers": len(parsed.marked),
+    }
+
+
+def _enriched(enriched: PromptEnriched) -> dict[str, Any]:
+    found: Enrichment = enriched.enrichment
+    return {
+        "candidates": len(enriched.candidates),
+        "similar_tasks": {task.id: task.similarity for task in found.similar_tasks},
+        "patterns": {pattern.id: pattern.match_score for pattern in found.applicable_patterns},
+        "gotchas": [gotcha.id for gotcha in found.known_gotchas],
+        "resolved": {one.id: one.confidence for one in found.resolved_references},
+        "conflicts": [
+            {
+                "about": conflict.about,
+                "winner": {"id": conflict.winner.id, "score": conflict.winner.arithmetic},
+                "loser": {"id": conflict.loser.id, "score": conflict.loser.arithmetic},
+            }
+            for conflict in found.conflicts
+        ],
+        "kept": [{"outcome": kept.outcome, "id": kept.memory_id} for kept in enriched.kept],
+        "degraded": enriched.degraded,
+    }
+
+
+def _classified(event: IntentClassified) -> dict[str, Any]:
+    intent = event.intent
+    return {
+        "intent_type": intent.intent_type.value if intent else None,
+        "confidence": intent.confidence_percent / 100 if intent else 0.0,
+        "source": intent.source.value if intent else None,
+        "votes": [
+            {
+                "racer": vote.racer.value,
+                "intent_type": vote.intent.intent_type.value if vote.intent else None,
+                "confidence": vote.intent.confidence_percent / 100 if vote.intent else 0.0,
+                "missing": vote.missing,
+                "took_ms": round(vote.took_ms, 3),
+            }
+            for vote in event.votes
+        ],
+    }
+
+
+def _injected(built: ContextBuilt) -> dict[str, Any]:
+    return {
+        "tokens": built.tokens,
+        "abstained": built.abstained,
+        "memories": [memory.id for memory in built.context.injected_memories],
+        "verdicts": [_verdict(one) for one in built.verdicts[:_MAX_VERDICTS]],
+        "sessions": [_session_verdict(one) for one in built.sessions],
+    }
+
+
+def _verdict(verdict: Verdict) -> Mapping[str, Any]:
+    return {
+        "id": verdict.memory_id,
+        "relevance": round(verdict.relevance, 4),
+        "weight": verdict.weight,
+        "injected": verdict.injected,
+        "why": verdict.why,
+    }
+
+
+def _session_verdict(verdict: SessionVerdict) -> Mapping[str, Any]:
+    return {
+        "id": verdict.session,
+        "began_at": verdict.began_at,
+        "relevance": verdict.relevance,
+        "quoted": verdict.quoted,
+        "why": verdict.why,
+    }

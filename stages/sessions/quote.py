@@ -1,0 +1,321 @@
+"""Quotes sessions in a prompt: which of those that were found, and what of each.
+
+What a chosen memory says already is not quoted again, and a memory that a newer session of the same
+subject contradicts is not shown: the newer word wins. An excerpt is dated, in the order in which it
+was said, within a budget:
+
+- ses_0f3e2d1c · 3 June
+  > user: Seven. Eight trips it.
+  > agent: So MAX_ATTEMPTS is exactly 7.
+
+The user's words come first when room is short, since most rules are settled by them; then the
+words with which the agent concluded; then what has most in common with the question. A session that
+starts is reminded of the one before it by how that began, and how it ended.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...bus.sessions import Passage, SessionHit, SessionOutcome, SessionVerdict
+from ...bus.values import AUTO_CAPTURED, Memory
+from ..language.comparison import Claim, Relation, compare, contradicts
+from ..language.topics import retrieval_words
+from ..text.envelope import neutralise, preview
+from ..text.unicode import Size, cut, one_line, size_of
+
+FIRST_SHARE = 0.62
+"""Of the budget for sessions, where more than one is quoted."""
+
+MIN_TOKENS = 80
+
+CONTEXT_RELEVANCE = 0.2
+"""An automatic memory needs a session at least this relevant, where that is known."""
+
+# A longer passage says more than one thing, and is not compared as one statement.
+_CLAIM_CHARS = 400
+_NO_ROOM = "does not fit into what is left of the budget"
+
+
+class Quoted(Struct, frozen=True):
+    """The sessions that are quoted, best first, and a verdict on each that was found."""
+
+    excerpts: tuple[Excerpt, ...]
+    verdicts: tuple[SessionVerdict, ...]
+
+    @property
+    def tokens(self) -> int:
+        return sum(one.size.tokens for one in self.excerpts)
+
+
+NOTHING = Quoted((), ())
+
+
+def quote_sessions(
+    hits: Sequence[SessionHit],
+    question: str,
+    *,
+    memories: Sequence[Memory],
+    shown: Collection[tuple[str, int]],
+    max_tokens: int,
+    floor: float,
+    now: datetime,
+    clean: Callable[[str], str],
+) -> Quoted:
+    """Quote those of ``hits`` that have passages, within ``max_tokens``, beside ``memories``.
+
+    ``shown`` has ``shown_key`` of what this session has seen; ``floor`` is what the others missed.
+    """
+    made: list[Excerpt] = []
+    verdicts: list[SessionVerdict] = []
+    relevant = [hit for hit in hits if hit.passages]
+    left = max_tokens
+    for hit in hits:
+        why = f"relevance {hit.relevance:.2f}"
+        outcome: SessionOutcome = "quoted"
+        one: Excerpt | None = None
+        if not hit.passages:
+            outcome = "not_relevant"
+            why += f" is below the floor of {floor:.2f}"
+        elif shown_key(hit) in shown:
+            outcome, why = "already_shown", "already shown in this session"
+        elif not (said := _unsaid(hit.passages, memories)):
+            outcome, why = "said_by_memories", "the memories beside it say the same"
+        elif left < MIN_TOKENS:
+            outcome, why = "no_room", _NO_ROOM
+        else:
+            share = int(left * FIRST_SHARE) if hit is not relevant[-1] else left
+            one = excerpt(
+                replace(hit, passages=said), question, max_tokens=share, now=now, clean=clean
+            )
+            if one is None:
+                outcome, why = "no_room", _NO_ROOM
+        if one is not None:
+            made.append(one)
+            left -= one.size.tokens
+        verdicts.append(_verdict(hit, outcome, why))
+    return Quoted(tuple(made), tuple(verdicts))
+
+
+def refused(hits: Sequence[SessionHit], why: str) -> Quoted:
+    """None of ``hits`` is quoted, for one reason."""
+    return Quoted((), tuple(_verdict(hit, "refused", why) for hit in hits))
+
+
+def shown_key(hit: SessionHit) -> tuple[str, int]:
+    """What is noted as shown: an episode of the session, as long as it was then."""
+    return f"session {hit.session} {hit.began_at.isoformat()}", len(hit.passages)
+
+
+def outdated(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str, str]:
+    """The ids of those of ``memories`` that something said later contradicts, and why."""
+    later = [
+        (passage, Claim(passage.text))
+        for hit in hits
+        for passage in hit.passages
+        if passage.speaker == "user" and len(passage.text) <= _CLAIM_CHARS
+    ]
+    found = {}
+    for memory in memories if later else ():
+        claim = Claim(memory.content)
+        for passage, said in later:
+            if passage.said_at > memory.updated_at and contradicts(said, claim):
+                found[memory.id] = f"contradicted later in {short_id(passage.session)}"
+                break
+    return found
+
+
+def out_of_context(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str, str]:
+    """The ids of automatic ``memories`` whose own session does not bear on the prompt, and why.
+
+    One sentence shares words with many questions; the talk that it was said in tells what it is
+    about.
+    """
+    unrelated = {hit.session: hit.relevance for hit in hits if hit.relevance < CONTEXT_RELEVANCE}
+    return {
+        memory.id: f"the session it was said in is relevant to {unrelated[session]:.2f} only"
+        for memory in memories
+        if (session := memory.provenance.session) in unrelated and AUTO_CAPTURED in memory.tags
+    }
+
+
+def _unsaid(passages: Sequence[Passage], memories: Sequence[Memory]) -> tuple[Passage, ...]:
+    texts = [one_line(memory.content).casefold() for memory in memories]
+    claims = [Claim(memory.content) for memory in memories]
+    return tuple(passage for passage in passages if not _is_said(passage, texts, claims))
+
+
+def _is_said(passage: Passage, texts: Sequence[str], claims: Sequence[Claim]) -> bool:
+    said = one_line(passage.text).casefold()
+    if any(said in text for text in texts):
+        return True
+    if len(said) > _CLAIM_CHARS:
+        return False
+    claim = Claim(passage.text)
+    return any(compare(claim, other) is Relation.SAME for other in claims)
+
+
+def _verdict(hit: SessionHit, outcome: SessionOutcome, why: str) -> SessionVerdict:
+    return SessionVerdict(
+        session=hit.session,
+        began_at=hit.began_at,
+        relevance=round(hit.relevance, 4),
+        outcome=outcome,
+        why=why,
+    )
+
+
+ID_CHARS = 8
+MAX_LINE_CHARS = 700
+_SHORT_AGENT_CHARS = 160
+_SHORT_USER_CHARS = 400
+_FEWEST_LINES = 2
+# What the line of a session and the label of each speaker take, and what a token is, roughly: the
+# exact size is measured afterwards.
+_HEAD_CHARS = 120
+_LABEL_CHARS = 16
+_CHARS_PER_TOKEN = 4
+# A rule is told in such words, and by numbers.
+_SETTLES = re.compile(
+    r"\d|\b(?:must|never|always|only|exactly|instead|except|unless|at (?:most|least)|first|then"
+    r"|not|no|stays?|keeps?|limit|max|min|default|rule|final)\b",
+    re.IGNORECASE,
+)
+
+
+class Excerpt(Struct, frozen=True):
+    """The lines of one session as they stand in the envelope, and what they add to it."""
+
+    session: str
+    lines: tuple[str, ...]
+    size: Size
+
+
+class _Line(Struct):
+    """A passage that may be quoted: what it is worth, and how much of it is quoted."""
+
+    passage: Passage
+    text: str
+    value: float
+    chars: int = 0
+
+    @property
+    def quoted(self) -> str:
+        return cut(self.text, self.chars)
+
+
+def excerpt(
+    hit: SessionHit,
+    question: str,
+    *,
+    max_tokens: int,
+    now: datetime,
+    clean: Callable[[str], str] = str,
+) -> Excerpt | None:
+    """What of ``hit`` is quoted within ``max_tokens``; None where there is no room for it.
+
+    ``clean`` redacts what comes out of the store, with the rules of today.
+    """
+    head = _head(hit, now)
+    lines = _valued(hit.passages, question, clean)
+    while lines:
+        _allot(lines, max_tokens)
+        quoted = tuple(f"  > {one.passage.speaker}: {one.quoted}" for one in lines)
+        size = size_of("".join(f"\n{line}" for line in (head, *quoted)))
+        if size.tokens <= max_tokens:
+            return Excerpt(hit.session, (head, *quoted), size)
+        if len(lines) <= _FEWEST_LINES:
+            return None
+        lines.remove(min(lines, key=lambda one: one.value))
+    return None
+
+
+def _head(hit: SessionHit, now: datetime) -> str:
+    head = f"- {short_id(hit.session)} · {day_of(hit.began_at, now)}"
+    if hit.replaced_by:
+        head += f" · older: where they differ, {short_id(hit.replaced_by)} holds"
+    return head
+
+
+def day_of(moment: datetime, now: datetime) -> str:
+    """The day of ``moment``, with its year where that is not this one: "3 June"."""
+    day = f"{moment.day} {moment:%B}"
+    return day if moment.year == now.year else f"{day} {moment.year}"
+
+
+def short_id(session: str) -> str:
+    """``ses_`` and the beginning of a session's id, which commands take for the whole."""
+    return "ses_" + re.sub(r"[^\w-]", "", session)[:ID_CHARS]
+
+
+def _valued(passages: Sequence[Passage], question: str, clean: Callable[[str], str]) -> list[_Line]:
+    asked = frozenset(map(str.casefold, retrieval_words(question)))
+    last_agent = max(
+        (at for at, passage in enumerate(passages) if passage.speaker == "agent"), default=-1
+    )
+    lines = []
+    for at, passage in enumerate(passages):
+        text = one_line(neutralise(clean(passage.text)))
+        if text:
+            value = _value(passage, text, asked) + (0.6 if at == last_agent else 0.0)
+            lines.append(_Line(passage, text, value))
+    return lines
+
+
+def _value(passage: Passage, text: str, asked: frozenset[str]) -> float:
+    words = frozenset(map(str.casefold, retrieval_words(text)))
+    common = len(words & asked) / max(1, len(asked))
+    settles = min(len(_SETTLES.findall(text)), 4) / 4
+    return common + 0.4 * settles + (0.8 if passage.speaker == "user" else 0.0)
+
+
+def _allot(lines: Sequence[_Line], max_tokens: int) -> None:
+    """Give each line its least, and what is left to those that are worth most."""
+    left = _CHARS_PER_TOKEN * max_tokens - _HEAD_CHARS
+    most = max(0, left) // len(lines) if len(lines) <= _FEWEST_LINES else MAX_LINE_CHARS
+    for line in lines:
+        least = _SHORT_USER_CHARS if line.passage.speaker == "user" else _SHORT_AGENT_CHARS
+        line.chars = min(len(line.text), least, most)
+        left -= line.chars + _LABEL_CHARS
+    for line in sorted(lines, key=lambda one: -one.value):
+        more = max(0, min(len(line.text), MAX_LINE_CHARS) - line.chars)
+        given = min(more, max(0, left))
+        line.chars += given
+        left -= given
+
+
+# --- the session before this one ----------------------------------------------------------------
+
+SOURCES = frozenset({"startup", "clear"})
+"""How a session starts that knows nothing of the one before it."""
+
+MAX_REMINDER_CHARS = 160
+
+
+def last_session(
+    passages: Sequence[Passage], *, now: datetime, clean: Callable[[str], str] = str
+) -> str:
+    """The lines for the envelope about the session of ``passages``; "" where there are none.
+
+    ``clean`` redacts. A session in which the agent said nothing is told by its beginning alone.
+    """
+    asked = next((one for one in passages if one.speaker == "user"), None)
+    if asked is None:
+        return ""
+    ended = next((one for one in reversed(passages) if one.speaker == "agent"), None)
+    day = day_of(asked.said_at, now)
+    lines = [f"- {short_id(asked.session)} · {day} · the last one in this project"]
+    lines.append(_line("The user asked", asked, clean))
+    if ended is not None:
+        lines.append(_line("It ended with", ended, clean))
+    return "\n".join(lines)
+
+
+def _line(what: str, passage: Passage, clean: Callable[[str], str]) -> str:
+    room = MAX_REMINDER_CHARS - len(what) - len("  > : ")
+    return f"  > {what}: {preview(neutralise(clean(passage.text)), room)}"

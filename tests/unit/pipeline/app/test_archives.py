@@ -1,0 +1,80 @@
+import anyio
+import pytest
+
+from subcog.bus.signals import fell_back
+from subcog.bus.values import Recalled
+from subcog.pipeline.app.archives import LazyArchive
+from subcog.stages.ports import RecallUnavailable
+from tests.emissions import emitted
+
+
+class Found:
+    """Stands where the archive will be."""
+
+    degraded = None
+
+    async def recall(self, query):
+        return Recalled(hits=(), mode="text", total=0, took_ms=0.1, degraded=self.degraded)
+
+
+async def test_who_asks_before_it_is_loaded_waits_for_it():
+    late, answers = LazyArchive(), []
+
+    async def ask():
+        answers.append(await late.recall("x"))
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            assert answers == []
+            late.arrive(Found())
+    assert [recalled.mode for recalled in answers] == ["text"]
+
+
+async def test_waiting_ends_a_little_before_the_deadline_so_that_an_answer_can_still_be_given():
+    late = LazyArchive()
+    with anyio.fail_after(0.1) as scope:
+        with pytest.raises(RecallUnavailable, match="still being loaded"):
+            await late.get()
+        assert anyio.current_time() < scope.deadline
+
+
+async def test_what_cannot_be_opened_says_why_at_once():
+    late = LazyArchive()
+    late.fail("the disk is full")
+    with anyio.fail_after(5), pytest.raises(RecallUnavailable, match="the disk is full"):
+        await late.get()
+    assert late.settled
+    assert late.loaded is None
+
+
+async def test_a_handler_is_given_the_archive_and_the_event():
+    late = LazyArchive()
+    late.arrive(Found())
+    plain = late.handler(lambda archive, event: (type(archive).__name__, event))
+    waiting = late.handler(lambda archive, event: archive.recall(event))
+    assert await plain("e") == ("Found", "e")
+    assert (await waiting("e")).mode == "text"
+
+
+@pytest.fixture
+def told():
+    with emitted(fell_back) as heard:
+        yield heard
+
+
+async def test_each_search_by_less_than_all_is_told(told):
+    late, found = LazyArchive(), Found()
+    found.degraded = "embedder.changed"
+    late.arrive(found)
+    await late.recall("x")
+    assert told == [("embedder", {"to": "text", "reason": "changed"})]
+
+
+async def test_each_search_without_anything_to_search_in_is_told(told):
+    late = LazyArchive()
+    late.fail("the disk is full")
+    with anyio.fail_after(5), pytest.raises(RecallUnavailable):
+        await late.recall("x")
+    assert told == [("search", {"to": "none", "reason": "unavailable"})]

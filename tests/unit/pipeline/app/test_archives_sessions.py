@@ -1,0 +1,169 @@
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+from msgspec.structs import replace
+
+from subcog.bus.events import ReviewRequested
+from subcog.bus.sessions import Passage, SessionInfo
+from subcog.config.load import load_settings
+from subcog.pipeline.app import archives
+from subcog.pipeline.app.archives import Conversations
+from subcog.sinks.store.errors import StoreUnavailable
+from subcog.stages.ports import RecallUnavailable
+from subcog.stages.sessions.exchanges import Utterance
+from tests.fakes import NOW, PLACE, make_quoting
+
+
+class Archive:
+    """What ``Conversations`` asks of an archive, of sessions of one passage each."""
+
+    def __init__(self, *names):
+        self.names = names
+        self.is_open = True
+        self.kept = []
+
+    async def add(self, passages):
+        await checkpoint()
+        self.kept += passages
+        return len(passages)
+
+    async def list(self, scopes, *, limit):
+        await checkpoint()
+        if not self.is_open:
+            raise StoreUnavailable("closed", "it is closed")
+        return tuple(
+            SessionInfo(
+                session=name,
+                scope=scopes[0],
+                client="",
+                branch="",
+                began_at=NOW,
+                ended_at=NOW,
+                passages=1,
+                opening="",
+            )
+            for name in self.names[:limit]
+        )
+
+    async def show(self, scopes, session):
+        await checkpoint()
+        return (
+            Passage(
+                id="p", session=session, scope=scopes[0], speaker="user", text="x", said_at=NOW
+            ),
+        )
+
+
+async def before(held, session="now", place=PLACE):
+    with anyio.fail_after(5):
+        return [passage.session for passage in await held.before(place, session)]
+
+
+@pytest.fixture
+def held():
+    return Conversations(make_quoting())
+
+
+async def test_the_session_before_is_the_newest_other_one(held):
+    held.arrive(Archive("now", "last", "first"))
+    assert await before(held) == ["last"]
+    assert await before(held, "another") == ["now"]
+
+
+async def test_there_is_none_before_the_first(held):
+    held.arrive(Archive("now"))
+    assert await before(held) == []
+
+
+async def test_a_start_waits_for_what_is_being_loaded_but_not_for_long(held, monkeypatch):
+    monkeypatch.setattr(archives, "_PATIENCE_S", 0.001)
+    assert await before(held) == []
+    monkeypatch.setattr(archives, "_PATIENCE_S", 60)
+    found = []
+
+    async def ask():
+        found.extend(await before(held))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        held.arrive(Archive("last"))
+    assert found == ["last"]
+
+
+REVIEW = ReviewRequested(
+    trace="t", session="s1", client="", place=PLACE, hook="Stop", transcript="/t.jsonl"
+)
+SAID = Utterance(id="psg_1", speaker="user", text="Use Redis streams", said_at_ms=1)
+
+
+async def test_a_review_waits_until_there_is_something_to_keep_in(held):
+    archive = Archive()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(held.keep, REVIEW, [SAID])
+            await anyio.wait_all_tasks_blocked()
+            held.arrive(archive)
+    assert [passage.text for passage in archive.kept] == [SAID.text]
+
+
+async def test_a_store_that_cannot_be_read_leaves_the_start_without_it(held):
+    archive = Archive("last")
+    archive.is_open = False
+    held.arrive(archive)
+    assert await before(held) == []
+
+
+async def test_of_a_project_of_which_nothing_is_kept_nothing_is_told():
+    off = Conversations(make_quoting(enabled=False))
+    off.arrive(Archive("last"))
+    assert await before(off) == []
+    excluding = Conversations(make_quoting(exclude=("/srv/secret",)))
+    excluding.arrive(Archive("last"))
+    assert await before(excluding, place=replace(PLACE, root="/srv/secret/shop")) == []
+    assert await before(excluding, place=replace(PLACE, root="/srv/shop")) == ["last"]
+
+
+class Finder:
+    async def find(self, text, scope, *, session):
+        await checkpoint()
+        return (text, scope, session)
+
+
+def configured(tmp_path, **settings):
+    loaded = load_settings(tmp_path / "none.toml", settings).settings
+    return Conversations(loaded.sessions)
+
+
+async def test_who_asks_while_the_sessions_load_gets_the_answer_when_they_are_there(tmp_path):
+    said, answers = configured(tmp_path), []
+
+    async def ask():
+        answers.append(await said.find("x", PLACE, session="s"))
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            assert answers == []
+            said.arrive(Finder())
+    assert answers == [("x", PLACE.project, "s")]
+
+
+async def test_who_has_no_time_left_is_refused_and_so_is_who_asks_after_a_failure(tmp_path):
+    said = configured(tmp_path)
+    with anyio.fail_after(0.01), pytest.raises(RecallUnavailable, match="still being loaded"):
+        await said.get()
+    said.fail("the disk is full")
+    with anyio.fail_after(10), pytest.raises(RecallUnavailable, match="the disk is full"):
+        await said.get()
+
+
+async def test_where_sessions_are_off_or_the_project_is_excluded_nobody_waits(tmp_path):
+    off = configured(tmp_path, SUBCOG_SESSIONS_ENABLED="false")
+    excluded = configured(tmp_path, SUBCOG_SESSIONS_EXCLUDE=PLACE.root)
+    with anyio.fail_after(10):
+        assert await off.find("x", PLACE, session="s") == ()
+        assert await excluded.find("x", PLACE, session="s") == ()
+        with pytest.raises(RecallUnavailable, match="switched off"):
+            await off.get()

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from msgspec.structs import replace
+
+from subcog.bus.events import CaptureSettled, ReviewRequested
+from subcog.bus.values import Kept, Noted
+from subcog.config.load import load_settings
+from subcog.pipeline.app.archives import NotStored
+from subcog.pipeline.app.captures import ReviewCaptures
+from subcog.stages.capture.review import Statement
+from subcog.stages.capture.task_record import Work
+
+from ....fakes import NOW, PLACE, FakeRecall, make_hit, make_memory
+
+EVENT = ReviewRequested(
+    trace="t", session="s", client="claude", place=PLACE, transcript="/t.jsonl", hook="Stop"
+)
+FIXED = "Fixed: the runner image has Node 22 now, so the e2e job starts again."
+BLOCKER = make_memory(
+    7, "CI is blocked: the runner image has no Node 22", namespace="blockers", tags=("ci",)
+)
+
+
+def stated(text, confidence=90, kind="decision", namespace="decisions"):
+    note = Noted(
+        kind=kind,
+        namespace=namespace,
+        text=text,
+        summary=text,
+        confidence_percent=confidence,
+        start=0,
+        end=len(text),
+        earned=True,
+    )
+    return Statement(note=note, role="user", said_at_ms=1000, file="a.py")
+
+
+SOLVED = stated(FIXED, kind="resolution", namespace="blockers")
+
+
+class Gleaning:
+    """A gleaner with a store that says ``outcome``."""
+
+    def __init__(self, folder, **env):
+        self.recall = FakeRecall()
+        self.outcome = "stored"
+        self.captured = []
+        numbers = itertools.count()
+        self.gleaner = ReviewCaptures(
+            settings=load_settings(folder / "none.toml", env).settings,
+            recall=self.recall,
+            capture=self.capture,
+            new_id=lambda: f"{next(numbers):026d}",
+            clock=lambda: NOW,
+        )
+
+    async def capture(self, request):
+        self.captured.append(request)
+        kept_as = None if self.outcome == "declined" else "mem_7"
+        kept = Kept(outcome=self.outcome, namespace=request.namespace, memory_id=kept_as)
+        return CaptureSettled(trace=request.trace, kept=kept)
+
+    async def keep(self, *statements, event=EVENT):
+        kept = []
+        await self.gleaner.keep(event, statements, kept)
+        return kept
+
+
+@pytest.fixture
+def gleaning(tmp_path):
+    return Gleaning(tmp_path)
+
+
+async def test_what_is_kept_says_where_it_comes_from(gleaning):
+    assert await gleaning.keep(stated("Use tabs.")) == ["Use tabs."]
+
+    (request,) = gleaning.captured
+    assert request.scope == PLACE.project
+    assert (request.explicit, request.confidence_percent) == (False, 90)
+    origin = request.provenance
+    assert (origin.hook, origin.session, origin.client) == ("Stop", "s", "claude")
+    assert (origin.file, origin.branch) == ("a.py", "main")
+
+
+async def test_the_surest_come_first_and_no_more_than_the_settings_say(tmp_path):
+    gleaning = Gleaning(tmp_path, HOOK_STOP_MAX_CAPTURES="2", HOOK_PRE_COMPACT_MAX_CAPTURES="1")
+    found = [stated("Use tabs.", 86), stated("Ship on Mondays.", 95), stated("Log JSON.", 90)]
+
+    assert await gleaning.keep(*found) == ["Ship on Mondays.", "Log JSON."]
+    before = replace(EVENT, hook="PreCompact")
+    assert await gleaning.keep(*found, event=before) == ["Ship on Mondays."]
+
+
+async def test_what_is_not_sure_enough_is_not_kept(gleaning):
+    assert await gleaning.keep(stated("Use tabs.", 84)) == []
+
+
+async def test_what_is_known_is_not_kept_again(gleaning):
+    gleaning.recall.hits = [make_hit(late=0.95)]
+
+    assert await gleaning.keep(stated("Use tabs.")) == []
+
+
+async def test_what_is_repeated_is_kept_once(gleaning):
+    first = stated("We use argon2id because bcrypt truncates passwords.", 95)
+    again = stated("Agreed: argon2id, because bcrypt truncates passwords.", 90)
+
+    assert await gleaning.keep(first, again) == [first.note.text]
+
+
+@pytest.mark.parametrize("outcome", ["failed", "pending"])
+async def test_a_store_that_takes_nothing_is_told(gleaning, outcome):
+    gleaning.outcome = outcome
+
+    with pytest.raises(NotStored):
+        await gleaning.keep(stated("Use tabs."))
+
+
+async def test_without_a_search_nothing_is_kept_for_new(gleaning):
+    gleaning.recall.raises = ConnectionError()
+
+    with pytest.raises(NotStored):
+        await gleaning.keep(stated("Use tabs."))
+
+
+async def test_a_resolution_closes_the_blocker_that_it_is_about(gleaning):
+    gleaning.recall.hits = [make_hit(BLOCKER, relevance=0.99, late=0.9)]
+
+    await gleaning.keep(SOLVED)
+
+    kept, closed = gleaning.captured
+    assert kept.tags == ("auto-captured", "resolved", f"resolves-{BLOCKER.id}")
+    assert (closed.revises, closed.text) == (BLOCKER.id, BLOCKER.content)
+    assert closed.tags == ("resolved", "ci")
+    assert closed.provenance.hook == "Stop"
+
+
+@pytest.mark.parametrize(
+    ("blocker", "statement"),
+    [
+        (replace(BLOCKER, tags=("resolved",)), SOLVED),
+        (BLOCKER, stated(FIXED)),
+        (replace(BLOCKER, superseded_by="mem_8"), SOLVED),
+    ],
+    ids=["closed already", "no resolution", "superseded"],
+)
+async def test_a_blocker_is_left_alone(gleaning, blocker, statement):
+    gleaning.recall.hits = [make_hit(blocker, relevance=0.99, late=0.66)]
+
+    await gleaning.keep(statement)
+
+    assert [request.revises for request in gleaning.captured] == [None]
+
+
+async def test_a_task_is_recorded_and_then_revised(gleaning):
+    work = Work(id="mem_1", asked="Hash the passwords", files={"a.py": None}, closing="Done.")
+    await gleaning.gleaner.record(EVENT, [work])
+    await gleaning.gleaner.record(EVENT, [work])
+    work.interrupted = True
+    await gleaning.gleaner.record(EVENT, [work])
+
+    first, second = gleaning.captured
+    assert (first.id, first.revises, first.namespace) == ("mem_1", None, "tasks")
+    assert second.revises == "mem_7"
+    assert second.tags == ("unfinished", "auto-captured")
+
+
+async def test_a_task_like_an_older_one_replaces_what_that_one_says(gleaning):
+    gleaning.outcome = "merged"
+    work = Work(id="mem_1", asked="Hash the passwords", files={"a.py": None})
+
+    await gleaning.gleaner.record(EVENT, [work])
+
+    first, second = gleaning.captured
+    assert (first.revises, second.revises) == (None, "mem_7")
+    assert second.text == first.text
+    assert work.memory_id == "mem_7"
+
+
+async def test_a_record_that_was_declined_once_is_revised_all_the_same_later(gleaning):
+    work = Work(id="mem_1", asked="Hash the passwords", files={"a.py": None})
+    for outcome, file in (("stored", "b.py"), ("declined", "c.py"), ("stored", "d.py")):
+        gleaning.outcome = outcome
+        work.files[file] = None
+        await gleaning.gleaner.record(EVENT, [work])
+
+    assert [request.revises for request in gleaning.captured] == [None, "mem_7", "mem_7"]
+
+
+async def test_tasks_without_work_or_wish_are_not_recorded(gleaning, tmp_path):
+    await gleaning.gleaner.record(EVENT, [Work(id="mem_1", asked="How are you?")])
+    unwanted = Gleaning(tmp_path, SUBCOG_CAPTURE_TASKS_ENABLED="false")
+    done = Work(id="mem_1", asked="Hash the passwords", files={"a.py": None})
+    await unwanted.gleaner.record(EVENT, [done])
+
+    assert gleaning.captured == unwanted.captured == []

@@ -1,0 +1,64 @@
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from subcog.pipeline.imports.formats import recognise
+from subcog.pipeline.imports.item import BadImport
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "form"),
+    [
+        ("a.jsonl", '{"content": "x"}\n', "jsonl"),
+        ("a.json", '{"content": "x"}\n{"content": "y"}\n', "jsonl"),
+        ("a.txt", '\n{"content": "x"}\n', "jsonl"),
+        ("a.md", "# One\n\nx\n", "markdown"),
+        ("a.MD", "x", "markdown"),
+        ("a.json", '{"results": [{"memory": "x"}]}', "mem0"),
+        ("a.json", json.dumps([{"memory": "x"}], indent=1), "mem0"),
+        ("a.json", '[{"memory": "x"}]', "mem0"),
+    ],
+)
+def test_a_file_is_told_by_its_name_and_its_beginning(tmp_path, name, text, form):
+    file = tmp_path / name
+    file.write_text(text)
+    source = recognise(file, project=None)
+    assert source.format == form
+    assert next(iter(source.read())).content.endswith("x")
+    assert len(list(source.read())) == len(list(source.read()))
+
+
+def test_a_folder_is_notes_without_what_is_hidden(tmp_path):
+    for name in ("b.md", "a/c.markdown", ".trash/d.md", "a/.e.md", "f.txt", "a/g.md/h.md"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"text of {name}")
+    source = recognise(tmp_path, project=None)
+    assert [item.provenance.file for item in source.read()] == [
+        "a/c.markdown",
+        "a/g.md/h.md",
+        "b.md",
+    ]
+
+
+def test_other_projects_of_claude_mem_are_told(tmp_path):
+    file = tmp_path / "mem.db"
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("CREATE TABLE observations (id, project, text)")
+        rows = [(1, "shop", "x"), (2, "blog", "y"), (3, "blog", "z")]
+        database.executemany("INSERT INTO observations VALUES (?, ?, ?)", rows)
+        database.commit()
+    source = recognise(file, project="shop")
+    assert (source.format, [item.content for item in source.read()]) == ("claude-mem", ["x"])
+    assert source.left_out.startswith("other projects: blog (2);")
+    assert recognise(file, project=None).left_out == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x89PNG\r\n", b"\0" * 100])
+def test_an_unknown_format_is_told_with_those_that_are_known(tmp_path, content):
+    file = tmp_path / "what.bin"
+    file.write_bytes(content)
+    with pytest.raises(BadImport, match="JSONL, Markdown"):
+        recognise(file, project=None)

@@ -1,0 +1,84 @@
+import pytest
+
+from subcog.bus.values import EARNED_PERCENT
+from subcog.stages.capture.statement_classifier import find_all, find_earned
+
+
+def kept(text, role="user"):
+    return [(noted.namespace, noted.text) for noted in find_earned(text, role=role)]
+
+
+@pytest.mark.parametrize(
+    ("text", "namespace"),
+    [
+        ("we'll go with Redis streams, not Kafka", "decisions"),
+        ("after the benchmark: we decided to keep RabbitMQ, NATS loses messages", "decisions"),
+        ("we drop the Electron client, two customers don't justify it", "decisions"),
+        ("from now on every migration gets its own PR", "patterns"),
+        ("we never delete rows in the ledger, corrections are new entries", "patterns"),
+        ("don't ever mock the db here", "patterns"),
+        ("I prefer small commits", "preferences"),
+        ("i hate mocks of the database, use the testcontainer that is there", "preferences"),
+    ],
+)
+def test_rules_choices_and_preferences_of_the_user_are_earned(text, namespace):
+    assert kept(text) == [(namespace, text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "should we go with Redis streams or Kafka?",
+        "maybe we should go with Redis streams, not Kafka",
+        "we'll go with Redis streams, not Kafka. or is that a bad idea?",
+        "we'll go with Redis streams, not Kafka. hm wait, let me check the licence first",
+        "Tom says we should always squash",
+        "imagine we decided to drop Postgres. what would break?",
+        "for this PR use merge instead of rebase",
+        "use tabs for this one file please, it's a Makefile",
+        "the button must always be visible when the form is dirty",
+        "we always get a 404 here",
+        'the wiki has "we never delete rows in the ledger", is that true?',
+        "we used to deploy every friday",
+        "turn this into a checklist\n- always sign commits\n- never push to main",
+        "all 212 tests pass now",
+    ],
+)
+def test_questions_proposals_quotes_and_orders_for_once_are_not(text):
+    assert kept(text) == []
+
+
+def test_a_rule_is_found_among_other_sentences():
+    text = "Good catch. From now on every migration gets its own PR. Please fix the test too."
+    assert kept(text) == [("patterns", "From now on every migration gets its own PR.")]
+
+
+def test_the_agents_prose_is_a_point_and_no_memory():
+    text = "We decided to use argon2id instead of bcrypt, because bcrypt truncates at 72 bytes."
+    assert kept(text, role="assistant") == []
+    (point,) = find_all(text, role="assistant")
+    assert not point.earned
+    assert point.confidence_percent < EARNED_PERCENT
+
+
+def test_the_agents_labelled_line_is_a_memory():
+    assert kept("Done.\n\n- **Gotcha**: the dates are local", role="assistant") == [
+        ("gotchas", "the dates are local")
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "and no amounts at all on the lock screen unless they turned that on, default off",
+        "No. POST 2 automatic retries max. GETs can stay at 5.",
+        "never raw.",
+        "always kept, P and LP with at least 2 stars.",
+        "That's the rule the report has to implement going forward.",
+        "we go read-only at 10 and they get angry.",
+        "We'll ship after the election weekend, not before",
+        "i wanna write a post with publish_at in the future and have the cron build pick it up",
+    ],
+)
+def test_what_says_nothing_without_the_talk_around_it_is_no_memory(text):
+    assert kept(text) == []
