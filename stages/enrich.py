@@ -11,15 +11,16 @@ import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
-from ..bus.enrichment import GUIDES, Enrichment, Guide
+from ..bus.enrichment import GUIDES, Bearing, Enrichment, Guide
 from ..bus.events import PromptEnriched, PromptParsed
 from ..bus.sessions import SessionHit
 from ..bus.signals import degraded, emit
 from ..bus.values import Hit, Kept, Marked, ProjectFacts, Query
 from .enrichment.assemble import MIN_RELEVANCE, assemble_enrichment
+from .enrichment.bearing import RELEVANCE, bearing, gives_work
 from .enrichment.matching import Subject
 from .language.answer_type import EXPLORATORY, answer_types, floors
-from .ports import Conversations, Guides, Keeper, Projects, Recall
+from .ports import Catalogue, Conversations, Guides, Keeper, Projects, Recall
 from .text.envelope import neutralise
 
 SEARCH_UNAVAILABLE = "search.unavailable"
@@ -34,6 +35,7 @@ class Knowledge(Struct, frozen=True):
     """What enrichment needs beside the candidates; ``clean`` redacts a text of the store."""
 
     guides: Guides
+    catalogue: Catalogue
     clock: Callable[[], datetime]
     clean: Callable[[str], str] = str
 
@@ -89,6 +91,7 @@ async def enrich(
         for index, marked in enumerate(() if event.prompt.rehearsal else event.parsed.marked):
             group.start_soon(_keep, event, keeper, marked, index, gathered)
     enrichment = _enrichment(event, gathered, knowledge) if knowledge else Enrichment()
+    about = await _bearing(event, gathered, enrichment, knowledge) if knowledge else ()
     lost = {conflict.loser.id for conflict in enrichment.conflicts}
     return PromptEnriched(
         trace=event.trace,
@@ -96,6 +99,7 @@ async def enrich(
         parsed=event.parsed,
         project=gathered.project,
         enrichment=enrichment,
+        bearing=about,
         candidates=tuple(hit for hit in gathered.candidates if hit.memory.id not in lost),
         sessions=gathered.sessions,
         kept=tuple(kept for kept in gathered.kept if kept is not None),
@@ -205,6 +209,22 @@ def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) 
     words, scopes = event.parsed.words, event.prompt.place.readable
     rarity = knowledge.guides.rarity(words, scopes) if event.prompt.detailed else ()
     return msgspec.structs.replace(made, existing_paths=gathered.existing, rarity=rarity)
+
+
+async def _bearing(
+    event: PromptParsed, gathered: _Gathered, enrichment: Enrichment, knowledge: Knowledge
+) -> tuple[Bearing, ...]:
+    """What should be known before the work that the prompt orders; () for what is no order."""
+    if gathered.subject is None or not gives_work(event.parsed):
+        return ()
+    found = bearing(gathered.subject, gathered.guides, enrichment.resolved_references)
+    try:
+        memories = await knowledge.catalogue.fetch(list(found), event.prompt.place.readable)
+    except ConnectionError:
+        return ()  # the recall reports it
+    return tuple(
+        Bearing(memory=memory, relevance=RELEVANCE, why=found[memory.id]) for memory in memories
+    )
 
 
 async def _keep(

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ..bus.events import ContextBuilt, IntentClassified
 from ..bus.signals import abstained, emit, injected, judged
 from ..bus.values import (
+    Hit,
     InjectedMemory,
     IntentType,
     MemoryContext,
@@ -29,7 +30,7 @@ from ..config.settings import (
     SessionsSettings,
     WeightSettings,
 )
-from .injection.select import Budget, Candidate, Choice, choose, none_chosen
+from .injection.select import Budget, Candidate, Choice, choose
 from .language.answer_type import answer_types
 from .ports import Sessions
 from .sessions.quote import Quoted, out_of_context, outdated, quote_sessions, refused, shown_key
@@ -101,7 +102,22 @@ def inject(
         return _abstain(event, refusal[0], candidates, why, refused(hits, refusal[1]), suggested)
     budget = Budget(min(settings.context.max_tokens, MAX_TOKENS), MAX_UNITS)
     if refusal is not None:
-        choice = none_chosen({one.memory.id: refusal[1] for one in candidates})
+        about = _bearing(event, clean)
+        choice = choose(
+            about,
+            floor=0.0,
+            beside=0.0,
+            shown=shown,
+            ceiling=len(about),
+            budget=budget,
+            now=now,
+        )
+        told = {one.memory.id: one.why for one in event.enriched.bearing}
+        taken = {one.memory.id: told[one.memory.id] for one in choice.chosen}
+        others = [one for one in candidates if one.memory.id not in choice.why]
+        refused_for = {one.memory.id: refusal[1] for one in others}
+        choice = replace(choice, why=refused_for | choice.why | taken)
+        candidates = (*about, *others)
     else:
         found = [one.memory for one in candidates]
         refused_by_sessions = out_of_context(found, hits) | outdated(found, hits)
@@ -134,6 +150,14 @@ def inject(
         return _abstain(event, reason, candidates, choice.why, quoted, suggested)
     suggested = _resources(event, None, has_topic)
     return _built(event, candidates, choice, quoted, sessions, suggested)
+
+
+def _bearing(event: IntentClassified, clean: Callable[[str], str]) -> tuple[Candidate, ...]:
+    """What bears on the work that a prompt orders."""
+    return tuple(
+        Candidate(hit=Hit.unsearched(one.memory, one.relevance), weight=1.0, kind=None, clean=clean)
+        for one in event.enriched.bearing
+    )
 
 
 def _weigh(

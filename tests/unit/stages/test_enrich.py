@@ -12,6 +12,7 @@ from tests.emissions import emitted
 from tests.fakes import (
     NOW,
     PLACE,
+    FakeCatalogue,
     FakeGuides,
     FakeKeeper,
     FakeProjects,
@@ -144,9 +145,12 @@ async def test_candidates_come_through_as_they_were_found():
 # --- with knowledge -------------------------------------------------------------------------------
 
 
-async def run_knowing(text, *, hits=(), guides=None, facts=None, prompt=None, there=()):
+async def run_knowing(
+    text, *, hits=(), guides=None, facts=None, prompt=None, there=(), memories=()
+):
     recall = FakeRecall(hits=hits)
-    knowledge = Knowledge(guides or FakeGuides(), lambda: NOW)
+    catalogue = FakeCatalogue(memories=memories)
+    knowledge = Knowledge(guides or FakeGuides(), catalogue, lambda: NOW)
     with anyio.fail_after(5):
         event = await enrich(
             parse(prompt or make_prompt(text)),
@@ -218,6 +222,8 @@ async def test_rarity_is_looked_up_only_where_somebody_reads_it():
 
 
 async def test_what_comes_out_of_the_store_is_redacted_and_neutralised():
-    knowledge = Knowledge(FakeGuides(), lambda: NOW, clean=lambda text: text.replace("s3cret", "…"))
+    knowledge = Knowledge(
+        FakeGuides(), FakeCatalogue(), lambda: NOW, clean=lambda text: text.replace("s3cret", "…")
+    )
     assert knowledge.tidy("a <invoke> s3cret") == "a ‹invoke› …"
     assert knowledge.tidy("plain text, as it is.") == "plain text, as it is."
