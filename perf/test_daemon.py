@@ -15,6 +15,7 @@ from .corpus import fill, question
 from .report import say
 
 PROMPTS = 300
+ACTIONS = 60
 
 
 @pytest.fixture(scope="module", params=[1_000, 10_000])
@@ -58,7 +59,7 @@ def test_a_prompt_in_the_daemon(filled):
     print(f"  {contexts} of {PROMPTS} prompts got a context")
 
 
-@pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure"])
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "PostToolUseFailure"])
 def test_a_tool_in_the_daemon(filled, event):
     count, house = filled
     rng, pid = random.Random(3), house.pid()
@@ -90,6 +91,29 @@ def tool_use(event: str, session: str, words: str) -> dict[str, object]:
     name = "_".join(words.split()[3:6])
     text = f"def {name}(value):\n    return {words.split()[3]}.find(value)\n" * 100
     return given | {"tool_input": {"file_path": f"src/{name}.py", "new_string": text}}
+
+
+def test_a_harmless_action_as_a_process(filled):
+    """The whole hook before a command, beside one that the daemon passes without a look."""
+    count, house = filled
+    commands = ("npm run build", "git commit -am wip", "make test", "docker compose up -d db")
+    run, passed = [], []
+    for number in range(ACTIONS):
+        for tool, took_ms in (("Bash", run), ("Read", passed)):
+            told = {"command": commands[number % len(commands)], "file_path": "a.py"}
+            payload = {"session_id": "p", "tool_name": tool, "tool_input": told}
+            started = time.perf_counter()
+            assert house.hook("PreToolUse", payload) == {}
+            took_ms.append((time.perf_counter() - started) * 1000)
+    say(
+        f"PreToolUse, whole hook, {count:,} memories",
+        run,
+        target="+3",
+        key=f"PreToolUse.process.{count}",
+    )
+    say("  passed without a look", passed, target="–", key=f"PreToolUse.passed.{count}")
+    above = sorted(run)[len(run) // 2] - sorted(passed)[len(passed) // 2]
+    print(f"  {above:.1f} ms above it in the median (target 3)")
 
 
 def cpu_s(pid: int) -> float:

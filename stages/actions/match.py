@@ -36,7 +36,7 @@ SURE = 0.9
 
 _MOST_WEIGHT = 3.0
 _SMALLEST = 1e-4
-_TERM = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_@$][\w.$/:@-]*\w|\d[\w.]*\w")
+_TERM = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_@$](?:[.$/:@-]{0,3}\w)+|\d(?:\.?\w)+")
 _TERM_PARTS = re.compile(r"[./:@]")
 _AGAINST = re.compile(
     r"\b(?:never|no|not|\w+n't|dont|cannot|avoid|without|forbidden|banned?|bare|plain|raw"
@@ -251,7 +251,9 @@ def commands_against(text: str) -> Iterator[DeniedCommand]:
     for statement in filter(None, _STATEMENT.split(text)):
         denied = _AGAINST.search(statement)
         more = _BARE.search(statement) is None
-        for code in _CODE.finditer(statement) if denied else ():
+        if denied is None:
+            continue
+        for code in _CODE.finditer(statement):
             close = 0 <= code.start() - denied.end() < _DENIED_WITHIN
             harms = _HARMS.search(statement, code.end(), code.end() + _HARM_WITHIN)
             if (close or harms) and " " in code[1].strip():

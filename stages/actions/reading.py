@@ -13,7 +13,7 @@ from ..text.unicode import one_line
 MAX_LINES = 200
 """Of a longer change only the beginning is read."""
 
-QUERY_CHARS = 2_000
+QUERY_CHARS = 800
 
 _OUTSIDE_PARTS = 3
 _READ_CHARS = 20_000
