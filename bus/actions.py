@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from .values import Value
 
+COMMAND_TOOL = "Bash"
+"""The tool that runs commands, by Claude Code's name for it."""
+
 
 class Action(Value, frozen=True, kw_only=True):
     """What a tool is asked to do. All texts are capped.

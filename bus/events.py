@@ -146,17 +146,22 @@ class ActionProposed(AgentEvent, frozen=True, kw_only=True, tag="action.proposed
 
 
 class ToolUsed(AgentEvent, frozen=True, kw_only=True, tag="tool.used"):
-    """The agent used a tool, and it worked. ``agent`` is as in ``ActionProposed``."""
+    """The agent used a tool, and it worked. ``agent`` is as in ``ActionProposed``.
+
+    ``unfinished``: it goes on in the background, or was stopped.
+    """
 
     action: Action
     agent: str = ""
     detailed: bool = False
+    unfinished: bool = False
 
 
 class ToolFailed(AgentEvent, frozen=True, kw_only=True, tag="tool.failed"):
     """The agent used a tool, and it failed with ``error``.
 
-    ``hook`` is the one that reported it, and that an answer has to name.
+    ``hook`` is the one that reported it, and that an answer has to name. ``interrupted``: somebody
+    stopped it.
     """
 
     action: Action
@@ -164,6 +169,7 @@ class ToolFailed(AgentEvent, frozen=True, kw_only=True, tag="tool.failed"):
     hook: str = "PostToolUseFailure"
     agent: str = ""
     detailed: bool = False
+    interrupted: bool = False
 
 
 class MemoriesShown(Event, frozen=True, kw_only=True, tag="memories.shown"):
@@ -225,7 +231,8 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
 
     The text may concern a memory of the same scope: it becomes the next version of ``revises``,
     or takes the place of ``supersedes``, which stays and is marked. ``said_at`` is when it was
-    said, where that is known and not now.
+    said, where that is known and not now. ``verbatim``: a text that is merely alike is another
+    memory, although nobody asked to keep this one.
     """
 
     id: str
@@ -239,6 +246,7 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     revises: str | None = None
     supersedes: str | None = None
     said_at: datetime | None = None
+    verbatim: bool = False
 
 
 class CaptureDetected(Event, frozen=True, kw_only=True, tag="capture.detected"):

@@ -149,12 +149,19 @@ class TaskSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     enabled: bool
 
 
+class FailureCaptureSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[capture.failures]``."""
+
+    enabled: bool
+
+
 class CaptureSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[capture]``."""
 
     merge_similarity: Fraction
     max_chars: Annotated[int, Meta(ge=100, le=1_000_000)]
     tasks: TaskSettings
+    failures: FailureCaptureSettings
 
 
 class SessionsSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -41,6 +41,16 @@ class Recall(Protocol):
         """The newest memories of ``scopes``, newest first."""
 
 
+class Failures(Protocol):
+    """Knows which commands fail."""
+
+    async def failing(self, shapes: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        """The memories of ``scopes`` that say that a command of one of ``shapes`` fails.
+
+        Newest first, at most eight. Raises ``RecallUnavailable`` (a ``ConnectionError``).
+        """
+
+
 class Conversations(Protocol):
     """Finds what was said in sessions."""
 

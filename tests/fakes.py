@@ -35,6 +35,7 @@ from subcog.bus.values import (
 )
 from subcog.config.load import DEFAULTS
 from subcog.config.settings import SearchIntentSettings, SessionsSettings
+from subcog.stages.actions.failures import failing_shapes
 from subcog.stages.enrichment.guide_parser import read_guide
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -114,6 +115,20 @@ class FakeCatalogue:
         if self.raises is not None:
             raise self.raises
         return tuple(self.topics[:limit])
+
+
+@dataclass
+class FakeFailures:
+    """Knows the commands that fail according to ``memories``."""
+
+    memories: Sequence[Memory] = ()
+
+    async def failing(self, shapes: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        return tuple(
+            memory
+            for memory in self.memories
+            if memory.scope in scopes and set(failing_shapes(memory)) & set(shapes)
+        )
 
 
 def _names(memory: Memory, file: str) -> bool:

@@ -189,6 +189,7 @@ class Payload(Struct):
     tool_input: Raw = Raw(b"null")
     tool_response: Raw = Raw(b"null")
     error: str = ""
+    is_interrupt: Raw = Raw(b"null")
     trigger: str = ""
     last_assistant_message: str | None = ""
     prompt_response: str | None = ""

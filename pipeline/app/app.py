@@ -47,6 +47,7 @@ from ...sinks.project.identity import Projects
 from ...sinks.sessions import Sessions
 from ...sinks.telemetry.logs import AuditLog, DegradationLog, PromptLog
 from ...sinks.transcripts.reader import Transcripts
+from ...stages.actions.failures import failing_shapes
 from ...stages.classify import classify
 from ...stages.enrich import Knowledge, enrich
 from ...stages.enrichment.guide_parser import read_guide
@@ -65,6 +66,7 @@ from ...stages.respond import respond
 from ...stages.sessions.quote import SOURCES, last_session
 from .archives import Conversations, LazyArchive, Published, RedactionCache
 from .captures import CaptureService, ReviewCaptures
+from .failures import FailureCaptures
 from .review import SessionReviewer
 from .routes import ROUTES
 from .team import Team
@@ -161,6 +163,14 @@ class App:
         )
         self.passages = Conversations(settings.sessions)
         self.reviewer = self._build_reviewer()
+        self.failures = FailureCaptures(
+            settings=settings.capture.failures,
+            sessions=self.sessions,
+            known=self.archive,
+            publish=self.bus.publish,
+            clean=self.clean,
+            new_id=new_id,
+        )
         self.team = Team(
             settings.team.url,
             archive=self.archive,
@@ -239,9 +249,11 @@ class App:
             "respond": self._respond,
             "refine": self._refine,
             "greet": self._greet,
-            "warn": self._moment(warn, hook.pre_tool_use),
+            "warn": self._moment(warn, hook.pre_tool_use, failures=late),
             "remind": self._moment(remind, hook.post_tool_use, catalogue=late),
             "remedy": self._moment(remedy, hook.post_tool_use_failure),
+            "note_failure": self.failures.note_failure,
+            "note_mend": self.failures.note_mend,
             "use_shown": late.handler(lambda archive, event: archive.count_shown(event)),
             "reasons_shown": self.sessions.note_shown_reasons,
             "preserve": self.reviewer.preserve,
@@ -454,6 +466,7 @@ class App:
             merge_similarity=self.settings.capture.merge_similarity,
             contradicts=contradicts,
             clock=self.clock,
+            failing_shapes=failing_shapes,
         )
 
     def build_store(self, path: Path, queue: ChangeQueue | None = None) -> Store:

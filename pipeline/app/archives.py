@@ -84,7 +84,9 @@ class _Awaited(Generic[T]):
 
 
 class LazyArchive(_Awaited["Archive"]):
-    """Stands for the archive of memories; fulfils ``Recall`` and ``Catalogue``.
+    """Stands for the archive of memories.
+
+    Fulfils ``Recall``, ``Catalogue`` and ``Failures``.
 
     ``settled_at`` is when loading was over, in seconds since 1970; in the future until then.
     """
@@ -130,6 +132,9 @@ class LazyArchive(_Awaited["Archive"]):
 
     async def naming(self, file: str, scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         return await (await self.get()).naming(file, scopes)
+
+    async def failing(self, shapes: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        return await (await self.get()).failing(shapes, scopes)
 
     async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
         return await (await self.get()).subjects(scopes, limit=limit)

@@ -93,6 +93,21 @@ ROUTES: tuple[Route, ...] = (
         concurrency=16,
     ),
     Route(
+        "note_failure",
+        e.ToolFailed,
+        "remember which command failed, until it passes",
+        capacity=256,
+        overflow=Overflow.DROP,
+    ),
+    Route(
+        "note_mend",
+        e.ToolUsed,
+        "keep what made a command pass that had failed",
+        publishes_during=(e.CaptureRequested,),
+        capacity=256,
+        overflow=Overflow.DROP,
+    ),
+    Route(
         "preserve",
         e.CompactionStarted,
         "list what the summary of a compaction must keep",

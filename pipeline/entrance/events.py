@@ -29,7 +29,7 @@ from ...bus.values import Place
 from ...config.settings import ActionSettings, HookSettings, ToolSettings
 from ..agents import codex, gemini
 from ..agents.agent import Payload
-from .tool_input import action_of, failure_of
+from .tool_input import action_of, failure_of, is_unfinished
 
 E = TypeVar("E", bound=AgentEvent)
 NOTHING = b"{}"
@@ -147,7 +147,8 @@ def tool_used(asked: HookCall) -> Event | None:
         return _of_tool(asked, ToolFailed, error=error, hook="PostToolUse")
     if not _wants(asked, asked.hook.post_tool_use):
         return None
-    return _of_tool(asked, ToolUsed)
+    unfinished = is_unfinished(asked.payload.tool_input, asked.payload.tool_response)
+    return _of_tool(asked, ToolUsed, unfinished=unfinished)
 
 
 def tool_failed(asked: HookCall) -> Event | None:
@@ -155,7 +156,12 @@ def tool_failed(asked: HookCall) -> Event | None:
     payload = asked.payload
     if not asked.hook.post_tool_use_failure.enabled:
         return None
-    return _of_tool(asked, ToolFailed, error=payload.error or failure_of(payload.tool_response))
+    return _of_tool(
+        asked,
+        ToolFailed,
+        error=payload.error or failure_of(payload.tool_response),
+        interrupted=bytes(payload.is_interrupt) == b"true",
+    )
 
 
 def _wants(asked: HookCall, settings: ToolSettings | ActionSettings) -> bool:

@@ -56,6 +56,14 @@ class _Input(Struct):
     patch: Raw = _NOTHING
 
 
+class _Running(Struct):
+    """What says that a command did not come to its end."""
+
+    run_in_background: Raw = _NOTHING
+    interrupted: Raw = _NOTHING
+    backgroundTaskId: Raw = _NOTHING  # noqa: N815 - the agent's own name
+
+
 class _Failed(Struct):
     """A tool's answer where it says in a field that it failed."""
 
@@ -112,6 +120,20 @@ def failure_of(tool_response: Raw) -> str:
         return ""
     failed = isinstance(code_given, int) and code_given != 0
     return _joined((answer.stderr, answer.output)) if failed else ""
+
+
+def is_unfinished(tool_input: Raw, tool_response: Raw) -> bool:
+    """Whether a command goes on in the background, or was stopped."""
+    asked, answer = _running(tool_input), _running(tool_response)
+    marks = (asked.run_in_background, answer.interrupted, answer.backgroundTaskId)
+    return any(_first(mark) in {b"t", b'"'} for mark in marks)
+
+
+def _running(raw: Raw) -> _Running:
+    try:
+        return msgspec.json.decode(raw, type=_Running)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _Running()
 
 
 def _error(raw: Raw) -> str:

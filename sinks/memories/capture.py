@@ -93,7 +93,7 @@ class CaptureWriter:
             return merged
         compares = event.request.supersedes is None
         comparison = await anyio.to_thread.run_sync(self._compare, memory, compares)
-        if not event.request.explicit and comparison.near:
+        if not (event.request.explicit or event.request.verbatim) and comparison.near:
             nearest, similarity = comparison.near[0]
             denied = comparison.other is not None and comparison.other.id == nearest
             if similarity >= self._merge_similarity and not denied:

@@ -28,6 +28,7 @@ from ...bus.events import (
 )
 from ...bus.signals import degraded, emit
 from ...bus.values import Memory, Scope
+from ..indexes.failure_index import FailureIndex
 from ..indexes.file_index import FileIndex
 from ..indexes.topic_index import TopicIndex
 from ..models import cross_encoder
@@ -51,11 +52,15 @@ _TOPIC_SLICE = 50
 _TOPIC_PAUSE_S = 0.002
 
 
+def _no_shapes(memory: Memory) -> tuple[str, ...]:
+    return ()
+
+
 class Archive:
     """Stores, finds and forgets memories. ``open`` it once; ``close`` it at the end.
 
     ``captures``, ``lifecycle`` and ``bulk_import`` write; ``store``, ``index`` and ``topics`` are
-    for reading.
+    for reading. ``failing_shapes`` gives the shapes of the commands that a memory says fail.
     """
 
     def __init__(
@@ -66,11 +71,13 @@ class Archive:
         merge_similarity: float,
         contradicts: Callable[[str, str], bool],
         clock: Callable[[], datetime],
+        failing_shapes: Callable[[Memory], Sequence[str]] = _no_shapes,
     ) -> None:
         self.store = store
         self.index = Index()
         self.topics = TopicIndex()
         self.files = FileIndex()
+        self.failures = FailureIndex(failing_shapes)
         self.encoder = Encoder()
         self._fetched = MemoryCache(store.get_now)
         self.lifecycle = Lifecycle(store, encoder=self.encoder, clock=clock)
@@ -168,7 +175,7 @@ class Archive:
         self._fetched.warm(row.memory for row in rows)
 
     async def build_topics(self) -> None:
-        """Fill the indexes of topics and files, after ``open``; no prompt waits for them.
+        """Fill the indexes of topics, files and failures, after ``open``; no prompt waits for them.
 
         In small slices with pauses, since a computing thread holds up the event loop.
         """
@@ -199,6 +206,7 @@ class Archive:
         alive = [replace(m, id=own) for m, own in here if own and not self._is_expired(m)]
         self.topics.build(alive)
         self.files.build(alive)
+        self.failures.build(alive)
 
     @property
     def count(self) -> int:
@@ -214,6 +222,11 @@ class Archive:
     async def naming(self, file: str, scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         """The memories that name a file called ``file``, in whatever folder, newest first."""
         ids = self.files.naming(file, scopes)
+        return await self.fetch(ids, scopes) if ids else ()
+
+    async def failing(self, shapes: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        """The memories that say that a command of one of ``shapes`` fails, newest first."""
+        ids = self.failures.failing(shapes, scopes)
         return await self.fetch(ids, scopes) if ids else ()
 
     async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
@@ -259,9 +272,11 @@ class Archive:
         if self._is_expired(memory):
             self.topics.remove(memory.id)
             self.files.remove(memory.id)
+            self.failures.remove(memory.id)
         else:
             self.topics.add(memory)
             self.files.add(memory)
+            self.failures.add(memory)
 
     def _is_expired(self, memory: Memory) -> bool:
         return memory.valid_to is not None and memory.valid_to <= self._clock()
@@ -288,6 +303,7 @@ class Archive:
         """Take a forgotten memory out of the topics and files."""
         self.topics.remove(event.id)
         self.files.remove(event.id)
+        self.failures.remove(event.id)
 
     @property
     def needs_compaction(self) -> bool:

@@ -71,7 +71,7 @@ def read_action(action: Action, *, root: str = "") -> ActionText:
         added=added,
         removed=removed,
         commands=commands,
-        looks_only=bool(commands) and not added and all(map(_looks, commands)),
+        looks_only=bool(commands) and not added and all(map(looks, commands)),
     )
 
 
@@ -92,7 +92,8 @@ def _commands(command: str) -> Iterator[str]:
             yield line
 
 
-def _looks(command: str) -> bool:
+def looks(command: str) -> bool:
+    """Whether the single ``command`` only looks, and changes nothing."""
     return _LOOKS.match(command) is not None and ">" not in command
 
 

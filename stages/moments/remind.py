@@ -15,6 +15,7 @@ from datetime import datetime
 import anyio
 from msgspec.structs import replace
 
+from ...bus.actions import COMMAND_TOOL
 from ...bus.events import Event, ToolUsed
 from ...bus.signals import degraded, emit
 from ...bus.values import Hit, Query, Value
@@ -59,9 +60,8 @@ async def remind(
     None twice in one context: what is shown is noted in ``sessions``.
     """
     root = event.place.root
-    subjects = [
-        subject_of(path, event.action.text, root=root) for path in event.action.paths[:MAX_FILES]
-    ]
+    paths = () if event.action.tool == COMMAND_TOOL else event.action.paths
+    subjects = [subject_of(path, event.action.text, root=root) for path in paths[:MAX_FILES]]
     if not subjects or not settings.max_results:
         return (abstain(event, "remind", "no_subject"),)
     try:

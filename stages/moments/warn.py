@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.events import ActionProposed, Event, MemoriesShown
 from ...bus.signals import degraded, emit, proposed
-from ...bus.values import Hit, Query
+from ...bus.values import Hit, Memory, Query
 from ...config.settings import ActionSettings
+from ..actions.commands import Command, read_line
+from ..actions.failures import CERTAIN, Repetition, read_record, repetition
 from ..actions.match import LIMIT, Matcher
 from ..actions.reading import ActionText, read_action
-from ..ports import Recall, Sessions
+from ..ports import Failures, Recall, Sessions
 from .reminder import RatedHit, ReminderContext, abstain, build_reminder, context_of
 
 HEADING = "Before you do this, earlier notes that seem to speak of just that:"
@@ -25,22 +28,58 @@ AGAIN = 0.8
 """From this relevance on a memory warns of an action although the context holds it already."""
 
 
-async def find(action: ActionText, event: ActionProposed, recall: Recall) -> list[RatedHit]:
-    """The memories found, with how likely each warns of the action. Raises ``ConnectionError``."""
-    query = Query(text=action.query, scopes=event.place.readable, limit=LIMIT)
-    hits = (await recall.recall(query)).hits
-    matcher = Matcher(action, hits)
-    return [_rated(hit, matcher.relevance(at)) for at, hit in enumerate(hits)]
+class Searcher(Struct, frozen=True):
+    """What finds the memories that speak of an action."""
+
+    recall: Recall
+    failures: Failures
+
+    async def find(self, action: ActionText, event: ActionProposed) -> list[RatedHit]:
+        """The memories found, with how likely each warns. Raises ``ConnectionError``.
+
+        A record of a failure that the command repeats is found by the command's shape; one of what
+        the command already does otherwise is left out.
+        """
+        proposed = read_line(event.action.command).commands
+        shapes = tuple(command.shape for command in proposed)
+        repeated = await self.failures.failing(shapes, event.place.readable) if shapes else ()
+        found = [RatedHit(_unsearched(memory), "") for memory in repeated]
+        rated = [*found, *await self._search(action, event)]
+        return [one for hit in rated if (one := _by_record(hit, proposed)) is not None]
+
+    async def _search(self, action: ActionText, event: ActionProposed) -> list[RatedHit]:
+        query = Query(text=action.query, scopes=event.place.readable, limit=LIMIT)
+        hits = (await self.recall.recall(query)).hits
+        matcher = Matcher(action, hits)
+        return [_rated(hit, matcher.relevance(at)) for at, hit in enumerate(hits)]
 
 
 def _rated(hit: Hit, likely: float) -> RatedHit:
     return RatedHit(replace(hit, relevance=likely), f"warns of the action, {likely:.2f}")
 
 
+def _by_record(one: RatedHit, proposed: Sequence[Command]) -> RatedHit | None:
+    """``one``, as certain as it is where it is the record of a failure; None to leave it out."""
+    record = read_record(one.hit.memory)
+    if record is None:
+        return one
+    match repetition(record, proposed):
+        case Repetition.REPEATS:
+            return RatedHit(replace(one.hit, relevance=CERTAIN), "repeats a command that failed")
+        case Repetition.MENDED:
+            return None
+    return one if one.why else None
+
+
+def _unsearched(memory: Memory) -> Hit:
+    return Hit(memory=memory, text=0.0, late=0.0, vector=0.0, order=0.0, relevance=0.0)
+
+
 async def warn(
     event: ActionProposed,
     *,
     recall: Recall,
+    failures: Failures,
     sessions: Sessions,
     settings: ActionSettings,
     now: datetime,
@@ -56,7 +95,7 @@ async def warn(
         answer: tuple[Event, ...] = (abstain(event, "warn", "no_subject"),)
     else:
         try:
-            rated = await find(action, event, recall)
+            rated = await Searcher(recall, failures).find(action, event)
         except ConnectionError:
             emit(degraded, "warn", reason="search.unavailable")
             answer = (abstain(event, "warn", "search_unavailable"),)

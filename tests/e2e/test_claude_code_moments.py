@@ -154,3 +154,36 @@ def test_a_subagent_is_reminded_in_its_own_context(same_agent):
     inside = [text for text in asked if "Related memories for jwt_keys.py" in text]
     assert inside
     assert JWT in inside[0]
+
+
+SUITE = """#!/bin/sh
+case "$*" in *"-n 8"*) echo 'OperationalError: database is locked' >&2; exit 1;; esac
+echo passed
+"""
+
+
+def test_a_command_that_failed_in_one_session_is_warned_of_in_the_next(agent):
+    here = agent.project("P")
+    suite = here / "suite.sh"
+    suite.write_text(SUITE)
+    suite.chmod(0o755)
+    agent.subcog("install")
+    fails, works = "./suite.sh -n 8 tests/api", "./suite.sh -n0 tests/api"
+    agent.api.commands += [fails, works]
+    first = agent.start(here, plugin=None)
+    first.prompt("please run the tests")
+    first.close()
+    assert all("earlier notes" not in texts_of(body) for body in agent.api.prompts)
+
+    agent.api.forget()
+    agent.api.commands += [works, fails]
+    second = agent.start(here, plugin=None)
+    second.prompt("please run the tests")
+    second.close()
+
+    _, silent, warned = map(texts_of, agent.api.prompts)
+    assert "PreToolUse:Bash hook additional context" not in silent
+    assert "PreToolUse:Bash hook additional context" in warned
+    told = warned.partition("PreToolUse:Bash hook additional context")[2]
+    assert f"`{fails}` fails: OperationalError: database is locked" in told
+    assert f"What works: `{works}`" in told

@@ -64,7 +64,7 @@ def test_a_tool_that_is_about_to_be_used_is_told_with_what_it_is_for(hook):
     assert made("PreToolUse", hook, {"tool_name": "Read", "tool_input": {"file_path": "a"}}) is None
 
 
-@pytest.mark.parametrize("tool", ["Bash", "Read", "mcp__x__write", ""])
+@pytest.mark.parametrize("tool", ["Glob", "Read", "mcp__x__write", ""])
 def test_other_tools_are_left_alone_unless_they_are_named(hook, tool):
     payload = EDIT | {"tool_name": tool}
     assert made("PostToolUse", hook, payload) is None

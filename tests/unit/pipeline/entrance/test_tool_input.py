@@ -4,7 +4,13 @@ import pytest
 from msgspec import Raw
 
 from subcog.bus.actions import Action
-from subcog.pipeline.entrance.tool_input import MAX_PATHS, MAX_TEXT_CHARS, action_of, failure_of
+from subcog.pipeline.entrance.tool_input import (
+    MAX_PATHS,
+    MAX_TEXT_CHARS,
+    action_of,
+    failure_of,
+    is_unfinished,
+)
 from tests.waiting import ends_soon
 
 
@@ -86,3 +92,21 @@ def test_of_a_flood_of_edits_only_the_file_is_read():
     given = Raw(b'{"file_path":"a.py","edits":[' + b"1," * 4_000_000 + b"1]}")
     with ends_soon():
         assert act(given) == Action(tool="T", paths=("a.py",))
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "expected"),
+    [
+        (b'{"command": "a"}', b'{"stdout": "", "interrupted": false}', False),
+        (b'{"command": "a", "run_in_background": true}', b"{}", True),
+        (b'{"command": "a", "run_in_background": true}', b'"text"', True),
+        (b"{}", b'{"interrupted": true}', True),
+        (b"{}", b'{"backgroundTaskId": "b1"}', True),
+        (b"{}", b'{"backgroundTaskId": null}', False),
+        (b"null", b'"text"', False),
+        (b"[1]", b'{"interrupted": true}', True),
+        (b"\xff", b"{", False),
+    ],
+)
+def test_a_command_may_not_have_come_to_its_end(asked, answer, expected):
+    assert is_unfinished(Raw(asked), Raw(answer)) is expected

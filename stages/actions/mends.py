@@ -1,0 +1,248 @@
+"""Whether what was done after a command had failed has mended it.
+
+Almost no pair of a failed and a passed command is a mend: a red test before its fix, a network that
+was down and a search that found nothing say nothing about the next session.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from ...bus.values import Value
+from ..text.unicode import cut
+from .commands import Command, Unit, is_path
+from .error_lines import salient_lines, salient_terms
+from .failures import FailureRecord, differences, same_program
+
+MAX_COMMAND_CHARS = 200
+_MAX_ERROR_CHARS = 140
+_MAX_DIFFERENCES = 4
+_MAX_MENDING_FILES = 3
+_HEAD_CHARS, _TAIL_CHARS = 2_000, 6_000
+
+# What is read, moved or asked for once; what it says when it fails is about that one time.
+_PASSING = frozenset(
+    "git gh glab hub ssh scp sftp rsync curl wget http xh ping nc telnet dig host rm mv cp mkdir"
+    " rmdir touch ln chmod chown kill pkill killall sleep test [ read exit tee xargs sed awk perl"
+    " vi vim nano tmux screen psql mysql sqlite3 mongosh redis-cli lsof ss netstat tar unzip zip"
+    " apply_patch claude codex gemini".split()
+)
+_TESTS = frozenset(("pytest", "py.test"))
+_PROGRAM_IN_TEXT = frozenset(("-c", "-e", "--eval", "-p", "--print"))
+_TASK_RUNNERS = frozenset("make just task rake npm pnpm yarn bun composer invoke nox".split())
+# The command was stopped, or the agent's own tool refused it.
+_STOPPED = re.compile(
+    r"timed? ?out|\bkilled\b|\bterminated\b|interrupted|SIG(?:KILL|TERM|INT|HUP)"
+    r"|exit(?:ed)?(?: with)?(?: code| status)?:? ?(?:124|130|137|143)\b|\bcd: |<tool_use_error>"
+    r"|The user doesn't want|Permission to use|requires approval|User rejected|blocked by"
+    r"|hook error|was blocked",
+    re.IGNORECASE,
+)
+# It fails by itself, and passes by itself later.
+_TRANSIENT = re.compile(
+    r"connection (?:refused|reset|aborted|closed|error)|\b(?:ECONN\w+|ETIMEDOUT|ENOTFOUND"
+    r"|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)\b|could not resolve (?:host|proxy)|name resolution"
+    r"|\b(?:host|network|server) (?:is )?unreachable|temporar(?:y|ily)|\bnetwork\b"
+    r"|socket hang up|broken pipe|rate limit|too many requests|TLS handshake"
+    r"|service unavailable|bad gateway|\b(?:HTTP|status|code)\W{1,3}(?:429|50[234])\b|try again"
+    r"|resource busy"
+    r"|no space left|could not get lock|unable to acquire|another process"
+    r"|EADDRINUSE|already (?:in use|running|exists)|port \d+ is",
+    re.IGNORECASE,
+)
+# With these, less is done than without: they show no way that works.
+_EVADES = re.compile(
+    r"--?(?:accept|allow|bail|changed|check$|co$|collect-only|continue|cov|deselect|dry-?run"
+    r"|exclude|exit-zero|fail|fake|ff$|filter|fix|force|grep|help|if-present|ignore|keep-going"
+    r"|last-failed|lf$|list|max-warnings|no-?(?:build|check|emit|error|fail|strict|test|verify)"
+    r"|only|pass-?with|related|run$|run-?(?:slow|integration|e2e)|select|short$|skip|soft|stepwise"
+    r"|strict|sw$|test-?(?:name|path)|threshold|unsafe|update|version|warn-only|write)",
+    re.IGNORECASE,
+)
+_EVADES_SHORTLY = frozenset("-k -h -f -i -t -u -w -W -DskipTests -DskipITs".split())
+# What checks sources passes with other options because it checks less.
+_LINTERS = frozenset(
+    "ruff mypy pyright flake8 pylint black isort eslint tsc prettier biome stylelint shellcheck"
+    " clippy rubocop golangci-lint hadolint bandit pre-commit".split()
+)
+_UNKNOWN_TASK = re.compile(
+    r"no rule|missing script|unknown|not found|not (?:exist|contain|recogni)|no such|did you mean"
+    r"|undefined|not defined|couldn't find|could not find|don't know how",
+    re.IGNORECASE,
+)
+_CONFIGURES = re.compile(
+    r"(?:\.env(?:\.[\w.-]+)?|[\w.-]+\.(?:toml|cfg|ini|ya?ml|jsonc?|json5|conf|properties|lock|env"
+    r"|gradle|gradle\.kts|config\.[cm]?[jt]s|csproj|sln)|\.\w[\w.-]*rc(?:\.\w+)?|[Mm]akefile"
+    r"|GNUmakefile|\w*Dockerfile[\w.-]*|Dockerfile|requirements[\w./-]*\.txt"
+    r"|constraints[\w.-]*\.txt|Gemfile|go\.(?:mod|sum|work)|pom\.xml|CMakeLists\.txt|setup\.py"
+    r"|Procfile|\.tool-versions|\.nvmrc|\.node-version|\.python-version|\.ruby-version|[Jj]ustfile"
+    r"|Vagrantfile|Rakefile|\.dockerignore|\.npmrc)"
+)
+_IS_TEST = re.compile(
+    r"(?:^|/)(?:tests?|specs?|__tests__|fixtures?|testdata|snapshots?|e2e)/"
+    r"|(?:^|/)(?:test_|conftest)[^/]*$|[._](?:test|spec)\.\w+$",
+    re.IGNORECASE,
+)
+_DOCUMENT = re.compile(r"\.(?:md|mdx|rst|txt|adoc)\Z", re.IGNORECASE)
+
+
+class Edit(Value, frozen=True, kw_only=True):
+    """A file that was changed, and the lines that the change added or took away, folded.
+
+    ``whole`` is whether all of the file was written: its lines then say little about the change.
+    """
+
+    path: str
+    changed: str = ""
+    whole: bool = False
+
+
+# --- which failures count -------------------------------------------------------------------------
+
+
+def is_worth_watching(command: Command) -> bool:
+    """Whether a failure of ``command`` may say something about the next time."""
+    if command.looks_only or command.program in _PASSING or len(command.text) > MAX_COMMAND_CHARS:
+        return False
+    in_text = any(unit.name in _PROGRAM_IN_TEXT for unit in command.units if unit.kind == "flag")
+    holds_text = any("\n" in str(unit) or "`" in str(unit) for unit in command.units)
+    return not (holds_text or (in_text and any(" " in word for word in command.words)))
+
+
+def telling_lines(error: str, clean: Callable[[str], str] = str) -> tuple[str, ...]:
+    """The lines of a failure that tell what went wrong; () for one that says nothing that lasts.
+
+    ``clean`` redacts what is read, before anything is cut off.
+    """
+    if len(error) > _HEAD_CHARS + _TAIL_CHARS:
+        # Whole lines: half a secret is not known for one.
+        head, tail = (
+            error[:_HEAD_CHARS].rpartition("\n")[0],
+            error[-_TAIL_CHARS:].partition("\n")[2],
+        )
+        error = f"{head}\n{tail}"
+    if _STOPPED.search(error):
+        return ()
+    lines = salient_lines(clean(error))
+    return tuple(cut(line.replace("`", "'"), _MAX_ERROR_CHARS) for line in lines)
+
+
+# --- what mended it -------------------------------------------------------------------------------
+
+
+def is_same(failed: Command, passed: Command) -> bool:
+    """Whether both are one command, but for what is printed."""
+    return failed.directory == passed.directory and Counter(failed.units) == Counter(passed.units)
+
+
+def command_mends(failed: Command, errors: Sequence[str], passed: Command) -> FailureRecord | None:
+    """The record of a command that passed in another form, directly after; None for no mend."""
+    removed, added = differences(failed, passed)
+    differ = (*removed, *added)
+    if not 0 < len(differ) <= _MAX_DIFFERENCES or any(map(_TRANSIENT.search, errors)):
+        return None
+    if not _is_same_work(failed, passed) or not all(_is_mend(unit, failed) for unit in differ):
+        return None
+    if _looks_elsewhere(removed, added) or not _words_fit(failed, errors, removed, added):
+        return None
+    return FailureRecord(
+        failed=failed.text,
+        errors=tuple(errors),
+        works=passed.text,
+        differs=_described(removed, added),
+    )
+
+
+def _is_same_work(failed: Command, passed: Command) -> bool:
+    return (
+        failed.directory == passed.directory
+        and is_worth_watching(passed)
+        and same_program(failed, passed)
+    )
+
+
+def _looks_elsewhere(removed: Sequence[Unit], added: Sequence[Unit]) -> bool:
+    return _is_misplaced(removed, added) or _swaps_files(removed, added)
+
+
+def edit_mends(
+    failed: Command, errors: Sequence[str], said: str, edits: Sequence[Edit]
+) -> FailureRecord | None:
+    """The record of a command that passed unchanged after ``edits``; None for no mend.
+
+    Only files that configure count, and those that the failure ``said`` (folded) names or that it
+    is about. Where sources or tests were changed as well, it may have been those.
+    """
+    counted = [edit for edit in edits if not _DOCUMENT.search(edit.path) or _configures(edit.path)]
+    if not counted or not all(_configures(edit.path) for edit in counted):
+        return None
+    terms = [term for term in salient_terms(errors) if term != failed.program]
+    about = dict.fromkeys(edit.path for edit in counted if _is_about(edit, said, terms))
+    if not about or len(about) > _MAX_MENDING_FILES:
+        return None
+    return FailureRecord(failed=failed.text, errors=tuple(errors), files=tuple(about))
+
+
+def _is_misplaced(removed: Sequence[Unit], added: Sequence[Unit]) -> bool:
+    """Whether a script was looked for in another folder: a typing error."""
+    gone, new = ([u.name for u in units if u.kind == "program"] for units in (removed, added))
+    if not gone or not new or any(unit.kind == "runner" for unit in (*removed, *added)):
+        return False
+    is_script = "." in gone[0].rpartition("/")[2]
+    return is_script or all("/" in name for name in (*gone, *new))
+
+
+def _is_mend(unit: Unit, failed: Command) -> bool:
+    if unit.kind != "flag":
+        return True
+    if failed.program in _LINTERS or (failed.program in _TESTS and unit.name == "-m"):
+        return False
+    return not (_EVADES.match(unit.name) or unit.name in _EVADES_SHORTLY)
+
+
+def _swaps_files(removed: Sequence[Unit], added: Sequence[Unit]) -> bool:
+    """Whether an option has another file: the first may be mended later."""
+    gone, new = (
+        {unit.name for unit in units if unit.kind == "flag" and is_path(unit.value)}
+        for units in (removed, added)
+    )
+    return bool(gone & new)
+
+
+def _words_fit(
+    failed: Command, errors: Sequence[str], removed: Sequence[Unit], added: Sequence[Unit]
+) -> bool:
+    """Whether both are about the same: other words are another task, or a typing error.
+
+    A runner of tasks may not know the one that the error names.
+    """
+    gone = [unit.name for unit in removed if unit.kind == "word"]
+    new = [unit.name for unit in added if unit.kind == "word"]
+    if not gone and not new:
+        return True
+    if len(gone) != 1 or len(new) != 1 or failed.program not in _TASK_RUNNERS:
+        return False
+    name = re.compile(rf"(?<![\w-]){re.escape(gone[0])}(?![\w-])", re.IGNORECASE)
+    named = any(name.search(error) and _UNKNOWN_TASK.search(error) for error in errors)
+    return named and not is_path(gone[0]) and not is_path(new[0])
+
+
+def _described(removed: Sequence[Unit], added: Sequence[Unit]) -> str:
+    gone = ", ".join(f"`{unit}`" for unit in removed)
+    new = ", ".join(f"`{unit}`" for unit in added)
+    if gone and new:
+        return f"{new} instead of {gone}"
+    return f"{new} is added" if new else f"{gone} is left out"
+
+
+def _configures(path: str) -> bool:
+    return not _IS_TEST.search(path) and bool(_CONFIGURES.fullmatch(path.rpartition("/")[2]))
+
+
+def _is_about(edit: Edit, said: str, terms: Sequence[str]) -> bool:
+    name = edit.path.rpartition("/")[2].casefold()
+    if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", said):
+        return True
+    return not edit.whole and any(term in edit.changed for term in terms)

@@ -1,0 +1,45 @@
+from msgspec.structs import replace
+
+from subcog.bus.values import Scope
+from subcog.sinks.indexes.failure_index import MOST_FOUND, FailureIndex
+from tests.fakes import PROJECT, make_memory
+
+OTHER = Scope("project", "other")
+
+
+def made(*memories):
+    index = FailureIndex(lambda memory: tuple(memory.content.split()))
+    index.build(memories)
+    return index
+
+
+def test_a_memory_is_found_by_its_shape_in_its_scope_alone():
+    index = made(make_memory(1, "a b"), make_memory(2, "b", scope=OTHER))
+    assert index.failing(["a", "b"], [PROJECT, PROJECT]) == (make_memory(1).id,)
+    assert index.failing(["b"], [PROJECT, OTHER]) == (make_memory(2).id, make_memory(1).id)
+    assert index.failing(["c"], [PROJECT]) == index.failing([], [PROJECT]) == ()
+
+
+def test_a_newer_version_takes_the_place_of_the_older():
+    memory = make_memory(1, "a")
+    index = made(memory, replace(memory, content="b"))
+    assert index.failing(["a"], [PROJECT]) == ()
+    assert index.failing(["b"], [PROJECT]) == (memory.id,)
+    index.add(replace(memory, content="b", superseded_by="mem_2"))
+    assert index.failing(["b"], [PROJECT]) == ()
+
+
+def test_what_is_removed_is_gone_and_most_memories_take_no_room():
+    index = made(make_memory(1, "a"), make_memory(2, " "))
+    assert len(index) == 1
+    index.remove(make_memory(1).id)
+    index.remove("mem_unknown")
+    assert len(index) == 0
+    assert index.failing(["a"], [PROJECT]) == ()
+
+
+def test_of_many_the_newest_are_found():
+    index = made(*(make_memory(number, "a") for number in range(100)))
+    found = index.failing(["a"], [PROJECT])
+    assert found[0] == make_memory(99).id
+    assert len(found) == MOST_FOUND

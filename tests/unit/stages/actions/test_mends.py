@@ -1,0 +1,210 @@
+import pytest
+
+from subcog.bus.actions import Action
+from subcog.stages.actions.attempts import Attempts
+from subcog.stages.actions.commands import read_line
+from subcog.stages.actions.mends import is_worth_watching, telling_lines
+from tests.waiting import ends_soon
+
+LOCKED = "Exit code 1\nOperationalError: database is locked"
+RESOLVE = "Exit code 1\nnpm error ERESOLVE could not resolve dependency: peer react@18"
+NO_MODULE = "Exit code 1\nModuleNotFoundError: No module named 'psycopg2'"
+ASSERTED = "Exit code 1\nFAILED tests/test_a.py::test_a - AssertionError: assert 3 == 4"
+REFUSED = "Exit code 1\nError: connect ECONNREFUSED 127.0.0.1:5432"
+NOT_FOUND = "Exit code 127\nbash: pytest: command not found"
+NO_TARGET = "make: *** No rule to make target 'tests'.  Stop."
+
+
+def edit(path, added="", removed="x"):
+    return Action(tool="Edit", paths=(path,), written=added, replaced=removed)
+
+
+def followed(*steps):
+    """What is mended by steps: (command, error), a command that passed, or an edit."""
+    attempts, found = Attempts(), ()
+    for step in steps:
+        if isinstance(step, tuple):
+            attempts.failed(step[0], telling_lines(step[1]), step[1])
+        elif isinstance(step, str):
+            found += attempts.passed(step)
+        else:
+            attempts.edited(step)
+    return [(record.failed, record.works or record.files) for record in found]
+
+
+@pytest.mark.parametrize(
+    ("failed", "error", "passed", "differs"),
+    [
+        ("pytest -n 8 tests/api", LOCKED, "pytest -n0 tests/api", "`-n 0` instead of `-n 8`"),
+        ("npm install", RESOLVE, "npm install --legacy-peer-deps", "`--legacy-peer-deps` is added"),
+        ("pytest tests", NO_MODULE, "uv run pytest tests", "`uv run` is added"),
+        ("pytest tests", NOT_FOUND, ".venv/bin/pytest tests -q", "`.venv/bin/pytest` instead of"),
+        ("pytest tests", NO_MODULE, "python -m pytest tests", "`python -m` is added"),
+        ("uv run pytest", NO_MODULE, "uv run --extra dev pytest", "`uv run --extra dev` instead"),
+        ("cd /src && make dev", LOCKED, "cd /src && CI=1 make dev", "`CI=1` is added"),
+        ("make tests", NO_TARGET, "make test", "`test` instead of `tests`"),
+        ("vite --target es5", LOCKED, "vite --target es2020", "`--target=es2020` instead of"),
+        ("./run.sh", "./run.sh: Permission denied", "bash run.sh", "`bash`"),
+        ("pytest tests", NO_MODULE, "source .venv/bin/activate && pytest tests", "`source .venv"),
+        ("cargo build --offline", LOCKED, "cargo build", "`--offline` is left out"),
+        ("timeout 60 pytest -n 8 tests", LOCKED, "timeout 90 pytest -n 2 tests", "`-n 2` instead"),
+    ],
+)
+def test_another_form_that_passes_mends_the_one_that_failed(failed, error, passed, differs):
+    attempts = Attempts()
+    attempts.failed(failed, telling_lines(error), error)
+    found = attempts.passed(passed)
+    (record,) = found
+    assert record.differs.startswith(differs)
+    assert attempts.passed(passed) == ()
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        # it passes unchanged: it was the network, the load, or chance
+        [("npm ci", REFUSED), "npm ci"],
+        [("pytest tests", LOCKED), "pytest tests"],
+        [("pytest tests", LOCKED), "pytest -v --tb=short tests"],
+        [
+            ("pip install foo", "ReadTimeoutError: Connection timed out"),
+            "pip install --retries 9 foo",
+        ],
+        [("npm ci", REFUSED), "npm ci --prefer-offline"],
+        # it was stopped
+        [("make -j16", "Exit code 137\nKilled"), "make -j2"],
+        [("make all", "Command timed out after 2m 0.0s"), "make all -j2"],
+        # a red test before its fix
+        [("pytest tests", ASSERTED), edit("src/a.py"), "pytest tests"],
+        [("pytest tests", ASSERTED), edit("src/a.py"), "pytest tests -x --lf"],
+        [("tsc -p .", "a.ts(3,1): error TS2304: Cannot find name"), edit("src/a.ts"), "tsc -p ."],
+        [("ruff check .", "E501 Line too long"), edit("stages/a.py"), "ruff check ."],
+        [("pytest tests", ASSERTED), edit("tests/test_a.py"), edit("setup.cfg"), "pytest tests"],
+        # less is done than before
+        [("pytest tests", ASSERTED), "pytest tests --ignore=tests/a"],
+        [("pytest tests", ASSERTED), "pytest tests -k 'not slow'"],
+        [("pytest tests", ASSERTED), "pytest tests/unit"],
+        [("pytest -n 8 tests", ASSERTED), "pytest -n 8 tests/a.py::test_b"],
+        [("npm run lint", LOCKED), "npm run lint --if-present"],
+        [("ruff check .", "E501 Line too long"), "ruff check --fix ."],
+        [("mypy --strict src", "error: missing type"), "mypy src"],
+        [("eslint .", "error: no-undef x"), "eslint . --max-warnings 9"],
+        [("pytest --cov=src tests", "FAIL Required coverage not reached"), "pytest tests"],
+        [("go test ./...", "panic: broken"), "go test -short ./..."],
+        [("python manage.py migrate", LOCKED), "python manage.py migrate --fake"],
+        # the other file may be mended later, the port be free
+        [("kubectl apply -f a.yaml", "error: invalid field"), "kubectl apply -f b.yaml"],
+        [("vite --config=a.ts", LOCKED), "vite --config=b.ts"],
+        [("vite --port 1", "Error: listen EADDRINUSE :::3000"), "vite --port 2"],
+        # another program, or other words
+        [("npm ci", "npm error `npm ci` can only install with a lock file"), "npm install"],
+        [("npm install left-padd", "npm error 404 Not Found"), "npm install left-pad"],
+        [("npm install", RESOLVE), "yarn install"],
+        [("python scripts/a.py", "can't open file 'a.py'"), "python tools/a.py"],
+        [("git push", "fatal: no upstream"), "git push -u origin main"],
+        [("git commit -m x", "hook failed: lint"), "git commit --no-verify -m x"],
+        # what only looks
+        [("grep -r foo src", "Exit code 1\nerror: nothing"), "grep -ri foo src"],
+        [("cat a.txt", "cat: a.txt: No such file or directory"), "cat b.txt"],
+        # the agent's own tools, and who may use them
+        [("npm i", "<tool_use_error>InputValidationError: x</tool_use_error>"), "npm i --foo"],
+        [("npm i", "Permission to use Bash has been denied."), "npm i --foo"],
+        [("npm i", "The user doesn't want to proceed with this tool use."), "npm i --foo"],
+        # nothing telling was said
+        [("npm i", "Exit code 1"), "npm i --foo"],
+        # something else was done in between
+        [("pytest tests", NO_MODULE), "pip install psycopg2", "pytest -p foo tests"],
+        [("npm start", LOCKED), edit("src/a.ts"), "npm start --legacy"],
+        [("cargo build", LOCKED), "cd api", "cargo build --release"],
+        [("npm start", LOCKED), "echo A=1 >> .env", "npm start --legacy"],
+        [("npm start", LOCKED), "for i in 1 2; do x $i; done", "npm start --legacy"],
+        # what passed cannot be told
+        [("npm i", RESOLVE), "npm i --legacy-peer-deps | tail -5"],
+        [("npm i", RESOLVE), "npm i --legacy-peer-deps || true"],
+        [("npm i", RESOLVE), "npm i --legacy-peer-deps; echo $?"],
+        [("npm i && npm test", RESOLVE), "npm i --legacy-peer-deps && npm test"],
+        # code in an argument
+        [("python -c 'import foo bar'", NO_MODULE), "python -c 'import foo bar' --x"],
+    ],
+)
+def test_what_says_nothing_about_the_next_time_is_not_kept(steps):
+    assert followed(*steps) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "path", "added", "removed"),
+    [
+        (NO_MODULE, "pyproject.toml", 'dependencies = ["psycopg2"]', "dependencies = []"),
+        ("KeyError: 'REDIS_URL'", ".env", "REDIS_URL=redis://x", "OTHER=1"),
+        ("error: invalid key in docker-compose.yml", "docker-compose.yml", "a: 1", "b: 1"),
+        (REFUSED, "config/database.yml", "port: 5433", "port: 5432"),
+        ("Error: Cannot find tsconfig.base.json", "tsconfig.base.json", "{}", "x"),
+    ],
+)
+def test_a_configuration_that_the_error_is_about_mends_the_same_command(
+    error, path, added, removed
+):
+    steps = [("make serve", error), edit(path, added, removed), edit("README.md"), "make serve -s"]
+    steps[-1] = "make serve"
+    assert followed(*steps) == [("make serve", (path,))]
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [edit("config/app.yml", "colour: red", "colour: blue")],
+        [edit(".env", "REDIS_URL=x"), edit("src/app.py", "REDIS_URL")],
+        [edit("tests/fixtures/app.json", "REDIS_URL")],
+        [Action(tool="Write", paths=("settings.toml",), written="REDIS_URL = 1")],
+        [edit(f"config/{number}.yml", "REDIS_URL") for number in range(4)],
+        [edit(f"config/{number}.yml", "REDIS_URL") for number in range(20)],
+        [],
+    ],
+)
+def test_an_edit_that_may_have_nothing_to_do_with_it_mends_nothing(edits):
+    assert followed(("make serve", "KeyError: 'REDIS_URL'"), *edits, "make serve") == []
+
+
+def test_an_edit_before_the_last_failure_did_not_mend_it():
+    error = "KeyError: 'REDIS_URL'"
+    steps = [
+        ("make serve", error),
+        edit(".env", "REDIS_URL=x"),
+        ("make serve", error),
+        "make serve",
+    ]
+    assert followed(*steps) == []
+
+
+def test_every_form_that_failed_is_mended_by_the_one_that_passes():
+    steps = [("pytest -n 8 tests", LOCKED), ("pytest -n 4 tests", LOCKED), "pytest -n0 tests"]
+    assert [failed for failed, _ in followed(*steps)] == ["pytest -n 8 tests", "pytest -n 4 tests"]
+
+
+def test_what_only_looks_or_checks_in_between_disturbs_nothing():
+    steps = [
+        ("npm i", RESOLVE),
+        "ls -la",
+        "git status",
+        "cat package.json",
+        "npm i --legacy-peer-deps",
+    ]
+    assert followed(*steps) == [("npm i", "npm i --legacy-peer-deps")]
+
+
+def test_no_secret_is_cut_in_halves():
+    lines = telling_lines("Error: token " + "s3cret" * 40, lambda text: text.replace("s3cret", ""))
+    assert "s3cre" not in "".join(lines)
+
+
+@pytest.mark.parametrize("unit", ["x", "\n", "error: s3cret ", "Error\n", "/a"])
+def test_of_a_long_output_whole_lines_are_read(unit):
+    with ends_soon():
+        lines = telling_lines((unit * 20_000)[:20_000])
+    assert all(len(line) <= 140 for line in lines)
+    assert "cret" not in "".join(telling_lines("s3cret " * 5_000 + "\nError: no"))
+
+
+@pytest.mark.parametrize("line", ["x" * 300, "psql -c 'select 1'", "curl http://a", "git pull"])
+def test_some_commands_are_not_watched(line):
+    assert not is_worth_watching(read_line(line).commands[0])
