@@ -175,7 +175,8 @@ async def test_guides_are_found_for_the_readable_scopes_and_read_from_candidates
 
 async def test_what_is_pointed_at_is_searched_for_by_its_name_alone():
     memory = make_memory(1, "Auth sessions live in Redis")
-    event, recall = await run_knowing("fix the auth thing", hits=[make_hit(memory, 0.3)])
+    prompt = make_prompt("fix the auth thing", detailed=True)
+    event, recall = await run_knowing("", prompt=prompt, hits=[make_hit(memory, 0.3)])
     assert [query.text for query in recall.queries][1:] == ["auth"]
     assert [one.id for one in event.enrichment.resolved_references] == [memory.id]
 
@@ -197,7 +198,10 @@ async def test_what_is_wrong_with_a_projects_files_is_told():
 
 async def test_without_the_guides_the_rest_is_known_all_the_same():
     event, _ = await run_knowing(
-        "fix a.py and b.py", guides=FakeGuides(raises=RecallUnavailable()), there=("a.py",)
+        "",
+        prompt=make_prompt("fix a.py and b.py", detailed=True),
+        guides=FakeGuides(raises=RecallUnavailable()),
+        there=("a.py",),
     )
     assert event.enrichment.existing_paths == ("a.py",)
     assert event.enrichment.similar_tasks == ()
@@ -215,6 +219,19 @@ async def test_rarity_is_looked_up_only_where_somebody_reads_it():
     detailed, _ = await run_knowing("", prompt=make_prompt("hash passwords", detailed=True))
     assert plain.enrichment.rarity == ()
     assert dict(detailed.enrichment.rarity) == {"hash": 0.5, "passwords": 0.5}
+
+
+async def test_what_only_a_reader_gets_to_see_is_gathered_for_a_reader_alone():
+    memory = make_memory(1, "Auth sessions live in Redis", updated_at=NOW)
+    text, how = "fix the auth thing in a.py", {"hits": [make_hit(memory, 0.9)], "there": ("a.py",)}
+    plain, recall = await run_knowing(text, **how)
+    assert len(recall.queries) == 1
+    for name in ("existing_paths", "resolved_references", "recent_work", "suggestions", "rarity"):
+        assert getattr(plain.enrichment, name) == (), name
+    detailed, recall = await run_knowing("", prompt=make_prompt(text, detailed=True), **how)
+    assert len(recall.queries) == 2
+    for name in ("existing_paths", "resolved_references", "recent_work", "suggestions", "rarity"):
+        assert getattr(detailed.enrichment, name), name
 
 
 async def test_what_comes_out_of_the_store_is_redacted_and_neutralised():

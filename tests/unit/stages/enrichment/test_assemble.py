@@ -6,6 +6,7 @@ from subcog.bus.enrichment import ApplicablePattern, SimilarTask
 from subcog.bus.values import ProjectFacts, Provenance, Scope
 from subcog.stages.enrichment.assemble import (
     MIN_RELEVANCE,
+    add_for_readers,
     assemble_enrichment,
     find_conflicts,
     in_one_sentence,
@@ -19,15 +20,11 @@ from tests.fakes import NOW, make_hit, make_memory, make_prompt
 
 def found(text, *, hits=(), referenced=(), guides=(), near=lambda _, others: (None,) * len(others)):
     parsed = parse(make_prompt(text)).parsed
-    return assemble_enrichment(
-        parsed,
-        Subject(parsed, ProjectFacts()),
-        hits=hits,
-        referenced=referenced,
-        guides=guides,
-        near=near,
-        now=NOW,
-        tidy=str,
+    made = assemble_enrichment(
+        Subject(parsed, ProjectFacts()), hits=hits, guides=guides, near=near, now=NOW, tidy=str
+    )
+    return add_for_readers(
+        made, parsed, hits=hits, referenced=referenced, guides=guides, now=NOW, tidy=str
     )
 
 
