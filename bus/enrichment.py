@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from .values import Scope, Value, WorkKind
+from .values import Memory, Scope, Value, WorkKind
 
 GUIDES: tuple[str, ...] = ("tasks", "patterns", "gotchas")
 """The namespaces whose memories guide work: what was tried, how it is done, what bites."""
@@ -134,6 +134,14 @@ class Conflict(Value, frozen=True, kw_only=True):
     about: Literal["number", "negation", "name"]
     winner: Side
     loser: Side
+
+
+class Bearing(Value, frozen=True, kw_only=True):
+    """A memory that bears on the work that was ordered, how likely, and why."""
+
+    memory: Memory
+    relevance: float
+    why: str
 
 
 class Enrichment(Value, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from .actions import Action
-from .enrichment import Enrichment
+from .enrichment import Bearing, Enrichment
 from .sessions import SessionHit, SessionVerdict
 from .values import (
     CleanText,
@@ -72,12 +72,16 @@ class PromptParsed(Event, frozen=True, kw_only=True, tag="prompt.parsed"):
 
 
 class PromptEnriched(Event, frozen=True, kw_only=True, tag="prompt.enriched"):
-    """What is known about the prompt's subject was gathered; explicit captures were settled."""
+    """What is known about the prompt's subject was gathered; explicit captures were settled.
+
+    ``bearing`` is what should be known before the work that the prompt orders.
+    """
 
     prompt: PromptSubmitted
     parsed: Parsed
     project: ProjectFacts
     enrichment: Enrichment = Enrichment()
+    bearing: tuple[Bearing, ...] = ()
     candidates: tuple[Hit, ...] = ()
     sessions: tuple[SessionHit, ...] = ()
     kept: tuple[Kept, ...] = ()

@@ -208,6 +208,11 @@ class Hit(Value, frozen=True, kw_only=True):
     relevance: float
     by_words: float | None = None
 
+    @classmethod
+    def unsearched(cls, memory: Memory, relevance: float = 0.0) -> Hit:
+        """A memory that was found otherwise than by a search."""
+        return cls(memory=memory, text=0.0, late=0.0, vector=0.0, order=0.0, relevance=relevance)
+
 
 class Recalled(Value, frozen=True, kw_only=True):
     """The answer to a query: best first, with the mode really used and why it is a lesser one.

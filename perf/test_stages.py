@@ -70,7 +70,7 @@ class Bench:
         index.extend(
             zip(notes, embedder.encode_many([note.content for note in notes]), strict=True)
         )
-        by_id = {note.id: note for note in notes}
+        self.by_id = by_id = {note.id: note for note in notes}
         self.place = Place(project=notes[0].scope, root=str(root), user=Scope("user", "u"))
         self.clock = clock
         self.search = Search(
@@ -106,6 +106,9 @@ class Bench:
     async def keep(self, *args: Any, **kwargs: Any) -> Any:
         raise AssertionError("nothing is marked here")
 
+    async def fetch(self, ids: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
+        return tuple(self.by_id[one] for one in ids)
+
     def timed(self, stage: str, work: Callable[[], Any]) -> Any:
         began = self.clock()
         made = work()
@@ -120,7 +123,7 @@ class Bench:
 
     async def enrich(self, parsed: PromptParsed, *, plain: bool = False) -> PromptEnriched:
         context = SETTINGS.search_intent.context
-        knowledge = Knowledge(self.lore, lambda: NOW)
+        knowledge = Knowledge(self.lore, self, lambda: NOW)
         return await enrich(
             parsed,
             recall=self,

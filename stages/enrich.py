@@ -11,15 +11,22 @@ import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
-from ..bus.enrichment import GUIDES, Enrichment, Guide
+from ..bus.enrichment import GUIDES, Bearing, Enrichment, Guide
 from ..bus.events import PromptEnriched, PromptParsed
 from ..bus.sessions import SessionHit
 from ..bus.signals import degraded, emit
 from ..bus.values import Hit, Kept, Marked, ProjectFacts, Query
-from .enrichment.assemble import MIN_RELEVANCE, add_for_readers, assemble_enrichment
+from .enrichment.assemble import (
+    MIN_RELEVANCE,
+    add_for_readers,
+    assemble_enrichment,
+    relevant,
+    with_references,
+)
+from .enrichment.bearing import RELEVANCE, bearing, gives_work
 from .enrichment.matching import Subject
 from .language.answer_type import EXPLORATORY, answer_types, floors
-from .ports import Conversations, Guides, Keeper, Projects, Recall
+from .ports import Catalogue, Conversations, Guides, Keeper, Projects, Recall
 from .text.envelope import neutralise
 
 SEARCH_UNAVAILABLE = "search.unavailable"
@@ -34,6 +41,7 @@ class Knowledge(Struct, frozen=True):
     """What enrichment needs beside the candidates; ``clean`` redacts a text of the store."""
 
     guides: Guides
+    catalogue: Catalogue
     clock: Callable[[], datetime]
     clean: Callable[[str], str] = str
 
@@ -64,9 +72,9 @@ async def enrich(
 
     With ``knowledge`` the event carries the enrichment as well, and the loser of each conflict is
     dropped from the candidates. Enrichment uses the same recall and warm indexes. What nobody but
-    the reader of a detailed answer gets to see is gathered for one alone: which of the named files
-    are there, what the prompt refers back to (which takes a search of its own), recent work and
-    suggestions. With ``conversations`` it carries what earlier
+    the reader of a detailed answer gets to see is gathered for one alone: which of the named
+    files are there, recent work and suggestions. What the prompt refers back to takes a search
+    of its own, for such a reader and for an order. With ``conversations`` it carries what earlier
     sessions said about it.
     """
     gathered = _Gathered(kept=[None] * len(event.parsed.marked))
@@ -86,11 +94,12 @@ async def enrich(
         group.start_soon(_read_project, event, projects, knowledge, gathered)
         if conversations is not None:
             group.start_soon(_search_sessions, event, conversations, gathered)
-        if knowledge is not None and event.prompt.detailed and event.parsed.references:
+        if knowledge is not None and _refers(event):
             group.start_soon(_search_references, event, recall, gathered)
         for index, marked in enumerate(() if event.prompt.rehearsal else event.parsed.marked):
             group.start_soon(_keep, event, keeper, marked, index, gathered)
     enrichment = _enrichment(event, gathered, knowledge) if knowledge else Enrichment()
+    about = await _bearing(event, gathered, enrichment, knowledge) if knowledge else ()
     lost = {conflict.loser.id for conflict in enrichment.conflicts}
     return PromptEnriched(
         trace=event.trace,
@@ -98,6 +107,7 @@ async def enrich(
         parsed=event.parsed,
         project=gathered.project,
         enrichment=enrichment,
+        bearing=about,
         candidates=tuple(hit for hit in gathered.candidates if hit.memory.id not in lost),
         sessions=gathered.sessions,
         kept=tuple(kept for kept in gathered.kept if kept is not None),
@@ -166,6 +176,12 @@ def _read(projects: Projects, root: str, paths: list[str]) -> tuple[ProjectFacts
     return projects.facts(root), projects.existing(root, paths) if paths else ()
 
 
+def _refers(event: PromptParsed) -> bool:
+    """Whether it matters what the prompt points back at: to its work, or to a reader."""
+    wanted = event.prompt.detailed or gives_work(event.parsed)
+    return wanted and bool(event.parsed.references)
+
+
 async def _search_references(event: PromptParsed, recall: Recall, gathered: _Gathered) -> None:
     """Search for what the prompt refers back to, by the names in its references."""
     about = " ".join(dict.fromkeys(one.about for one in event.parsed.references if one.about))
@@ -203,19 +219,36 @@ def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) 
         now=now,
         tidy=knowledge.tidy,
     )
+    if _refers(event):
+        made = with_references(
+            made,
+            event.parsed,
+            hits=(*relevant(gathered.candidates, made), *gathered.referenced),
+            guides=known,
+            now=now,
+            tidy=knowledge.tidy,
+        )
     if not event.prompt.detailed:
         return made
-    made = add_for_readers(
-        made,
-        event.parsed,
-        hits=gathered.candidates,
-        referenced=gathered.referenced,
-        guides=known,
-        now=now,
-        tidy=knowledge.tidy,
-    )
+    made = add_for_readers(made, hits=gathered.candidates, now=now, tidy=knowledge.tidy)
     rarity = knowledge.guides.rarity(event.parsed.words, event.prompt.place.readable)
     return msgspec.structs.replace(made, existing_paths=gathered.existing, rarity=rarity)
+
+
+async def _bearing(
+    event: PromptParsed, gathered: _Gathered, enrichment: Enrichment, knowledge: Knowledge
+) -> tuple[Bearing, ...]:
+    """What should be known before the work that the prompt orders; () for what is no order."""
+    if gathered.subject is None or not gives_work(event.parsed):
+        return ()
+    found = bearing(gathered.subject, gathered.guides, enrichment.resolved_references)
+    try:
+        memories = await knowledge.catalogue.fetch(list(found), event.prompt.place.readable)
+    except ConnectionError:
+        return ()  # the recall reports it
+    return tuple(
+        Bearing(memory=memory, relevance=RELEVANCE, why=found[memory.id]) for memory in memories
+    )
 
 
 async def _keep(

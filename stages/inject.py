@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ..bus.events import ContextBuilt, IntentClassified
 from ..bus.signals import abstained, emit, injected, judged, told
 from ..bus.values import (
+    Hit,
     InjectedMemory,
     IntentType,
     MemoryContext,
@@ -33,7 +34,7 @@ from ..config.settings import (
 from .injection.beside import Beside
 from .injection.project_facts import Told, tell_facts
 from .injection.resources import HasTopic, resources, unnamed
-from .injection.select import Budget, Candidate, Choice, choose, none_chosen
+from .injection.select import Budget, Candidate, Choice, choose
 from .language.answer_type import answer_types
 from .language.project_question import asked_of_project
 from .ports import Sessions
@@ -104,7 +105,9 @@ def inject(
     facts = _tell(event, shown, room, clean)
     budget = Budget(room.tokens - facts.size.tokens, room.units - facts.size.units)
     if refusal is not None:
-        choice = none_chosen({one.memory.id: refusal[1] for one in candidates})
+        candidates, choice = _choose_for_work(
+            event, candidates, refusal[1], shown, budget, now, clean
+        )
     else:
         choice = _choose(event, candidates, shown, settings.context, budget, now)
     quoted = quote_sessions(
@@ -205,6 +208,30 @@ def _keys(
     keys = {(one.memory.id, one.memory.version) for one in choice.chosen}
     keys |= {shown_key(hit) for hit in hits if hit.session in names}
     return frozenset(keys | beside.keys(built.text))
+
+
+def _choose_for_work(
+    event: IntentClassified,
+    candidates: Sequence[Candidate],
+    refusal: str,
+    shown: frozenset[tuple[str, int]],
+    budget: Budget,
+    now: datetime,
+    clean: Callable[[str], str],
+) -> tuple[tuple[Candidate, ...], Choice]:
+    """What bears on the work that a prompt orders, before the ``candidates``: those are refused."""
+    about = tuple(
+        Candidate(hit=Hit.unsearched(one.memory, one.relevance), weight=1.0, kind=None, clean=clean)
+        for one in event.enriched.bearing
+    )
+    choice = choose(
+        about, floor=0.0, beside=0.0, shown=shown, ceiling=len(about), budget=budget, now=now
+    )
+    reasons = {one.memory.id: one.why for one in event.enriched.bearing}
+    taken = {one.memory.id: reasons[one.memory.id] for one in choice.chosen}
+    others = [one for one in candidates if one.memory.id not in choice.why]
+    refused_for = {one.memory.id: refusal for one in others}
+    return (*about, *others), replace(choice, why=refused_for | choice.why | taken)
 
 
 def _weigh(

@@ -41,16 +41,6 @@ class Recall(Protocol):
         """The newest memories of ``scopes``, newest first."""
 
 
-class ActionReader(Protocol):
-    """Reads an action and a memory together."""
-
-    async def read(self, pairs: Sequence[tuple[str, Memory]]) -> Sequence[float]:
-        """How likely each memory warns of the action beside it, as log-odds; () while nothing can.
-
-        Raises ``RecallUnavailable`` (a ``ConnectionError``).
-        """
-
-
 class Conversations(Protocol):
     """Finds what was said in sessions."""
 

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from ...bus.bus import Bus
 from ...bus.events import (
-    ActionProposed,
     CaptureSettled,
     ContextBuilt,
     Event,
@@ -56,7 +55,7 @@ from ...stages.language.comparison import contradicts
 from ...stages.moments.greet import Background, greet
 from ...stages.moments.remedy import remedy
 from ...stages.moments.remind import remind
-from ...stages.moments.warn import Searcher, warn
+from ...stages.moments.warn import warn
 from ...stages.parse import parse
 from ...stages.ports import RecallUnavailable
 from ...stages.redaction.admit import admit, detect
@@ -232,7 +231,7 @@ class App:
                 projects=self.projects,
                 limit=search.context.max_count,
                 min_relevance=search.context.least_relevance,
-                knowledge=Knowledge(self.lore, self.clock, self.clean),
+                knowledge=Knowledge(self.lore, late, self.clock, self.clean),
                 conversations=self.passages,
             ),
             "classify": self.classify,
@@ -240,7 +239,7 @@ class App:
             "respond": self._respond,
             "refine": self._refine,
             "greet": self._greet,
-            "warn": self._warn,
+            "warn": self._moment(warn, hook.pre_tool_use),
             "remind": self._moment(remind, hook.post_tool_use, catalogue=late),
             "remedy": self._moment(remedy, hook.post_tool_use_failure),
             "use_shown": late.handler(lambda archive, event: archive.count_shown(event)),
@@ -294,16 +293,6 @@ class App:
             )
 
         return handle
-
-    async def _warn(self, event: ActionProposed) -> Published:
-        return await warn(
-            event,
-            searcher=Searcher(self.archive, self.archive),
-            sessions=self.sessions,
-            settings=self.settings.hook.pre_tool_use,
-            now=self.clock(),
-            clean=self.clean,
-        )
 
     async def _greet(self, event: SessionStarted) -> Published:
         settings, told = self.settings.hook.session_start, ""

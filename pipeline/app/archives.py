@@ -84,7 +84,7 @@ class _Awaited(Generic[T]):
 
 
 class LazyArchive(_Awaited["Archive"]):
-    """Stands for the archive of memories; fulfils ``Recall``, ``Catalogue`` and ``ActionReader``.
+    """Stands for the archive of memories; fulfils ``Recall`` and ``Catalogue``.
 
     ``settled_at`` is when loading was over, in seconds since 1970; in the future until then.
     """
@@ -133,9 +133,6 @@ class LazyArchive(_Awaited["Archive"]):
 
     async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
         return await (await self.get()).subjects(scopes, limit=limit)
-
-    async def read(self, pairs: Sequence[tuple[str, Memory]]) -> Sequence[float]:
-        return await (await self.get()).read(pairs)
 
     async def current(self, hits: tuple[Hit, ...], scopes: tuple[Scope, ...]) -> tuple[Hit, ...]:
         """Those of ``hits`` whose memory is still stored, in the same version."""

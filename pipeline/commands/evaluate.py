@@ -79,6 +79,19 @@ def sessions(folder: Path, as_json: bool) -> None:
     _print(report, render, as_json=as_json)
 
 
+@eval_command.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@json_option
+def acts(folder: Path, as_json: bool) -> None:
+    """Measure what is shown before the acts and with the orders of FOLDER, with your settings."""
+    from ..evaluation.acts import evaluate, render
+
+    settings = our_settings().settings
+    with _progress(hidden=as_json) as show:
+        report = _checked(lambda: evaluate(folder, settings=settings, progress=show))
+    _print(report, render, as_json=as_json)
+
+
 @contextmanager
 def _progress(*, hidden: bool) -> Iterator[Callable[[int, int], None]]:
     """A bar for people, moved by (done, in all)."""

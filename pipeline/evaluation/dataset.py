@@ -29,12 +29,18 @@ class JudgedMemory(Struct, frozen=True):
     scope: str = ""
     namespace: str = "context"
     tags: tuple[str, ...] = ()
-    created_at: datetime | None = None
+    created_at: str = ""
+
+    def __post_init__(self) -> None:
+        self._moment()  # a line whose time is none is refused as it is read
+
+    def _moment(self) -> datetime:
+        """The time of ``created_at``, a day or a moment, in UTC where it names no zone."""
+        moment = datetime.fromisoformat(self.created_at) if self.created_at else _LONG_AGO
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     def memory(self) -> Memory:
-        moment = self.created_at or _LONG_AGO
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
+        moment = self._moment()
         return Memory(
             id=self.id,
             scope=Scope("project", self.scope),

@@ -95,7 +95,6 @@ class Archive:
             self.index, None, fetch=self._fetched, latest=store.latest, clock=clock
         )
         self.recall = self._search.recall
-        self.read = self._search.read
         self.latest = store.latest
         self.compact = store.compact
         self.close = store.close

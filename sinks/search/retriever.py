@@ -72,7 +72,6 @@ class Search:
         self._clock = clock
         self._threads = anyio.CapacityLimiter(THREADS)
         self.reranker: CrossEncoder | None = None
-        self.action_reader: CrossEncoder | None = None
         self.embedder = embedder
 
     @property
@@ -86,16 +85,6 @@ class Search:
     async def recall(self, query: Query) -> Recalled:
         """Answer ``query``, best first, from its scopes alone; in one worker thread."""
         work = partial(self.recall_now, query, came=time.perf_counter())
-        return await anyio.to_thread.run_sync(work, limiter=self._threads)
-
-    async def read(self, pairs: Sequence[tuple[str, Memory]]) -> Sequence[float]:
-        """How likely each memory warns of the action beside it, as log-odds; () while nothing can.
-
-        In one worker thread, as a recall.
-        """
-        if (reader := self.action_reader) is None:
-            return ()
-        work = partial(_read, reader, pairs)
         return await anyio.to_thread.run_sync(work, limiter=self._threads)
 
     async def latest(
@@ -156,10 +145,6 @@ class Search:
             for one in candidates
             if one.id in memories
         )
-
-
-def _read(reader: CrossEncoder, pairs: Sequence[tuple[str, Memory]]) -> list[float]:
-    return [reader.score(text, f"{memory.namespace}: {memory.content}") for text, memory in pairs]
 
 
 def _reranked(

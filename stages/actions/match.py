@@ -1,7 +1,6 @@
 """How likely a memory warns of an action.
 
-It is computed from the figures of the search, from what both say, and from what the cross-encoder
-makes of the two.
+It is computed from the figures of the search and from what both say.
 
 What a memory says is read by clauses: what it speaks against ("never `alembic upgrade head`"), and
 what it asks for ("use scripts/migrate.sh"). ``perf/fit_actions.py`` fits the weights.
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,14 +22,17 @@ from .reading import ActionText
 
 WEIGHTS = Path(__file__).with_name("action_relevance.json")
 
-SEARCH_FEATURES = (
+FEATURES = (
     "text", "late", "vector", "order", "first stage log-odds", "lead", "vector lead", "first",
     "against added", "against removed", "asked added", "asked removed", "before against added",
-    "path", "looks only", "elsewhere", "same environment", "document", "command", "whole file",
+    "path", "elsewhere", "same environment", "document", "command", "whole file",
 )  # fmt: skip
-"""The features of a match without the cross-encoder."""
 
-FEATURES = (*SEARCH_FEATURES, "reranker log-odds", "negative reranker log-odds")
+LIMIT = 8
+"""How many memories are looked at for an action."""
+
+SURE = 0.9
+"""The relevance of a memory that speaks against the very command."""
 
 _MOST_WEIGHT = 3.0
 _SMALLEST = 1e-4
@@ -54,7 +56,7 @@ _CLAUSE = re.compile(
 )
 _ASKED_FOR = re.compile(r"\b(?:use|via|through|only|always)\s+([^.;,]{2,60})", re.IGNORECASE)
 _HARMLESS_PLACE = re.compile(
-    r"\b(?:local|localhost|127\.0\.0\.1|sandbox|dry[-_]?run|test|dev)\b|--(?:dry-run|check|help)",
+    r"\b(?:local|localhost|127\.0\.0\.1|docker|sandbox|dry[-_]?run|test|dev)\b|--(?:dry-run|check|help)",
     re.IGNORECASE,
 )
 _SHARED_PLACE = re.compile(
@@ -126,8 +128,34 @@ class Matcher:
         self._removed = terms("\n".join(action.removed))
         self._said = " ".join((ran, *action.added))
 
+    def relevance(self, at: int) -> float:
+        """The probability, 0–1, that the hit at place ``at`` warns of the action."""
+        return self.certainty(at) or _model().probability(self.features(at))
+
+    def certainty(self, at: int) -> float:
+        """``SURE`` where the hit speaks against the very command, else 0.0."""
+        return SURE if self._is_spoken_against(at) else 0.0
+
+    def _is_spoken_against(self, at: int) -> bool:
+        """Whether a command of the action is one that the memory denies."""
+        content = self._hits[at].memory.content
+        if self._is_elsewhere(content):
+            return False
+        ran = [plain_command(command) for command in self._action.commands]
+        return any(
+            command == denied.command
+            or (denied.more and command.startswith(f"{denied.command} ") and not _tries(command))
+            for denied in commands_against(content)
+            for command in ran
+        )
+
+    def _is_elsewhere(self, content: str) -> bool:
+        """Whether the memory is about what is shared, and the action about what is not."""
+        guarded = _SHARED_PLACE.search(content) is not None
+        return guarded and _HARMLESS_PLACE.search(self._said) is not None
+
     def features(self, at: int) -> tuple[float, ...]:
-        """``SEARCH_FEATURES`` of the hit at place ``at``."""
+        """``FEATURES`` of the hit at place ``at``."""
         return (*self._by_search(at), *self._by_claims(at))
 
     def _by_search(self, at: int) -> tuple[float, ...]:
@@ -157,8 +185,7 @@ class Matcher:
             self._weight(claims.asked & gone),
             self._weight(claims.before & new),
             self._weight(claims.terms & terms(action.path)),
-            float(action.looks_only),
-            float(guarded and _HARMLESS_PLACE.search(self._said) is not None),
+            float(self._is_elsewhere(content)),
             float(guarded and _SHARED_PLACE.search(self._said) is not None),
             float(_DOCUMENT.search(action.path) is not None),
             float(bool(action.commands)),
@@ -179,20 +206,57 @@ def _idf(documents: Sequence[frozenset[str]]) -> Callable[[str], float]:
     return idf
 
 
-def relevance(features: Sequence[float], reranked: float | None) -> float:
-    """The probability, 0–1, that a memory warns of an action.
-
-    ``reranked`` is the cross-encoder's log-odds, None where it did not read the two.
-    """
-    if reranked is None:
-        return _model(True).probability(features)
-    return _model(False).probability((*features, reranked, min(reranked, 0.0)))
-
-
 @cache
-def _model(first_stage: bool) -> LinearModel:
-    if first_stage:
-        return LinearModel.load(
-            WEIGHTS.with_name("action_relevance_words.json"), features=SEARCH_FEATURES
-        )
+def _model() -> LinearModel:
     return LinearModel.load(WEIGHTS, features=FEATURES)
+
+
+# --- the very command -----------------------------------------------------------------------------
+
+
+_CODE = re.compile(r"`([^`\n]{3,80})`")
+_STATEMENT = re.compile(
+    r"(?<=[.;!?])\s+|\n|→|=>|\bbut\b|\binstead\b(?! of)|(?<!not )(?<!n't )(?<!never )\buse\b"
+    r"|,\s+always\b",
+    re.IGNORECASE,
+)
+_HARMS = re.compile(
+    r"\b(?:break|fail|kill|lose|lost|wipe|hang|crash|destroy|drop|prune)", re.IGNORECASE
+)
+# What is denied is the command as it stands: with more arguments it is another one.
+_BARE = re.compile(r"\b(?:bare|plain|raw|blanket|alone|without)\b", re.IGNORECASE)
+_TRIES = re.compile(r"\s--?(?:check|dry[-_]?run|help|noop|what-?if)\b")
+_RUNNER = re.compile(
+    r"(?:(?:sudo|time|command|npx|bunx|pnpm exec|uv run|poetry run|pipenv run|bundle exec) +"
+    r"|\w+=\S* +)+"
+)
+_DENIED_WITHIN = 40
+_HARM_WITHIN = 60
+
+
+class DeniedCommand(Struct, frozen=True):
+    """A command that a memory speaks against; ``more`` is whether also with more arguments."""
+
+    command: str
+    more: bool
+
+
+def plain_command(command: str) -> str:
+    """``command`` without what only runs it and without variables that are set for it."""
+    return " ".join(_RUNNER.sub("", command, count=1).split()).rstrip(";,.")
+
+
+def commands_against(text: str) -> Iterator[DeniedCommand]:
+    """The commands in backticks that the memory ``text`` speaks against, of two words or more."""
+    for statement in filter(None, _STATEMENT.split(text)):
+        denied = _AGAINST.search(statement)
+        more = _BARE.search(statement) is None
+        for code in _CODE.finditer(statement) if denied else ():
+            close = 0 <= code.start() - denied.end() < _DENIED_WITHIN
+            harms = _HARMS.search(statement, code.end(), code.end() + _HARM_WITHIN)
+            if (close or harms) and " " in code[1].strip():
+                yield DeniedCommand(plain_command(code[1]), more)
+
+
+def _tries(command: str) -> bool:
+    return _TRIES.search(command) is not None

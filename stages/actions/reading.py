@@ -13,9 +13,7 @@ from ..text.unicode import one_line
 MAX_LINES = 200
 """Of a longer change only the beginning is read."""
 
-MAX_LINE_CHARS = 200
 QUERY_CHARS = 2_000
-EXCERPT_CHARS = 260
 
 _OUTSIDE_PARTS = 3
 _READ_CHARS = 20_000
@@ -34,7 +32,6 @@ _LOOKS = re.compile(
     r"|(?:npm|pnpm|yarn|pip|uv pip|cargo|go|poetry) (?:ls|list|show|view|outdated|tree|why|info)\b"
     r"|\S+ (?:--version|--help|-h|version|help)$)"
 )
-_WORD_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
 
 
 class ActionText(Value, frozen=True, kw_only=True):
@@ -87,34 +84,6 @@ def within(path: str, root: str) -> str:
     if path.startswith("/") or path[1:3] == ":/":
         return "/".join(path.split("/")[-_OUTSIDE_PARTS:])
     return path
-
-
-def excerpt(action: ActionText, memory: str) -> str:
-    """What of ``action`` to put beside ``memory``: the lines that share most with it, in order.
-
-    Each line of a change begins with its sign, + or -. About ``EXCERPT_CHARS`` characters.
-    """
-    signed = (
-        *action.commands,
-        *(f"- {x}" for x in action.removed),
-        *(f"+ {x}" for x in action.added),
-    )
-    lines = [line[:MAX_LINE_CHARS] for line in signed]
-    wanted = word_parts(memory)
-    shared = [sum(map(len, word_parts(line) & wanted)) for line in lines]
-    kept: list[int] = []
-    room = EXCERPT_CHARS
-    for at in sorted(range(len(lines)), key=lambda at: -shared[at]):
-        if kept and len(lines[at]) > room:
-            break
-        kept.append(at)
-        room -= len(lines[at]) + 1
-    return "\n".join((action.head, *(lines[at] for at in sorted(kept))))
-
-
-def word_parts(text: str) -> frozenset[str]:
-    """The parts of words and identifiers, lower-cased: "jwtHandler_v2" is jwt, handler and v2."""
-    return frozenset(part.casefold() for part in _WORD_PARTS.findall(text) if len(part) > 1)
 
 
 def _commands(command: str) -> Iterator[str]:

@@ -65,33 +65,45 @@ def assemble_enrichment(
     )
 
 
-def add_for_readers(
+def with_references(
     made: Enrichment,
     parsed: Parsed,
     *,
     hits: Sequence[Hit],
-    referenced: Sequence[Hit],
     guides: Sequence[Guide],
     now: datetime,
     tidy: Tidy,
 ) -> Enrichment:
-    """``made`` with what no model reads, but a person may: references, recent work, suggestions.
-
-    ``referenced`` are the hits for what the prompt ``parsed`` refers back to.
-    """
-    lost = {conflict.loser.id for conflict in made.conflicts}
-    hits = [hit for hit in hits if hit.relevance >= MIN_RELEVANCE and hit.memory.id not in lost]
+    """``made`` with what of ``hits`` and ``guides`` the references of the prompt point at."""
+    lost = _lost(made)
     guides = [guide for guide in guides if guide.memory_id not in lost]
-    known = known_of((*hits, *referenced), made.similar_tasks, guides)
-    return msgspec.structs.replace(
-        made,
-        resolved_references=tuple(
-            msgspec.structs.replace(one, summary=tidy(one.summary))
-            for one in resolve(parsed.references, known, now)
-        ),
-        recent_work=_recent(hits, now, tidy),
-        suggestions=suggest(made.similar_tasks, made.applicable_patterns, hits, tidy),
+    known = known_of(hits, made.similar_tasks, guides)
+    resolved = tuple(
+        msgspec.structs.replace(one, summary=tidy(one.summary))
+        for one in resolve(parsed.references, known, now)
     )
+    return msgspec.structs.replace(made, resolved_references=resolved)
+
+
+def add_for_readers(
+    made: Enrichment, *, hits: Sequence[Hit], now: datetime, tidy: Tidy
+) -> Enrichment:
+    """``made`` with what no model reads, but a person may: recent work and suggestions."""
+    hits = relevant(hits, made)
+    suggestions = suggest(made.similar_tasks, made.applicable_patterns, hits, tidy)
+    return msgspec.structs.replace(
+        made, recent_work=_recent(hits, now, tidy), suggestions=suggestions
+    )
+
+
+def relevant(hits: Sequence[Hit], made: Enrichment) -> list[Hit]:
+    """Those of ``hits`` that are about the prompt, without the losers of conflicts."""
+    lost = _lost(made)
+    return [hit for hit in hits if hit.relevance >= MIN_RELEVANCE and hit.memory.id not in lost]
+
+
+def _lost(made: Enrichment) -> set[str]:
+    return {conflict.loser.id for conflict in made.conflicts}
 
 
 def _cosines(subject: Subject, guides: Sequence[Guide], near: Near) -> Cosines:

@@ -93,6 +93,7 @@ class Subject:
         self.traits = traits(text, primary(parsed.work))
         self.words = words_of(text)
         self.written = frozenset(self.words)
+        self.content_words = frozenset(parsed.words) - _DOES
         self.named = frozenset(entity.value.lower() for entity in parsed.entities)
         self.domains = domains_of(self.words)
         used = (word for entry in project.stack for word in (entry, *entry.split()))

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ...bus.events import Event, ToolUsed
 from ...bus.signals import degraded, emit
-from ...bus.values import Hit, Memory, Query, Value
+from ...bus.values import Hit, Query, Value
 from ...config.settings import ToolSettings
 from ..actions.reading import within
 from ..language.topics import find_entities
@@ -118,7 +118,7 @@ class _Gathering:
         except ConnectionError as unavailable:
             self.failures.append(unavailable)
         else:
-            self.rated += [rate(_unsearched(memory), subject, self._root) for memory in found]
+            self.rated += [rate(Hit.unsearched(memory), subject, self._root) for memory in found]
 
     async def search(self, words: Sequence[str], what: str, subject: Subject) -> None:
         query = Query(text=" ".join(words), scopes=self._scopes, limit=_FOUND, min_relevance=_LEAST)
@@ -140,10 +140,6 @@ def rate(hit: Hit, subject: Subject, root: str, what: str = "") -> RatedHit:
     return RatedHit(
         replace(hit, relevance=relevance), f"{why} ({subject.path}), relevance {relevance:.2f}"
     )
-
-
-def _unsearched(memory: Memory) -> Hit:
-    return Hit(memory=memory, text=0.0, late=0.0, vector=0.0, order=0.0, relevance=0.0)
 
 
 def _reasons(hit: Hit, subject: Subject, root: str) -> Iterator[tuple[float, str]]:

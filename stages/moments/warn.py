@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.events import ActionProposed, Event
+from ...bus.events import ActionProposed, Event, MemoriesShown
 from ...bus.signals import degraded, emit, proposed
 from ...bus.values import Hit, Query
 from ...config.settings import ActionSettings
-from ..actions.match import Matcher, relevance
-from ..actions.reading import ActionText, excerpt, read_action
-from ..ports import ActionReader, Recall, Sessions
+from ..actions.match import LIMIT, Matcher
+from ..actions.reading import ActionText, read_action
+from ..ports import Recall, Sessions
 from .reminder import RatedHit, ReminderContext, abstain, build_reminder, context_of
 
 HEADING = "Before you do this, earlier notes that seem to speak of just that:"
@@ -25,40 +24,13 @@ HEADING = "Before you do this, earlier notes that seem to speak of just that:"
 AGAIN = 0.8
 """From this relevance on a memory warns of an action although the context holds it already."""
 
-_FOUND = 8
-# So many of those that words find likeliest are read by the cross-encoder, none below that.
-_READ = 3
-_WORTH_READING = 0.03
 
-
-class Searcher(Struct, frozen=True):
-    """What finds the memories that speak of an action."""
-
-    recall: Recall
-    reader: ActionReader
-
-    async def find(self, action: ActionText, event: ActionProposed) -> list[RatedHit]:
-        """The memories found, with how likely each warns. Raises ``ConnectionError``."""
-        query = Query(text=action.query, scopes=event.place.readable, limit=_FOUND)
-        hits = (await self.recall.recall(query)).hits
-        matcher = Matcher(action, hits)
-        features = [matcher.features(at) for at in range(len(hits))]
-        first_stage = [relevance(one, None) for one in features]
-        scores = await self._read(action, hits, first_stage)
-        return [
-            _rated(hit, relevance(features[at], scores[at]) if at in scores else first_stage[at])
-            for at, hit in enumerate(hits)
-        ]
-
-    async def _read(
-        self, action: ActionText, hits: Sequence[Hit], first_stage: Sequence[float]
-    ) -> dict[int, float]:
-        """What the cross-encoder makes of the likeliest; empty while there is none."""
-        best = sorted(range(len(hits)), key=lambda at: -first_stage[at])[:_READ]
-        chosen = [at for at in best if first_stage[at] >= _WORTH_READING]
-        pairs = [(excerpt(action, hits[at].memory.content), hits[at].memory) for at in chosen]
-        scores = await self.reader.read(pairs) if pairs else ()
-        return dict(zip(chosen, scores, strict=False))
+async def find(action: ActionText, event: ActionProposed, recall: Recall) -> list[RatedHit]:
+    """The memories found, with how likely each warns of the action. Raises ``ConnectionError``."""
+    query = Query(text=action.query, scopes=event.place.readable, limit=LIMIT)
+    hits = (await recall.recall(query)).hits
+    matcher = Matcher(action, hits)
+    return [_rated(hit, matcher.relevance(at)) for at, hit in enumerate(hits)]
 
 
 def _rated(hit: Hit, likely: float) -> RatedHit:
@@ -68,7 +40,7 @@ def _rated(hit: Hit, likely: float) -> RatedHit:
 async def warn(
     event: ActionProposed,
     *,
-    searcher: Searcher,
+    recall: Recall,
     sessions: Sessions,
     settings: ActionSettings,
     now: datetime,
@@ -79,11 +51,12 @@ async def warn(
     A memory warns once in a context, unless it changed; one that the context holds for another
     reason warns where that is sure. Emits ``proposed``.
     """
-    answer = (abstain(event, "warn", "no_subject"),)
     action = read_action(event.action, root=event.place.root)
-    if action.query and not action.looks_only and settings.max_results:
+    if not action.query or action.looks_only or not settings.max_results:
+        answer: tuple[Event, ...] = (abstain(event, "warn", "no_subject"),)
+    else:
         try:
-            rated = await searcher.find(action, event)
+            rated = await find(action, event, recall)
         except ConnectionError:
             emit(degraded, "warn", reason="search.unavailable")
             answer = (abstain(event, "warn", "search_unavailable"),)
@@ -119,6 +92,7 @@ def _answer(
         clean=clean,
         shown=sessions.warned(context) | (sessions.shown(context) & unsure),
     )
-    for shown in answer[1:]:
-        sessions.warn(context, frozenset(keys[one.memory_id] for one in shown.shown))
+    for shown in answer:
+        if isinstance(shown, MemoriesShown):
+            sessions.warn(context, frozenset(keys[one.memory_id] for one in shown.shown))
     return answer

@@ -54,12 +54,47 @@ def test_writing_a_file_brings_the_memory_about_it_into_the_next_request_once(sa
     assert related.count(JWT) == last.count(JWT) == 1
 
 
+def test_a_known_bad_command_is_warned_of_before_it_runs_and_a_harmless_one_is_not(same_agent):
+    rule = "Never run `make reset-db` on staging: it wipes the demo. Use `make reset-local`."
+    here = same_agent.remembering((rule, "gotchas"))
+    (here / "Makefile").write_text("reset-db reset-local:\n\t@echo $@ ran\n")
+    same_agent.api.commands += ["make reset-local", "make reset-db", "make reset-db"]
+    session = same_agent.start(here)
+    session.prompt("please do it")
+    session.close()
+
+    _, harmless, warned, again = map(texts_of, same_agent.api.prompts)
+    assert "reset-local ran" in harmless
+    assert "PreToolUse" not in harmless
+    assert "PreToolUse:Bash hook additional context" in warned
+    assert "reset-db ran" in warned, "it was kept from running"
+    assert warned.count(rule) == again.count(rule) == 1
+    assert "PostToolUse" not in again
+
+
+def test_an_order_brings_the_task_the_pattern_and_the_gotcha_of_its_subject(same_agent):
+    task = "Implement Google OAuth\nApproach: NextAuth.js with JWT\nOutcome: success"
+    pattern = "OAuth providers are modules in src/auth/providers with a callback handler"
+    gotcha = "OAuth callback URLs must match exactly, with the trailing slash"
+    here = same_agent.remembering((task, "tasks"), (pattern, "patterns"), (gotcha, "gotchas"))
+    session = same_agent.start(here)
+    session.prompt("add the GitHub OAuth login")
+    session.prompt("rename foo to bar")
+    session.close()
+
+    first, second = map(texts_of, same_agent.api.prompts)
+    ordered = first.rpartition("UserPromptSubmit hook additional context")[2]
+    assert all(text in ordered for text in ("Implement Google OAuth", pattern, gotcha))
+    assert second.count(gotcha) == first.count(gotcha)
+
+
 def test_a_failing_command_brings_the_blocker_that_it_was_before(agent):
     here = agent.project("P")
     capture(agent, BLOCKER, here, "learnings")
     agent.subcog("install")
-    fail = "echo 'Error: connect ECONNREFUSED 127.0.0.1:5432' >&2; exit 1"
-    agent.api.commands += ["exit 3", fail]
+    script = "echo 'Error: connect ECONNREFUSED 127.0.0.1:5432' >&2; exit 1\n"
+    (here / "check.sh").write_text(script)
+    agent.api.commands += ["exit 3", "sh check.sh"]
     session = agent.start(here, plugin=None)
     session.prompt("please do it")
     session.close()

@@ -46,6 +46,7 @@ LIBRARIES = {
 SERVER = "admin columns connection reads store errors".split()
 # The evaluation of retrieval draws its intervals with numpy.
 EXTRA = {
+    "pipeline/evaluation/acts.py": {"numpy"},
     "pipeline/evaluation/captures.py": {"numpy"},
     "pipeline/evaluation/injections.py": {"numpy"},
     "pipeline/evaluation/retrieval.py": {"numpy"},
@@ -98,7 +99,7 @@ INNER = {
         "agents": set(),
         "cli": set(),
         "imports": set(),
-        "evaluation": {"app"},
+        "evaluation": {"app", "entrance"},
         "entrance": {"app", "agents"},
         "api": {"app", "entrance", "imports"},
         "daemon": {"app", "entrance", "api", "agents"},

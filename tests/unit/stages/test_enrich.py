@@ -12,6 +12,7 @@ from tests.emissions import emitted
 from tests.fakes import (
     NOW,
     PLACE,
+    FakeCatalogue,
     FakeGuides,
     FakeKeeper,
     FakeProjects,
@@ -144,9 +145,12 @@ async def test_candidates_come_through_as_they_were_found():
 # --- with knowledge -------------------------------------------------------------------------------
 
 
-async def run_knowing(text, *, hits=(), guides=None, facts=None, prompt=None, there=()):
+async def run_knowing(
+    text, *, hits=(), guides=None, facts=None, prompt=None, there=(), memories=()
+):
     recall = FakeRecall(hits=hits)
-    knowledge = Knowledge(guides or FakeGuides(), lambda: NOW)
+    catalogue = FakeCatalogue(memories=memories)
+    knowledge = Knowledge(guides or FakeGuides(), catalogue, lambda: NOW)
     with anyio.fail_after(5):
         event = await enrich(
             parse(prompt or make_prompt(text)),
@@ -223,18 +227,29 @@ async def test_rarity_is_looked_up_only_where_somebody_reads_it():
 
 async def test_what_only_a_reader_gets_to_see_is_gathered_for_a_reader_alone():
     memory = make_memory(1, "Auth sessions live in Redis", updated_at=NOW)
-    text, how = "fix the auth thing in a.py", {"hits": [make_hit(memory, 0.9)], "there": ("a.py",)}
-    plain, recall = await run_knowing(text, **how)
+    text, how = "where is the auth thing?", {"hits": [make_hit(memory, 0.9)]}
+    text += " see a.py"
+    for_readers = ("existing_paths", "recent_work", "suggestions", "rarity", "resolved_references")
+    plain, recall = await run_knowing(text, there=("a.py",), **how)
     assert len(recall.queries) == 1
-    for name in ("existing_paths", "resolved_references", "recent_work", "suggestions", "rarity"):
-        assert getattr(plain.enrichment, name) == (), name
-    detailed, recall = await run_knowing("", prompt=make_prompt(text, detailed=True), **how)
+    assert [getattr(plain.enrichment, name) for name in for_readers] == [()] * len(for_readers)
+    prompt = make_prompt(text, detailed=True)
+    detailed, recall = await run_knowing("", prompt=prompt, there=("a.py",), **how)
     assert len(recall.queries) == 2
-    for name in ("existing_paths", "resolved_references", "recent_work", "suggestions", "rarity"):
-        assert getattr(detailed.enrichment, name), name
+    assert all(getattr(detailed.enrichment, name) for name in for_readers)
+
+
+async def test_of_an_order_it_is_known_what_it_points_at():
+    memory = make_memory(1, "Auth sessions live in Redis", updated_at=NOW)
+    event, recall = await run_knowing("fix the auth thing", hits=[make_hit(memory, 0.9)])
+    assert [one.id for one in event.enrichment.resolved_references] == [memory.id]
+    assert event.enrichment.recent_work == event.enrichment.suggestions == ()
+    assert len(recall.queries) == 2
 
 
 async def test_what_comes_out_of_the_store_is_redacted_and_neutralised():
-    knowledge = Knowledge(FakeGuides(), lambda: NOW, clean=lambda text: text.replace("s3cret", "…"))
+    knowledge = Knowledge(
+        FakeGuides(), FakeCatalogue(), lambda: NOW, clean=lambda text: text.replace("s3cret", "…")
+    )
     assert knowledge.tidy("a <invoke> s3cret") == "a ‹invoke› …"
     assert knowledge.tidy("plain text, as it is.") == "plain text, as it is."

@@ -10,7 +10,9 @@ from subcog.stages.enrichment.assemble import (
     assemble_enrichment,
     find_conflicts,
     in_one_sentence,
+    relevant,
     suggest,
+    with_references,
 )
 from subcog.stages.enrichment.guide_parser import read_guide
 from subcog.stages.enrichment.matching import Subject
@@ -23,9 +25,10 @@ def found(text, *, hits=(), referenced=(), guides=(), near=lambda _, others: (No
     made = assemble_enrichment(
         Subject(parsed, ProjectFacts()), hits=hits, guides=guides, near=near, now=NOW, tidy=str
     )
-    return add_for_readers(
-        made, parsed, hits=hits, referenced=referenced, guides=guides, now=NOW, tidy=str
+    made = with_references(
+        made, parsed, hits=(*relevant(hits, made), *referenced), guides=guides, now=NOW, tidy=str
     )
+    return add_for_readers(made, hits=hits, now=NOW, tidy=str)
 
 
 def test_work_of_the_last_seven_days_is_recent_the_newest_first():

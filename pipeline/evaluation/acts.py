@@ -1,0 +1,229 @@
+"""How well what is shown before an action, and with an order, fits: labelled acts and orders.
+
+``memories.jsonl`` has {id, text, namespace?, tags?, created_at?} a line, ``orders.jsonl``
+{id, prompt, relevant: [ids], acceptable?: [ids]}, and ``acts.jsonl`` {id, tool_name, tool_input,
+relevant: [ids], acceptable?: [ids]}: tool calls as Claude Code sends them. Each goes through the
+product as its hook would send it, in a session of its own that reads all the memories; the files of
+the project are not there.
+
+``precision`` is the share of what was shown that is relevant or acceptable, ``recall`` the share of
+what is relevant that was shown, ``silent_rate`` the share of those with nothing relevant that got
+nothing; all of them are over the whole set. ``median_tokens`` is taken over what was shown,
+``latency_ms`` is the way through the hook handler.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+import numpy as np
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from ...bus.events import MemoriesStored
+from ...bus.values import Memory, Scope
+from ...config.paths import find_paths
+from ...config.settings import Settings
+from ...sinks.store.rows import Row
+from ...stages.text.unicode import count_tokens
+from ..app.app import App
+from ..entrance.handler import HookHandler
+from .dataset import JudgedMemory, read_rows
+
+Progress = Callable[[int, int], None]
+
+# What is measured is quality: an evaluation has no clock.
+_ANSWER_MS = 60_000
+_SETTLED_S = 120.0
+
+
+class Judged(Struct, frozen=True, kw_only=True):
+    """What a line of either file says of the memories."""
+
+    id: str
+    relevant: tuple[str, ...]
+    acceptable: tuple[str, ...] = ()
+
+
+class JudgedOrder(Judged, frozen=True, kw_only=True):
+    """A line of ``orders.jsonl``."""
+
+    prompt: str
+
+    @property
+    def hook(self) -> tuple[str, dict[str, Any]]:
+        return "UserPromptSubmit", {"prompt": self.prompt}
+
+
+class JudgedAct(Judged, frozen=True, kw_only=True):
+    """A line of ``acts.jsonl``."""
+
+    tool_name: str
+    tool_input: Raw
+
+    @property
+    def hook(self) -> tuple[str, dict[str, Any]]:
+        return "PreToolUse", {"tool_name": self.tool_name, "tool_input": self.tool_input}
+
+
+class Shown(Struct, frozen=True):
+    """What was shown for one of them: ids of ``memories.jsonl``."""
+
+    judged: Judged
+    ids: frozenset[str]
+    tokens: int
+    took_ms: float
+
+
+def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> dict[str, Any]:
+    """Evaluate acts and orders on ``folder`` under ``settings``, without team and language model.
+
+    ``progress`` hears (done, in all). Raises ``OSError`` where a file cannot be read and
+    ``ValueError`` where a line is not what it should be, with file and line.
+    """
+    memories = read_rows(folder / "memories.jsonl", JudgedMemory)
+    orders = read_rows(folder / "orders.jsonl", JudgedOrder)
+    acts = read_rows(folder / "acts.jsonl", JudgedAct)
+    if not memories or not (orders or acts):
+        raise ValueError(f"{folder} holds no memories, or neither acts nor orders")
+    alone = replace(
+        settings,
+        team=replace(settings.team, url=""),
+        llm=replace(settings.llm, model=""),
+        hook=replace(settings.hook, total_ms=_ANSWER_MS),
+    )
+    with TemporaryDirectory(prefix="subcog-eval-") as scratch:
+        shown = anyio.run(_run, memories, [*orders, *acts], alone, Path(scratch), progress)
+    return figures(shown[: len(orders)], shown[len(orders) :])
+
+
+def figures(orders: Sequence[Shown], acts: Sequence[Shown]) -> dict[str, Any]:
+    """What was shown comes to."""
+    tools = sorted({one.judged.tool_name for one in acts if isinstance(one.judged, JudgedAct)})
+    by_tool = {
+        tool: {"acts": len(own), **_shares(own)}
+        for tool in tools
+        if (own := [one for one in acts if getattr(one.judged, "tool_name", "") == tool])
+    }
+    tokens = [one.tokens for one in (*orders, *acts) if one.ids]
+    took = [one.took_ms for one in (*orders, *acts)]
+    return {
+        "acts": {"acts": len(acts), **_shares(acts), "by_tool": by_tool},
+        "orders": {"orders": len(orders), **_shares(orders)},
+        "median_tokens": float(np.median(tokens)) if tokens else 0.0,
+        "latency_ms": {f"p{p}": round(float(np.percentile(took, p)), 3) for p in (50, 95, 99)},
+    }
+
+
+def render(report: dict[str, Any]) -> str:
+    """The same for a reader, as a table of plain text."""
+    acts, orders = report["acts"], report["orders"]
+    rows = [("orders", orders["orders"], orders), ("acts", acts["acts"], acts)]
+    rows += [(f"  {tool}", made["acts"], made) for tool, made in acts["by_tool"].items()]
+    latency = ", ".join(f"{name} {value:.2f}" for name, value in report["latency_ms"].items())
+    return "\n".join(
+        [
+            f"{'':16}{'number':>7}{'precision':>11}{'recall':>9}{'silent':>9}",
+            *(_row(*row) for row in rows),
+            "",
+            f"median of {report['median_tokens']:.0f} tokens where anything is shown",
+            f"latency in ms: {latency}",
+        ]
+    )
+
+
+def _row(name: str, number: int, made: dict[str, Any]) -> str:
+    shares = (made["precision"], made["recall"], made["silent_rate"])
+    precision, recall, silent = ("–" if share is None else f"{share:.3f}" for share in shares)
+    return f"{name:16}{number:>7}{precision:>11}{recall:>9}{silent:>9}"
+
+
+def _shares(shown: Sequence[Shown]) -> dict[str, float | None]:
+    count = right = wanted = found = 0
+    for one in shown:
+        relevant = set(one.judged.relevant)
+        count += len(one.ids)
+        right += len(one.ids & (relevant | set(one.judged.acceptable)))
+        wanted += len(relevant)
+        found += len(one.ids & relevant)
+    harmless = [one for one in shown if not one.judged.relevant]
+    return {
+        "precision": _share(right, count),
+        "recall": _share(found, wanted),
+        "silent_rate": _share(sum(not one.ids for one in harmless), len(harmless)),
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
+# --- through the product -------------------------------------------------------------------------
+
+
+async def _run(
+    memories: Sequence[JudgedMemory],
+    asked: Sequence[JudgedOrder | JudgedAct],
+    settings: Settings,
+    scratch: Path,
+    progress: Progress,
+) -> list[Shown]:
+    paths = find_paths({"HOME": str(scratch), "SUBCOG_HOME": str(scratch / "home")})
+    project = scratch / "project"
+    for folder in (paths.database.parent, paths.state, project):
+        folder.mkdir(parents=True, exist_ok=True)
+    app = App(settings, paths)
+    shown = []
+    async with app.running():
+        try:
+            await app.load()
+            fields = {"project": str(project), "client": "claude"}
+            handler = HookHandler(app)
+            named = await _store(app, memories, handler.place(fields).project)
+            for done, one in enumerate(asked, 1):
+                shown.append(await _show(app, handler, one, fields, named))
+                progress(done, len(asked))
+        finally:
+            await app.unload()
+    return shown
+
+
+async def _store(app: App, memories: Sequence[JudgedMemory], scope: Scope) -> dict[str, str]:
+    """Put the memories into the store and its indexes; the id of each by the one it got."""
+    archive = await app.archive.get()
+    named = {app.new_id(): one.id for one in memories}
+    made = [
+        replace(one.memory(), id=own, scope=scope) for own, one in zip(named, memories, strict=True)
+    ]
+    rows = [Row(memory, archive.encoder.encode(memory)) for memory in made]
+    await archive.store.put(rows)
+    stored: tuple[tuple[Memory, Any], ...] = tuple((row.memory, row.encoding) for row in rows)
+    await app.bus.publish(MemoriesStored(trace=app.new_id(), stored=stored))
+    if not await app.bus.settle(_SETTLED_S):
+        raise ValueError("the memories could not be indexed")
+    return named
+
+
+async def _show(
+    app: App,
+    handler: HookHandler,
+    judged: JudgedOrder | JudgedAct,
+    fields: dict[str, str],
+    named: dict[str, str],
+) -> Shown:
+    event, told = judged.hook
+    cwd = fields["project"]
+    body = msgspec.json.encode(told | {"session_id": app.new_id(), "cwd": cwd})
+    began = time.perf_counter()
+    answer = msgspec.json.decode(await handler.answer(event, fields, body))
+    took_ms = (time.perf_counter() - began) * 1000
+    context = answer.get("hookSpecificOutput", {}).get("additionalContext", "")
+    ids = frozenset(theirs for own, theirs in named.items() if own in context)
+    return Shown(judged, ids, count_tokens(context), took_ms)

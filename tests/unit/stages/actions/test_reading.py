@@ -1,0 +1,78 @@
+import pytest
+
+from subcog.bus.actions import Action
+from subcog.stages.actions.reading import MAX_LINES, QUERY_CHARS, read_action
+from tests.waiting import ends_soon
+
+ROOT = "/work/shop"
+
+
+def test_of_an_edit_only_the_lines_that_change_are_read():
+    edit = Action(
+        tool="Edit",
+        paths=("/work/shop/src/db.py",),
+        replaced="def load(s):\n    s.begin()\n    return s.all()",
+        written="def load(s):\n    s.commit()\n    return s.all()",
+    )
+    read = read_action(edit, root=ROOT)
+    assert (read.path, read.removed, read.added) == ("src/db.py", ("s.begin()",), ("s.commit()",))
+    assert read.query == "src/db.py\ns.begin()\ns.commit()"
+    assert not read.looks_only
+
+
+def test_a_new_file_is_read_as_added():
+    read = read_action(Action(tool="Write", paths=("a.py",), written="x = 1\n\ny = 2\n"))
+    assert (read.path, read.added, read.removed) == ("a.py", ("x = 1", "y = 2"), ())
+
+
+def test_a_line_of_the_shell_is_read_as_its_commands():
+    run = Action(tool="Bash", command="cd api && make lint; make test | tail -5", purpose="Check")
+    read = read_action(run)
+    assert read.commands == ("cd api", "make lint", "make test", "tail -5")
+    assert read.head == "Check"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "grep -rn 'alembic upgrade' scripts",
+        "cd api && rg TODO | head -20",
+        "git log --oneline -5; git diff HEAD~1",
+        "kubectl -n prod get pods",
+        "LC_ALL=C sort names.txt | uniq -c",
+        "terraform --version",
+        "npm ls react",
+    ],
+)
+def test_a_command_that_only_looks_is_known(command):
+    assert read_action(Action(tool="Bash", command=command)).looks_only
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make deploy",
+        "grep -l foo src | xargs sed -i s/foo/bar/",
+        "cat a > b",
+        "git branch -D main",
+        "git push --force",
+        "kubectl -n prod delete pod api-1",
+        "ls && rm -rf build",
+        "",
+    ],
+)
+def test_a_command_that_may_change_something_does_not_only_look(command):
+    assert not read_action(Action(tool="Bash", command=command)).looks_only
+
+
+def test_a_huge_change_is_read_at_its_beginning():
+    lines = "\n".join(f"value_{n} = {n}" for n in range(50_000))
+    with ends_soon():
+        read = read_action(Action(tool="Edit", paths=("a",), replaced=lines[::-1], written=lines))
+    assert len(read.added) <= MAX_LINES
+    assert len(read.query) <= QUERY_CHARS
+
+
+def test_a_hostile_command_line_ends_soon():
+    with ends_soon():
+        read_action(Action(tool="Bash", command="a='" * 6_000 + "|" * 2_000 + "\0 \\x"))

@@ -1,0 +1,106 @@
+import json
+
+import anyio
+import pytest
+from msgspec.structs import replace
+
+from subcog.bus.actions import Action
+from subcog.bus.events import ActionProposed, MemoriesShown
+from subcog.bus.signals import abstained, degraded, proposed
+from subcog.config.settings import ActionSettings
+from subcog.stages.moments.warn import HEADING, warn
+from subcog.stages.ports import RecallUnavailable
+from tests.emissions import emitted
+from tests.fakes import NOW, PLACE, FakeRecall, FakeSessions, make_hit, make_memory
+
+SETTINGS = ActionSettings(enabled=True, tools=("Bash",), min_relevance=0.6, max_results=2)
+RULE = "Never run `alembic upgrade head` on staging; use `scripts/migrate.sh staging`."
+BAD = "alembic upgrade head"
+
+
+def about(command=BAD, **changes):
+    fields = {"trace": "t1", "session": "s1", "client": "claude", "place": PLACE}
+    return ActionProposed(action=Action(tool="Bash", command=command), **(fields | changes))
+
+
+async def warned(event=None, *, hits=None, sessions=None, settings=SETTINGS, **how):
+    hits = [make_hit(make_memory(1, RULE), 0.3)] if hits is None else hits
+    with anyio.fail_after(5):
+        said = await warn(
+            event or about(),
+            recall=FakeRecall(hits=hits, **how),
+            sessions=sessions or FakeSessions(),
+            settings=settings,
+            now=NOW,
+        )
+    return json.loads(said[0].body), said[1:]
+
+
+async def test_the_memory_that_speaks_against_a_command_comes_before_it_is_run():
+    with emitted(proposed) as told:
+        answer, (shown,) = await warned()
+    specific = answer["hookSpecificOutput"]
+    assert set(specific) == {"hookEventName", "additionalContext"}, "it denies nothing"
+    assert specific["hookEventName"] == "PreToolUse"
+    assert specific["additionalContext"].startswith(f"{HEADING}\n<subcog-memory>\n")
+    assert "scripts/migrate.sh" in specific["additionalContext"]
+    assert isinstance(shown, MemoriesShown)
+    assert shown.hook == "PreToolUse"
+    assert told == [("warn", {"tool": "Bash", "outcome": "warned"})]
+
+
+@pytest.mark.parametrize(
+    "command", ["scripts/migrate.sh staging", "make test", "grep -rn alembic ."]
+)
+async def test_a_harmless_command_gets_nothing(command):
+    with emitted(proposed) as told:
+        assert await warned(about(command)) == ({}, ())
+    assert told == [("warn", {"tool": "Bash", "outcome": "silent"})]
+
+
+async def test_what_only_looks_is_not_even_searched_for():
+    recall = FakeRecall()
+    await warn(
+        about(f"grep -rn '{BAD}' ."),
+        recall=recall,
+        sessions=FakeSessions(),
+        settings=SETTINGS,
+        now=NOW,
+    )
+    assert recall.queries == []
+
+
+async def test_a_memory_warns_once_in_a_context_unless_it_changed():
+    sessions = FakeSessions()
+    assert (await warned(sessions=sessions))[1]
+    assert await warned(sessions=sessions) == ({}, ())
+    assert (await warned(about(agent="a1"), sessions=sessions))[1], "a sub-agent has its own"
+    changed = make_hit(replace(make_memory(1, RULE), version=2), 0.3)
+    assert (await warned(hits=[changed], sessions=sessions))[1]
+
+
+async def test_what_a_prompt_brought_comes_again_only_at_the_very_act():
+    memory = make_memory(1, "Deployments go through the release train on Tuesdays.")
+    likely = Action(tool="Bash", command="make deployments through the release train on tuesdays")
+    sessions = FakeSessions()
+    low = replace(SETTINGS, min_relevance=0.0)
+    hits = [make_hit(memory, 0.5)]
+    assert (await warned(replace(about(), action=likely), hits=hits, settings=low))[1]
+    sessions.show("s1", frozenset({(memory.id, memory.version)}))
+    event = replace(about(), action=likely)
+    assert await warned(event, hits=hits, sessions=sessions, settings=low) == ({}, ())
+
+    rule = make_memory(1, RULE)
+    sessions.show("s1", frozenset({(rule.id, rule.version)}))
+    assert (await warned(sessions=sessions))[1]
+
+
+async def test_without_a_search_the_action_goes_on():
+    with emitted(degraded) as told, emitted(abstained) as why:
+        assert await warned(raises=RecallUnavailable()) == ({}, ())
+    assert told == [("warn", {"reason": "search.unavailable"})]
+    assert why == [("warn", {"reason": "search_unavailable"})]
+
+
+async def test_it_can_be_limited_to_nothing():
+    assert await warned(settings=replace(SETTINGS, max_results=0)) == ({}, ())
