@@ -12,10 +12,10 @@ from .agent import Agent, Env, Payload, Place, home
 from .json_settings import json_place
 
 # PreCompress is not among them: Gemini runs it before every request, whether it compresses or not.
+# Nor is BeforeTool: what its hook adds does not reach the model (seen with 0.61).
 EVENTS = {
     "SessionStart": "SessionStart",
     "BeforeAgent": "UserPromptSubmit",
-    "BeforeTool": "PreToolUse",
     "AfterTool": "PostToolUse",
     "AfterAgent": "Stop",
     "SessionEnd": "SessionEnd",
@@ -44,9 +44,6 @@ def translate(event: str, payload: Payload) -> tuple[str, Payload]:
     if event == "UserPromptSubmit":
         prompt = _CONTEXT.sub("", payload.prompt)
         return event, msgspec.structs.replace(payload, prompt=prompt)
-    if event == "PreToolUse":
-        tool = TOOLS.get(payload.tool_name, payload.tool_name)
-        return event, msgspec.structs.replace(payload, tool_name=tool)
     if event == "PostToolUse":
         return _tool(payload)
     if event == "Stop":

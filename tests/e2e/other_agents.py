@@ -24,6 +24,8 @@ DECIDED = "We decided to use argon2id for password hashing because bcrypt trunca
 JWT = "JWT tokens are signed with RS256 and expire after 15 minutes"
 REFUSED = "CI fails with ECONNREFUSED 127.0.0.1:5432 until postgres is up; we wait for pg_isready"
 PORTS = "The payment service listens on port 8443 behind the gateway"
+RULE = "Never run `make reset-db` on staging: it wipes the demo. Use `make reset-local`."
+WARNED = "Before you do this, earlier notes that seem to speak of just that:"
 FAIL = "echo 'Error: connect ECONNREFUSED 127.0.0.1:5432' >&2; exit 1"
 CODEX_SETTINGS = """\
 # this stays

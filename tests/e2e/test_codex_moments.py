@@ -6,7 +6,16 @@ import re
 
 import pytest
 
-from .other_agents import FAIL, JWT, PORTS, REFUSED, wait_for_memory, wired_and_busy
+from .other_agents import (
+    FAIL,
+    JWT,
+    PORTS,
+    REFUSED,
+    RULE,
+    WARNED,
+    wait_for_memory,
+    wired_and_busy,
+)
 from .other_apis import said_in
 
 DECISION = "We decided to use argon2id for password hashing because bcrypt truncates at 72 bytes."
@@ -61,6 +70,21 @@ def test_tools_a_compaction_and_a_resume_reach_the_model_and_the_store(codex, pr
     assert resumed.count("<response_guidance") == 1, "it was greeted already"
     expected = {"SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure"}
     assert expected | {"PreCompact", "Stop", "SessionEnd"} <= heard(codex)
+
+
+def test_a_known_bad_command_is_warned_of_and_a_harmless_one_is_not(codex, project):
+    codex.subcog("capture", RULE, "--namespace", "gotchas", "--project", str(project))
+    (project / "Makefile").write_text("reset-db reset-local:\n\t@echo $@ ran\n")
+    codex.api.commands += [
+        {"name": "exec_command", "input": {"cmd": "make reset-local"}},
+        {"name": "exec_command", "input": {"cmd": "make reset-db"}},
+    ]
+    codex.run(project, "please do it")
+
+    _, harmless, warned = map(said_in, codex.api.prompts)
+    assert WARNED not in harmless
+    assert warned.count(WARNED) == 1
+    assert warned.count(RULE) == 1
 
 
 def test_a_sub_agents_finding_is_kept_and_its_prompt_is_not_taken_for_the_users(codex, project):

@@ -115,7 +115,7 @@ def test_a_tools_hook_is_for_the_tools_that_it_has_something_to_say_of():
     assert by_event["claude"]["PreToolUse"] == "Bash|Write|Edit|MultiEdit|NotebookEdit"
     assert by_event["claude"]["PostToolUse"] == by_event["claude"]["PreToolUse"]
     assert by_event["codex"]["PreToolUse"] == "Bash|apply_patch"
-    assert by_event["gemini"]["BeforeTool"] == "run_shell_command|write_file|replace"
+    assert by_event["gemini"]["AfterTool"] == "run_shell_command|write_file|replace"
     assert by_event["claude"]["UserPromptSubmit"] is None
 
 
