@@ -22,6 +22,7 @@ from .values import (
     MemoryContext,
     Parsed,
     Place,
+    ProjectAnswer,
     ProjectFacts,
     Provenance,
     Query,
@@ -107,7 +108,11 @@ class IntentRefined(Event, frozen=True, kw_only=True, tag="intent.refined"):
 
 
 class ContextBuilt(Event, frozen=True, kw_only=True, tag="context.built"):
-    """What goes to the model was chosen. ``abstained`` says why where ``text`` is empty."""
+    """What goes to the model was chosen.
+
+    ``abstained`` says why where ``text`` quotes nothing: it is empty then, or at most names where
+    there is more. ``answers`` tells what became of each fact of the project that was asked for.
+    """
 
     classified: IntentClassified
     context: MemoryContext
@@ -115,6 +120,7 @@ class ContextBuilt(Event, frozen=True, kw_only=True, tag="context.built"):
     tokens: int
     verdicts: tuple[Verdict, ...] = ()
     sessions: tuple[SessionVerdict, ...] = ()
+    answers: tuple[ProjectAnswer, ...] = ()
     abstained: str | None = None
 
 

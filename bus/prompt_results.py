@@ -13,6 +13,7 @@ from .values import (
     IntentType,
     MemoryContext,
     Parsed,
+    ProjectAnswer,
     ProjectFacts,
     Verdict,
     WorkKind,
@@ -158,12 +159,16 @@ class EnrichStep(Result, frozen=True, kw_only=True):
 
 
 class InjectStep(Result, frozen=True, kw_only=True):
-    """What was injected: tokens, or why nothing, and a verdict a candidate and a session."""
+    """What was injected: tokens, or why nothing, and a verdict a candidate and a session.
+
+    ``answers`` are the facts of the project that the prompt asked for.
+    """
 
     tokens: int
     abstained: str | None
     verdicts: tuple[Verdict, ...]
     sessions: tuple[SessionVerdict, ...]
+    answers: tuple[ProjectAnswer, ...] = ()
 
 
 class ExplainResult(Result, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ judged = _signals.signal(
 proposed = _signals.signal(
     "proposed", doc="An action was looked up before it was done. tool, outcome."
 )
+told = _signals.signal("told", doc="A prompt asked for a fact of the project. fact, outcome.")
 abstained = _signals.signal("abstained", doc="An answer injected nothing. reason.")
 answered = _signals.signal("answered", doc="A hook was answered. event, outcome, took_s.")
 classified = _signals.signal(
@@ -60,6 +61,7 @@ ALL: tuple[NamedSignal, ...] = (
     injected,
     judged,
     proposed,
+    told,
     abstained,
     answered,
     classified,

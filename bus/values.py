@@ -358,16 +358,31 @@ class Vote(Value, frozen=True, kw_only=True):
 class ProjectFacts(Value, frozen=True, kw_only=True):
     """What the project's own files say about it. Empty where unknown.
 
-    ``degraded`` says, a constant each, which of them could not be used as it is.
+    ``sources`` has pairs of a field and the file, from the project's directory on, that said it.
+    ``degraded`` says, a constant each, which of the files could not be used as it is.
     """
 
     name: str = ""
     stack: tuple[str, ...] = ()
+    package_manager: str = ""
     test_command: str = ""
     build_command: str = ""
     lint_command: str = ""
+    start_command: str = ""
     quirks: tuple[str, ...] = ()
+    sources: tuple[tuple[str, str], ...] = ()
     degraded: tuple[str, ...] = ()
+
+
+class ProjectAnswer(Value, frozen=True, kw_only=True):
+    """What became of a question about the project itself: the ``fact`` that was asked for.
+
+    ``fact`` is a field of ``ProjectFacts``, and ``source`` the file that says it.
+    """
+
+    fact: str
+    outcome: Literal["shown", "already_shown", "unknown", "no_room"]
+    source: str = ""
 
 
 class Kept(Value, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..bus.events import IntentClassified, IntentRefined, PromptEnriched
 from ..bus.signals import classified, degraded, emit, fell_back
-from ..bus.values import DetectionSource, Hit, IntentType, SearchIntent, Vote
+from ..bus.values import DetectionSource, Hit, IntentType, SearchIntent, Vote, WorkSignal
 from ..config.settings import SearchIntentSettings
 from .inject import ceiling
 from .language.search_intent import detect_search_intent
@@ -46,7 +46,7 @@ async def classify(
         return IntentClassified(trace=event.trace, enriched=event, intent=None)
     text = event.parsed.text
     read = sentences(text)
-    votes = [keyword_vote(text, read)]
+    votes = [keyword_vote(text, read, event.parsed.work)]
     held = votes[0].intent
     decisive = held is not None and held.confidence_percent >= min_decisive_percent
     racers: list[Racer] = []
@@ -120,10 +120,15 @@ def merge(votes: Sequence[Vote]) -> SearchIntent | None:
     return held
 
 
-def keyword_vote(text: str, read: Sequence[Sentence] | None = None) -> Vote:
-    """The keyword racer's vote; ``read`` are the sentences of ``text``, where they are known."""
+def keyword_vote(
+    text: str, read: Sequence[Sentence] | None = None, work: Sequence[WorkSignal] = ()
+) -> Vote:
+    """The keyword racer's vote; ``read`` are the sentences of ``text``, where they are known.
+
+    ``work`` tells what kind of work it asks for.
+    """
     started = perf_counter()
-    intent = detect_search_intent(text, read)
+    intent = detect_search_intent(text, read, work)
     return Vote(
         racer=DetectionSource.KEYWORD, intent=intent, took_ms=(perf_counter() - started) * 1000
     )

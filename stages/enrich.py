@@ -16,7 +16,13 @@ from ..bus.events import PromptEnriched, PromptParsed
 from ..bus.sessions import SessionHit
 from ..bus.signals import degraded, emit
 from ..bus.values import Hit, Kept, Marked, ProjectFacts, Query
-from .enrichment.assemble import MIN_RELEVANCE, assemble_enrichment
+from .enrichment.assemble import (
+    MIN_RELEVANCE,
+    add_for_readers,
+    assemble_enrichment,
+    relevant,
+    with_references,
+)
 from .enrichment.bearing import RELEVANCE, bearing, gives_work
 from .enrichment.matching import Subject
 from .language.answer_type import EXPLORATORY, answer_types, floors
@@ -65,8 +71,10 @@ async def enrich(
     ``search.unavailable``, and the signal ``degraded`` is emitted with that reason.
 
     With ``knowledge`` the event carries the enrichment as well, and the loser of each conflict is
-    dropped from the candidates. Enrichment uses the same recall and warm indexes; only what the
-    prompt refers back to takes a search of its own. With ``conversations`` it carries what earlier
+    dropped from the candidates. Enrichment uses the same recall and warm indexes. What nobody but
+    the reader of a detailed answer gets to see is gathered for one alone: which of the named
+    files are there, recent work and suggestions. What the prompt refers back to takes a search
+    of its own, for such a reader and for an order. With ``conversations`` it carries what earlier
     sessions said about it.
     """
     gathered = _Gathered(kept=[None] * len(event.parsed.marked))
@@ -86,7 +94,7 @@ async def enrich(
         group.start_soon(_read_project, event, projects, knowledge, gathered)
         if conversations is not None:
             group.start_soon(_search_sessions, event, conversations, gathered)
-        if knowledge is not None and event.parsed.references:
+        if knowledge is not None and _refers(event):
             group.start_soon(_search_references, event, recall, gathered)
         for index, marked in enumerate(() if event.prompt.rehearsal else event.parsed.marked):
             group.start_soon(_keep, event, keeper, marked, index, gathered)
@@ -152,7 +160,8 @@ async def _read_project(
     event: PromptParsed, projects: Projects, knowledge: Knowledge | None, gathered: _Gathered
 ) -> None:
     """Read the project's facts, then look up the guides that match them and the prompt."""
-    paths = [entity.value for entity in event.parsed.entities if entity.kind == "path"]
+    named = event.parsed.entities if event.prompt.detailed else ()
+    paths = [entity.value for entity in named if entity.kind == "path"]
     # In a thread, and left behind when the deadline passes: a file system may hang.
     gathered.project, gathered.existing = await anyio.to_thread.run_sync(
         _read, projects, event.prompt.place.root, paths[:_MOST_PATHS], abandon_on_cancel=True
@@ -165,6 +174,12 @@ async def _read_project(
 
 def _read(projects: Projects, root: str, paths: list[str]) -> tuple[ProjectFacts, tuple[str, ...]]:
     return projects.facts(root), projects.existing(root, paths) if paths else ()
+
+
+def _refers(event: PromptParsed) -> bool:
+    """Whether it matters what the prompt points back at: to its work, or to a reader."""
+    wanted = event.prompt.detailed or gives_work(event.parsed)
+    return wanted and bool(event.parsed.references)
 
 
 async def _search_references(event: PromptParsed, recall: Recall, gathered: _Gathered) -> None:
@@ -195,19 +210,28 @@ def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) 
     for hit in gathered.candidates:
         if hit.memory.namespace in GUIDES and hit.relevance >= MIN_RELEVANCE:
             guides.setdefault(hit.memory.id, knowledge.guides.read(hit.memory))
-    now = knowledge.clock()
+    now, known = knowledge.clock(), tuple(guides.values())
     made = assemble_enrichment(
-        event.parsed,
         gathered.subject,
         hits=gathered.candidates,
-        referenced=gathered.referenced,
-        guides=tuple(guides.values()),
+        guides=known,
         near=knowledge.guides.cosines,
         now=now,
         tidy=knowledge.tidy,
     )
-    words, scopes = event.parsed.words, event.prompt.place.readable
-    rarity = knowledge.guides.rarity(words, scopes) if event.prompt.detailed else ()
+    if _refers(event):
+        made = with_references(
+            made,
+            event.parsed,
+            hits=(*relevant(gathered.candidates, made), *gathered.referenced),
+            guides=known,
+            now=now,
+            tidy=knowledge.tidy,
+        )
+    if not event.prompt.detailed:
+        return made
+    made = add_for_readers(made, hits=gathered.candidates, now=now, tidy=knowledge.tidy)
+    rarity = knowledge.guides.rarity(event.parsed.words, event.prompt.place.readable)
     return msgspec.structs.replace(made, existing_paths=gathered.existing, rarity=rarity)
 
 

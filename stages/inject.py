@@ -3,19 +3,20 @@
 The order of the gates for memories: is injection wanted at all, is the intent sure enough, is the
 memory relevant in itself, was it shown before, does another one say the same, how many are allowed,
 what fits. What was said in earlier sessions has a relevance of its own, which holds for orders too;
-it is quoted after the memories. Each candidate gets a verdict in plain words.
+it is quoted after the memories. Each candidate gets a verdict in plain words. What a prompt asks of
+the project itself is answered from the project's own files, and a last line names where there is
+more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from urllib.parse import quote
 
 from msgspec.structs import replace
 
 from ..bus.events import ContextBuilt, IntentClassified
-from ..bus.signals import abstained, emit, injected, judged
+from ..bus.signals import abstained, emit, injected, judged, told
 from ..bus.values import (
     Hit,
     InjectedMemory,
@@ -30,8 +31,12 @@ from ..config.settings import (
     SessionsSettings,
     WeightSettings,
 )
+from .injection.beside import Beside
+from .injection.project_facts import Told, tell_facts
+from .injection.resources import HasTopic, resources, unnamed
 from .injection.select import Budget, Candidate, Choice, choose
 from .language.answer_type import answer_types
+from .language.project_question import asked_of_project
 from .ports import Sessions
 from .sessions.quote import Quoted, out_of_context, outdated, quote_sessions, refused, shown_key
 from .text.envelope import extend, neutralise, preview
@@ -48,13 +53,10 @@ REMINDER = "These memories may be relevant to the user's question."
 _MEDIUM_PERCENT = 50
 _HIGH_PERCENT = 80
 _MEDIUM_EXTRA = 5
-_MAX_TOPIC_CHARS = 80
 # An order is not answered by a memory, but what was settled about its subject bears on it.
 _OF_MEMORIES_ALONE = frozenset({"no_intent", "low_confidence"})
 _NOTHING_SUGGESTED = frozenset({"disabled", "machine_turn", "low_confidence"})
 _ENVELOPE_TOKENS = 60
-
-HasTopic = Callable[[str, tuple[Scope, ...]], bool]
 
 
 def _knows_none(topic: str, scopes: tuple[Scope, ...]) -> bool:
@@ -98,40 +100,16 @@ def inject(
     refusal = _refuse_all(event, settings)
     if refusal is not None and refusal[0] not in _OF_MEMORIES_ALONE:
         why = {one.memory.id: refusal[1] for one in candidates}
-        suggested = _resources(event, refusal[0], has_topic)
-        return _abstain(event, refusal[0], candidates, why, refused(hits, refusal[1]), suggested)
-    budget = Budget(min(settings.context.max_tokens, MAX_TOKENS), MAX_UNITS)
+        return _abstain(event, refusal[0], candidates, why, refused(hits, refusal[1]), Beside())
+    room = Budget(min(settings.context.max_tokens, MAX_TOKENS), MAX_UNITS)
+    facts = _tell(event, shown, room, clean)
+    budget = Budget(room.tokens - facts.size.tokens, room.units - facts.size.units)
     if refusal is not None:
-        about = _bearing(event, clean)
-        choice = choose(
-            about,
-            floor=0.0,
-            beside=0.0,
-            shown=shown,
-            ceiling=len(about),
-            budget=budget,
-            now=now,
+        candidates, choice = _choose_for_work(
+            event, candidates, refusal[1], shown, budget, now, clean
         )
-        told = {one.memory.id: one.why for one in event.enriched.bearing}
-        taken = {one.memory.id: told[one.memory.id] for one in choice.chosen}
-        others = [one for one in candidates if one.memory.id not in choice.why]
-        refused_for = {one.memory.id: refusal[1] for one in others}
-        choice = replace(choice, why=refused_for | choice.why | taken)
-        candidates = (*about, *others)
     else:
-        found = [one.memory for one in candidates]
-        refused_by_sessions = out_of_context(found, hits) | outdated(found, hits)
-        sure = event.intent.confidence_percent if event.intent else 0
-        choice = choose(
-            [one for one in candidates if one.memory.id not in refused_by_sessions],
-            floor=settings.context.min_relevance,
-            beside=min(settings.context.min_relevance, settings.context.min_relevance_beside),
-            shown=shown,
-            ceiling=ceiling(sure, settings.context),
-            budget=budget,
-            now=now,
-        )
-        choice = replace(choice, why=choice.why | refused_by_sessions)
+        choice = _choose(event, candidates, shown, settings.context, budget, now)
     quoted = quote_sessions(
         hits,
         event.enriched.parsed.text,
@@ -144,20 +122,116 @@ def inject(
     )
     for verdict in quoted.verdicts:
         emit(judged, "inject", outcome=verdict.outcome)
-    if not (choice.chosen or quoted.excerpts):
-        reason = refusal[0] if refusal else _nothing_reason(event, choice)
-        suggested = _resources(event, reason, has_topic)
-        return _abstain(event, reason, candidates, choice.why, quoted, suggested)
-    suggested = _resources(event, None, has_topic)
-    return _built(event, candidates, choice, quoted, sessions, suggested)
+    reason = None
+    if not (choice.chosen or quoted.excerpts or facts.lines):
+        reason = _nothing_reason(event, refusal, choice, facts)
+    suggested = _resources(event, reason, has_topic)
+    named = _named(event, reason, choice, suggested, shown)
+    beside = Beside(facts, suggested, named, room)
+    if reason is None:
+        built = _built(event, candidates, choice, quoted, beside)
+    else:
+        built = _abstain(event, reason, candidates, choice.why, quoted, beside)
+    keys = _keys(built, choice, quoted, beside)
+    if keys and not event.enriched.prompt.rehearsal:
+        sessions.show(event.enriched.prompt.session, keys)
+    return built
 
 
-def _bearing(event: IntentClassified, clean: Callable[[str], str]) -> tuple[Candidate, ...]:
-    """What bears on the work that a prompt orders."""
-    return tuple(
+def _tell(
+    event: IntentClassified,
+    shown: Collection[tuple[str, int]],
+    room: Budget,
+    clean: Callable[[str], str],
+) -> Told:
+    """What the project's files say of what the prompt asks about the project itself."""
+    enriched = event.enriched
+    facts = tell_facts(
+        asked_of_project(enriched.parsed.text),
+        enriched.project,
+        shown=shown,
+        max_tokens=room.tokens - _ENVELOPE_TOKENS,
+        clean=clean,
+    )
+    for answer in facts.answers:
+        emit(told, "inject", fact=answer.fact, outcome=answer.outcome)
+    return facts
+
+
+def _choose(
+    event: IntentClassified,
+    candidates: Sequence[Candidate],
+    shown: frozenset[tuple[str, int]],
+    context: ContextSettings,
+    budget: Budget,
+    now: datetime,
+) -> Choice:
+    found, hits = [one.memory for one in candidates], event.enriched.sessions
+    refused_by_sessions = out_of_context(found, hits) | outdated(found, hits)
+    choice = choose(
+        [one for one in candidates if one.memory.id not in refused_by_sessions],
+        floor=context.min_relevance,
+        beside=min(context.min_relevance, context.min_relevance_beside),
+        shown=shown,
+        ceiling=ceiling(_sure(event), context),
+        budget=budget,
+        now=now,
+    )
+    return replace(choice, why=choice.why | refused_by_sessions)
+
+
+def _sure(event: IntentClassified) -> int:
+    return event.intent.confidence_percent if event.intent else 0
+
+
+def _named(
+    event: IntentClassified,
+    reason: str | None,
+    choice: Choice,
+    suggested: Sequence[str],
+    shown: Collection[tuple[str, int]],
+) -> tuple[str, ...]:
+    """The addresses that the model reads: beside memories, and where a sure search found none."""
+    if choice.chosen:
+        return unnamed(suggested, shown, found=True)
+    if reason == "nothing_relevant" and _sure(event) >= _HIGH_PERCENT:
+        return unnamed(suggested, shown, found=False)
+    return ()
+
+
+def _keys(
+    built: ContextBuilt, choice: Choice, quoted: Quoted, beside: Beside
+) -> frozenset[tuple[str, int]]:
+    """What the session has seen with ``built``."""
+    names = {one.session for one in quoted.excerpts}
+    hits = built.classified.enriched.sessions
+    keys = {(one.memory.id, one.memory.version) for one in choice.chosen}
+    keys |= {shown_key(hit) for hit in hits if hit.session in names}
+    return frozenset(keys | beside.keys(built.text))
+
+
+def _choose_for_work(
+    event: IntentClassified,
+    candidates: Sequence[Candidate],
+    refusal: str,
+    shown: frozenset[tuple[str, int]],
+    budget: Budget,
+    now: datetime,
+    clean: Callable[[str], str],
+) -> tuple[tuple[Candidate, ...], Choice]:
+    """What bears on the work that a prompt orders, before the ``candidates``: those are refused."""
+    about = tuple(
         Candidate(hit=Hit.unsearched(one.memory, one.relevance), weight=1.0, kind=None, clean=clean)
         for one in event.enriched.bearing
     )
+    choice = choose(
+        about, floor=0.0, beside=0.0, shown=shown, ceiling=len(about), budget=budget, now=now
+    )
+    reasons = {one.memory.id: one.why for one in event.enriched.bearing}
+    taken = {one.memory.id: reasons[one.memory.id] for one in choice.chosen}
+    others = [one for one in candidates if one.memory.id not in choice.why]
+    refused_for = {one.memory.id: refusal for one in others}
+    return (*about, *others), replace(choice, why=refused_for | choice.why | taken)
 
 
 def _weigh(
@@ -194,7 +268,13 @@ def _refuse_all(event: IntentClassified, settings: SearchIntentSettings) -> tupl
     return None
 
 
-def _nothing_reason(event: IntentClassified, choice: Choice) -> str:
+def _nothing_reason(
+    event: IntentClassified, refusal: tuple[str, str] | None, choice: Choice, facts: Told
+) -> str:
+    if facts.only_repeats:
+        return "already_shown"
+    if refusal is not None:
+        return refusal[0]
     if "search.unavailable" in event.enriched.degraded:
         return "search_unavailable"
     if choice.over_budget:
@@ -208,17 +288,19 @@ def _abstain(
     candidates: Sequence[Candidate],
     why: Mapping[str, str],
     quoted: Quoted,
-    suggested: tuple[str, ...],
+    beside: Beside,
 ) -> ContextBuilt:
     emit(abstained, "inject", reason=reason)
+    text = beside.add_to("")
     return ContextBuilt(
         trace=event.trace,
         classified=event,
-        context=_describe(event, (), suggested),
-        text="",
-        tokens=0,
+        context=_describe(event, (), beside.suggested),
+        text=text,
+        tokens=size_of(text).tokens,
         verdicts=_verdicts(event, candidates, why),
         sessions=quoted.verdicts,
+        answers=beside.facts.answers,
         abstained=reason,
     )
 
@@ -228,29 +310,22 @@ def _built(
     candidates: Sequence[Candidate],
     choice: Choice,
     quoted: Quoted,
-    sessions: Sessions,
-    suggested: tuple[str, ...],
+    beside: Beside,
 ) -> ContextBuilt:
-    chosen = [c.memory for c in choice.chosen]
-    shown = {(memory.id, memory.version) for memory in chosen}
-    names = {one.session for one in quoted.excerpts}
-    shown |= {shown_key(hit) for hit in event.enriched.sessions if hit.session in names}
-    prompt = event.enriched.prompt
-    if not prompt.rehearsal:
-        sessions.show(prompt.session, frozenset(shown))
+    chosen = frozenset(one.memory.id for one in choice.chosen)
     text = extend(choice.text, (line for one in quoted.excerpts for line in one.lines))
-    tokens = size_of(text).tokens if quoted.excerpts else choice.tokens
+    text = beside.add_to(text)
+    tokens = choice.tokens if text == choice.text else size_of(text).tokens
     emit(injected, "inject", count=len(chosen), tokens=tokens)
     return ContextBuilt(
         trace=event.trace,
         classified=event,
-        context=_describe(event, choice.chosen, suggested),
+        context=_describe(event, choice.chosen, beside.suggested),
         text=text,
         tokens=tokens,
-        verdicts=_verdicts(
-            event, candidates, choice.why, frozenset(memory.id for memory in chosen)
-        ),
+        verdicts=_verdicts(event, candidates, choice.why, chosen),
         sessions=quoted.verdicts,
+        answers=beside.facts.answers,
     )
 
 
@@ -282,22 +357,10 @@ def _describe(
 def _resources(
     event: IntentClassified, refused: str | None, has_topic: HasTopic
 ) -> tuple[str, ...]:
-    """Two to four addresses at which there is more about what was asked; each holds something."""
-    intent = event.intent
-    if intent is None or refused in _NOTHING_SUGGESTED:
+    if event.intent is None or refused in _NOTHING_SUGGESTED:
         return ()
-    scopes = event.enriched.prompt.place.readable
-    if topics := [topic for topic in intent.topics if topic.strip()]:
-        known = [topic for topic in topics if has_topic(topic, scopes)][:2]
-        named = [f"subcog://topics/{_quote(topic)}" for topic in known]
-        return (f"subcog://search/{_quote(topics[0])}", *named, "subcog://topics")
-    if sought := " ".join([*intent.keywords, *event.enriched.parsed.words][:3]):
-        return (f"subcog://search/{_quote(sought)}", "subcog://topics")
-    return ("subcog://topics", "subcog://namespaces")
-
-
-def _quote(text: str) -> str:
-    return quote(text[:_MAX_TOPIC_CHARS], safe="", errors="replace")
+    enriched = event.enriched
+    return resources(event.intent, enriched.parsed.words, enriched.prompt.place.readable, has_topic)
 
 
 def _verdicts(

@@ -312,6 +312,7 @@ def explain_answer(
             abstained=built.abstained,
             verdicts=built.verdicts,
             sessions=built.sessions,
+            answers=built.answers,
         ),
         context=built.text,
         memory_context=built.context,

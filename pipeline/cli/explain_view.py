@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ...bus.prompt_results import ClassifyResult, EnrichedIntent, ExplainResult
 from ...bus.sessions import SessionVerdict
-from ...bus.values import Parsed, Verdict
+from ...bus.values import Parsed, ProjectAnswer, Verdict
 
 
 def show_explanation(answer: ExplainResult, console: Console | None = None) -> None:
@@ -30,6 +30,7 @@ def explanation(answer: ExplainResult, *, candidates: int | None = None) -> Rend
         parts.append(_candidates(answer.inject.verdicts, candidates))
     if answer.inject.sessions:
         parts.append(_sessions(answer.inject.sessions))
+    parts += [_answered(one) for one in answer.inject.answers]
     parts.append(_outcome(answer))
     return Panel(
         Group(*parts),
@@ -153,6 +154,21 @@ def _sessions(verdicts: Sequence[SessionVerdict]) -> Table:
     return table
 
 
+_ANSWERED = {
+    "shown": "from {source}",
+    "already_shown": "already shown in this session",
+    "unknown": "its files do not tell",
+    "no_room": "does not fit into what is left of the budget",
+}
+
+
+def _answered(answer: ProjectAnswer) -> Text:
+    """What became of a question about the project itself."""
+    mark = "✓" if answer.outcome == "shown" else "·"
+    why = _ANSWERED[answer.outcome].format(source=answer.source or "its files")
+    return Text(f"{mark} project's {answer.fact.replace('_', ' ')}: {why}")
+
+
 def _scores(verdict: Verdict) -> str:
     parts = " · ".join(
         f"{name} {getattr(verdict, name):.2f}" for name in ("text", "late", "vector")
@@ -166,14 +182,16 @@ def _scores(verdict: Verdict) -> str:
 
 
 def _outcome(answer: ExplainResult) -> RenderableType:
+    nothing = Text(f"nothing is injected: {answer.inject.abstained}", style="yellow")
     if not answer.context:
-        return Text(f"nothing is injected: {answer.inject.abstained}", style="yellow")
-    return Panel(
+        return nothing
+    context = Panel(
         Text(answer.context),
         title=f"injected, {answer.inject.tokens} tokens",
         title_align="left",
         border_style="dim",
     )
+    return Group(nothing, context) if answer.inject.abstained else context
 
 
 def show_trace(trace: dict[str, Any], console: Console | None = None) -> None:
@@ -218,6 +236,8 @@ def _rows(trace: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for told in inject.get("sessions", ()):  # missing in the traces of older versions
         mark = "✓" if told["quoted"] else "·"
         yield "", f"{mark} session {told['id']} of {told['began_at'][:10]}: {told['why']}"
+    for fact, outcome in inject.get("answers", {}).items():
+        yield "", f"project's {fact.replace('_', ' ')} {outcome.replace('_', ' ')}"
     yield "took", timings(trace["stages_ms"])
 
 

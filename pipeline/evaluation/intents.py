@@ -15,6 +15,7 @@ import msgspec
 
 from ...bus.values import IntentType, SearchIntent, Vote
 from ...stages.classify import keyword_vote, local_vote, merge
+from ...stages.language.work_kind import work_signals
 from ...stages.ports import Local
 from .dataset import read_rows
 
@@ -56,7 +57,7 @@ def evaluate(
     """The figures of every racer; without ``local`` those of ``local`` are left out."""
     guesses: dict[str, list[Guess]] = {racer: [] for racer in RACERS}
     for row in rows:
-        keyword = keyword_vote(row.text)
+        keyword = keyword_vote(row.text, work=work_signals(row.text))
         votes = [keyword]
         guesses["keyword"].append(_guess(keyword.intent))
         if local is not None:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict, replace
+
 from ...bus.values import ProjectFacts
 from ..files import Look
 
@@ -132,15 +134,19 @@ class _Reader:
     def facts(self) -> ProjectFacts:
         commands = self._table("commands")
         quirks = self._lines(self._document.get("quirks"))
-        return ProjectFacts(
+        made = ProjectFacts(
             name=self._line(self._table("project").get("name"), _MAX_NAME_CHARS),
             stack=self._stack(quirks),
+            package_manager=self._line(commands.get("package_manager"), _MAX_NAME_CHARS),
             test_command=self._line(commands.get("test")),
             build_command=self._line(commands.get("build")),
             lint_command=self._line(commands.get("lint")),
+            start_command=self._line(commands.get("start")),
             quirks=quirks,
             degraded=tuple(self._degraded),
         )
+        known = (name for name, said in asdict(made).items() if said and name != "degraded")
+        return replace(made, sources=tuple((name, str(FILE)) for name in known))
 
     def _stack(self, quirks: tuple[str, ...]) -> tuple[str, ...]:
         """The framework with its version, the language, the rest, and what the quirks name."""

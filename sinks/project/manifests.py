@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from ...bus.values import ProjectFacts
 from ..files import Look
@@ -58,12 +60,13 @@ _LOCKS = {
     "yarn.lock": "yarn",
     "bun.lock": "bun",
     "bun.lockb": "bun",
+    "package-lock.json": "npm",
 }
-_PYTHON_RUNNERS = {"uv.lock": "uv run ", "poetry.lock": "poetry run ", "pdm.lock": "pdm run "}
+_PYTHON_LOCKS = {"uv.lock": "uv", "poetry.lock": "poetry", "pdm.lock": "pdm"}
 _VERSION = re.compile(r"\s[<>=~^v]{0,3}\d.*", re.DOTALL)
 _MAJOR = re.compile(r"(\d{1,4})(?:\.|\b)")
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
-_TARGET = re.compile(r"^(test|tests|build|lint|check)\s*:(?!=)", re.MULTILINE)
+_TARGET = re.compile(r"^(test|tests|build|lint|check|run|start|dev|serve)\s*:(?!=)", re.MULTILINE)
 _GO_MODULE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
 _GO_VERSION = re.compile(r"^go\s+(\d+\.\d+)", re.MULTILINE)
 _GO_REQUIRE = re.compile(r"^\s*(?:require\s+)?(\S+)\s+v(\S+)", re.MULTILINE)
@@ -79,15 +82,38 @@ def read_facts(root: Path, look: Look) -> ProjectFacts:
     parts = [reader(root, look) for reader in readers]
     if (told := read_context(root, look)) is not None:
         parts.insert(0, told)
+    said = {
+        name: _first(getattr(part, name) for part in parts)
+        for name in ("name", "package_manager", *_COMMANDS)
+    }
     return ProjectFacts(
-        name=_first(part.name for part in parts),
+        **said,
         stack=_joined(name for part in parts for name in part.stack)[:_MAX_STACK],
-        test_command=_first(part.test_command for part in parts),
-        build_command=_first(part.build_command for part in parts),
-        lint_command=_first(part.lint_command for part in parts),
         quirks=told.quirks if told and told.quirks else parts[-1].quirks,
+        sources=tuple(_sources(parts)),
         degraded=told.degraded if told else (),
     )
+
+
+_COMMANDS = ("test_command", "build_command", "lint_command", "start_command")
+
+
+def _sources(parts: Sequence[ProjectFacts]) -> Iterator[tuple[str, str]]:
+    """Which file each fact came from: the first that says it, of the stack each that does."""
+    told: dict[str, str] = {}
+    for part in parts:
+        for fact, file in part.sources:
+            told.setdefault(fact, file)
+            if fact == "stack":
+                yield fact, file
+    yield from ((fact, file) for fact, file in told.items() if fact != "stack")
+
+
+def _of(file: str, /, **facts: Any) -> ProjectFacts:
+    """``facts``, all of them from ``file``."""
+    made = ProjectFacts(**facts)
+    known = (name for name, said in asdict(made).items() if said)
+    return replace(made, sources=tuple((name, file) for name in known))
 
 
 def _joined(names: Iterator[str]) -> tuple[str, ...]:
@@ -101,11 +127,17 @@ def _joined(names: Iterator[str]) -> tuple[str, ...]:
 def _make(root: Path, look: Look) -> ProjectFacts:
     text = look.text(root / "Makefile", _MAX_BYTES) or ""
     targets = set(_TARGET.findall(text))
-    return ProjectFacts(
+    return _of(
+        "Makefile",
         test_command=_first(f"make {name}" for name in ("test", "tests") if name in targets),
         build_command="make build" if "build" in targets else "",
         lint_command=_first(f"make {name}" for name in ("lint", "check") if name in targets),
+        start_command=_first(f"make {name}" for name in _STARTING if name in targets),
     )
+
+
+# Targets and scripts that start the project itself, the one for its developers first.
+_STARTING = ("dev", "run", "start", "serve")
 
 
 def _node(root: Path, look: Look) -> ProjectFacts:
@@ -113,23 +145,27 @@ def _node(root: Path, look: Look) -> ProjectFacts:
     if not package:
         return ProjectFacts()
     needs = {**_table(package, "devDependencies"), **_table(package, "dependencies")}
-    runner = _node_runner(root, look, package)
+    manager = _node_manager(root, look, package)
+    runner = manager or "npm"
     scripts = _table(package, "scripts")
     language = "TypeScript" if "typescript" in needs else "JavaScript"
-    return ProjectFacts(
+    return _of(
+        "package.json",
         name=_word(package.get("name")),
         stack=(language, *_frameworks(needs)),
+        package_manager=manager,
         test_command=f"{runner} test" if "test" in scripts else "",
         build_command=f"{runner} run build" if "build" in scripts else "",
         lint_command=f"{runner} run lint" if "lint" in scripts else "",
+        start_command=_first(f"{runner} run {name}" for name in _STARTING if name in scripts),
     )
 
 
-def _node_runner(root: Path, look: Look, package: Mapping[str, Any]) -> str:
+def _node_manager(root: Path, look: Look, package: Mapping[str, Any]) -> str:
     named = str(package.get("packageManager", "")).partition("@")[0]
     if named in {"npm", "pnpm", "yarn", "bun"}:
         return named
-    return _first(r for lock, r in _LOCKS.items() if look.exists(root / lock)) or "npm"
+    return _first(name for lock, name in _LOCKS.items() if look.exists(root / lock))
 
 
 def _python(root: Path, look: Look) -> ProjectFacts:
@@ -139,12 +175,15 @@ def _python(root: Path, look: Look) -> ProjectFacts:
     project, tools = _table(document, "project"), _table(document, "tool")
     poetry = _table(tools, "poetry")
     needs = _python_needs(document, project, poetry)
-    runner = _first(r for lock, r in _PYTHON_RUNNERS.items() if look.exists(root / lock))
+    manager = _first(name for lock, name in _PYTHON_LOCKS.items() if look.exists(root / lock))
+    runner = f"{manager} run " if manager else ""
     version = _word(project.get("requires-python")).removeprefix(">=")
     tested = "pytest" in needs or "pytest" in tools
-    return ProjectFacts(
+    return _of(
+        "pyproject.toml",
         name=_word(project.get("name") or poetry.get("name")),
         stack=(f"Python {version}".strip(), *_frameworks(needs)),
+        package_manager=manager,
         test_command=f"{runner}pytest" if tested else "",
         lint_command=f"{runner}ruff check" if "ruff" in needs or "ruff" in tools else "",
     )
@@ -174,12 +213,15 @@ def _rust(root: Path, look: Look) -> ProjectFacts:
         return ProjectFacts()
     package = _table(document, "package")
     edition = _word(package.get("edition"))
-    return ProjectFacts(
+    return _of(
+        "Cargo.toml",
         name=_word(package.get("name")),
         stack=(f"Rust {edition}".strip(), *_frameworks(_table(document, "dependencies"))),
+        package_manager="cargo",
         test_command="cargo test",
         build_command="cargo build",
         lint_command="cargo clippy",
+        start_command="cargo run" if look.exists(root / "src" / "main.rs") else "",
     )
 
 
@@ -188,12 +230,14 @@ def _go(root: Path, look: Look) -> ProjectFacts:
     if not text or not (module := _GO_MODULE.search(text)):
         return ProjectFacts()
     version = _GO_VERSION.search(text)
-    return ProjectFacts(
+    return _of(
+        "go.mod",
         name=_word(module[1].rsplit("/", 1)[-1]),
         stack=(
             f"Go {version[1]}" if version else "Go",
             *_frameworks(dict(_GO_REQUIRE.findall(text))),
         ),
+        package_manager="go modules",
         test_command="go test ./...",
         build_command="go build ./...",
         lint_command="go vet ./...",
@@ -279,25 +323,32 @@ def read_tooling(root: Path, look: Look) -> ProjectFacts:
     """What the tools around the code say; commands are those that CI runs."""
     names = look.names(root)
     commands = _commands(root, look, names)
+    versions = dict(_versions(root, look, names))
+    quirks = {name: quirk for name, quirk in _QUIRKS.items() if name in names}
+    none = ("", "")
+    told = [(f"{kind}_command", file) for kind, (_, file) in commands.items()]
+    told += [("stack", file) for file in versions]
     return ProjectFacts(
-        stack=tuple(_versions(root, look, names)),
-        test_command=commands.get("test", ""),
-        build_command=commands.get("build", ""),
-        lint_command=commands.get("lint", ""),
-        quirks=tuple(quirk for name, quirk in _QUIRKS.items() if name in names),
+        stack=tuple(versions.values()),
+        test_command=commands.get("test", none)[0],
+        build_command=commands.get("build", none)[0],
+        lint_command=commands.get("lint", none)[0],
+        quirks=tuple(quirks.values()),
+        sources=(*told, *(("quirks", name) for name in quirks)),
     )
 
 
-def _versions(root: Path, look: Look, names: frozenset[str]) -> Iterator[str]:
+def _versions(root: Path, look: Look, names: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Each version file with the language that it pins."""
     for name, language in _VERSIONS.items():
         text = look.text(root / name, 100) if name in names else None
         if text and (version := _PINNED.match(text.strip())):
-            yield f"{language} {version[1]}"
+            yield name, f"{language} {version[1]}"
 
 
-def _commands(root: Path, look: Look, names: frozenset[str]) -> dict[str, str]:
-    """The first command of each kind that CI runs in one line."""
-    found: dict[str, str] = {}
+def _commands(root: Path, look: Look, names: frozenset[str]) -> dict[str, tuple[str, str]]:
+    """The first command of each kind that CI runs in one line, and the file that says so."""
+    found: dict[str, tuple[str, str]] = {}
     for path in _ci_files(root, look, names):
         for match in _RUN.finditer(look.text(path, _MAX_CI_BYTES) or ""):
             command = match[1].rstrip()
@@ -306,7 +357,7 @@ def _commands(root: Path, look: Look, names: frozenset[str]) -> dict[str, str]:
             if command.isprintable() and not re.search(r"[<`{}]|\binstall\b", command):
                 for kind, pattern in _KINDS.items():
                     if pattern.search(command):
-                        found.setdefault(kind, command)
+                        found.setdefault(kind, (command, str(path.relative_to(root))))
                         break
     return found
 

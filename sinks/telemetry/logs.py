@@ -294,6 +294,7 @@ def _injected(built: ContextBuilt) -> dict[str, Any]:
         "memories": [memory.id for memory in built.context.injected_memories],
         "verdicts": [_verdict(one) for one in built.verdicts[:_MAX_VERDICTS]],
         "sessions": [_session_verdict(one) for one in built.sessions],
+        "answers": {one.fact: one.outcome for one in built.answers},
     }
 
 

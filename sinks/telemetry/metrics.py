@@ -105,6 +105,12 @@ class Metrics:
         self._actions = self._counter(
             "subcog_actions", "Actions looked up before they were done.", "tool", "outcome"
         )
+        self._told = self._counter(
+            "subcog_project_questions",
+            "Facts of the project that prompts asked for, by outcome.",
+            "fact",
+            "outcome",
+        )
         self._abstained = self._counter(
             "subcog_abstentions", "Answers without injected memories, by reason.", "stage", "reason"
         )
@@ -147,6 +153,7 @@ class Metrics:
         signals.injected.connect(self._on_injected)
         signals.judged.connect(self._on_judged)
         signals.proposed.connect(self._on_proposed)
+        signals.told.connect(self._on_told)
         signals.abstained.connect(self._on_abstained)
         signals.stored.connect(self._on_stored)
         signals.settled.connect(self._on_settled)
@@ -231,6 +238,9 @@ class Metrics:
 
     def _on_proposed(self, _: str, *, tool: str, outcome: str) -> None:
         self._one(self._actions, tool, outcome).inc()
+
+    def _on_told(self, _: str, *, fact: str, outcome: str) -> None:
+        self._one(self._told, fact, outcome).inc()
 
     def _on_abstained(self, stage: str, *, reason: str) -> None:
         self._one(self._abstained, stage, reason).inc()

@@ -37,41 +37,73 @@ _WORK = frozenset(("tasks", "progress", "decisions", "blockers", "learnings"))
 
 
 def assemble_enrichment(
-    parsed: Parsed,
     subject: Subject,
     *,
     hits: Sequence[Hit],
-    referenced: Sequence[Hit],
     guides: Sequence[Guide],
     near: Near,
     now: datetime,
     tidy: Tidy,
 ) -> Enrichment:
-    """The enrichment of the prompt ``parsed``, without the losers of conflicts.
+    """The enrichment of the prompt about ``subject``, without the losers of conflicts.
 
-    ``referenced`` are the hits for what the prompt refers back to, ``near`` returns the cosine of
-    texts to its own, and ``tidy`` redacts and neutralises a stored text.
+    ``near`` returns the cosine of texts to its own, and ``tidy`` redacts and neutralises a stored
+    text.
     """
     conflicts = tuple(_tidied(conflict, tidy) for conflict in find_conflicts(hits, now))
     lost = {conflict.loser.id for conflict in conflicts}
-    hits = [hit for hit in hits if hit.relevance >= MIN_RELEVANCE and hit.memory.id not in lost]
     guides = [guide for guide in guides if guide.memory_id not in lost]
     cosines = _cosines(subject, guides, near)
     tasks = similar_tasks(subject, guides, cosines, tidy)
     patterns = applicable_patterns(subject, guides, cosines, tidy)
-    resolved = resolve(parsed.references, known_of((*hits, *referenced), tasks, guides), now)
     return Enrichment(
         similar_tasks=tasks,
         applicable_patterns=patterns,
         known_gotchas=known_gotchas(subject, guides, tidy),
-        resolved_references=tuple(
-            msgspec.structs.replace(one, summary=tidy(one.summary)) for one in resolved
-        ),
-        recent_work=_recent(hits, now, tidy),
-        suggestions=suggest(tasks, patterns, hits, tidy),
         conflicts=conflicts,
         domains=subject.domains,
     )
+
+
+def with_references(
+    made: Enrichment,
+    parsed: Parsed,
+    *,
+    hits: Sequence[Hit],
+    guides: Sequence[Guide],
+    now: datetime,
+    tidy: Tidy,
+) -> Enrichment:
+    """``made`` with what of ``hits`` and ``guides`` the references of the prompt point at."""
+    lost = _lost(made)
+    guides = [guide for guide in guides if guide.memory_id not in lost]
+    known = known_of(hits, made.similar_tasks, guides)
+    resolved = tuple(
+        msgspec.structs.replace(one, summary=tidy(one.summary))
+        for one in resolve(parsed.references, known, now)
+    )
+    return msgspec.structs.replace(made, resolved_references=resolved)
+
+
+def add_for_readers(
+    made: Enrichment, *, hits: Sequence[Hit], now: datetime, tidy: Tidy
+) -> Enrichment:
+    """``made`` with what no model reads, but a person may: recent work and suggestions."""
+    hits = relevant(hits, made)
+    suggestions = suggest(made.similar_tasks, made.applicable_patterns, hits, tidy)
+    return msgspec.structs.replace(
+        made, recent_work=_recent(hits, now, tidy), suggestions=suggestions
+    )
+
+
+def relevant(hits: Sequence[Hit], made: Enrichment) -> list[Hit]:
+    """Those of ``hits`` that are about the prompt, without the losers of conflicts."""
+    lost = _lost(made)
+    return [hit for hit in hits if hit.relevance >= MIN_RELEVANCE and hit.memory.id not in lost]
+
+
+def _lost(made: Enrichment) -> set[str]:
+    return {conflict.loser.id for conflict in made.conflicts}
 
 
 def _cosines(subject: Subject, guides: Sequence[Guide], near: Near) -> Cosines:

@@ -19,7 +19,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from ...bus.values import DetectionSource, Evidence, IntentType, SearchIntent
+from ...bus.values import (
+    DetectionSource,
+    Evidence,
+    IntentType,
+    SearchIntent,
+    WorkKind,
+    WorkSignal,
+)
 from ..text.unicode import one_line, visible
 from .sentences import (
     WHY,
@@ -52,6 +59,14 @@ _ERROR_WORDS = frozenset(("error", "errors", "exception", "exceptions", "failure
 _ORDINALS = {2: "second", 3: "third"}
 _ADDRESSED = frozenset(("can", "could", "would", "will"))
 _MENDERS = frozenset(["fix", "debug", "solve", "resolve", "troubleshoot", "diagnose", "repair"])
+# What who does such work looks for; to fix is to look for a cause, and to build for a way.
+_INTENT_OF = {
+    WorkKind.BUGFIX: IntentType.TROUBLESHOOT,
+    WorkKind.PERFORMANCE: IntentType.TROUBLESHOOT,
+    WorkKind.FEATURE: IntentType.HOWTO,
+    WorkKind.REFACTOR: IntentType.HOWTO,
+    WorkKind.TEST: IntentType.HOWTO,
+}
 
 
 class _Found:
@@ -88,21 +103,24 @@ class _Found:
         )
 
 
-def detect_search_intent(text: str, read: Sequence[Sentence] | None = None) -> SearchIntent | None:
+def detect_search_intent(
+    text: str, read: Sequence[Sentence] | None = None, work: Sequence[WorkSignal] = ()
+) -> SearchIntent | None:
     """What ``text`` searches for, or None where it asks for nothing.
 
     Evidence carries the character positions in ``text``; ``arithmetic`` shows each step of the
     confidence: 50 for the first signal, 10 for each further distinct one (together at most 15), 10
     above 50 characters, 10 for more than one sentence, at most 95. A single word such as "problem"
     is no search unless it stands in a question about something. ``read`` are the sentences of
-    ``text``, where they are known.
+    ``text``, where they are known; the kind of ``work`` that it asks for decides between types
+    that have as much evidence.
     """
     read = sentences(text) if read is None else read
     found = _signals(read)
     topics = topics_of(read, [one.anchor() for one in found])
     if not any(one.weight > 1 or (one.sentence.asks and topics) for one in found):
         return None
-    intent_type = _winner(found)
+    intent_type = _winner(found, work)
     confidence, arithmetic = _confidence(found, len(text.strip()), len(read))
     return SearchIntent(
         intent_type=intent_type,
@@ -193,12 +211,18 @@ def _retarget_why(found: list[_Found]) -> None:
                 one.intent = IntentType.TROUBLESHOOT
 
 
-def _winner(found: Sequence[_Found]) -> IntentType:
-    """The type with the most evidence; between equals the one that was said first."""
+def _winner(found: Sequence[_Found], work: Sequence[WorkSignal]) -> IntentType:
+    """The type with the most evidence.
+
+    Between equals one that goes with the kind of work, and else the one that was said first. A
+    word that is evidence already does not count again as the work's.
+    """
     weights: dict[IntentType, int] = {}
     for one in found:
         weights[one.intent] = weights.get(one.intent, 0) + one.weight
-    return max(weights, key=lambda intent: weights[intent])
+    counted = {one.signal for one in found}
+    supported = {_INTENT_OF.get(one.kind) for one in work if one.keyword.lower() not in counted}
+    return max(weights, key=lambda intent: (weights[intent], intent in supported))
 
 
 def _confidence(found: Sequence[_Found], chars: int, count: int) -> tuple[int, tuple[str, ...]]:

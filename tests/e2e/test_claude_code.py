@@ -181,3 +181,18 @@ def wait_until_ready(agent: Agent) -> None:
     while agent.subcog("status")["llm"]["worker"] != "ready":
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+def test_a_question_about_the_project_is_answered_from_its_own_files(same_agent):
+    here = same_agent.remembering()
+    (here / "Makefile").write_text("test:\n\tpytest -x\n")
+    question = "how do I run the tests?"
+
+    session = same_agent.start(here)
+    for text in (question, "run the tests", question):
+        session.prompt(text)
+    session.close()
+
+    asked = texts_of(same_agent.api.prompts[-1])
+    assert "> test command: make test (Makefile)" in asked.partition(LABEL)[2]
+    assert asked.count("What the project's own files say:") == 1

@@ -55,7 +55,8 @@ def test_the_context_is_one_envelope_inside_its_ceiling(told):
     assert count_units(text) <= MAX_UNITS
     assert SAID in text
     assert all(
-        line.startswith(("  > ", "- mem_", "<", "Notes", "may")) for line in text.split("\n")
+        line.startswith(("  > ", "- mem_", "<", "Notes", "may", "More: subcog://"))
+        for line in text.split("\n")
     )
 
 

@@ -15,6 +15,8 @@ from subcog.bus.values import (
     Scope,
     SearchIntent,
     Vote,
+    WorkKind,
+    WorkSignal,
 )
 from subcog.stages.classify import (
     Late,
@@ -379,3 +381,13 @@ async def test_a_rehearsal_takes_nothing_late():
     )
     await classify(event, local=None, model=racer(model))
     assert model.late is None
+
+
+async def test_the_kind_of_work_is_evidence_for_the_keywords():
+    event = enriched("Fix the login. How can I see what goes wrong?")
+    work = (WorkSignal(keyword="Fix", kind=WorkKind.BUGFIX),)
+    mended = msgspec.structs.replace(event, parsed=msgspec.structs.replace(event.parsed, work=work))
+    for prompt, kind in ((event, IntentType.HOWTO), (mended, IntentType.TROUBLESHOOT)):
+        answer = await classify(prompt, local=None)
+        assert answer.intent is not None
+        assert answer.intent.intent_type is kind

@@ -179,7 +179,8 @@ async def test_guides_are_found_for_the_readable_scopes_and_read_from_candidates
 
 async def test_what_is_pointed_at_is_searched_for_by_its_name_alone():
     memory = make_memory(1, "Auth sessions live in Redis")
-    event, recall = await run_knowing("fix the auth thing", hits=[make_hit(memory, 0.3)])
+    prompt = make_prompt("fix the auth thing", detailed=True)
+    event, recall = await run_knowing("", prompt=prompt, hits=[make_hit(memory, 0.3)])
     assert [query.text for query in recall.queries][1:] == ["auth"]
     assert [one.id for one in event.enrichment.resolved_references] == [memory.id]
 
@@ -201,7 +202,10 @@ async def test_what_is_wrong_with_a_projects_files_is_told():
 
 async def test_without_the_guides_the_rest_is_known_all_the_same():
     event, _ = await run_knowing(
-        "fix a.py and b.py", guides=FakeGuides(raises=RecallUnavailable()), there=("a.py",)
+        "",
+        prompt=make_prompt("fix a.py and b.py", detailed=True),
+        guides=FakeGuides(raises=RecallUnavailable()),
+        there=("a.py",),
     )
     assert event.enrichment.existing_paths == ("a.py",)
     assert event.enrichment.similar_tasks == ()
@@ -219,6 +223,28 @@ async def test_rarity_is_looked_up_only_where_somebody_reads_it():
     detailed, _ = await run_knowing("", prompt=make_prompt("hash passwords", detailed=True))
     assert plain.enrichment.rarity == ()
     assert dict(detailed.enrichment.rarity) == {"hash": 0.5, "passwords": 0.5}
+
+
+async def test_what_only_a_reader_gets_to_see_is_gathered_for_a_reader_alone():
+    memory = make_memory(1, "Auth sessions live in Redis", updated_at=NOW)
+    text, how = "where is the auth thing?", {"hits": [make_hit(memory, 0.9)]}
+    text += " see a.py"
+    for_readers = ("existing_paths", "recent_work", "suggestions", "rarity", "resolved_references")
+    plain, recall = await run_knowing(text, there=("a.py",), **how)
+    assert len(recall.queries) == 1
+    assert [getattr(plain.enrichment, name) for name in for_readers] == [()] * len(for_readers)
+    prompt = make_prompt(text, detailed=True)
+    detailed, recall = await run_knowing("", prompt=prompt, there=("a.py",), **how)
+    assert len(recall.queries) == 2
+    assert all(getattr(detailed.enrichment, name) for name in for_readers)
+
+
+async def test_of_an_order_it_is_known_what_it_points_at():
+    memory = make_memory(1, "Auth sessions live in Redis", updated_at=NOW)
+    event, recall = await run_knowing("fix the auth thing", hits=[make_hit(memory, 0.9)])
+    assert [one.id for one in event.enrichment.resolved_references] == [memory.id]
+    assert event.enrichment.recent_work == event.enrichment.suggestions == ()
+    assert len(recall.queries) == 2
 
 
 async def test_what_comes_out_of_the_store_is_redacted_and_neutralised():

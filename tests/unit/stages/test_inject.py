@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.bus.sessions import Passage, SessionHit
-from subcog.bus.signals import abstained, injected
-from subcog.bus.values import NAMESPACES, IntentType
+from subcog.bus.signals import abstained, injected, told
+from subcog.bus.values import NAMESPACES, IntentType, ProjectFacts
 from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject, weight
 from subcog.stages.text.unicode import count_tokens
 from tests.emissions import emitted
@@ -182,7 +182,8 @@ def test_a_rehearsal_is_not_remembered():
 def test_what_was_not_injected_does_not_count_as_shown():
     sessions = FakeSessions()
     run(make_classified(make_hits(12), make_intent(65)), sessions=sessions)
-    assert len(sessions.shown("s1")) == 10
+    shown = [one for one, _ in sessions.shown("s1") if one.startswith("mem_")]
+    assert len(shown) == 10
 
 
 @pytest.mark.parametrize(
@@ -372,3 +373,120 @@ def test_what_was_said_is_quoted_once_in_a_session():
     assert run(classified, sessions=sessions).text
     again = run(classified, sessions=sessions)
     assert (again.text, again.sessions[0].why) == ("", "already shown in this session")
+
+
+# --- the project itself, and where there is more --------------------------------------------------
+
+
+FACTS = ProjectFacts(test_command="make test", sources=(("test_command", "Makefile"),))
+TOLD = "  > test command: make test (Makefile)"
+
+
+def ask_project(text="how do I run the tests?", *, hits=(), intent=None, facts=FACTS, **how):
+    classified = make_classified(hits, intent, parsed=make_parsed(make_prompt(text, **how)))
+    return replace(classified, enriched=replace(classified.enriched, project=facts))
+
+
+def test_a_question_about_the_project_is_answered_from_its_files_alone():
+    with emitted(injected) as facts, emitted(abstained) as none:
+        built = run(ask_project())
+    assert TOLD in built.text
+    assert (built.abstained, none) == (None, [])
+    assert facts == [("inject", {"count": 0, "tokens": built.tokens})]
+    assert built.tokens == count_tokens(built.text) < 80
+    assert built.answers[0].source == "Makefile"
+
+
+def test_it_is_answered_beside_memories_and_both_count_as_shown():
+    sessions = FakeSessions()
+    built = run(ask_project(hits=make_hits(2), intent=make_intent()), sessions=sessions)
+    assert built.text.index("mem_") < built.text.index(TOLD)
+    assert len(built.context.injected_memories) == 2
+    assert len(sessions.shown("s1")) == 4  # and the address of a search
+
+
+def test_it_is_answered_once_a_session_until_its_context_is_emptied():
+    sessions = FakeSessions()
+    assert TOLD in run(ask_project(), sessions=sessions).text
+    again = run(ask_project(), sessions=sessions)
+    assert (again.text, again.abstained) == ("", "already_shown")
+    sessions.seen.clear()
+    assert TOLD in run(ask_project(), sessions=sessions).text
+
+
+def test_a_rehearsal_of_it_is_not_remembered():
+    sessions = FakeSessions()
+    assert TOLD in run(ask_project(rehearsal=True), sessions=sessions).text
+    assert sessions.seen == {}
+
+
+@pytest.mark.parametrize(
+    ("classified", "reason", "outcome"),
+    [
+        (ask_project("run the tests"), "no_intent", []),
+        (ask_project("how do I run the migrations?"), "no_intent", []),
+        (ask_project(facts=ProjectFacts()), "no_intent", ["unknown"]),
+        (ask_project(intent=make_intent(), facts=ProjectFacts()), "nothing_relevant", ["unknown"]),
+    ],
+)
+def test_what_was_not_asked_or_is_not_known_is_not_told(classified, reason, outcome):
+    with emitted(told) as facts:
+        built = run(classified)
+    assert (built.text, built.abstained) == ("", reason)
+    assert [one.outcome for one in built.answers] == outcome
+    assert [fact["outcome"] for _, fact in facts] == outcome
+
+
+def test_what_is_switched_off_tells_nothing_of_the_project():
+    assert run(ask_project(), settings=make_settings(enabled=False)).text == ""
+
+
+@pytest.mark.parametrize("tokens", [20, 60, 90, 120, 200])
+def test_facts_and_addresses_keep_to_the_budget(tokens):
+    asked = ask_project(hits=make_hits(9), intent=make_intent())
+    built = run(asked, settings=make_settings(max_tokens=tokens), has_topic=lambda *_: True)
+    assert count_tokens(built.text) <= tokens
+
+
+MORE = "More: subcog://topics/password%20hashing"
+
+
+def knows_all(topic, scopes):
+    return True
+
+
+def test_the_last_line_names_where_there_is_more_once_a_session():
+    sessions = FakeSessions()
+    first = run(
+        make_classified(make_hits(1), make_intent()), sessions=sessions, has_topic=knows_all
+    )
+    assert first.text.splitlines()[-2].startswith(MORE)
+    assert first.tokens == count_tokens(first.text)
+    other = make_classified([make_hit(make_memory(7))], make_intent())
+    again = run(other, sessions=sessions, has_topic=knows_all)
+    assert "mem_" in again.text
+    assert "More:" not in again.text
+
+
+def test_a_sure_search_without_a_hit_is_told_of_a_topic_and_still_abstains():
+    sessions = FakeSessions()
+    with emitted(abstained) as facts:
+        built = run(make_classified((), make_intent(80)), sessions=sessions, has_topic=knows_all)
+    assert built.text.splitlines()[2:-1] == [MORE]
+    assert built.abstained == "nothing_relevant"
+    assert facts == [("inject", {"reason": "nothing_relevant"})]
+    again = run(make_classified((), make_intent(80)), sessions=sessions, has_topic=knows_all)
+    assert again.text == ""
+
+
+@pytest.mark.parametrize(
+    ("classified", "has_topic"),
+    [
+        (make_classified((), make_intent(79)), knows_all),
+        (make_classified((), make_intent(95)), lambda topic, scopes: False),
+        (make_classified((), None), knows_all),
+        (make_classified((), make_intent(95), degraded=["search.unavailable"]), knows_all),
+    ],
+)
+def test_otherwise_nothing_is_named_where_nothing_is_shown(classified, has_topic):
+    assert run(classified, has_topic=has_topic).text == ""

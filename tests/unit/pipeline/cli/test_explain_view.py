@@ -18,7 +18,7 @@ from subcog.bus.enrichment import (
 from subcog.bus.events import ResponseReady
 from subcog.bus.prompt_results import ExplainResult
 from subcog.bus.sessions import SessionVerdict
-from subcog.bus.values import ProjectFacts, Verdict
+from subcog.bus.values import ProjectAnswer, ProjectFacts, Verdict
 from subcog.pipeline.api.results import explain_answer
 from subcog.pipeline.cli.explain_view import explanation, trace_page
 from subcog.stages.parse import parse
@@ -85,6 +85,29 @@ def test_a_page_shows_what_memory_has_on_a_prompt():
         "nothing is injected: no_intent",
     ):
         assert told in page
+
+
+def test_a_page_tells_what_became_of_a_question_about_the_project():
+    made = answer("how do I run the tests?", Enrichment())
+    answers = (
+        ProjectAnswer(fact="test_command", outcome="shown", source="Makefile"),
+        ProjectAnswer(fact="stack", outcome="unknown"),
+        ProjectAnswer(fact="quirks", outcome="already_shown"),
+    )
+    inject = msgspec.structs.replace(made.inject, answers=answers, abstained=None)
+    page = drawn(explanation(msgspec.structs.replace(made, inject=inject, context="x")))
+    for told in (
+        "✓ project's test command: from Makefile",
+        "· project's stack: its files do not tell",
+        "· project's quirks: already shown in this session",
+    ):
+        assert told in page
+
+
+def test_a_page_with_addresses_alone_still_tells_why_nothing_is_quoted():
+    page = drawn(explanation(msgspec.structs.replace(answer("hm", Enrichment()), context="More:")))
+    assert "nothing is injected: no_intent" in page
+    assert "More:" in page
 
 
 def test_a_page_tells_what_was_read_from_what_words_alone_decided():

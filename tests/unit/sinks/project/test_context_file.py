@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.values import ProjectFacts
 from subcog.sinks.files import Look
@@ -23,7 +24,10 @@ def read(root, text):
 
 
 def test_what_is_written_there_is_known(tmp_path):
-    assert read(tmp_path, WHOLE) == ProjectFacts(
+    known = read(tmp_path, WHOLE)
+    assert {file for _, file in known.sources} == {str(FILE)}
+    assert {"name", "stack", "test_command", "quirks"} <= {fact for fact, _ in known.sources}
+    assert replace(known, sources=()) == ProjectFacts(
         name="my-saas-app",
         stack=("Next.js 14", "TypeScript", "Supabase"),
         test_command="pnpm test",

@@ -59,9 +59,18 @@ def test_a_python_project(tmp_path):
     assert known == ProjectFacts(
         name="shop",
         stack=("Python 3.11", "FastAPI", "SQLAlchemy 2", "pytest 8"),
+        package_manager="uv",
         test_command="uv run pytest",
         lint_command="uv run ruff check",
         quirks=("Python packages are locked by uv",),
+        sources=(
+            ("stack", "pyproject.toml"),
+            ("name", "pyproject.toml"),
+            ("package_manager", "pyproject.toml"),
+            ("test_command", "pyproject.toml"),
+            ("lint_command", "pyproject.toml"),
+            ("quirks", "uv.lock"),
+        ),
     )
 
 
@@ -83,6 +92,36 @@ def test_the_makefile_comes_before_the_tools(tmp_path):
     assert known.test_command == "make test"
     assert known.build_command == "cargo build"
     assert known.lint_command == "make check"
+
+
+def test_each_fact_knows_the_file_that_said_it_first(tmp_path):
+    (tmp_path / ".github" / "workflows").mkdir(parents=True)
+    (tmp_path / ".github" / "workflows" / "ci.yml").write_text("      - run: npm run build:all\n")
+    package = '{"scripts": {"test": "x", "dev": "vite"}, "packageManager": "pnpm@9"}'
+    files = {"package.json": package, "Makefile": "test:\n\tx\n", ".nvmrc": "20\n"}
+    known = facts(tmp_path, **files)
+    assert (known.test_command, known.start_command) == ("make test", "pnpm run dev")
+    assert known.package_manager == "pnpm"
+    said = [(fact, file) for fact, file in known.sources if fact != "stack"]
+    assert dict(said) == {
+        "test_command": "Makefile",
+        "start_command": "package.json",
+        "package_manager": "package.json",
+        "build_command": ".github/workflows/ci.yml",
+    }
+    assert [file for fact, file in known.sources if fact == "stack"] == ["package.json", ".nvmrc"]
+
+
+def test_no_package_manager_is_named_that_nothing_names(tmp_path):
+    known = facts(tmp_path, **{"package.json": '{"scripts": {"test": "x"}}'})
+    assert (known.test_command, known.package_manager) == ("npm test", "")
+
+
+@pytest.mark.parametrize(
+    ("makefile", "command"), [("dev:\n", "make dev"), ("run: build\n", "make run"), ("x:\n", "")]
+)
+def test_a_makefile_tells_how_it_is_started(tmp_path, makefile, command):
+    assert facts(tmp_path, Makefile=makefile).start_command == command
 
 
 @pytest.mark.parametrize("name", ["package.json", "pyproject.toml", "Cargo.toml", "go.mod"])

@@ -153,3 +153,12 @@ def test_labels_without_end_count_as_other(metrics):
     told = scraped(metrics, "subcog_abstentions_total")
     assert len(told) == MAX_SERIES + 1
     assert told[labels(stage="other", reason="other")] == 100
+
+
+def test_questions_about_the_project_are_counted_by_fact_and_outcome(metrics):
+    for outcome in ("shown", "shown", "unknown"):
+        emit(signals.told, "inject", fact="stack", outcome=outcome)
+    assert scraped(metrics, "subcog_project_questions_total") == {
+        labels(fact="stack", outcome="shown"): 2,
+        labels(fact="stack", outcome="unknown"): 1,
+    }

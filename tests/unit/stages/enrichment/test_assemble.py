@@ -6,10 +6,13 @@ from subcog.bus.enrichment import ApplicablePattern, SimilarTask
 from subcog.bus.values import ProjectFacts, Provenance, Scope
 from subcog.stages.enrichment.assemble import (
     MIN_RELEVANCE,
+    add_for_readers,
     assemble_enrichment,
     find_conflicts,
     in_one_sentence,
+    relevant,
     suggest,
+    with_references,
 )
 from subcog.stages.enrichment.guide_parser import read_guide
 from subcog.stages.enrichment.matching import Subject
@@ -19,16 +22,13 @@ from tests.fakes import NOW, make_hit, make_memory, make_prompt
 
 def found(text, *, hits=(), referenced=(), guides=(), near=lambda _, others: (None,) * len(others)):
     parsed = parse(make_prompt(text)).parsed
-    return assemble_enrichment(
-        parsed,
-        Subject(parsed, ProjectFacts()),
-        hits=hits,
-        referenced=referenced,
-        guides=guides,
-        near=near,
-        now=NOW,
-        tidy=str,
+    made = assemble_enrichment(
+        Subject(parsed, ProjectFacts()), hits=hits, guides=guides, near=near, now=NOW, tidy=str
     )
+    made = with_references(
+        made, parsed, hits=(*relevant(hits, made), *referenced), guides=guides, now=NOW, tidy=str
+    )
+    return add_for_readers(made, hits=hits, now=NOW, tidy=str)
 
 
 def test_work_of_the_last_seven_days_is_recent_the_newest_first():

@@ -6,6 +6,7 @@ from subcog.bus.values import DetectionSource, IntentType, SearchIntent
 from subcog.stages.language.search_intent import detect_search_intent
 from subcog.stages.language.sentences import PHRASES
 from subcog.stages.language.words import fold
+from subcog.stages.language.work_kind import work_signals
 
 
 def found(text: str) -> SearchIntent:
@@ -172,3 +173,21 @@ def test_evidence_points_at_the_signal_whatever_the_text(text):
         said = fold(prompt[evidence.start : evidence.end])
         assert said.startswith(evidence.signal.split()[0])
         assert said.endswith(evidence.signal.split()[-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "alone", "kind"),
+    [
+        ("Fix the login. How can I see what goes wrong?", "howto", "troubleshoot"),
+        ("Implement paging. Where is the cursor, how do I encode it?", "location", "howto"),
+        ("Implement paging. Where is the cursor?", "location", "location"),
+        ("I'm trying to set up a rollback on a failed deployment", "howto", "howto"),
+    ],
+)
+def test_the_kind_of_work_decides_between_types_of_equal_evidence(text, alone, kind):
+    assert detect_search_intent(text).intent_type == alone
+    assert detect_search_intent(text, None, work_signals(text)).intent_type == kind
+
+
+def test_work_alone_is_no_search():
+    assert detect_search_intent("Fix the login.", None, work_signals("Fix the login.")) is None
