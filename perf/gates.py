@@ -257,6 +257,10 @@ class Bench:
             "prompt that orders": lambda n, q: self._hook(
                 "UserPromptSubmit", n, prompt=f"rename {' '.join(q.split()[3:5])} to x{n}"
             ),
+            "proposed action": lambda n, q: self._hook(
+                "PreToolUse", n, tool_name="Bash",
+                tool_input={"command": f"make {q.split()[3]}", "description": q},
+            ),
             "changed file": lambda n, q: self._hook(
                 "PostToolUse", n, tool_name="Edit",
                 tool_input={"file_path": self._file, "new_string": f"def {q.split()[3]}(): ..."},

@@ -20,6 +20,7 @@ from .enrichment.assemble import (
     MIN_RELEVANCE,
     add_for_readers,
     assemble_enrichment,
+    conflicts_of,
     relevant,
     with_references,
 )
@@ -71,11 +72,10 @@ async def enrich(
     ``search.unavailable``, and the signal ``degraded`` is emitted with that reason.
 
     With ``knowledge`` the event carries the enrichment as well, and the loser of each conflict is
-    dropped from the candidates. Enrichment uses the same recall and warm indexes. What nobody but
-    the reader of a detailed answer gets to see is gathered for one alone: which of the named
-    files are there, recent work and suggestions. What the prompt refers back to takes a search
-    of its own, for such a reader and for an order. With ``conversations`` it carries what earlier
-    sessions said about it.
+    dropped from the candidates. Guides are looked up for an order, which gets those that bear on
+    it, and for a detailed answer, whose reader sees more: similar tasks, recent work, suggestions,
+    and which of the named files are there. What such a prompt refers back to takes a search of its
+    own. With ``conversations`` it carries what earlier sessions said about it.
     """
     gathered = _Gathered(kept=[None] * len(event.parsed.marked))
     floor = 0.0 if event.prompt.detailed else min_relevance
@@ -168,7 +168,8 @@ async def _read_project(
     )
     for reason in gathered.project.degraded:
         emit(degraded, "enrich", reason=reason)
-    if knowledge is not None and not event.parsed.machine and event.parsed.query.strip():
+    asked = not event.parsed.machine and event.parsed.query.strip()
+    if knowledge is not None and asked and _wants_guides(event):
         await _find_guides(event, knowledge, gathered)
 
 
@@ -176,10 +177,14 @@ def _read(projects: Projects, root: str, paths: list[str]) -> tuple[ProjectFacts
     return projects.facts(root), projects.existing(root, paths) if paths else ()
 
 
+def _wants_guides(event: PromptParsed) -> bool:
+    """Whether guides matter: to the work that the prompt orders, or to a reader."""
+    return event.prompt.detailed or gives_work(event.parsed)
+
+
 def _refers(event: PromptParsed) -> bool:
-    """Whether it matters what the prompt points back at: to its work, or to a reader."""
-    wanted = event.prompt.detailed or gives_work(event.parsed)
-    return wanted and bool(event.parsed.references)
+    """Whether it matters what the prompt points back at."""
+    return _wants_guides(event) and bool(event.parsed.references)
 
 
 async def _search_references(event: PromptParsed, recall: Recall, gathered: _Gathered) -> None:
@@ -204,13 +209,15 @@ async def _find_guides(event: PromptParsed, knowledge: Knowledge, gathered: _Gat
 
 
 def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) -> Enrichment:
-    if gathered.subject is None:
-        return Enrichment(existing_paths=gathered.existing)
+    now = knowledge.clock()
+    if gathered.subject is None or not (event.prompt.detailed or _refers(event)):
+        conflicts = conflicts_of(gathered.candidates, now, knowledge.tidy)
+        return Enrichment(conflicts=conflicts, existing_paths=gathered.existing)
     guides = {guide.memory_id: guide for guide in gathered.guides}
     for hit in gathered.candidates:
         if hit.memory.namespace in GUIDES and hit.relevance >= MIN_RELEVANCE:
             guides.setdefault(hit.memory.id, knowledge.guides.read(hit.memory))
-    now, known = knowledge.clock(), tuple(guides.values())
+    known = tuple(guides.values())
     made = assemble_enrichment(
         gathered.subject,
         hits=gathered.candidates,
@@ -219,15 +226,14 @@ def _enrichment(event: PromptParsed, gathered: _Gathered, knowledge: Knowledge) 
         now=now,
         tidy=knowledge.tidy,
     )
-    if _refers(event):
-        made = with_references(
-            made,
-            event.parsed,
-            hits=(*relevant(gathered.candidates, made), *gathered.referenced),
-            guides=known,
-            now=now,
-            tidy=knowledge.tidy,
-        )
+    made = with_references(
+        made,
+        event.parsed,
+        hits=(*relevant(gathered.candidates, made), *gathered.referenced),
+        guides=known,
+        now=now,
+        tidy=knowledge.tidy,
+    )
     if not event.prompt.detailed:
         return made
     made = add_for_readers(made, hits=gathered.candidates, now=now, tidy=knowledge.tidy)

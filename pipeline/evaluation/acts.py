@@ -93,6 +93,7 @@ def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> dict[st
     acts = read_rows(folder / "acts.jsonl", JudgedAct)
     if not memories or not (orders or acts):
         raise ValueError(f"{folder} holds no memories, or neither acts nor orders")
+    asked: list[JudgedOrder | JudgedAct] = [*orders, *acts]
     alone = replace(
         settings,
         team=replace(settings.team, url=""),
@@ -100,7 +101,7 @@ def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> dict[st
         hook=replace(settings.hook, total_ms=_ANSWER_MS),
     )
     with TemporaryDirectory(prefix="subcog-eval-") as scratch:
-        shown = anyio.run(_run, memories, [*orders, *acts], alone, Path(scratch), progress)
+        shown = anyio.run(_run, memories, asked, alone, Path(scratch), progress)
     return figures(shown[: len(orders)], shown[len(orders) :])
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -34,10 +36,11 @@ LIMIT = 8
 SURE = 0.9
 """The relevance of a memory that speaks against the very command."""
 
-_MOST_WEIGHT = 3.0
+_MOST = 3.0
+_READ_CHARS = 2_000
 _SMALLEST = 1e-4
 _TERM = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_@$](?:[.$/:@-]{0,3}\w)+|\d(?:\.?\w)+")
-_TERM_PARTS = re.compile(r"[./:@]")
+_TERM_PARTS = re.compile(r"[./:@\s]|(?<![\w-])-{1,2}")
 _AGAINST = re.compile(
     r"\b(?:never|no|not|\w+n't|dont|cannot|avoid|without|forbidden|banned?|bare|plain|raw"
     r"|instead of|rather than|refuse[sd]?|reject(?:ed|s)?|dropped|turned down|hands off|stop using"
@@ -83,35 +86,31 @@ class Claims(Struct, frozen=True):
 
 def terms(text: str) -> set[str]:
     """Words, identifiers, paths and flags of ``text``, folded, each also by its parts."""
-    found: set[str] = set()
-    for match in _TERM.findall(text):
-        term = match.strip(".:/").casefold()
-        if len(term) > 1:
-            found.add(term)
-            found.update(part for part in _TERM_PARTS.split(term) if len(part) > 2)
-            found.add(term.lstrip("-"))
-    return found
+    folded = text.casefold()
+    found = {match.strip(".:/") for match in _TERM.findall(folded)}
+    parts = set(_TERM_PARTS.split(" ".join(term for term in found if not term.isalnum())))
+    return {term for term in found if len(term) > 1} | {part for part in parts if len(part) > 2}
 
 
 def claims_of(text: str) -> Claims:
     """What the memory ``text`` claims."""
-    kinds: dict[str, str] = {}
-    for clause in filter(None, _CLAUSE.split(text)):
+    against: set[str] = set()
+    before: set[str] = set()
+    asked = set(chain.from_iterable(map(terms, _ASKED_FOR.findall(text[:_READ_CHARS]))))
+    neutral: set[str] = set()
+    for clause in filter(None, _CLAUSE.split(text[:_READ_CHARS])):
         if denied := _AGAINST.search(clause):
-            kinds.update(dict.fromkeys(terms(clause[denied.start() :]), "against"))
-            for term in terms(clause[: denied.start()]):
-                kinds.setdefault(term, "before")
+            against |= terms(clause[denied.start() :])
+            before |= terms(clause[: denied.start()])
+        elif _ASKS.search(clause):
+            asked |= terms(clause)
         else:
-            kind = "asked" if _ASKS.search(clause) else "neutral"
-            for term in terms(clause):
-                kinds.setdefault(term, kind)
-    for asked in _ASKED_FOR.findall(text):
-        kinds.update({term: "asked" for term in terms(asked) if kinds.get(term) != "against"})
+            neutral |= terms(clause)
     return Claims(
-        *(
-            frozenset(term for term, kind in kinds.items() if kind == name)
-            for name in ("against", "before", "asked", "neutral")
-        )
+        against=frozenset(against),
+        before=frozenset(before - against - asked),
+        asked=frozenset(asked - against),
+        neutral=frozenset(neutral - against - asked - before),
     )
 
 
@@ -122,7 +121,7 @@ class Matcher:
         self._action = action
         self._hits = hits
         self._claims = [claims_of(hit.memory.content) for hit in hits]
-        self._idf = _idf([claims.terms for claims in self._claims])
+        self._held = Counter(chain.from_iterable(claims.terms for claims in self._claims))
         ran = " ".join((*action.commands, action.purpose))
         self._added = terms("\n".join((*action.added, ran)))
         self._removed = terms("\n".join(action.removed))
@@ -192,18 +191,10 @@ class Matcher:
             float(bool(action.added) and not action.removed),
         )
 
-    def _weight(self, shared: Collection[str]) -> float:
-        return min(sum(map(self._idf, shared)) / 5, _MOST_WEIGHT)
-
-
-def _idf(documents: Sequence[frozenset[str]]) -> Callable[[str], float]:
-    """How telling a term is among the memories that were found, by how few of them have it."""
-    count = len(documents)
-
-    def idf(term: str) -> float:
-        return math.log(1 + count / max(1, sum(term in document for document in documents)))
-
-    return idf
+    def _weight(self, shared: Iterable[str]) -> float:
+        """How telling ``shared`` are: those that few of the memories found have count more."""
+        held, count = self._held, len(self._hits)
+        return min(sum([math.log(1 + count / max(1, held[one])) for one in shared]) / 5, _MOST)
 
 
 @cache
@@ -243,7 +234,8 @@ class DeniedCommand(Struct, frozen=True):
 
 def plain_command(command: str) -> str:
     """``command`` without what only runs it and without variables that are set for it."""
-    return " ".join(_RUNNER.sub("", command, count=1).split()).rstrip(";,.")
+    runs = _RUNNER.match(command)
+    return " ".join(command[runs.end() if runs else 0 :].split()).rstrip(";,.")
 
 
 def commands_against(text: str) -> Iterator[DeniedCommand]:

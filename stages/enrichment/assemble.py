@@ -50,7 +50,7 @@ def assemble_enrichment(
     ``near`` returns the cosine of texts to its own, and ``tidy`` redacts and neutralises a stored
     text.
     """
-    conflicts = tuple(_tidied(conflict, tidy) for conflict in find_conflicts(hits, now))
+    conflicts = conflicts_of(hits, now, tidy)
     lost = {conflict.loser.id for conflict in conflicts}
     guides = [guide for guide in guides if guide.memory_id not in lost]
     cosines = _cosines(subject, guides, near)
@@ -121,6 +121,11 @@ def _may_be_alike(subject: Subject, guide: Guide) -> bool:
         return False
     ours, theirs = subject.traits, guide.traits
     return not ours.fields.isdisjoint(theirs.fields) or len(ours.words & theirs.words) > 1
+
+
+def conflicts_of(hits: Sequence[Hit], now: datetime, tidy: Tidy) -> tuple[Conflict, ...]:
+    """The conflicts among ``hits``, fit to be shown."""
+    return tuple(_tidied(conflict, tidy) for conflict in find_conflicts(hits, now))
 
 
 def _tidied(conflict: Conflict, tidy: Tidy) -> Conflict:

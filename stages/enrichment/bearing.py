@@ -20,7 +20,7 @@ MOST = 3
 """So many memories at most come with an order."""
 
 COVERED = 0.3
-"""The share of an order's content words that the title and the tags of a guide have to have."""
+"""The share of an order's content words that a guide has to name as what it is about."""
 
 FEW_WORDS = 5
 """An order of so few content words is about a technology that it names."""
@@ -56,8 +56,8 @@ def bearing(
 
 
 def _covered(subject: Subject, guide: Guide) -> float:
-    """The share of the order's content words in the title and the tags of ``guide``."""
-    named = {*words_of(guide.title), *guide.tags}
+    """The share of the order's content words that ``guide`` names as what it is about."""
+    named = {*words_of(" ".join((guide.title, *guide.applicable_when))), *guide.tags}
     return len(subject.content_words & named) / max(1, len(subject.content_words))
 
 

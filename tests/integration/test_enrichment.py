@@ -119,11 +119,14 @@ def test_an_order_is_enriched_from_files_tasks_patterns_and_gotchas(house):
     assert of_task["evidence"] == f"Worked in {task}"
     assert known["context_tokens"] > 50
 
-    # An order is no question: who works on it reads nothing that nobody asked for.
+    # Who works on it reads what is about just that, and no more.
     answer = hooked(house, ORDER)
-    assert "hookSpecificOutput" not in answer
+    context = answer["hookSpecificOutput"]["additionalContext"]
+    assert "Password Hashing" in context
+    assert "JWT Token Strategy" in context
+    assert "weasyprint" not in context
+    assert "NEXT_PUBLIC" not in context
     assert answer["metadata"]["enriched_intent"]["memory"] == memory
-    assert answer["metadata"]["abstained"] == "no_intent"
 
     page = house.run("explain", ORDER).stdout
     for told in ("Implement Google OAuth", "Password Hashing", "work feature", "my-saas-app"):

@@ -24,7 +24,7 @@ from msgspec import Raw
 
 from subcog.bus.events import CaptureRequested
 from subcog.bus.sessions import Message, ToolCall, ToolResult
-from subcog.pipeline.entrance.events import failure_of, use_of
+from subcog.pipeline.entrance.tool_input import action_of, failure_of
 from subcog.sinks.indexes.keyphrases import Keyphrases
 from subcog.sinks.models.intent_classifier import features
 from subcog.stages.capture.task_record import follow
@@ -92,7 +92,10 @@ def readers() -> Iterator[tuple[str, Callable[[str], object]]]:
     yield "topics", lambda text: keyphrases.topics(make_memory(content=text))
     yield "local", lambda text: features(text, ())
     yield "subject", lambda text: subject_of(text, text)
-    yield "tool", lambda text: use_of(Raw(msgspec.json.encode({"path": text, "content": text})))
+    yield (
+        "tool",
+        lambda text: action_of("Write", Raw(msgspec.json.encode({"path": text, "content": text}))),
+    )
     yield "failure", lambda text: failure_of(Raw(msgspec.json.encode(text)))
     yield (
         "task",

@@ -163,12 +163,26 @@ async def run_knowing(
     return event, recall
 
 
+async def test_an_order_gets_what_bears_on_it_and_a_question_looks_no_guide_up():
+    memory = make_memory(1, "OAuth callback URLs must match exactly", namespace="gotchas")
+    guides = FakeGuides(guides=[read_guide(memory)])
+    event, _ = await run_knowing("add the GitHub OAuth login", guides=guides, memories=[memory])
+    assert [one.memory for one in event.bearing] == [memory]
+    assert event.enrichment.known_gotchas == ()
+
+    event, _ = await run_knowing("why does OAuth fail?", guides=guides, memories=[memory])
+    assert event.bearing == ()
+
+
 async def test_guides_are_found_for_the_readable_scopes_and_read_from_candidates_too():
     known = read_guide(make_memory(1, "Implement Google OAuth", namespace="tasks"))
     pattern = make_memory(2, "Hash: bcrypt", namespace="patterns", tags=("authentication",))
     guides = FakeGuides(guides=[known], near=0.4)
     event, recall = await run_knowing(
-        "Add user authentication", hits=[make_hit(pattern, 0.8)], guides=guides
+        "",
+        hits=[make_hit(pattern, 0.8)],
+        guides=guides,
+        prompt=make_prompt("Add user authentication", detailed=True),
     )
     assert [task.id for task in event.enrichment.similar_tasks] == [known.memory_id]
     assert [one.id for one in event.enrichment.applicable_patterns] == [pattern.id]
