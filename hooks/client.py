@@ -230,6 +230,7 @@ class Hook:
                 answer = self.ask()
             disarm()
         except OutOfTime:
+            disarm()  # it repeats
             self.reason = "late"
         if answer is None and (self.reason != "late" or self.marked()):
             arm(SPOOL_MS, _leave)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ...bus.events import ActionProposed, Event, MemoriesShown
 from ...bus.signals import degraded, emit, proposed
-from ...bus.values import Hit, Memory, Query
+from ...bus.values import Hit, Query
 from ...config.settings import ActionSettings
 from ..actions.commands import Command, read_line
 from ..actions.failures import CERTAIN, Repetition, read_record, repetition
@@ -40,12 +40,12 @@ class Searcher(Struct, frozen=True):
         A record of a failure that the command repeats is found by the command's shape; one of what
         the command already does otherwise is left out.
         """
-        proposed = read_line(event.action.command).commands
-        shapes = tuple(command.shape for command in proposed)
+        commands = read_line(event.action.command).commands
+        shapes = tuple(command.shape for command in commands)
         repeated = await self.failures.failing(shapes, event.place.readable) if shapes else ()
-        found = [RatedHit(_unsearched(memory), "") for memory in repeated]
+        found = [RatedHit(Hit.unsearched(memory), "") for memory in repeated]
         rated = [*found, *await self._search(action, event)]
-        return [one for hit in rated if (one := _by_record(hit, proposed)) is not None]
+        return [one for hit in rated if (one := _by_record(hit, commands)) is not None]
 
     async def _search(self, action: ActionText, event: ActionProposed) -> list[RatedHit]:
         query = Query(text=action.query, scopes=event.place.readable, limit=LIMIT)
@@ -58,21 +58,17 @@ def _rated(hit: Hit, likely: float) -> RatedHit:
     return RatedHit(replace(hit, relevance=likely), f"warns of the action, {likely:.2f}")
 
 
-def _by_record(one: RatedHit, proposed: Sequence[Command]) -> RatedHit | None:
+def _by_record(one: RatedHit, commands: Sequence[Command]) -> RatedHit | None:
     """``one``, as certain as it is where it is the record of a failure; None to leave it out."""
     record = read_record(one.hit.memory)
     if record is None:
         return one
-    match repetition(record, proposed):
+    match repetition(record, commands):
         case Repetition.REPEATS:
             return RatedHit(replace(one.hit, relevance=CERTAIN), "repeats a command that failed")
         case Repetition.MENDED:
             return None
     return one if one.why else None
-
-
-def _unsearched(memory: Memory) -> Hit:
-    return Hit(memory=memory, text=0.0, late=0.0, vector=0.0, order=0.0, relevance=0.0)
 
 
 async def warn(
