@@ -34,6 +34,7 @@ _SAME_QUESTION = (0.12, 0.20)
 _MOST_SHOWN = 2
 _MOST_REPORTED = 6
 # Below this a text says too little of what it is about for anything to be found by it.
+_FEWEST_WORDS = 4
 _FEWEST_CHARS = 8
 _ADD_AT_ONCE = 64
 _FEWEST_STATED_WORDS = 4
@@ -134,10 +135,10 @@ class PassageArchive:
         back. Raises ``StoreUnavailable``.
         """
         new = 0
-        wanted = [passage for passage in passages if self._may_keep(passage)]
-        for start in range(0, len(wanted), _ADD_AT_ONCE):
-            async with self._writing:
-                new += await self._add(wanted[start : start + _ADD_AT_ONCE])
+        for start in range(0, len(passages), _ADD_AT_ONCE):
+            async with self._writing:  # what is forgotten meanwhile waits, or was before
+                part = passages[start : start + _ADD_AT_ONCE]
+                new += await self._add([one for one in part if self._may_keep(one)])
         if self._index.passages > self._bounds.max_passages:
             await self.trim()
         return new
@@ -247,11 +248,18 @@ class PassageArchive:
             table.remember_forgotten(connection, [forgotten])
 
     async def forget_saying(self, scope: Scope, text: str) -> int:
-        """Forget the passages of ``scope`` that hold ``text``: a memory of it was forgotten."""
+        """Forget the passages of ``scope`` that hold ``text``: a memory of it was forgotten.
+
+        Of fewer than ``_FEWEST_WORDS`` words only those that say nothing else: a word or two stand
+        in passages about anything.
+        """
         found = await self._store.read(lambda connection: table.saying(connection, scope, text))
         fetched = await self._store.read(lambda connection: table.fetch(connection, found))
+        short = len(text.split()) < _FEWEST_WORDS
         gone = 0
         for passage in fetched.values():
+            if short and passage.text.strip() != text.strip():
+                continue
             barred = Forgotten(scope=scope, passage=passage.id, since=_EPOCH, until=_FOREVER)
             self._forgotten.append(barred)
             gone += await self._drop(scope, passage.session, [barred], only=passage.id)

@@ -1,5 +1,6 @@
 from datetime import timedelta
 
+import anyio
 import pytest
 
 from subcog.sinks.passages import archive as module
@@ -8,6 +9,7 @@ from tests.stores import FakeClock
 
 from .conftest import ELSEWHERE, HERE, IDLE, NOW, RETRIES, RETRIES_LATER, opened, talk
 
+YEAR = timedelta(days=365)
 ASKED = "how many attempts does the retrier make before it gives up?"
 
 
@@ -231,6 +233,25 @@ async def test_a_forgotten_text_leaves_every_passage_that_holds_it(tmp_path, emb
         assert await archive.forget_saying(HERE, "seven attempts. Eight trips it.") == 1
         assert archive.count == 3
         assert await archive.add(talk(RETRIES, "s1")) == 0
+
+
+async def test_a_word_or_two_take_no_passage_that_says_more(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk((*RETRIES, ("user", "Eight trips"))))
+        assert await archive.forget_saying(HERE, "Eight trips") == 1
+        assert archive.count == 4
+
+
+async def test_what_is_forgotten_while_it_waits_to_be_kept_is_not_kept(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        async with anyio.create_task_group() as tasks:
+            async with archive._writing:
+                tasks.start_soon(archive.add, talk(RETRIES, "s1"))
+                await anyio.wait_all_tasks_blocked()
+                since, until = NOW - YEAR, NOW + YEAR
+                gone = module.Forgotten(scope=HERE, session="s1", since=since, until=until)
+                archive._forgotten.append(gone)
+        assert archive.count == 0
 
 
 async def test_a_failed_write_leaves_nothing_findable(tmp_path, embedder, monkeypatch):
