@@ -244,13 +244,12 @@ async def test_a_word_or_two_take_no_passage_that_says_more(tmp_path, embedder):
 
 async def test_what_is_forgotten_while_it_waits_to_be_kept_is_not_kept(tmp_path, embedder):
     async with opened(tmp_path, embedder) as archive:
-        async with anyio.create_task_group() as tasks:
-            async with archive._writing:
-                tasks.start_soon(archive.add, talk(RETRIES, "s1"))
-                await anyio.wait_all_tasks_blocked()
-                since, until = NOW - YEAR, NOW + YEAR
-                gone = module.Forgotten(scope=HERE, session="s1", since=since, until=until)
-                archive._forgotten.append(gone)
+        async with anyio.create_task_group() as tasks, archive._writing:
+            tasks.start_soon(archive.add, talk(RETRIES, "s1"))
+            await anyio.wait_all_tasks_blocked()
+            since, until = NOW - YEAR, NOW + YEAR
+            gone = module.Forgotten(scope=HERE, session="s1", since=since, until=until)
+            archive._forgotten.append(gone)
         assert archive.count == 0
 
 
