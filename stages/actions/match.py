@@ -30,7 +30,7 @@ FEATURES = (
     "path", "elsewhere", "same environment", "document", "command", "whole file",
 )  # fmt: skip
 
-LIMIT = 8
+LIMIT = 4
 """How many memories are looked at for an action."""
 
 SURE = 0.9
@@ -138,7 +138,7 @@ class Matcher:
     def _is_spoken_against(self, at: int) -> bool:
         """Whether a command of the action is one that the memory denies."""
         content = self._hits[at].memory.content
-        if self._is_elsewhere(content):
+        if not self._action.commands or "`" not in content or self._is_elsewhere(content):
             return False
         ran = [plain_command(command) for command in self._action.commands]
         return any(
