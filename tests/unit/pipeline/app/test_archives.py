@@ -3,6 +3,7 @@ import pytest
 
 from subcog.bus.signals import fell_back
 from subcog.bus.values import Recalled
+from subcog.pipeline.app import archives
 from subcog.pipeline.app.archives import LazyArchive
 from subcog.stages.ports import RecallUnavailable
 from tests.emissions import emitted
@@ -32,9 +33,10 @@ async def test_who_asks_before_it_is_loaded_waits_for_it():
     assert [recalled.mode for recalled in answers] == ["text"]
 
 
-async def test_waiting_ends_a_little_before_the_deadline_so_that_an_answer_can_still_be_given():
+async def test_waiting_ends_before_the_deadline_so_that_an_answer_can_still_be_given(monkeypatch):
     late = LazyArchive()
-    with anyio.fail_after(0.1) as scope:
+    monkeypatch.setattr(archives, "RESERVE_S", 9.95)  # a busy machine may need it
+    with anyio.fail_after(10) as scope:
         with pytest.raises(RecallUnavailable, match="still being loaded"):
             await late.get()
         assert anyio.current_time() < scope.deadline
