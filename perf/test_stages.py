@@ -152,7 +152,14 @@ class Bench:
         classified = await self.awaited("classify", classify(enriched, local=self.local))
         settings = SETTINGS.search_intent
         built = self.timed(
-            "inject", lambda: inject(classified, settings=settings, sessions=self.sessions, now=NOW)
+            "inject",
+            lambda: inject(
+                classified,
+                settings=settings,
+                quoting=SETTINGS.sessions,
+                sessions=self.sessions,
+                now=NOW,
+            ),
         )
         self.timed("respond", lambda: respond(built))
         self.took["whole"].append((self.clock() - began) * 1000)

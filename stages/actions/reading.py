@@ -10,13 +10,13 @@ from ...bus.actions import Action
 from ...bus.values import Value
 from ..text.unicode import one_line
 
-MAX_LINES = 200
+MAX_LINES = 80
 """Of a longer change only the beginning is read."""
 
-QUERY_CHARS = 800
+QUERY_CHARS = 400
 
 _OUTSIDE_PARTS = 3
-_READ_CHARS = 20_000
+_READ_CHARS = 6_000
 # Where one command of a shell line ends and the next begins.
 _SEPARATOR = re.compile(r"\s*(?:&&|\|\||[;\n|])\s*")
 _LOOKS = re.compile(
