@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,7 @@ def retrieval(folder: Path, as_json: bool) -> None:
     """Measure retrieval on FOLDER with its memories.jsonl and queries.jsonl."""
     from ..evaluation.retrieval import evaluate, render
 
-    with _progress(hidden=as_json) as show:
-        report = _checked(lambda: evaluate(folder, progress=show))
-    _print(report, render, as_json=as_json)
+    _show_progress(partial(evaluate, folder), render, as_json=as_json)
 
 
 @eval_command.command()
@@ -49,10 +48,8 @@ def injections(folder: Path, as_json: bool) -> None:
     """Measure injection on FOLDER with its memories.jsonl and prompts.jsonl, with your settings."""
     from ..evaluation.injections import evaluate, render
 
-    settings = our_settings().settings
-    with _progress(hidden=as_json) as show:
-        report = _checked(lambda: evaluate(folder, settings=settings, progress=show))
-    _print(report, render, as_json=as_json)
+    work = partial(evaluate, folder, settings=our_settings().settings)
+    _show_progress(work, render, as_json=as_json)
 
 
 @eval_command.command()
@@ -73,10 +70,8 @@ def sessions(folder: Path, as_json: bool) -> None:
     """Measure what of FOLDER with its sessions.jsonl reaches the prompts of its prompts.jsonl."""
     from ..evaluation.sessions import evaluate, render
 
-    settings = our_settings().settings
-    with _progress(hidden=as_json) as show:
-        report = _checked(lambda: evaluate(folder, settings=settings, progress=show))
-    _print(report, render, as_json=as_json)
+    work = partial(evaluate, folder, settings=our_settings().settings)
+    _show_progress(work, render, as_json=as_json)
 
 
 @eval_command.command()
@@ -86,9 +81,16 @@ def acts(folder: Path, as_json: bool) -> None:
     """Measure what is shown before the acts and with the orders of FOLDER, with your settings."""
     from ..evaluation.acts import evaluate, render
 
-    settings = our_settings().settings
+    work = partial(evaluate, folder, settings=our_settings().settings)
+    _show_progress(work, render, as_json=as_json)
+
+
+def _show_progress(
+    evaluate: Callable[..., Any], render: Callable[[Any], str], *, as_json: bool
+) -> None:
+    """Run ``evaluate`` behind a bar, and print what it reports."""
     with _progress(hidden=as_json) as show:
-        report = _checked(lambda: evaluate(folder, settings=settings, progress=show))
+        report = _checked(lambda: evaluate(progress=show))
     _print(report, render, as_json=as_json)
 
 

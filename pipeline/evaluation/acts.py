@@ -23,7 +23,6 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import msgspec
-import numpy as np
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
@@ -36,6 +35,7 @@ from ...stages.text.unicode import count_tokens
 from ..app.app import App
 from ..entrance.handler import HookHandler
 from .dataset import JudgedMemory, read_rows
+from .shares import Outcome, columns, cost_lines, costs, shares
 
 Progress = Callable[[int, int], None]
 
@@ -118,8 +118,7 @@ def figures(orders: Sequence[Shown], acts: Sequence[Shown]) -> dict[str, Any]:
     return {
         "acts": {"acts": len(acts), **_shares(acts), "by_tool": by_tool},
         "orders": {"orders": len(orders), **_shares(orders)},
-        "median_tokens": float(np.median(tokens)) if tokens else 0.0,
-        "latency_ms": {f"p{p}": round(float(np.percentile(took, p)), 3) for p in (50, 95, 99)},
+        **costs(tokens, took),
     }
 
 
@@ -128,42 +127,25 @@ def render(report: dict[str, Any]) -> str:
     acts, orders = report["acts"], report["orders"]
     rows = [("orders", orders["orders"], orders), ("acts", acts["acts"], acts)]
     rows += [(f"  {tool}", made["acts"], made) for tool, made in acts["by_tool"].items()]
-    latency = ", ".join(f"{name} {value:.2f}" for name, value in report["latency_ms"].items())
     return "\n".join(
         [
             f"{'':16}{'number':>7}{'precision':>11}{'recall':>9}{'silent':>9}",
             *(_row(*row) for row in rows),
             "",
-            f"median of {report['median_tokens']:.0f} tokens where anything is shown",
-            f"latency in ms: {latency}",
+            *cost_lines(report, "shown"),
         ]
     )
 
 
 def _row(name: str, number: int, made: dict[str, Any]) -> str:
-    shares = (made["precision"], made["recall"], made["silent_rate"])
-    precision, recall, silent = ("–" if share is None else f"{share:.3f}" for share in shares)
-    return f"{name:16}{number:>7}{precision:>11}{recall:>9}{silent:>9}"
+    return f"{name:16}{number:>7}{columns(made)}"
 
 
 def _shares(shown: Sequence[Shown]) -> dict[str, float | None]:
-    count = right = wanted = found = 0
-    for one in shown:
-        relevant = set(one.judged.relevant)
-        count += len(one.ids)
-        right += len(one.ids & (relevant | set(one.judged.acceptable)))
-        wanted += len(relevant)
-        found += len(one.ids & relevant)
-    harmless = [one for one in shown if not one.judged.relevant]
-    return {
-        "precision": _share(right, count),
-        "recall": _share(found, wanted),
-        "silent_rate": _share(sum(not one.ids for one in harmless), len(harmless)),
-    }
-
-
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
+    return shares(
+        Outcome(frozenset(one.judged.relevant), frozenset(one.judged.acceptable), one.ids)
+        for one in shown
+    )
 
 
 # --- through the product -------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from typing import Any
 
 import anyio
 import msgspec
-import numpy as np
 from msgspec import Struct
 
 from ...bus.events import ContextBuilt, PromptSubmitted
@@ -39,6 +38,7 @@ from ...stages.inject import inject
 from ...stages.parse import parse
 from ...stages.redaction.redact import Redactor
 from .dataset import JudgedMemory, read_rows, scratch_search
+from .shares import Outcome, columns, cost_lines, costs, shares
 
 Progress = Callable[[int, int], None]
 
@@ -89,8 +89,7 @@ def figures(answered: Sequence[Answered]) -> dict[str, Any]:
             for kind in kinds
             if (own := [one for one in answered if one.judged.kind == kind])
         },
-        "median_tokens": float(np.median(tokens)) if tokens else 0.0,
-        "latency_ms": {f"p{p}": round(float(np.percentile(took, p)), 3) for p in (50, 95, 99)},
+        **costs(tokens, took),
     }
 
 
@@ -98,42 +97,29 @@ def render(report: dict[str, Any]) -> str:
     """The same for a reader, as a table of plain text."""
     head = f"{'kind':10}{'prompts':>9}{'precision':>11}{'recall':>9}{'silent':>9}"
     rows = [*report["by_kind"].items(), ("all", report)]
-    latency = ", ".join(f"{name} {value:.2f}" for name, value in report["latency_ms"].items())
     return "\n".join(
         [
             head,
             *(_row(kind, made) for kind, made in rows),
             "",
-            f"median of {report['median_tokens']:.0f} tokens where anything is injected",
-            f"latency in ms: {latency}",
+            *cost_lines(report, "injected"),
         ]
     )
 
 
 def _row(kind: str, made: dict[str, Any]) -> str:
-    shares = (made["precision"], made["recall"], made["silent_rate"])
-    texts = ("–" if share is None else f"{share:.3f}" for share in shares)
-    return f"{kind:10}{made['prompts']:>9}{next(texts):>11}{next(texts):>9}{next(texts):>9}"
+    return f"{kind:10}{made['prompts']:>9}{columns(made)}"
 
 
 def _shares(answered: Sequence[Answered]) -> dict[str, float | None]:
-    shown = right = wanted = found = 0
-    for one in answered:
-        relevant, injected = set(one.judged.relevant), set(one.injected)
-        shown += len(injected)
-        right += len(injected & (relevant | set(one.judged.acceptable)))
-        wanted += len(relevant)
-        found += len(injected & relevant)
-    hopeless = [one for one in answered if not one.judged.relevant]
-    return {
-        "precision": _share(right, shown),
-        "recall": _share(found, wanted),
-        "silent_rate": _share(sum(not one.injected for one in hopeless), len(hopeless)),
-    }
-
-
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
+    return shares(
+        Outcome(
+            relevant=frozenset(one.judged.relevant),
+            acceptable=frozenset(one.judged.acceptable),
+            shown=frozenset(one.injected),
+        )
+        for one in answered
+    )
 
 
 async def _answered(

@@ -123,9 +123,13 @@ class Matcher:
         self._claims = [claims_of(hit.memory.content) for hit in hits]
         self._held = Counter(chain.from_iterable(claims.terms for claims in self._claims))
         ran = " ".join((*action.commands, action.purpose))
-        self._added = terms("\n".join((*action.added, ran)))
-        self._removed = terms("\n".join(action.removed))
-        self._said = " ".join((ran, *action.added))
+        added, removed = terms("\n".join((*action.added, ran))), terms("\n".join(action.removed))
+        self._new, self._gone = added - removed, removed - added
+        self._path = terms(action.path)
+        said = " ".join((ran, *action.added))
+        self._is_harmless_place = _HARMLESS_PLACE.search(said) is not None
+        self._is_shared_place = _SHARED_PLACE.search(said) is not None
+        self._ran = [plain_command(command) for command in action.commands]
 
     def relevance(self, at: int) -> float:
         """The probability, 0–1, that the hit at place ``at`` warns of the action."""
@@ -138,20 +142,18 @@ class Matcher:
     def _is_spoken_against(self, at: int) -> bool:
         """Whether a command of the action is one that the memory denies."""
         content = self._hits[at].memory.content
-        if not self._action.commands or "`" not in content or self._is_elsewhere(content):
+        if not self._ran or "`" not in content or self._is_elsewhere(content):
             return False
-        ran = [plain_command(command) for command in self._action.commands]
         return any(
             command == denied.command
             or (denied.more and command.startswith(f"{denied.command} ") and not _tries(command))
             for denied in commands_against(content)
-            for command in ran
+            for command in self._ran
         )
 
     def _is_elsewhere(self, content: str) -> bool:
         """Whether the memory is about what is shared, and the action about what is not."""
-        guarded = _SHARED_PLACE.search(content) is not None
-        return guarded and _HARMLESS_PLACE.search(self._said) is not None
+        return self._is_harmless_place and _SHARED_PLACE.search(content) is not None
 
     def features(self, at: int) -> tuple[float, ...]:
         """``FEATURES`` of the hit at place ``at``."""
@@ -174,18 +176,16 @@ class Matcher:
 
     def _by_claims(self, at: int) -> tuple[float, ...]:
         action, claims = self._action, self._claims[at]
-        new, gone = self._added - self._removed, self._removed - self._added
-        content = self._hits[at].memory.content
-        guarded = _SHARED_PLACE.search(content) is not None
+        new, gone, content = self._new, self._gone, self._hits[at].memory.content
         return (
             self._weight(claims.against & new),
             self._weight(claims.against & gone),
             self._weight(claims.asked & new),
             self._weight(claims.asked & gone),
             self._weight(claims.before & new),
-            self._weight(claims.terms & terms(action.path)),
+            self._weight(claims.terms & self._path),
             float(self._is_elsewhere(content)),
-            float(guarded and _SHARED_PLACE.search(self._said) is not None),
+            float(self._is_shared_place and _SHARED_PLACE.search(content) is not None),
             float(_DOCUMENT.search(action.path) is not None),
             float(bool(action.commands)),
             float(bool(action.added) and not action.removed),

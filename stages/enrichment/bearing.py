@@ -8,6 +8,7 @@ four in ten had to be known; of the orders that need nothing, 98 in 100 get noth
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...bus.enrichment import Guide, ResolvedReference
@@ -49,8 +50,8 @@ def bearing(
         one.id: f"is what {one.text!r} points at" for one in resolved if one.confidence >= _SURE
     }
     rated = [(_covered(subject, guide), guide) for guide in guides]
-    about = {guide.memory_id: share for share, guide in rated if _is_about(subject, guide, share)}
-    for guide in _in_turn(sorted(rated, key=lambda one: -one[0]), about):
+    about = [one for one in rated if _is_about(subject, one[1], one[0])]
+    for guide in _in_turn(sorted(about, key=lambda one: -one[0])):
         found.setdefault(guide.memory_id, "is about what is ordered")
     return dict(list(found.items())[:MOST])
 
@@ -68,13 +69,11 @@ def _is_about(subject: Subject, guide: Guide, covered: float) -> bool:
     return named and len(subject.content_words) <= FEW_WORDS
 
 
-def _in_turn(rated: Sequence[tuple[float, Guide]], about: dict[str, float]) -> Iterator[Guide]:
-    """Those in ``about``: the best of each namespace, then the second of each, and so on."""
-    ranks: dict[str, int] = {}
+def _in_turn(rated: Sequence[tuple[float, Guide]]) -> Iterator[Guide]:
+    """The best of each namespace, the surest first, then the second of each, and so on."""
+    ranks: Counter[str] = Counter()
     placed = []
     for share, guide in rated:
-        if guide.memory_id in about:
-            rank = ranks[guide.namespace] = ranks.get(guide.namespace, -1) + 1
-            placed.append((rank, -share, guide))
-    for _, _, guide in sorted(placed, key=lambda one: one[:2]):
-        yield guide
+        placed.append((ranks[guide.namespace], -share, guide))
+        ranks[guide.namespace] += 1
+    yield from (guide for _, _, guide in sorted(placed, key=lambda one: one[:2]))

@@ -46,9 +46,8 @@ LIBRARIES = {
 SERVER = "admin columns connection reads store errors".split()
 # The evaluation of retrieval draws its intervals with numpy.
 EXTRA = {
-    "pipeline/evaluation/acts.py": {"numpy"},
     "pipeline/evaluation/captures.py": {"numpy"},
-    "pipeline/evaluation/injections.py": {"numpy"},
+    "pipeline/evaluation/shares.py": {"numpy"},
     "pipeline/evaluation/retrieval.py": {"numpy"},
     "pipeline/evaluation/intents.py": {"numpy"},
     # The model's worker is a process of its own, and nobody else may import what it does.
