@@ -10,10 +10,11 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from .actions import Action
+from .anchors import CodeState
 from .enrichment import Bearing, Enrichment
 from .sessions import SessionHit, SessionVerdict
 from .values import (
+    Action,
     CleanText,
     Encoding,
     Hit,
@@ -30,6 +31,7 @@ from .values import (
     Scope,
     SearchIntent,
     Shown,
+    Span,
     Verdict,
     Vote,
 )
@@ -53,13 +55,14 @@ class AgentEvent(Event, frozen=True, kw_only=True):
 
 
 class PromptSubmitted(AgentEvent, frozen=True, kw_only=True, tag="prompt.submitted"):
-    """The user typed a prompt.
+    """The user typed a prompt. ``before`` is the beginning of the one before it in this session.
 
     ``detailed`` asks for metadata beside the client's own fields. A ``rehearsal`` is explained
     only: nothing is stored, and no session remembers it.
     """
 
     text: str
+    before: str = ""
     detailed: bool = False
     rehearsal: bool = False
 
@@ -74,7 +77,9 @@ class PromptParsed(Event, frozen=True, kw_only=True, tag="prompt.parsed"):
 class PromptEnriched(Event, frozen=True, kw_only=True, tag="prompt.enriched"):
     """What is known about the prompt's subject was gathered; explicit captures were settled.
 
-    ``bearing`` is what should be known before the work that the prompt orders.
+    ``bearing`` is what should be known before the work that the prompt orders. ``code`` tells by
+    the id of a memory what became of the code that it names. ``looked_up``: the candidates were not
+    searched for by words, since the prompt asks about a time or the whole; ``span`` is that time.
     """
 
     prompt: PromptSubmitted
@@ -83,7 +88,10 @@ class PromptEnriched(Event, frozen=True, kw_only=True, tag="prompt.enriched"):
     enrichment: Enrichment = Enrichment()
     bearing: tuple[Bearing, ...] = ()
     candidates: tuple[Hit, ...] = ()
+    code: Mapping[str, CodeState] = {}
     sessions: tuple[SessionHit, ...] = ()
+    looked_up: bool = False
+    span: Span | None = None
     kept: tuple[Kept, ...] = ()
     degraded: tuple[str, ...] = ()
 
@@ -179,11 +187,12 @@ class ToolFailed(AgentEvent, frozen=True, kw_only=True, tag="tool.failed"):
 
 
 class MemoriesShown(Event, frozen=True, kw_only=True, tag="memories.shown"):
-    """Memories went into a session's context at a ``hook`` that is no prompt."""
+    """Memories of ``scopes`` went into a session's context at a ``hook`` that is no prompt."""
 
     session: str
     hook: str
     shown: tuple[Shown, ...]
+    scopes: tuple[Scope, ...] = ()
 
 
 class CompactionStarted(AgentEvent, frozen=True, kw_only=True, tag="compaction.started"):
@@ -238,7 +247,9 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     The text may concern a memory of the same scope: it becomes the next version of ``revises``,
     or takes the place of ``supersedes``, which stays and is marked. ``said_at`` is when it was
     said, where that is known and not now. ``verbatim``: a text that is merely alike is another
-    memory, although nobody asked to keep this one.
+    memory, although nobody asked to keep this one. ``root`` is where the project is on this
+    machine; without it, what the text names is not looked for. ``own_words``: the user said it, so
+    that what it says is no more is superseded.
     """
 
     id: str
@@ -253,6 +264,8 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     supersedes: str | None = None
     said_at: datetime | None = None
     verbatim: bool = False
+    root: str = ""
+    own_words: bool = False
 
 
 class CaptureDetected(Event, frozen=True, kw_only=True, tag="capture.detected"):
@@ -281,6 +294,15 @@ class MemoriesStored(Event, frozen=True, kw_only=True, tag="memories.stored"):
     """
 
     stored: tuple[tuple[Memory, Encoding], ...]
+
+
+class CodeNamed(Event, frozen=True, kw_only=True, tag="code.named"):
+    """A text was committed that may name code of the project whose directory is ``root``."""
+
+    id: str
+    text: str
+    scope: Scope
+    root: str
 
 
 class MemoryForgotten(Event, frozen=True, kw_only=True, tag="memory.forgotten"):
@@ -357,10 +379,14 @@ class ChangeSettled(Event, frozen=True, kw_only=True, tag="change.settled"):
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """A memory to import. ``known_by_id``: it was ours before; else its text is what it is."""
+    """A memory to import. ``known_by_id``: it was ours before; else its text is what it is.
+
+    ``as_new``: it changes no memory that is here, and gets an id of its own.
+    """
 
     memory: Memory
     known_by_id: bool = False
+    as_new: bool = False
 
 
 class Admitted(Struct, frozen=True, kw_only=True):

@@ -2,8 +2,10 @@ r"""The wire format between thin clients and the daemon: one ASCII line, then tw
 
 A request is ``subcog/1 KIND NAME FIELDS BODY\n``, then FIELDS bytes of ``key=value`` joined by NUL,
 then BODY bytes. A reply is ``subcog/1 STATUS DETAIL BODY\n``, then BODY bytes. KIND is hook, call
-or mcp. STATUS is ``ok`` or ``error`` (DETAIL: the daemon's version), or ``wait`` (DETAIL: more
-milliseconds that the client may wait from now; the real reply follows). Lengths are decimal.
+or mcp. STATUS is ``ok`` or ``error`` (DETAIL: the daemon's version), ``unsettled`` (like ``ok``,
+but something that the prompt asks to keep is not committed, and the client has to set it aside) or
+``wait`` (DETAIL: more milliseconds that the client may wait from now; the real reply follows).
+Lengths are decimal.
 
 ``hooks/client.py`` writes and reads the same bytes by itself; a contract test holds the two equal.
 """
@@ -19,7 +21,7 @@ MAX_LINE = 256
 MAX_FIELDS = 64 * 1024
 MAX_BODY = 16 * 1024 * 1024
 KINDS = ("hook", "call", "mcp")
-STATUSES = ("ok", "error", "wait")
+STATUSES = ("ok", "error", "unsettled", "wait")
 
 
 class BadFrame(ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, Raw, UnsetType
 
 from .enrichment import ApplicablePattern, Gotcha, RecentWork, SimilarTask, Suggestion
-from .results import Result
+from .results import Result, UseResult
 from .sessions import SessionVerdict
 from .values import (
     DetectionSource,
@@ -161,7 +161,8 @@ class EnrichStep(Result, frozen=True, kw_only=True):
 class InjectStep(Result, frozen=True, kw_only=True):
     """What was injected: tokens, or why nothing, and a verdict a candidate and a session.
 
-    ``answers`` are the facts of the project that the prompt asked for.
+    ``answers`` are the facts of the project that the prompt asked for, ``uses`` what became
+    of those candidates before that were shown before.
     """
 
     tokens: int
@@ -169,6 +170,7 @@ class InjectStep(Result, frozen=True, kw_only=True):
     verdicts: tuple[Verdict, ...]
     sessions: tuple[SessionVerdict, ...]
     answers: tuple[ProjectAnswer, ...] = ()
+    uses: tuple[UseResult, ...] = ()
 
 
 class ExplainResult(Result, frozen=True, kw_only=True):

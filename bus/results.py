@@ -12,6 +12,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from .anchors import State
 from .values import Memory, Mode
 
 
@@ -72,6 +73,46 @@ class VersionOrigin(Result, frozen=True, kw_only=True):
     author: str
 
 
+class UseSeen(Result, frozen=True, kw_only=True):
+    """Something that became of a memory that was shown, as ``UseEvent`` has it."""
+
+    kind: str
+    at: datetime
+    session: str
+    moment: str
+    detail: str
+
+
+class UseResult(Result, frozen=True, kw_only=True):
+    """What became of a memory when it was shown, and what that changes.
+
+    ``shown`` counts how often that was, ``sessions`` in how many. ``counts`` has the other kinds by
+    how often they were seen, ``last`` the latest of them. Sessions older than what is kept count in
+    ``shown`` and ``sessions`` alone. ``mean`` is the expected chance that it helps, and between
+    ``low`` and ``high`` lies that chance with a probability of 0.95: approximate quantiles of its
+    beta posterior. ``floor_shift`` is added to the relevance that it must have to be shown;
+    ``vote`` is what the user voted last, kept or buried.
+    """
+
+    id: str
+    shown: int
+    sessions: int
+    counts: dict[str, int]
+    last: tuple[UseSeen, ...]
+    vote: str | None
+    buried: bool
+    mean: float
+    low: float
+    high: float
+    floor_shift: float
+
+
+class VotesResult(Result, frozen=True, kw_only=True):
+    """``bury`` and ``keep``: what is known of the use of each memory, with the vote."""
+
+    memories: tuple[UseResult, ...]
+
+
 class WhyResult(Result, frozen=True, kw_only=True):
     """``why``: where a memory came from, why it was kept, and whether a search finds it."""
 
@@ -90,6 +131,7 @@ class WhyResult(Result, frozen=True, kw_only=True):
     versions: tuple[VersionOrigin, ...]
     times_injected: int
     last_used: datetime | None
+    use: UseResult
 
 
 class Contradicted(Result, frozen=True, kw_only=True):
@@ -102,8 +144,10 @@ class Contradicted(Result, frozen=True, kw_only=True):
 class CaptureResult(Result, frozen=True, kw_only=True):
     """``capture``, ``update``, and ``supersede`` by a text: what became of it.
 
-    ``version`` is there for ``update`` and ``supersede``, ``supersedes`` for ``supersede``;
-    ``offer`` is a command that would let the new memory replace the contradicted one.
+    ``version`` is there for ``update`` and ``supersede``, ``supersedes`` where it has one;
+    ``offer`` is a command that would let the new memory replace the contradicted one. ``replaced``
+    is one that it has replaced, since its text says so itself, and ``undo`` brings that one back.
+    ``was_forgotten`` is there, and true, where this text had been forgotten.
     """
 
     outcome: Literal["stored", "merged", "declined", "pending", "failed"]
@@ -117,21 +161,52 @@ class CaptureResult(Result, frozen=True, kw_only=True):
     tags: tuple[str, ...] | UnsetType = UNSET
     contradicts: Contradicted | UnsetType = UNSET
     offer: str | UnsetType = UNSET
+    replaced: Contradicted | UnsetType = UNSET
+    undo: str | UnsetType = UNSET
     version: int | UnsetType = UNSET
     supersedes: str | UnsetType = UNSET
+    was_forgotten: bool | UnsetType = UNSET
 
 
 # --- several memories ----------------------------------------------------------------------------
 
 
+class CodePlace(Result, frozen=True, kw_only=True):
+    """A place in the code that a memory names, and what became of it since.
+
+    ``symbol`` is empty for the whole file. ``state`` is None while it is unknown; ``now`` is the
+    file to which it moved, empty where it did not.
+    """
+
+    path: str
+    symbol: str
+    state: State | None
+    now: str
+
+
+class CodeResult(Result, frozen=True, kw_only=True):
+    """What became of the code that a memory names: of each place, and all in all."""
+
+    state: State | None
+    anchors: tuple[CodePlace, ...]
+
+
 class FoundMemory(MemoryHead, frozen=True, kw_only=True):
-    """A memory that a search found. ``author`` is empty where it was written on this machine."""
+    """A memory that a search found. ``author`` is empty where it was written on this machine.
+
+    ``code`` is None for a memory that names no code of this project. ``buried``: the user does not
+    want it shown where it was not asked for. ``replaced_by`` is a newer one that was found and says
+    otherwise; that one comes before it.
+    """
 
     score: float
     tags: tuple[str, ...]
     summary: str
     scope: str
     author: str
+    code: CodeResult | None = None
+    buried: bool = False
+    replaced_by: str | None = None
 
 
 class RecallResult(Result, frozen=True, kw_only=True):
@@ -181,6 +256,37 @@ class TopicsResult(Result, frozen=True, kw_only=True):
     last_indexed: datetime | None
 
 
+class StaleMemory(MemoryHead, frozen=True, kw_only=True):
+    """A memory whose code changed or is gone."""
+
+    summary: str
+    author: str
+    code: CodeResult
+
+
+class StalePage(Result, frozen=True, kw_only=True):
+    """``stale``, one page: those of it whose code changed or is gone, oldest first.
+
+    ``looked_at`` memories were there, ``compared`` of them name code, of ``unknown`` of which it is
+    not known what became of it. ``next`` is the id to go on after; None at the end.
+    """
+
+    memories: tuple[StaleMemory, ...]
+    looked_at: int
+    compared: int
+    unknown: int
+    next: str | None
+
+
+class StaleResult(Result, frozen=True, kw_only=True):
+    """``stale``: the memories whose code changed or is gone, oldest first; see ``StalePage``."""
+
+    memories: tuple[StaleMemory, ...]
+    looked_at: int
+    compared: int
+    unknown: int
+
+
 class TopicMemory(MemoryHead, frozen=True, kw_only=True):
     """A memory of a topic."""
 
@@ -204,12 +310,15 @@ class IndexStatus(Result, frozen=True, kw_only=True):
     """What is held in memory to search in. ``bytes`` is an estimate.
 
     ``without_vectors`` are found by text alone; ``in_topics`` grows to all memories after a start.
+    ``reranks_cut`` counts the questions since then of which not all candidates could be reranked in
+    time.
     """
 
     bytes: int
     scopes: int
     without_vectors: int
     in_topics: int
+    reranks_cut: int = 0
 
 
 class Problem(Result, frozen=True, kw_only=True):
@@ -251,12 +360,24 @@ class HookActivity(Result, frozen=True, kw_only=True):
     count: int
 
 
+class BackupSummary(Result, frozen=True, kw_only=True):
+    """The backups that subcog makes by itself; ``problem`` says why the last one failed."""
+
+    folder: str
+    count: int
+    newest: str | None
+    newest_at: datetime | None
+    bytes: int
+    problem: str | None
+
+
 class StatusResult(Result, frozen=True, kw_only=True):
     """``status``. ``memories`` and ``index`` are None, and ``ready`` False, while they are loaded.
 
     ``sessions`` and ``passages``, what is kept of them, are None then too, and where sessions are
-    switched off. ``problem`` says why memories cannot be loaded. ``running`` is set by the command
-    line.
+    switched off. ``problem`` says why memories cannot be loaded. ``backup`` is None where none are
+    made, and ``damage`` says what was found damaged and set aside. ``running`` is set by the
+    command line.
     """
 
     pid: int
@@ -278,6 +399,8 @@ class StatusResult(Result, frozen=True, kw_only=True):
     max_rss_mb: int
     llm: ModelStatus | None
     team: TeamSummary | None
+    backup: BackupSummary | None
+    damage: tuple[str, ...]
     log: str
     heard: tuple[HookActivity, ...]
     running: bool | UnsetType = UNSET
@@ -365,6 +488,17 @@ class ImportResult(Result, frozen=True, kw_only=True):
     redacted: int
 
 
+class ProjectResult(Result, frozen=True, kw_only=True):
+    """``project``: which project ``directory`` is.
+
+    ``claimed`` is the project whose remote it names without being that project, "" for none.
+    """
+
+    directory: str
+    project: str
+    claimed: str = ""
+
+
 class BackupResult(Result, frozen=True, kw_only=True):
     """``backup``."""
 
@@ -374,8 +508,23 @@ class BackupResult(Result, frozen=True, kw_only=True):
 
 
 class RestoreResult(Result, frozen=True, kw_only=True):
-    """``restore_backup``: the former database is ``kept_aside``; None where there was none."""
+    """``restore_backup``: the former database is ``kept_aside``; None where there was none.
+
+    ``forgotten`` and ``forgotten_passages`` are how many of its memories and passages had been
+    forgotten since it was made, None where that could not be read; ``brought_back``, whether they
+    are there again.
+    """
 
     file: str
     memories: int
     kept_aside: str | None
+    forgotten: int | None
+    forgotten_passages: int | None
+    brought_back: bool
+
+
+class ForgottenSince(Result, frozen=True, kw_only=True):
+    """``forgotten_since``: what of a backup was forgotten since; None where it cannot be read."""
+
+    memories: int | None
+    passages: int | None

@@ -26,11 +26,15 @@ degraded = _signals.signal("degraded", doc="An answer was given in a degraded mo
 stored = _signals.signal("stored", doc="A memory was committed. namespace, outcome.")
 settled = _signals.signal("settled", doc="A capture was processed. outcome.")
 injected = _signals.signal("injected", doc="Memories were injected. count, tokens.")
+used = _signals.signal("used", doc="Something became of a memory that was shown. kind.")
 judged = _signals.signal(
     "judged", doc="A session that was found for a prompt was quoted, or was not. outcome."
 )
 proposed = _signals.signal(
     "proposed", doc="An action was looked up before it was done. tool, outcome."
+)
+compared = _signals.signal(
+    "compared", doc="The code that a memory names was compared with what it was. state."
 )
 told = _signals.signal("told", doc="A prompt asked for a fact of the project. fact, outcome.")
 abstained = _signals.signal("abstained", doc="An answer injected nothing. reason.")
@@ -59,8 +63,10 @@ ALL: tuple[NamedSignal, ...] = (
     stored,
     settled,
     injected,
+    used,
     judged,
     proposed,
+    compared,
     told,
     abstained,
     answered,

@@ -7,10 +7,13 @@ sorts the hits of one query. Confidences are whole percent. Times are aware UTC 
 from __future__ import annotations
 
 import enum
+import zlib
 from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
+
+from .anchors import Anchor
 
 NAMESPACES: tuple[str, ...] = (
     "decisions",
@@ -80,18 +83,27 @@ class Scope(Struct, frozen=True, order=True):
 
 
 class Place(Value, frozen=True, kw_only=True):
-    """Where the agent works: the project it is in, and whose memory may be read there."""
+    """Where the agent works: the project it is in, and whose memory may be read there.
+
+    ``before`` are scopes that the same project had earlier; nothing new is stored in them.
+    """
 
     project: Scope
     root: str
     user: Scope
     organisation: Scope = Scope("org", "local")
     branch: str | None = None
+    before: tuple[Scope, ...] = ()
+
+    @property
+    def own(self) -> tuple[Scope, ...]:
+        """The project's scope, and those that it had before."""
+        return (self.project, *self.before)
 
     @property
     def readable(self) -> tuple[Scope, ...]:
         """Every scope that a query from this place may read, each once."""
-        return tuple(dict.fromkeys((self.project, self.user, self.organisation)))
+        return tuple(dict.fromkeys((self.project, self.user, self.organisation, *self.before)))
 
 
 class Provenance(Value, frozen=True, kw_only=True):
@@ -128,7 +140,8 @@ class Memory(Value, frozen=True, kw_only=True):
     """One version of one memory. ``id`` is ``mem_`` and a ULID; versions count from 1.
 
     ``sources`` are the captures besides the first that said the same. ``contradicts`` is a memory
-    that seems to say otherwise; somebody should decide which of the two holds.
+    that seems to say otherwise; somebody should decide which of the two holds. ``anchors`` is where
+    the code was that it names.
     """
 
     id: str
@@ -149,6 +162,13 @@ class Memory(Value, frozen=True, kw_only=True):
     contradicts: str | None = None
     sources: tuple[Provenance, ...] = ()
     content_hash: str = ""
+    anchors: tuple[Anchor, ...] = ()
+
+    @property
+    def seen_key(self) -> tuple[str, int]:
+        """The id, and a CRC-32 of what is said: a version that only adds anchors says the same."""
+        said = f"{self.content}\0{self.summary}\0{self.valid_to}\0{self.superseded_by}"
+        return self.id, zlib.crc32(said.encode("utf-8", "surrogatepass"))
 
 
 class Encoding(Struct, frozen=True):
@@ -176,7 +196,8 @@ class Query(Value, frozen=True, kw_only=True):
     What is below ``min_relevance`` is not even fetched; ``floors`` has (namespace, relevance) pairs
     for namespaces where that lies elsewhere. A ``broad`` question asks for all there is about
     something: that one memory is ahead of the others does not count then. ``asked`` is the question
-    as it was typed, if it was: the best memories are then read with it.
+    as it was typed, if it was: the best memories are then read with it. ``pasted``: it is a log, a
+    trace or the like, of which reading alone makes too much.
     """
 
     text: str
@@ -192,6 +213,7 @@ class Query(Value, frozen=True, kw_only=True):
     floors: tuple[tuple[str, float], ...] = ()
     broad: bool = False
     asked: str = ""
+    pasted: bool = False
 
 
 class Hit(Value, frozen=True, kw_only=True):
@@ -297,6 +319,46 @@ class Reference(Value, frozen=True, kw_only=True):
     about: str = ""
 
 
+class Span(Struct, frozen=True):
+    """A time from ``since`` on and before ``until``, both aware, in the zone of who asked."""
+
+    since: datetime
+    until: datetime
+
+
+TimeSide = Literal["in", "since", "after", "until", "before"]
+
+
+class TimeExpression(Struct, frozen=True):
+    """Words for a time, in English and lower case; ``kind`` is their rule of the grammar.
+
+    ``side`` tells which part of the time is asked for.
+    """
+
+    kind: str
+    text: str
+    side: TimeSide = "in"
+
+
+class Retrospect(Value, frozen=True, kw_only=True):
+    """A question about a time, or about the whole: what was said then, rather than on a subject.
+
+    ``times`` are all to be met; without any it asks about the ``whole``, or where work was left
+    (``left_off``). ``namespaces`` are those that it names. ``subject``: it asks about something in
+    particular as well.
+    """
+
+    times: tuple[TimeExpression, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    left_off: bool = False
+    subject: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether it asks for an overview of everything that is remembered."""
+        return not (self.times or self.left_off)
+
+
 class Entity(Value, frozen=True, kw_only=True):
     """Something named: ``kind`` is path, symbol, technology, error, message, version or feature."""
 
@@ -305,16 +367,25 @@ class Entity(Value, frozen=True, kw_only=True):
 
 
 class Parsed(Value, frozen=True, kw_only=True):
-    """A prompt taken apart. ``text`` has neither markers, private spans nor our own envelope."""
+    """A prompt taken apart. ``text`` has neither markers, private spans nor our own envelope.
+
+    ``query`` is what is searched for, empty where there is nothing to ask. ``pasted``: most of the
+    text is a log, a trace or the like; ``question`` is then what was typed beside it and the lines
+    that tell what went wrong. Else it is the text, after the prompt before where it needs that to
+    be understood.
+    """
 
     text: str
     query: str
+    question: str = ""
+    pasted: bool = False
     words: tuple[str, ...] = ()
     marked: tuple[Marked, ...] = ()
     signals: tuple[Signal, ...] = ()
     entities: tuple[Entity, ...] = ()
     references: tuple[Reference, ...] = ()
     work: tuple[WorkSignal, ...] = ()
+    retrospect: Retrospect | None = None
     machine: bool = False
 
 
@@ -350,6 +421,34 @@ class Vote(Value, frozen=True, kw_only=True):
     took_ms: float
     note: str = ""
     missing: str = ""
+
+
+# --- what an agent does with a tool ---------------------------------------------------------------
+
+
+COMMAND_TOOL = "Bash"
+"""The tool that runs commands, by Claude Code's name for it."""
+
+
+class Action(Value, frozen=True, kw_only=True):
+    """What a tool is asked to do. All texts are capped.
+
+    ``paths`` are the files that it names, as it names them. ``command`` is what is run, and
+    ``purpose`` what the agent says that it is for. ``written`` is what goes into files, and
+    ``replaced`` what stood there before; both are whole passages, of which some lines are the same.
+    """
+
+    tool: str
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    purpose: str = ""
+    written: str = ""
+    replaced: str = ""
+
+    @property
+    def text(self) -> str:
+        """What is written or run."""
+        return "\n".join(filter(None, (self.written, self.command)))
 
 
 # --- what comes back -----------------------------------------------------------------------------
@@ -390,7 +489,8 @@ class Kept(Value, frozen=True, kw_only=True):
 
     ``declined``: there was nothing to keep. ``pending``: it is still on its way. ``failed``: the
     store could not take it, and ``reason`` says why. ``contradicts`` is a memory that seems to
-    say otherwise.
+    say otherwise, ``supersedes`` one that it has replaced since the text says so itself.
+    ``was_forgotten``: this text had been forgotten, and was asked for again.
     """
 
     outcome: Literal["stored", "merged", "declined", "pending", "failed"]
@@ -400,6 +500,13 @@ class Kept(Value, frozen=True, kw_only=True):
     reason: str = ""
     redactions: tuple[str, ...] = ()
     contradicts: str | None = None
+    supersedes: str | None = None
+    was_forgotten: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is committed, or will never be."""
+        return self.outcome not in {"pending", "failed"}
 
 
 class Verdict(Value, frozen=True, kw_only=True):

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import repeat
+from operator import add, itemgetter, mul
 from pathlib import Path
 
 import msgspec
@@ -65,8 +67,10 @@ class LinearModel(msgspec.Struct, frozen=True, kw_only=True):
 
     def log_odds(self, values: Sequence[float]) -> float:
         """The calibrated log-odds of the first output."""
-        pairs = zip(self.weights.values(), values, strict=True)
-        total = self.bias[0] + sum(row[0] * value for row, value in pairs)
+        if len(values) != len(self.weights):
+            raise ValueError(f"{len(values)} values for {len(self.weights)} weights")
+        first = map(itemgetter(0), self.weights.values())
+        total: float = self.bias[0] + sum(map(mul, first, values))
         return self.slope * total / self.divisor + self.shift
 
     def probability(self, values: Sequence[float]) -> float:
@@ -75,10 +79,10 @@ class LinearModel(msgspec.Struct, frozen=True, kw_only=True):
 
     # --- features that are there or not ----------------------------------------------------------
 
-    def total(self, names: AbstractSet[str], output: int = 0) -> float:
-        """The sum of the weights of those of ``names`` that are known, without bias."""
+    def total(self, names: AbstractSet[str]) -> float:
+        """The sum of the first output's weights of the known ``names``, without bias."""
         weights = self.weights
-        return sum([weights[name][output] for name in weights.keys() & names])
+        return sum([weights[name][0] for name in weights.keys() & names])
 
     def totals(self, names: AbstractSet[str]) -> list[float]:
         """The same for every output."""
@@ -94,17 +98,16 @@ class LinearModel(msgspec.Struct, frozen=True, kw_only=True):
         for name, strength in features:
             row = self.weights.get(name)
             if row is not None:
-                pairs = zip(totals, row, strict=True)
-                totals = [total + strength * weight for total, weight in pairs]
+                totals = list(map(add, totals, map(mul, repeat(strength), row)))
         largest = max(totals)
         scale = self.slope / self.divisor
         odds = [math.exp(scale * (total - largest)) for total in totals]
         together = sum(odds)
         return [one / together for one in odds]
 
-    def column(self, output: int = 0) -> list[float]:
-        """The weights of one output, in the order of ``weights``, for arrays."""
-        return [row[output] / self.divisor for row in self.weights.values()]
+    def column(self) -> list[float]:
+        """The weights of the first output, in the order of ``weights``, for arrays."""
+        return [row[0] / self.divisor for row in self.weights.values()]
 
     @property
     def named(self) -> Mapping[str, float]:

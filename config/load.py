@@ -7,16 +7,19 @@ allowed.
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 import re
+import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
 
-from .settings import Namespace, Settings
+from .settings import Namespace, Settings, Weight
 
 DEFAULTS = Path(__file__).with_name("default.toml")
 MAX_FILE_BYTES = 1_000_000
@@ -31,6 +34,11 @@ SECRETS = {
 # Tables whose keys are namespaces, whether the defaults name them or not.
 OPEN_TABLES = ("search_intent.weights.",)
 
+_TOO_DEEP = "nested too deeply; tables go three deep at most"
+# The time that a dotted key takes to be read grows with the square of its parts.
+_DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
+_MAX_SHOWN = 80
+_DEEPEST = 8
 Tree = dict[str, Any]
 
 
@@ -59,31 +67,38 @@ def variable(key: str) -> str:
     return PREFIX + key.replace(".", "_").replace("-", "_").upper()
 
 
-def load_settings(file: Path, env: Mapping[str, str], *, lenient: bool = False) -> Loaded:
+def load_settings(file: Path, env: Mapping[str, str]) -> Loaded:
     """Merge and check all settings.
 
-    ``file`` need not exist. With ``lenient``, an unknown ``SUBCOG_*`` variable is a warning, as a
-    hook wants it; otherwise it is an error. Raises ``SettingsError``.
+    ``file`` need not exist. An unknown key in it is an error; an unknown ``SUBCOG_*`` variable is
+    a warning, since it may belong to another version, or to something else. Raises
+    ``SettingsError``.
     """
     values = {key: (value, "default") for key, value in _leaves(_read(DEFAULTS))}
-    for key, value in _leaves(_read(file)):
-        _check_known(key, values, file)
-        values[key] = (value, str(file))
+    for key, value in _from_file(file):
+        if not (value == {} and _is_table(key, values)):
+            _check_known(key, value, values, file)
+            values[key] = (value, str(file))
     known = {variable(key): key for key in values}
     for name, key in _from_environment(known, env):
         values[key] = (_decode(env[name], values[key][0], name), name)
-    warnings = _unknown_variables(known, env)
-    if warnings and not lenient:
-        raise SettingsError(warnings[0])
     origins = tuple(Origin(key, value, source) for key, (value, source) in values.items())
-    return Loaded(_convert(origins), origins, warnings)
+    return Loaded(_convert(origins), origins, _unknown_variables(known, env))
+
+
+def _from_file(file: Path) -> list[tuple[str, object]]:
+    try:
+        return list(_leaves(_read(file)))
+    except RecursionError:
+        raise SettingsError(f"{file}: {_TOO_DEEP}") from None
 
 
 def _read(file: Path) -> Tree:
     try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise SettingsError(f"{file}: larger than {MAX_FILE_BYTES} bytes, so not read")
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        text = _read_bytes(file).decode()
+        if _DEEP_KEY.search(text):
+            raise SettingsError(f"{file}: {_TOO_DEEP}")
+        return tomllib.loads(text)
     except FileNotFoundError:
         return {}
     except UnicodeDecodeError:
@@ -92,26 +107,82 @@ def _read(file: Path) -> Tree:
         raise SettingsError(f"{file}: not TOML: {error}") from None
     except OSError as error:
         raise SettingsError(f"{file}: cannot be read: {error.strerror}") from None
+    except SettingsError:
+        raise
+    except ValueError:  # Python reads no longer ones
+        raise SettingsError(f"{file}: not TOML: a number of thousands of digits") from None
+
+
+def _read_bytes(file: Path) -> bytes:
+    """The bytes of ``file``; nothing is waited for, whatever lies in its place."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as source:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if stat.S_ISFIFO(mode):
+            raise SettingsError(f"{file}: a pipe, where a file is expected")
+        text = source.read(MAX_FILE_BYTES + 1)
+    if len(text) > MAX_FILE_BYTES:
+        raise SettingsError(f"{file}: larger than {MAX_FILE_BYTES} bytes, so not read")
+    return text
 
 
 def _leaves(tree: Tree, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Each dotted key with its value; a table without keys is the value of its own."""
     for key, value in tree.items():
-        if isinstance(value, dict):
+        if value and isinstance(value, dict):
             yield from _leaves(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
 
 
-def _check_known(key: str, known: Mapping[str, object], file: Path) -> None:
+def _is_table(key: str, known: Iterable[str]) -> bool:
+    return any(name.startswith(f"{key}.") for name in known)
+
+
+def _check_known(key: str, value: object, known: Mapping[str, object], file: Path) -> None:
     table, _, leaf = key.rpartition(".")
     if key in known or (table.startswith(OPEN_TABLES) and leaf in get_args(Namespace)):
         return
     if key in SECRETS:
         raise SettingsError(f"{file}: {key}: {SECRETS[key]}")
-    close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
-    siblings = [name for name in known if name.rpartition(".")[0] == table]
-    allowed = f"did you mean {close[0]}?" if close else f"allowed: {', '.join(siblings or known)}"
-    raise SettingsError(f"{file}: unknown key {key}; {allowed}")
+    if _is_table(key, known):
+        problem = f"{key} = {_shown(value)}; allowed: a table, [{key}], with {_names(key, known)}"
+        raise SettingsError(f"{file}: {problem}")
+    raise SettingsError(f"{file}: unknown key {_cut(key)}; {_allowed(key, known)}")
+
+
+def _allowed(key: str, known: Mapping[str, object]) -> str:
+    """What may stand in the place of the unknown ``key``."""
+    parts = key.split(".")
+    for end in range(1, min(len(parts), _DEEPEST)):
+        if (parent := ".".join(parts[:end])) in known:
+            return f"{parent} is no table, but takes a value"
+    close = difflib.get_close_matches(key[:_MAX_SHOWN], known, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]}?"
+    table = key.rpartition(".")[0]
+    if _is_table(table, known):
+        return f"[{table}] has {_names(table, known)}"
+    return f"the tables are {_names('', known)}"
+
+
+def _names(table: str, known: Iterable[str]) -> str:
+    """The names that stand directly in ``table``; in the file itself where that is empty."""
+    prefix = f"{table}." if table else ""
+    inside = (name.removeprefix(prefix) for name in known if name.startswith(prefix))
+    return ", ".join(dict.fromkeys(name.partition(".")[0] for name in inside))
+
+
+def _shown(value: object) -> str:
+    return _cut(repr(value))
+
+
+def _cut(text: str) -> str:
+    """The beginning of ``text``, without what a terminal would obey."""
+    plain = "".join(one if one.isprintable() else "?" for one in text[:_MAX_SHOWN])
+    return plain + "…" if len(text) > _MAX_SHOWN else plain
 
 
 def _from_environment(
@@ -138,11 +209,15 @@ def _unknown_variables(known: Mapping[str, str], env: Mapping[str, str]) -> tupl
 def _complain_of_variable(name: str, known: Mapping[str, str]) -> str:
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]}?" if close else "`subcog config` lists the names"
-    return f"environment: unknown variable {name}; {hint}"
+    return f"environment: unknown variable {_cut(name)}; {hint}"
 
 
 def _decode(text: str, default: object, name: str) -> object:
     """Read a variable as the type that its default has."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise SettingsError(f"environment: {name}: not UTF-8") from None
     if isinstance(default, str):
         return text
     if isinstance(default, list):
@@ -151,7 +226,7 @@ def _decode(text: str, default: object, name: str) -> object:
         return msgspec.convert(text.strip(), type(default), strict=False)
     except msgspec.ValidationError:
         kind = {bool: "true or false", int: "a whole number", float: "a number"}[type(default)]
-        raise SettingsError(f"environment: {name} = {text!r}; allowed: {kind}") from None
+        raise SettingsError(f"environment: {name} = {_shown(text)}; allowed: {kind}") from None
 
 
 def _convert(origins: tuple[Origin, ...]) -> Settings:
@@ -175,10 +250,20 @@ def _explain(complaint: str, origins: tuple[Origin, ...]) -> str:
     allowed = (
         f"allowed: {choices}" if choices else what.replace("`", "").replace("Expected", "allowed:")
     )
+    key = path.partition("[")[0]  # of an array its place follows, of a table whose keys vary [...]
     for origin in origins:
-        if origin.key == path or (path.endswith("[...]") and origin.key.startswith(path[:-5])):
-            return f"{origin.source}: {origin.key} = {origin.value!r}; {allowed}"
+        if origin.key == key or (origin.key.startswith(f"{key}.") and not _is_weight(origin.value)):
+            return f"{origin.source}: {origin.key} = {_shown(origin.value)}; {allowed}"
     return f"settings: {path}; {allowed}"
+
+
+def _is_weight(value: object) -> bool:
+    """Whether ``value`` may stand in a table whose keys vary; all of these hold weights."""
+    try:
+        msgspec.convert(value, Weight)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _choices(key: str) -> str:

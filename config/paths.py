@@ -33,6 +33,31 @@ class Paths(Struct, frozen=True, kw_only=True):
         return self.data / "spool"
 
     @property
+    def backups(self) -> Path:
+        """Where backups are made without being asked for, unless a setting names another place."""
+        return self.data / "backups"
+
+    @property
+    def told_damage(self) -> Path:
+        """Of which damage the user was told in a hook."""
+        return self.state / "told-damage.json"
+
+    @property
+    def earlier_scopes(self) -> Path:
+        """Which project goes on with a scope that several had once."""
+        return self.data / "earlier-scopes.json"
+
+    @property
+    def kinship(self) -> Path:
+        """Which repositories belong to the project whose remote they name."""
+        return self.data / "projects.json"
+
+    @property
+    def missed_starts(self) -> Path:
+        """Where hooks note the starts of sessions that no daemon answered."""
+        return self.data / "starts"
+
+    @property
     def link(self) -> Path:
         return self.data / "daemon.sock"
 

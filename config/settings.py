@@ -41,6 +41,7 @@ class ContextSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     max_tokens: Annotated[int, Meta(ge=0, le=100_000)]
     min_relevance: Fraction
     min_relevance_beside: Fraction
+    learn_from_use: bool
 
     @property
     def least_relevance(self) -> float:
@@ -195,6 +196,16 @@ class StoreSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     memory_limit_mb: Annotated[int, Meta(ge=64, le=65_536)]
 
 
+class BackupSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[backup]``: the backups that are made without being asked for."""
+
+    enabled: bool
+    every_hours: Annotated[float, Meta(gt=0)]
+    keep: Annotated[int, Meta(ge=1, le=1000)]
+    max_mb: Annotated[int, Meta(ge=1, le=1_000_000)]
+    folder: str
+
+
 class DaemonSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[daemon]``."""
 
@@ -240,6 +251,7 @@ class Settings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     redaction: RedactionSettings
     embedding: EmbeddingSettings
     store: StoreSettings
+    backup: BackupSettings
     daemon: DaemonSettings
     http: HttpSettings
     team: TeamSettings

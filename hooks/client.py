@@ -32,7 +32,14 @@ MAX_LINE = 256
 MAX_VALUE = 4096  # the longest path that Linux takes; a longer value is no path
 MAX_WAIT_MS = 5000
 MARGIN_MS = 100  # what the daemon's budget leaves for starting and leaving this process
-SPOOL_MS = 1000  # for writing down a capture after the time is up
+ARRIVAL_MS = 2000  # for the payload: a busy machine may hold up who writes it
+SPOOL_MS = 8000  # for writing down a capture after the time is up; agents wait for 10 s in all
+NOTICE_MS = 1000  # for telling the user why there is no answer
+NOTE_MS = 400  # for noting that a session's start was not answered; it takes 1 to 20
+UNCERTAIN = (
+    b'{"systemMessage": "subcog: it is not certain that this is kept: the disk did not answer in'
+    b' time. To be sure, send it again."}'
+)
 AGAIN_S = 0.1  # the alarm repeats: an exception that falls into a destructor is swallowed there
 
 
@@ -49,6 +56,13 @@ def _expire(signum: int, frame: object) -> None:
 
 
 def _leave(signum: int, frame: object) -> None:
+    posix._exit(0)
+
+
+def _leave_uncertain(signum: int, frame: object) -> None:
+    """Leave in the midst of setting aside what is marked, and say that."""
+    disarm()
+    _write_all(1, UNCERTAIN)
     posix._exit(0)
 
 
@@ -159,10 +173,11 @@ def _receive(connection: "_socket.socket", so_far: bytes) -> bytes:
     return so_far + part
 
 
-def read_reply(connection: "_socket.socket") -> bytes:
-    """The body of the daemon's answer; empty if it is an error or no answer of ours.
+def read_reply(connection: "_socket.socket") -> "tuple[bytes, bool]":
+    """The body of the daemon's answer, and whether all that is marked is settled.
 
-    Raises ``Gone`` if the connection ends before it is whole.
+    The body is empty if it is an error or no answer of ours, and then nothing is settled. Raises
+    ``Gone`` if the connection ends before it is whole.
     """
     data = b""
     while True:
@@ -171,20 +186,20 @@ def read_reply(connection: "_socket.socket") -> bytes:
         head, _, data = data.partition(b"\n")
         parts = head.split(b" ")
         if len(parts) != 4 or parts[0] != b"subcog/1" or not parts[3].isdigit():
-            return b""
+            return b"", False
         _, status, detail, length = parts
         if status != b"wait":
             break
         arm(min(int(detail) if detail.isdigit() and len(detail) < 6 else 0, MAX_WAIT_MS))
-    if status != b"ok" or len(length) > 8 or int(length) > MAX_BODY:
-        return b""
+    if status not in (b"ok", b"unsettled") or len(length) > 8 or int(length) > MAX_BODY:
+        return b"", False
     while len(data) < int(length):
         data = _receive(connection, data)
-    return data[: int(length)]
+    return data[: int(length)], status == b"ok"
 
 
-def exchange(event: str, fields: dict[bytes, bytes], body: bytes) -> bytes:
-    """Ask the daemon whose socket is in the current directory, and return its answer.
+def exchange(event: str, fields: dict[bytes, bytes], body: bytes) -> "tuple[bytes, bool]":
+    """Ask the daemon whose socket is in the current directory; its answer, as ``read_reply``.
 
     Raises ``OSError``: ``FileNotFoundError`` or ``ConnectionRefusedError`` if there is no daemon,
     ``Gone`` or another ``ConnectionError`` if there was one.
@@ -208,7 +223,10 @@ def helper(name: str) -> "Any":
 
 
 class Hook:
-    """One run of the pipe. ``reason`` says why there is no answer: ``late``, or as the starter."""
+    """One run of the pipe. ``reason`` says why there is no answer: ``late``, or as the starter.
+
+    ``settled``: the daemon answered, and what the prompt asks to keep is committed.
+    """
 
     def __init__(self, event: str, launcher: str, env: dict[bytes, bytes]) -> None:
         self.event = event
@@ -219,37 +237,43 @@ class Hook:
         self.fields = describe(env)
         self.body = b""
         self.reason = ""
+        self.settled = False
 
     def run(self) -> bytes:
         """What to print; empty for nothing."""
         answer = None
         try:
-            arm(setting(self.env, b"SUBCOG_HOOK_TOTAL_MS", 200) + MARGIN_MS)
+            arm(ARRIVAL_MS)
             self.body = read_all(0)
+            budget_ms = setting(self.env, b"SUBCOG_HOOK_TOTAL_MS", 200) + MARGIN_MS
+            arm(budget_ms - (monotonic() - self.started) * 1000)
             if len(self.body) <= MAX_BODY:
                 answer = self.ask()
             disarm()
         except OutOfTime:
             disarm()  # it repeats
             self.reason = "late"
-        if answer is None and (self.reason != "late" or self.marked()):
-            arm(SPOOL_MS, _leave)
-            answer = self.last_words()
+        unkept = not self.settled and self.marked()
+        if unkept or (answer is None and self.reason != "late"):
+            arm(*((SPOOL_MS, _leave_uncertain) if unkept else (NOTICE_MS, _leave)))
+            answer = self.last_words(answer, unkept)
             disarm()
+        if answer is None and self.event == "SessionStart" and self.reason != "not_installed":
+            self.note_missed_start()
         return answer or b""
 
     def ask(self) -> "bytes | None":
         """The daemon's answer, after starting it if need be; None and a reason without one."""
         try:
             posix.chdir(self.data)
-            return exchange(self.event, self.fields, self.body)
+            return self.exchange()
         except OSError as error:
             failed = error
         spent_ms = (monotonic() - self.started) * 1000
         arm(setting(self.env, b"SUBCOG_HOOK_START_MS", 1000) - spent_ms)
         answer: bytes | None
         answer, self.reason = helper("starter").ask(
-            lambda: exchange(self.event, self.fields, self.body),
+            self.exchange,
             died=not isinstance(failed, (FileNotFoundError, ConnectionRefusedError)),
             launcher=self.launcher,
             data=self.data,
@@ -258,20 +282,38 @@ class Hook:
         )
         return answer
 
+    def exchange(self) -> bytes:
+        """Ask the daemon once."""
+        answer, self.settled = exchange(self.event, self.fields, self.body)
+        return answer
+
+    def note_missed_start(self) -> None:
+        """Have the session's first prompt bring the greeting, if the disk takes that at once."""
+        try:
+            arm(NOTE_MS)
+            helper("starter").note_missed_start(self.fields, self.body, self.data)
+            disarm()
+        except OutOfTime:
+            disarm()
+
     def marked(self) -> bool:
-        """Whether the prompt may hold something that the user asked to keep."""
+        """Whether this is a prompt that may hold something that the user asked to keep."""
+        if self.event != "UserPromptSubmit":
+            return False
         text = self.body.lower()
         return b"[remember" in text or b"[capture" in text or b"@memory" in text
 
-    def last_words(self) -> bytes:
-        """Keep what would be lost, and say what the user should know."""
+    def last_words(self, answer: "bytes | None", unkept: bool) -> bytes:
+        """Keep what would be lost, and say what the user should know, beside ``answer``."""
         starter = helper("starter")
-        state = state_folder(self.env)
-        notes = [starter.notice(self.event, self.reason, self.body, self.fields[b"session"], state)]
-        if self.event == "UserPromptSubmit" and self.marked():
+        notes = []
+        if answer is None:
+            session, state = self.fields[b"session"], state_folder(self.env)
+            notes.append(starter.notice(self.event, self.reason, self.body, session, state))
+        if unkept:
             notes.append(helper("spool").keep(self.event, self.fields, self.body, self.data))
-        answer: bytes = starter.message(notes)
-        return answer
+        told: bytes = starter.message(notes, answer or b"")
+        return told
 
 
 def main(argv: "list[str]") -> None:

@@ -215,6 +215,42 @@ def _session_of(body: bytes, known: bytes) -> str:
     return f"{session or os.getppid()}"
 
 
+def missed_start_name(session: str) -> str:
+    """The name of the file that notes a start of ``session`` that was not answered."""
+    return hashlib.sha256(session.encode(errors="replace")).hexdigest()[:32] + ".json"
+
+
+def note_missed_start(fields: Mapping[bytes, bytes], body: bytes, data: bytes) -> None:
+    """Note a session's start that was not answered, so that its first prompt brings the greeting.
+
+    Of the payload in ``body`` its session, source and directory are kept, for ``TOLD_DAYS``.
+    """
+    try:
+        payload = json.loads(body)
+        texts = {key: payload.get(key) for key in ("session_id", "source", "cwd")}
+    except (ValueError, AttributeError, RecursionError):
+        return
+    note = {key: _whole(text[:4096]) for key, text in texts.items() if isinstance(text, str)}
+    if not note.get("session_id"):
+        return
+    folder = os.path.join(os.fsdecode(data), "starts")
+    name = os.path.join(folder, missed_start_name(note["session_id"]))
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        _forget_old(folder)
+        target = os.open(name + ".tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(target, "w") as file:
+            json.dump({**note, "id": fields[b"id"].decode()}, file)
+        os.rename(name + ".tmp", name)
+    except OSError:  # the session goes without a greeting
+        return
+
+
+def _whole(text: str) -> str:
+    """``text`` with a question mark for each half of a character that a client cut in two."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _first_time(reason: str, session: str, state: bytes) -> bool:
     """Whether ``reason`` is told for the first time in ``session``; it is noted as told."""
     told = os.path.join(os.fsdecode(state), "told")
@@ -238,7 +274,18 @@ def _forget_old(told: str) -> None:
                 os.unlink(entry.path)
 
 
-def message(notes: Iterable[str]) -> bytes:
-    """Hook output that shows ``notes`` to the user and nothing to the model."""
-    text = "\n".join(note for note in notes if note)
-    return json.dumps({"systemMessage": text}).encode() if text else b""
+def _object(answer: bytes) -> dict[str, object]:
+    try:
+        told = json.loads(answer)
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def message(notes: Iterable[str], answer: bytes = b"") -> bytes:
+    """Hook output that shows ``notes`` to the user, beside what ``answer`` holds already."""
+    told = _object(answer)
+    texts = [str(text) for text in (told.get("systemMessage"), *notes) if text]
+    if not texts:
+        return answer
+    return json.dumps({**told, "systemMessage": "\n".join(texts)}).encode()

@@ -82,7 +82,7 @@ async def run(recorder: Recorder, folder: Path) -> None:
         await app.bus.drain(5)
         recorder.on = False
     await app.unload()
-    if b"additionalContext" not in answer:
+    if b"additionalContext" not in answer.body:
         raise SystemExit("the prompt got no context: what it passes is not the whole path")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -32,15 +33,43 @@ def vocabulary(rows: Iterable[Named], min_rows: int) -> dict[str, int]:
     return {name: at for at, name in enumerate(kept)}
 
 
-def matrix(rows: Sequence[Named], index: dict[str, int]) -> np.ndarray:
+class Sparse(NamedTuple):
+    """A matrix of which most is zero: each ``strength`` that is not, with its row and column."""
+
+    row: npt.NDArray[np.intp]
+    column: npt.NDArray[np.intp]
+    strength: npt.NDArray[np.float32]
+    shape: tuple[int, int]
+
+    def __matmul__(self, dense: np.ndarray) -> np.ndarray:
+        columns = (
+            np.bincount(self.row, self.strength * one[self.column], minlength=self.shape[0])
+            for one in dense.T
+        )
+        return np.stack(list(columns), axis=1).astype(np.float32)
+
+    @property
+    def T(self) -> Sparse:  # noqa: N802 - numpy's name for it
+        return Sparse(self.column, self.row, self.strength, self.shape[::-1])
+
+    def rows(self, mask: npt.NDArray[np.bool_]) -> Sparse:
+        """Those rows for which ``mask`` holds."""
+        kept, moved = mask[self.row], np.cumsum(mask) - 1
+        shape = (int(mask.sum()), self.shape[1])
+        return Sparse(moved[self.row[kept]], self.column[kept], self.strength[kept], shape)
+
+
+def matrix(rows: Sequence[Named], index: dict[str, int]) -> Sparse:
     """One row a row, one column a feature."""
-    made = np.zeros((len(rows), len(index)), dtype=np.float32)
-    for at, row in enumerate(rows):
-        for name, strength in row:
-            column = index.get(name)
-            if column is not None:
-                made[at, column] = strength
-    return made
+    entries = [
+        (at, index[name], strength)
+        for at, row in enumerate(rows)
+        for name, strength in row
+        if name in index
+    ]
+    row, column, strength = zip(*entries, strict=True) if entries else ((), (), ())
+    shape = (len(rows), len(index))
+    return Sparse(np.array(row, int), np.array(column, int), np.array(strength, np.float32), shape)
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -99,28 +128,33 @@ def write(model: LinearModel, path: Path) -> None:
 
 
 def multinomial(
-    x: np.ndarray,
-    y: np.ndarray,
+    x: Sparse,
+    allowed: npt.NDArray[np.bool_],
     weight: np.ndarray,
     *,
-    classes: int,
     power: float,
     ridge: float,
     steps: int,
 ) -> np.ndarray:
     """Weights ((features + 1) × classes) that minimise ridge-penalised log loss, by Adam.
 
-    The last row is the bias. ``power`` of 1 lets every class count the same, 0 every row.
+    ``allowed`` (rows × classes) tells the classes that a row may be of, often one: what is wanted
+    is that these together are likely. The last row of the weights is the bias. ``power`` of 1 lets
+    every class count the same, 0 every row.
     """
-    counts = np.bincount(y, minlength=classes).clip(1)
-    sample = (((len(y) / (classes * counts)) ** power)[y] * weight).astype(np.float32)
+    shares = allowed / allowed.sum(axis=1, keepdims=True)
+    counts = shares.sum(axis=0).clip(1)
+    sample = (shares @ (len(shares) / (len(counts) * counts)) ** power * weight).astype(np.float32)
     sample /= sample.sum()
-    target = np.eye(classes, dtype=np.float32)[y]
-    parameters = np.zeros((x.shape[1] + 1, classes), dtype=np.float32)
+    parameters = np.zeros((x.shape[1] + 1, len(counts)), dtype=np.float32)
     mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
     for step in range(1, steps + 1):
-        off = (softmax(x @ parameters[:-1] + parameters[-1]) - target) * sample[:, None]
-        gradient = np.vstack([x.T @ off + ridge / len(y) * parameters[:-1], off.sum(axis=0)])
+        guess = softmax(x @ parameters[:-1] + parameters[-1])
+        target = guess * allowed
+        target /= target.sum(axis=1, keepdims=True)
+        off = (guess - target) * sample[:, None]
+        pull = ridge / len(shares) * parameters[:-1]
+        gradient = np.vstack([x.T @ off + pull, off.sum(axis=0)])
         mean = 0.9 * mean + 0.1 * gradient
         square = 0.99 * square + 0.01 * gradient**2
         rate = LEARNING_RATE * (1 - step / steps)

@@ -121,18 +121,10 @@ class Case:
 
 def read(name: str, memories: Path, prompts: Path, embedder: Embedder) -> Project:
     """Read and encode one project."""
-    rows = _rows(memories, "text")
-    made = [
-        Memory(
-            id=row["id"], scope=SCOPE, namespace=row.get("namespace", "context"),
-            content=row["text"], summary="", tags=tuple(row.get("tags", ())),
-            created_at=NOW, updated_at=NOW,
-        )
-        for row in rows
-    ]  # fmt: skip
+    made = [memory_of(row) for row in rows(memories, "text")]
     encodings = embedder.encode_many([searchable(memory) for memory in made])
     pairs = {m.id: (m, e) for m, e in zip(made, encodings, strict=True)}
-    asked = _rows(prompts, "relevant")
+    asked = rows(prompts, "relevant")
     local = LocalClassifier.load()
     for prompt in asked:
         prompt.setdefault("prompt", prompt.get("query"))
@@ -148,10 +140,19 @@ def read(name: str, memories: Path, prompts: Path, embedder: Embedder) -> Projec
     return Project(name, pairs, asked)
 
 
-def _rows(path: Path, key: str) -> list[dict[str, Any]]:
+def memory_of(row: dict[str, Any]) -> Memory:
+    """The memory of one row."""
+    return Memory(
+        id=row["id"], scope=SCOPE, namespace=row.get("namespace", "context"),
+        content=row["text"], summary="", tags=tuple(row.get("tags", ())),
+        created_at=NOW, updated_at=NOW,
+    )  # fmt: skip
+
+
+def rows(path: Path, key: str) -> list[dict[str, Any]]:
     """The rows that have ``key``: the first line of a file may tell its licence."""
-    rows = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
-    return [row for row in rows if key in row]
+    read = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+    return [row for row in read if key in row]
 
 
 def cases(
@@ -233,7 +234,9 @@ def look(
     return see(measured).astype(float), order, right, spared, len(prompt["relevant"]), ids
 
 
-def fit(given: list[Case], weight_of: Mapping[str, float] = WEIGHT) -> Model:
+def fit(
+    given: list[Case], weight_of: Mapping[str, float] = WEIGHT, sign_ridge: float = SIGN_RIDGE
+) -> Model:
     """Weighted logistic regression with a little ridge.
 
     Features and signs are fitted at once: what a question wants to know explains a part of what
@@ -253,7 +256,7 @@ def fit(given: list[Case], weight_of: Mapping[str, float] = WEIGHT) -> Model:
     mean, spread = x.mean(0), x.std(0) + 1e-9
     mean[features:], spread[features:] = 0, 1
     scaled, bias = logistic(
-        (x - mean) / spread, y, w, [RIDGE] * features + [SIGN_RIDGE] * len(names)
+        (x - mean) / spread, y, w, [RIDGE] * features + [sign_ridge] * len(names)
     )
     weights = scaled / spread
     shifts = zip(names, weights[features:].tolist(), strict=True)

@@ -11,6 +11,7 @@ many times more lines ten times the input takes. Wall clocks have no part in it.
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import socket
@@ -229,6 +230,7 @@ async def _requests(folder: Path) -> dict[str, dict[str, float]]:
 async def _loaded(app: App) -> AsyncIterator[App]:
     async with app.running():
         await app.load()
+        (await app.archive.get()).search.rerank_budget_s = math.inf
         yield app
     await app.unload()
 

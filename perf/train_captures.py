@@ -101,10 +101,10 @@ def train(rows: Sequence[Row], slope: float = 1.0, shift: float = 0.0) -> Linear
     matters = np.array([row.matter for row in rows])
     weight = np.array([row.weight for row in rows])
     of = matters >= 0
-    worth = multinomial(x, of.astype(int), weight, classes=2, power=0.3, ridge=RIDGE, steps=STEPS)
-    kind = multinomial(
-        x[of], matters[of], weight[of], classes=len(MATTERS), power=0.5, ridge=RIDGE, steps=STEPS
-    )
+    is_worth = np.stack([~of, of], axis=1)
+    worth = multinomial(x, is_worth, weight, power=0.3, ridge=RIDGE, steps=STEPS)
+    is_kind = np.eye(len(MATTERS), dtype=bool)[matters[of]]
+    kind = multinomial(x.rows(of), is_kind, weight[of], power=0.5, ridge=RIDGE, steps=STEPS)
     fitted = np.hstack([worth[:, 1:] - worth[:, :1], kind])
     bias, weights = hundredths(fitted, index, SMALLEST)
     return LinearModel(

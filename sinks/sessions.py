@@ -8,7 +8,8 @@ What is evicted can at worst be shown once more.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
@@ -22,6 +23,7 @@ MAX_SESSIONS = 512
 MAX_SHOWN = 1024
 MAX_REASONS = 256
 MAX_LATE_AGE_S = 600.0
+MAX_PROMPT_CHARS = 1000
 """A late answer of the language model that no hook fetched for so long is discarded."""
 
 P = TypeVar("P")
@@ -50,9 +52,8 @@ class SessionState:
     """All that is remembered of one session.
 
     ``shown`` and ``captured`` are what its context holds, oldest first, ``warned`` what it was
-    shown before an action; ``lost`` is what it held before it was emptied last. ``greeting`` waits
-    for the first prompt, ``late_answer`` (and when it came) for the next hook. ``project_dir`` is
-    where the session started.
+    shown before an action; ``lost`` is what it held before it was emptied last. ``late_answer``
+    (and when it came) waits for the next hook. ``project_dir`` is where the session started.
     """
 
     def __init__(self, max_shown: int = MAX_SHOWN) -> None:
@@ -62,7 +63,7 @@ class SessionState:
         self.reasons: FIFOCache[str, Reason] = FIFOCache(MAX_REASONS)
         self.lost: tuple[str, ...] = ()
         self.greeted = False
-        self.greeting = ""
+        self.last_prompt = ""
         self.late_answer: tuple[float, IntentRefined] | None = None
         self.project_dir = ""
         self.client = ""
@@ -77,6 +78,18 @@ class SessionState:
         if kind not in self._parts:
             self._parts[kind] = kind()
         return cast(P, self._parts[kind])
+
+    @contextmanager
+    def kept_on_failure(self) -> Iterator[None]:
+        """Have what counts as shown and greeted as it was before, where the block raises."""
+        shown, greeted = list(self.shown), self.greeted
+        try:
+            yield
+        except BaseException:  # a hook that hangs up cancels
+            self.greeted = greeted
+            for gone in set(self.shown).difference(shown):
+                del self.shown[gone]
+            raise
 
     def drop_late_answer(self) -> None:
         """Discard the late answer, if any: it was of no use."""
@@ -170,6 +183,7 @@ class Sessions:
             state.lost = tuple(dict.fromkeys(latest))
             state.shown.clear()
             state.greeted = False
+            state.last_prompt = ""
 
     def lost(self, session: str) -> tuple[str, ...]:
         """What was shown or captured before the context was emptied last: ids, latest first."""
@@ -227,6 +241,12 @@ class Sessions:
             self.state(session).project_dir = named
         state = self.find(session)
         return state.project_dir if state else given
+
+    def follow(self, session: str, prompt: str) -> str:
+        """The beginning of the prompt before ``prompt`` in ``session``, which is the next one's."""
+        state = self.state(session)
+        before, state.last_prompt = state.last_prompt, prompt[:MAX_PROMPT_CHARS]
+        return before
 
     def end(self, session: str) -> None:
         """Note that the session is over. It may be resumed, and then still has what it saw."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
 from time import perf_counter
 from typing import Literal
 
@@ -12,17 +13,23 @@ from msgspec.structs import replace
 
 from ..bus.events import IntentClassified, IntentRefined, PromptEnriched
 from ..bus.signals import classified, degraded, emit, fell_back
-from ..bus.values import DetectionSource, Hit, IntentType, SearchIntent, Vote, WorkSignal
+from ..bus.values import DetectionSource, Hit, IntentType, Parsed, SearchIntent, Vote, WorkSignal
+from ..config.languages import ENGLISH, language_of
 from ..config.settings import SearchIntentSettings
 from .inject import ceiling
+from .language.intent_features import features
+from .language.questions import read_question
 from .language.search_intent import detect_search_intent
-from .language.sentences import Sentence, addresses_agent, is_order, reports_success, sentences
+from .language.sentences import Sentence, prompt_sentences, sentences
 from .language.topics import MAX_TOPICS, extract_topics
 from .ports import Local, Model
 
 STAGE = "classify"
-NONE_FROM = 0.45
+NONE_FROM = 0.4
 UNSURE_PERCENT = 50
+
+_KINDS = frozenset(map(str, IntentType))
+_ORDER = (DetectionSource.KEYWORD, DetectionSource.LOCAL, DetectionSource.LLM)
 
 Racer = Callable[[str, SearchIntent | None], Awaitable[Vote]]
 """Answers for a text, given what the keywords found in it."""
@@ -37,27 +44,55 @@ async def classify(
 ) -> IntentClassified:
     """What ``event``'s prompt searches for, and every vote that was cast.
 
-    The keyword racer always votes; where it is surer than ``min_decisive_percent`` nobody else is
-    asked, unless the ``model`` always is. Nothing is searched for by what a machine wrote. A racer
-    that is missing, or has no answer in time, is emitted as ``degraded``, with ``fell_back`` for
-    what answered instead.
+    The keyword racer always votes, and the local classifier unless rules have settled it, or it is
+    in another language than English; where the keywords are surer than ``min_decisive_percent`` the
+    ``model`` is not asked, unless it always is. Nothing is searched for by what a machine wrote. A
+    racer that is missing, or has no answer in time, is emitted as ``degraded``, with ``fell_back``
+    for what answered instead.
     """
     if event.parsed.machine:
         return IntentClassified(trace=event.trace, enriched=event, intent=None)
     text = event.parsed.text
-    read = sentences(text)
-    votes = [keyword_vote(text, read, event.parsed.work)]
+    votes = [_first_vote(event.parsed)]
     held = votes[0].intent
     decisive = held is not None and held.confidence_percent >= min_decisive_percent
+    settled = is_settled(held) or _is_foreign(event.parsed)
     racers: list[Racer] = []
-    if not decisive and local is not None:
-        racers.append(local_racer(local, read))
+    if not settled and local is not None:
+        racers.append(local_racer(local))
     if model is not None and model.is_asked(decisive=decisive):
         racers.append(model.racer(_late(event, votes, model)))
     votes += await race(text, held, racers)
     answer = conclude(event, votes)
-    _emit_outcome(answer, local_missing=not decisive and local is None)
+    _emit_outcome(answer, local_missing=not settled and local is None)
     return answer
+
+
+def may_search(parsed: Parsed, local: Local | None) -> bool:
+    """Whether keywords or the local classifier find a search in a prompt, which is no order then.
+
+    Their votes are kept for ``classify``.
+    """
+    votes = [_first_vote(parsed)]
+    if not (is_settled(votes[0].intent) or _is_foreign(parsed)):
+        if local is None:
+            return True
+        votes.append(_local_vote(parsed.text, votes[0].intent, local))
+    # In a paste it is enough that one of them finds something.
+    found = any(vote.intent for vote in votes) if parsed.pasted else merge(votes)
+    return bool(found)
+
+
+def _is_foreign(parsed: Parsed) -> bool:
+    """Whether it is in another language than English; questions of time are read in English."""
+    return parsed.retrospect is None and language_of(parsed.text) != ENGLISH
+
+
+def _first_vote(parsed: Parsed) -> Vote:
+    """What the words of a prompt say."""
+    if _is_foreign(parsed):
+        return foreign_vote(parsed.text)
+    return _keyword_vote(parsed.text, parsed.work)
 
 
 def conclude(event: PromptEnriched, votes: Sequence[Vote]) -> IntentClassified:
@@ -83,7 +118,8 @@ def _emit_outcome(answer: IntentClassified, *, local_missing: bool) -> None:
     intent = answer.intent
     source = intent.source.value if intent else "none"
     kind = intent.intent_type.value if intent else "none"
-    emit(classified, STAGE, source=source, intent=kind, votes=answer.votes)
+    if not answer.enriched.prompt.rehearsal:
+        emit(classified, STAGE, source=source, intent=kind, votes=answer.votes)
     if local_missing:
         emit(degraded, STAGE, reason="local.unavailable")
         emit(fell_back, "local", to=DetectionSource.KEYWORD.value, reason="unavailable")
@@ -109,15 +145,24 @@ async def race(text: str, held: SearchIntent | None, racers: Sequence[Racer]) ->
 def merge(votes: Sequence[Vote]) -> SearchIntent | None:
     """One answer from all votes, or None if nobody found a search.
 
-    Each vote refines the answer held so far. Who alone found an intent is right; where two agree on
-    the type the first one's confidence stands; where they disagree the surer one's type and
-    confidence do. Topics of the model come first, those of the others fill up to five.
+    What the keywords found is evidence that the local classifier weighs with all else: where the
+    two disagree on the type, or on whether it is a search at all, its vote stands. The model's vote
+    refines that: who alone found an intent is right; where they disagree on the type, the surer
+    one's type and confidence stand. Where any two agree, the confidence held does. Topics of the
+    model come first, those of the others fill up to five.
     """
     held: SearchIntent | None = None
-    for vote in votes:
+    for vote in sorted(votes, key=lambda one: _ORDER.index(one.racer)):
         if vote.intent is not None:
             held = vote.intent if held is None else _refined(held, vote.intent)
+        elif vote.racer is DetectionSource.LOCAL:
+            held = None
     return held
+
+
+def is_settled(keywords: SearchIntent | None) -> bool:
+    """Whether rules have read a question of time or of the whole, which words cannot weigh."""
+    return keywords is not None and not keywords.evidence
 
 
 def keyword_vote(
@@ -134,77 +179,77 @@ def keyword_vote(
     )
 
 
+def foreign_vote(text: str) -> Vote:
+    """The same on a ``text`` in another language than English."""
+    started = perf_counter()
+    intent = read_question(text)
+    return Vote(
+        racer=DetectionSource.KEYWORD, intent=intent, took_ms=(perf_counter() - started) * 1000
+    )
+
+
 def local_vote(
     text: str, held: SearchIntent | None, local: Local, read: Sequence[Sentence] | None = None
 ) -> Vote:
     """The local classifier's vote; its confidence is the probability of the type it names.
 
-    Where that is low and yet a search is likelier than none, it is ``UNSURE_PERCENT``.
+    Where that is low and yet a search is likelier than none, it is ``UNSURE_PERCENT``: whether it
+    is a search at all is surer than of which kind. The note tells an order from chat.
     """
     started = perf_counter()
     read = sentences(text) if read is None else read
-    odds = local.weigh(text, tuple(cues(read, held)))
-    kind, probability = choose(odds)
+    name, probability = choose(local.weigh(features(text, read, held)))
     intent = None
-    if kind is not None:
+    if name in _KINDS:
         intent = SearchIntent(
-            intent_type=kind,
-            # Whether it is a search at all is surer than of which kind.
+            intent_type=IntentType(name),
             confidence_percent=max(UNSURE_PERCENT, round(100 * probability)),
             topics=extract_topics(read, held.evidence if held else ()),
             source=DetectionSource.LOCAL,
         )
-    note = f"{kind or 'none'} {probability:.2f}"
     return Vote(
         racer=DetectionSource.LOCAL,
         intent=intent,
         took_ms=(perf_counter() - started) * 1000,
-        note=note,
+        note=f"{name} {probability:.2f}",
     )
 
 
-def local_racer(local: Local, read: Sequence[Sentence]) -> Racer:
-    """The local classifier as a racer; ``read`` are the sentences of what it is asked about."""
+def local_racer(local: Local) -> Racer:
+    """The local classifier as a racer."""
 
     async def run(text: str, held: SearchIntent | None) -> Vote:
-        return local_vote(text, held, local, read)
+        return _local_vote(text, held, local)
 
     return run
 
 
-def choose(odds: Mapping[IntentType | None, float]) -> tuple[IntentType | None, float]:
-    """The likeliest kind and its probability; None where that no search is likely enough."""
-    none = odds[None]
-    if none >= NONE_FROM:
-        return None, none
-    kind = max(IntentType, key=lambda one: odds[one])
-    return kind, odds[kind]
+# Of a prompt that is on its way two stages want to know.
 
 
-def cues(read: Sequence[Sentence], found: SearchIntent | None) -> Iterator[str]:
-    """What the keyword racer noticed about a text, as names that a classifier can learn from."""
-    yield f"keyword {found.intent_type if found else 'none'}"
-    for evidence in found.evidence if found else ():
-        yield f"signal {evidence.signal}"
-        yield f"type {evidence.intent}"
-    orders = [is_order(sentence) or addresses_agent(sentence) for sentence in read]
-    if not read:
-        yield "pasted"
-        return
-    yield f"first {'order' if orders[0] else 'other'}"
-    if all(orders):
-        yield "orders only"
-    if any(reports_success(sentence) for sentence in read):
-        yield "settled"
-    if any(sentence.asks for sentence in read):
-        yield "asks"
-    yield f"sentences {min(len(read), 4)}"
+@lru_cache(maxsize=8)
+def _keyword_vote(text: str, work: Sequence[WorkSignal]) -> Vote:
+    return keyword_vote(text, prompt_sentences(text), work)
+
+
+@lru_cache(maxsize=8)
+def _local_vote(text: str, held: SearchIntent | None, local: Local) -> Vote:
+    return local_vote(text, held, local, prompt_sentences(text))
+
+
+def choose(odds: Mapping[str, float]) -> tuple[str, float]:
+    """First whether it is a search at all, then the likeliest kind; with its probability."""
+    none = {name: share for name, share in odds.items() if name not in _KINDS}
+    among = none if sum(none.values()) >= NONE_FROM else {kind: odds[kind] for kind in _KINDS}
+    name = max(among, key=lambda one: among[one])
+    return name, odds[name]
 
 
 def _refined(held: SearchIntent, other: SearchIntent) -> SearchIntent:
     surer = held
     if other.intent_type is not held.intent_type:
-        surer = max(held, other, key=lambda intent: intent.confidence_percent)
+        weighed = other.source is DetectionSource.LOCAL
+        surer = other if weighed else max(held, other, key=lambda one: one.confidence_percent)
     first, second = (other, held) if other.source is DetectionSource.LLM else (held, other)
     return msgspec.structs.replace(
         held,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import anyio
 import anyio.to_thread
@@ -15,7 +15,7 @@ from ..bus.enrichment import GUIDES, Bearing, Enrichment, Guide
 from ..bus.events import PromptEnriched, PromptParsed
 from ..bus.sessions import SessionHit
 from ..bus.signals import degraded, emit
-from ..bus.values import Hit, Kept, Marked, ProjectFacts, Query
+from ..bus.values import Hit, Kept, Marked, Parsed, ProjectFacts, Query, Retrospect, Span
 from .enrichment.assemble import (
     MIN_RELEVANCE,
     add_for_readers,
@@ -25,9 +25,11 @@ from .enrichment.assemble import (
     with_references,
 )
 from .enrichment.bearing import RELEVANCE, bearing, gives_work
+from .enrichment.hindsight import Hindsight, find_span, recollect
 from .enrichment.matching import Subject
+from .injection.code_states import UNCHECKED
 from .language.answer_type import EXPLORATORY, answer_types, floors
-from .ports import Catalogue, Conversations, Guides, Keeper, Projects, Recall
+from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall
 from .text.envelope import neutralise
 
 SEARCH_UNAVAILABLE = "search.unavailable"
@@ -39,12 +41,16 @@ _PLAIN = re.compile(r"[ !-9;=?-Z^-~]*")
 
 
 class Knowledge(Struct, frozen=True):
-    """What enrichment needs beside the candidates; ``clean`` redacts a text of the store."""
+    """What enrichment needs beside the candidates; ``clean`` redacts a text of the store.
+
+    ``code`` tells what became of the code that memories name.
+    """
 
     guides: Guides
     catalogue: Catalogue
     clock: Callable[[], datetime]
     clean: Callable[[str], str] = str
+    code: Code = UNCHECKED
 
     def tidy(self, text: str) -> str:
         """``text`` of the store, fit to be shown."""
@@ -52,7 +58,11 @@ class Knowledge(Struct, frozen=True):
         return cleaned if _PLAIN.fullmatch(cleaned) else neutralise(cleaned)
 
 
-async def enrich(
+def _always(parsed: Parsed) -> bool:
+    return True
+
+
+async def enrich(  # noqa: PLR0913 - one argument for each part that it asks
     event: PromptParsed,
     *,
     recall: Recall,
@@ -62,6 +72,8 @@ async def enrich(
     min_relevance: float = 0.0,
     knowledge: Knowledge | None = None,
     conversations: Conversations | None = None,
+    hindsight: Hindsight | None = None,
+    may_search: Callable[[Parsed], bool] = _always,
 ) -> PromptEnriched:
     """Recall twice ``limit`` candidates, keep what is marked and read the project's facts, at once.
 
@@ -71,11 +83,16 @@ async def enrich(
     stores nothing. While search is unavailable, the event's ``degraded`` holds
     ``search.unavailable``, and the signal ``degraded`` is emitted with that reason.
 
-    With ``knowledge`` the event carries the enrichment as well, and the loser of each conflict is
-    dropped from the candidates. Guides are looked up for an order, which gets those that bear on
-    it, and for a detailed answer, whose reader sees more: similar tasks, recent work, suggestions,
-    and which of the named files are there. What such a prompt refers back to takes a search of its
-    own. With ``conversations`` it carries what earlier sessions said about it.
+    With ``knowledge`` the event carries the enrichment as well, and what became of the code that
+    memories name; the loser of each conflict is dropped from the candidates. Guides are looked up
+    for an order, which gets those that bear on it, and for a detailed answer, whose reader sees
+    more: similar tasks, recent work, suggestions, and which of the named files are there. What such
+    a prompt refers back to takes a search of its own. With ``conversations`` it carries what
+    earlier sessions said about it. With ``hindsight`` a prompt that asks about a time or the whole
+    has the memories of that time for candidates, newest first; where it asks about a subject as
+    well, those of that time are searched, and all others where these hold nothing. Nothing is
+    reranked for a prompt that ``may_search`` says is no search, such as an order: none of its
+    candidates is shown.
     """
     gathered = _Gathered(kept=[None] * len(event.parsed.marked))
     floor = 0.0 if event.prompt.detailed else min_relevance
@@ -87,12 +104,20 @@ async def enrich(
         min_relevance=floor,
         floors=floors(floor, wanted),
         broad=EXPLORATORY in wanted,
-        asked=event.parsed.text,
+        asked=event.parsed.question if _reranks(event, may_search) else "",
+        pasted=event.parsed.pasted,
     )
+    asked = event.parsed.retrospect if hindsight is not None else None
+    gathered.looked_up = asked is not None and not asked.subject
     async with anyio.create_task_group() as group:
-        group.start_soon(_recall, event, recall, query, gathered)
+        if hindsight is not None and asked is not None:
+            group.start_soon(
+                _look_back, event, asked, hindsight, recall, conversations, query, gathered
+            )
+        else:
+            group.start_soon(_recall, event, recall, query, gathered)
         group.start_soon(_read_project, event, projects, knowledge, gathered)
-        if conversations is not None:
+        if conversations is not None and not gathered.looked_up:
             group.start_soon(_search_sessions, event, conversations, gathered)
         if knowledge is not None and _refers(event):
             group.start_soon(_search_references, event, recall, gathered)
@@ -100,6 +125,7 @@ async def enrich(
             group.start_soon(_keep, event, keeper, marked, index, gathered)
     enrichment = _enrichment(event, gathered, knowledge) if knowledge else Enrichment()
     about = await _bearing(event, gathered, enrichment, knowledge) if knowledge else ()
+    found = (*(hit.memory for hit in gathered.candidates), *(one.memory for one in about))
     lost = {conflict.loser.id for conflict in enrichment.conflicts}
     return PromptEnriched(
         trace=event.trace,
@@ -109,10 +135,18 @@ async def enrich(
         enrichment=enrichment,
         bearing=about,
         candidates=tuple(hit for hit in gathered.candidates if hit.memory.id not in lost),
+        code=await knowledge.code.check(found, event.prompt.place) if knowledge else {},
         sessions=gathered.sessions,
+        looked_up=gathered.looked_up,
+        span=gathered.span,
         kept=tuple(kept for kept in gathered.kept if kept is not None),
         degraded=(*gathered.degraded, *gathered.project.degraded),
     )
+
+
+def _reranks(event: PromptParsed, may_search: Callable[[Parsed], bool]) -> bool:
+    """Whether it matters how relevant the candidates are."""
+    return event.prompt.detailed or _refers(event) or may_search(event.parsed)
 
 
 class _Gathered(Struct):
@@ -126,7 +160,53 @@ class _Gathered(Struct):
     guides: tuple[Guide, ...] = ()
     referenced: tuple[Hit, ...] = ()
     sessions: tuple[SessionHit, ...] = ()
+    looked_up: bool = False
+    span: Span | None = None
     degraded: tuple[str, ...] = ()
+
+
+async def _look_back(
+    event: PromptParsed,
+    asked: Retrospect,
+    hindsight: Hindsight,
+    recall: Recall,
+    conversations: Conversations | None,
+    query: Query,
+    gathered: _Gathered,
+) -> None:
+    """Gather what was said at the time that the prompt asks about."""
+    try:
+        if asked.subject:
+            gathered.span = await find_span(asked, event.prompt, hindsight, recall)
+            await _recall(event, recall, _within(query, gathered.span), gathered)
+            if gathered.span is not None and not gathered.candidates:
+                await _recall(event, recall, query, gathered)
+            return
+        found = await recollect(
+            asked,
+            event.prompt,
+            hindsight,
+            recall=recall,
+            conversations=conversations,
+            limit=query.limit,
+        )
+    except ConnectionError:
+        _note_unavailable(gathered)
+        return
+    gathered.candidates = tuple(Hit.unsearched(memory, 1.0) for memory in found.memories)
+    gathered.sessions, gathered.span = found.sessions, found.span
+
+
+def _within(query: Query, span: Span | None) -> Query:
+    if span is None:
+        return query
+    last = span.until - timedelta(microseconds=1)  # a query includes it
+    return msgspec.structs.replace(query, since=span.since, until=last)
+
+
+def _note_unavailable(gathered: _Gathered) -> None:
+    gathered.degraded = (SEARCH_UNAVAILABLE,)
+    emit(degraded, "enrich", reason=SEARCH_UNAVAILABLE)
 
 
 async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered) -> None:
@@ -135,8 +215,7 @@ async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _
     try:
         recalled = await recall.recall(query)
     except ConnectionError:
-        gathered.degraded = (SEARCH_UNAVAILABLE,)
-        emit(degraded, "enrich", reason=SEARCH_UNAVAILABLE)
+        _note_unavailable(gathered)
         return
     gathered.candidates = recalled.hits
     gathered.degraded = (recalled.degraded,) if recalled.degraded else ()

@@ -1,23 +1,25 @@
 """Decide what of memory goes to the model; often that is nothing, and it says why.
 
 The order of the gates for memories: is injection wanted at all, is the intent sure enough, is the
-memory relevant in itself, was it shown before, does another one say the same, how many are allowed,
-what fits. What was said in earlier sessions has a relevance of its own, which holds for orders too;
-it is quoted after the memories. Each candidate gets a verdict in plain words. What a prompt asks of
-the project itself is answered from the project's own files, and a last line names where there is
-more.
+memory relevant in itself, is there still the code that it is about, was it shown before, does
+another one say the same, how many are allowed, what fits. What was said in earlier sessions has a
+relevance of its own, which holds for orders too; it is quoted after the memories. Each candidate
+gets a verdict in plain words. What a prompt asks of the project itself is answered from the
+project's own files, and a last line names where there is more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from msgspec.structs import replace
 
 from ..bus.events import ContextBuilt, IntentClassified
-from ..bus.signals import abstained, emit, injected, judged, told
+from ..bus.signals import NamedSignal, abstained, emit, injected, judged, told
 from ..bus.values import (
+    DetectionSource,
     Hit,
     InjectedMemory,
     IntentType,
@@ -32,8 +34,9 @@ from ..config.settings import (
     WeightSettings,
 )
 from .injection.beside import Beside
+from .injection.learned import NOTHING_LEARNED, Learned
 from .injection.project_facts import Told, tell_facts
-from .injection.resources import HasTopic, resources, unnamed
+from .injection.resources import OF_THE_WHOLE, HasTopic, more_key, resources, unnamed
 from .injection.select import Budget, Candidate, Choice, choose
 from .language.answer_type import answer_types
 from .language.project_question import asked_of_project
@@ -57,6 +60,8 @@ _MEDIUM_EXTRA = 5
 _OF_MEMORIES_ALONE = frozenset({"no_intent", "low_confidence"})
 _NOTHING_SUGGESTED = frozenset({"disabled", "machine_turn", "low_confidence"})
 _ENVELOPE_TOKENS = 60
+# More memories of a time than this are listed, each in a line or two.
+_MOST_AT_LENGTH = 12
 
 
 def _knows_none(topic: str, scopes: tuple[Scope, ...]) -> bool:
@@ -88,12 +93,14 @@ def inject(
     now: datetime,
     clean: Callable[[str], str] = str,
     has_topic: HasTopic = _knows_none,
+    learned: Learned = NOTHING_LEARNED,
 ) -> ContextBuilt:
     """Choose memories and sessions for the prompt of ``event``, and put them into one envelope.
 
     ``clean`` redacts a text that comes out of the store. ``has_topic`` tells whether there is a
-    memory about a topic: no other is suggested. What is chosen counts as shown to the
-    session, unless this is a rehearsal. Emits ``injected`` or ``abstained``.
+    memory about a topic: no other is suggested. ``learned`` is what use says of memories. What is
+    chosen counts as shown to the session, and ``injected`` or ``abstained`` is emitted, unless this
+    is a rehearsal.
     """
     candidates = _weigh(event, settings, clean)
     hits, shown = event.enriched.sessions, sessions.shown(event.enriched.prompt.session)
@@ -103,13 +110,15 @@ def inject(
         return _abstain(event, refusal[0], candidates, why, refused(hits, refusal[1]), Beside())
     room = Budget(min(settings.context.max_tokens, MAX_TOKENS), MAX_UNITS)
     facts = _tell(event, shown, room, clean)
+    kept_free = _for_sessions(event, quoting, room)
     budget = Budget(room.tokens - facts.size.tokens, room.units - facts.size.units)
     if refusal is not None:
         candidates, choice = _choose_for_work(
-            event, candidates, refusal[1], shown, budget, now, clean
+            event, candidates, refusal[1], shown, budget, now, clean, learned
         )
     else:
-        choice = _choose(event, candidates, shown, settings.context, budget, now)
+        of_memories = Budget(budget.tokens - kept_free, budget.units)
+        choice = _choose(event, candidates, shown, settings.context, of_memories, now, learned)
     quoted = quote_sessions(
         hits,
         event.enriched.parsed.text,
@@ -121,7 +130,7 @@ def inject(
         clean=clean,
     )
     for verdict in quoted.verdicts:
-        emit(judged, "inject", outcome=verdict.outcome)
+        _count(event, judged, outcome=verdict.outcome)
     reason = None
     if not (choice.chosen or quoted.excerpts or facts.lines):
         reason = _nothing_reason(event, refusal, choice, facts)
@@ -136,6 +145,12 @@ def inject(
     if keys and not event.enriched.prompt.rehearsal:
         sessions.show(event.enriched.prompt.session, keys)
     return built
+
+
+def _count(event: IntentClassified, signal: NamedSignal, **facts: Any) -> None:
+    """Emit ``signal``, unless nobody but its reader sees the answer."""
+    if not event.enriched.prompt.rehearsal:
+        emit(signal, "inject", **facts)
 
 
 def _tell(
@@ -154,8 +169,15 @@ def _tell(
         clean=clean,
     )
     for answer in facts.answers:
-        emit(told, "inject", fact=answer.fact, outcome=answer.outcome)
+        _count(event, told, fact=answer.fact, outcome=answer.outcome)
     return facts
+
+
+def _for_sessions(event: IntentClassified, quoting: SessionsSettings, room: Budget) -> int:
+    """The tokens that memories leave to sessions: a time has both, and both were asked for."""
+    enriched = event.enriched
+    said = enriched.looked_up and any(hit.passages for hit in enriched.sessions)
+    return min(quoting.max_tokens, room.tokens // 3) if said else 0
 
 
 def _choose(
@@ -165,6 +187,7 @@ def _choose(
     context: ContextSettings,
     budget: Budget,
     now: datetime,
+    learned: Learned,
 ) -> Choice:
     found, hits = [one.memory for one in candidates], event.enriched.sessions
     refused_by_sessions = out_of_context(found, hits) | outdated(found, hits)
@@ -176,12 +199,23 @@ def _choose(
         ceiling=ceiling(_sure(event), context),
         budget=budget,
         now=now,
+        learned=learned,
     )
     return replace(choice, why=choice.why | refused_by_sessions)
 
 
 def _sure(event: IntentClassified) -> int:
     return event.intent.confidence_percent if event.intent else 0
+
+
+def _asks_plainly(event: IntentClassified) -> bool:
+    """Whether the words of the prompt alone say so surely that it is a search."""
+    return any(
+        vote.racer is DetectionSource.KEYWORD
+        and vote.intent is not None
+        and vote.intent.confidence_percent >= _HIGH_PERCENT
+        for vote in event.votes
+    )
 
 
 def _named(
@@ -192,9 +226,13 @@ def _named(
     shown: Collection[tuple[str, int]],
 ) -> tuple[str, ...]:
     """The addresses that the model reads: beside memories, and where a sure search found none."""
+    if event.enriched.looked_up:
+        asked = event.enriched.parsed.retrospect
+        whole = asked is not None and asked.whole and choice.chosen
+        return (OF_THE_WHOLE,) if whole and more_key(OF_THE_WHOLE) not in shown else ()
     if choice.chosen:
         return unnamed(suggested, shown, found=True)
-    if reason == "nothing_relevant" and _sure(event) >= _HIGH_PERCENT:
+    if reason == "nothing_relevant" and _asks_plainly(event):
         return unnamed(suggested, shown, found=False)
     return ()
 
@@ -205,7 +243,7 @@ def _keys(
     """What the session has seen with ``built``."""
     names = {one.session for one in quoted.excerpts}
     hits = built.classified.enriched.sessions
-    keys = {(one.memory.id, one.memory.version) for one in choice.chosen}
+    keys = {one.memory.seen_key for one in choice.chosen}
     keys |= {shown_key(hit) for hit in hits if hit.session in names}
     return frozenset(keys | beside.keys(built.text))
 
@@ -218,14 +256,28 @@ def _choose_for_work(
     budget: Budget,
     now: datetime,
     clean: Callable[[str], str],
+    learned: Learned,
 ) -> tuple[tuple[Candidate, ...], Choice]:
     """What bears on the work that a prompt orders, before the ``candidates``: those are refused."""
     about = tuple(
-        Candidate(hit=Hit.unsearched(one.memory, one.relevance), weight=1.0, kind=None, clean=clean)
+        Candidate(
+            hit=Hit.unsearched(one.memory, one.relevance),
+            weight=1.0,
+            kind=None,
+            clean=clean,
+            code=event.enriched.code.get(one.memory.id),
+        )
         for one in event.enriched.bearing
     )
     choice = choose(
-        about, floor=0.0, beside=0.0, shown=shown, ceiling=len(about), budget=budget, now=now
+        about,
+        floor=0.0,
+        beside=0.0,
+        shown=shown,
+        ceiling=len(about),
+        budget=budget,
+        now=now,
+        learned=learned,
     )
     reasons = {one.memory.id: one.why for one in event.enriched.bearing}
     taken = {one.memory.id: reasons[one.memory.id] for one in choice.chosen}
@@ -238,6 +290,8 @@ def _weigh(
     event: IntentClassified, settings: SearchIntentSettings, clean: Callable[[str], str]
 ) -> tuple[Candidate, ...]:
     """Every hit with its weight, best first."""
+    if event.enriched.looked_up:
+        return tuple(_looked_up(event, clean))
     kind = event.intent.intent_type if event.intent else None
     wanted = answer_types(event.enriched.parsed.text, kind)
     candidates = (
@@ -247,10 +301,28 @@ def _weigh(
             kind=kind,
             clean=clean,
             wanted=wanted,
+            code=event.enriched.code.get(hit.memory.id),
         )
         for hit in event.enriched.candidates
     )
     return tuple(sorted(candidates, key=lambda c: (-c.value, -c.hit.order, c.memory.id)))
+
+
+def _looked_up(event: IntentClassified, clean: Callable[[str], str]) -> Iterator[Candidate]:
+    """What was looked up by its time, in the order in which it was found; many are kept short."""
+    enriched, span = event.enriched, event.enriched.span
+    zone = span.since.tzinfo if span else None
+    brief = len(enriched.candidates) > _MOST_AT_LENGTH
+    for hit in enriched.candidates:
+        yield Candidate(
+            hit=hit,
+            weight=1.0,
+            kind=None,
+            clean=clean,
+            day=f"{hit.memory.created_at.astimezone(zone):%Y-%m-%d}",
+            brief=brief,
+            code=enriched.code.get(hit.memory.id),
+        )
 
 
 def _refuse_all(event: IntentClassified, settings: SearchIntentSettings) -> tuple[str, str] | None:
@@ -261,6 +333,9 @@ def _refuse_all(event: IntentClassified, settings: SearchIntentSettings) -> tupl
     if event.enriched.parsed.machine:
         return "machine_turn", "the prompt was not typed by the user"
     if event.intent is None:
+        # A pasted failure asks for its cause, though nobody typed a question.
+        if event.enriched.parsed.pasted and any(vote.intent for vote in event.votes):
+            return None
         return "no_intent", "the prompt does not search for anything"
     if event.intent.confidence_percent < min_percent:
         percent = event.intent.confidence_percent
@@ -290,7 +365,7 @@ def _abstain(
     quoted: Quoted,
     beside: Beside,
 ) -> ContextBuilt:
-    emit(abstained, "inject", reason=reason)
+    _count(event, abstained, reason=reason)
     text = beside.add_to("")
     return ContextBuilt(
         trace=event.trace,
@@ -316,7 +391,7 @@ def _built(
     text = extend(choice.text, (line for one in quoted.excerpts for line in one.lines))
     text = beside.add_to(text)
     tokens = choice.tokens if text == choice.text else size_of(text).tokens
-    emit(injected, "inject", count=len(chosen), tokens=tokens)
+    _count(event, injected, count=len(chosen), tokens=tokens)
     return ContextBuilt(
         trace=event.trace,
         classified=event,

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from ..bus.events import PromptParsed, PromptSubmitted
 from ..bus.values import Noted, Parsed, Signal
+from .actions.error_lines import salient_lines
 from .capture.statement_classifier import find_noteworthy
 from .capture.statements import READ_CHARS
 from .enrichment.references import find_references
+from .language.paste import Paste, find_paste
+from .language.sentences import follows_up, prompt_sentences
+from .language.time_question import read_time_question
 from .language.topics import find_entities, retrieval_words
 from .language.work_kind import work_signals
 from .text.markup import is_machine, own_text, split_markers
@@ -28,17 +32,32 @@ def parse(event: PromptSubmitted) -> PromptParsed:
         )
     text, marked = split_markers(own)
     words = retrieval_words(text)
+    pasted = find_paste(text)
+    question = _question(pasted) if pasted else text
+    if event.before and follows_up(prompt_sentences(text)):
+        before = split_markers(own_text(event.before))[0]
+        words = tuple(dict.fromkeys((*words, *retrieval_words(before))))
+        question = f"{before}\n{text}"
     parsed = Parsed(
         text=text,
-        query=" ".join(words) or text[:_MAX_QUERY_CHARS],
+        query=" ".join(words) or text[:_MAX_QUERY_CHARS] if question else "",
+        question=question,
+        pasted=pasted is not None,
         words=words,
         marked=marked,
         signals=tuple(map(_signal, find_noteworthy(text[:READ_CHARS]))),
         entities=find_entities(text),
         references=find_references(text),
         work=work_signals(text),
+        retrospect=None if pasted else read_time_question(text),
     )
     return PromptParsed(trace=event.trace, prompt=event, parsed=parsed)
+
+
+def _question(paste: Paste) -> str:
+    """What a paste asks: the words beside it, and the lines that tell a failure; maybe nothing."""
+    lines = salient_lines(paste.pasted, failed=False)
+    return "\n".join(filter(None, (paste.own[:_MAX_QUERY_CHARS], *lines)))
 
 
 def _signal(noted: Noted) -> Signal:

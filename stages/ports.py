@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from ..bus.anchors import CodeState
 from ..bus.enrichment import Guide
 from ..bus.events import PromptSubmitted
 from ..bus.sessions import SessionHit
+from ..bus.usage import Usefulness
 from ..bus.values import (
-    IntentType,
     Kept,
     Marked,
     Memory,
@@ -18,6 +19,7 @@ from ..bus.values import (
     Query,
     Recalled,
     Scope,
+    Span,
     Vote,
 )
 
@@ -62,6 +64,43 @@ class Conversations(Protocol):
         while there is nothing to search with.
         """
 
+    async def said(
+        self, place: Place, span: Span | None, *, session: str, limit: int
+    ) -> tuple[SessionHit, ...]:
+        """What was said within ``span`` in other sessions than ``session``, the newest first.
+
+        Without a span the end of the newest session. Raises ``RecallUnavailable``.
+        """
+
+
+class Chronicle(Protocol):
+    """Knows when memories were made. Raises ``ConnectionError`` while it cannot tell."""
+
+    async def made(
+        self,
+        scopes: tuple[Scope, ...],
+        *,
+        limit: int,
+        namespaces: tuple[str, ...] = (),
+        within: Span | None = None,
+        by_use: bool = False,
+    ) -> tuple[Memory, ...]:
+        """The memories of ``scopes`` that were made ``within`` a span, newest first.
+
+        Of every time where that is None; ``by_use`` puts first what was shown most often.
+        """
+
+
+class Uses(Protocol):
+    """Knows what became of memories after they were shown."""
+
+    def of(self, memory_id: str) -> Usefulness:
+        """The evidence on a memory; all zero where there is none."""
+
+    @property
+    def usual(self) -> Usefulness:
+        """The evidence on all memories together."""
+
 
 class Catalogue(Protocol):
     """Finds memories otherwise than by searching. Raises ``ConnectionError`` while it cannot."""
@@ -76,14 +115,28 @@ class Catalogue(Protocol):
         """What several memories of ``scopes`` are about, the most frequent first."""
 
 
+class Code(Protocol):
+    """Knows the code of a project, and what became of what memories name of it."""
+
+    async def check(self, memories: Iterable[Memory], place: Place) -> Mapping[str, CodeState]:
+        """What became of the code that ``memories`` name, by their ids; those that name none lack.
+
+        It answers within a part of the time that is left, and says None of what it does not know
+        by then. Only memories of the project at ``place`` are compared with it.
+        """
+
+
 class Local(Protocol):
     """Guesses the kind of a prompt without a network, in well under a millisecond."""
 
-    def weigh(self, text: str, cues: Sequence[str]) -> Mapping[IntentType | None, float]:
-        """The probability of each kind of search and of None (no search); together 1.0.
+    def weigh(self, features: Iterable[tuple[str, float]]) -> Mapping[str, float]:
+        """The probability of each kind of search, of an order and of chat; together 1.0.
 
-        ``cues`` are the names of what the keyword racer noticed about ``text``.
+        ``features`` are those of the prompt, each with its name and its strength.
         """
+
+    def __hash__(self) -> int:
+        """It never changes, so its votes are kept."""
 
 
 class Model(Protocol):

@@ -36,9 +36,9 @@ _MAX_LINE_CHARS = 140
 _OPENING = {
     "stored": "kept as",
     "merged": "known already, merged into",
-    "pending": "will be kept as",
+    "pending": "not stored yet as",
     "declined": "not kept as",
-    "failed": "could not be kept as",
+    "failed": "could not be stored now as",
 }
 _REFUSALS = ("declined", "failed")
 _PLURALS = {"decisions", "learnings", "patterns", "blockers", "preferences", "gotchas", "tasks"}
@@ -92,6 +92,10 @@ def _kept_line(kept: Kept, marked: Marked) -> str:
         line += f": {cut(one_line(visible(said)), _MAX_LINE_CHARS)}"
     if kept.memory_id:
         line += f" ({kept.memory_id})"
+    if kept.was_forgotten:
+        line += "; you had forgotten it: it is kept again"
+    if kept.supersedes:
+        line += f"; it replaces {kept.supersedes}; to undo that: subcog restore {kept.supersedes}"
     if kept.contradicts:
         line += f"; it contradicts {kept.contradicts}; if that is out of date: "
         line += f"subcog supersede {kept.contradicts} {kept.memory_id}"

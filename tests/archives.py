@@ -8,14 +8,16 @@ from pathlib import Path
 
 from subcog.bus.events import (
     CaptureRequested,
+    CodeNamed,
     Event,
     MemoriesStored,
     MemoryForgotten,
     StoreRequested,
 )
 from subcog.bus.values import CleanText, Memory, Mode, Provenance, Query
+from subcog.sinks.memories.capture import Judge
 from subcog.sinks.memories.repository import Archive
-from subcog.stages.language.comparison import contradicts
+from subcog.stages.statements.comparison import contradicts, settles
 from tests.stores import HERE, FakeClock, make_store
 
 MERGE_SIMILARITY = 0.92
@@ -27,10 +29,12 @@ class Bench:
     def __init__(self, archive: Archive, clock: FakeClock) -> None:
         self.archive = archive
         self.clock = clock
+        self.anchors = True
         self._count = 0
 
     async def publish(self, events: Sequence[Event]) -> Event:
         """Let the indexes follow; the event that settles comes back."""
+        *_, settled = (event for event in events if not isinstance(event, CodeNamed))
         for event in events:
             if isinstance(event, MemoriesStored):
                 await self.archive.index_stored(event)
@@ -38,7 +42,10 @@ class Bench:
             elif isinstance(event, MemoryForgotten):
                 self.archive.unindex(event)
                 self.archive.drop_topics(event)
-        return events[-1]
+            elif isinstance(event, CodeNamed) and self.anchors:
+                for following in await self.archive.captures.anchor(event):
+                    await self.publish([following])
+        return settled
 
     def request(self, text: str, **fields: object) -> StoreRequested:
         self._count += 1
@@ -82,7 +89,7 @@ async def opened_desk(folder: Path) -> AsyncIterator[Bench]:
         make_store(folder / "subcog.duckdb", clock),
         model_folder=None,
         merge_similarity=MERGE_SIMILARITY,
-        contradicts=contradicts,
+        judge=Judge(contradicts, settles),
         clock=clock,
     )
     await archive.open()

@@ -19,6 +19,7 @@ from subcog.bus.events import (
     PromptSubmitted,
 )
 from subcog.bus.values import (
+    DetectionSource,
     Hit,
     IntentType,
     Kept,
@@ -32,6 +33,7 @@ from subcog.bus.values import (
     Recalled,
     Scope,
     SearchIntent,
+    Vote,
 )
 from subcog.config.load import DEFAULTS
 from subcog.config.settings import SearchIntentSettings, SessionsSettings
@@ -281,8 +283,9 @@ def make_prompt(text: str = "how do I hash passwords?", **changes: object) -> Pr
 def make_parsed(prompt: PromptSubmitted | None = None, **changes: object) -> PromptParsed:
     """A parsed prompt; ``changes`` are fields of ``Parsed``."""
     prompt = prompt or make_prompt()
-    fields = {"text": prompt.text, "query": prompt.text, "words": ("hash", "passwords")}
-    return PromptParsed(trace=prompt.trace, prompt=prompt, parsed=Parsed(**(fields | changes)))
+    fields = {"text": prompt.text, "query": prompt.text, "words": ("hash", "passwords")} | changes
+    parsed = Parsed(**({"question": fields["text"]} | fields))
+    return PromptParsed(trace=prompt.trace, prompt=prompt, parsed=parsed)
 
 
 def make_intent(confidence_percent: int = 65, **changes: object) -> SearchIntent:
@@ -299,7 +302,7 @@ def make_classified(
     kept: Sequence[Kept] = (),
     degraded: Sequence[str] = (),
 ) -> IntentClassified:
-    """A classified prompt with these candidates."""
+    """A classified prompt with these candidates, of which the keywords alone say what it asks."""
     parsed = parsed or make_parsed()
     enriched = PromptEnriched(
         trace=parsed.trace,
@@ -310,7 +313,8 @@ def make_classified(
         kept=tuple(kept),
         degraded=tuple(degraded),
     )
-    return IntentClassified(trace=parsed.trace, enriched=enriched, intent=intent)
+    vote = Vote(racer=DetectionSource.KEYWORD, intent=intent, took_ms=0.0)
+    return IntentClassified(trace=parsed.trace, enriched=enriched, intent=intent, votes=(vote,))
 
 
 def make_built(

@@ -88,15 +88,20 @@ class Proxy:
             self.port = self._server.sockets[0].getsockname()[1]
 
     async def _cut(self) -> None:
+        # One that is accepted while the server closes would be dropped by asyncio, socket and all.
+        await self._settled()
         if self._server is not None:
             self._server.close()
             self._server = None
         await self._reset()
 
-    async def _reset(self) -> None:
-        # Connections that are just being accepted or made, so that none of them is overlooked.
-        if under_way := asyncio.all_tasks() - {asyncio.current_task()}:
+    async def _settled(self) -> None:
+        """No connection is just being accepted or made."""
+        while under_way := asyncio.all_tasks() - {asyncio.current_task()}:
             await asyncio.wait(under_way)
+
+    async def _reset(self) -> None:
+        await self._settled()
         for pipe in tuple(self._pipes):
             pipe.abort()
         # A transport that was aborted closes its socket in the loop's next rounds.

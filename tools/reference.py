@@ -174,7 +174,7 @@ def _command(name: str, command: click.Command) -> Iterator[str]:
 
 def _argument(argument: click.Argument) -> str:
     name = argument.metavar or (argument.name or "").upper()
-    return name if argument.required else f"[{name}]"
+    return name if argument.required or name.startswith("[") else f"[{name}]"
 
 
 def _option(option: click.Option) -> tuple[str, str]:

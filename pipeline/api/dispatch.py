@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import anyio
 import msgspec
 
 from ...bus.bus import BusClosed, StageFailed
@@ -22,6 +21,7 @@ from ...bus.values import Place, ProjectFacts, Provenance, Query
 from ...stages.parse import parse
 from ..app.app import App
 from ..entrance.handler import HookHandler
+from ..entrance.set_aside import capture_durably
 from . import results as answers
 from .memories import MemoryCalls
 from .params import (
@@ -34,9 +34,11 @@ from .params import (
     TopicParams,
     scope_of,
 )
+from .projects import ProjectCalls
 from .sessions import SessionCalls
 from .team import TeamCalls
 from .transfer import TransferCalls
+from .uses import UseCalls, uses_of
 
 CAPTURE_S = 10.0
 QUERY_S = 10.0
@@ -63,6 +65,8 @@ class Calls:
             **SessionCalls(app).table,
             **TransferCalls(app).table,
             **TeamCalls(app).table,
+            **UseCalls(app).table,
+            **ProjectCalls(app).table,
         }
 
     async def handle(self, name: str, fields: Fields, body: bytes) -> tuple[bool, bytes]:
@@ -97,10 +101,12 @@ class Calls:
             namespace=params.namespace,
             tags=params.tags,
             confidence_percent=round(params.confidence * 100),
+            # Over MCP the agent writes, and not the user.
+            own_words=params.hook == "cli",
             provenance=Provenance(hook=params.hook, branch=place.branch or ""),
+            root=place.root,
         )
-        with anyio.fail_after(CAPTURE_S):
-            settled = await self._app.captures.capture(request)
+        settled = await capture_durably(self._app, request, within_s=CAPTURE_S)
         return answers.capture_answer(settled)
 
     # --- finding ---------------------------------------------------------------------------------
@@ -119,7 +125,10 @@ class Calls:
         answered = await self._app.bus.request(event, QueryAnswered, within_s=QUERY_S)
         archive = await self._app.archive.get()
         topics = archive.topics.search(query.text, query.scopes)
-        return answers.recall_answer(answered.query, answered.recalled, topics)
+        memories = (hit.memory for hit in answered.recalled.hits)
+        code = await self._app.code.check(memories, place)
+        buried = self._app.learned.is_buried
+        return answers.recall_answer(answered.query, answered.recalled, topics, buried, code)
 
     async def topics(self, params: TopicParams, place: Place) -> TopicsResult | TopicResult:
         archive = await self._app.archive.get()
@@ -160,7 +169,10 @@ class Calls:
     async def explain(self, params: TextParams, place: Place) -> ExplainResult:
         prompt = self._prompt(params.text, place)
         ready = await self._app.bus.request(prompt, ResponseReady, within_s=QUERY_S)
-        return answers.explain_answer(ready, stages=self._app.prompt_log.stages(prompt.trace))
+        candidates = [verdict.memory_id for verdict in ready.built.verdicts] if ready.built else []
+        uses = await uses_of(self._app, candidates, known_only=True) if candidates else ()
+        stages = self._app.prompt_log.stages(prompt.trace)
+        return answers.explain_answer(ready, stages=stages, uses=uses)
 
     def _prompt(self, text: str, place: Place) -> PromptSubmitted:
         return PromptSubmitted(

@@ -14,14 +14,15 @@ import msgspec
 from anyio.abc import ByteSendStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from ...bus.values import Memory, Scope
+from ...bus.values import Memory, Provenance, Scope
 from ...hooks.client import VERSION
 from ...sinks.mcp.port import Intent, Json, Refused
 from ...stages.ports import RecallUnavailable
-from ...stages.text.envelope import PREAMBLE, Note, neutralise, wrap
+from ...stages.text.envelope import PREAMBLE, Note, neutralise, source_of, wrap
 from ...stages.text.summary import summarise
 from ..app.app import App
 from ..entrance.handler import HookHandler
+from ..entrance.set_aside import DurableHooks
 from . import results as answers
 from .dispatch import Calls
 from .params import full_id
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 # The parts of an answer that somebody wrote.
 WRITTEN = frozenset(
     {"author", "content", "summary", "reason", "why", "tags", "file", "query", "topic", "name"}
-    | {"text", "opening", "branch", "files"}
+    | {"text", "opening", "branch", "files", "hook", "client"}
 )
 _SEARCHES = {
     "howto": "howto",
@@ -54,6 +55,7 @@ class McpPort:
         self._app = app
         self._calls = calls
         self._entrance = entrance
+        self._hooks = DurableHooks(entrance)
         self._fields = fields
 
     @property
@@ -65,14 +67,17 @@ class McpPort:
         answer: Json = msgspec.json.decode(body)
         if not done:
             raise Refused(answer["error"])
+        if name == "get":
+            await self._app.uses.was_read(self._fields.get("session", ""), answer["id"])
         if name == "topics":
             for memory in answer.get("memories", ()):
                 memory["summary"] = summarise(memory["content"])
         if brief:  # what is not told need not be made harmless
             for memory in answer.get("memories", ()):
                 del memory["content"]
-                if not memory["author"]:
-                    del memory["author"]
+                for field in ("author", "buried", "replaced_by"):
+                    if not memory.get(field):
+                        memory.pop(field, None)
         harmless: Json = self._harmless(answer)
         return harmless
 
@@ -82,7 +87,7 @@ class McpPort:
         fields.pop("id", None)  # it names the connection, and would be that of every hook
         # The payload's directory is the caller's word, and must not open another project.
         fields["project"] = fields.get("project") or fields.get("cwd", "")
-        return await self._entrance.answer(event, fields, payload)
+        return await self._hooks.answer(event, fields, payload)
 
     async def count(self) -> int:
         archive = await self._archive()
@@ -123,7 +128,8 @@ class McpPort:
         return chosen
 
     def quote(self, memories: Sequence[Json], *, brief: bool = False) -> str:
-        return wrap((_note(memory, brief=brief) for memory in memories), now=self._app.clock())
+        holding = (memory for memory in memories if not memory.get("replaced_by"))
+        return wrap((_note(memory, brief=brief) for memory in holding), now=self._app.clock())
 
     async def _archive(self) -> Archive:
         try:
@@ -157,7 +163,7 @@ def _note(memory: Json, *, brief: bool) -> Note:
         namespace=memory["namespace"],
         created_at=datetime.fromisoformat(memory["created_at"]),
         text=memory["summary"] if brief and memory.get("summary") else memory["content"],
-        source=", ".join(part for part in known.values() if part),
+        source=source_of(Provenance(**known)),
         author=provenance.get("author", ""),
     )
 

@@ -32,33 +32,41 @@ from ...bus.results import (
     ListResult,
     MemoryResult,
     RemovedCopies,
+    StalePage,
     WhyResult,
 )
 from ...bus.values import Memory, Place, Provenance, Scope
 from ...stages.text.envelope import author_name
 from ..app.app import App
+from ..entrance.set_aside import capture_durably
 from . import results as answers
 from .params import (
     CallRefused,
-    CopiesParams,
     ExpireParams,
+    FilesParams,
     ForgetParams,
     IdParams,
     ListParams,
     NoParams,
     RestoreParams,
+    StaleParams,
     SupersedeParams,
     Table,
     UpdateParams,
+    find_memory,
     full_id,
     not_found,
 )
+from .uses import uses_of
 
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
     from ...sinks.repair.kept_copies import Cleaned, Copy
 
 PAGE = 500
+STALE_PAGE = 100
+# So long one page of them is compared with the code; it is asked for page by page.
+STALE_S = 5.0
 CHANGE_S = 10.0
 FORGET_S = 10.0
 
@@ -77,9 +85,10 @@ class MemoryCalls:
             "restore": (RestoreParams, self.restore),
             "history": (IdParams, self.history),
             "why": (IdParams, self.why),
+            "stale": (StaleParams, self.stale),
             "forget": (ForgetParams, self.forget),
             "copies": (NoParams, self.copies),
-            "remove_copies": (CopiesParams, self.remove_copies),
+            "remove_copies": (FilesParams, self.remove_copies),
         }
 
     # --- read ------------------------------------------------------------------------------------
@@ -119,6 +128,22 @@ class MemoryCalls:
             and answers.hidden_because(memory, self._app.clock()) is None
         )
 
+    async def stale(self, params: StaleParams, place: Place) -> StalePage:
+        """Of one page of the project's memories by id, those whose code changed or is gone."""
+        archive = await self._app.archive.get()
+        page = await archive.store.page([place.project], after=params.after, limit=STALE_PAGE)
+        now = self._app.clock()
+        held = [m for m in page if m.anchors and answers.hidden_because(m, now) is None]
+        states = await self._app.code.check(held, place, patience_s=STALE_S)
+        found = [m for m in held if states[m.id].state in {"changed", "gone"}]
+        return StalePage(
+            memories=tuple(answers.stale_answer(memory, states[memory.id]) for memory in found),
+            looked_at=len(page),
+            compared=len(held),
+            unknown=sum(states[memory.id].state is None for memory in held),
+            next=page[-1].id if page else None,
+        )
+
     # --- change ----------------------------------------------------------------------------------
 
     async def update(self, params: UpdateParams, place: Place) -> CaptureResult:
@@ -135,6 +160,7 @@ class MemoryCalls:
             confidence_percent=old.confidence_percent,
             provenance=Provenance(hook=params.hook, branch=place.branch or ""),
             revises=old.id,
+            root=place.root,
         )
         return await self._capture(request)
 
@@ -160,6 +186,7 @@ class MemoryCalls:
             tags=old.tags,
             provenance=Provenance(hook=params.hook, branch=place.branch or ""),
             supersedes=old.id,
+            root=place.root,
         )
         return replace(await self._capture(request), supersedes=old.id)
 
@@ -179,8 +206,7 @@ class MemoryCalls:
         return answers.memory_answer(await self._change(event, place))
 
     async def _capture(self, request: CaptureRequested) -> CaptureResult:
-        with anyio.fail_after(CHANGE_S):
-            settled = await self._app.captures.capture(request)
+        settled = await capture_durably(self._app, request, within_s=CHANGE_S)
         answer = answers.capture_answer(settled)
         return replace(answer, version=settled.memory.version) if settled.memory else answer
 
@@ -201,7 +227,9 @@ class MemoryCalls:
         versions = await self._versions(params.id, place)
         archive = await self._app.archive.get()
         usage = await archive.store.usage([versions[-1].id])
-        return answers.why_answer(versions, usage.get(versions[-1].id), now=self._app.clock())
+        [use] = await uses_of(self._app, [versions[-1].id])
+        now = self._app.clock()
+        return answers.why_answer(versions, usage.get(versions[-1].id), use, now=now)
 
     async def _versions(self, memory_id: str, place: Place) -> tuple[Memory, ...]:
         archive = await self._app.archive.get()
@@ -211,13 +239,18 @@ class MemoryCalls:
         return versions
 
     async def _memory(self, memory_id: str, place: Place) -> Memory:
-        archive = await self._app.archive.get()
-        found = await archive.store.get([full_id(memory_id)], place.readable)
-        if not found:
-            raise not_found(memory_id, place)
-        return found[0]
+        return await find_memory(await self._app.archive.get(), memory_id, place)
 
     # --- delete ----------------------------------------------------------------------------------
+
+    async def _compact(self, memory_id: str) -> None:
+        try:
+            await (await self._app.archive.get()).compact()
+        except OSError as error:
+            raise CallRefused(
+                f"{memory_id} is forgotten and no longer found, but its text is still in the file "
+                f"of the database: {error} The daemon compacts it as soon as it can."
+            ) from None
 
     async def forget(self, params: ForgetParams, place: Place) -> ForgetResult:
         """Delete a memory; ``copies`` are the files that may still hold it."""
@@ -229,14 +262,14 @@ class MemoryCalls:
         if not settled.found or not history:
             raise not_found(params.id, place)
         if params.now or params.everywhere:
-            await (await self._app.archive.get()).compact()
+            await self._compact(memory_id)
         since = min(memory.created_at for memory in history)
-        holding = [copy for copy in await self._copies() if copy.may_hold(since)]
+        holding = [copy for copy in await find_copies(self._app) if copy.may_hold(since)]
         answer = ForgetResult(
             id=memory_id,
             forgotten=True,
             team=await self._team_of(history[0].scope),
-            copies=tuple(map(_shown, holding)),
+            copies=tuple(map(copy_answer, holding)),
         )
         if not params.everywhere:
             return answer
@@ -247,7 +280,7 @@ class MemoryCalls:
             cleaned=tuple(map(str, cleaned.cleaned)),
             removed=tuple(map(str, cleaned.removed)),
             left=tuple(LeftCopy(file=str(file), why=why) for file, why in cleaned.left),
-            copies=tuple(_shown(copy) for copy in holding if copy.file not in gone),
+            copies=tuple(copy_answer(copy) for copy in holding if copy.file not in gone),
         )
 
     async def _team_of(self, scope: Scope) -> str | None:
@@ -261,11 +294,11 @@ class MemoryCalls:
 
     async def copies(self, params: NoParams, place: Place) -> CopiesResult:
         """The copies of the database that subcog keeps or has made."""
-        return CopiesResult(copies=tuple(map(_shown, await self._copies())))
+        return CopiesResult(copies=tuple(map(copy_answer, await find_copies(self._app))))
 
-    async def remove_copies(self, params: CopiesParams, place: Place) -> RemovedCopies:
+    async def remove_copies(self, params: FilesParams, place: Place) -> RemovedCopies:
         """Delete copies by their names, all of them or none."""
-        known = {str(copy.file): copy for copy in await self._copies()}
+        known = {str(copy.file): copy for copy in await find_copies(self._app)}
         if strangers := [file for file in params.files if file not in known]:
             raise CallRefused(f"{strangers[0]} is no copy that subcog keeps or has made")
         chosen = [known[file] for file in params.files]
@@ -273,12 +306,7 @@ class MemoryCalls:
             await anyio.to_thread.run_sync(_remove, chosen)
         except OSError as error:
             raise CallRefused(f"{error.filename} cannot be deleted ({error.strerror})") from None
-        return RemovedCopies(removed=tuple(map(_shown, chosen)))
-
-    async def _copies(self) -> Sequence[Copy]:
-        from ...sinks.repair.kept_copies import find_copies
-
-        return await anyio.to_thread.run_sync(find_copies, self._app.paths.database)
+        return RemovedCopies(removed=tuple(map(copy_answer, chosen)))
 
     async def _clean(self, copies: Sequence[Copy], memory_id: str, scope: str) -> Cleaned:
         from ...sinks.repair.kept_copies import clean_copies
@@ -298,5 +326,13 @@ def _remove(copies: Sequence[Copy]) -> None:
         remove_copy(copy)
 
 
-def _shown(copy: Copy) -> CopyResult:
+async def find_copies(app: App) -> Sequence[Copy]:
+    """The copies of the database that subcog keeps or has made."""
+    from ...sinks.repair import kept_copies
+
+    return await anyio.to_thread.run_sync(kept_copies.find_copies, app.paths.database)
+
+
+def copy_answer(copy: Copy) -> CopyResult:
+    """A copy as it is listed."""
     return CopyResult(file=str(copy.file), kind=copy.kind, at=copy.at.isoformat(), bytes=copy.bytes)

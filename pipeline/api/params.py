@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from ...bus.results import Result
-from ...bus.values import Mode, Place, Scope
+from ...bus.values import Memory, Mode, Place, Scope
 from ..imports.item import Item
+
+if TYPE_CHECKING:
+    from ...sinks.memories.repository import Archive
 
 
 class CallRefused(ValueError):
@@ -51,6 +54,18 @@ class IdParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     id: str
 
 
+class StaleParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``stale``: one page, from after an id on."""
+
+    after: str = ""
+
+
+class VoteParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``bury`` and ``keep``: the memories that the user votes on."""
+
+    ids: Annotated[tuple[str, ...], Meta(min_length=1, max_length=1000)]
+
+
 class ForgetParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``forget``; ``now`` waits until the text has left the disk, ``everywhere`` copies too."""
 
@@ -59,8 +74,8 @@ class ForgetParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True
     everywhere: bool = False
 
 
-class CopiesParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``remove_copies``: absolute paths."""
+class FilesParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``remove_copies`` and ``unread_transcripts``: absolute paths."""
 
     files: tuple[str, ...]
 
@@ -163,12 +178,6 @@ class LearnParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
     again: bool = False
 
 
-class TranscriptsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``unread_transcripts``: absolute paths."""
-
-    files: tuple[str, ...]
-
-
 class TextParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``classify`` and ``explain``."""
 
@@ -187,23 +196,42 @@ class PageParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ImportParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``import``: ``dry_run`` only says what would happen."""
+    """``import``: ``dry_run`` only says what would happen.
+
+    ``as_exported`` keeps the ids, scopes, versions and authors that the items name, and ``scope``
+    counts for those that name none; without it all is new, in ``scope``, and the importer's.
+    """
 
     items: tuple[Item, ...]
     scope: Literal["project", "user", "org"] = "project"
     dry_run: bool = False
+    as_exported: bool = False
 
 
 class FileParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``backup`` and ``restore_backup``: an absolute path."""
+    """``backup`` and ``forgotten_since``: an absolute path."""
 
     file: str
+
+
+class RestoreBackupParams(FileParams, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``restore_backup``; ``bring_back`` also what was forgotten since the backup was made."""
+
+    bring_back: bool = False
 
 
 def full_id(given: str) -> str:
     """The id that ``given`` is, with or without its URI or prefix."""
     bare = given.strip().removeprefix("subcog://memory/")
     return bare if bare.startswith("mem_") else f"mem_{bare}"
+
+
+async def find_memory(archive: Archive, memory_id: str, place: Place) -> Memory:
+    """The memory with that id that is readable at ``place``. Raises ``CallRefused``."""
+    found = await archive.store.get([full_id(memory_id)], place.readable)
+    if not found:
+        raise not_found(memory_id, place)
+    return found[0]
 
 
 def scope_of(kind: str, place: Place) -> Scope:

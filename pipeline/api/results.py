@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...bus.anchors import CodeState
 from ...bus.events import CaptureSettled, IntentClassified, PromptEnriched, ResponseReady
 from ...bus.prompt_results import (
     ClassifyResult,
@@ -19,6 +20,8 @@ from ...bus.prompt_results import (
 )
 from ...bus.results import (
     CaptureResult,
+    CodePlace,
+    CodeResult,
     Contradicted,
     FoundMemory,
     HistoryResult,
@@ -26,37 +29,26 @@ from ...bus.results import (
     MemoryResult,
     MemoryVersion,
     RecallResult,
+    StaleMemory,
     Topic,
     TopicMemory,
     TopicResult,
     TopicsResult,
+    UseResult,
     VersionOrigin,
     WhyResult,
 )
-from ...bus.values import Memory, Provenance, Query, Recalled, SearchIntent
+from ...bus.values import Hit, Memory, Provenance, Query, Recalled, SearchIntent
+from ...stages.injection.select import contradicted
 from ...stages.respond import enriched_intent
 from ...stages.text.envelope import author_name
 from .params import CallRefused
 
+if TYPE_CHECKING:
+    from ...sinks.store.rows import Usage
 
-class TopicInfo(Protocol):
-    """A topic with how many memories it has, and in which namespaces."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def memory_count(self) -> int: ...
-    @property
-    def namespaces(self) -> Sequence[str]: ...
-
-
-class Usage(Protocol):
-    """How often a memory went into a context, and when it last did."""
-
-    @property
-    def times_injected(self) -> int: ...
-    @property
-    def last_used(self) -> datetime | None: ...
+# So many of what was found are compared with each other, in a few µs a pair.
+_MOST_COMPARED = 20
 
 
 # --- one memory ----------------------------------------------------------------------------------
@@ -77,7 +69,9 @@ def history_answer(versions: Sequence[Memory]) -> HistoryResult:
     )
 
 
-def why_answer(versions: Sequence[Memory], usage: Usage | None, *, now: datetime) -> WhyResult:
+def why_answer(
+    versions: Sequence[Memory], usage: Usage | None, use: UseResult, *, now: datetime
+) -> WhyResult:
     """``why``: where a memory came from, why it was kept, and whether a search finds it."""
     first, last = versions[0], versions[-1]
     return WhyResult(
@@ -96,6 +90,7 @@ def why_answer(versions: Sequence[Memory], usage: Usage | None, *, now: datetime
         versions=tuple(map(_origin, versions)),
         times_injected=usage.times_injected if usage else 0,
         last_used=usage.last_used if usage else None,
+        use=use,
     )
 
 
@@ -162,9 +157,15 @@ def capture_answer(settled: CaptureSettled) -> CaptureResult:
         more["urn"] = f"subcog://memory/{memory.id}"
         more["scope"] = str(memory.scope)
         more["tags"] = memory.tags
-    if other is not None and memory is not None:
+    if other is not None and kept.supersedes is not None:
+        more["replaced"] = Contradicted(id=other.id, content=other.content)
+        more["supersedes"] = other.id
+        more["undo"] = f"subcog restore {other.id}"
+    elif other is not None and memory is not None:
         more["contradicts"] = Contradicted(id=other.id, content=other.content)
         more["offer"] = offer(other.id, memory.id)
+    if kept.was_forgotten:
+        more["was_forgotten"] = True
     return CaptureResult(
         outcome=kept.outcome,
         id=kept.memory_id,
@@ -181,11 +182,37 @@ def offer(old: str, new: str) -> str:
     return f"subcog supersede {old} {new}"
 
 
+def replaced_among(memories: Sequence[Memory]) -> dict[str, str]:
+    """The ids of those of the first ``memories`` that a newer one of them contradicts, and its."""
+    return contradicted(memories[:_MOST_COMPARED])
+
+
+def _newer_first(hits: Sequence[Hit], replaced: Mapping[str, str]) -> list[Hit]:
+    """``hits``, each that is replaced after the one that replaces it."""
+    by_id = {hit.memory.id: hit for hit in hits}
+    ordered: dict[str, Hit] = {}
+    for hit in hits:
+        if newer := replaced.get(hit.memory.id):
+            ordered.setdefault(newer, by_id[newer])
+        ordered.setdefault(hit.memory.id, hit)
+    return list(ordered.values())
+
+
 # --- several memories ----------------------------------------------------------------------------
 
 
-def recall_answer(query: Query, recalled: Recalled, topics: Sequence[TopicInfo]) -> RecallResult:
-    """``recall``: hits with absolute scores, best first, and the topics that the query names."""
+def recall_answer(
+    query: Query,
+    recalled: Recalled,
+    topics: Sequence[Topic],
+    buried: Callable[[str], bool],
+    code: Mapping[str, CodeState] | None = None,
+) -> RecallResult:
+    """``recall``: hits with absolute scores, best first, and the topics that the query names.
+
+    Of two that contradict each other the newer comes first.
+    """
+    replaced = replaced_among([hit.memory for hit in recalled.hits])
     return RecallResult(
         query=query.text,
         mode=recalled.mode,
@@ -197,14 +224,34 @@ def recall_answer(query: Query, recalled: Recalled, topics: Sequence[TopicInfo])
                 summary=hit.memory.summary,
                 scope=str(hit.memory.scope),
                 author=author_name(hit.memory.provenance.author),
+                code=code_answer((code or {}).get(hit.memory.id)),
+                buried=buried(hit.memory.id),
+                replaced_by=replaced.get(hit.memory.id),
             )
-            for hit in recalled.hits
+            for hit in _newer_first(recalled.hits, replaced)
         ),
         topics=tuple(topic.name for topic in topics),
         total_count=recalled.total,
         execution_time_ms=round(recalled.took_ms, 3),
         degraded=recalled.degraded,
     )
+
+
+def code_answer(code: CodeState | None) -> CodeResult | None:
+    """What became of the code that a memory names; None for one that names none."""
+    if code is None:
+        return None
+    places = (
+        CodePlace(path=a.path, symbol=a.symbol, state=a.state, now=a.now) for a in code.anchors
+    )
+    return CodeResult(state=code.state, anchors=tuple(places))
+
+
+def stale_answer(memory: Memory, code: CodeState) -> StaleMemory:
+    """One memory of ``stale``."""
+    answer = code_answer(code) or CodeResult(state=None, anchors=())
+    author = author_name(memory.provenance.author)
+    return StaleMemory(**_head(memory), summary=memory.summary, author=author, code=answer)
 
 
 def listed_answer(memory: Memory) -> ListedMemory:
@@ -219,17 +266,10 @@ def listed_answer(memory: Memory) -> ListedMemory:
     )
 
 
-def topics_answer(
-    topics: Sequence[TopicInfo], total: int, indexed_at: datetime | None
-) -> TopicsResult:
+def topics_answer(topics: Sequence[Topic], total: int, indexed_at: datetime | None) -> TopicsResult:
     """``topics``: those of most memories, and how many there are in all."""
     return TopicsResult(
-        topics=tuple(
-            Topic(
-                name=topic.name, memory_count=topic.memory_count, namespaces=tuple(topic.namespaces)
-            )
-            for topic in topics
-        ),
+        topics=tuple(topics),
         total_topics=total,
         last_indexed=indexed_at,
     )
@@ -283,7 +323,10 @@ def _intent(intent: SearchIntent | None) -> dict[str, Any]:
 
 
 def explain_answer(
-    ready: ResponseReady, *, stages: Mapping[str, float] | None = None
+    ready: ResponseReady,
+    *,
+    stages: Mapping[str, float] | None = None,
+    uses: tuple[UseResult, ...] = (),
 ) -> ExplainResult:
     """``explain``: what each stage decided and took (``stages``, in ms), and what would be sent.
 
@@ -313,6 +356,7 @@ def explain_answer(
             verdicts=built.verdicts,
             sessions=built.sessions,
             answers=built.answers,
+            uses=uses,
         ),
         context=built.text,
         memory_context=built.context,

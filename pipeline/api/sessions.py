@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
+import msgspec
 
 from ...bus.events import ForgetRequested, ForgetSettled, ReviewRequested
 from ...bus.results import CopyResult
@@ -28,15 +29,16 @@ from ...bus.sessions import (
 from ...bus.values import Memory, Place, Scope
 from ...stages.sessions.quote import short_id
 from ..app.app import App
+from .memories import copy_answer, find_copies
 from .params import (
     CallRefused,
+    FilesParams,
     ForgetSessionsParams,
     LearnParams,
     SearchSessionsParams,
     SessionParams,
     SessionsParams,
     Table,
-    TranscriptsParams,
 )
 
 if TYPE_CHECKING:
@@ -68,19 +70,19 @@ class SessionCalls:
             "session": (SessionParams, self.show),
             "search_sessions": (SearchSessionsParams, self.search),
             "learn": (LearnParams, self.learn),
-            "unread_transcripts": (TranscriptsParams, self.unread),
+            "unread_transcripts": (FilesParams, self.unread),
             "forget_sessions": (ForgetSessionsParams, self.forget),
         }
 
     async def list(self, params: SessionsParams, place: Place) -> SessionsResult:
         archive = await self._archive()
-        found = await archive.list((place.project,), limit=params.limit)
+        found = await archive.list(place.own, limit=params.limit)
         return SessionsResult(sessions=tuple(map(_listed, found)))
 
     async def show(self, params: SessionParams, place: Place) -> SessionResult:
         archive = await self._archive()
-        info = await _the_one(archive, place.project, params.id)
-        said = await archive.show((place.project,), info.session)
+        info = await _the_one(archive, place.own, params.id)
+        said = await archive.show(info.scope, info.session)
         return SessionResult(
             id=info.session,
             urn=_urn(info.session),
@@ -94,11 +96,11 @@ class SessionCalls:
 
     async def search(self, params: SearchSessionsParams, place: Place) -> FoundSessions:
         archive = await self._archive()
-        hits = await archive.find(params.query, place.project)
+        hits = [hit for scope in place.own for hit in await archive.find(params.query, scope)]
         found = [hit for hit in hits if hit.passages][: params.limit]
         return FoundSessions(query=params.query, sessions=tuple(map(_found, found)))
 
-    async def unread(self, params: TranscriptsParams, place: Place) -> UnreadResult:
+    async def unread(self, params: FilesParams, place: Place) -> UnreadResult:
         """How much of each transcript was not read yet."""
         return UnreadResult(unread=await self._app.reviewer.unread_bytes(params.files))
 
@@ -116,10 +118,7 @@ class SessionCalls:
             last=params.ended,
             again=params.again,
         )
-        learned = await self._app.reviewer.learn(event)
-        return LearnedResult(
-            passages=learned.passages, memories=learned.memories, tasks=learned.tasks
-        )
+        return await self._app.reviewer.learn(event)
 
     async def forget(self, params: ForgetSessionsParams, place: Place) -> ForgetSessionsResult:
         """Forget one session, those that began in a span, all of a project, or all there are.
@@ -133,11 +132,13 @@ class SessionCalls:
         passages = 0
         with anyio.fail_after(FORGET_S):
             if params.id is not None:
-                info = await _the_one(archive, place.project, params.id)
-                gone, passages = [info], await archive.forget_session(place.project, info.session)
+                info = await _the_one(archive, place.own, params.id)
+                for scope in place.own:  # a session may go on under the scope of today
+                    passages += await archive.forget_session(scope, info.session)
+                gone = [info]
             else:
                 since, until = params.since or _EPOCH, params.until or _FOREVER
-                scopes = archive.scopes if params.everywhere else (place.project,)
+                scopes = archive.scopes if params.everywhere else place.own
                 for scope in scopes:
                     kept = await archive.list((scope,), limit=EVERY)
                     gone += [info for info in kept if since <= info.began_at <= until]
@@ -173,36 +174,30 @@ class SessionCalls:
 
     async def _copies(self, gone: Sequence[SessionInfo]) -> tuple[CopyResult, ...]:
         """The copies of the database that may still hold one of these sessions."""
-        from ...sinks.repair.kept_copies import find_copies
-
         if not gone:
             return ()
         since = min(info.began_at for info in gone)
-        found = await anyio.to_thread.run_sync(find_copies, self._app.paths.database)
-        return tuple(
-            CopyResult(
-                file=str(copy.file), kind=copy.kind, at=copy.at.isoformat(), bytes=copy.bytes
-            )
-            for copy in found
-            if copy.may_hold(since)
-        )
+        found = await find_copies(self._app)
+        return tuple(copy_answer(copy) for copy in found if copy.may_hold(since))
 
     async def _archive(self) -> PassageArchive:
         with anyio.fail_after(QUERY_S):
             return await self._app.passages.get()
 
 
-async def _the_one(archive: PassageArchive, scope: Scope, given: str) -> SessionInfo:
+async def _the_one(archive: PassageArchive, scopes: Sequence[Scope], given: str) -> SessionInfo:
     """The session whose id is ``given`` or begins with it. Raises ``CallRefused``."""
     wanted = given.strip().removeprefix("subcog://session/")
-    known = await archive.list((scope,), limit=EVERY)
+    listed = await archive.list(scopes, limit=EVERY)
+    # One that went on under another scope of its project is there twice, the newer first.
+    known = {info.session: info for info in reversed(listed)}.values()
     found = [info for info in known if info.session == wanted] or [
         info
         for info in known
         if wanted and (info.session.startswith(wanted) or short_id(info.session) == wanted)
     ]
     if not found:
-        raise CallRefused(f"no session {given} is remembered of {scope}")
+        raise CallRefused(f"no session {given} is remembered of {scopes[0]}")
     if len(found) > 1:
         names = [info.session for info in found[:_NAMED_AT_MOST]]
         more = "" if len(found) == len(names) else ", …"
@@ -242,13 +237,7 @@ def _found(hit: SessionHit) -> FoundSession:
 
 
 def _said(passage: Passage) -> SaidResult:
-    return SaidResult(
-        id=passage.id,
-        speaker=passage.speaker,
-        said_at=passage.said_at,
-        text=passage.text,
-        files=passage.files,
-    )
+    return msgspec.convert(passage, SaidResult, from_attributes=True)
 
 
 def _urn(session: str) -> str:

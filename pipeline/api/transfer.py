@@ -5,22 +5,37 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from ...bus.events import Draft, ImportRequested, ImportSettled
-from ...bus.results import BackupResult, ExportPage, ImportResult, RestoreResult
+from ...bus.results import (
+    BackupResult,
+    ExportPage,
+    ForgottenSince,
+    ImportResult,
+    RestoreResult,
+)
 from ...bus.values import Memory, Place
 from ...sinks.files import private_opener
 from ..app.app import App
 from ..imports.item import Item
-from .params import CallRefused, FileParams, ImportParams, PageParams, Table, scope_of
+from .params import (
+    CallRefused,
+    FileParams,
+    ImportParams,
+    PageParams,
+    RestoreBackupParams,
+    Table,
+    scope_of,
+)
 
 IMPORT_S = 50.0
 # Of the texts of one page of an export, in characters; a frame has 16 MB.
@@ -37,7 +52,8 @@ class TransferCalls:
             "export": (PageParams, self.export),
             "import": (ImportParams, self.import_items),
             "backup": (FileParams, self.backup),
-            "restore_backup": (FileParams, self.restore_backup),
+            "forgotten_since": (FileParams, self.forgotten_since),
+            "restore_backup": (RestoreBackupParams, self.restore_backup),
         }
 
     async def export(self, params: PageParams, place: Place) -> ExportPage:
@@ -48,21 +64,25 @@ class TransferCalls:
         return ExportPage(memories=tuple(page), next=page[-1].id if page else None)
 
     async def import_items(self, params: ImportParams, place: Place) -> ImportResult:
-        drafts = tuple(self._draft(item, params.scope, place) for item in params.items)
+        drafts = tuple(self._draft(item, params, place) for item in params.items)
         event = ImportRequested(trace=self._app.new_id(), drafts=drafts, rehearsal=params.dry_run)
         settled = await self._app.bus.request(event, ImportSettled, within_s=IMPORT_S)
         return ImportResult(outcomes=dict(settled.outcomes), redacted=settled.redacted)
 
-    def _draft(self, item: Item, scope: str, place: Place) -> Draft:
+    def _draft(self, item: Item, params: ImportParams, place: Place) -> Draft:
         created = item.created_at or self._app.clock()
+        kind = item.scope.kind if params.as_exported and item.scope else params.scope
         settled = {
             "id": item.id or f"mem_{self._app.new_id()}",
-            "scope": scope_of(item.scope.kind if item.scope else scope, place),
+            "scope": scope_of(kind, place),
             "created_at": created,
             "updated_at": item.updated_at or created,
         }
+        if not params.as_exported:
+            origin = replace(item.provenance, hook="import", gate="", author="")
+            settled |= {"version": 1, "provenance": origin, "sources": ()}
         memory = Memory(**(asdict(item) | settled))
-        return Draft(memory=memory, known_by_id=item.id is not None)
+        return Draft(memory=memory, known_by_id=item.id is not None, as_new=not params.as_exported)
 
     async def backup(self, params: FileParams, place: Place) -> BackupResult:
         archive = await self._app.archive.get()
@@ -85,11 +105,12 @@ class TransferCalls:
         note_backup(self._app.paths.database, file)
         return file.stat().st_size
 
-    async def restore_backup(self, params: FileParams, place: Place) -> RestoreResult:
-        try:
-            return await restore(self._app, Path(params.file))
-        except BadBackup as error:
-            raise CallRefused(str(error)) from None
+    async def forgotten_since(self, params: FileParams, place: Place) -> ForgottenSince:
+        """How much of a backup was forgotten since it was made. Changes nothing."""
+        return await count_forgotten(self._app, Path(params.file))
+
+    async def restore_backup(self, params: RestoreBackupParams, place: Place) -> RestoreResult:
+        return await restore(self._app, Path(params.file), bring_back=params.bring_back)
 
 
 def _bounded(memories: Sequence[Memory]) -> Sequence[Memory]:
@@ -102,16 +123,44 @@ def _bounded(memories: Sequence[Memory]) -> Sequence[Memory]:
     return memories
 
 
-class BadBackup(ValueError):
-    """The backup cannot be used; the message says why. Nothing was changed."""
+class BadBackup(CallRefused):
+    """The backup cannot be used. Nothing was changed."""
 
 
-async def restore(app: App, backup: Path) -> RestoreResult:
-    """Swap ``backup`` in. Raises ``BadBackup``. Who asks meanwhile waits until it is done."""
+async def restore(app: App, backup: Path, *, bring_back: bool = False) -> RestoreResult:
+    """Swap ``backup`` in. Raises ``BadBackup``. Who asks meanwhile waits until it is done.
+
+    What was forgotten since it was made stays forgotten, unless it is to be brought back.
+    """
+    async with app.opening, _checked(app, backup) as copy:
+        return await _swap(app, copy, backup, bring_back)
+
+
+async def count_forgotten(app: App, backup: Path) -> ForgottenSince:
+    """How much of ``backup`` was forgotten since it was made. Raises ``BadBackup``."""
+    from ...sinks.repair.carry_over import count_returning, read_buried, read_buried_file
+
+    async with _checked(app, backup) as copy:
+        archive = app.archive.loaded
+        if archive is not None:
+            buried = await archive.store.read(read_buried)
+        else:
+            found = await anyio.to_thread.run_sync(read_buried_file, app.paths.database)
+            if found is None:
+                return ForgottenSince(memories=None, passages=None)
+            buried = found
+        count = partial(count_returning, copy, buried, app.clock())
+        returning = await anyio.to_thread.run_sync(count)
+        return ForgottenSince(memories=returning.memories, passages=returning.passages)
+
+
+@asynccontextmanager
+async def _checked(app: App, backup: Path) -> AsyncIterator[Path]:
+    """A private copy of ``backup`` that opens; it is gone at the end. Raises ``BadBackup``."""
     copy = await anyio.to_thread.run_sync(_copied, backup, app.paths.database)
     try:
         await _check(app, copy, backup)
-        return await _swap(app, copy, backup)
+        yield copy
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(_remove, copy)
@@ -142,6 +191,7 @@ def _wal(database: Path) -> Path:
 
 
 def _remove(database: Path) -> None:
+    _uncompacted(database).unlink(missing_ok=True)
     database.unlink(missing_ok=True)
     _wal(database).unlink(missing_ok=True)
 
@@ -159,12 +209,14 @@ async def _check(app: App, copy: Path, backup: Path) -> None:
         await store.close()
 
 
-async def _swap(app: App, copy: Path, backup: Path) -> RestoreResult:
+async def _swap(app: App, copy: Path, backup: Path, bring_back: bool) -> RestoreResult:
     database = app.paths.database
     app.passages.depart()
     before = app.archive.depart()
     if before is not None:
         await before.close()
+    # Only now can nothing more be forgotten.
+    carried = await _carry_over(app, copy, bring_back)
     aside = _aside(database, app.clock())
     await anyio.to_thread.run_sync(_move, database, aside)
     await anyio.to_thread.run_sync(_move, copy, database)
@@ -182,7 +234,32 @@ async def _swap(app: App, copy: Path, backup: Path) -> RestoreResult:
     await app.build_topics()
     _log.info("a backup was restored", extra={"memories": archive.count})
     kept = str(aside) if aside.exists() else None
-    return RestoreResult(file=str(backup), memories=archive.count, kept_aside=kept)
+    return RestoreResult(
+        file=str(backup),
+        memories=archive.count,
+        kept_aside=kept,
+        forgotten=carried.memories,
+        forgotten_passages=carried.passages,
+        brought_back=bring_back and carried.memories is not None,
+    )
+
+
+async def _carry_over(app: App, copy: Path, bring_back: bool) -> ForgottenSince:
+    """Note in ``copy`` what was forgotten since. Raises ``BadBackup``; the old one is back then."""
+    from ...sinks.repair.carry_over import carry_over, read_buried_file
+
+    buried = await anyio.to_thread.run_sync(read_buried_file, app.paths.database)
+    if buried is None:
+        _log.warning("what was forgotten cannot be read from the database that is replaced")
+        return ForgottenSince(memories=None, passages=None)
+    work = partial(carry_over, copy, buried, app.clock(), bring_back=bring_back)
+    try:
+        carried = await anyio.to_thread.run_sync(work)
+    except OSError as error:
+        await app.load()
+        await app.build_topics()
+        raise BadBackup(f"what was forgotten since cannot be noted in it: {error}") from None
+    return ForgottenSince(memories=carried.memories, passages=carried.passages)
 
 
 def _uncompacted(database: Path) -> Path:

@@ -41,21 +41,29 @@ from ...bus.values import Kept, Scope
 from ...config.load import SettingsError
 from ...config.paths import Paths
 from ...config.settings import RedactionSettings, Settings
+from ...sinks.code.watch import CodeWatch
 from ...sinks.indexes.guide_index import GuideIndex
 from ...sinks.mcp.port import Changes
+from ...sinks.project.git import head_commit, top_of
 from ...sinks.project.identity import Projects
+from ...sinks.project.kinship import Kinship
+from ...sinks.project.succession import Succession
 from ...sinks.sessions import Sessions
 from ...sinks.telemetry.logs import AuditLog, DegradationLog, PromptLog
 from ...sinks.transcripts.reader import Transcripts
 from ...stages.actions.failures import failing_shapes
-from ...stages.classify import classify
+from ...stages.classify import classify, may_search
 from ...stages.enrich import Knowledge, enrich
 from ...stages.enrichment.guide_parser import read_guide
+from ...stages.enrichment.hindsight import Hindsight
 from ...stages.inject import MAX_TOKENS, inject
-from ...stages.language.comparison import contradicts
+from ...stages.injection.learned import Learned
+from ...stages.injection.usefulness import MOST_LOWERED, usefulness
+from ...stages.language.code_names import code_names
 from ...stages.moments.greet import Background, greet
 from ...stages.moments.remedy import remedy
 from ...stages.moments.remind import remind
+from ...stages.moments.reminder import Known
 from ...stages.moments.warn import warn
 from ...stages.parse import parse
 from ...stages.ports import RecallUnavailable
@@ -64,12 +72,14 @@ from ...stages.redaction.redact import Redactor, redact, with_warning
 from ...stages.redaction.rules import BadAllowance
 from ...stages.respond import respond
 from ...stages.sessions.quote import SOURCES, last_session
+from ...stages.statements.comparison import amends, contradicts, settles
 from .archives import Conversations, LazyArchive, Published, RedactionCache
 from .captures import CaptureService, ReviewCaptures
 from .failures import FailureCaptures
 from .review import SessionReviewer
 from .routes import ROUTES
 from .team import Team
+from .uses import UseWatcher
 
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
@@ -140,7 +150,8 @@ class App:
         self.user = user_name()
         self.bus = Bus(grace_s=settings.daemon.drain_s)
         self.archive = LazyArchive()
-        self.projects = Projects()
+        self.opening = anyio.Lock()
+        self.projects = Projects(Succession(paths.earlier_scopes), Kinship(paths.kinship))
         self.sessions = Sessions()
         self.changes = Changes(is_busy=self._is_indexing)
         self.local: LocalClassifier | None = None
@@ -161,6 +172,7 @@ class App:
             read=read_guide,
             clock=clock,
         )
+        self.code = CodeWatch(names=code_names, find_top=top_of, head=head_commit)
         self.passages = Conversations(settings.sessions)
         self.reviewer = self._build_reviewer()
         self.failures = FailureCaptures(
@@ -171,6 +183,9 @@ class App:
             clean=self.clean,
             new_id=new_id,
         )
+        context = settings.search_intent.context
+        self.learned = Learned(self.archive, moves_floors=context.learn_from_use)
+        self.uses = UseWatcher(self.archive, sessions=self.sessions, clock=clock)
         self.team = Team(
             settings.team.url,
             archive=self.archive,
@@ -232,6 +247,7 @@ class App:
     def _handlers(self) -> dict[str, Callable[[Any], Any]]:
         """The function of each stage, with what it needs from outside."""
         search, hook, late = self.settings.search_intent, self.settings.hook, self.archive
+        known = Known(self.code, self.learned)
         return {
             "parse": parse,
             "enrich": partial(
@@ -240,21 +256,24 @@ class App:
                 keeper=self.captures,
                 projects=self.projects,
                 limit=search.context.max_count,
-                min_relevance=search.context.least_relevance,
-                knowledge=Knowledge(self.lore, late, self.clock, self.clean),
+                min_relevance=max(0.0, search.context.least_relevance - MOST_LOWERED),
+                knowledge=Knowledge(self.lore, late, self.clock, self.clean, self.code),
                 conversations=self.passages,
+                hindsight=Hindsight(late, self.clock),
+                may_search=lambda parsed: self.llm is not None or may_search(parsed, self.local),
             ),
             "classify": self.classify,
             "inject": self._inject,
             "respond": self._respond,
             "refine": self._refine,
             "greet": self._greet,
-            "warn": self._moment(warn, hook.pre_tool_use, failures=late),
-            "remind": self._moment(remind, hook.post_tool_use, catalogue=late),
-            "remedy": self._moment(remedy, hook.post_tool_use_failure),
+            "warn": self._moment(warn, hook.pre_tool_use, failures=late, known=known),
+            "remind": self._moment(remind, hook.post_tool_use, catalogue=late, known=known),
+            "remedy": self._moment(remedy, hook.post_tool_use_failure, known=known),
             "note_failure": self.failures.note_failure,
             "note_mend": self.failures.note_mend,
-            "use_shown": late.handler(lambda archive, event: archive.count_shown(event)),
+            **self.uses.handlers,
+            "use_shown": late.counter(lambda archive, event: archive.count_shown(event)),
             "reasons_shown": self.sessions.note_shown_reasons,
             "preserve": self.reviewer.preserve,
             "finish_turn": self.reviewer.finish_turn,
@@ -263,13 +282,14 @@ class App:
             "detect": partial(detect, max_chars=self.settings.capture.max_chars),
             "redact": partial(redact, redactor=self.redactor),
             "store": self._store,
+            "anchor": late.handler(lambda archive, event: archive.captures.anchor(event)),
             "forget": self._forget,
             "supersede": late.handler(lambda archive, event: archive.lifecycle.supersede(event)),
             "expire": late.handler(lambda archive, event: archive.lifecycle.expire(event)),
             "restore": late.handler(lambda archive, event: archive.lifecycle.restore(event)),
             "admit": self._admit,
             "import": late.handler(lambda archive, event: archive.bulk_import.store(event)),
-            "use": late.handler(lambda archive, event: archive.count_uses(event)),
+            "use": late.counter(lambda archive, event: archive.count_uses(event)),
             "index": late.handler(lambda archive, event: archive.index_stored(event)),
             "unindex": late.handler(lambda archive, event: archive.unindex(event)),
             "topics": late.handler(lambda archive, event: archive.note_topics(event)),
@@ -312,7 +332,7 @@ class App:
         if settings.enabled and event.source in SOURCES:
             said = await self.passages.before(event.place, event.session)
             told = last_session(said, now=self.clock(), clean=self.clean)
-        about = Background(facts, told)
+        about = Background(facts, told, self.code, self.learned)
         stage = self._moment(greet, settings, catalogue=self.archive, about=about)
         return await stage(event)
 
@@ -350,6 +370,7 @@ class App:
             now=self.clock(),
             clean=self.clean,
             has_topic=self._has_topic,
+            learned=self.learned,
         )
 
     def _has_topic(self, topic: str, scopes: tuple[Scope, ...]) -> bool:
@@ -423,6 +444,16 @@ class App:
         if archive.index.count:  # else the first memory brings it
             await archive.load_reranker()
 
+    async def reopen(self) -> None:
+        """Open the database again: it could not be opened, or another file lies there now."""
+        async with self.opening:
+            if (archive := self.archive.loaded) is not None:
+                self.passages.depart()
+                self.archive.depart()
+                await archive.close()
+            await self.load()
+        await self.build_topics()
+
     async def _load_sessions(self, archive: Archive) -> None:
         """Open what was said in sessions; memories are found meanwhile."""
         settings = self.settings.sessions
@@ -435,6 +466,7 @@ class App:
             bounds=Bounds(settings.days, settings.max_passages),
             floor=settings.min_relevance,
             clock=self.clock,
+            amends=amends,
         )
         try:
             await passages.open(archive.encoder.embedder)
@@ -452,6 +484,7 @@ class App:
     def _build_archive(self) -> Archive:
         # These import numpy, DuckDB and the tokenizer: what needs no model is answered meanwhile.
         self.local = _load_local_classifier()
+        from ...sinks.memories.capture import Judge
         from ...sinks.memories.repository import Archive
         from ...sinks.team.outbox import Outbox
         from ...sinks.team.replica import Replica
@@ -464,9 +497,11 @@ class App:
             store,
             model_folder=Path(folder) if folder else None,
             merge_similarity=self.settings.capture.merge_similarity,
-            contradicts=contradicts,
+            judge=Judge(contradicts, settles),
             clock=self.clock,
             failing_shapes=failing_shapes,
+            anchors=self.code.anchors,
+            usefulness=usefulness,
         )
 
     def build_store(self, path: Path, queue: ChangeQueue | None = None) -> Store:

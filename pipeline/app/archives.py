@@ -19,8 +19,9 @@ import anyio
 
 from ...bus.events import Event, ReviewRequested
 from ...bus.sessions import Passage, SessionHit
-from ...bus.signals import emit, fell_back
-from ...bus.values import Hit, Memory, Place, Query, Recalled, Scope
+from ...bus.signals import degraded, emit, fell_back
+from ...bus.usage import Usefulness
+from ...bus.values import Hit, Memory, Place, Query, Recalled, Scope, Span
 from ...config.settings import SessionsSettings
 from ...stages.ports import RecallUnavailable
 from ...stages.sessions.exchanges import Utterance
@@ -73,6 +74,10 @@ class _Awaited(Generic[T]):
         self.problem = problem
         self._settled.set()
 
+    async def wait_until_settled(self) -> None:
+        """Return when loading is over, well or badly."""
+        await self._settled.wait()
+
     async def get(self) -> T:
         """The part, when it is there; raises ``RecallUnavailable`` when time runs out."""
         left_s = anyio.current_effective_deadline() - anyio.current_time()
@@ -86,7 +91,7 @@ class _Awaited(Generic[T]):
 class LazyArchive(_Awaited["Archive"]):
     """Stands for the archive of memories.
 
-    Fulfils ``Recall``, ``Catalogue`` and ``Failures``.
+    Fulfils ``Recall``, ``Catalogue``, ``Chronicle``, ``Failures`` and ``Uses``.
 
     ``settled_at`` is when loading was over, in seconds since 1970; in the future until then.
     """
@@ -120,6 +125,8 @@ class LazyArchive(_Awaited["Archive"]):
         if recalled.degraded:
             part, _, reason = recalled.degraded.partition(".")
             emit(fell_back, part, to=recalled.mode, reason=reason)
+        if recalled.degraded == "reranker.cut":
+            emit(degraded, "search", reason="reranker.cut")
         return recalled
 
     async def latest(
@@ -130,6 +137,20 @@ class LazyArchive(_Awaited["Archive"]):
     async def fetch(self, ids: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         return await (await self.get()).fetch(ids, scopes)
 
+    async def made(
+        self,
+        scopes: tuple[Scope, ...],
+        *,
+        limit: int,
+        namespaces: tuple[str, ...] = (),
+        within: Span | None = None,
+        by_use: bool = False,
+    ) -> tuple[Memory, ...]:
+        archive = await self.get()
+        return await archive.store.made(
+            scopes, limit=limit, namespaces=namespaces, within=within, by_use=by_use
+        )
+
     async def naming(self, file: str, scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
         return await (await self.get()).naming(file, scopes)
 
@@ -139,11 +160,18 @@ class LazyArchive(_Awaited["Archive"]):
     async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
         return await (await self.get()).subjects(scopes, limit=limit)
 
+    def of(self, memory_id: str) -> Usefulness:
+        return self.loaded.uses.of(memory_id) if self.loaded else Usefulness()
+
+    @property
+    def usual(self) -> Usefulness:
+        return self.loaded.uses.usual if self.loaded else Usefulness()
+
     async def current(self, hits: tuple[Hit, ...], scopes: tuple[Scope, ...]) -> tuple[Hit, ...]:
-        """Those of ``hits`` whose memory is still stored, in the same version."""
+        """Those of ``hits`` whose memory is still stored and says the same."""
         found = await (await self.get()).store.get([hit.memory.id for hit in hits], scopes)
-        kept = {(memory.id, memory.version) for memory in found}
-        return tuple(hit for hit in hits if (hit.memory.id, hit.memory.version) in kept)
+        kept = {memory.seen_key for memory in found}
+        return tuple(hit for hit in hits if hit.memory.seen_key in kept)
 
     def handler(
         self, method: Callable[[Archive, E], Published | Awaitable[Published]]
@@ -155,6 +183,25 @@ class LazyArchive(_Awaited["Archive"]):
             return await said if isinstance(said, Awaitable) else said
 
         return handle
+
+    def counter(
+        self, method: Callable[[Archive, E], Awaitable[None]]
+    ) -> Callable[[E], Awaitable[Published]]:
+        """The same for a method that counts uses.
+
+        A use that cannot be counted, since the database cannot be had, harms no answer: it is a
+        degradation, and no failure of a stage.
+        """
+        handle = self.handler(method)
+
+        async def count(event: E) -> Published:
+            try:
+                return await handle(event)
+            except ConnectionError:
+                emit(degraded, "use", reason="store.unavailable")
+                return None
+
+        return count
 
 
 class Conversations(_Awaited["PassageArchive"]):
@@ -182,7 +229,20 @@ class Conversations(_Awaited["PassageArchive"]):
     async def find(self, text: str, place: Place, *, session: str) -> tuple[SessionHit, ...]:
         if not self.concerns(place):
             return ()
-        return await (await self.get()).find(text, place.project, session=session)
+        archive = await self.get()
+        found = list(await archive.find(text, place.project, session=session))
+        earlier = set(place.before).intersection(archive.scopes) if place.before else ()
+        for scope in earlier:
+            found += await archive.find(text, scope, session=session)
+        return tuple(found)
+
+    async def said(
+        self, place: Place, span: Span | None, *, session: str, limit: int
+    ) -> tuple[SessionHit, ...]:
+        if not self.concerns(place):
+            return ()
+        archive = await self.get()
+        return await archive.said(place.project, span, session=session, limit=limit)
 
     async def before(self, place: Place, session: str) -> tuple[Passage, ...]:
         """What was said in the newest session of the project at ``place`` other than ``session``.
@@ -191,15 +251,14 @@ class Conversations(_Awaited["PassageArchive"]):
         """
         if not self.concerns(place):
             return ()
-        scopes = (place.project,)
         try:
             with anyio.move_on_after(_PATIENCE_S):
                 await self._settled.wait()
             if (archive := self.loaded) is None:
                 return ()
-            for one in await archive.list(scopes, limit=2):
+            for one in await archive.list(place.own, limit=3):
                 if one.session != session:
-                    return await archive.show(scopes, one.session)
+                    return await archive.show(one.scope, one.session)
         except OSError as error:
             _log.warning("cannot read the last session", extra={"error": type(error).__name__})
         return ()

@@ -56,12 +56,14 @@ class CaptureService:
             scope=place.project,
             namespace=marked.namespace,
             tags=(marked.tag,) if marked.tag else (),
+            own_words=True,
             provenance=Provenance(
                 hook="UserPromptSubmit",
                 session=prompt.session,
                 client=prompt.client,
                 branch=place.branch or "",
             ),
+            root=place.root,
         )
         return (await self.capture(request)).kept
 
@@ -186,6 +188,8 @@ class ReviewCaptures:
                 confidence_percent=statement.note.confidence_percent,
                 provenance=provenance,
                 said_at=_moment(statement.said_at_ms),
+                root=event.place.root,
+                own_words=statement.role == "user",
             )
         )
         is_kept = settled.kept.outcome != "declined"
@@ -230,7 +234,7 @@ class ReviewCaptures:
 
     async def _capture_or_raise(self, request: CaptureRequested) -> CaptureSettled:
         settled = await self._capture(request)
-        if settled.kept.outcome in {"failed", "pending"}:
+        if not settled.kept.is_settled:
             raise NotStored
         return settled
 

@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Callable
 import anyio
 import anyio.to_thread
 
-from ...bus.actions import COMMAND_TOOL
 from ...bus.events import CaptureRequested, ToolFailed, ToolUsed
 from ...bus.ids import next_ulid
-from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Provenance, Scope
+from ...bus.values import AUTO_CAPTURED, COMMAND_TOOL, EARNED_PERCENT, Provenance, Scope
 from ...config.settings import FailureCaptureSettings
 from ...sinks.project.git import head_commit
 from ...sinks.sessions import Sessions
@@ -126,6 +125,7 @@ class FailureCaptures:
                 commit=commit,
                 branch=event.place.branch or "",
             ),
+            root=event.place.root,
         )
 
     async def _said_before(self, record: FailureRecord, scope: Scope) -> str:

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from ...bus.bus import Bus
 from ...bus.events import CompactionStarted, ResponseReady, ReviewRequested, SessionEnded, TurnEnded
-from ...bus.sessions import Message
+from ...bus.sessions import LearnedResult, Message
 from ...bus.signals import degraded, emit
 from ...bus.values import Noted, Scope
 from ...config.settings import Settings
@@ -59,14 +59,6 @@ class Progress(Struct):
     done: anyio.Event
     found: tuple[Statement, ...] = ()
     kept: list[str] = field(default_factory=list)
-
-
-class Learned(Struct, frozen=True):
-    """What a review kept: passages, memories and records of tasks."""
-
-    passages: int
-    memories: int
-    tasks: int
 
 
 class SessionReviewer:
@@ -171,7 +163,7 @@ class SessionReviewer:
             if event.last:
                 self._reviews(event).pop(event.place.project, None)
 
-    async def learn(self, event: ReviewRequested) -> Learned:
+    async def learn(self, event: ReviewRequested) -> LearnedResult:
         """Review a transcript for somebody who waits. Raises ``NotStored``.
 
         The session may go on meanwhile: what both reviews find has one identity.
@@ -180,7 +172,7 @@ class SessionReviewer:
 
     async def _review(
         self, event: ReviewRequested, state: ReviewState, progress: Progress
-    ) -> Learned:
+    ) -> LearnedResult:
         mark, passages = None, 0
         study = self._study(event, state.work)
         exchanges = self._exchanges(event, state)
@@ -201,7 +193,7 @@ class SessionReviewer:
         tasks = await self._captures.record(event, self._tasks(event, state, study))
         if mark is not None and mark.inode:
             await self._transcripts.keep(event.transcript, mark)
-        return Learned(passages, len(progress.kept), tasks)
+        return LearnedResult(passages=passages, memories=len(progress.kept), tasks=tasks)
 
     def _study(self, event: ReviewRequested, work: task.Work | None) -> SessionReader:
         return SessionReader(

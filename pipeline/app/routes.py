@@ -150,6 +150,24 @@ ROUTES: tuple[Route, ...] = (
         "reasons_shown", e.MemoriesShown, "remember why a memory was shown, for `subcog://session`"
     ),
     Route("reasons", e.ContextBuilt, "remember why a memory was shown, for `subcog://session`"),
+    # what becomes of the memories that were shown; no hook waits for it
+    *(
+        Route(stage, event, about, concurrency=16, capacity=256, overflow=Overflow.DROP)
+        for stage, event, about in (
+            ("follow_prompt", e.PromptSubmitted, "note whether a prompt objects to a memory"),
+            ("follow_context", e.ContextBuilt, "follow the memories that a prompt was given"),
+            ("follow_shown", e.MemoriesShown, "follow the memories shown at other moments"),
+            (
+                "follow_action",
+                e.ActionProposed,
+                "note what the agent knows before it is shown more",
+            ),
+            ("follow_use", e.ToolUsed, "note which memories an action takes up or heeds"),
+            ("follow_failure", e.ToolFailed, "note which failures came although a memory warned"),
+            ("follow_answer", e.TurnEnded, "note which memories an answer takes up or quotes"),
+            ("follow_capture", e.CaptureSettled, "note which memories were captured again"),
+        )
+    ),
     # a capture
     Route(
         "detect",
@@ -167,8 +185,15 @@ ROUTES: tuple[Route, ...] = (
         "store",
         e.StoreRequested,
         "commit a memory, or merge it into an existing one",
-        produces=(e.MemoriesStored, e.CaptureSettled),
+        produces=(e.MemoriesStored, e.CaptureSettled, e.CodeNamed),
         concurrency=256,
+    ),
+    Route(
+        "anchor",
+        e.CodeNamed,
+        "note where the code is that a memory names",
+        produces=(e.MemoriesStored,),
+        overflow=Overflow.DROP,
     ),
     Route(
         "forget",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -19,12 +21,28 @@ from ...hooks.client import VERSION
 
 START_S = 10.0
 CALL_S = 60.0
+# A daemon that has said nothing for so long is asked whether it lives, and has as long to say it.
+HUNG_S = 5.0
 POLL_S = 0.02
 T = TypeVar("T")
 
 
 class DaemonUnreachable(ConnectionError):
     """No daemon is running, and none could be started."""
+
+
+class DaemonHung(DaemonUnreachable):
+    """A daemon holds the socket and does not answer."""
+
+    def __init__(self, process: int | None, log: Path) -> None:
+        named = f"process {process}" if process else "the process that holds the socket"
+        end = (
+            f"`kill -CONT {process}` wakes it, `kill -9 {process}` ends it" if process else "end it"
+        )
+        super().__init__(
+            f"the daemon ({named}) does not answer: it is suspended or hangs. {end}; "
+            f"nothing acknowledged is lost, and the next command starts a new one. See {log}"
+        )
 
 
 class CallFailed(RuntimeError):
@@ -59,9 +77,12 @@ class Client:
         try:
             self._connection.settimeout(within_s)
             self._connection.sendall(request_frame("call", name, self._fields, body))
+            self._await_reply(self._connection, within_s)
             status, answer = self._reply(self._connection)
         except (OSError, BadFrame) as error:
             self.close()
+            if isinstance(error, DaemonHung):
+                raise
             raise DaemonUnreachable(
                 f"the daemon closed the connection ({type(error).__name__}); see {self._paths.log}"
             ) from error
@@ -74,6 +95,16 @@ class Client:
             self._connection.close()
             self._connection = None
 
+    def _await_reply(self, connection: socket.socket, within_s: float) -> None:
+        """Return when the reply begins, or is late while the daemon lives. Raises DaemonHung."""
+        if within_s <= HUNG_S or select.select([connection], [], [], HUNG_S)[0]:
+            return
+        with connect(self._paths.link) or socket.socket() as another:
+            another.settimeout(HUNG_S)
+            another.sendall(request_frame("call", "status", self._fields, b"{}"))
+            if not select.select([another, connection], [], [], HUNG_S)[0]:
+                raise DaemonHung(_process_of(connection), self._paths.log)
+
     def _reply(self, connection: socket.socket) -> tuple[str, bytes]:
         with connection.makefile("rb") as stream:
             head = read_reply_head(stream.readline(256))
@@ -85,7 +116,11 @@ class Client:
     # --- connecting ------------------------------------------------------------------------------
 
     def _connect(self, *, start: bool) -> socket.socket:
-        if (connection := connect(self._paths.link)) is not None:
+        try:
+            connection = connect(self._paths.link)
+        except TimeoutError:  # so many wait for it that nobody more can
+            raise DaemonHung(None, self._paths.log) from None
+        if connection is not None:
             return connection
         if not start:
             raise DaemonUnreachable("no daemon is running; `subcog daemon start` starts it")
@@ -112,7 +147,7 @@ def connect(link: Path) -> socket.socket | None:
     """
     before = os.open(".", os.O_RDONLY)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(CALL_S)
+    connection.settimeout(HUNG_S)
     try:
         os.chdir(link.parent)
         connection.connect(link.name)
@@ -123,6 +158,14 @@ def connect(link: Path) -> socket.socket | None:
         os.fchdir(before)
         os.close(before)
     return connection
+
+
+def _process_of(connection: socket.socket) -> int | None:
+    """Who listens at the other end, where the system tells it."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", told)[0]) or None
 
 
 def _last_words(daemon: subprocess.Popen[bytes]) -> str:

@@ -13,21 +13,22 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from ...bus.prompt_results import ClassifyResult, EnrichedIntent, ExplainResult
+from ...bus.prompt_results import ClassifyResult, EnrichedIntent, ExplainResult, InjectStep
+from ...bus.results import UseResult
 from ...bus.sessions import SessionVerdict
 from ...bus.values import Parsed, ProjectAnswer, Verdict
 
 
-def show_explanation(answer: ExplainResult, console: Console | None = None) -> None:
+def show_explanation(answer: ExplainResult) -> None:
     """Print one ``explain`` answer as a page."""
-    (console or Console()).print(explanation(answer))
+    Console().print(explanation(answer))
 
 
 def explanation(answer: ExplainResult, *, candidates: int | None = None) -> RenderableType:
     """One ``explain`` answer: the prompt, the stages, the first ``candidates``, what is sent."""
     parts: list[RenderableType] = [_stages(answer)]
     if answer.inject.verdicts:
-        parts.append(_candidates(answer.inject.verdicts, candidates))
+        parts.append(_candidates(answer.inject, candidates))
     if answer.inject.sessions:
         parts.append(_sessions(answer.inject.sessions))
     parts += [_answered(one) for one in answer.inject.answers]
@@ -128,7 +129,8 @@ def _intent(classify: ClassifyResult) -> str:
     )
 
 
-def _candidates(verdicts: Sequence[Verdict], limit: int | None) -> Table:
+def _candidates(inject: InjectStep, limit: int | None) -> Table:
+    verdicts, uses = inject.verdicts, {use.id: use for use in inject.uses}
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column()
@@ -137,9 +139,20 @@ def _candidates(verdicts: Sequence[Verdict], limit: int | None) -> Table:
         summary = escape(f"[{verdict.namespace}] {verdict.summary}")
         table.add_row(mark, summary, style="" if verdict.injected else "dim")
         table.add_row("", Text(_scores(verdict), style="dim"))
+        if use := uses.get(verdict.memory_id):
+            table.add_row("", Text(use_in_a_line(use), style="dim"))
     if limit is not None and len(verdicts) > limit:
         table.add_row("", Text(f"… and {len(verdicts) - limit} more", style="dim"))
     return table
+
+
+def use_in_a_line(use: UseResult) -> str:
+    """What became of a memory when it was shown, and where that puts its floor."""
+    seen = [f"{kind.replace('_', ' ')} {count}" for kind, count in use.counts.items()]
+    told = ", ".join((f"shown {use.shown} times in {use.sessions} sessions", *seen))
+    return (
+        f"{told}: helps {use.mean:.0%} ({use.low:.0%}–{use.high:.0%}), floor {use.floor_shift:+.2f}"
+    )
 
 
 def _sessions(verdicts: Sequence[SessionVerdict]) -> Table:
@@ -194,9 +207,9 @@ def _outcome(answer: ExplainResult) -> RenderableType:
     return Group(nothing, context) if answer.inject.abstained else context
 
 
-def show_trace(trace: dict[str, Any], console: Console | None = None) -> None:
+def show_trace(trace: dict[str, Any]) -> None:
     """Print one trace as a page."""
-    (console or Console()).print(trace_page(trace))
+    Console().print(trace_page(trace))
 
 
 def trace_page(trace: dict[str, Any]) -> RenderableType:

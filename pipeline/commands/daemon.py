@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from ...bus.results import StatusResult, StopResult
-from ..cli.client import DaemonUnreachable
+from ..cli.client import DaemonHung, DaemonUnreachable
 from .shared import daemon, json_option, our_paths, our_settings, show_json
 
 STOP_S = 30.0
@@ -47,6 +47,8 @@ def stop(as_json: bool) -> None:
     try:
         with daemon() as client:
             answer = client.call("stop", StopResult, start=False)
+    except DaemonHung:
+        raise
     except DaemonUnreachable:
         answer = StopResult(pid=None, stopping=False)
     if answer.pid is not None:
@@ -93,19 +95,20 @@ def run() -> None:
     """Run the daemon in this process until it is stopped."""
     import logging
 
-    from ..daemon.log_setup import log_to, log_uncaught
+    from ..daemon.log_setup import log_to, log_uncaught, silence_exit
     from ..daemon.server import AlreadyRunning
 
     paths = our_paths()
-    loaded = our_settings(lenient=True)
+    loaded = our_settings(warn=False)
     log = loaded.settings.log
-    log_to(paths.log, log.level, log.format)
-    log_uncaught()
-    for warning in loaded.warnings:
-        logging.getLogger("subcog.config").warning(warning)
-    from ..daemon.daemon import run_daemon
-
     try:
+        log_to(paths.log, log.level, log.format)
+        log_uncaught()
+        silence_exit()
+        for warning in loaded.warnings:
+            logging.getLogger("subcog.config").warning(warning)
+        from ..daemon.daemon import run_daemon
+
         run_daemon(loaded, paths)
     except AlreadyRunning:
         # It may be about to listen, or about to leave: whoever needs a daemon looks again.
@@ -125,7 +128,12 @@ def run() -> None:
 
 @click.command()
 @click.option(
-    "-n", "--lines", type=click.IntRange(0), default=50, show_default=True, help="How many lines."
+    "-n",
+    "--lines",
+    type=click.IntRange(0, 10_000_000),
+    default=50,
+    show_default=True,
+    help="How many lines.",
 )
 @click.option(
     "--level",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import click
+from msgspec import Struct
 
 from ...config.paths import Paths
 from ..agents.install import our_parts
@@ -16,12 +16,21 @@ from ..doctor.installation import Finding, Installation, Unrepaired
 from .shared import json_option, our_paths, show_json
 
 
+class Repair(Struct, frozen=True):
+    """What was ``done`` about a check, or where that did not go ``well``, why not."""
+
+    check: str
+    well: bool
+    done: str
+
+
 @click.command()
 @click.option("--repair", is_flag=True, help="Repair what can be repaired; former files are kept.")
 @json_option
 def doctor_command(repair: bool, as_json: bool) -> None:
-    """Check the installation end to end; a test memory passes through the hook and is deleted.
+    """Check the installation end to end.
 
+    A test memory passes through the hook and is deleted again.
     Exits 1 if a check fails and could not be repaired.
     """
     paths = our_paths()
@@ -32,9 +41,7 @@ def doctor_command(repair: bool, as_json: bool) -> None:
         show_json({"findings": told, "repaired": repaired} if repair else told)
     else:
         for line in repaired:
-            click.echo(
-                f"repaired {line['check']}: {line['done']}" if line["well"] else _failed(line)
-            )
+            click.echo(f"{'repaired' if line.well else 'not repaired,'} {line.check}: {line.done}")
         for finding in findings:
             _show(finding)
     if not all(finding.ok for finding in findings):
@@ -51,8 +58,8 @@ def _examine(paths: Paths) -> Iterator[Finding]:
     yield from agents.fly(paths, os.environ, agents.hook_commands(os.environ, our_parts()))
 
 
-def _repair(paths: Paths) -> list[dict[str, Any]]:
-    """Mend what the house and the agents' settings need, and say each thing that was done."""
+def _repair(paths: Paths) -> list[Repair]:
+    """Repair the files of subcog and the agents' settings, and say each thing that was done."""
     done = []
     findings = [*Installation(paths, os.environ).examine(), *agents.examine(paths, os.environ)]
     seen: set[str] = set()
@@ -64,11 +71,11 @@ def _repair(paths: Paths) -> list[dict[str, Any]]:
             lines, well = finding.repair(), True
         except (Unrepaired, OSError) as error:
             lines, well = (str(error),), False
-        done += [{"check": finding.check, "well": well, "done": line} for line in lines]
+        done += [Repair(finding.check, well, line) for line in lines]
     return done
 
 
-def _told(finding: Finding) -> dict[str, Any]:
+def _told(finding: Finding) -> dict[str, str | bool]:
     return {
         "check": finding.check,
         "ok": finding.ok,
@@ -76,10 +83,6 @@ def _told(finding: Finding) -> dict[str, Any]:
         "mend": finding.mend,
         "repairable": finding.repair is not None,
     }
-
-
-def _failed(line: dict[str, Any]) -> str:
-    return f"not repaired, {line['check']}: {line['done']}"
 
 
 def _show(finding: Finding) -> None:

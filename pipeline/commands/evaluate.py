@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import click
 
 from .shared import json_option, our_settings, show_json
+
+
+class Report(Protocol):
+    """What every evaluation gives: a struct, for JSON, that has a text for people."""
+
+    def text(self) -> str: ...
 
 
 @click.group()
@@ -22,34 +30,41 @@ def eval_command() -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @json_option
 def retrieval(folder: Path, as_json: bool) -> None:
-    """Measure retrieval on FOLDER with its memories.jsonl and queries.jsonl."""
-    from ..evaluation.retrieval import evaluate, render
+    """Measure retrieval on FOLDER, which holds memories.jsonl and queries.jsonl."""
+    from ..evaluation.retrieval import evaluate
 
-    _show_progress(partial(evaluate, folder), render, as_json=as_json)
+    _show_progress(partial(evaluate, folder), as_json=as_json)
 
 
 @eval_command.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option
 def intents(file: Path, as_json: bool) -> None:
-    """Measure the classifiers on FILE, JSONL of {text, intent}."""
+    """Measure the intent classifiers on FILE, JSONL of {text, intent}."""
     from ...sinks.models.intent_classifier import LocalClassifier
-    from ..evaluation.intents import as_text, evaluate, read_labelled
+    from ..evaluation.dataset import read_rows
+    from ..evaluation.intents import Labelled, evaluate
 
     local = LocalClassifier.load()
-    report = _checked(lambda: evaluate(read_labelled(file), local=local))
-    _print(report, as_text, as_json=as_json)
+    _show(lambda: evaluate(read_rows(file, Labelled), local=local), as_json=as_json)
 
 
 @eval_command.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--today", type=click.DateTime(["%Y-%m-%d"]), help="The day on which the prompts are typed."
+)
 @json_option
-def injections(folder: Path, as_json: bool) -> None:
-    """Measure injection on FOLDER with its memories.jsonl and prompts.jsonl, with your settings."""
-    from ..evaluation.injections import evaluate, render
+def injections(folder: Path, today: datetime | None, as_json: bool) -> None:
+    """Measure what is injected into prompts.
 
-    work = partial(evaluate, folder, settings=our_settings().settings)
-    _show_progress(work, render, as_json=as_json)
+    FOLDER holds memories.jsonl and prompts.jsonl. Your settings apply.
+    """
+    from ..evaluation.injections import evaluate
+
+    settings = our_settings().settings
+    work = partial(evaluate, folder, settings=settings, today=today and today.date())
+    _show_progress(work, as_json=as_json)
 
 
 @eval_command.command()
@@ -57,47 +72,79 @@ def injections(folder: Path, as_json: bool) -> None:
 @json_option
 def captures(file: Path, as_json: bool) -> None:
     """Measure the automatic captures on FILE, JSONL of {id, role, text, captures}."""
-    from ..evaluation.captures import evaluate, read_messages, render
+    from ..evaluation.captures import evaluate, read_messages
 
-    report = _checked(lambda: evaluate(read_messages(file)))
-    _print(report, render, as_json=as_json)
+    _show(lambda: evaluate(read_messages(file)), as_json=as_json)
 
 
 @eval_command.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @json_option
 def sessions(folder: Path, as_json: bool) -> None:
-    """Measure what of FOLDER with its sessions.jsonl reaches the prompts of its prompts.jsonl."""
-    from ..evaluation.sessions import evaluate, render
+    """Measure how much of earlier sessions reaches the prompts that need it.
+
+    FOLDER holds sessions.jsonl and prompts.jsonl. Your settings apply.
+    """
+    from ..evaluation.sessions import evaluate
 
     work = partial(evaluate, folder, settings=our_settings().settings)
-    _show_progress(work, render, as_json=as_json)
+    _show_progress(work, as_json=as_json)
 
 
 @eval_command.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @json_option
 def acts(folder: Path, as_json: bool) -> None:
-    """Measure what is shown before the acts and with the orders of FOLDER, with your settings."""
-    from ..evaluation.acts import evaluate, render
+    """Measure what is shown before tool calls, and with prompts that order work.
+
+    FOLDER holds memories.jsonl, acts.jsonl and orders.jsonl. Your settings apply.
+    """
+    from ..evaluation.acts import evaluate
 
     work = partial(evaluate, folder, settings=our_settings().settings)
-    _show_progress(work, render, as_json=as_json)
+    _show_progress(work, as_json=as_json)
 
 
-def _show_progress(
-    evaluate: Callable[..., Any], render: Callable[[Any], str], *, as_json: bool
-) -> None:
+@eval_command.command()
+@click.option(
+    "--events",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Replay the recorded events of a store instead.",
+)
+@click.option(
+    "--users",
+    type=click.IntRange(1, 1_000),
+    default=40,
+    show_default=True,
+    help="Number of simulated users of each kind.",
+)
+@json_option
+def use(events: Path | None, users: int, as_json: bool) -> None:
+    """Measure whether learning from use helps, on simulated users or recorded events."""
+    if events is not None:
+        from ..replay import recorded
+
+        context = our_settings().settings.search_intent.context
+        _show(lambda: recorded.evaluate(events, context=context), as_json=as_json)
+    else:
+        from ..replay.candidates import shipped
+        from ..replay.figures import evaluate
+
+        _show_progress(partial(evaluate, shipped(), number=users), as_json=as_json)
+
+
+def _show_progress(evaluate: Callable[..., Report], *, as_json: bool) -> None:
     """Run ``evaluate`` behind a bar, and print what it reports."""
     with _progress(hidden=as_json) as show:
         report = _checked(lambda: evaluate(progress=show))
-    _print(report, render, as_json=as_json)
+    _print(report, as_json=as_json)
 
 
 @contextmanager
 def _progress(*, hidden: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar for people, moved by (done, in all)."""
-    with click.progressbar(length=100, label="evaluating", hidden=hidden) as bar:
+    """A bar for people on standard error, moved by (done, in all)."""
+    bar = click.progressbar(length=100, label="evaluating", hidden=hidden, file=sys.stderr)
+    with bar:
 
         def show(done: int, total: int) -> None:
             bar.update(done * 100 // max(total, 1) - bar.pos)
@@ -105,15 +152,19 @@ def _progress(*, hidden: bool) -> Iterator[Callable[[int, int], None]]:
         yield show
 
 
-def _checked(work: Any) -> Any:
+def _show(work: Callable[[], Report], *, as_json: bool) -> None:
+    _print(_checked(work), as_json=as_json)
+
+
+def _checked(work: Callable[[], Report]) -> Report:
     try:
         return work()
     except (OSError, ValueError) as error:
         raise click.ClickException(str(error)) from None
 
 
-def _print(report: Any, render: Callable[[Any], str], *, as_json: bool) -> None:
+def _print(report: Report, *, as_json: bool) -> None:
     if as_json:
         show_json(report)
     else:
-        click.echo(render(report))
+        click.echo(report.text())

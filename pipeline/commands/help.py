@@ -21,6 +21,8 @@ TOPICS = {
     "mcp": ("mcp.md", "connecting a client, tools, resources, prompts"),
     "formats": ("formats.md", "JSON answers, hook output, wire format, import and export"),
     "security": ("security.md", "threats, the defence against each, and the gaps"),
+    "quality": ("quality.md", "how good it is, on what nobody here wrote"),
+    "performance": ("performance.md", "what a hook costs, and where a prompt's time goes"),
     "spec": ("spec.md", "what was asked for, where it is, and which test shows it"),
     "dependencies": ("dependencies.md", "why each package is here"),
     "settings": ("reference/settings.md", "every setting"),
@@ -38,9 +40,10 @@ _COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 @click.argument("topic", required=False)
 @json_option
 def help_command(topic: str | None, as_json: bool) -> None:
-    """Show the document about TOPIC, or the help of a command; without TOPIC, list the topics.
+    """Show the document about TOPIC, or the help of a command.
 
-    In a terminal it is rendered and paged; elsewhere it is printed as Markdown.
+    Without TOPIC the topics are listed. In a terminal it is rendered and paged; elsewhere it is
+    printed as Markdown.
     """
     if topic is None:
         _list(as_json)

@@ -1,4 +1,4 @@
-"""``classify``, ``explain``, ``routes``, ``status``, ``config``: what subcog decides, and why."""
+"""``classify``, ``explain``, ``status``, ``config``, ``project``: what subcog decides, and why."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import click
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ...bus.results import IndexStatus, NoDaemon, StatusResult
+from ...bus.results import BackupSummary, IndexStatus, NoDaemon, ProjectResult, StatusResult
 from ...config.load import Origin
-from ..cli.client import DaemonUnreachable
+from ..cli.client import DaemonHung, DaemonUnreachable
 from .shared import daemon, json_option, our_paths, our_settings, project_option, show_json
 
 
@@ -43,9 +43,9 @@ def classify_command(text: str, project: Path | None, as_json: bool) -> None:
 @project_option
 @json_option
 def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
-    """Show what every stage makes of PROMPT: what was found, what would be injected, and why.
+    """Show what would be injected for PROMPT, and why.
 
-    Nothing is stored, and no session is affected.
+    Each stage tells what it found and decided. Nothing is stored, and no session is affected.
     """
     from ...bus.prompt_results import ExplainResult
 
@@ -62,7 +62,7 @@ def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
 @click.command()
 @json_option
 def routes_command(as_json: bool) -> None:
-    """Show which stage consumes and produces which event, as a Mermaid flowchart."""
+    """Show the stages and their events, as a Mermaid flowchart."""
     from ..app.routes import ROUTES, diagram
 
     if not as_json:
@@ -89,6 +89,8 @@ def status_command(as_json: bool) -> None:
     try:
         with daemon() as client:
             answer = replace(client.call("status", StatusResult, start=False), running=True)
+    except DaemonHung:
+        raise
     except DaemonUnreachable:
         _show_no_daemon(as_json)
         sys.exit(3)
@@ -118,9 +120,24 @@ def _show_status(answer: StatusResult) -> None:
         from ..cli.team_view import in_a_line
 
         click.echo(f"  {'team':<12} {in_a_line(answer.team)}")
+    if answer.backup is not None:
+        click.echo(f"  {'backups':<12} {describe_backups(answer.backup)}")
+    for damage in answer.damage:
+        click.echo(f"  {'damage':<12} {damage}")
     for name in ("memories", "sessions", "passages", "database", "socket", "metrics_url", "log"):
         if (value := getattr(answer, name)) is not None:
             click.echo(f"  {name:<12} {value}")
+
+
+def describe_backups(backup: BackupSummary) -> str:
+    """One line about the backups that are made without being asked for."""
+    if backup.problem:
+        return f"the last one failed: {backup.problem}"
+    if backup.newest_at is None:
+        return f"none yet in {backup.folder}"
+    megabytes = backup.bytes / 1e6
+    newest = f"the newest of {backup.newest_at:%Y-%m-%d %H:%M} UTC"
+    return f"{backup.count}, {newest}, {megabytes:.1f} MB in {backup.folder}"
 
 
 @click.command()
@@ -138,6 +155,47 @@ def config_command(as_json: bool) -> None:
         click.echo(f"{origin.key:<{width}}  {origin.value!r:<12}  {origin.source}")
 
 
+@click.group(invoke_without_command=True)
+@project_option
+@json_option
+@click.pass_context
+def project_command(ctx: click.Context, project: Path | None, as_json: bool) -> None:
+    """Show which project this directory is, or say so yourself.
+
+    A project is known by its git remote. A directory that names the remote of a known project, and
+    shares no commit with it, has a memory of its own.
+    """
+    ctx.obj = (project, as_json)
+    if ctx.invoked_subcommand is None:
+        _tell_project("project", project, as_json)
+
+
+@project_command.command("alias")
+@click.pass_obj
+def project_alias(chosen: tuple[Path | None, bool]) -> None:
+    """Join the project that the remote names: the directory is that project."""
+    _tell_project("project-alias", *chosen)
+
+
+@project_command.command("split")
+@click.pass_obj
+def project_split(chosen: tuple[Path | None, bool]) -> None:
+    """Give the directory a memory of its own: it is not the project that its remote names."""
+    _tell_project("project-split", *chosen)
+
+
+def _tell_project(call: str, project: Path | None, as_json: bool) -> None:
+    with daemon(project) as client:
+        answer = client.call(call, ProjectResult)
+    if as_json:
+        show_json(answer)
+        return
+    click.echo(f"{answer.project}  {answer.directory}")
+    if answer.claimed:
+        click.echo(f"It names the remote of {answer.claimed}, and is not that project.")
+        click.echo("If it is: subcog project alias")
+
+
 def _shown(origin: Origin) -> Origin:
     """``origin`` without the password that an address may hold."""
     from ...config.load import without_password
@@ -152,12 +210,20 @@ TRACES = "traces.jsonl"
 
 @click.command()
 @click.argument("id", required=False)
-@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000))
+@click.option(
+    "-n",
+    "--limit",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1, 10_000),
+    help="Maximum number of prompts.",
+)
 @json_option
 def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A002 - what it is
-    """Show how past prompts were processed, newest first, or the details of the one with ID.
+    """Show how past prompts were processed, newest first.
 
-    A prefix of an ID is enough. The text of prompts is not kept unless trace.keep_text is set.
+    With ID, or its beginning, the details of that prompt are shown. The text of prompts is not kept
+    unless trace.keep_text is set.
     """
     from ...sinks.telemetry.logs import read_traces
 

@@ -1,15 +1,33 @@
-"""``update``, ``supersede``, ``expire``, ``restore``, ``history``, ``why``: one memory's life."""
+"""``update``, ``supersede``, ``expire``, ``restore``, ``history``, ``why``, ``stale``: lives.
+
+And the user's votes on them: ``bury`` and ``keep``.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
 
-from ...bus.results import CaptureResult, HistoryResult, MemoryResult, RestoreResult, WhyResult
+from ...bus.results import (
+    CaptureResult,
+    CodePlace,
+    HistoryResult,
+    MemoryResult,
+    StaleMemory,
+    StalePage,
+    StaleResult,
+    StatusResult,
+    UseResult,
+    VotesResult,
+    WhyResult,
+)
+from ..cli.client import Client
 from .memory import namespace_choice
 from .shared import by, daemon, json_option, project_option, shorten, show_json, when
 
@@ -17,6 +35,7 @@ _SPAN = re.compile(r"\+?(?P<count>\d{1,5})\s*(?P<unit>[mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 # The fields of a provenance that are shown without their names.
 _BARE = ("author", "hook")
+MAX_VERSION = 1_000_000_000
 _MEMORY = re.compile(r"(?:subcog://memory/)?mem_[0-9a-z]+")
 
 
@@ -35,9 +54,9 @@ def update_command(
     project: Path | None,
     as_json: bool,
 ) -> None:
-    """Give a memory a new text (- reads standard input), namespace or tags.
+    """Change the text, the namespace or the tags of a memory.
 
-    Older versions are kept: see `subcog history`.
+    With - as TEXT standard input is read. Older versions are kept: see `subcog history`.
     """
     params = {
         "id": memory_id,
@@ -80,7 +99,7 @@ def supersede_command(
 @project_option
 @json_option
 def expire_command(memory_id: str, until: str | None, project: Path | None, as_json: bool) -> None:
-    """Set until when a memory is valid; after that it is no longer found."""
+    """Set until when a memory is valid. After that it is no longer found."""
     at = None if until is None else _moment(until, datetime.now(UTC))
     with daemon(project) as client:
         answer = client.call("expire", MemoryResult, {"id": memory_id, "at": at})
@@ -103,15 +122,32 @@ def _moment(text: str, now: datetime) -> datetime:
 
 
 @click.command()
-@click.argument("what", metavar="ID|FILE")
-@click.option("--version", type=int, help="With an ID: restore this version.")
+@click.argument("what", metavar="ID|FILE|latest")
+@click.option(
+    "--version", type=click.IntRange(1, MAX_VERSION), help="With an ID: restore this version."
+)
+@click.option(
+    "--bring-back-forgotten/--keep-forgotten",
+    "bring_back",
+    default=None,
+    help="With a FILE: also restore what was forgotten since the backup was made, or not."
+    "  [default: ask in a terminal, else not]",
+)
 @project_option
 @json_option
-def restore_command(what: str, version: int | None, project: Path | None, as_json: bool) -> None:
-    """Restore a superseded or expired memory, or the whole database from a backup FILE.
+def restore_command(
+    what: str,
+    version: int | None,
+    bring_back: bool | None,
+    project: Path | None,
+    as_json: bool,
+) -> None:
+    """Restore a memory, or the whole database from a backup.
 
-    A restored memory is found again; with --version it gets that version's content. With a FILE
-    written by `subcog backup`, the current database is first moved aside, and its path is printed.
+    A superseded or expired memory is found again; with --version it gets that version's content.
+    With a FILE written by `subcog backup`, the current database is first moved aside, and its path
+    is printed. What was forgotten since the backup was made stays forgotten unless you bring it
+    back. `latest` is the newest of the backups that subcog makes by itself.
     """
     if _MEMORY.fullmatch(what.strip()):
         with daemon(project) as client:
@@ -120,16 +156,21 @@ def restore_command(what: str, version: int | None, project: Path | None, as_jso
         return
     if version is not None:
         raise click.UsageError("--version goes with an ID")
+    if what == "latest":
+        what = _newest_backup(project)
     if not Path(what).is_file():
         raise click.UsageError(f"{what} is neither the id of a memory nor a file")
+    from .transfer import restore_backup
+
+    restore_backup(Path(what), bring_back, project, as_json=as_json)
+
+
+def _newest_backup(project: Path | None) -> str:
     with daemon(project) as client:
-        answer = client.call("restore_backup", RestoreResult, {"file": str(Path(what).absolute())})
-    if as_json:
-        show_json(answer)
-        return
-    click.echo(f"restored {answer.memories} memories from {answer.file}")
-    if answer.kept_aside:
-        click.echo(f"the former database is kept as {answer.kept_aside}")
+        backup = client.call("status", StatusResult).backup
+    if backup is None or backup.newest is None:
+        raise click.ClickException("there is no backup yet; `subcog backup FILE` makes one")
+    return backup.newest
 
 
 @click.command()
@@ -155,7 +196,10 @@ def history_command(memory_id: str, project: Path | None, as_json: bool) -> None
 @project_option
 @json_option
 def why_command(memory_id: str, project: Path | None, as_json: bool) -> None:
-    """Show where a memory came from, why it was kept, and its changes since."""
+    """Show where a memory came from, and what became of it.
+
+    Why it was kept, its versions, and how often it was injected and used.
+    """
     with daemon(project) as client:
         answer = client.call("why", WhyResult, {"id": memory_id})
     if as_json:
@@ -174,7 +218,53 @@ def why_command(memory_id: str, project: Path | None, as_json: bool) -> None:
         click.echo(f"contradicts {answer.contradicts}")
     click.echo(f"confidence {answer.confidence:.0%}")
     click.echo(f"injected  {answer.times_injected} times{_last(answer.last_used)}")
+    _show_use(answer.use)
     click.echo(f"search    {answer.hidden_because or 'found'}")
+
+
+@click.command()
+@click.argument("memory_ids", metavar="ID...", nargs=-1, required=True)
+@project_option
+@json_option
+def bury_command(memory_ids: tuple[str, ...], project: Path | None, as_json: bool) -> None:
+    """Do not show memories any more unless they are asked for.
+
+    `subcog recall` still finds them; `subcog keep` shows them again.
+    """
+    _vote("bury", memory_ids, project, as_json)
+
+
+@click.command()
+@click.argument("memory_ids", metavar="ID...", nargs=-1, required=True)
+@project_option
+@json_option
+def keep_command(memory_ids: tuple[str, ...], project: Path | None, as_json: bool) -> None:
+    """Say that memories are worth showing. What was hidden with `subcog bury` is shown again."""
+    _vote("keep", memory_ids, project, as_json)
+
+
+def _vote(call: str, memory_ids: tuple[str, ...], project: Path | None, as_json: bool) -> None:
+    with daemon(project) as client:
+        answer = client.call(call, VotesResult, {"ids": memory_ids})
+    if as_json:
+        show_json(answer)
+        return
+    for use in answer.memories:
+        click.echo(f"{use.id}: {use.vote}")
+
+
+def _show_use(use: UseResult) -> None:
+    for seen in use.last:
+        detail = f": {seen.detail}" if seen.detail else ""
+        where = f" at {seen.moment}" if seen.moment else ""
+        click.echo(f"{seen.kind.replace('_', ' '):<9} {when(seen.at)}{where}{detail}")
+    if use.buried:
+        click.echo("vote      buried: it is shown only where it is asked for")
+    elif use.vote:
+        click.echo(f"vote      {use.vote}")
+    from ..cli.explain_view import use_in_a_line
+
+    click.echo(f"use       {use_in_a_line(use)}")
 
 
 def _source(provenance: dict[str, str]) -> str:
@@ -199,7 +289,8 @@ def _show_capture(answer: CaptureResult, done: str, as_json: bool) -> None:
             click.echo(f"  redacted: {', '.join(answer.redactions)}")
     if answer.outcome not in {"stored", "merged"}:
         if not as_json:
-            click.echo(f"subcog: not done: {answer.reason}", err=True)
+            yet = " yet" if answer.outcome == "pending" else ""
+            click.echo(f"subcog: not done{yet}: {answer.reason}", err=True)
         sys.exit(1)
 
 
@@ -208,3 +299,76 @@ def _show_change(answer: MemoryResult, done: str, as_json: bool) -> None:
         show_json(answer)
     else:
         click.echo(f"{answer.id} · {answer.namespace}: {done}")
+
+
+# --- code that changed ---------------------------------------------------------------------------
+
+
+@click.command()
+@project_option
+@json_option
+def stale_command(project: Path | None, as_json: bool) -> None:
+    """List the memories whose code has changed or is gone.
+
+    These are memories of the project that name a file or a symbol, the oldest first.
+    """
+    with daemon(project) as client, _counter(as_json) as count:
+        pages = []
+        for page in _pages(client):
+            pages.append(page)
+            count(sum(each.looked_at for each in pages))
+    found = [memory for page in pages for memory in page.memories]
+    answer = StaleResult(
+        memories=tuple(sorted(found, key=lambda memory: (memory.created_at, memory.id))),
+        looked_at=sum(page.looked_at for page in pages),
+        compared=sum(page.compared for page in pages),
+        unknown=sum(page.unknown for page in pages),
+    )
+    if as_json:
+        show_json(answer)
+    else:
+        _show(answer)
+
+
+def _pages(client: Client) -> Iterator[StalePage]:
+    after: str | None = ""
+    while after is not None:
+        page = client.call("stale", StalePage, {"after": after})
+        yield page
+        after = page.next
+
+
+@contextmanager
+def _counter(quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Tells a person who waits how far it is."""
+    shown = not quiet and sys.stderr.isatty()
+
+    def count(number: int) -> None:
+        if shown:
+            click.echo(f"\r{number} memories", err=True, nl=False)
+
+    yield count
+    if shown:
+        click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def _show(answer: StaleResult) -> None:
+    for memory in answer.memories:
+        day = f"{memory.created_at:%Y-%m-%d}"
+        state = memory.code.state or "unknown"
+        click.echo(f"{state:<7}  {day}  {memory.namespace:<11} {memory.id}{by(memory.author)}")
+        click.echo(f"      {shorten(memory.content, 100)}")
+        click.echo(f"      {shorten(_places(memory), 160)}")
+    told = f"{answer.compared} of {answer.looked_at} memories name code of this project"
+    click.echo(f"{told}; of {len(answer.memories)} it changed or is gone")
+    if answer.unknown:
+        click.echo(f"of {answer.unknown} it could not be found out in time; ask again", err=True)
+
+
+def _places(memory: StaleMemory) -> str:
+    return ", ".join(_place(one) for one in memory.code.anchors if one.state != "unchanged")
+
+
+def _place(one: CodePlace) -> str:
+    name = f"{one.path} ({one.symbol})" if one.symbol else one.path
+    return f"{name}: {one.state or 'unknown'}{f', now in {one.now}' if one.now else ''}"

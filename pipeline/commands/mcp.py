@@ -6,10 +6,10 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import click
+from msgspec import Struct
 
 from ...bus.results import StatusResult
 from ...hooks import client
@@ -23,10 +23,11 @@ TOKEN_VARIABLE = "SUBCOG_HTTP_TOKEN"  # noqa: S105 - its name
 @project_option
 @json_option
 def mcp_command(over_http: bool, project: Path | None, as_json: bool) -> None:
-    """Serve MCP on standard input and output, for the project of the current directory.
+    """Serve MCP on standard input and output.
 
-    An MCP client runs this command; it connects to the daemon and starts it if necessary. With
-    --http it serves nothing, but prints how to reach the same server over HTTP.
+    An MCP client runs this command in the directory of its project; it connects to the daemon and
+    starts it if necessary. With --http it serves nothing, but prints how to reach the same server
+    over HTTP.
     """
     if over_http:
         _say_http(project, as_json=as_json)
@@ -54,40 +55,50 @@ def _say_http(project: Path | None, *, as_json: bool) -> None:
         show_json(answer)
         return
     click.echo(f"""\
-{answer["url"]}
+{answer.url}
   for this project; without ?project=… only the user's own memories are available
-{answer["token_file"]}
+{answer.token_file}
   contains the token; each request must send `Authorization: Bearer TOKEN`
 
 For a client with an mcpServers setting and the token in its environment
-({answer["environment"]}):
+({answer.environment}):
 """)
-    show_json(answer["config"])
+    show_json(answer.config)
 
 
-def _reach(url: str, project: Path, token_file: Path) -> dict[str, Any]:
+class Reach(Struct, frozen=True, kw_only=True):
     """How a client connects. The token itself is not in it."""
+
+    url: str
+    url_of_the_user: str
+    project: str
+    token_file: str
+    environment: str
+    config: dict[str, object]
+
+
+def _reach(url: str, project: Path, token_file: Path) -> Reach:
     with_project = f"{url}?project={quote(str(project), safe='/')}"
     header = f"Bearer ${{{TOKEN_VARIABLE}}}"
     server = {"type": "http", "url": with_project, "headers": {"Authorization": header}}
-    return {
-        "url": with_project,
-        "url_of_the_user": url,
-        "project": str(project),
-        "token_file": str(token_file),
-        "environment": f'export {TOKEN_VARIABLE}="$(cat {shlex.quote(str(token_file))})"',
-        "config": {"mcpServers": {"subcog": server}},
-    }
+    return Reach(
+        url=with_project,
+        url_of_the_user=url,
+        project=str(project),
+        token_file=str(token_file),
+        environment=f'export {TOKEN_VARIABLE}="$(cat {shlex.quote(str(token_file))})"',
+        config={"mcpServers": {"subcog": server}},
+    )
 
 
 @click.command()
 @click.argument("event")
 @click.option("--explain", is_flag=True, help="Add metadata, even inside an agent.")
 def hook_command(event: str, explain: bool) -> None:
-    """Run the hook EVENT as an agent does, with its payload on standard input.
+    """Run the hook EVENT as an agent does.
 
-    Outside an agent, the answer explains itself under "metadata". Always exits 0, and prints
-    valid hook output or nothing.
+    The payload is read from standard input. Outside an agent, the answer explains itself under
+    "metadata". Always exits 0, and prints valid hook output or nothing.
     """
     detailed = ("detailed",) if explain or "CLAUDECODE" not in os.environ else ()
     _become_the_pipe("client.py", event, str(Path(sys.argv[0]).absolute()), *detailed)

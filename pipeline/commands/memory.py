@@ -23,8 +23,20 @@ from ...bus.results import (
 )
 from ...bus.sessions import FoundSessions
 from ...bus.values import NAMESPACES
-from .shared import by, daemon, json_option, project_option, shorten, show_json, when
+from .shared import (
+    MAX_LISTED,
+    by,
+    daemon,
+    json_option,
+    limit_option,
+    project_option,
+    shorten,
+    show_json,
+    when,
+)
 
+MAX_TOPICS = 100_000
+MAX_SESSIONS_FOUND = 100
 namespace_choice = click.Choice(NAMESPACES, case_sensitive=False)
 
 
@@ -33,7 +45,11 @@ namespace_choice = click.Choice(NAMESPACES, case_sensitive=False)
 @click.option("--namespace", type=namespace_choice, help="[default: detected from the text]")
 @click.option("--tags", default="", help="Comma-separated.")
 @click.option(
-    "--scope", type=click.Choice(["project", "user", "org"]), default="project", show_default=True
+    "--scope",
+    type=click.Choice(["project", "user", "org"]),
+    default="project",
+    show_default=True,
+    help="Whose memory it is.",
 )
 @project_option
 @json_option
@@ -45,9 +61,9 @@ def capture_command(
     project: Path | None,
     as_json: bool,
 ) -> None:
-    """Store TEXT as a memory; without TEXT, or with -, read standard input.
+    """Store TEXT as a memory.
 
-    Secrets are removed before anything is stored.
+    Without TEXT, or with -, standard input is read. Secrets are removed before anything is stored.
     """
     if text in {None, "-"}:
         text = sys.stdin.read()
@@ -62,27 +78,41 @@ def capture_command(
     if as_json:
         show_json(answer)
     elif answer.id:
-        click.echo(f"{answer.outcome}: {answer.namespace} · {answer.id}")
-        click.echo(f"  {answer.summary}")
-        if isinstance(other := answer.contradicts, Contradicted):
-            click.echo(f"  contradicts {other.id}: {shorten(other.content, 90)}")
-            click.echo(f"  to replace it, run: {answer.offer}")
-        if answer.redactions:
-            click.echo(f"  redacted: {', '.join(answer.redactions)}")
-            if answer.reason:
-                click.echo(f"subcog: warning: {answer.reason}", err=True)
+        _show_captured(answer)
     if answer.outcome not in {"stored", "merged"}:
         if not as_json:
-            click.echo(f"subcog: not stored: {answer.reason}", err=True)
+            yet = " yet" if answer.outcome == "pending" else ""
+            click.echo(f"subcog: not stored{yet}: {answer.reason}", err=True)
         sys.exit(1)
+
+
+def _show_captured(answer: CaptureResult) -> None:
+    click.echo(f"{answer.outcome}: {answer.namespace} · {answer.id}")
+    click.echo(f"  {answer.summary}")
+    if answer.was_forgotten is True:
+        click.echo("  you had forgotten it: it is kept again")
+    if isinstance(other := answer.replaced, Contradicted):
+        click.echo(f"  replaces {other.id}: {shorten(other.content, 90)}")
+        click.echo(f"  to undo that, run: {answer.undo}")
+    if isinstance(other := answer.contradicts, Contradicted):
+        click.echo(f"  contradicts {other.id}: {shorten(other.content, 90)}")
+        click.echo(f"  to replace it, run: {answer.offer}")
+    if answer.redactions:
+        click.echo(f"  redacted: {', '.join(answer.redactions)}")
+        if answer.reason:
+            click.echo(f"subcog: warning: {answer.reason}", err=True)
 
 
 @click.command()
 @click.argument("query")
-@click.option("--limit", default=10, show_default=True, help="Maximum number of memories.")
+@limit_option(10, MAX_LISTED, "Maximum number of memories.")
 @click.option("--namespace", type=namespace_choice, help="Only memories of this namespace.")
 @click.option(
-    "--mode", type=click.Choice(["hybrid", "text", "vector"]), default="hybrid", show_default=True
+    "--mode",
+    type=click.Choice(["hybrid", "text", "vector"]),
+    default="hybrid",
+    show_default=True,
+    help="Search by words (text), by meaning (vector), or both.",
 )
 @click.option("--sessions", is_flag=True, help="Search what was said in sessions instead.")
 @project_option
@@ -96,7 +126,10 @@ def recall_command(
     project: Path | None,
     as_json: bool,
 ) -> None:
-    """Search the memories of the project, your own and your organisation's, best first."""
+    """Search memories, best first.
+
+    Those of the project, your own and your organisation's are searched.
+    """
     if sessions:
         _recall_sessions(query, limit, project, as_json)
         return
@@ -108,8 +141,11 @@ def recall_command(
         return
     for memory in answer.memories:
         author = by(memory.author)
-        click.echo(f"{memory.score:.2f}  {memory.namespace:<11} {memory.id}{author}")
+        buried = "  buried" if memory.buried else ""
+        click.echo(f"{memory.score:.2f}  {memory.namespace:<11} {memory.id}{author}{buried}")
         click.echo(f"      {shorten(memory.content, 100)}")
+        if memory.replaced_by:
+            click.echo(f"      replaced by {memory.replaced_by}, which is newer")
     if not answer.memories:
         click.echo("nothing found")
     if answer.degraded:
@@ -119,6 +155,9 @@ def recall_command(
 def _recall_sessions(query: str, limit: int, project: Path | None, as_json: bool) -> None:
     from .sessions import show_found
 
+    if limit > MAX_SESSIONS_FOUND:
+        problem = f"{limit} is not in the range 1<=x<={MAX_SESSIONS_FOUND} with --sessions."
+        raise click.BadParameter(problem, param_hint="'--limit'")
     with daemon(project) as client:
         params = {"query": query, "limit": limit}
         answer = client.call("search_sessions", FoundSessions, params)
@@ -129,7 +168,7 @@ def _recall_sessions(query: str, limit: int, project: Path | None, as_json: bool
 
 
 @click.command()
-@click.option("--limit", default=20, show_default=True, help="Maximum number of memories.")
+@limit_option(20, MAX_LISTED, "Maximum number of memories.")
 @click.option("--namespace", type=namespace_choice, help="Only memories of this namespace.")
 @click.option("--by", "author", help="Only memories written by this member of the team.")
 @click.option("--contradicting", is_flag=True, help="Only memories that contradict another one.")
@@ -200,11 +239,11 @@ def forget_command(
 ) -> None:
     """Delete one memory permanently, with all its versions.
 
-    No search finds it from now on; if it is shared with a team, on no machine of the team. Its text
-    is erased from the disk when the daemon is next idle, or with --now before this command returns,
-    which rewrites the database and takes a moment. Copies of the database may still contain it:
-    they are listed, and --everywhere rewrites them without it. A damaged copy cannot be rewritten,
-    so it is deleted.
+    No search finds it from now on; if it is shared with a team, on no machine of the team. The same
+    text does not come back by itself, only if you ask to remember it again. Its text is erased from
+    the disk when the daemon is next idle, or with --now before this command returns, which rewrites
+    the database and takes a moment. Copies of the database may still contain it: they are listed,
+    and --everywhere rewrites them without it. A damaged copy cannot be rewritten, so it is deleted.
     """
     with daemon(project) as client:
         if everywhere and not yes:
@@ -243,9 +282,7 @@ def _show_forgotten(answer: ForgetResult) -> None:
 
 @click.command()
 @click.argument("topic", required=False)
-@click.option(
-    "--limit", default=100, show_default=True, help="Maximum number of topics or memories."
-)
+@limit_option(100, MAX_TOPICS, "Maximum number of topics or memories.")
 @project_option
 @json_option
 def topics_command(topic: str | None, limit: int, project: Path | None, as_json: bool) -> None:

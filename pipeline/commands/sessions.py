@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -30,10 +29,18 @@ from ...bus.values import Scope
 from ...sinks.project.identity import Projects
 from ..agents.transcripts import Transcript, find_transcripts
 from ..cli.client import CallFailed, Client
-from .shared import daemon, json_option, project_option, shorten, show_json, when
+from .shared import (
+    MAX_LISTED,
+    daemon,
+    json_option,
+    limit_option,
+    project_option,
+    shorten,
+    show_json,
+    when,
+)
 
 _DAY_FORMAT = "%Y-%m-%d"
-_MAX_LISTED = 1000
 _SHOWN_LINES = 6
 # A session whose transcript was written to more lately may still go on.
 _ENDED_S = 3600
@@ -43,19 +50,13 @@ _LEARN_S = 600.0
 @click.group(invoke_without_command=True)
 @click.pass_context
 def sessions_command(context: click.Context) -> None:
-    """See and forget what was said in the sessions of a project [default: list]."""
+    """Show or forget what was said in earlier sessions. Without a command they are listed."""
     if context.invoked_subcommand is None:
         context.invoke(list_sessions)
 
 
 @sessions_command.command("list")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, _MAX_LISTED),
-    default=20,
-    show_default=True,
-    help="Maximum number of sessions.",
-)
+@limit_option(20, MAX_LISTED, "Maximum number of sessions.")
 @project_option
 @json_option
 def list_sessions(limit: int = 20, project: Path | None = None, as_json: bool = False) -> None:
@@ -82,7 +83,7 @@ def _where(session: ListedSession) -> str:
 @project_option
 @json_option
 def show_session(session_id: str, project: Path | None, as_json: bool) -> None:
-    """Show all that is kept of one session. ID may be the beginning of its id."""
+    """Show all that is kept of one session. The beginning of its ID is enough."""
     with daemon(project) as client:
         answer = client.call("session", SessionResult, {"id": session_id})
     if as_json:
@@ -117,7 +118,7 @@ def forget_sessions(
     project: Path | None,
     as_json: bool,
 ) -> None:
-    """Forget one session for good, or those of a span, of this project, or of all projects.
+    """Forget sessions for good: one, or those of a time, a project or all projects.
 
     What was captured from them automatically goes too; what you or the agent stored on purpose
     stays. Reading the same transcript again does not bring anything back. The text is erased from
@@ -128,7 +129,7 @@ def forget_sessions(
         raise click.UsageError("give one of: an ID, --since, --project-all, --everything")
     if until is not None and since is None:
         raise click.UsageError("--until goes with --since")
-    params: dict[str, Any] = {"now": now, "id": session_id}
+    params: dict[str, object] = {"now": now, "id": session_id}
     params["since"] = None if since is None else day(since, "--since")
     params["until"] = None if until is None else day(until, "--until", last=True)
     params["all"] = every is not None
@@ -151,7 +152,7 @@ def forget_sessions(
         click.echo(f"  may still contain it: {copy.file} ({copy.kind})")
 
 
-def _meant(params: dict[str, Any], since: str | None, until: str | None) -> str:
+def _meant(params: dict[str, object], since: str | None, until: str | None) -> str:
     if params["id"] is not None:
         return f"session {params['id']}"
     if since is not None:
@@ -203,12 +204,12 @@ def learn_command(
     project: Path | None,
     as_json: bool,
 ) -> None:
-    """Read the sessions that Claude Code, Codex and Gemini CLI have left on this disk.
+    """Read the sessions that agents have left on this disk.
 
-    What was said in them is kept as if subcog had been there, each session under its own project
-    and with its own dates, secrets removed. Without --all only those of this project are read.
-    Can be interrupted and repeated: what was read is not read twice, and what you have forgotten
-    does not come back.
+    What was said in those of Claude Code, Codex and Gemini CLI is kept as if subcog had been there,
+    each session under its own project and with its own dates, secrets removed. Without --all only
+    those of this project are read. Can be interrupted and repeated: what was read is not read
+    twice, and what you have forgotten does not come back.
     """
     after = 0.0 if since is None else day(since, "--since").timestamp()
     with daemon(project) as client:

@@ -7,9 +7,9 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
+from msgspec import Struct
 
 from ...bus.results import StatusResult
 from ..agents.agent import Agent
@@ -50,6 +50,12 @@ project_option = click.option(
 user_option = click.option("--user", is_flag=True, help="Change your user settings (the default).")
 
 
+FIRST_STEPS = """To see it work, start {agent} anew in a project of yours and type
+  [remember:decisions] We deploy with ArgoCD, never with kubectl
+and in the session after that one
+  how do we deploy here?"""
+
+
 @click.command()
 @client_argument
 @user_option
@@ -78,9 +84,10 @@ def install_command(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Add subcog's hooks and MCP server to the settings of CLIENT [default: claude].
+    """Add subcog to the settings of an agent [default: claude].
 
-    Only subcog's own entries are changed; each file is backed up beside itself. Can be repeated.
+    That is its hooks and its MCP server. Only subcog's own entries are changed; each file is backed
+    up beside itself. Can be repeated.
     """
     if list_all:
         _list(as_json)
@@ -107,8 +114,9 @@ def install_command(
             "subcog is also installed as a plugin, so every hook would run twice. "
             "Keep one: `subcog uninstall`, or `claude plugin uninstall subcog`."
         )
-    if not as_json and not dry_run and sys.stdout.isatty():
-        notes += _learnable()
+    if not as_json and not dry_run:
+        notes += _learnable() if sys.stdout.isatty() else []
+        notes.append(FIRST_STEPS.format(agent=agent.title))
     _report(changes, notes, as_json, dry_run)
 
 
@@ -132,7 +140,7 @@ def _learnable() -> list[str]:
 def uninstall_command(
     client: str, user: bool, project: Path | None, dry_run: bool, as_json: bool
 ) -> None:
-    """Remove subcog's entries from the settings of CLIENT [default: claude]; memories are kept."""
+    """Remove subcog from the settings of an agent [default: claude]. Memories are kept."""
     try:
         changes = uninstall(
             AGENTS[client], os.environ, project=_project(user, project), dry_run=dry_run
@@ -205,43 +213,63 @@ def _difference(change: Change) -> str:
 # --- what is here ---------------------------------------------------------------------------------
 
 
+class SettingsFile(Struct, frozen=True, kw_only=True):
+    """A settings file of an agent, and what of subcog is in it."""
+
+    file: str
+    exists: bool
+    wired: list[str]
+    problem: str | None
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """An agent, whether it is here, and what is installed in it."""
+
+    client: str
+    title: str
+    program: str | None
+    version: str | None
+    files: list[SettingsFile]
+    plugin: bool
+
+
 def _list(as_json: bool) -> None:
     found = [_seen(agent) for agent in AGENTS.values()]
     if as_json:
         show_json(found)
         return
     for each in found:
-        version = each["version"] or ("of unknown version" if each["program"] else "not found")
-        click.echo(f"{each['title']}: {version}{'  ' + each['program'] if each['program'] else ''}")
-        for file in each["files"]:
-            what = file["problem"] or ", ".join(file["wired"]) or "subcog is not installed"
-            click.echo(f"  {file['file']}: {what}")
-        if each["plugin"]:
+        version = each.version or ("of unknown version" if each.program else "not found")
+        click.echo(f"{each.title}: {version}{'  ' + each.program if each.program else ''}")
+        for file in each.files:
+            what = file.problem or ", ".join(file.wired) or "subcog is not installed"
+            click.echo(f"  {file.file}: {what}")
+        if each.plugin:
             click.echo("  subcog is enabled as a plugin")
 
 
-def _seen(agent: Agent) -> dict[str, Any]:
+def _seen(agent: Agent) -> Seen:
     found_agent = find_agent(agent, os.environ)
-    return {
-        "client": agent.name,
-        "title": agent.title,
-        "program": found_agent.program,
-        "version": ".".join(map(str, found_agent.version)) or None,
-        "files": [_wired_in(agent, place.file, None) for place in agent.places(os.environ, None)]
+    return Seen(
+        client=agent.name,
+        title=agent.title,
+        program=found_agent.program,
+        version=".".join(map(str, found_agent.version)) or None,
+        files=[_wired_in(agent, place.file, None) for place in agent.places(os.environ, None)]
         + [
             _wired_in(agent, place.file, Path.cwd())
             for place in agent.places(os.environ, Path.cwd())
             if place.hooks
         ],
-        "plugin": agent.name == "claude" and plugin_enabled(os.environ),
-    }
+        plugin=agent.name == "claude" and plugin_enabled(os.environ),
+    )
 
 
-def _wired_in(agent: Agent, file: Path, project: Path | None) -> dict[str, Any]:
+def _wired_in(agent: Agent, file: Path, project: Path | None) -> SettingsFile:
     problem, names = None, []
     try:
         wiring = wired(agent, os.environ, project=project)[file]
         names = [*wiring.events, *(["MCP"] if wiring.server is not None else [])]
     except SettingsUnreadable as error:
         problem = str(error)
-    return {"file": str(file), "exists": file.exists(), "wired": names, "problem": problem}
+    return SettingsFile(file=str(file), exists=file.exists(), wired=names, problem=problem)

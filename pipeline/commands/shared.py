@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -16,12 +17,21 @@ from ...config.load import Loaded, load_settings
 from ...config.paths import Paths, find_paths
 from ..cli.client import Client
 
+MAX_LISTED = 1000
+"""How many memories or sessions the daemon gives in one answer."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def json_option(command: F) -> F:
     """``--json``."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")(command)
+
+
+def limit_option(default: int, most: int, text: str) -> Callable[[F], F]:
+    """``--limit``, checked here: the daemon's decoder would refuse it in words of its own."""
+    kind = click.IntRange(1, most)
+    return click.option("--limit", type=kind, default=default, show_default=True, help=text)
 
 
 def project_option(command: F) -> F:
@@ -38,9 +48,15 @@ def our_paths() -> Paths:
     return find_paths(os.environ)
 
 
-def our_settings(*, lenient: bool = False) -> Loaded:
-    """The settings in force here. Raises ``SettingsError``."""
-    return load_settings(our_paths().config_file, os.environ, lenient=lenient)
+def our_settings(*, warn: bool = True) -> Loaded:
+    """The settings in force here; a warning is shown once a command. Raises ``SettingsError``."""
+    loaded = load_settings(our_paths().config_file, os.environ)
+    told: dict[str, Any] = click.get_current_context().find_root().meta
+    for warning in loaded.warnings if warn else ():
+        if not told.setdefault(f"subcog: {warning}", False):
+            told[f"subcog: {warning}"] = True
+            click.echo(f"subcog: warning: {warning}", err=True)
+    return loaded
 
 
 @contextmanager
@@ -62,6 +78,22 @@ def daemon(project: Path | None = None) -> Iterator[Client]:
         yield client
     finally:
         client.close()
+
+
+def somebody_is_there() -> bool:
+    """Whether a question can be answered by a person."""
+    return sys.stdin.isatty()
+
+
+def ask(told: Iterable[str], question: str, yes: bool) -> None:
+    """Say what would happen, and go on only where somebody agrees."""
+    if yes:
+        return
+    if not somebody_is_there():
+        raise click.UsageError("no terminal to ask on: preview with --dry-run, confirm with --yes")
+    for line in told:
+        click.echo(line, err=True)
+    click.confirm(question, abort=True, err=True)
 
 
 def show_json(value: object) -> None:

@@ -37,7 +37,16 @@ from ..cli.team_view import (
     unshared,
 )
 from .memory import namespace_choice
-from .shared import daemon, json_option, our_paths, our_settings, show_json
+from .shared import (
+    ask,
+    daemon,
+    json_option,
+    limit_option,
+    our_paths,
+    our_settings,
+    show_json,
+    somebody_is_there,
+)
 
 URL = variable("team.url")
 
@@ -50,9 +59,10 @@ project_argument = click.argument("project", metavar="[PROJECT]", default="")
 
 @click.group()
 def team_command() -> None:
-    """Share memories with a team through your own PostgreSQL server: see `subcog help team`.
+    """Share memories with a team through PostgreSQL.
 
-    `join` and `share` show what would leave this machine, and ask before sending.
+    See `subcog help team`. `join` and `share` show what would leave this machine, and ask before
+    sending.
     """
 
 
@@ -65,7 +75,7 @@ def init(url: str, team: str, members: tuple[str, ...], as_json: bool) -> None:
     """Create or upgrade a team's database at URL, and add members.
 
     URL is an administrator's (postgresql://admin@host/database; - reads it from standard input).
-    It is used once and not stored. Each new member gets an own login, whose URL is shown only
+    It is used once and not stored. Each new member gets its own login, whose URL is shown only
     once. Can be repeated.
     """
     try:
@@ -96,7 +106,7 @@ def join(url: str, yes: bool, dry_run: bool, as_json: bool) -> None:
         if dry_run:
             _show(preview, joining(preview), as_json)
             return
-        _ask(joining(preview), "Join the team?", yes)
+        ask(joining(preview), "Join the team?", yes)
         shown = [project.scope for project in preview.projects]
         answer = client.call("team-join", JoinResult, {"url": url, "yes": True, "scopes": shown})
         _note(url)
@@ -123,13 +133,7 @@ def status(as_json: bool) -> None:
     show_default=True,
     help="Search only this project: its name or scope.",
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 100),
-    default=10,
-    show_default=True,
-    help="Maximum number of memories.",
-)
+@limit_option(10, 100, "Maximum number of memories.")
 @click.option("--namespace", type=namespace_choice, help="Only memories of this namespace.")
 @json_option
 def recall(query: str, project: str, limit: int, namespace: str | None, as_json: bool) -> None:
@@ -150,9 +154,10 @@ def recall(query: str, project: str, limit: int, namespace: str | None, as_json:
 @dry_run_option
 @json_option
 def share(project: str, yes: bool, dry_run: bool, as_json: bool) -> None:
-    """Share PROJECT with the team: a directory [default: this one], or a name of `team status`.
+    """Share PROJECT with the team: a directory [default: this one], or a name.
 
-    Shows first how many memories would leave this machine, and asks.
+    `subcog team status` shows the names. Shows first how many memories would leave this machine,
+    and asks.
     """
     with daemon(_directory(project)) as client:
         asked = {"scope": _scope(client, project)}
@@ -160,7 +165,7 @@ def share(project: str, yes: bool, dry_run: bool, as_json: bool) -> None:
         if dry_run:
             _show(preview, sharing(preview), as_json)
             return
-        _ask(sharing(preview), "Share it?", yes)
+        ask(sharing(preview), "Share it?", yes)
         answer = client.call("team-share", ShareResult, asked | {"yes": True})
     _show(answer, [f"shared; {count(answer.leaves)}"], as_json)
 
@@ -189,7 +194,7 @@ def leave(yes: bool, dry_run: bool, as_json: bool) -> None:
         if dry_run:
             _show(preview, leaving(preview), as_json)
             return
-        _ask(leaving(preview), "Leave the team?", yes)
+        ask(leaving(preview), "Leave the team?", yes)
         answer = client.call("team-leave", LeaveResult, {"yes": True})
     _show(answer, left(answer), as_json)
 
@@ -258,22 +263,6 @@ def _scope(client: Client, project: str) -> str:
 
 
 # --- talking --------------------------------------------------------------------------------------
-
-
-def somebody_is_there() -> bool:
-    """Whether a question can be answered by a person."""
-    return sys.stdin.isatty()
-
-
-def _ask(told: Iterable[str], question: str, yes: bool) -> None:
-    """Say what would happen, and go on only where somebody agrees."""
-    if yes:
-        return
-    if not somebody_is_there():
-        raise click.UsageError("no terminal to ask on: preview with --dry-run, confirm with --yes")
-    for line in told:
-        click.echo(line, err=True)
-    click.confirm(question, abort=True, err=True)
 
 
 def _show(answer: object, told: Iterable[str], as_json: bool) -> None:

@@ -1,33 +1,37 @@
-"""``import``, ``export`` and ``backup``: memories, many at a time."""
+"""``import``, ``export``, ``backup``, its restoring, and ``copies``: memories, many at a time."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from ...bus.results import (
     BackupResult,
     CopiesResult,
     CopyResult,
     ExportPage,
+    ForgottenSince,
     ImportResult,
     RemovedCopies,
+    RestoreResult,
     StatusResult,
 )
 from ...bus.values import Memory
+from ...stages.text.envelope import author_name
 from ..cli.client import Client
 from ..imports.formats import Source, recognise
 from ..imports.item import BadImport, Item
 from ..imports.markdown import write_memory
-from .shared import daemon, json_option, project_option, show_json
+from .shared import ask, daemon, json_option, project_option, show_json
 
 BATCH = 500
 # One batch is redacted while another is stored and a third is on its way.
@@ -35,6 +39,7 @@ CONNECTIONS = 3
 # Of the texts of one batch, in characters; a frame has 16 MB.
 BATCH_CHARS = 2_000_000
 PAGE = 500
+_MOST_AUTHORS = 5
 
 
 @click.command()
@@ -45,25 +50,46 @@ PAGE = 500
     type=click.Choice(["project", "user", "org"]),
     default="project",
     show_default=True,
-    help="Scope of the memories for which the file names none.",
+    help="Import into this scope; with --as-exported, what names no scope of its own.",
 )
+@click.option(
+    "--as-exported",
+    is_flag=True,
+    help="PATH is an export of your own: keep its ids, scopes and authors, and let newer versions "
+    "replace older ones. Says first what would change, and asks.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--all-projects", is_flag=True, help="Of claude-mem: the memories of every project.")
 @project_option
 @json_option
 def import_command(
-    path: Path, dry_run: bool, scope: str, all_projects: bool, project: Path | None, as_json: bool
+    path: Path,
+    dry_run: bool,
+    scope: str,
+    as_exported: bool,
+    yes: bool,
+    all_projects: bool,
+    project: Path | None,
+    as_json: bool,
 ) -> None:
-    """Import memories from PATH.
+    """Import memories from PATH into the project, as new ones of yours.
 
     PATH is the output of `subcog export` (importing it again adds no duplicates), any JSONL with a
     "content" or "text" on each line, Markdown notes (a file or a folder, one memory per heading), a
     JSON file of mem0, or the SQLite file of claude-mem. The whole file is checked before anything
-    is stored. Secrets are removed.
+    is stored. No memory that is there is changed, unless with --as-exported. Secrets are removed.
     """
     try:
         source = recognise(path, project=None if all_projects else _project_name(project))
-        found = sum(1 for _ in source.read())
-        counts = _send(source, found, _Target(project, scope, dry_run, quiet=as_json))
+        seen = _Seen()
+        for item in source.read():
+            seen.note(item)
+        found = seen.found
+        target = _Target(project, scope, dry_run, as_exported, quiet=as_json)
+        if as_exported and not dry_run and not yes:
+            would = _send(source, found, replace(target, dry_run=True, quiet=True))
+            ask(_preview(path, seen, would), "Import it?", yes=False)
+        counts = _send(source, found, target)
     except BadImport as error:
         raise click.ClickException(str(error)) from None
     _report(path, source, found, counts, dry_run=dry_run, as_json=as_json)
@@ -74,12 +100,41 @@ def _project_name(project: Path | None) -> str:
     return Path(chosen).absolute().name
 
 
+class _Seen:
+    """What the items of a file say whose they are."""
+
+    def __init__(self) -> None:
+        self.found = 0
+        self.scopes: Counter[str] = Counter()
+        self.authors: Counter[str] = Counter()
+
+    def note(self, item: Item) -> None:
+        self.found += 1
+        self.scopes[item.scope.kind if item.scope else ""] += 1
+        self.authors[author_name(item.provenance.author)] += 1
+
+
+def _preview(path: Path, seen: _Seen, would: Counter[str]) -> Iterator[str]:
+    """What an import of ``path`` as it was exported would change."""
+    yield f"{path}: found {seen.found}; would be {_ends(would)}"
+    kinds = {"project": "this project's", "user": "yours in every project", "org": "the team's"}
+    for kind, count in sorted(seen.scopes.items()):
+        if kind in kinds:
+            yield f"  {count} are {kinds[kind]} (scope {kind})"
+    for author, count in seen.authors.most_common(_MOST_AUTHORS):
+        if author:
+            yield f"  {count} are said to be written by {author}"
+    if would["updated"]:
+        yield f"  {would['updated']} replace what is here now"
+
+
 class _Target(msgspec.Struct, frozen=True):
     """Where an import goes."""
 
     project: Path | None
     scope: str
     dry_run: bool
+    as_exported: bool
     quiet: bool
 
 
@@ -112,7 +167,12 @@ def _calls(
             if len(waiting) == len(clients):
                 size, future = waiting.popleft()
                 yield size, future.result()
-            params = {"items": batch, "scope": target.scope, "dry_run": target.dry_run}
+            params = {
+                "items": batch,
+                "scope": target.scope,
+                "dry_run": target.dry_run,
+                "as_exported": target.as_exported,
+            }
             client = clients[number % len(clients)]
             waiting.append((len(batch), pool.submit(client.call, "import", ImportResult, params)))
         for size, future in waiting:
@@ -143,12 +203,19 @@ def _report(
         answer = {"file": str(path), "format": source.format, "found": found, "imported": imported}
         show_json(answer | told | {"redacted": redacted, "left_out": source.left_out})
         return
-    ends = ", ".join(f"{name} {count}" for name, count in outcomes.items()) or "nothing"
-    click.echo(f"{path} ({source.format}): found {found}; {'would be ' if dry_run else ''}{ends}")
+    would = "would be " if dry_run else ""
+    click.echo(f"{path} ({source.format}): found {found}; {would}{_ends(outcomes)}")
+    if counts["differs"]:
+        click.echo("differs: another text is here under that id, and stays; see --as-exported")
     if redacted:
         click.echo(f"redacted {redacted} of them")
     if source.left_out:
         click.echo(f"skipped: {source.left_out}")
+
+
+def _ends(outcomes: Mapping[str, int]) -> str:
+    ends = (f"{name} {count}" for name, count in outcomes.items() if count and name != "redacted")
+    return ", ".join(ends) or "nothing"
 
 
 @click.command()
@@ -158,10 +225,10 @@ def _report(
 @project_option
 @json_option
 def export_command(form: str, project: Path | None, as_json: bool) -> None:
-    """Print every memory that this project may read, including superseded ones.
+    """Print every memory that this project may read.
 
-    `subcog import` reads both formats. Older versions of a memory are not exported; `subcog backup`
-    contains them.
+    Superseded ones are included. `subcog import` reads both formats. Older versions of a memory are
+    not exported; `subcog backup` contains them.
     """
     with daemon(project) as client:
         for memory in _every(client):
@@ -184,9 +251,9 @@ def _every(client: Client) -> Iterator[Memory]:
 @project_option
 @json_option
 def backup_command(file: Path, project: Path | None, as_json: bool) -> None:
-    """Write the whole database, with every scope and version, to FILE, which must not exist yet.
+    """Write the whole database, every scope and version, to FILE.
 
-    The daemon keeps serving meanwhile. `subcog restore FILE` restores it.
+    FILE must not exist yet. The daemon keeps serving meanwhile. `subcog restore FILE` restores it.
     """
     with daemon(project) as client:
         answer = client.call("backup", BackupResult, {"file": str(file.absolute())})
@@ -194,6 +261,65 @@ def backup_command(file: Path, project: Path | None, as_json: bool) -> None:
         show_json(answer)
     else:
         click.echo(f"{answer.memories} memories, {answer.bytes:,} bytes: {answer.file}")
+
+
+def restore_backup(
+    backup: Path, bring_back: bool | None, project: Path | None, *, as_json: bool
+) -> None:
+    """Replace the database by ``backup``; None asks in a terminal what becomes of the forgotten."""
+    file = {"file": str(backup.absolute())}
+    with daemon(project) as client:
+        if bring_back is None and not as_json and sys.stdin.isatty():
+            bring_back = _asked_to_bring_back(client, file)
+        params = file | {"bring_back": bool(bring_back)}
+        answer = client.call("restore_backup", RestoreResult, params)
+    if as_json:
+        show_json(answer)
+        return
+    click.echo(f"restored {answer.memories} memories from {answer.file}")
+    if answer.kept_aside:
+        click.echo(f"the former database is kept as {answer.kept_aside}")
+    _show_forgotten_since(answer)
+
+
+def _asked_to_bring_back(client: Client, file: dict[str, str]) -> bool:
+    """Whether the user wants back what was forgotten since; not asked where there is nothing."""
+    since = client.call("forgotten_since", ForgottenSince, file)
+    if not (since.memories or since.passages):
+        return False
+    what = _forgotten(since.memories or 0, since.passages or 0)
+    return click.confirm(f"Since this backup was made you forgot {what} of it. Bring them back?")
+
+
+def _show_forgotten_since(answer: RestoreResult) -> None:
+    if answer.forgotten is None:
+        click.echo(
+            "subcog: what was forgotten since could not be read from the former database, "
+            "so it is back",
+            err=True,
+        )
+    elif answer.forgotten or answer.forgotten_passages:
+        what = _forgotten(answer.forgotten, answer.forgotten_passages or 0)
+        if answer.brought_back:
+            click.echo(f"{what} that you forgot since the backup was made are back")
+        else:
+            click.echo(
+                f"{what} that you forgot since the backup was made stay forgotten; "
+                "--bring-back-forgotten restores them"
+            )
+
+
+def _forgotten(memories: int, passages: int) -> str:
+    """``1 memory and 3 passages``, without what there is none of."""
+    parts = [
+        f"{count} {one if count == 1 else many}"
+        for count, one, many in (
+            (memories, "memory", "memories"),
+            (passages, "passage of sessions", "passages of sessions"),
+        )
+        if count
+    ]
+    return " and ".join(parts)
 
 
 @click.command()
@@ -208,7 +334,7 @@ def backup_command(file: Path, project: Path | None, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask before deleting.")
 @json_option
 def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool, as_json: bool) -> None:
-    """List the copies of the database that may still contain deleted memories.
+    """List copies of the database: they may contain deleted text.
 
     They are backups written by `subcog backup`, databases replaced by a restore, and files moved
     aside by a repair. Deleting a memory does not change them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
@@ -27,12 +28,18 @@ from ..api.mcp import SessionOpener
 from ..app.app import App
 from ..app.archives import Conversations, LazyArchive
 from ..entrance.handler import HookHandler
+from ..entrance.set_aside import DurableHooks
 from . import spool
+from .backups import Backups
 from .http_endpoint import Gauges, HttpEndpoint, SignalBuffer, index_status
-from .server import Listener, Server, listen, only_one, socket_path, unlisten
+from .server import Listener, Server, is_reachable, listen, only_one, socket_path, unlisten
 
 _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
+LISTEN_CHECK_S = 1.0
+# A database that cannot be opened is tried again after so long, and then after twice as long, up to
+# the last.
+REOPEN_S, LATEST_REOPEN_S = 2.0, 60.0
 SPOOL_CHECK_S = 5.0
 ACTIVITY_SAVE_S = 10.0
 # Compacting holds up writes, so it waits until nobody has asked anything for so long.
@@ -52,6 +59,7 @@ class Daemon:
         self._calls = Calls(self._app, self._entrance, self.status)
         self._started = time.time()
         self._leaving = anyio.Event()
+        self._backups = Backups(loaded.settings.backup, paths, self._app.clock)
         self._signals = SignalBuffer()
         self._mcp = SessionOpener(self._app, self._calls, self._entrance)
         self._mcp_http = LazyApp(self._mcp.load, self._mcp.opened_over_http, seen=self._note_client)
@@ -74,30 +82,34 @@ class Daemon:
             gauges=self._gauges.read,
             ready=lambda: self._app.archive.loaded is not None,
             mcp=self._mcp_http,
-            hook=self._entrance.answer,
+            hook=DurableHooks(self._entrance).answer,
             seen=self._note_client,
         )
 
     async def run(self) -> None:
         """Listen first, load behind it, serve until leaving, then drain and close."""
-        listener = Listener(listen(self._paths))
+        self._listener = Listener(listen(self._paths))
         _log.info("listening", extra={"pid": os.getpid(), "version": VERSION})
         try:
             async with self._app.running(), anyio.create_task_group() as tasks:
-                tasks.start_soon(listener.serve, self._server.serve, tasks)
+                tasks.start_soon(self._listener.serve, self._server.serve, tasks)
+                tasks.start_soon(self._keep_listening, tasks)
+                tasks.start_soon(keep_open, self._app)
+                tasks.start_soon(self._entrance.damage.watch)
                 tasks.start_soon(self._load)
                 tasks.start_soon(self._http.serve, self._signals)
                 tasks.start_soon(self._mcp_http.run)
                 tasks.start_soon(self._drain_spool)
                 tasks.start_soon(self._app.team.run)
                 tasks.start_soon(self._save_activity)
-                tasks.start_soon(compact_when_idle, self._app.archive, self._quiet_s)
+                tasks.start_soon(compact_when_idle, self._app.archive, self._quiet_s, self._backups)
+                tasks.start_soon(self._backups.run, self._app.archive, self._quiet_s)
                 tasks.start_soon(trim_daily, self._app.passages)
                 tasks.start_soon(self._leave_on_signal)
                 tasks.start_soon(self._leave_when_idle)
                 tasks.start_soon(self._leave_for_newer)
                 await self._leaving.wait()
-                await self._finish(listener, tasks)
+                await self._finish(tasks)
         finally:
             self._entrance.activity.save()
             await self._app.unload()
@@ -123,13 +135,29 @@ class Daemon:
             await anyio.sleep(ACTIVITY_SAVE_S)
             await anyio.to_thread.run_sync(self._entrance.activity.save)
 
-    async def _finish(self, listener: Listener, tasks: TaskGroup) -> None:
+    async def _keep_listening(self, tasks: TaskGroup) -> None:
+        """Make the socket again where it was removed, and the directory that it was in."""
+        while not self._leaving.is_set():
+            await anyio.sleep(LISTEN_CHECK_S)
+            if await anyio.to_thread.run_sync(is_reachable, self._paths):
+                continue
+            with contextlib.suppress(OSError):  # tried again
+                fresh = Listener(listen(self._paths))
+                self._listener.close()
+                self._listener = fresh
+                tasks.start_soon(fresh.serve, self._server.serve, tasks)
+                _log.warning("the socket was removed, and is made again")
+
+    async def _finish(self, tasks: TaskGroup) -> None:
         """Accept nothing new, let work in progress end, then stop serving."""
         unlisten(self._paths)
-        listener.close()
+        self._listener.close()
         self._mcp_http.close()
         self._http.stop()
-        await self._app.bus.drain(self._settings.drain_s)
+        until = anyio.current_time() + self._settings.drain_s
+        with anyio.CancelScope(deadline=until):
+            await self._server.finish()
+        await self._app.bus.drain(max(0.0, until - anyio.current_time()))
         tasks.cancel_scope.cancel()
 
     def _note_client(self) -> None:
@@ -203,11 +231,18 @@ class Daemon:
             max_rss_mb=usage.ru_maxrss // 1024,
             llm=convert(llm.status(), ModelStatus) if llm else None,
             team=convert(self._app.team.status(), TeamSummary | None),
+            backup=self._backups.summary() if self._app.archive.settled else None,
+            damage=self._damage_seen() if self._app.archive.settled else (),
             log=str(self._paths.log),
             heard=convert(
                 self._entrance.activity.list(), tuple[HookActivity, ...], from_attributes=True
             ),
         )
+
+    def _damage_seen(self) -> tuple[str, ...]:
+        from ...sinks.repair.kept_copies import damage_seen
+
+        return damage_seen(self._paths.database)
 
 
 def run_daemon(loaded: Loaded, paths: Paths) -> None:
@@ -228,23 +263,47 @@ async def _run(loaded: Loaded, paths: Paths) -> None:
     await Daemon(loaded, paths).run()
 
 
-async def compact_when_idle(archive: LazyArchive, quiet_s: Callable[[], float]) -> None:
-    """Compact after something was forgotten, also by an earlier daemon. Never returns.
+async def keep_open(app: App) -> None:
+    """Open the database again where what held it is gone, or another file lies there now.
+
+    Never returns.
+    """
+    pause_s = REOPEN_S
+    while True:
+        await anyio.sleep(pause_s)
+        archive = app.archive.loaded
+        if archive is not None and await anyio.to_thread.run_sync(archive.store.is_in_place):
+            pause_s = REOPEN_S
+        elif archive is not None or app.archive.problem:
+            if archive is not None:
+                _log.error("the database was deleted or moved while it was open")
+            await app.reopen()
+            pause_s = min(2 * pause_s, LATEST_REOPEN_S)
+
+
+async def compact_when_idle(
+    archive: LazyArchive, quiet_s: Callable[[], float], backups: Backups | None = None
+) -> None:
+    """Compact after something was forgotten, also by an earlier daemon, and the backups with it.
+
+    Never returns.
 
     ``quiet_s`` says for how many seconds nobody has asked anything.
     """
     while True:
         await anyio.sleep(CHECK_S)
         if quiet_s() >= QUIET_S:
-            await compact_if_needed(archive)
+            await compact_if_needed(archive, backups)
 
 
-async def compact_if_needed(archive: LazyArchive) -> bool:
+async def compact_if_needed(archive: LazyArchive, backups: Backups | None = None) -> bool:
     """Compact if the file holds what was forgotten; what fails is tried again at the next time."""
     loaded = archive.loaded
     if loaded is None or not loaded.needs_compaction:
         return False
     try:
+        if backups is not None:
+            await backups.purge(loaded)
         await loaded.compact()
     except (OSError, TimeoutError) as error:
         _log.warning(

@@ -188,6 +188,7 @@ def index_status(archive: Archive) -> IndexStatus:
         scopes=len(stats.memories),
         without_vectors=stats.unencoded,
         in_topics=archive.topics.memories,
+        reranks_cut=archive.search.cut,
     )
 
 
@@ -232,7 +233,9 @@ class SignalBuffer:
 
 
 class HttpEndpoint:
-    """Listens as soon as it is made; ``serve`` answers. ``token`` is "" where none can be kept.
+    """Listens as soon as it is made, and answers from the first connection on.
+
+    ``token`` is "" where none can be kept.
 
     ``hook`` answers a hook; ``seen`` is called for each request of a client.
     """
@@ -255,48 +258,61 @@ class HttpEndpoint:
         self._seen = seen
         self._http: Http | None = None
         self._listening = _listen(settings, paths)
+        self._address = self._listening.getsockname() if self._listening else ("", 0)
         self.token = _token(paths) if self._listening else ""
 
     def url(self, path: str) -> str | None:
         """The address of ``path``; None where HTTP is not served."""
         if self._listening is None:
             return None
-        host, port = self._listening.getsockname()
+        host, port = self._address
         return f"http://{host}:{port}/{path}"
 
     async def serve(self, signals: SignalBuffer) -> None:
         """Serve until ``stop``, and count what ``signals`` has buffered.
 
-        It begins a moment later: what it imports would hold up the first prompts.
+        The metrics come a moment later, and the server when somebody connects: what they import
+        would hold up the first prompts, and most daemons are asked nothing over HTTP.
         """
         if self._listening is None:
             signals.hand_over(lambda: None)
             return
         await anyio.sleep(START_DELAY_S)
-        http, metrics = await anyio.to_thread.run_sync(self._build, self._listening)
-        self._http = http
+        metrics = await anyio.to_thread.run_sync(self._metrics)
         signals.hand_over(metrics.watch)
-        await http.serve()
+        try:
+            await anyio.wait_readable(self._listening)
+        except (anyio.ClosedResourceError, ValueError):  # stopped, now or before
+            return
+        self._http = await anyio.to_thread.run_sync(self._server, self._listening, metrics)
+        await self._http.serve()
 
     def stop(self) -> None:
         """Accept no request any more."""
         if self._http is not None:
             self._http.stop()
+        elif self._listening is not None:
+            anyio.notify_closing(self._listening)
+            self._listening.close()
 
-    def _build(self, listening: socket.socket) -> tuple[Http, Metrics]:
-        from ...sinks.http.server import Http, open_routes
-        from ...sinks.telemetry.metrics import CONTENT_TYPE, Metrics
+    def _metrics(self) -> Metrics:
+        from ...sinks.telemetry.metrics import Metrics
 
-        metrics = Metrics(
+        return Metrics(
             version=VERSION,
             gauges=self._gauges,
             stages=[route.stage for route in ROUTES],
             events=tuple(HOOK_EVENTS),
         )
+
+    def _server(self, listening: socket.socket, metrics: Metrics) -> Http:
+        from ...sinks.http.server import Http, open_routes
+        from ...sinks.telemetry.metrics import CONTENT_TYPE
+
         unguarded = open_routes(
             metrics=metrics.expose, metrics_type=CONTENT_TYPE, ready=self._ready
         )
-        return Http(listening, routes=[*unguarded, *self._guarded_routes()]), metrics
+        return Http(listening, routes=[*unguarded, *self._guarded_routes()])
 
     def _guarded_routes(self) -> Routes:
         """The routes that need the token; none where it cannot be kept."""

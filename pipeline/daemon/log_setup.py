@@ -6,7 +6,10 @@ there is the kind and the place alone.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import logging
+import os
 import sys
 import threading
 from datetime import UTC, datetime
@@ -84,6 +87,7 @@ class ConsoleLines(logging.Formatter):
 def log_to(file: Path, level: str, form: Format = "json") -> logging.Handler:
     """Send every log record of the process to ``file``, readable by its owner only."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _end_last_line(file)
     handler = PrivateFileHandler(
         file, maxBytes=MAX_BYTES, backupCount=LOG_BACKUPS, encoding="utf-8"
     )
@@ -92,6 +96,37 @@ def log_to(file: Path, level: str, form: Format = "json") -> logging.Handler:
     root.addHandler(handler)
     root.setLevel(level.upper())
     return handler
+
+
+def _end_last_line(file: Path) -> None:
+    """End the last line of ``file``: a daemon that was killed, or a library, may have not."""
+    try:
+        with os.fdopen(os.open(file, os.O_RDWR | os.O_APPEND), "rb+", buffering=0) as log:
+            if log.seek(0, os.SEEK_END) == 0:
+                return
+            log.seek(-1, os.SEEK_END)
+            if log.read(1) != b"\n":
+                log.write(b"\n")
+    except FileNotFoundError:
+        return
+
+
+def silence_exit() -> None:
+    """Have what libraries print while the interpreter ends go nowhere.
+
+    The standard streams of a daemon are its log, and DuckDB's binding may report there what it
+    leaked: thirty lines, the last of them without an end.
+    """
+    atexit.register(_close_streams)
+
+
+def _close_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
 
 
 def log_uncaught() -> None:

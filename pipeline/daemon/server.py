@@ -23,10 +23,12 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from ...bus.frames import MAX_LINE, BadFrame, Head, read_fields, read_head, reply_frame
 from ...config.paths import Paths
 from ...sinks.http.credentials import keep_port, last_port
+from ..entrance.handler import HookAnswer
 
 # accept() fails so while no descriptors or buffers are left; they come back when a client leaves.
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _EXHAUSTED_PAUSE_S = 0.1
+_FINISH_CHECK_S = 0.01
 _ACCEPTED_PER_TURN = 2
 _log = logging.getLogger(__name__)
 
@@ -35,7 +37,7 @@ Serve = Callable[[SocketStream], Awaitable[None]]
 ARRIVAL_S = 10.0
 # A connection that is silent for so long is closed; a client connects anew without noticing.
 SILENCE_S = 300.0
-Answer = Callable[[str, dict[str, str], bytes], Awaitable[bytes]]
+Answer = Callable[[str, dict[str, str], bytes], Awaitable[HookAnswer]]
 Call = Callable[[str, dict[str, str], bytes], Awaitable[tuple[bool, bytes]]]
 Converse = Callable[[BufferedByteReceiveStream, SocketStream, dict[str, str]], Awaitable[None]]
 
@@ -133,8 +135,17 @@ def listen_on_the_same(port: int, file: Path) -> socket.socket:
 
 def unlisten(paths: Paths) -> None:
     """Remove the socket and the link to it."""
-    socket_path(paths).unlink(missing_ok=True)
+    with contextlib.suppress(FileNotFoundError):  # the data directory itself is gone
+        socket_path(paths).unlink(missing_ok=True)
     paths.link.unlink(missing_ok=True)
+
+
+def is_reachable(paths: Paths) -> bool:
+    """Whether a socket is where clients connect; a runtime directory may vanish at a logout."""
+    try:
+        return paths.link.is_socket()
+    except OSError:
+        return False
 
 
 class Listener:
@@ -201,8 +212,14 @@ class Server:
         self._mcp = mcp
         self._more_time_ms = more_time_ms
         self.connections = 0
+        self._answering = 0
         self.last_seen = anyio.current_time()
         self.newer_client = anyio.Event()
+
+    async def finish(self) -> None:
+        """Wait until no request is being answered."""
+        while self._answering:  # noqa: ASYNC110 - at a daemon's end alone
+            await anyio.sleep(_FINISH_CHECK_S)
 
     async def serve(self, stream: SocketStream) -> None:
         """Serve one client until it leaves."""
@@ -233,15 +250,20 @@ class Server:
                 return
             head, fields, body = await _read_request(inbox, first)
             self.last_seen = anyio.current_time()
-            self._compare(fields.get("version", ""))
-            if head.kind == "hook":
-                await self._answer_hook(stream, inbox, head.name, fields, body)
-                return
             if head.kind == "mcp":
+                self._compare(fields.get("version", ""))
                 await self._mcp(inbox, stream, fields)
                 return
-            done, answer = await self._call(head.name, fields, body)
-            await stream.send(reply_frame("ok" if done else "error", self._version, answer))
+            self._answering += 1
+            try:
+                self._compare(fields.get("version", ""))
+                if head.kind == "hook":
+                    await self._answer_hook(stream, inbox, head.name, fields, body)
+                    return
+                done, answer = await self._call(head.name, fields, body)
+                await stream.send(reply_frame("ok" if done else "error", self._version, answer))
+            finally:
+                self._answering -= 1
 
     async def _answer_hook(
         self,
@@ -253,13 +275,14 @@ class Server:
     ) -> None:
         if more_ms := self._more_time_ms():
             await stream.send(reply_frame("wait", str(more_ms)))
-        answer: bytes | None = None
+        answer: HookAnswer | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_until_hung_up, inbox, tasks.cancel_scope)
             answer = await self._hook(event, fields, body)
             tasks.cancel_scope.cancel()
         if answer is not None:
-            await stream.send(reply_frame("ok", self._version, answer))
+            status = "ok" if answer.is_settled else "unsettled"
+            await stream.send(reply_frame(status, self._version, answer.body))
 
     def _compare(self, version: str) -> None:
         if parse_version(version) > parse_version(self._version):

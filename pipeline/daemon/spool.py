@@ -11,7 +11,7 @@ import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
-from ...bus.events import PromptSubmitted
+from ...bus.events import CaptureRequested, PromptSubmitted
 from ...bus.signals import emit, redacted
 from ...stages.text.markup import split_markers
 from ..agents.agent import Payload
@@ -23,19 +23,26 @@ PATIENCE_S = 30.0
 _log = logging.getLogger(__name__)
 
 
+class SetAside(Payload):
+    """The prompt of a hook, or the request of a capture that could not be stored in time."""
+
+    request: CaptureRequested | None = None
+
+
 class Entry(Struct):
-    """One spooled prompt, as ``hooks/spool.py`` writes it."""
+    """One spooled prompt or capture, as ``hooks/spool.py`` writes it."""
 
     event: str
     fields: dict[str, str]
-    payload: Payload
+    payload: SetAside
 
 
 async def drain(folder: Path, app: App, entrance: HookHandler) -> int:
     """Store every entry of ``folder``, oldest first; how many were stored.
 
     An entry is removed once everything in it is settled. One that cannot be read is set aside as
-    ``NAME.bad``, never deleted. One that is still pending stays for the next time.
+    ``NAME.bad``, never deleted. One that cannot be stored now stays for the next time, with all
+    that come after it.
     """
     stored = 0
     for file in sorted(await anyio.to_thread.run_sync(_entries, folder)):
@@ -45,9 +52,10 @@ async def drain(folder: Path, app: App, entrance: HookHandler) -> int:
             _log.warning("skipped an unreadable spool entry", extra={"error": type(error).__name__})
             await anyio.to_thread.run_sync(file.replace, file.with_suffix(".bad"))
             continue
-        if done:
-            await anyio.to_thread.run_sync(file.unlink)
-            stored += 1
+        if not done:
+            break
+        await anyio.to_thread.run_sync(file.unlink)
+        stored += 1
     if stored:
         _log.info("drained the spool", extra={"entries": stored})
     return stored
@@ -69,6 +77,10 @@ async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
     trace = trace_of(file.stem)
     if not trace:
         raise ValueError("the name is no identity")
+    if (request := entry.payload.request) is not None:
+        with anyio.move_on_after(PATIENCE_S):
+            return (await app.captures.capture(request)).kept.is_settled
+        return False
     prompt = PromptSubmitted(
         trace=trace,
         session=entry.payload.session_id,
@@ -79,7 +91,7 @@ async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
     with anyio.move_on_after(PATIENCE_S):
         for number, marked in enumerate(split_markers(prompt.text)[1]):
             kept = await app.captures.keep(marked, prompt=prompt, number=number)
-            if kept.outcome in {"pending", "failed"}:
+            if not kept.is_settled:
                 return False
         _tell_redactions(prompt, app)
         return True

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...bus.results import StatusResult, StopResult
+from ...bus.results import ProjectResult, StatusResult, StopResult
 from ...config.load import SettingsError, load_settings, without_password
 from ...config.paths import Paths
 from ...config.settings import SessionsSettings
@@ -89,6 +89,45 @@ def examine_team(status: StatusResult | None) -> Finding:
     return Finding(check="team", ok=True, seen=seen)
 
 
+def examine_backups(status: StatusResult) -> Finding:
+    """Whether the backups that are made without being asked for are made."""
+    backup = status.backup
+    if backup is None:
+        return Finding(check="backups", ok=True, seen="none are made (backup.enabled)")
+    if backup.problem:
+        mend = f"look at {backup.folder}, or name another directory in backup.folder"
+        return Finding(check="backups", ok=False, seen=backup.problem, mend=mend)
+    newest = backup.newest or "the first is made when the daemon has some rest"
+    return Finding(check="backups", ok=True, seen=f"{backup.count} in {backup.folder}: {newest}")
+
+
+def examine_damage(status: StatusResult) -> Finding:
+    """What was found damaged, for as long as its copies are kept."""
+    if not status.damage:
+        return Finding(check="damage", ok=True, seen="none was found")
+    mend = "compare what is there with a backup, then remove what is kept aside"
+    was_told = not any("damaged log" in one for one in status.damage)  # by the repair
+    return Finding(check="damage", ok=was_told, seen="; ".join(status.damage), mend=mend)
+
+
+def examine_project(answer: ProjectResult | None) -> Finding:
+    """What the daemon says of the directory that the doctor was called in."""
+    if answer is None:
+        return Finding(check="project", ok=True, seen="no daemon could be asked")
+    if not answer.claimed:
+        return Finding(check="project", ok=True, seen=answer.project)
+    seen = (
+        f"{answer.project}: it names the remote of {answer.claimed}, and shares no commit with it"
+    )
+    return Finding(
+        check="project",
+        ok=False,
+        seen=seen,
+        mend="if it is that project, `subcog project alias` joins its memory; else "
+        "`subcog project split` says so",
+    )
+
+
 class Installation:
     """One user's installation. ``status`` is the daemon's, None until it could be asked."""
 
@@ -109,11 +148,15 @@ class Installation:
             return  # there is no way to a daemon, and asking would only wait
         self.status, error = _ask(self._paths)
         yield _daemon(self._paths, self.status, error)
-        yield reading()
+        yield reading(self.status)
         yield _model(self.status)
         yield examine_team(self.status)
+        yield examine_project(_project(self._paths, self._env) if self.status else None)
         yield from _sessions(self._paths, self._env, self.status)
         yield from _database(self._paths, self.status)
+        if self.status is not None:
+            yield examine_backups(self.status)
+            yield examine_damage(self.status)
 
 
 def _interpreter() -> Finding:
@@ -131,7 +174,8 @@ def _settings(paths: Paths, env: Env) -> Finding:
         mend = "correct that value, or remove it"
         return Finding(check="settings", ok=False, seen=str(error), mend=mend)
     changed = sum(origin.source != "default" for origin in loaded.origins)
-    return Finding(check="settings", ok=True, seen=f"{changed} settings differ from the defaults")
+    seen = "; ".join([f"{changed} settings differ from the defaults", *loaded.warnings])
+    return Finding(check="settings", ok=True, seen=seen)
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -164,7 +208,7 @@ def open_to_others(paths: Paths) -> list[Path]:
 def _holds_password(settings: Path) -> bool:
     """Whether the address of a team's server stands there with its password."""
     try:
-        url = load_settings(settings, {}, lenient=True).settings.team.url
+        url = load_settings(settings, {}).settings.team.url
     except SettingsError:
         return False
     return without_password(url) != url
@@ -269,6 +313,17 @@ def _ask(paths: Paths) -> tuple[StatusResult | None, str]:
     return status, ""
 
 
+def _project(paths: Paths, env: Env) -> ProjectResult | None:
+    named = env.get("CLAUDE_PROJECT_DIR", "")
+    client = Client(paths, {"project": named, "cwd": str(Path.cwd()), "client": "cli"})
+    try:
+        return client.call("project", ProjectResult)
+    except (DaemonUnreachable, CallFailed, OSError):
+        return None
+    finally:
+        client.close()
+
+
 def _daemon(paths: Paths, status: StatusResult | None, error: str) -> Finding:
     if status is None:
         return Finding(check="daemon", ok=False, seen=error, mend=f"see {paths.log}")
@@ -280,7 +335,7 @@ def _daemon(paths: Paths, status: StatusResult | None, error: str) -> Finding:
     return Finding(check="daemon", ok=True, seen=seen)
 
 
-def reading() -> Finding:
+def reading(status: StatusResult | None) -> Finding:
     """Whether the reranker can be used in this installation."""
     from ...sinks.models.cross_encoder import CrossEncoder
 
@@ -293,7 +348,10 @@ def reading() -> Finding:
     except (OSError, ValueError) as error:
         mend = "reinstall subcog: one of its files is damaged"
         return Finding(check="reranking", ok=False, seen=str(error), mend=mend)
-    return Finding(check="reranking", ok=True, seen="the reranker is available")
+    seen = "the reranker is available"
+    if status is not None and status.index is not None and status.index.reranks_cut:
+        seen += f"; there was no time for all of it at {status.index.reranks_cut} questions"
+    return Finding(check="reranking", ok=True, seen=seen)
 
 
 def _has_onnxruntime() -> bool:

@@ -89,7 +89,7 @@ def translate_answer(hook: TranslatedHook, body: bytes) -> bytes:
 
 
 class HookCall(Struct, frozen=True, kw_only=True):
-    """One hook: who asks, from where, and what it brought."""
+    """One hook: who asks, from where, and what it brought. ``before`` is the prompt before."""
 
     trace: str
     session: str
@@ -97,6 +97,7 @@ class HookCall(Struct, frozen=True, kw_only=True):
     place: Place
     payload: Payload
     hook: HookSettings
+    before: str = ""
     detailed: bool = False
 
     def event(self, kind: type[E], **told: Any) -> E:
@@ -122,10 +123,15 @@ def prompt_submitted(asked: HookCall) -> Event | None:
     """A prompt, whoever typed it; a sub-agent's is the model's own words, which ask for nothing."""
     if asked.payload.agent_id:
         return None
-    return asked.event(PromptSubmitted, text=asked.payload.prompt, detailed=asked.detailed)
+    return asked.event(
+        PromptSubmitted,
+        text=asked.payload.prompt,
+        before=asked.before,
+        detailed=asked.detailed,
+    )
 
 
-def session_started(asked: HookCall) -> Event | None:
+def session_started(asked: HookCall) -> SessionStarted | None:
     """The start of a session, where it is to be greeted."""
     if not asked.hook.session_start.enabled:
         return None

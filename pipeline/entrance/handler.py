@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from time import perf_counter, time
 
 import anyio
-import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...bus.bus import BusClosed, StageFailed
 from ...bus.events import (
@@ -21,31 +22,35 @@ from ...bus.events import (
     Event,
     PromptSubmitted,
     ResponseReady,
+    SessionStarted,
     ToolFailed,
     ToolUsed,
 )
 from ...bus.ids import ulid_of_hex
 from ...bus.signals import answered, degraded, emit
 from ...bus.values import Place, Scope
-from ...sinks.sessions import SessionState
 from ...sinks.telemetry.hook_activity import HookActivity
 from ...sinks.transcripts.reader import Outcomes
-from ...stages.inject import MAX_TOKENS
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
-from ...stages.text.envelope import MAX_UNITS, hook_answer
 from ...stages.text.markup import split_markers
-from ...stages.text.unicode import count_tokens, count_units, well_formed
+from ...stages.text.unicode import well_formed
 from ..agents.agent import Payload, read_payload
 from ..app.app import App
+from .damage import DamageNotice
 from .events import (
     HOOK_EVENTS,
     NOTHING,
     HookCall,
+    HookEvent,
+    TranslatedHook,
     as_failure,
     hides_outcome,
+    session_started,
     translate,
     translate_answer,
 )
+from .greeting import BEFORE_STARTS, Greetings, MissedStart, context_of, room_beside, with_context
+from .long_prompt import shortened
 
 PIPE_MS = 20
 """What the hook's client process needs before and after the daemon's part, in milliseconds."""
@@ -57,13 +62,6 @@ TAKES_LATE = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubm
 """Hooks whose answer may carry the language model's late answer; the first of them does."""
 LATE_S = 0.03
 """The time limit for looking up a late answer, in seconds: it must not cost the hook its own."""
-GREETED_WITH_PROMPT = frozenset({"gemini"})
-"""Agents that are greeted with the first prompt.
-
-Gemini CLI puts the answer of SessionStart in front of the first prompt, as one message, and drops
-that message when the session is resumed: the user's words would be lost with the greeting. What is
-added to a prompt comes behind it.
-"""
 MOST_AT_ONCE = 12
 """A prompt takes 5–7 ms of one processor, and reranking is skipped while others wait: with so many
 at once, each is still answered in time."""
@@ -75,14 +73,29 @@ _TIME_DIGITS = 12
 _log = logging.getLogger(__name__)
 
 
+class HookAnswer(Struct, frozen=True):
+    """What a hook prints. ``outcome`` is a constant for the metrics.
+
+    ``is_settled`` is False where the prompt asks to keep something that is not committed: whoever
+    prints ``body`` has to set the prompt aside first.
+    """
+
+    body: bytes
+    outcome: str
+    is_settled: bool = True
+
+
 class HookHandler:
     """Answers hooks."""
 
     def __init__(self, app: App) -> None:
         self._app = app
+        self.data = app.paths.data
         self.activity = HookActivity(app.paths.hook_activity)
         self._load = LoadShedding()
         self._outcomes = Outcomes()
+        self._greetings = Greetings(app)
+        self.damage = DamageNotice(app.paths, app.archive)
 
     def _left_s(self, fields: dict[str, str]) -> float:
         """How long this hook may still take: longer while the memories are being loaded."""
@@ -101,67 +114,95 @@ class HookHandler:
             return hook.start_ms
         return hook.total_ms if hook.total_ms > DEFAULT_TOTAL_MS else 0
 
-    async def answer(self, event: str, fields: dict[str, str], body: bytes) -> bytes:
+    async def answer(self, event: str, fields: dict[str, str], body: bytes) -> HookAnswer:
         """The hook output for one payload; never raises for what a client sent."""
         started = perf_counter()
-        out, outcome = await self._answer(event, fields, body)
+        out = await self._answer(event, fields, body)
         hook = HOOK_EVENTS.get(event)
-        if out == NOTHING and hook and hook.plain and fields.get("client") in GIVE_PLAIN_TEXT:
-            out = b""
-        emit(answered, event, outcome=outcome, took_s=perf_counter() - started)
+        if out.body == NOTHING and hook and hook.plain and fields.get("client") in GIVE_PLAIN_TEXT:
+            out = replace(out, body=b"")
+        emit(answered, event, outcome=out.outcome, took_s=perf_counter() - started)
         return out
 
-    async def _answer(self, event: str, fields: dict[str, str], body: bytes) -> tuple[bytes, str]:
+    async def _answer(self, event: str, fields: dict[str, str], body: bytes) -> HookAnswer:
         try:
-            payload = read_payload(body)
+            payload = read_payload(await shortened(body))
         except ValueError:
             _log.warning("a hook sent a malformed payload", extra={"event": event})
-            return NOTHING, "malformed"
+            return HookAnswer(NOTHING, "malformed")
         try:
             heard = translate(fields.get("client", ""), event, payload)
             if hides_outcome(heard):  # the agent writes it to its transcript alone
                 transcript = heard.payload.transcript_path or ""
                 if await self._outcomes.has_failed(transcript, heard.payload.tool_use_id):
                     heard = as_failure(heard)
-            out, outcome = await self._answer_call(heard.event, fields, heard.client, heard.payload)
-            if heard.client in GREETED_WITH_PROMPT:
-                session = self._app.sessions.state(heard.payload.session_id)
-                out = with_greeting(session, heard.event, out)
-            return translate_answer(heard, out), outcome
+            out = await self._answer_call(heard.event, fields, heard.client, heard.payload)
+            return replace(out, body=translate_answer(heard, out.body))
         except TimeoutError:
             emit(degraded, "entrance", reason="hook.timeout")
-            return NOTHING, "timeout"
+            return self._with_greeting_alone(heard, _unanswered("timeout", payload))
         except (StageFailed, BusClosed, ValueError, RecursionError) as error:
             facts = {"error": type(error).__name__}
             _log.warning("a hook was answered without context after an error", extra=facts)
-            return NOTHING, "failed"
+            return _unanswered("failed", payload)
+
+    def _with_greeting_alone(self, heard: TranslatedHook, out: HookAnswer) -> HookAnswer:
+        """``out``, which holds nothing, with the session's greeting where that was made in time."""
+        if not _is_main_prompt(heard.event, heard.payload):
+            return out
+        body = self._greetings.with_prompt(heard.payload.session_id, out.body)
+        return replace(out, body=translate_answer(heard, body))
 
     async def _answer_call(
         self, event: str, fields: dict[str, str], client: str, payload: Payload
-    ) -> tuple[bytes, str]:
-        """The answer in Claude Code's form, and its outcome. Raises ``TimeoutError``."""
+    ) -> HookAnswer:
+        """The answer in Claude Code's form. Raises ``TimeoutError``."""
+        is_prompt = _is_main_prompt(event, payload)
+        missed = await self._greetings.find_missed(payload.session_id) if is_prompt else None
+        if event in BEFORE_STARTS:
+            self._greetings.expect_start(payload.session_id)
+        if missed is not None:
+            self._note_missed(missed, fields, client)
         self._note(event, client, payload)
         call = self._call(event, fields, client, payload)
+        if missed is not None and (start := session_started(call)):
+            self._greetings.owe(replace(start, source=missed.source))
         hook = HOOK_EVENTS.get(event)
         published = hook.make(call) if hook else None
-        body = NOTHING
+        left_s = self._left_s(fields)
+        deadline = anyio.current_time() + left_s
+        body, is_settled = NOTHING, True
         if hook and published is not None:
-            left_s = self._left_s(fields)
             if self._load.sheds(published, left_s=left_s):
                 emit(degraded, "entrance", reason="hook.crowded")
-                return NOTHING, "crowded"
+                return HookAnswer(NOTHING, "crowded")
             with self._load.inside():
-                if hook.answers:
-                    within_s = max(LEAST_S, left_s)
-                    reply = await self._app.bus.request(published, ResponseReady, within_s=within_s)
-                    body = reply.body
-                else:
-                    await self._app.bus.publish(published)
+                async with self._greetings.made_meanwhile(call.session, deadline, wanted=is_prompt):
+                    body, is_settled = await self._ask(
+                        published, hook, fields, max(LEAST_S, left_s)
+                    )
         if self._app.llm is not None and event in TAKES_LATE and not payload.agent_id:
             body = await self._with_late_answer(event, body, call)
+        if is_prompt:
+            body = self._greetings.with_prompt(call.session, body)
+        if is_prompt or event == "SessionStart":
+            body = self.damage.beside(body)
         if body != NOTHING:
-            return body, "answered"
-        return body, "passed" if published is None else "nothing"
+            return HookAnswer(body, "answered", is_settled)
+        return HookAnswer(body, "passed" if published is None else "nothing", is_settled)
+
+    async def _ask(
+        self, published: Event, hook: HookEvent, fields: dict[str, str], within_s: float
+    ) -> tuple[bytes, bool]:
+        """What the stages answer to ``published``, and whether it is settled."""
+        if isinstance(published, SessionStarted):
+            request = fields.get("id", "")
+            return await self._greetings.at_start(published, request, within_s=within_s), True
+        if not hook.answers:
+            await self._app.bus.publish(published)
+            return NOTHING, True
+        reply = await self._app.bus.request(published, ResponseReady, within_s=within_s)
+        return reply.body, _is_settled(reply)
 
     async def _with_late_answer(self, event: str, body: bytes, call: HookCall) -> bytes:
         """``body`` with what the language model answered too late for the prompt before.
@@ -178,6 +219,12 @@ class HookHandler:
             )
         return with_context(event, body, well_formed(late)) if late else body
 
+    def _note_missed(self, missed: MissedStart, fields: dict[str, str], client: str) -> None:
+        """Note a session's start that no daemon has answered, as if it had come in its time."""
+        payload = Payload(session_id=missed.session_id, source=missed.source, cwd=missed.cwd)
+        self._note("SessionStart", client, payload)
+        self.project_dir(missed.session_id, fields, missed.cwd)
+
     def _note(self, event: str, client: str, payload: Payload) -> None:
         """Note the hook; what the session was shown is forgotten when its context is emptied."""
         sessions, session = self._app.sessions, payload.session_id
@@ -191,12 +238,14 @@ class HookHandler:
         if event == "SessionStart" and self._app.llm is not None:
             self._app.llm.warm()
 
+    def project_dir(self, session: str, fields: dict[str, str], start: str = "") -> str:
+        """The project's directory, as the request names it or the start of its session did."""
+        given = fields.get("project", "")
+        return self._app.sessions.project_dir(session, given=given, start=start)
+
     def _call(self, event: str, fields: dict[str, str], client: str, payload: Payload) -> HookCall:
-        directory = self._app.sessions.project_dir(
-            payload.session_id,
-            given=fields.get("project", ""),
-            start=payload.cwd if event == "SessionStart" else "",
-        )
+        start = payload.cwd if event == "SessionStart" else ""
+        directory = self.project_dir(payload.session_id, fields, start)
         return HookCall(
             trace=trace_of(fields.get("id", "")) or self._app.new_id(),
             session=payload.session_id or fields.get("session", ""),
@@ -204,8 +253,15 @@ class HookHandler:
             place=self.place(fields | {"project": directory}, payload.cwd),
             payload=payload,
             hook=self._app.settings.hook,
+            before=self._before(event, payload),
             detailed=fields.get("detailed") == "1",
         )
+
+    def _before(self, event: str, payload: Payload) -> str:
+        """The prompt that the user typed before this one."""
+        if event != "UserPromptSubmit" or payload.agent_id:
+            return ""
+        return self._app.sessions.follow(payload.session_id, payload.prompt)
 
     def place(self, fields: dict[str, str], cwd: str = "") -> Place:
         """The project that a request comes from; the user alone where it says that it has none."""
@@ -219,43 +275,20 @@ class HookHandler:
         )
 
 
-def with_greeting(session: SessionState, event: str, body: bytes) -> bytes:
-    """``body`` without the greeting at a session's start, and with it at the first prompt.
-
-    A greeting that does not fit beside a prompt's own context goes on waiting.
-    """
-    if event == "SessionStart":
-        session.greeting = context_of(body) or session.greeting
-        answer = msgspec.json.decode(body)
-        answer.pop("hookSpecificOutput", None)
-        return msgspec.json.encode(answer)
-    greeting = session.greeting if event == "UserPromptSubmit" else ""
-    if not greeting or count_tokens(greeting) > room_beside(context_of(body)):
-        return body
-    session.greeting = ""
-    return with_context(event, body, greeting)
+def _is_main_prompt(event: str, payload: Payload) -> bool:
+    """Whether it is a prompt to the session's own agent, not one of a sub-agent."""
+    return event == "UserPromptSubmit" and not payload.agent_id
 
 
-def context_of(body: bytes) -> str:
-    """The context that a hook's answer adds, or ""."""
-    context: str = (
-        msgspec.json.decode(body).get("hookSpecificOutput", {}).get("additionalContext", "")
-    )
-    return context
+def _is_settled(reply: ResponseReady) -> bool:
+    """Whether nothing that the prompt asks to keep is left to be committed."""
+    kept = reply.built.classified.enriched.kept if reply.built else ()
+    return all(one.is_settled for one in kept)
 
 
-def with_context(event: str, body: bytes, context: str) -> bytes:
-    """``body`` with ``context`` in front of its own."""
-    answer, own = msgspec.json.decode(body), context_of(body)
-    both = f"{context}\n{own}" if own else context
-    return msgspec.json.encode(answer | hook_answer(event, both, answer.get("systemMessage", "")))
-
-
-def room_beside(context: str) -> int:
-    """How many tokens of another context one answer can take beside ``context``."""
-    tokens, units = count_tokens(context), count_units(context)
-    # A token is at most four units.
-    return max(0, min(MAX_TOKENS - tokens, (MAX_UNITS - units) // 4 - 1))
+def _unanswered(outcome: str, payload: Payload) -> HookAnswer:
+    """The answer where there is none in time: what the prompt marks may not have been kept."""
+    return HookAnswer(NOTHING, outcome, is_settled=not split_markers(payload.prompt)[1])
 
 
 def trace_of(identity: str) -> str:

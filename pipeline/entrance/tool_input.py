@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from ...bus.actions import Action
+from ...bus.values import Action
 
 MAX_TEXT_CHARS = 20_000
 MAX_PATHS = 10

@@ -15,41 +15,28 @@ nothing; all of them are over the whole set. ``median_tokens`` is taken over wha
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
-import anyio.to_thread
 import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ...bus.events import MemoriesStored
 from ...bus.values import Memory, Scope
-from ...config.paths import find_paths
 from ...config.settings import Settings
 from ...sinks.store.rows import Row
 from ...stages.text.unicode import count_tokens
 from ..app.app import App
 from ..entrance.handler import HookHandler
-from .dataset import JudgedMemory, read_rows
-from .shares import Outcome, columns, cost_lines, costs, shares
-
-Progress = Callable[[int, int], None]
+from .dataset import JudgedMemory, read_rows, scratch_app
+from .shares import Judged, Progress, Shares, Shown, cost_lines, median_tokens, percentiles, shares
 
 # What is measured is quality: an evaluation has no clock.
 _ANSWER_MS = 60_000
 _SETTLED_S = 120.0
-
-
-class Judged(Struct, frozen=True, kw_only=True):
-    """What a line of either file says of the memories."""
-
-    id: str
-    relevant: tuple[str, ...]
-    acceptable: tuple[str, ...] = ()
 
 
 class JudgedOrder(Judged, frozen=True, kw_only=True):
@@ -73,16 +60,50 @@ class JudgedAct(Judged, frozen=True, kw_only=True):
         return "PreToolUse", {"tool_name": self.tool_name, "tool_input": self.tool_input}
 
 
-class Shown(Struct, frozen=True):
-    """What was shown for one of them: ids of ``memories.jsonl``."""
+class Tool(Shares, frozen=True, kw_only=True):
+    """The acts with one tool."""
 
-    judged: Judged
-    ids: frozenset[str]
-    tokens: int
-    took_ms: float
+    acts: int
 
 
-def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> dict[str, Any]:
+class Acts(Tool, frozen=True, kw_only=True):
+    """All the acts."""
+
+    by_tool: dict[str, Tool]
+
+
+class Orders(Shares, frozen=True, kw_only=True):
+    """All the orders."""
+
+    orders: int
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What was shown comes to."""
+
+    acts: Acts
+    orders: Orders
+    median_tokens: float
+    latency_ms: dict[str, float]
+
+    def text(self) -> str:
+        """The same for a reader, as a table of plain text."""
+        rows: list[tuple[str, int, Shares]] = [
+            ("orders", self.orders.orders, self.orders),
+            ("acts", self.acts.acts, self.acts),
+            *((f"  {name}", tool.acts, tool) for name, tool in self.acts.by_tool.items()),
+        ]
+        return "\n".join(
+            [
+                f"{'':16}{'number':>7}{'precision':>11}{'recall':>9}{'silent':>9}",
+                *(f"{name:16}{number:>7}{made.columns()}" for name, number, made in rows),
+                "",
+                *cost_lines(self.median_tokens, self.latency_ms, "shown"),
+            ]
+        )
+
+
+def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> Report:
     """Evaluate acts and orders on ``folder`` under ``settings``, without team and language model.
 
     ``progress`` hears (done, in all). Raises ``OSError`` where a file cannot be read and
@@ -94,57 +115,24 @@ def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> dict[st
     if not memories or not (orders or acts):
         raise ValueError(f"{folder} holds no memories, or neither acts nor orders")
     asked: list[JudgedOrder | JudgedAct] = [*orders, *acts]
-    alone = replace(
-        settings,
-        team=replace(settings.team, url=""),
-        llm=replace(settings.llm, model=""),
-        hook=replace(settings.hook, total_ms=_ANSWER_MS),
-    )
-    with TemporaryDirectory(prefix="subcog-eval-") as scratch:
-        shown = anyio.run(_run, memories, asked, alone, Path(scratch), progress)
+    patient = replace(settings, hook=replace(settings.hook, total_ms=_ANSWER_MS))
+    shown = anyio.run(_run, memories, asked, patient, progress)
     return figures(shown[: len(orders)], shown[len(orders) :])
 
 
-def figures(orders: Sequence[Shown], acts: Sequence[Shown]) -> dict[str, Any]:
+def figures(orders: Sequence[Shown], acts: Sequence[Shown]) -> Report:
     """What was shown comes to."""
-    tools = sorted({one.judged.tool_name for one in acts if isinstance(one.judged, JudgedAct)})
-    by_tool = {
-        tool: {"acts": len(own), **_shares(own)}
-        for tool in tools
-        if (own := [one for one in acts if getattr(one.judged, "tool_name", "") == tool])
-    }
-    tokens = [one.tokens for one in (*orders, *acts) if one.ids]
-    took = [one.took_ms for one in (*orders, *acts)]
-    return {
-        "acts": {"acts": len(acts), **_shares(acts), "by_tool": by_tool},
-        "orders": {"orders": len(orders), **_shares(orders)},
-        **costs(tokens, took),
-    }
-
-
-def render(report: dict[str, Any]) -> str:
-    """The same for a reader, as a table of plain text."""
-    acts, orders = report["acts"], report["orders"]
-    rows = [("orders", orders["orders"], orders), ("acts", acts["acts"], acts)]
-    rows += [(f"  {tool}", made["acts"], made) for tool, made in acts["by_tool"].items()]
-    return "\n".join(
-        [
-            f"{'':16}{'number':>7}{'precision':>11}{'recall':>9}{'silent':>9}",
-            *(_row(*row) for row in rows),
-            "",
-            *cost_lines(report, "shown"),
-        ]
-    )
-
-
-def _row(name: str, number: int, made: dict[str, Any]) -> str:
-    return f"{name:16}{number:>7}{columns(made)}"
-
-
-def _shares(shown: Sequence[Shown]) -> dict[str, float | None]:
-    return shares(
-        Outcome(frozenset(one.judged.relevant), frozenset(one.judged.acceptable), one.ids)
-        for one in shown
+    by_tool: dict[str, list[Shown]] = {}
+    for one in acts:
+        if isinstance(one.judged, JudgedAct):
+            by_tool.setdefault(one.judged.tool_name, []).append(one)
+    tools = {tool: Tool(acts=len(own), **shares(own)) for tool, own in sorted(by_tool.items())}
+    every = [*orders, *acts]
+    return Report(
+        acts=Acts(acts=len(acts), by_tool=tools, **shares(acts)),
+        orders=Orders(orders=len(orders), **shares(orders)),
+        median_tokens=median_tokens(every),
+        latency_ms=percentiles([one.took_ms for one in every]),
     )
 
 
@@ -155,26 +143,16 @@ async def _run(
     memories: Sequence[JudgedMemory],
     asked: Sequence[JudgedOrder | JudgedAct],
     settings: Settings,
-    scratch: Path,
     progress: Progress,
 ) -> list[Shown]:
-    paths = find_paths({"HOME": str(scratch), "SUBCOG_HOME": str(scratch / "home")})
-    project = scratch / "project"
-    for folder in (paths.database.parent, paths.state, project):
-        folder.mkdir(parents=True, exist_ok=True)
-    app = App(settings, paths)
     shown = []
-    async with app.running():
-        try:
-            await app.load()
-            fields = {"project": str(project), "client": "claude"}
-            handler = HookHandler(app)
-            named = await _store(app, memories, handler.place(fields).project)
-            for done, one in enumerate(asked, 1):
-                shown.append(await _show(app, handler, one, fields, named))
-                progress(done, len(asked))
-        finally:
-            await app.unload()
+    async with scratch_app(settings) as (app, project):
+        fields = {"project": str(project), "client": "claude"}
+        handler = HookHandler(app)
+        named = await _store(app, memories, handler.place(fields).project)
+        for done, one in enumerate(asked, 1):
+            shown.append(await _show(app, handler, one, fields, named))
+            progress(done, len(asked))
     return shown
 
 
@@ -205,7 +183,7 @@ async def _show(
     cwd = fields["project"]
     body = msgspec.json.encode(told | {"session_id": app.new_id(), "cwd": cwd})
     began = time.perf_counter()
-    answer = msgspec.json.decode(await handler.answer(event, fields, body))
+    answer = msgspec.json.decode((await handler.answer(event, fields, body)).body)
     took_ms = (time.perf_counter() - began) * 1000
     context = answer.get("hookSpecificOutput", {}).get("additionalContext", "")
     ids = frozenset(theirs for own, theirs in named.items() if own in context)

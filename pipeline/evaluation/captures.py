@@ -19,19 +19,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import astuple, fields
 
 from ...stages.capture.statement_classifier import detect_namespace, find_earned, said_by
 from ...stages.text.markup import split_markers
 from .dataset import read_rows
+from .shares import Interval, intervals, share, share_text
 
 HIGH_CONFIDENCE_PERCENT = 85
 _SURE_PERCENT = 100
 _RESAMPLES = 2000
-_SHARES = ("precision", "recall", "namespace_accuracy", "junk_rate", "high_confidence_recall")
 _SOFT = (frozenset(("learnings", "gotchas")), frozenset(("decisions", "patterns")))
 
 
@@ -72,6 +74,44 @@ class Compared(NamedTuple):
     finds: tuple[tuple[Found, ...], ...]
 
 
+class Shares(Struct, frozen=True):
+    """Of all the messages together."""
+
+    precision: float
+    recall: float
+    namespace_accuracy: float
+    junk_rate: float
+    high_confidence_recall: float
+
+
+class OfType(Struct, frozen=True, kw_only=True):
+    """Of one type, labelled or found."""
+
+    labelled: int
+    recall: float | None
+    found: int
+    precision: float | None
+
+
+class Report(Shares, frozen=True, kw_only=True):
+    """What was found comes to; ``interval`` by share."""
+
+    messages: int
+    by_type: dict[str, OfType]
+    interval: dict[str, Interval]
+
+    def text(self) -> str:
+        """The same for a reader, as tables of plain text."""
+        lines = [f"{self.messages} messages", ""]
+        for name, (low, high) in self.interval.items():
+            lines.append(f"{name:24}{getattr(self, name):>7.3f}   {low:.3f}–{high:.3f}")
+        lines += ["", f"{'type':14}{'labelled':>9}{'recall':>8}{'found':>7}{'precision':>11}"]
+        for kind, one in self.by_type.items():
+            recall, precision = share_text(one.recall), share_text(one.precision)
+            lines.append(f"{kind:14}{one.labelled:>9}{recall:>8}{one.found:>7}{precision:>11}")
+        return "\n".join(lines)
+
+
 def read_messages(path: Path) -> list[JudgedMessage]:
     """The messages of a JSONL file; other fields are ignored, blank lines skipped.
 
@@ -86,7 +126,7 @@ def read_messages(path: Path) -> list[JudgedMessage]:
     return messages
 
 
-def evaluate(messages: Sequence[JudgedMessage]) -> dict[str, Any]:
+def evaluate(messages: Sequence[JudgedMessage]) -> Report:
     """The figures, with a 95 % bootstrap ``interval`` over the messages.
 
     Raises ``ValueError`` for no messages.
@@ -94,19 +134,18 @@ def evaluate(messages: Sequence[JudgedMessage]) -> dict[str, Any]:
     if not messages:
         raise ValueError("there are no messages")
     compared = [compare(message, found_in(message)) for message in messages]
-    counts = np.array([_counts(one) for one in compared])
-    draws = np.random.default_rng(0).integers(0, len(counts), size=(_RESAMPLES, len(counts)))
-    drawn = [_shares(counts[draw].sum(axis=0)) for draw in draws]
-    low, high = np.percentile([[one[name] for name in _SHARES] for one in drawn], (2.5, 97.5), 0)
-    return {
-        "messages": len(messages),
-        **_shares(counts.sum(axis=0)),
-        "by_type": _by_type(compared),
-        "interval": {
-            name: [round(float(low[at]), 4), round(float(high[at]), 4)]
-            for at, name in enumerate(_SHARES)
+    counts = np.array([_counts(one) for one in compared], np.float64)
+    drawn = intervals(counts, lambda rows: astuple(_shares(rows)), resamples=_RESAMPLES)
+    names = [field.name for field in fields(Shares)]
+    return Report(
+        *astuple(_shares(counts)),
+        messages=len(messages),
+        by_type=_by_type(compared),
+        interval={
+            name: (round(low, 4), round(high, 4))
+            for name, (low, high) in zip(names, drawn, strict=True)
         },
-    }
+    )
 
 
 def found_in(message: JudgedMessage) -> tuple[Found, ...]:
@@ -177,18 +216,14 @@ def _has_sure(finds: Sequence[Found]) -> bool:
     return any(one.percent >= HIGH_CONFIDENCE_PERCENT for one in finds)
 
 
-def _shares(counts: Sequence[int]) -> dict[str, float]:
-    found, right, same, junk, labelled, hit, sure, kept = (int(one) for one in counts)
-    return {
-        "precision": _share(right, found) or 0.0,
-        "recall": _share(hit, labelled) or 0.0,
-        "namespace_accuracy": _share(same, right) or 0.0,
-        "junk_rate": _share(junk, found) or 0.0,
-        "high_confidence_recall": _share(kept, sure) or 0.0,
-    }
+def _shares(counts: npt.NDArray[np.float64]) -> Shares:
+    """The shares over all rows of ``_counts``."""
+    found, right, same, junk, labelled, hit, sure, kept = counts.sum(axis=0).tolist()
+    pairs = ((right, found), (hit, labelled), (same, right), (junk, found), (kept, sure))
+    return Shares(*(share(part, whole) or 0.0 for part, whole in pairs))
 
 
-def _by_type(compared: Sequence[Compared]) -> dict[str, dict[str, Any]]:
+def _by_type(compared: Sequence[Compared]) -> dict[str, OfType]:
     labelled: dict[str, list[bool]] = {}
     found: dict[str, list[bool]] = {}
     for one in compared:
@@ -197,30 +232,15 @@ def _by_type(compared: Sequence[Compared]) -> dict[str, dict[str, Any]]:
         for got, fitting in zip(one.found, one.labels, strict=True):
             found.setdefault(got.type, []).append(fitting is not None)
     return {
-        kind: {
-            "labelled": len(labelled.get(kind, ())),
-            "recall": _share(sum(labelled.get(kind, ())), len(labelled.get(kind, ()))),
-            "found": len(found.get(kind, ())),
-            "precision": _share(sum(found.get(kind, ())), len(found.get(kind, ()))),
-        }
+        kind: _of_type(labelled.get(kind, []), found.get(kind, []))
         for kind in sorted({*labelled, *found})
     }
 
 
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
-
-
-def render(report: dict[str, Any]) -> str:
-    """The same for a reader, as tables of plain text."""
-    lines = [f"{report['messages']} messages", ""]
-    for name in _SHARES:
-        low, high = report["interval"][name]
-        lines.append(f"{name:24}{report[name]:>7.3f}   {low:.3f}–{high:.3f}")
-    lines += ["", f"{'type':14}{'labelled':>9}{'recall':>8}{'found':>7}{'precision':>11}"]
-    for kind, one in report["by_type"].items():
-        recall, precision = (
-            "–" if share is None else f"{share:.3f}" for share in (one["recall"], one["precision"])
-        )
-        lines.append(f"{kind:14}{one['labelled']:>9}{recall:>8}{one['found']:>7}{precision:>11}")
-    return "\n".join(lines)
+def _of_type(hits: Sequence[bool], fits: Sequence[bool]) -> OfType:
+    return OfType(
+        labelled=len(hits),
+        recall=share(sum(hits), len(hits)),
+        found=len(fits),
+        precision=share(sum(fits), len(fits)),
+    )

@@ -1,20 +1,27 @@
-"""What every evaluation needs: labelled rows from a file, and a scratch search over memories."""
+"""What evaluations need: labelled rows from a file, a search or the whole product for a while."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ...bus.values import Memory, Scope
+from ...bus.values import Memory, Scope, Span
+from ...config.paths import find_paths
+from ...config.settings import Settings
 from ...sinks.models.analyzer import searchable
 from ...sinks.models.embedder import Embedder
 from ...sinks.search.index import Index
 from ...sinks.search.retriever import Search
+from ..app.app import App
 
 _BATCH = 500
 _LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -51,6 +58,30 @@ class JudgedMemory(Struct, frozen=True):
             created_at=moment,
             updated_at=moment,
         )
+
+
+class Shelf:
+    """The memories of a dataset by when they were made; none of them was ever shown."""
+
+    def __init__(self, memories: Sequence[Memory]) -> None:
+        self._memories = sorted(memories, key=lambda one: (one.created_at, one.id), reverse=True)
+
+    async def made(
+        self,
+        scopes: tuple[Scope, ...],
+        *,
+        limit: int,
+        namespaces: tuple[str, ...] = (),
+        within: Span | None = None,
+        by_use: bool = False,
+    ) -> tuple[Memory, ...]:
+        return tuple(
+            memory
+            for memory in self._memories
+            if memory.scope in scopes
+            and (not namespaces or memory.namespace in namespaces)
+            and (within is None or within.since <= memory.created_at < within.until)
+        )[:limit]
 
 
 def read_rows(path: Path, kind: type[_Row]) -> list[_Row]:
@@ -97,3 +128,27 @@ def _no_latest(
     scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
 ) -> Awaitable[tuple[Memory, ...]]:
     raise NotImplementedError
+
+
+@asynccontextmanager
+async def scratch_app(settings: Settings) -> AsyncIterator[tuple[App, Path]]:
+    """The product, loaded, in a folder of its own, and a project's folder; both go afterwards.
+
+    It has neither team nor language model.
+    """
+    alone = replace(
+        settings, team=replace(settings.team, url=""), llm=replace(settings.llm, model="")
+    )
+    with TemporaryDirectory(prefix="subcog-eval-") as scratch:
+        paths = find_paths({"HOME": scratch, "SUBCOG_HOME": f"{scratch}/home"})
+        project = Path(scratch, "project")
+        for folder in (paths.database.parent, paths.state, project):
+            folder.mkdir(parents=True, exist_ok=True)
+        app = App(alone, paths)
+        async with app.running():
+            try:
+                await app.load()
+                (await app.archive.get()).search.rerank_budget_s = math.inf
+                yield app, project
+            finally:
+                await app.unload()

@@ -1,9 +1,9 @@
 """How well what is injected fits the prompt: labelled prompts through the product's own stages.
 
 ``memories.jsonl`` has {id, text, namespace?, tags?, scope?, created_at?} a line, ``prompts.jsonl``
-{id, prompt, relevant: [ids], acceptable?: [ids], kind?}. Each prompt is a session of its own that
-reads all the memories, and goes through parse, enrich, classify and inject with the local
-classifier and no language model.
+{id, prompt, relevant: [ids], acceptable?: [ids], kind?, before?}. Each prompt is a session of its
+own that reads all the memories, and goes through parse, enrich, classify and inject with the local
+classifier and no language model. It is typed today, or on the day that is given.
 
 Over all prompts together: ``precision`` is the share of what was injected that is relevant or
 acceptable, ``recall`` the share of what is relevant that was injected, ``silent_rate`` the share of
@@ -14,16 +14,16 @@ prompt's whole way through the stages.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from datetime import time as clock_time
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio
 import msgspec
-from msgspec import Struct
 
 from ...bus.events import ContextBuilt, PromptSubmitted
 from ...bus.values import Kept, Marked, Memory, Place, ProjectFacts, Scope
@@ -32,93 +32,85 @@ from ...sinks.models import cross_encoder
 from ...sinks.models.embedder import Embedder
 from ...sinks.models.intent_classifier import LocalClassifier
 from ...sinks.sessions import Sessions
-from ...stages.classify import classify
+from ...stages.classify import classify, may_search
 from ...stages.enrich import enrich
+from ...stages.enrichment.hindsight import Hindsight
 from ...stages.inject import inject
 from ...stages.parse import parse
 from ...stages.redaction.redact import Redactor
-from .dataset import JudgedMemory, read_rows, scratch_search
-from .shares import Outcome, columns, cost_lines, costs, shares
-
-Progress = Callable[[int, int], None]
+from .dataset import JudgedMemory, Shelf, read_rows, scratch_search
+from .shares import Judged, Progress, Shares, Shown, cost_lines, median_tokens, percentiles, shares
 
 
-class JudgedPrompt(Struct, frozen=True):
-    """A line of ``prompts.jsonl``; ``kind`` groups the figures and means nothing else."""
+class JudgedPrompt(Judged, frozen=True, kw_only=True):
+    """A line of ``prompts.jsonl``; ``kind`` groups the figures and means nothing else.
 
-    id: str
+    ``before`` is the prompt before it in its session, if there was one.
+    """
+
     prompt: str
-    relevant: tuple[str, ...]
-    acceptable: tuple[str, ...] = ()
     kind: str = "search"
+    before: str = ""
 
 
-class Answered(Struct, frozen=True):
-    """What one prompt got."""
+class Part(Shares, frozen=True, kw_only=True):
+    """The prompts of one kind, or all of them."""
 
-    judged: JudgedPrompt
-    injected: tuple[str, ...]
-    tokens: int
-    took_ms: float
+    prompts: int
+
+    def row(self, name: str) -> str:
+        return f"{name:10}{self.prompts:>9}{self.columns()}"
 
 
-def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> dict[str, Any]:
+class Report(Part, frozen=True, kw_only=True):
+    """What the answers come to."""
+
+    by_kind: dict[str, Part]
+    median_tokens: float
+    latency_ms: dict[str, float]
+
+    def text(self) -> str:
+        """The same for a reader, as a table of plain text."""
+        return "\n".join(
+            [
+                f"{'kind':10}{'prompts':>9}{'precision':>11}{'recall':>9}{'silent':>9}",
+                *(part.row(kind) for kind, part in self.by_kind.items()),
+                self.row("all"),
+                "",
+                *cost_lines(self.median_tokens, self.latency_ms, "injected"),
+            ]
+        )
+
+
+def evaluate(
+    folder: Path, *, settings: Settings, progress: Progress, today: date | None = None
+) -> Report:
     """Evaluate injection on ``folder`` under ``settings``.
 
-    ``progress`` hears (done, in all). Raises ``OSError`` where a file cannot be read and
+    ``today`` is the day, in UTC, on which the prompts are typed; None is this one. ``progress``
+    hears (done, in all). Raises ``OSError`` where a file cannot be read and
     ``ValueError`` where a line is not what it should be, with file and line.
     """
     memories = read_rows(folder / "memories.jsonl", JudgedMemory)
     prompts = read_rows(folder / "prompts.jsonl", JudgedPrompt)
     if not memories or not prompts:
         raise ValueError(f"{folder} holds no memories, or no prompts")
-    answer = _product(memories, settings)
+    answer = product(memories, settings, _clock(today))
     return figures(anyio.run(_answered, answer, prompts, progress))
 
 
-def figures(answered: Sequence[Answered]) -> dict[str, Any]:
+def figures(answered: Sequence[Shown]) -> Report:
     """What the answers come to."""
-    kinds = dict.fromkeys(one.judged.kind for one in answered)
-    took = [one.took_ms for one in answered]
-    tokens = [one.tokens for one in answered if one.injected]
-    return {
-        "prompts": len(answered),
-        **{name: share or 0.0 for name, share in _shares(answered).items()},
-        "by_kind": {
-            kind: {"prompts": len(own), **_shares(own)}
-            for kind in kinds
-            if (own := [one for one in answered if one.judged.kind == kind])
-        },
-        **costs(tokens, took),
-    }
-
-
-def render(report: dict[str, Any]) -> str:
-    """The same for a reader, as a table of plain text."""
-    head = f"{'kind':10}{'prompts':>9}{'precision':>11}{'recall':>9}{'silent':>9}"
-    rows = [*report["by_kind"].items(), ("all", report)]
-    return "\n".join(
-        [
-            head,
-            *(_row(kind, made) for kind, made in rows),
-            "",
-            *cost_lines(report, "injected"),
-        ]
-    )
-
-
-def _row(kind: str, made: dict[str, Any]) -> str:
-    return f"{kind:10}{made['prompts']:>9}{columns(made)}"
-
-
-def _shares(answered: Sequence[Answered]) -> dict[str, float | None]:
-    return shares(
-        Outcome(
-            relevant=frozenset(one.judged.relevant),
-            acceptable=frozenset(one.judged.acceptable),
-            shown=frozenset(one.injected),
-        )
-        for one in answered
+    by_kind: dict[str, list[Shown]] = {}
+    for one in answered:
+        if isinstance(one.judged, JudgedPrompt):
+            by_kind.setdefault(one.judged.kind, []).append(one)
+    return Report(
+        prompts=len(answered),
+        **{name: share or 0.0 for name, share in shares(answered).items()},
+        by_kind={kind: Part(prompts=len(own), **shares(own)) for kind, own in by_kind.items()},
+        median_tokens=median_tokens(answered),
+        latency_ms=percentiles([one.took_ms for one in answered]),
     )
 
 
@@ -126,32 +118,52 @@ async def _answered(
     answer: Callable[[PromptSubmitted], Awaitable[ContextBuilt]],
     prompts: Sequence[JudgedPrompt],
     progress: Progress,
-) -> list[Answered]:
+) -> list[Shown]:
     made = []
-    await answer(_submitted(prompts[0], "warming up"))
+    await answer(submitted(prompts[0], "warming up"))
     for done, judged in enumerate(prompts, 1):
-        event = _submitted(judged, f"{done}")
+        event = submitted(judged, f"{done}")
         began = time.perf_counter()
         built = await answer(event)
         took_ms = (time.perf_counter() - began) * 1000
-        injected = tuple(memory.id for memory in built.context.injected_memories)
-        made.append(Answered(judged, injected, built.tokens, took_ms))
+        injected = frozenset(memory.id for memory in built.context.injected_memories)
+        made.append(Shown(judged, injected, built.tokens, took_ms))
         progress(done, len(prompts))
     return made
 
 
-def _submitted(judged: JudgedPrompt, session: str) -> PromptSubmitted:
+def submitted(judged: JudgedPrompt, session: str) -> PromptSubmitted:
+    """The prompt as its hook would send it."""
     return PromptSubmitted(
-        trace=session, session=session, client="eval", place=_PLACE, text=judged.prompt
+        trace=session,
+        session=session,
+        client="eval",
+        place=_PLACE,
+        text=judged.prompt,
+        before=judged.before,
     )
 
 
-def _product(
-    memories: Sequence[JudgedMemory], settings: Settings
+def _clock(today: date | None) -> Callable[[], datetime]:
+    """The wall clock, or one that stands at noon of ``today``."""
+    if today is None:
+        return _now
+    noon = datetime.combine(today, clock_time(12), UTC)
+    return lambda: noon
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def product(
+    memories: Sequence[JudgedMemory], settings: Settings, clock: Callable[[], datetime] = _now
 ) -> Callable[[PromptSubmitted], Awaitable[ContextBuilt]]:
     """The stages from a prompt to its context, over a scratch index of ``memories``."""
-    search = scratch_search([_in_place(one.memory()) for one in memories], Embedder.load())
+    placed = [_in_place(one.memory()) for one in memories]
+    search = scratch_search(placed, Embedder.load())
     search.reranker = cross_encoder.load_bundled()
+    search.rerank_budget_s = math.inf  # figures are not to depend on what else the machine does
     sessions, local = Sessions(), LocalClassifier.load()
     redactor, wanted = Redactor.load(), settings.search_intent
     find = partial(
@@ -161,6 +173,8 @@ def _product(
         projects=_Unknown(),
         limit=wanted.context.max_count,
         min_relevance=wanted.context.least_relevance,
+        hindsight=Hindsight(Shelf(placed), clock, UTC),
+        may_search=partial(may_search, local=local),
     )
 
     async def answer(event: PromptSubmitted) -> ContextBuilt:
@@ -170,7 +184,7 @@ def _product(
             settings=wanted,
             quoting=settings.sessions,
             sessions=sessions,
-            now=_now(),
+            now=clock(),
             clean=lambda text: redactor.redact(text).text,
         )
 
@@ -179,10 +193,6 @@ def _product(
 
 def _in_place(memory: Memory) -> Memory:
     return msgspec.structs.replace(memory, scope=_PLACE.project)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 class _Declining:

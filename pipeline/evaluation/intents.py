@@ -6,18 +6,16 @@ ten equal bins of confidence, how far the mean confidence is from the share of r
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-import msgspec
+from msgspec import Struct
 
-from ...bus.values import IntentType, SearchIntent, Vote
-from ...stages.classify import keyword_vote, local_vote, merge
+from ...bus.values import IntentType, SearchIntent
+from ...stages.classify import is_settled, keyword_vote, local_vote, merge
 from ...stages.language.work_kind import work_signals
 from ...stages.ports import Local
-from .dataset import read_rows
+from .shares import share
 
 NONE = "none"
 LABELS: tuple[str, ...] = (*(str(kind) for kind in IntentType), NONE)
@@ -25,7 +23,7 @@ RACERS = ("keyword", "local", "merged")
 _BINS = 10
 
 
-class Labelled(msgspec.Struct, frozen=True):
+class Labelled(Struct, frozen=True):
     """A prompt with what it searches for: one of the six types, or ``none``."""
 
     text: str
@@ -43,17 +41,53 @@ class Guess(NamedTuple):
     confidence: float
 
 
-def read_labelled(path: Path) -> list[Labelled]:
-    """The rows of a JSONL file; other fields are ignored, blank lines skipped.
+class Label(Struct, frozen=True, kw_only=True):
+    """How well one label is told; ``n`` prompts have it."""
 
-    Raises ``ValueError`` with the line's number for a line that is no labelled prompt.
-    """
-    return read_rows(path, Labelled)
+    precision: float
+    recall: float
+    f1: float
+    n: int
 
 
-def evaluate(
-    rows: Sequence[Labelled], *, local: Local | None, min_decisive_percent: int = 80
-) -> dict[str, Any]:
+class Racer(Struct, frozen=True, kw_only=True):
+    """How well one racer tells the labels that occur."""
+
+    accuracy: float
+    macro_f1: float
+    none_false_positive_rate: float
+    per_class: dict[str, Label]
+    ece: float
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What the racers come to on ``n`` prompts."""
+
+    n: int
+    racers: dict[str, Racer]
+
+    def text(self) -> str:
+        """The report as a table for people."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterable[str]:
+        yield f"{self.n} prompts"
+        yield f"{'racer':<9}{'accuracy':>10}{'macro-F1':>10}{'false on none':>15}{'ece':>8}"
+        for name, racer in self.racers.items():
+            yield (
+                f"{name:<9}{racer.accuracy:>10.3f}{racer.macro_f1:>10.3f}"
+                f"{racer.none_false_positive_rate:>15.3f}{racer.ece:>8.3f}"
+            )
+        for name, racer in self.racers.items():
+            yield ""
+            yield f"{name:<14}{'precision':>10}{'recall':>8}{'F1':>7}{'n':>6}"
+            for label, one in racer.per_class.items():
+                yield (
+                    f"  {label:<12}{one.precision:>10.3f}{one.recall:>8.3f}{one.f1:>7.3f}{one.n:>6}"
+                )
+
+
+def evaluate(rows: Sequence[Labelled], *, local: Local | None) -> Report:
     """The figures of every racer; without ``local`` those of ``local`` are left out."""
     guesses: dict[str, list[Guess]] = {racer: [] for racer in RACERS}
     for row in rows:
@@ -63,61 +97,25 @@ def evaluate(
         if local is not None:
             answer = local_vote(row.text, keyword.intent, local)
             guesses["local"].append(_guess(answer.intent))
-            votes += [] if _is_decisive(keyword, min_decisive_percent) else [answer]
+            votes += [] if is_settled(keyword.intent) else [answer]
         guesses["merged"].append(_guess(merge(votes)))
     gold = [row.intent for row in rows]
-    return {
-        "n": len(rows),
-        "racers": {
-            racer: figures(gold, made) for racer, made in guesses.items() if made or not rows
-        },
-    }
+    racers = {racer: figures(gold, made) for racer, made in guesses.items() if made or not rows}
+    return Report(n=len(rows), racers=racers)
 
 
-def figures(gold: Sequence[str], guesses: Sequence[Guess]) -> dict[str, Any]:
+def figures(gold: Sequence[str], guesses: Sequence[Guess]) -> Racer:
     """Accuracy, macro-F1 over the labels that occur, false positives on ``none``, and so on."""
     per_class = {label: _of_class(label, gold, guesses) for label in LABELS if label in gold}
     right = sum(want == got.label for want, got in zip(gold, guesses, strict=True))
     none = per_class.get(NONE)
-    return {
-        "accuracy": _share(right, len(gold)),
-        "macro_f1": _share(sum(one["f1"] for one in per_class.values()), len(per_class)),
-        "none_false_positive_rate": round(1.0 - none["recall"], 4) if none else 0.0,
-        "per_class": per_class,
-        "ece": _calibration_error(gold, guesses),
-    }
-
-
-def as_json(report: Mapping[str, Any]) -> str:
-    """The report as indented JSON."""
-    return json.dumps(report, indent=2)
-
-
-def as_text(report: Mapping[str, Any]) -> str:
-    """The report as a table for people."""
-    return "\n".join(_lines(report))
-
-
-def _lines(report: Mapping[str, Any]) -> Iterable[str]:
-    yield f"{report['n']} prompts"
-    yield f"{'racer':<9}{'accuracy':>10}{'macro-F1':>10}{'false on none':>15}{'ece':>8}"
-    for racer, made in report["racers"].items():
-        yield (
-            f"{racer:<9}{made['accuracy']:>10.3f}{made['macro_f1']:>10.3f}"
-            f"{made['none_false_positive_rate']:>15.3f}{made['ece']:>8.3f}"
-        )
-    for racer, made in report["racers"].items():
-        yield ""
-        yield f"{racer:<14}{'precision':>10}{'recall':>8}{'F1':>7}{'n':>6}"
-        for label, one in made["per_class"].items():
-            yield (
-                f"  {label:<12}{one['precision']:>10.3f}{one['recall']:>8.3f}"
-                f"{one['f1']:>7.3f}{one['n']:>6}"
-            )
-
-
-def _is_decisive(vote: Vote, percent: int) -> bool:
-    return vote.intent is not None and vote.intent.confidence_percent >= percent
+    return Racer(
+        accuracy=_share(right, len(gold)),
+        macro_f1=_share(sum(one.f1 for one in per_class.values()), len(per_class)),
+        none_false_positive_rate=round(1.0 - none.recall, 4) if none else 0.0,
+        per_class=per_class,
+        ece=_calibration_error(gold, guesses),
+    )
 
 
 def _guess(intent: SearchIntent | None) -> Guess:
@@ -126,17 +124,17 @@ def _guess(intent: SearchIntent | None) -> Guess:
     return Guess(str(intent.intent_type), intent.confidence_percent / 100)
 
 
-def _of_class(label: str, gold: Sequence[str], guesses: Sequence[Guess]) -> dict[str, Any]:
+def _of_class(label: str, gold: Sequence[str], guesses: Sequence[Guess]) -> Label:
     pairs = list(zip(gold, guesses, strict=True))
     hits = sum(want == label == got.label for want, got in pairs)
     named = sum(got.label == label for _, got in pairs)
     there = sum(want == label for want in gold)
-    return {
-        "precision": _share(hits, named),
-        "recall": _share(hits, there),
-        "f1": _share(2 * hits, named + there),
-        "n": there,
-    }
+    return Label(
+        precision=_share(hits, named),
+        recall=_share(hits, there),
+        f1=_share(2 * hits, named + there),
+        n=there,
+    )
 
 
 def _calibration_error(gold: Sequence[str], guesses: Sequence[Guess]) -> float:
@@ -150,4 +148,4 @@ def _calibration_error(gold: Sequence[str], guesses: Sequence[Guess]) -> float:
 
 
 def _share(part: float, whole: float) -> float:
-    return round(part / whole, 4) if whole else 0.0
+    return share(part, whole) or 0.0

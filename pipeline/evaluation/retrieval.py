@@ -14,24 +14,22 @@ one. All are means over the queries. ``interval`` holds the 95 % bootstrap inter
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import asdict, astuple, fields
 
 from ...bus.values import Mode, Query, Scope
 from ...sinks.models.embedder import Embedder
 from .dataset import JudgedMemory, read_rows, scratch_search
+from .shares import Interval, Progress, intervals, latency_text, percentiles
 
 MODES: tuple[Mode, ...] = ("hybrid", "text", "vector")
-METRICS = ("recall@1", "recall@5", "recall@10", "hit@5", "mrr", "ndcg@10")
 _DEPTH = 10
 _RESAMPLES = 1000
-
-Progress = Callable[[int, int], None]
 
 
 class JudgedQuery(Struct, frozen=True):
@@ -44,8 +42,56 @@ class JudgedQuery(Struct, frozen=True):
     category: str = ""
 
 
-def evaluate(folder: Path, *, progress: Progress, model: Path | None = None) -> dict[str, Any]:
-    """Evaluate retrieval on ``folder`` with the model in ``model`` (None: the one shipped).
+class Means(
+    Struct,
+    frozen=True,
+    rename={f"recall_{k}": f"recall@{k}" for k in (1, 5, 10)}
+    | {"hit_5": "hit@5", "ndcg_10": "ndcg@10"},
+):
+    """The metrics of one query, or their means over many."""
+
+    recall_1: float
+    recall_5: float
+    recall_10: float
+    hit_5: float
+    mrr: float
+    ndcg_10: float
+
+
+METRICS = tuple(field.encode_name for field in fields(Means))
+
+
+class Found(Means, frozen=True, rename={}):
+    """What one mode finds; ``interval`` by metric."""
+
+    interval: dict[str, Interval]
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What the queries come to."""
+
+    dataset: str
+    memories: int
+    queries: int
+    modes: dict[Mode, Found]
+    latency_ms: dict[str, float]
+
+    def text(self) -> str:
+        """The same for a reader, as a table of plain text."""
+        lines = [
+            f"{self.dataset}: {self.memories:,} memories, {self.queries:,} queries",
+            "",
+            f"{'mode':8}" + "".join(f"{name:>11}" for name in METRICS) + "   ndcg@10, 95 %",
+        ]
+        for mode, found in self.modes.items():
+            low, high = found.interval["ndcg@10"]
+            row = "".join(f"{value:11.3f}" for value in astuple(found)[: len(METRICS)])
+            lines.append(f"{mode:8}{row}   {low:.3f} to {high:.3f}")
+        return "\n".join([*lines, "", latency_text(self.latency_ms)])
+
+
+def evaluate(folder: Path, *, progress: Progress) -> Report:
+    """Evaluate retrieval on ``folder`` with the embedding that ships.
 
     ``progress`` hears (done, in all). Raises ``OSError`` where a file cannot be read and
     ``ValueError`` where a line is not what it should be, with file and line.
@@ -56,9 +102,9 @@ def evaluate(folder: Path, *, progress: Progress, model: Path | None = None) -> 
         raise ValueError(f"{folder} holds no memories, or no query with relevant memories")
     total = len(memories) + len(queries) * len(MODES)
     step = _Steps(progress, total)
-    search = scratch_search([one.memory() for one in memories], Embedder.load(model), step)
+    search = scratch_search([one.memory() for one in memories], Embedder.load(), step)
     everywhere = tuple(dict.fromkeys(Scope("project", memory.scope) for memory in memories))
-    modes = {}
+    modes: dict[Mode, Found] = {}
     latencies: list[float] = []
     for mode in MODES:
         table = np.empty((len(queries), len(METRICS)))
@@ -72,28 +118,13 @@ def evaluate(folder: Path, *, progress: Progress, model: Path | None = None) -> 
             table[row] = measures(found, frozenset(judged.relevant))
             step()
         modes[mode] = _summary(table)
-    return {
-        "dataset": folder.name,
-        "memories": len(memories),
-        "queries": len(queries),
-        "modes": modes,
-        "latency_ms": {f"p{p}": float(np.percentile(latencies, p)) for p in (50, 95, 99)},
-    }
-
-
-def render(result: dict[str, Any]) -> str:
-    """The same for a reader, as a table of plain text."""
-    lines = [
-        f"{result['dataset']}: {result['memories']:,} memories, {result['queries']:,} queries",
-        "",
-        f"{'mode':8}" + "".join(f"{name:>11}" for name in METRICS) + "   ndcg@10, 95 %",
-    ]
-    for mode, figures in result["modes"].items():
-        low, high = figures["interval"]["ndcg@10"]
-        row = "".join(f"{figures[name]:11.3f}" for name in METRICS)
-        lines.append(f"{mode:8}{row}   {low:.3f} to {high:.3f}")
-    latency = ", ".join(f"{name} {value:.2f}" for name, value in result["latency_ms"].items())
-    return "\n".join([*lines, "", f"latency in ms: {latency}"])
+    return Report(
+        dataset=folder.name,
+        memories=len(memories),
+        queries=len(queries),
+        modes=modes,
+        latency_ms=percentiles(latencies),
+    )
 
 
 def measures(found: Sequence[str], relevant: frozenset[str]) -> tuple[float, ...]:
@@ -121,13 +152,8 @@ class _Steps:
         self._progress(self._done, self._total)
 
 
-def _summary(table: npt.NDArray[np.float64]) -> dict[str, Any]:
+def _summary(table: npt.NDArray[np.float64]) -> Found:
     """The mean of each column, and its bootstrap interval."""
-    draws = np.random.default_rng(0).integers(0, len(table), size=(_RESAMPLES, len(table)))
-    means = np.stack([table[draw].mean(axis=0) for draw in draws])
-    low, high = np.percentile(means, (2.5, 97.5), axis=0)
-    summary: dict[str, Any] = dict(zip(METRICS, table.mean(axis=0).tolist(), strict=True))
-    summary["interval"] = {
-        name: [float(low[at]), float(high[at])] for at, name in enumerate(METRICS)
-    }
-    return summary
+    drawn = intervals(table, lambda rows: rows.mean(axis=0), resamples=_RESAMPLES)
+    means = Means(*table.mean(axis=0).tolist())
+    return Found(**asdict(means), interval=dict(zip(METRICS, drawn, strict=True)))

@@ -17,24 +17,20 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import anyio
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ...bus.events import PromptSubmitted, ResponseReady, SessionEnded, TurnEnded
 from ...bus.values import Place, Scope
-from ...config.paths import find_paths
 from ...config.settings import Settings
 from ..app.app import App
-from .dataset import read_rows
-
-Progress = Callable[[int, int], None]
+from .dataset import read_rows, scratch_app
+from .shares import Progress
 
 FACT_SHARE = 0.6
 """Of the content words of a fact, for it to count as shown."""
@@ -85,7 +81,35 @@ class JudgedPrompt(Struct, frozen=True):
     facts: tuple[str, ...] = ()
 
 
-def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> dict[str, Any]:
+class Report(Struct, frozen=True, kw_only=True):
+    """What the contexts of the prompts come to."""
+
+    sessions: int
+    prompts: int
+    facts: int
+    shown: float
+    newest_first: float
+    silent: float
+    tokens: int
+    notes: dict[str, int]
+    notes_per_session: float
+
+    def text(self) -> str:
+        """The same for a reader, as lines of plain text."""
+        notes = ", ".join(f"{count} {name}" for name, count in sorted(self.notes.items()))
+        return "\n".join(
+            [
+                f"{self.sessions} sessions, {self.prompts} prompts, {self.facts} facts",
+                f"shown         {self.shown:.3f}",
+                f"newest first  {self.newest_first:.3f}",
+                f"silent        {self.silent:.3f}",
+                f"tokens        {self.tokens}",
+                f"notes         {self.notes_per_session:.2f} a session: {notes or 'none'}",
+            ]
+        )
+
+
+def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> Report:
     """Evaluate sessions on ``folder`` under ``settings``, without team and language model.
 
     ``progress`` hears (done, in all). Raises ``OSError`` where a file cannot be read and
@@ -95,12 +119,11 @@ def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> dict[st
     prompts = read_rows(folder / "prompts.jsonl", JudgedPrompt)
     if not sessions or not prompts:
         raise ValueError(f"{folder} holds no sessions, or no prompts")
-    alone = replace(
-        settings, team=replace(settings.team, url=""), llm=replace(settings.llm, model="")
-    )
-    with TemporaryDirectory(prefix="subcog-eval-") as scratch:
-        contexts, notes = anyio.run(_run, sessions, prompts, alone, Path(scratch), progress)
-    return figures(sessions, prompts, contexts, notes)
+    known = {session.id for session in sessions}
+    for prompt in prompts:
+        if not known.issuperset(prompt.sessions):
+            raise ValueError(f"{folder}: prompt {prompt.id} names a session that is not there")
+    return figures(sessions, prompts, *anyio.run(_run, sessions, prompts, settings, progress))
 
 
 def figures(
@@ -108,7 +131,7 @@ def figures(
     prompts: Sequence[JudgedPrompt],
     contexts: Sequence[str],
     notes: Counter[str],
-) -> dict[str, Any]:
+) -> Report:
     """What the ``contexts`` of ``prompts`` come to."""
     items = [items_of(context) for context in contexts]
     texts = {session.id: session.text for session in sessions}
@@ -117,31 +140,16 @@ def figures(
     amended = [(p, got) for p, got in zip(prompts, items, strict=True) if p.kind == "amended"]
     unknown = [got for p, got in zip(prompts, items, strict=True) if p.kind == "unknown"]
     sizes = [len(context) / _CHARS_A_TOKEN for context in contexts if context]
-    return {
-        "sessions": len(sessions),
-        "prompts": len(prompts),
-        "facts": len(facts),
-        "shown": _part(shown, len(facts)),
-        "newest_first": _part(sum(_is_newest(p, got, texts) for p, got in amended), len(amended)),
-        "silent": _part(sum(not got for got in unknown), len(unknown)),
-        "tokens": round(sum(sizes) / max(1, len(sizes))),
-        "notes": dict(notes),
-        "notes_per_session": round(notes.total() / len(sessions), 2),
-    }
-
-
-def render(report: dict[str, Any]) -> str:
-    """The same for a reader, as lines of plain text."""
-    notes = ", ".join(f"{count} {name}" for name, count in sorted(report["notes"].items()))
-    return "\n".join(
-        [
-            f"{report['sessions']} sessions, {report['prompts']} prompts, {report['facts']} facts",
-            f"shown         {report['shown']:.3f}",
-            f"newest first  {report['newest_first']:.3f}",
-            f"silent        {report['silent']:.3f}",
-            f"tokens        {report['tokens']}",
-            f"notes         {report['notes_per_session']:.2f} a session: {notes or 'none'}",
-        ]
+    return Report(
+        sessions=len(sessions),
+        prompts=len(prompts),
+        facts=len(facts),
+        shown=_part(shown, len(facts)),
+        newest_first=_part(sum(_is_newest(p, got, texts) for p, got in amended), len(amended)),
+        silent=_part(sum(not got for got in unknown), len(unknown)),
+        tokens=round(sum(sizes) / max(1, len(sizes))),
+        notes=dict(notes),
+        notes_per_session=round(notes.total() / len(sessions), 2),
     )
 
 
@@ -187,29 +195,20 @@ async def _run(
     sessions: Sequence[JudgedSession],
     prompts: Sequence[JudgedPrompt],
     settings: Settings,
-    scratch: Path,
     progress: Progress,
 ) -> tuple[list[str], Counter[str]]:
     """The context of each prompt after all ``sessions``, and the memories by namespace."""
-    paths = find_paths({"HOME": str(scratch), "SUBCOG_HOME": str(scratch / "home")})
-    for folder in (paths.database.parent, paths.state, scratch / "project"):
-        folder.mkdir(parents=True, exist_ok=True)
-    app = App(settings, paths)
-    place = app.projects.place(project_dir="", cwd=str(scratch / "project"), user=app.user)
     total = len(sessions) + len(prompts)
     contexts = []
-    async with app.running():
-        try:
-            await app.load()
-            for done, session in enumerate(sessions, 1):
-                await _hold(app, session, place, scratch / f"{session.id}.jsonl")
-                progress(done, total)
-            notes = await _notes(app, place.project)
-            for done, prompt in enumerate(prompts, 1):
-                contexts.append(await _ask(app, prompt, place))
-                progress(len(sessions) + done, total)
-        finally:
-            await app.unload()
+    async with scratch_app(settings) as (app, project):
+        place = app.projects.place(project_dir="", cwd=str(project), user=app.user)
+        for done, session in enumerate(sessions, 1):
+            await _hold(app, session, place, project.with_name(f"{session.id}.jsonl"))
+            progress(done, total)
+        notes = await _notes(app, place.project)
+        for done, prompt in enumerate(prompts, 1):
+            contexts.append(await _ask(app, prompt, place))
+            progress(len(sessions) + done, total)
     return contexts, notes
 
 

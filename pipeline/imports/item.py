@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from ...bus.anchors import Anchor, are_sound
 from ...bus.values import Provenance, Scope
 
 MemoryId = Annotated[str, Meta(pattern=r"^mem_[0-9a-z]{26}$")]
@@ -46,6 +47,11 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
     superseded_by: MemoryId | None = None
     contradicts: MemoryId | None = None
     sources: tuple[Provenance, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not are_sound(self.anchors):
+            raise ValueError('"anchors" are no places inside a project')
 
 
 class Ours(Item, frozen=True, kw_only=True):

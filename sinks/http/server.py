@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import secrets
 import socket
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -199,6 +198,5 @@ def _fields(request: Request) -> dict[str, str]:
     """What a pipe says of itself. Which project it is, the session's start has told."""
     client = request.headers.get(CLIENT_HEADER, "")
     return {
-        "id": f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}",
         "client": client if client.isalnum() and len(client) <= MAX_NAME else "other",
     }

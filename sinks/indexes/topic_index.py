@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 
-from msgspec import Struct
-
+from ...bus.results import Topic
 from ...bus.values import NAMESPACES, Memory, Scope
 from .keyphrases import Keyphrases, display_name, is_dull, is_namespace_key, topic_key
 from .topic_scope import TopicScope
@@ -21,14 +21,6 @@ RELATED = 8
 FOUND = 20
 
 _NAMESPACE_TOPICS = frozenset(map(topic_key, NAMESPACES))
-
-
-class TopicInfo(Struct, frozen=True):
-    """A topic, how many memories are about it, and the namespaces these are in, sorted."""
-
-    name: str
-    memory_count: int
-    namespaces: tuple[str, ...]
 
 
 class TopicIndex:
@@ -87,21 +79,22 @@ class TopicIndex:
                 self._gone.add(memory_id)
             self._remove(memory_id)
 
-    def list(self, scopes: tuple[Scope, ...], *, limit: int | None = None) -> tuple[TopicInfo, ...]:
+    def list(self, scopes: tuple[Scope, ...], *, limit: int | None = None) -> tuple[Topic, ...]:
         """The topics of ``scopes`` that tell most, those of most memories first.
 
         At most 60 a scope (``topic_ranking``), and at most ``limit``. The others are found by
         ``search`` and ``lookup``.
         """
         with self._lock:
-            counts = self._counts(scopes)
+            scoped = list(self._of(scopes))
+            counts = _counts(scoped, _listed(scoped))
             ordered = sorted(counts, key=lambda key: (-counts[key], key))
-            return tuple(self._infos(ordered[:limit], counts, scopes))
+            return tuple(_infos(ordered[:limit], counts, scoped))
 
     def count(self, scopes: tuple[Scope, ...]) -> int:
         """How many topics of ``scopes`` are listed."""
         with self._lock:
-            return len(self._listed(scopes))
+            return len(_listed(list(self._of(scopes))))
 
     def has(self, topic: str, scopes: tuple[Scope, ...]) -> bool:
         """Whether ``lookup`` of ``topic`` finds a memory; takes microseconds."""
@@ -118,7 +111,7 @@ class TopicIndex:
 
     def search(
         self, query: str, scopes: tuple[Scope, ...], *, limit: int = FOUND
-    ) -> tuple[TopicInfo, ...]:
+    ) -> tuple[Topic, ...]:
         """The topics that ``query`` names: itself, then by its beginning, its words, a part.
 
         Of a scope with very many topics the 10,000 with most memories and the newest are searched.
@@ -130,12 +123,11 @@ class TopicIndex:
         telling = [word for word in words if not is_dull(word)] or words
         with self._lock:
             scoped = list(self._of(scopes))
-            near = {key for topics in scoped for key in topics.having(telling)}
-            ranks = {key: rank for key in near | {wanted} if (rank := _rank(key, wanted, words))}
-            counts = {key: sum([topics.count(key) for topics in scoped]) for key in ranks}
-            ranks = {key: rank for key, rank in ranks.items() if counts[key]}
-            ordered = sorted(ranks, key=lambda key: (ranks[key], -counts[key], key))
-            return tuple(self._infos(ordered[:limit], counts, scopes))
+            near = {wanted}.union(*[topics.having(telling) for topics in scoped])
+            counts = _counts(scoped, near)
+            ranks = {key: rank for key in counts if (rank := _rank(key, wanted, words))}
+            ordered = sorted([(rank, -counts[key], key) for key, rank in ranks.items()])
+            return tuple(_infos([key for *_, key in ordered[:limit]], counts, scoped))
 
     def related(
         self, topic: str, scopes: tuple[Scope, ...], *, limit: int = RELATED
@@ -147,11 +139,10 @@ class TopicIndex:
         """
         key = topic_key(topic)
         with self._lock:
-            common: Counter[str] = Counter()
-            for topics in self._of(scopes):
-                common.update(topics.keys_beside(key))
-            counts = {other: sum(s.count(other) for s in self._of(scopes)) for other in common}
-            names = {other: self._name(other, scopes) for other in common}
+            scoped = list(self._of(scopes))
+            common = Counter(chain.from_iterable(topics.keys_beside(key) for topics in scoped))
+            counts = _counts(scoped, common)
+            names = {other: _name(other, scoped) for other in common}
         for other in _NAMESPACE_TOPICS | {key}:
             common.pop(other, None)
         ordered = sorted(common, key=lambda other: (-common[other] / (counts[other] + 2), other))
@@ -182,37 +173,47 @@ class TopicIndex:
             if topics := self._scopes.get(scope):
                 yield topics
 
-    def _counts(self, scopes: tuple[Scope, ...]) -> dict[str, int]:
-        """Of what is listed for any of ``scopes``: in how many memories of all of them it is."""
-        scoped = list(self._of(scopes))
-        return {key: sum([one.count(key) for one in scoped]) for key in self._listed(scopes)}
 
-    def _listed(self, scopes: tuple[Scope, ...]) -> set[str]:
-        return {key for topics in self._of(scopes) for key in topics.listed()}
+def _counts(scoped: Sequence[TopicScope], keys: Collection[str]) -> Mapping[str, int]:
+    """In how many memories of ``scoped`` each of ``keys`` is, where it is in any."""
+    counts: Counter[str] = Counter()
+    for topics in scoped:
+        counts.update(topics.counts_of(keys))
+    return counts
 
-    def _infos(
-        self, keys: Iterable[str], counts: dict[str, int], scopes: tuple[Scope, ...]
-    ) -> Iterator[TopicInfo]:
-        for key in keys:
-            namespaces = {name for topics in self._of(scopes) for name in topics.namespaces(key)}
-            yield TopicInfo(self._name(key, scopes), counts[key], tuple(sorted(namespaces)))
 
-    def _name(self, key: str, scopes: tuple[Scope, ...]) -> str:
-        """A tag as it was written, a namespace by its own name, everything else by its key."""
-        if is_namespace_key(key):
-            return display_name(key)
-        return next(filter(None, (topics.spelling(key) for topics in self._of(scopes))), key)
+def _listed(scoped: Iterable[TopicScope]) -> set[str]:
+    return {key for topics in scoped for key in topics.listed()}
+
+
+def _infos(
+    keys: Iterable[str], counts: Mapping[str, int], scoped: Sequence[TopicScope]
+) -> Iterator[Topic]:
+    for key in keys:
+        namespaces = frozenset[str]().union(*[topics.namespaces(key) for topics in scoped])
+        yield Topic(
+            name=_name(key, scoped),
+            memory_count=counts[key],
+            namespaces=tuple(sorted(namespaces)),
+        )
+
+
+def _name(key: str, scoped: Iterable[TopicScope]) -> str:
+    """A tag as it was written, a namespace by its own name, everything else by its key."""
+    if is_namespace_key(key):
+        return display_name(key)
+    return next(filter(None, (topics.spelling(key) for topics in scoped)), key)
 
 
 def _rank(key: str, wanted: str, words: frozenset[str]) -> int:
     """How well ``key`` fits, 1 is best; 0 is not at all."""
-    if key == wanted:
-        return 1
-    if key.startswith(wanted):
-        return 2
     parts = key.split("-")
+    if wanted not in key and not words.issubset(parts):
+        return 0 if words.isdisjoint(parts) else 5
+    if key.startswith(wanted):
+        return 1 if key == wanted else 2
     if words.issubset(parts):
         return 3
-    if len(wanted) > 2 and wanted in key:
+    if len(wanted) > 2:
         return 4
-    return 5 if not words.isdisjoint(parts) else 0
+    return 0 if words.isdisjoint(parts) else 5

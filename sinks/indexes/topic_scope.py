@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -112,6 +112,11 @@ class TopicScope:
     def count(self, key: str) -> int:
         number = self._numbers.get(key)
         return 0 if number is None else self._live[number]
+
+    def counts_of(self, keys: Collection[str]) -> dict[str, int]:
+        """The counts of those of ``keys`` that have any."""
+        numbers, live = self._numbers, self._live
+        return {key: count for key in keys if key in numbers and (count := live[numbers[key]])}
 
     def name(self, number: int) -> str:
         """The topic as it was last written as a tag, or its key."""

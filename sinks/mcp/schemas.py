@@ -42,6 +42,8 @@ class Entry(Result, frozen=True, kw_only=True):
     """One line of an index. ``score`` is absolute: below about 0.3 it is hardly relevant.
 
     ``author`` is the colleague who wrote it; missing where it was written on this machine.
+    ``buried`` is there where the user does not want it shown unasked. ``replaced_by`` is a newer
+    one of the index that says otherwise, where there is one.
     """
 
     id: str
@@ -49,6 +51,8 @@ class Entry(Result, frozen=True, kw_only=True):
     summary: str
     created_at: str
     author: str | UnsetType = UNSET
+    buried: bool | UnsetType = UNSET
+    replaced_by: str | UnsetType = UNSET
     score: float | None = None
 
 
@@ -95,7 +99,10 @@ class CaptureArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class CaptureResult(Result, frozen=True, kw_only=True):
-    """What became of it. ``contradicts`` is a memory that seems to say otherwise."""
+    """What became of it. ``contradicts`` is a memory that seems to say otherwise.
+
+    ``was_forgotten``: this text had been forgotten, and is kept again.
+    """
 
     outcome: Literal["stored", "merged", "declined", "pending", "failed"]
     namespace: str
@@ -105,6 +112,7 @@ class CaptureResult(Result, frozen=True, kw_only=True):
     redactions: tuple[str, ...] = ()
     version: int | None = None
     contradicts: str | None = None
+    was_forgotten: bool = False
 
 
 class IdArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime
 
 import anyio.to_thread
@@ -17,6 +17,7 @@ from ...bus.values import Encoding, Memory, Scope
 from ..search.index import Encoder
 from ..store.rows import Row, content_hash
 from ..store.store import Store
+from ..store.wording import wording_of
 from .lifecycle import Lifecycle
 
 # The first characters of an id are the time it was made, the rest tells it from others.
@@ -29,8 +30,9 @@ class BulkImport:
     """Handles ``ImportAdmitted`` and counts the outcomes.
 
     ``stored``: new here. ``updated``: another version was here. ``unchanged``: this
-    version, a newer one or a memory with the same text was here. ``forgotten``: it was deleted
-    here for good, and stays deleted. ``declined``: it was empty.
+    version, a newer one or a memory with the same text was here. ``differs``: one with another text
+    was here, and stays, for the draft is to be new. ``forgotten``: it, or its text in
+    whatever form, was deleted here for good, and stays deleted. ``declined``: it was empty.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class BulkImport:
 
     async def _batch(self, admitted: Sequence[Admitted]) -> _Batch:
         memories = [_whole(one) for one in admitted]
+        barred = await anyio.to_thread.run_sync(self._forgotten, memories)
         ids = {
             id_
             for memory in memories
@@ -81,14 +84,22 @@ class BulkImport:
         by_text: list[Memory] = []
         for memory, one in zip(memories, admitted, strict=True):
             if one.draft.known_by_id:
-                by_id.append(_with_free_ids(memory, scopes))
+                by_id.append(_with_free_ids(memory, scopes, as_new=one.draft.as_new))
             else:
                 by_text.append(memory)
-        batch = _Batch()
+        batch = _Batch(barred, as_new=any(one.draft.as_new for one in admitted))
         copies = [memory.id for memory in by_id if memory.id not in ids]
         await self._sort_by_id(by_id, scopes | await self._store.scopes_of(copies), batch)
         await self._sort_by_text(by_text, batch)
         return batch
+
+    def _forgotten(self, memories: Sequence[Memory]) -> Set[tuple[Scope, str]]:
+        """The scope and content hash of what was forgotten. Not for the event loop."""
+        return {
+            (memory.scope, memory.content_hash)
+            for memory in memories
+            if self._store.is_forgotten(memory.content, memory.scope)
+        }
 
     async def _sort_by_id(
         self, memories: Sequence[Memory], scopes: Mapping[str, Scope], batch: _Batch
@@ -96,19 +107,25 @@ class BulkImport:
         if not memories:
             return
         ids = [memory.id for memory in memories]
-        here = {m.id: m for m in await self._store.get(ids, list({m.scope for m in memories}))}
+        places = {m.scope for m in memories} | {scopes[id_] for id_ in ids if id_ in scopes}
+        here = {m.id: m for m in await self._store.get(ids, list(places))}
         for memory in memories:
             present = here.get(memory.id)
-            if present is None and memory.id in scopes:
+            if present is None and (memory.id in scopes or batch.bars(memory)):
                 batch.outcomes["forgotten"] += 1
             elif present is None:
                 batch.add(memory, "stored")
                 here[memory.id] = memory
-            elif newer := self._newer(memory, present):
+            elif batch.as_new:
+                is_same = _say_the_same(memory, present)
+                batch.outcomes["unchanged" if is_same else "differs"] += 1
+            elif (newer := self._newer(memory, present)) is None:
+                batch.outcomes["unchanged"] += 1
+            elif batch.bars(newer) and not _say_the_same(newer, present):
+                batch.outcomes["forgotten"] += 1
+            else:
                 batch.add(newer, "updated")
                 here[memory.id] = newer
-            else:
-                batch.outcomes["unchanged"] += 1
 
     def _newer(self, memory: Memory, present: Memory) -> Memory | None:
         """What ``memory`` makes of the one that is here; None for nothing.
@@ -134,17 +151,28 @@ class BulkImport:
         for memory in memories:
             if _text(memory) in known:
                 batch.outcomes["unchanged"] += 1
+            elif batch.bars(memory):
+                batch.outcomes["forgotten"] += 1
             else:
                 known.add(_text(memory))
                 batch.add(memory, "stored")
 
 
 class _Batch:
-    """What is to be written, and what was counted."""
+    """What is to be written, and what was counted; ``barred`` are texts that were forgotten.
 
-    def __init__(self) -> None:
+    ``as_new``: what is here stays as it is.
+    """
+
+    def __init__(self, barred: Set[tuple[Scope, str]], *, as_new: bool) -> None:
+        self.as_new = as_new
         self.fresh: list[Memory] = []
         self.outcomes: Counter[str] = Counter()
+        self._barred = barred
+
+    def bars(self, memory: Memory) -> bool:
+        """Whether what ``memory`` says was forgotten in its scope."""
+        return (memory.scope, memory.content_hash) in self._barred
 
     def add(self, memory: Memory, outcome: str) -> None:
         self.fresh.append(memory)
@@ -158,15 +186,23 @@ def _whole(one: Admitted) -> Memory:
     )
 
 
+def _say_the_same(one: Memory, other: Memory) -> bool:
+    return wording_of(one.content) == wording_of(other.content)
+
+
 def _text(memory: Memory) -> tuple[str, Scope, str]:
     return memory.content_hash, memory.scope, memory.namespace
 
 
-def _with_free_ids(memory: Memory, scopes: Mapping[str, Scope]) -> Memory:
-    """``memory`` with ids of its own scope in place of those that belong to another scope."""
+def _with_free_ids(memory: Memory, scopes: Mapping[str, Scope], *, as_new: bool) -> Memory:
+    """``memory`` with ids of its own scope in place of those that belong to another scope.
+
+    ``as_new``: in place of those that are free as well, for whoever wrote the file chose them. Of
+    what is the user's or the organisation's no copy is made then.
+    """
 
     def own(id_: str | None) -> str | None:
-        if id_ is None or scopes.get(id_, memory.scope) == memory.scope:
+        if id_ is None or _is_taken_for(scopes.get(id_), memory.scope, as_new=as_new):
             return id_
         return id_in(memory.scope, id_)
 
@@ -177,6 +213,13 @@ def _with_free_ids(memory: Memory, scopes: Mapping[str, Scope]) -> Memory:
         superseded_by=own(memory.superseded_by),
         contradicts=own(memory.contradicts),
     )
+
+
+def _is_taken_for(known: Scope | None, scope: Scope, *, as_new: bool) -> bool:
+    """Whether an id that is ``known`` in that scope is the same memory's in ``scope``."""
+    if known is None:
+        return not as_new
+    return known == scope or (as_new and known.kind != "project")
 
 
 def id_in(scope: Scope, memory_id: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from weakref import WeakValueDictionary
 
@@ -12,7 +12,8 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.events import CaptureSettled, Event, MemoriesStored, StoreRequested
+from ...bus.anchors import Anchor
+from ...bus.events import CaptureSettled, CodeNamed, Event, MemoriesStored, StoreRequested
 from ...bus.signals import emit, stored
 from ...bus.values import Encoding, Kept, Memory, Provenance
 from ..search.index import Encoder, Index
@@ -28,24 +29,59 @@ _log = logging.getLogger(__name__)
 _CONFIRMED = 5
 _MAX_TAGS = 10
 _MAX_SOURCES = 20
-# How many of the nearest memories are checked for contradiction, and from which similarity on.
-_COMPARED = 3
-_COMPARABLE = 0.3
+# How many of the nearest memories are checked for contradiction, and from which similarity on:
+# "Kim has left, Kar releases from now on" has few words of what it replaces.
+_COMPARED = 8
+_COMPARABLE = 0.15
+# What was done stays true.
+_RECORDS = frozenset(("tasks",))
+_FORGOTTEN = "it was forgotten, and nobody asked to keep it again"
+_FORGOTTEN_SINCE = "it was stored before and forgotten since"
+
+
+FindAnchors = Callable[[str, str], Awaitable[tuple[Anchor, ...]]]
+"""Finds where the code is that a text names, in the project at a root; it must not take long."""
+
+
+async def no_anchors(text: str, root: str) -> tuple[Anchor, ...]:
+    """Nothing is looked for."""
+    return ()
+
+
+class Judge(Struct, frozen=True):
+    """What compares a text with an older one.
+
+    ``contradicts`` tells whether it says otherwise, ``settles`` whether it says itself that the
+    older one holds no more.
+    """
+
+    contradicts: Callable[[str, str], bool]
+    settles: Callable[[str, str], bool]
 
 
 class _Comparison(Struct, frozen=True):
-    """A new text beside the stored ones: ``near`` are (id, similarity), best first.
+    """A new text beside the stored ones: ``near`` has the most similar, as (id, similarity).
 
-    ``other`` is the nearest similar memory that contradicts it.
+    ``others`` are the similar memories that it contradicts, the nearest first; ``replaces`` tells
+    whether the text says itself that the first of them holds no more.
     """
 
     encoding: Encoding
     near: Sequence[tuple[str, float]]
-    other: Memory | None
+    others: Sequence[Memory]
+    replaces: bool = False
+
+    @property
+    def other(self) -> Memory | None:
+        return self.others[0] if self.others else None
 
 
 class CaptureWriter:
-    """Handles ``StoreRequested``. ``CaptureSettled`` follows the commit."""
+    """Handles ``StoreRequested`` and ``CodeNamed``. ``CaptureSettled`` follows the commit.
+
+    ``find_anchors`` finds the code that a text names; by itself it finds none. Nobody waits for it:
+    where the process ends before it, the memory has no anchors until the text is captured again.
+    """
 
     def __init__(
         self,
@@ -56,7 +92,7 @@ class CaptureWriter:
         encoder: Encoder,
         lifecycle: Lifecycle,
         merge_similarity: float,
-        contradicts: Callable[[str, str], bool],
+        judge: Judge,
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
@@ -65,37 +101,54 @@ class CaptureWriter:
         self._encoder = encoder
         self._lifecycle = lifecycle
         self._merge_similarity = merge_similarity
-        self._contradicts = contradicts
+        self._judge = judge
         self._clock = clock
+        self.find_anchors: FindAnchors = no_anchors
         # One lock a text, which exists only while somebody holds or awaits it.
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     async def store(self, event: StoreRequested) -> tuple[Event, ...]:
         """Commit a redacted text, or merge it into the memory that says the same."""
         try:
-            if event.request.revises is not None:
-                return await self._revise(event, event.request.revises)
-            # Two simultaneous captures of one text must become one memory.
-            hashed = content_hash(event.content.text)
-            key = f"{event.request.scope} {event.namespace} {hashed}"
-            async with self._locks.setdefault(key, anyio.Lock()):
-                return await self._store_new(event, hashed)
+            is_forgotten = self._is_forgotten(event)
+            if is_forgotten and not event.request.explicit:
+                return (_declined(event, _FORGOTTEN),)
+            events = await self._keep(event)
+            return _telling_of_return(events) if is_forgotten else events
         except StoreUnavailable as error:
             _log.error("a memory could not be stored", extra={"reason": error.reason})
             return (could_not_store(event, str(error)),)
+
+    def _is_forgotten(self, event: StoreRequested) -> bool:
+        """Whether this text was forgotten; a memory that is there may be revised by itself."""
+        request = event.request
+        if request.revises is not None and not request.explicit:
+            return False
+        unasked = not request.explicit
+        return self._store.is_forgotten(event.content.text, request.scope, unasked=unasked)
+
+    async def _keep(self, event: StoreRequested) -> tuple[Event, ...]:
+        if event.request.revises is not None:
+            return await self._revise(event, event.request.revises)
+        # Two simultaneous captures of one text must become one memory.
+        hashed = content_hash(event.content.text)
+        key = f"{event.request.scope} {event.namespace} {hashed}"
+        async with self._locks.setdefault(key, anyio.Lock()):
+            return await self._store_new(event, hashed)
 
     async def _store_new(self, event: StoreRequested, hashed: str) -> tuple[Event, ...]:
         memory = self._draft(event, hashed)
         same = await self._store.find_hash(hashed, memory.scope, memory.namespace)
         if same is not None and same.id == memory.id:  # a retry of the same capture
-            return (self._settled(event, same, "stored"),)
+            return (self._settled(event, same, "stored"), *_naming_code(event, same.id))
         if same is not None and (merged := await self._merge(event, same.id, "the same text")):
-            return merged
+            return (*merged, *_naming_code(event, same.id))
         compares = event.request.supersedes is None
-        comparison = await anyio.to_thread.run_sync(self._compare, memory, compares)
+        own = event.request.own_words
+        comparison = await anyio.to_thread.run_sync(self._compare, memory, compares, own)
         if not (event.request.explicit or event.request.verbatim) and comparison.near:
             nearest, similarity = comparison.near[0]
-            denied = comparison.other is not None and comparison.other.id == nearest
+            denied = any(other.id == nearest for other in comparison.others)
             if similarity >= self._merge_similarity and not denied:
                 merged = await self._merge(event, nearest, f"{similarity:.2f} alike")
                 if merged is not None:
@@ -123,19 +176,31 @@ class CaptureWriter:
         now = self._clock()
         return min(event.request.said_at or now, now)
 
-    def _compare(self, memory: Memory, compares: bool) -> _Comparison:
+    def _compare(self, memory: Memory, compares: bool, own: bool) -> _Comparison:
         """On a worker thread: encode the text once, and find what is similar."""
         encoding = self._encoder.encode(memory)
-        near = self._index.nearest(encoding, memory.scope, memory.namespace, _COMPARED)
-        other = self._contradicted(memory, near) if compares else None
-        return _Comparison(encoding, near, other)
+        near = self._index.nearest(encoding, memory.scope, memory.namespace, k=1)
+        others = self._contradicted(memory, encoding) if compares else ()
+        replaces = own and bool(others) and self._replaces(memory, others[0])
+        return _Comparison(encoding, near, others, replaces)
 
-    def _contradicted(self, memory: Memory, near: Sequence[tuple[str, float]]) -> Memory | None:
+    def _replaces(self, memory: Memory, other: Memory) -> bool:
+        """Whether ``memory`` was said later than ``other``, and says that it holds no more."""
+        later = memory.updated_at >= other.updated_at
+        return later and self._judge.settles(memory.content, other.content)
+
+    def _contradicted(self, memory: Memory, encoding: Encoding) -> tuple[Memory, ...]:
+        """Those near it that it contradicts, of whatever namespace: that was often detected."""
+        near = self._index.nearest(encoding, memory.scope, k=_COMPARED)
         ids = [memory_id for memory_id, similarity in near if similarity >= _COMPARABLE]
-        for other in self._fetch(ids, [memory.scope]) if ids else ():
-            if self._is_valid(other) and self._contradicts(memory.content, other.content):
-                return other
-        return None
+        found = self._fetch(ids, [memory.scope]) if ids else ()
+        return tuple(
+            other
+            for other in found
+            if other.namespace not in _RECORDS
+            and self._is_valid(other)
+            and self._judge.contradicts(memory.content, other.content)
+        )
 
     # --- new -------------------------------------------------------------------------------------
 
@@ -143,19 +208,23 @@ class CaptureWriter:
         self, event: StoreRequested, memory: Memory, comparison: _Comparison
     ) -> tuple[Event, ...]:
         replaced, other = event.request.supersedes, comparison.other
+        if comparison.replaces and other is not None:
+            replaced, other = other.id, None
         memory = replace(
             memory,
             contradicts=other.id if other else None,
             provenance=_with_gate(memory.provenance, _reason(event, comparison)),
         )
         if replaced is not None:
-            return await self._add_successor(event, memory, comparison.encoding, replaced)
-        [taken] = await self._store.put([Row(memory, comparison.encoding)])
+            return await self._add_successor(event, memory, comparison, replaced)
+        row = Row(memory, comparison.encoding)
+        [taken] = await self._store.put([row], wanted=event.request.explicit)
         if not taken:
             return (await self._settled_retry(event, memory),)
         return (
             self._stored(event, memory, comparison.encoding, "stored"),
             self._settled(event, memory, "stored", other),
+            *_naming_code(event, memory.id),
         )
 
     async def _settled_retry(self, event: StoreRequested, memory: Memory) -> CaptureSettled:
@@ -163,10 +232,10 @@ class CaptureWriter:
         found = await self._lifecycle.find(memory.id, [memory.scope])
         if found is not None:
             return self._settled(event, found, "stored")
-        return _declined(event, "it was stored before and forgotten since")
+        return _declined(event, _FORGOTTEN_SINCE)
 
     async def _add_successor(
-        self, event: StoreRequested, memory: Memory, encoding: Encoding, old_id: str
+        self, event: StoreRequested, memory: Memory, comparison: _Comparison, old_id: str
     ) -> tuple[Event, ...]:
         async with self._lifecycle.write_lock:
             old = await self._lifecycle.find(old_id, [memory.scope])
@@ -174,11 +243,12 @@ class CaptureWriter:
                 return (_declined(event, f"there is no memory {old_id} to supersede"),)
             memory = replace(memory, supersedes=old.id)
             marked = self._lifecycle.superseded(old, memory.id)
-            pairs = ((memory, encoding), (marked, await self._encoded(marked)))
-            await self._store.put([Row(*pair) for pair in pairs])
+            pairs = ((memory, comparison.encoding), (marked, await self._encoded(marked)))
+            await self._store.put([Row(*pair) for pair in pairs], wanted=event.request.explicit)
         return (
             MemoriesStored(trace=event.trace, stored=pairs),
-            self._settled(event, memory, "stored"),
+            self._settled(event, memory, "stored", old if comparison.replaces else None),
+            *_naming_code(event, memory.id),
         )
 
     # --- into a stored memory --------------------------------------------------------------------
@@ -226,6 +296,9 @@ class CaptureWriter:
                 return (_declined(event, f"there is no memory {memory_id} to update"),)
             text = event.content.text
             is_same = text == old.content
+            asked = is_same or event.request.explicit
+            if not asked and self._store.is_forgotten(text, old.scope, unasked=True):
+                return (_declined(event, _FORGOTTEN),)
             if is_same and (event.namespace, event.tags) == (old.namespace, old.tags):
                 return (self._settled(event, old, "stored"),)
             revised = replace(
@@ -237,10 +310,30 @@ class CaptureWriter:
                 summary=old.summary if is_same else event.summary.text,
                 content_hash=content_hash(text),
                 contradicts=old.contradicts if is_same else None,
+                anchors=old.anchors if is_same else (),
                 provenance=_with_gate(event.request.provenance, "updated"),
                 updated_at=max(old.updated_at, self._said_at(event)),
             )
-            return await self._write(event, revised, "updated")
+            written = await self._write(event, revised, "updated")
+            return written if is_same else (*written, *_naming_code(event, old.id))
+
+    # --- the code that a text names --------------------------------------------------------------
+
+    async def anchor(self, event: CodeNamed) -> tuple[Event, ...]:
+        """Note where the code is that the memory of ``event`` names, in its next version."""
+        anchors = await self.find_anchors(event.text, event.root)
+        if not anchors:
+            return ()
+        async with self._lifecycle.write_lock:
+            memory = await self._lifecycle.find(event.id, [event.scope])
+            if memory is None or content_hash(event.text) != memory.content_hash:
+                return ()  # it names other code now
+            if memory.anchors == anchors:
+                return ()
+            anchored = replace(memory, version=memory.version + 1, anchors=anchors)
+            encoding = await self._encoded(anchored)
+            await self._store.put([Row(anchored, encoding)])
+        return (MemoriesStored(trace=event.trace, stored=((anchored, encoding),)),)
 
     # --- commit ----------------------------------------------------------------------------------
 
@@ -248,7 +341,9 @@ class CaptureWriter:
         self, event: StoreRequested, memory: Memory, outcome: str
     ) -> tuple[Event, ...]:
         encoding = await self._encoded(memory)
-        await self._store.put([Row(memory, encoding)])
+        merged = event.content.text if outcome == "merged" else ""
+        wanted = event.request.explicit
+        await self._store.put([Row(memory, encoding)], wanted=wanted, merged=merged)
         return (
             self._stored(event, memory, encoding, outcome),
             self._settled(event, memory, "merged" if outcome == "merged" else "stored"),
@@ -272,9 +367,19 @@ class CaptureWriter:
             memory_id=memory.id,
             summary=memory.summary,
             redactions=event.content.redactions,
-            contradicts=other.id if other else None,
+            contradicts=other.id if other and memory.supersedes != other.id else None,
+            supersedes=other.id if other and memory.supersedes == other.id else None,
         )
         return CaptureSettled(trace=event.trace, kept=kept, memory=memory, other=other)
+
+
+def _naming_code(event: StoreRequested, memory_id: str) -> tuple[CodeNamed, ...]:
+    """Have its code looked for; the record of a task tells what was, not what is."""
+    request = event.request
+    if request.scope.kind != "project" or event.namespace == "tasks" or not request.root:
+        return ()
+    text, root = event.content.text, request.root
+    return (CodeNamed(trace=event.trace, id=memory_id, text=text, scope=request.scope, root=root),)
 
 
 def _reason(event: StoreRequested, comparison: _Comparison) -> str:
@@ -293,6 +398,17 @@ def _with_gate(provenance: Provenance, gate: str) -> Provenance:
 def _declined(event: StoreRequested, reason: str) -> CaptureSettled:
     kept = Kept(outcome="declined", namespace=event.namespace, reason=reason)
     return CaptureSettled(trace=event.trace, kept=kept)
+
+
+def _telling_of_return(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """``events``, where what settles the capture says that its text had been forgotten."""
+    return tuple(map(_told_of_return, events))
+
+
+def _told_of_return(event: Event) -> Event:
+    if not isinstance(event, CaptureSettled) or event.kept.outcome == "declined":
+        return event
+    return replace(event, kept=replace(event.kept, was_forgotten=True))
 
 
 def could_not_store(event: StoreRequested, reason: str) -> CaptureSettled:

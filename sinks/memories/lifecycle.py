@@ -122,13 +122,15 @@ class Lifecycle:
 
     def _restored(self, memory: Memory, wanted: Memory, version: int | None) -> Memory:
         return self._next(
-            memory,
+            # Whose text it is, and where it came from, belongs to the text.
+            replace(memory, provenance=wanted.provenance),
             "restored" if version is None else f"restored version {version}",
             namespace=wanted.namespace,
             content=wanted.content,
             summary=wanted.summary,
             tags=wanted.tags,
             content_hash=wanted.content_hash,
+            anchors=wanted.anchors,
             valid_to=None,
             superseded_by=None,
         )
@@ -140,7 +142,9 @@ class Lifecycle:
         follower = await self.find(memory.superseded_by, scopes)
         if follower is None or follower.supersedes != memory.id:
             return ()
-        return (self._next(follower, f"no longer supersedes {memory.id}", supersedes=None),)
+        unlinked = self._next(follower, f"no longer supersedes {memory.id}", supersedes=None)
+        # Nobody said it again: where the two contradict each other, the restored one is the newer.
+        return (replace(unlinked, updated_at=follower.updated_at),)
 
     # --- commit ----------------------------------------------------------------------------------
 

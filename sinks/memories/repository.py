@@ -7,7 +7,7 @@ before it is committed, and what is acknowledged is found by the next search.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from ...bus.events import (
     MemoryForgotten,
 )
 from ...bus.signals import degraded, emit
+from ...bus.usage import UseEvent, Usefulness
 from ...bus.values import Memory, Scope
 from ..indexes.failure_index import FailureIndex
 from ..indexes.file_index import FileIndex
@@ -39,8 +40,9 @@ from ..store.errors import StoreUnavailable
 from ..store.rows import Row
 from ..store.store import Store
 from .bulk_import import BulkImport
-from .capture import CaptureWriter
+from .capture import CaptureWriter, FindAnchors, Judge, no_anchors
 from .lifecycle import Lifecycle
+from .use_log import UseLog, count_nothing
 
 _log = logging.getLogger(__name__)
 # Rows added to the index at once; each addition copies the index.
@@ -60,7 +62,9 @@ class Archive:
     """Stores, finds and forgets memories. ``open`` it once; ``close`` it at the end.
 
     ``captures``, ``lifecycle`` and ``bulk_import`` write; ``store``, ``index`` and ``topics`` are
-    for reading. ``failing_shapes`` gives the shapes of the commands that a memory says fail.
+    for reading. ``judge`` compares a text with an older one, ``failing_shapes`` gives the shapes of
+    the commands that a memory says fail, ``anchors`` the places in the code that a text names, and
+    ``usefulness`` sums up what became of a memory.
     """
 
     def __init__(
@@ -69,11 +73,14 @@ class Archive:
         *,
         model_folder: Path | None,
         merge_similarity: float,
-        contradicts: Callable[[str, str], bool],
+        judge: Judge,
         clock: Callable[[], datetime],
         failing_shapes: Callable[[Memory], Sequence[str]] = _no_shapes,
+        anchors: FindAnchors = no_anchors,
+        usefulness: Callable[[Iterable[UseEvent]], Usefulness] = count_nothing,
     ) -> None:
         self.store = store
+        self.uses = UseLog(store, sum_up=usefulness, clock=clock)
         self.index = Index()
         self.topics = TopicIndex()
         self.files = FileIndex()
@@ -88,9 +95,10 @@ class Archive:
             encoder=self.encoder,
             lifecycle=self.lifecycle,
             merge_similarity=merge_similarity,
-            contradicts=contradicts,
+            judge=judge,
             clock=clock,
         )
+        self.captures.find_anchors = anchors
         self.bulk_import = BulkImport(
             store, encoder=self.encoder, lifecycle=self.lifecycle, clock=clock
         )
@@ -98,10 +106,10 @@ class Archive:
         self._model_folder = model_folder
         self._reranker_requested = False
         self._clock = clock
-        self._search = Search(
+        self.search = Search(
             self.index, None, fetch=self._fetched, latest=store.latest, clock=clock
         )
-        self.recall = self._search.recall
+        self.recall = self.search.recall
         self.latest = store.latest
         self.compact = store.compact
         self.close = store.close
@@ -144,7 +152,7 @@ class Archive:
 
     async def _load_encoder(self) -> None:
         self.encoder.embedder = await anyio.to_thread.run_sync(self._load_embedder)
-        self._search.embedder = self.encoder.embedder
+        self.search.embedder = self.encoder.embedder
 
     async def load_reranker(self) -> None:
         """Load the cross-encoder that reranks the best candidates of a question. Idempotent.
@@ -154,11 +162,12 @@ class Archive:
         """
         if not self._reranker_requested:
             self._reranker_requested = True
-            self._search.reranker = await anyio.to_thread.run_sync(cross_encoder.load_bundled)
+            self.search.reranker = await anyio.to_thread.run_sync(cross_encoder.load_bundled)
 
     async def _open_store(self) -> None:
         try:
             await self.store.open()
+            await self.uses.open()
         except StoreUnavailable as error:  # a task group would wrap it in an exception group
             self._failure = error
 
@@ -175,10 +184,13 @@ class Archive:
         self._fetched.warm(row.memory for row in rows)
 
     async def build_topics(self) -> None:
-        """Fill the indexes of topics, files and failures, after ``open``; no prompt waits for them.
+        """Fill the indexes of topics, files and failures, and sum up uses, after ``open``.
+
+        No prompt waits for that.
 
         In small slices with pauses, since a computing thread holds up the event loop.
         """
+        await self.uses.load()
         expired = 0
         async for memories in self.store.current():
             expired += sum(self._is_expired(memory) for memory in memories)
@@ -296,6 +308,7 @@ class Archive:
 
     def unindex(self, event: MemoryForgotten) -> None:
         """Make a forgotten memory unfindable."""
+        self.uses.drop(event.id)
         self._fetched.drop(event.id)
         self.index.remove(event.id)
 

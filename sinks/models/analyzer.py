@@ -39,12 +39,6 @@ _CACHE_LIMIT = 200_000
 # What a stop word is remembered by; no hash is negative.
 _NO_TERM = -1
 
-# The models that are shipped know the words of the Latin script alone. Of another alphabet they
-# know little but its letters, of which any two texts have most in common.
-_SCRIPT_CHARS = 2000
-_LETTER = re.compile(r"[^\W\d_]")
-_LATIN = re.compile(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
-
 
 class Analyzer:
     """Turns text into terms. Safe to share between threads; holds a bounded cache of stems."""
@@ -103,12 +97,3 @@ def text_encoding(text: str, words: Analyzer) -> Encoding:
     """An encoding for text search alone, for when there is no embedding model."""
     terms = words.terms(text).astype("<u4").tobytes()
     return Encoding(model="", vectors=b"", words=b"", lengths=b"", terms=terms)
-
-
-def is_latin(text: str) -> bool:
-    """Whether two thirds of the letters of ``text`` are Latin; so too where there are none.
-
-    Half of the letters would be too few: names and commands are Latin in every language.
-    """
-    letters = "".join(_LETTER.findall(text[:_SCRIPT_CHARS]))
-    return 3 * len(_LATIN.findall(letters)) >= 2 * len(letters)

@@ -24,6 +24,7 @@ from tokenizers import Tokenizer
 
 from ...bus.values import Encoding
 from .analyzer import Analyzer
+from .grams import AskedWord
 
 if TYPE_CHECKING:  # ``Embedder.load`` imports it, in a thread beside the opening of the store
     from model2vec import StaticModel
@@ -52,12 +53,14 @@ class EncodedQuery(Struct, frozen=True):
     """A query made ready for the index.
 
     ``terms`` are its distinct words for text search; ``vector`` is float32 of unit length (all
-    zero where the model knows no word); ``words`` are its distinct word ids.
+    zero where the model knows no word); ``words`` are its distinct word ids. ``asked`` are the
+    words of one in a language that the model does not know.
     """
 
     terms: npt.NDArray[np.uint32]
     vector: Floats | None = None
     words: npt.NDArray[np.uint16] | None = None
+    asked: tuple[AskedWord, ...] = ()
 
 
 class Embedder:

@@ -1,8 +1,7 @@
-"""Keeps, finds and forgets what was said in sessions. DuckDB is the truth, the index a cache."""
+"""Keeps, lists and forgets what was said in sessions. DuckDB is the truth, the index a cache."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -12,38 +11,23 @@ import anyio
 import anyio.to_thread
 from duckdb import DuckDBPyConnection
 from msgspec import Struct
-from msgspec.structs import replace
 
-from ...bus.sessions import Passage, SessionHit, SessionInfo
+from ...bus.sessions import Passage, SessionInfo
 from ...bus.values import Encoding, Scope
 from ..models.analyzer import Analyzer, text_encoding
 from ..models.embedder import Embedder
 from ..store.store import Store
 from . import table
-from .index import Found, PassageIndex, load_relevance, opening_of
+from .finder import Amends, Finder, never
+from .index import PassageIndex, opening_of
 from .table import Forgotten, Row
 
 THREADS = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
-# A later session is on the same subject if it shares so much of the earlier user's words: of their
-# terms, weighted by idf, and of their meaning. On the pairs of perf/sessions that amend a rule: 30
-# of 31, and 3 in 100 of the others. Of two that both bear on one question less is enough.
-_SAME_SUBJECT = (0.30, 0.30)
-_SAME_QUESTION = (0.12, 0.20)
-_MOST_SHOWN = 2
-_MOST_REPORTED = 6
 # Below this a text says too little of what it is about for anything to be found by it.
 _FEWEST_WORDS = 4
-_FEWEST_CHARS = 8
 _ADD_AT_ONCE = 64
-_FEWEST_STATED_WORDS = 4
-_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
-_ASKS = re.compile(
-    r"\?\s*$|^\W*(?:and |so |but |ok |hi |hey )*(?:how|what|why|where|when|which|who|whose|is|are"
-    r"|was|were|do|does|did|can|could|should|would|will|have|has)\b",
-    re.IGNORECASE,
-)
 
 
 class Bounds(Struct, frozen=True):
@@ -54,7 +38,10 @@ class Bounds(Struct, frozen=True):
 
 
 class PassageArchive:
-    """``open`` it once the store is open. Its reads are scoped, as all reads are."""
+    """``open`` it once the store is open. Its reads are scoped, as all reads are.
+
+    ``find`` and ``said`` are those of ``finder.py``.
+    """
 
     def __init__(
         self,
@@ -63,17 +50,20 @@ class PassageArchive:
         bounds: Bounds,
         floor: float,
         clock: Callable[[], datetime],
+        amends: Amends = never,
     ) -> None:
         self._store = store
         self._bounds = bounds
-        self._floor = floor
         self._clock = clock
         self._index = PassageIndex()
-        self._relevance = load_relevance()
         self._analyzer = Analyzer()
         self._forgotten: list[Forgotten] = []
         self._writing = anyio.Lock()
         self._threads = anyio.CapacityLimiter(THREADS)
+        finder = Finder(
+            store, self._index, floor=floor, clock=clock, amends=amends, threads=self._threads
+        )
+        self.find, self.said = finder.find, finder.said
 
     @property
     def count(self) -> int:
@@ -267,83 +257,6 @@ class PassageArchive:
 
     # --- reading ---------------------------------------------------------------------------------
 
-    async def find(self, text: str, scope: Scope, *, session: str = "") -> tuple[SessionHit, ...]:
-        """What other sessions of ``scope`` than ``session`` hold on ``text``, best first.
-
-        Where a newer session speaks of the same subject it comes first, and says which one it
-        replaces. Those that are not relevant enough come last, without passages.
-        """
-        if len(text.strip()) < _FEWEST_CHARS or not self._index.passages:
-            return ()
-        work = partial(self._find, text, scope, session)
-        return await anyio.to_thread.run_sync(work, limiter=self._threads)
-
-    def _find(self, text: str, scope: Scope, session: str) -> tuple[SessionHit, ...]:
-        now = self._clock()
-        found = self._index.search(text, scope, now, leaving_out=[session] if session else [])
-        best: dict[str, tuple[float, Found]] = {}
-        for one in found:
-            relevance = self._relevance.probability(one.candidate.features)
-            if relevance > best.get(one.episode.session, (-1.0, one))[0]:
-                best[one.episode.session] = (relevance, one)
-        ranked = sorted(best.values(), key=lambda pair: -pair[0])
-        shown = [pair for pair in ranked if pair[0] >= self._floor][:_MOST_SHOWN]
-        hits = [self._hit(relevance, one) for relevance, one in shown]
-        # Who only asked the same before was answered from what others had settled.
-        hits = [hit for hit in hits if _states(hit.passages)] or hits
-        if hits:
-            hits = self._newest_first(hits, now)
-        rest = [pair for pair in ranked if pair[0] < self._floor][:_MOST_REPORTED]
-        return (*hits, *(self._hit(relevance, one, fetch=False) for relevance, one in rest))
-
-    def _newest_first(self, hits: list[SessionHit], now: datetime) -> list[SessionHit]:
-        """``hits``, with the newer word on the subject of the best before the older.
-
-        Of two that both bear on the question less kinship is enough.
-        """
-        best = hits[0]
-        for other in hits[1:]:
-            older, newer = sorted((best, other), key=lambda hit: hit.began_at)
-            later = self._later_words(older, now, kinship=_SAME_QUESTION)
-            if any(one.episode.session == newer.session for one in later):
-                return _in_place_of(older, newer, hits)
-        later = self._later_words(best, now, kinship=_SAME_SUBJECT)
-        for one in sorted(later, key=lambda one: -one.candidate.order):
-            newer = self._hit(best.relevance, one)
-            if _states(newer.passages):
-                return _in_place_of(best, newer, hits)
-        return hits
-
-    def _later_words(
-        self, hit: SessionHit, now: datetime, *, kinship: tuple[float, float]
-    ) -> list[Found]:
-        """The later sessions that speak of the subject of ``hit``."""
-        share, coverage = kinship
-        said = " ".join(passage.text for passage in hit.passages if passage.speaker == "user")
-        return [
-            one
-            for one in self._index.search(said, hit.scope, now, leaving_out=[hit.session])
-            if one.episode.began_at > hit.began_at
-            and one.candidate.share >= share
-            and one.candidate.coverage >= coverage
-        ]
-
-    def _hit(self, relevance: float, found: Found, *, fetch: bool = True) -> SessionHit:
-        episode = found.episode
-        passages: tuple[Passage, ...] = ()
-        if fetch:
-            with self._store.database.reading() as connection:
-                wanted = self._index.around(episode)
-                kept = table.fetch(connection, wanted)
-            passages = tuple(kept[id_] for id_ in wanted if id_ in kept)
-        return SessionHit(
-            session=episode.session,
-            scope=episode.scope,
-            relevance=relevance,
-            began_at=episode.began_at,
-            passages=passages,
-        )
-
     async def list(self, scopes: Sequence[Scope], *, limit: int) -> tuple[SessionInfo, ...]:
         """The newest sessions of ``scopes``, newest first."""
         found = self._index.sessions(scopes)[:limit]
@@ -365,29 +278,11 @@ class PassageArchive:
             if first in kept and last in kept
         )
 
-    async def show(self, scopes: Sequence[Scope], session: str) -> tuple[Passage, ...]:
-        """All that is kept of the one session in ``scopes`` whose id begins with ``session``.
-
-        Empty where there is none, or more than one.
-        """
-        session = session.removeprefix("ses_")
-        found = [one for one in self._index.sessions(scopes) if one[1].startswith(session)]
-        exact = [one for one in found if one[1] == session] or found
-        if len(exact) != 1:
-            return ()
-        ids = [id_ for episode in exact[0][2] for id_ in episode.passages]
+    async def show(self, scope: Scope, session: str) -> tuple[Passage, ...]:
+        """All that is kept of a session."""
+        ids = [id_ for one in self._index.episodes(scope, session) for id_ in one.passages]
         kept = await self._store.read(lambda connection: table.fetch(connection, ids))
         return tuple(kept[id_] for id_ in ids if id_ in kept)
-
-
-def _states(passages: Sequence[Passage]) -> bool:
-    """Whether the user said something in ``passages``, and did not only ask."""
-    return any(
-        len(sentence.split()) >= _FEWEST_STATED_WORDS and not _ASKS.search(sentence)
-        for passage in passages
-        if passage.speaker == "user"
-        for sentence in _SENTENCE.findall(passage.text)
-    )
 
 
 def _whole_sessions(rows: Sequence[Row]) -> tuple[list[list[Row]], list[Row]]:
@@ -397,15 +292,3 @@ def _whole_sessions(rows: Sequence[Row]) -> tuple[list[list[Row]], list[Row]]:
         for _, part in groupby(rows, key=lambda row: (row.passage.scope, row.passage.session))
     ]
     return parts[:-1], parts[-1] if parts else []
-
-
-def _in_place_of(
-    older: SessionHit, newer: SessionHit, hits: Sequence[SessionHit]
-) -> list[SessionHit]:
-    """``hits`` with ``newer`` first and ``older`` after it, each naming the other."""
-    pair = (
-        replace(newer, replaces=older.session, relevance=max(newer.relevance, older.relevance)),
-        replace(older, replaced_by=newer.session),
-    )
-    sessions = {older.session, newer.session}
-    return [*pair, *(hit for hit in hits if hit.session not in sessions)]

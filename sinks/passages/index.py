@@ -47,6 +47,9 @@ class Candidate(Struct, frozen=True):
     features: tuple[float, ...]
 
 
+_OPENING_CHARS = 80
+
+
 def load_relevance() -> LinearModel:
     """The fitted model. Raises ``OSError`` and ``ValueError`` where its file is not usable."""
     return LinearModel.load(WEIGHTS, features=FEATURES)
@@ -325,7 +328,7 @@ def _as_memory(episode: Episode) -> Memory:
     )
 
 
-def opening_of(passage: Passage, limit: int = 80) -> str:
+def opening_of(passage: Passage) -> str:
     """How a session began, in one line."""
     text = " ".join(passage.text.split())
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return text if len(text) <= _OPENING_CHARS else f"{text[: _OPENING_CHARS - 1]}…"

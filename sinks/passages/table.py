@@ -46,6 +46,15 @@ FORGOTTEN_TYPES = {
     "until": "TIMESTAMP",
 }
 _FORGOTTEN = Insert("store.forgotten_passages", FORGOTTEN_TYPES)
+# What ``Forgotten.covers``.
+_IDS_COVERED = (
+    "SELECT id FROM store.passages WHERE scope = ? AND ? IN ('', session) "
+    "AND ? IN ('', id) AND said_at BETWEEN ? AND ?"
+)
+_DELETE_COVERED = (
+    "DELETE FROM store.passages WHERE scope = ? AND ? IN ('', session) "
+    "AND ? IN ('', id) AND said_at BETWEEN ? AND ?"
+)
 _BATCH_ROWS = 2_000
 
 _files = msgspec.json.Decoder(tuple[str, ...])
@@ -170,6 +179,25 @@ def forgotten(connection: DuckDBPyConnection) -> list[Forgotten]:
         )
         for scope, session, passage, since, until in found.fetchall()
     ]
+
+
+def covered(connection: DuckDBPyConnection, forgotten: Forgotten) -> set[str]:
+    """The ids of the passages that ``forgotten`` covers."""
+    found = connection.execute(_IDS_COVERED, _values_covered(forgotten)).fetchall()
+    return {id_ for (id_,) in found}
+
+
+def delete_forgotten(connection: DuckDBPyConnection, forgotten: Forgotten) -> int:
+    """Delete the passages that ``forgotten`` covers; how many."""
+    deleted = connection.execute(_DELETE_COVERED, _values_covered(forgotten))
+    [(number,)] = deleted.fetchall()
+    return int(number)
+
+
+def _values_covered(forgotten: Forgotten) -> list[Any]:
+    """The parameters of the statements above."""
+    span = [naive(forgotten.since), naive(forgotten.until)]
+    return [str(forgotten.scope), forgotten.session, forgotten.passage, *span]
 
 
 def saying(connection: DuckDBPyConnection, scope: Scope, text: str) -> list[str]:

@@ -27,11 +27,19 @@ _BRANCH = re.compile(r"ref:\s*refs/heads/(\S+)\s*\Z")
 _DETACHED = re.compile(r"[0-9a-f]{40,64}\s*\Z")
 
 _URL = re.compile(
-    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?:[^/@]*@)?(?P<host>\[[^]/]+\]|[^/:]*)(?::(?P<port>\d*))?/(?P<path>.*)",
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?:(?P<user>[^/@:]*)(?::[^/@]*)?@)?(?P<host>\[[^]/]+\]|[^/:]*)"
+    r"(?::(?P<port>\d*))?/(?P<path>.*)",
     re.IGNORECASE,
 )
-_SCP = re.compile(r"(?:[^/@:]+@)?(?P<host>\[[^]/]+\]|[^/:]{2,}):(?!//)(?P<path>.+)")
-_WEB_PORTS = {"80", "443", ""}
+_SCP = re.compile(r"(?:(?P<user>[^/@:]+)@)?(?P<host>\[[^]/]+\]|[^/:]{2,}):(?!//)(?P<path>.+)")
+# The port of each protocol says nothing; of the web it is either one, as behind a proxy.
+_DEFAULT_PORTS = {"ssh": {"22"}, "git": {"9418"}, "http": {"80", "443"}, "https": {"80", "443"}}
+_WEB = ("http", "https")
+# Services where one repository is served under any user and port, and in any case of its path.
+FORGES = frozenset(
+    {"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com", "gitee.com"}
+)
+_OF_FORGES = re.compile(r"(?:www|ssh|altssh)\.(?P<forge>.+)")
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\s*\Z")
 _MAX_REF_BYTES = 256
@@ -42,12 +50,14 @@ class Repository(Struct, frozen=True):
     """A working tree: its top, the directory that all its worktrees share, its origin, its branch.
 
     ``origin`` is the normalised remote, "" if there is none; ``branch`` is None when detached.
+    ``remote`` is that remote where it is elsewhere.
     """
 
     top: Path
     common: Path
     origin: str
     branch: str | None
+    remote: Remote | None = None
 
 
 def find_repository(start: Path, look: Look) -> Repository | None:
@@ -58,19 +68,69 @@ def find_repository(start: Path, look: Look) -> Repository | None:
     return None
 
 
-def normalise_remote(url: str, base: Path) -> str:
-    """One spelling for every way to write a remote: "github.com/owner/repo".
+class Remote(Struct, frozen=True):
+    """A remote elsewhere, taken apart. ``user`` is whose home or account it is; "" for git's."""
 
-    Credentials, scheme, ``.git`` and case go. A path, relative ones from ``base``, stays a path,
-    and is that of the repository's working tree. "" for what is not a remote.
+    host: str
+    path: str
+    user: str = ""
+    port: str = ""
+    web_port: str = ""
+
+    @property
+    def identity(self) -> str:
+        """One spelling for every way to write it: "github.com/owner/repo", "ana@host:2222/repo"."""
+        if forge := self.forge:
+            return f"{forge}/{self.path}".lower()
+        user = f"{self.user}@" if self.user else ""
+        return f"{user}{self.host.lower()}{self.port}/{self.path}"
+
+    @property
+    def before(self) -> str:
+        """The spelling that did not tell users, ports of ssh and the case of paths apart."""
+        return f"{self.host}{self.web_port}/{self.path}".lower()
+
+    @property
+    def forge(self) -> str:
+        """The well-known service that it is on, or ""."""
+        host = self.host.lower()
+        if found := _OF_FORGES.fullmatch(host):
+            host = found["forge"]
+        return host if host in FORGES else ""
+
+
+def read_remote(url: str) -> Remote | None:
+    """The remote that ``url`` names; None for a path, and for what is no remote."""
+    url = url.strip()
+    if match := _URL.fullmatch(url):
+        return None if match["scheme"].lower() == "file" else _remote(match, match["scheme"])
+    return _remote(match, "ssh") if (match := _SCP.fullmatch(url)) else None
+
+
+def _remote(match: re.Match[str], scheme: str) -> Remote | None:
+    found, scheme = match.groupdict(), scheme.lower()
+    path = re.sub(r"/{2,}", "/", found["path"].strip("/")).removesuffix(".git").rstrip("/")
+    if not (found["host"] and path):
+        return None
+    # What stands before the host of a web address are credentials.
+    user = "" if scheme in _WEB or found["user"] == "git" else found["user"] or ""
+    number = found.get("port") or ""
+    port = f":{number}" if number and number not in _DEFAULT_PORTS.get(scheme, ()) else ""
+    web_port = port if scheme in _WEB else ""
+    return Remote(host=found["host"], path=path, user=user, port=port, web_port=web_port)
+
+
+def normalise_remote(url: str, base: Path) -> str:
+    """One spelling for every way to write a remote, as ``Remote.identity`` has it.
+
+    A path, relative ones from ``base``, stays a path, and is that of the repository's working
+    tree. "" for what is not a remote.
     """
     url = url.strip()
+    if remote := read_remote(url):
+        return remote.identity
     if url.lower().startswith("file://"):
         url = url[len("file://") :]
-    elif match := _URL.fullmatch(url):
-        return _host_and_path(match["host"] + _odd_port(match), match["path"])
-    elif match := _SCP.fullmatch(url):
-        return _host_and_path(match["host"], match["path"])
     if not url or "://" in url:
         return ""
     return working_tree_of(os.path.normpath(base / url))
@@ -79,18 +139,6 @@ def normalise_remote(url: str, base: Path) -> str:
 def working_tree_of(directory: str) -> str:
     """``directory`` without the ``.git`` at its end: a clone's origin names the tree it is of."""
     return directory.removesuffix("/.git").removesuffix(".git").rstrip("/") or "/"
-
-
-def _host_and_path(host: str, path: str) -> str:
-    path = re.sub(r"/{2,}", "/", path.strip("/")).removesuffix(".git").rstrip("/")
-    return f"{host}/{path}".lower() if host and path else ""
-
-
-def _odd_port(match: re.Match[str]) -> str:
-    # A forge's ssh port says nothing about which forge it is; a web port does.
-    web = match["scheme"].lower() in {"http", "https"}
-    port = match["port"] or ""
-    return f":{port}" if web and port not in _WEB_PORTS else ""
 
 
 def _open(top: Path, dot_git: Path, start: Path, look: Look) -> Repository | None:
@@ -104,8 +152,14 @@ def _open(top: Path, dot_git: Path, start: Path, look: Look) -> Repository | Non
     config = read_config(look.text(common / "config", _MAX_CONFIG_BYTES) or "")
     if not _points_back(git_dir, common, top, dot_git, config, look):
         return None
-    origin = normalise_remote(config.get("remote.origin.url", ""), top)
-    return Repository(top=top, common=common, origin=origin, branch=_branch(head))
+    url = config.get("remote.origin.url", "")
+    return Repository(
+        top=top,
+        common=common,
+        origin=normalise_remote(url, top),
+        branch=_branch(head),
+        remote=read_remote(url),
+    )
 
 
 def _git_dir(top: Path, dot_git: Path, look: Look) -> Path | None:
@@ -187,6 +241,13 @@ def _value(raw: str) -> str:
 
 def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
+
+
+def top_of(root: str) -> Path:
+    """The top of the working tree that ``root`` is in, without links; ``root`` without git."""
+    start = _real(Path(root))
+    repository = find_repository(start, Look())
+    return repository.top if repository is not None else start
 
 
 def head_commit(root: str) -> str:

@@ -12,27 +12,34 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from cachetools import LRUCache
 
 from ...bus.values import Place, ProjectFacts, Scope
 from ..files import Look, Stamp, unchanged
-from .git import Repository, find_repository, working_tree_of
+from .git import find_repository, working_tree_of
+from .kinship import Kinship
 from .manifests import read_facts
+from .succession import Succession
 
 _CACHED = 256
 _ID_HEX_DIGITS = 12
 _MAX_NAME_CHARS = 40
 _LOCATION = re.compile(r":\d{1,6}(?::\d{1,6})?$")
+_FETCHED = ("FETCH_HEAD", "packed-refs", "refs/heads", "refs/remotes/origin")
 _T = TypeVar("_T")
 
 
 class Projects:
     """Places and facts of projects, cached. Safe to use from several threads."""
 
-    def __init__(self) -> None:
-        self._places: _Cache[tuple[Scope, Path, str | None]] = _Cache()
+    def __init__(
+        self, succession: Succession | None = None, kinship: Kinship | None = None
+    ) -> None:
+        self._succession = succession or Succession()
+        self._kinship = kinship or Kinship()
+        self._places: _Cache[_Located] = _Cache()
         self._facts: _Cache[ProjectFacts] = _Cache()
 
     def place(self, *, project_dir: str, cwd: str, user: str) -> Place:
@@ -40,15 +47,53 @@ class Projects:
 
         ``project_dir`` is the directory that the agent calls the project; where it is empty or not
         absolute, ``cwd`` is asked. The project's identity is its origin, so that clones share and
-        forks do not; without one the directory that all its worktrees share; without git the
-        directory. ``root`` is ``project_dir`` or else the top of the working tree. Never raises for
-        what the file system holds.
+        forks do not; without one, or where it is no kin of the project with that origin, the
+        directory that all its worktrees share; without git the directory. What it was known by
+        before can be read on. ``root`` is ``project_dir`` or else the top of the working tree.
+        Never raises for what the file system holds.
         """
         named = _absolute(project_dir)
         start = named or _absolute(cwd) or Path("/")
-        scope, top, branch = self._places.get(start, lambda look: _locate(start, look))
-        root = str(start if named else top).encode("utf-8", "replace").decode()
-        return Place(project=scope, root=root, user=Scope("user", user), branch=branch)
+        found = self._located(start)
+        root = str(start if named else found.top).encode("utf-8", "replace").decode()
+        before = found.tree
+        if found.remote and self._succession.goes_on(found.remote, found.scope):
+            before = (found.remote, *before)
+        return Place(
+            project=found.scope,
+            root=root,
+            user=Scope("user", user),
+            branch=found.branch,
+            before=tuple(scope for scope in before if scope != found.scope),
+        )
+
+    def standing(self, directory: str) -> Standing:
+        """Which project ``directory`` is, and which one it only says that it is."""
+        found = self._located(_absolute(directory) or Path("/"))
+        return Standing(found.scope, found.claimed, str(found.top))
+
+    def judge(self, directory: str, *, is_member: bool) -> Standing:
+        """Note the user's word: ``directory`` is the project that its origin names, or it is not.
+
+        Raises ValueError where it names none.
+        """
+        found = self._located(_absolute(directory) or Path("/"))
+        project = found.origin
+        if project is None or found.common is None:
+            raise ValueError(f"{found.top} names no project: it has no remote called origin")
+        self._kinship.judge(project.id, found.common, is_member=is_member)
+        self._places = _Cache()
+        return self.standing(directory)
+
+    def is_refused(self, directory: str) -> bool:
+        """Whether ``directory`` is not the project that it names, and nobody was told so yet."""
+        found = self._located(_absolute(directory) or Path("/"))
+        if found.claimed is None or found.common is None:
+            return False
+        return self._kinship.is_first_telling(found.common)
+
+    def _located(self, start: Path) -> _Located:
+        return self._places.get(start, lambda look: _locate(start, look, self._kinship))
 
     def has_origin(self, directory: str) -> bool:
         """Whether clones elsewhere are the same project: it has an origin that is no path here."""
@@ -88,20 +133,60 @@ class _Cache(Generic[_T]):
         return made
 
 
-def _locate(start: Path, look: Look) -> tuple[Scope, Path, str | None]:
+class _Located(NamedTuple):
+    """A project's scope, top and branch, and the scopes that it may have had before.
+
+    ``remote`` is that of its remote, None where nobody else can have had the same; ``tree`` that of
+    its directory, which it had before it was given a remote. ``origin`` is that which its origin
+    names, ``claimed`` the same where it is not that project and the user did not say so.
+    """
+
+    scope: Scope
+    top: Path
+    branch: str | None = None
+    remote: Scope | None = None
+    tree: tuple[Scope, ...] = ()
+    origin: Scope | None = None
+    claimed: Scope | None = None
+    common: Path | None = None
+
+
+class Standing(NamedTuple):
+    """A directory's project, and the one whose remote it names without being that: mostly None."""
+
+    project: Scope
+    claimed: Scope | None
+    top: str
+
+
+def _locate(start: Path, look: Look, kinship: Kinship) -> _Located:
     repository = find_repository(start, look)
     if repository is None:
-        return _scope(f"tree:{start}", start.name), start, None
-    return _scope(*_identity(repository)), repository.top, repository.branch
+        return _Located(_of_tree(str(start)), start)
+    tree = _of_tree(working_tree_of(str(repository.common)))
+    if not _is_elsewhere(repository.origin):
+        # A clone from a path shares with the working tree that it was cloned from, and `git init`
+        # does not make a new project of a directory.
+        own = _of_tree(repository.origin) if repository.origin else tree
+        return _Located(own, repository.top, repository.branch)
+    own, remote = _of_remote(repository.origin), repository.remote
+    common = repository.common
+    here = _Located(tree, repository.top, repository.branch, origin=own, common=common)
+    if not kinship.admits(own.id, common, look.owner(common)):
+        for name in _FETCHED:  # what is fetched later may show that it is kin
+            look.exists(common / name)
+        return here if kinship.was_parted(own.id, common) else here._replace(claimed=own)
+    before = _of_remote(remote.before) if remote else own
+    told_apart = remote is not None and not (remote.forge and before == own)
+    return here._replace(scope=own, remote=before if told_apart else None, tree=(tree,))
 
 
-def _identity(repository: Repository) -> tuple[str, str]:
-    if _is_elsewhere(repository.origin):
-        return f"remote:{repository.origin}", repository.origin
-    # A clone from a path shares with the working tree that it was cloned from, and `git init`
-    # does not make a new project of a directory.
-    tree = repository.origin or working_tree_of(str(repository.common))
-    return f"tree:{tree}", tree
+def _of_remote(origin: str) -> Scope:
+    return _scope(f"remote:{origin}", origin)
+
+
+def _of_tree(directory: str) -> Scope:
+    return _scope(f"tree:{directory}", directory)
 
 
 def _is_elsewhere(origin: str) -> bool:

@@ -19,7 +19,6 @@ from ..files import replace_file
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain
 from ..store.wal import wal_of
-from ..store.writes import forget
 from ..team.outbox import Outbox
 
 Kind = Literal["backup", "before a restore", "damaged log", "damaged database"]
@@ -32,6 +31,11 @@ _PATTERNS: tuple[tuple[str, Kind], ...] = (
     ("{}.wal.damaged-*", "damaged log"),
     ("{}.damaged-*", "damaged database"),
 )
+_LOST = {
+    "damaged log": "what was written last before that may be lost (after a crash or on a full disk "
+    "it was never acknowledged)",
+    "damaged database": "what could be read of it was saved",
+}
 _MAX_NOTED = 1_000
 _LOG = ".wal"
 
@@ -58,6 +62,17 @@ def find_copies(database: Path) -> tuple[Copy, ...]:
     """Every copy that still exists, oldest first."""
     found = {copy.file: copy for copy in (*_beside(database), *_backups(database))}
     return tuple(sorted(found.values(), key=lambda copy: (copy.at, copy.file)))
+
+
+def damage_seen(database: Path) -> tuple[str, ...]:
+    """A sentence for each file that was set aside since it was damaged, oldest first."""
+    copies = [copy for copy in find_copies(database) if copy.kind.startswith("damaged")]
+    return tuple(
+        f"a {copy.kind} was found on {copy.at:%Y-%m-%d at %H:%M} UTC, and {_LOST[copy.kind]}. It "
+        f"is kept as {copy.file}; `subcog restore latest` brings back the newest backup, and "
+        f"`subcog copies --remove {copy.file}` ends this notice once nothing is missing"
+        for copy in copies
+    )
 
 
 def remove_copy(copy: Copy) -> None:
@@ -150,7 +165,7 @@ def _purge(file: Path, memory_id: str, scopes: Sequence[str], now: datetime) -> 
     database.open()
     try:
         with database.transaction() as connection:
-            if forget(connection, memory_id, scopes, now):
+            if database.tombstones.forget(connection, memory_id, scopes, now):
                 database.note_forgotten(connection, memory_id)
         # Also where it was forgotten before: its bytes may still be in the file.
         database.compact()

@@ -17,22 +17,25 @@ from pathlib import Path
 import duckdb
 from msgspec import Struct
 
-from ..files import free_name, sync_directory
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain, unavailable
 from ..store.migrations import MIGRATIONS, ForeignSchema, schema_version, tables
-from ..store.rows import naive
 from ..store.sql import attach
-from ..store.wal import quarantine_orphan_log, readable_bytes, wal_of
+from ..store.wal import is_log_damage, quarantine_orphan_log, readable_bytes, wal_of
 from .kept_copies import UNFINISHED
-from .salvage import salvage
+from .rescue import Mended, can_save, log_bytes, rescue
 
 _MEMORY_LIMIT_MB = 256
 # Opening writes a few blocks; with less room than this every write is refused.
 _LEAST_FREE_BYTES = 16_000_000
 _OWNER_WRITES = stat.S_IWUSR | stat.S_IRUSR
-_TABLES = {"memories", "versions", "team", "shared", "outbox", "received"}
-_SALVAGED = "salvaged.duckdb"
+_TABLES = {"memories", "versions", "team", "shared", "outbox", "received", "forgotten_texts"} | {
+    "merged_texts",
+    "passages",
+    "forgotten_passages",
+    "use_events",
+    "use_sums",
+}
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -49,19 +52,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     repairable: bool
 
 
-class Mended(Struct, frozen=True, kw_only=True):
-    """One repair. ``kept_aside`` are the files as they were before.
-
-    ``lost`` is how many versions of memories could not be saved.
-    """
-
-    reason: str
-    done: str
-    kept_aside: tuple[Path, ...] = ()
-    lost: int = 0
-
-
-class _DamagedLog(ValueError):
+class DamagedLog(ValueError):
     """DuckDB cannot read the write-ahead log."""
 
 
@@ -106,7 +97,7 @@ def _problems(database: Path) -> Iterator[Problem]:
             repairable=True,
         )
     if not database.exists():
-        if _log_bytes(database):
+        if log_bytes(database):
             yield _lost_file(database)
         return
     yield from _unreadable(database)
@@ -118,12 +109,12 @@ def _unreadable(database: Path) -> Iterator[Problem]:
     elif not database.stat().st_size:
         return  # opening replaces an empty file
     try:
-        _read_everything(database)
-    except _DamagedLog:
+        read_everything(database)
+    except DamagedLog:
         if not lost:
             yield _damaged_log(database, "a write in it is damaged")
     except StoreUnavailable as error:
-        yield _problem_of(error, repairable=error.reason == "damaged" and _can_attach(database))
+        yield _problem_of(error, repairable=error.reason == "damaged" and can_save(database))
 
 
 def _problem_of(error: StoreUnavailable, *, repairable: bool = False) -> Problem:
@@ -172,31 +163,17 @@ def _unfinished(database: Path) -> Iterator[Path]:
         yield from database.parent.glob(pattern.format(database.name))
 
 
-def _log_bytes(database: Path) -> int:
-    wal = wal_of(database)
-    return wal.stat().st_size if wal.exists() else 0
-
-
 def _torn_bytes(database: Path) -> int:
     """How many bytes at the end of the log are not a complete entry."""
-    size = _log_bytes(database)
+    size = log_bytes(database)
     if not size:
         return 0
     with wal_of(database).open("rb") as log:
         return size - readable_bytes(log, size)
 
 
-def _can_attach(database: Path) -> bool:
-    try:
-        with duckdb.connect() as connection:
-            attach(connection, database, "store", read_only=True)
-    except duckdb.Error:
-        return False
-    return True
-
-
-def _read_everything(database: Path) -> None:
-    """Read each value of each table. Raises ``_DamagedLog`` and ``StoreUnavailable``."""
+def read_everything(database: Path) -> None:
+    """Read each value of each table. Raises ``DamagedLog`` and ``StoreUnavailable``."""
     memory_limit = f"{_MEMORY_LIMIT_MB}MB"
     try:
         with duckdb.connect(config={"memory_limit": memory_limit, "threads": 1}) as connection:
@@ -212,8 +189,8 @@ def _read_everything(database: Path) -> None:
     except ForeignSchema:
         raise unavailable("foreign", database) from None
     except (duckdb.Error, OSError) as error:
-        if "WAL" in str(error):
-            raise _DamagedLog from None
+        if is_log_damage(database, str(error)):
+            raise DamagedLog from None
         raise explain(database, error) from None
 
 
@@ -226,7 +203,7 @@ def _repair_one(database: Path, reason: str, now: datetime) -> Mended:
         "leftovers": _delete_unfinished,
         "lost_file": _quarantine_log,
         "log": _cut_log,
-        "damaged": _salvage,
+        "damaged": rescue,
     }[reason](database, now)
 
 
@@ -256,51 +233,15 @@ def _quarantine_log(database: Path, now: datetime) -> Mended:
 def _cut_log(database: Path, now: datetime) -> Mended:
     """Open the file as the daemon does, which truncates the log before the damage."""
     store = Database(database, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now)
-    store.open()
+    try:
+        store.open()
+    except StoreUnavailable as error:
+        if error.reason != "damaged":
+            raise
+        return rescue(database, now)  # the file is damaged too
     store.close()
     recovery = store.recovery
     kept = (recovery.kept_aside,) if recovery else ()
     return Mended(
         reason="log", done="everything before the damage in the log was saved", kept_aside=kept
     )
-
-
-def _salvage(database: Path, now: datetime) -> Mended:
-    """Copy what can be read into a new file, and move the damaged one away."""
-    private = database.with_name(f".subcog-copy-repair-{os.getpid()}")
-    private.mkdir(mode=0o700)
-    try:
-        fresh = Database(private / _SALVAGED, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now)
-        fresh.open()
-        try:
-            with fresh.transaction() as connection:
-                saved = salvage(connection, database, naive(now))
-        except duckdb.Error as error:
-            raise explain(database, error) from None
-        finally:
-            fresh.close()
-        if not saved.kept and saved.lost:
-            raise unavailable("damaged", database)
-        kept = _quarantine(database, now)
-        (private / _SALVAGED).replace(database)
-        sync_directory(database.parent)
-    finally:
-        shutil.rmtree(private)
-    lost = f"; {saved.lost} of {saved.kept + saved.lost} could not be read" if saved.lost else ""
-    return Mended(
-        reason="damaged",
-        done=f"{saved.kept} versions of memories were saved into a new file{lost}",
-        kept_aside=kept,
-        lost=saved.lost,
-    )
-
-
-def _quarantine(database: Path, now: datetime) -> tuple[Path, ...]:
-    target = free_name(database.with_name(f"{database.name}.damaged-{now:%Y%m%dT%H%M%S}"))
-    moved = []
-    # The log first: a file without its log is whole, a log without its file is lost.
-    for source, aside in ((wal_of(database), wal_of(target)), (database, target)):
-        if source.exists():
-            source.replace(aside)
-            moved.append(aside)
-    return tuple(reversed(moved))

@@ -4,7 +4,8 @@ DuckDB keeps each column in blocks of its own with a checksum each, so a bad blo
 rows, or only one column of some rows. ``versions`` holds every text; ``memories`` is
 rebuilt from it; only tombstones and counts of use are copied from the old table.
 
-What was said in sessions, and what of it was forgotten, is copied as it is.
+What was said in sessions, what of it was forgotten, and what became of memories that were shown, is
+copied as it is.
 
 Of a team whatever is missing is on its server, or on this machine and perhaps not on the server
 yet. So where anything was lost the feed is pulled from its beginning and all local versions are
@@ -13,7 +14,7 @@ queued again; both are idempotent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,12 @@ from msgspec import DecodeError, Struct
 
 from ...bus.values import Encoding
 from ..passages.table import FORGOTTEN_TYPES, TYPES
+from ..store import uses
 from ..store.migrations import tables
 from ..store.rows import Record, Row, aware, to_memory, to_record, usage_of
 from ..store.sql import attach
+from ..store.tombstones import FORGOTTEN_TYPES as TEXT_TYPES
+from ..store.tombstones import MERGED_TYPES
 from ..store.writes import Insert, add_records, add_tombstones, add_uses, insert
 from ..team.membership import clear_team, read_membership, write_cursor
 from ..team.outbox import ENTRY_TYPES, RECEIVED_TYPES, Outbox
@@ -34,7 +38,7 @@ from ..team.protocol import Cursor
 
 _WHOLE = "body, model, vectors, words, lengths, terms"
 _NO_ENCODING = ("", b"", b"", b"", b"")
-# DuckDB reads so many rows of a column at once: smaller steps save no more.
+# DuckDB reads so many rows of a column at once.
 _STEP = 2048
 _TABLES = {
     "team": {"name": "VARCHAR", "value": "VARCHAR"},
@@ -74,7 +78,32 @@ def salvage(connection: DuckDBPyConnection, damaged: Path, now: datetime) -> Sal
         if "passages" in there:
             _copy(connection, source, "forgotten_passages", FORGOTTEN_TYPES)
             _save_passages(connection, source)
+        if "forgotten_texts" in there:
+            _copy(connection, source, "forgotten_texts", TEXT_TYPES)
+            _copy(connection, source, "merged_texts", MERGED_TYPES)
+        if "use_events" in there:
+            _copy(connection, source, "use_events", uses.TYPES)
+            _copy(connection, source, "use_sums", uses.SUM_TYPES)
     return Salvaged(kept, lost)
+
+
+def can_attach(database: Path) -> bool:
+    """Whether the file opens, so that some of it may be readable."""
+    try:
+        with duckdb.connect() as connection:
+            attach(connection, database, "store", read_only=True)
+    except duckdb.Error:
+        return False
+    return True
+
+
+def fill_up(
+    connection: DuckDBPyConnection, backup: Path, is_barred: Callable[[Record], bool]
+) -> int:
+    """Add the memories of ``backup`` that are neither saved nor forgotten; how many versions."""
+    with duckdb.connect(config={"threads": 1}) as source:
+        attach(source, backup, "store", read_only=True)
+        return sum(sum(add_records(connection, found, is_barred)) for found, _ in _versions(source))
 
 
 def _versions(source: DuckDBPyConnection) -> Iterator[tuple[list[Record], int]]:
@@ -82,12 +111,27 @@ def _versions(source: DuckDBPyConnection) -> Iterator[tuple[list[Record], int]]:
         rows = _read(source, _WHOLE, "versions", start)
         if rows is None:
             bodies = _read(source, "body", "versions", start)
-            rows = None if bodies is None else [(body, *_NO_ENCODING) for (body,) in bodies]
-        if rows is None:
-            yield [], len(_read(source, "rowid", "versions", start) or ())
-            continue
+            if bodies is None:
+                bodies = list(_one_by_one(source, start))
+            rows = [(body, *_NO_ENCODING) for (body,) in bodies]
         records = [record for row in rows if (record := _record(row)) is not None]
         yield records, len(rows) - len(records)
+
+
+def _one_by_one(source: DuckDBPyConnection, start: int) -> Iterator[tuple[str]]:
+    """The texts of a run of rows, each through the index, which reads its own block alone.
+
+    One that cannot be read is empty.
+    """
+    keys = _read(source, "key", "versions", start)
+    if keys is None:
+        yield from [("",)] * len(_read(source, "rowid", "versions", start) or ())
+    for (key,) in keys or ():
+        try:
+            found = source.execute("SELECT body FROM store.versions WHERE key = ?", [key])
+            yield from found.fetchall()
+        except duckdb.Error:
+            yield ("",)
 
 
 def _record(columns: tuple[Any, ...]) -> Record | None:

@@ -80,14 +80,14 @@ def feature_matrix(features: Features) -> Floats:
     covered = np.log1p(features.weight * features.coverage_p2)
     return np.stack(
         (
-            narrow * _lead(whole, _UNRELATED),
+            narrow * lead(whole, _UNRELATED),
             features.vector,
             np.full_like(features.text, 1 / max(features.memories, 1)),
             features.coverage_p2,
             features.coverage_p4,
             features.rare_term_coverage,
             features.reverse_coverage,
-            narrow * _lead(features.vector, _UNRELATED_VECTOR),
+            narrow * lead(features.vector, _UNRELATED_VECTOR),
             covered,
             np.log1p(features.text),
             np.full_like(features.text, broad),
@@ -104,7 +104,7 @@ def text_feature_matrix(features: Features) -> Floats:
     return np.stack(
         (
             features.share,
-            narrow * _lead(features.share, _UNRELATED),
+            narrow * lead(features.share, _UNRELATED),
             np.full_like(features.text, 1 / max(features.memories, 1)),
             np.log1p(features.text),
             np.full_like(features.text, broad),
@@ -116,12 +116,12 @@ def text_feature_matrix(features: Features) -> Floats:
 
 def relevance(features: Features) -> Floats:
     """The probability that each candidate answers the question."""
-    return _probabilities(feature_matrix(features), load(WEIGHTS, FEATURES))
+    return probabilities(feature_matrix(features), load(WEIGHTS, FEATURES))
 
 
 def text_relevance(features: Features) -> Floats:
     """The same from text search alone."""
-    return _probabilities(text_feature_matrix(features), load(TEXT_WEIGHTS, TEXT_FEATURES))
+    return probabilities(text_feature_matrix(features), load(TEXT_WEIGHTS, TEXT_FEATURES))
 
 
 def reranked_relevance(first_stage: float, score: float) -> float:
@@ -140,15 +140,16 @@ def load(path: Path, features: tuple[str, ...]) -> LinearModel:
     return LinearModel.load(path, features=features)
 
 
-def _lead(values: Floats, unrelated: float) -> Floats:
+def lead(values: Floats, unrelated: float) -> Floats:
     """How far each value is ahead of the best of the others, or behind it."""
     if len(values) < 2:
         return values - np.float32(unrelated)
     second, first = np.partition(values, len(values) - 2)[-2:]
-    lead: Floats = values - np.where(values >= first, max(second, unrelated), first)
-    return lead
+    ahead: Floats = values - np.where(values >= first, max(second, unrelated), first)
+    return ahead
 
 
-def _probabilities(matrix: Floats, model: LinearModel) -> Floats:
+def probabilities(matrix: Floats, model: LinearModel) -> Floats:
+    """The probability of each row of ``matrix``, shape (candidates, features)."""
     log_odds = matrix @ np.array(model.column(), dtype=np.float32) + model.bias[0] / model.divisor
     return np.asarray(1 / (1 + np.exp(-log_odds)), dtype=np.float32)

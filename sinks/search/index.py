@@ -18,7 +18,9 @@ from msgspec import Struct
 from ...bus.values import Encoding, Memory, Query, Scope
 from ..models.analyzer import Analyzer, searchable, text_encoding
 from ..models.embedder import Embedder, EncodedQuery
+from ..models.grams import asked_words, grams_of
 from ..store.rows import Row
+from .by_words import rank_by_words
 from .ranking import Ranking, rank
 from .scope_index import Entry, Flags, Floats, Rows, ScopeIndex
 
@@ -135,6 +137,8 @@ class Index:
         By text alone while there is no embedder, or one that made none of the vectors.
         """
         scope_indexes = self.scope_indexes(query.scopes)
+        if question.asked:
+            return rank_by_words(scope_indexes, query, question, now)
         return rank(scope_indexes, query, question, self.usable_embedder, now)
 
     @property
@@ -149,6 +153,13 @@ class Index:
         if embedder is not None:
             return embedder.encode_query(text)
         return EncodedQuery(terms=np.unique(self._analyzer.terms(text)))
+
+    def encode_words(self, text: str, language: str) -> EncodedQuery:
+        """A question in a ``language`` that the embedder does not know, by its words alone."""
+        asked = asked_words(text, language, self._analyzer)
+        terms = [term for word in asked for term in (*word.grams.tolist(), word.term)]
+        known = [term for term in terms if term is not None]
+        return EncodedQuery(terms=np.unique(np.array(known, dtype=np.uint32)), asked=asked)
 
     def nearest(
         self, text: str | Encoding, scope: Scope, namespace: str | None = None, k: int = 5
@@ -207,7 +218,7 @@ class Index:
         usable = self._fits(encoding)
         if not usable:
             self._unencoded.add(memory.id)
-        return Entry(memory, terms, encoding if usable else None)
+        return Entry(memory, terms, encoding if usable else None, grams_of(searchable(memory)))
 
     def _fits(self, encoding: Encoding) -> bool:
         if not encoding.vectors:

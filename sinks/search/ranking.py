@@ -235,22 +235,20 @@ def _best(
     probability: Floats,
     query: Query,
 ) -> tuple[Candidate, ...]:
-    places = [(scoped, int(row)) for scoped in scope_queries for row in scoped.candidate_rows]
+    places = [(scoped, row) for scoped in scope_queries for row in scoped.candidate_rows.tolist()]
     if query.branch:
         order = order + BRANCH_BONUS * _on_branch(scope_queries, query.branch)
     best = np.argsort(-order, kind="stable")[: query.limit]
+    found = [places[at] for at in best.tolist()]
+    measured = (features.share, features.coverage_p2, features.vector, order, probability)
     return tuple(
-        Candidate(
-            id=places[at][0].index.table.ids[places[at][1]],
-            scope=places[at][0].scope,
-            namespace=places[at][0].index.table.namespace(places[at][1]),
-            text=float(features.share[at]),
-            late=float(features.coverage_p2[at]),
-            vector=float(features.vector[at]),
-            order=float(order[at]),
-            relevance=float(probability[at]),
+        map(
+            Candidate,
+            [scoped.index.table.ids[row] for scoped, row in found],
+            [scoped.scope for scoped, _ in found],
+            [scoped.index.table.namespace(row) for scoped, row in found],
+            *[column[best].tolist() for column in measured],
         )
-        for at in best.tolist()
     )
 
 

@@ -33,11 +33,19 @@ Terms = npt.NDArray[np.uint32]
 
 
 class Entry(Struct, frozen=True):
-    """A memory to add: its terms, and its encoding if it is of the model in use."""
+    """A memory to add: its terms, and its encoding if it is of the model in use.
+
+    ``grams`` are those of a text that is not English; they make it no longer.
+    """
 
     memory: Memory
     terms: Terms
     encoding: Encoding | None
+    grams: Terms = np.zeros(0, dtype=np.uint32)
+
+    @property
+    def found_by(self) -> Terms:
+        return np.concatenate((self.terms, self.grams)) if len(self.grams) else self.terms
 
 
 class Found(Struct, frozen=True):
@@ -147,7 +155,7 @@ class ScopeIndex:
     def add(self, entry: Entry) -> None:
         """Add one memory; an older version of it dies."""
         self.remove(entry.memory.id)
-        self.postings.add(self.rows, entry.terms)
+        self.postings.add(self.rows, entry.found_by)
         self._append([entry])
 
     def extend(self, entries: Sequence[Entry]) -> None:
@@ -158,9 +166,10 @@ class ScopeIndex:
         fresh = list(newest.values())
         for start in range(0, len(fresh), _LOAD_ROWS):
             part = fresh[start : start + _LOAD_ROWS]
-            lengths = [len(entry.terms) for entry in part]
+            found_by = [entry.found_by for entry in part]
+            lengths = [len(terms) for terms in found_by]
             rows = np.repeat(np.arange(self.rows, self.rows + len(part), dtype=np.uint32), lengths)
-            terms = np.concatenate([entry.terms for entry in part])
+            terms = np.concatenate(found_by)
             self.postings.load(rows, terms, len(part))
             self._append(part)
 

@@ -26,7 +26,8 @@ from .migrations import ForeignSchema, NewerSchema, migrate
 from .reads import CurrentVersions, Fingerprints
 from .rows import Record, Row, fingerprint_of, naive, to_record
 from .sql import Statement, connect, copy_store
-from .wal import Recovery, cut_damage, find_torn_tail, quarantine_orphan_log, wal_of
+from .tombstones import Tombstones
+from .wal import Presence, Recovery, cut_damage, find_torn_tail, quarantine_orphan_log, wal_of
 from .writes import ChangeQueue, NoQueue
 
 _log = logging.getLogger(__name__)
@@ -68,12 +69,14 @@ class Database:
     ) -> None:
         self.path = path
         self.wal = wal_of(path)
+        self.presence = Presence(path, self.wal)
         self.recovery: Recovery | None = None
         # Set by a fatal error, after which DuckDB answers nothing until the file is reopened.
         self.invalidated = False
         # Of every text that was ever committed, by whatever way.
         self.fingerprints = Fingerprints(np.zeros(0, dtype=np.int64))
         self.current_versions = CurrentVersions({})
+        self.tombstones = Tombstones()
         self._queue: ChangeQueue = queue or NoQueue()
         # Exists, also after a crash, while the file still holds what was deleted.
         self._uncompacted = path.with_name(f"{path.name}.uncompacted")
@@ -105,6 +108,7 @@ class Database:
             root.close()
             raise
         self._root, self._writer = root, root.cursor()
+        self.presence.note_opened()
 
     def _prepare(self, root: DuckDBPyConnection) -> None:
         self.path.chmod(FILE_MODE)
@@ -117,6 +121,7 @@ class Database:
         self._make_wal_private()
         before, after = migrate(root, naive(self._clock()))
         self.fingerprints, self.current_versions = _read_fingerprints(root), _read_versions(root)
+        self.tombstones.open(root)
         self._queue.open(root)
         if before != after:
             _log.info("the tables were migrated", extra={"before": before, "after": after})
@@ -157,9 +162,13 @@ class Database:
             self._interrupt_readers()
             if root is None:
                 return
-            # A checkpoint that fails leaves the log behind, and the next opening replays it.
+            # A checkpoint that fails leaves the log behind, and the next opening replays it. Where
+            # another file lies there now, the log beside that is not ours.
             with suppress(duckdb.Error):
-                root.execute("CHECKPOINT store")
+                in_place = self.presence.is_in_place
+                root.execute(
+                    "CHECKPOINT store" if in_place else "PRAGMA disable_checkpoint_on_shutdown"
+                )
             root.close()
 
     def reopen(self) -> None:
@@ -245,21 +254,27 @@ class Database:
         refuse_event_loop()
         if self._writer is None or self._root is None:
             raise closed()
+        self.presence.check()
         self._make_wal_private()
         writer = self._writer
         _BEGIN.run(writer)
         try:
             yield writer
             _COMMIT.run(writer)
+            self.presence.check()
+            self.tombstones.commit()
         except BaseException as error:
+            self.tombstones.roll_back()
             self.invalidated |= invalidates_database(error)
             with suppress(duckdb.Error):  # a failed commit has rolled back already
                 writer.execute("ROLLBACK")
             raise
 
     def note_written(self, connection: DuckDBPyConnection, records: Iterable[Record]) -> None:
-        """Hand what was written in this transaction to the change queue."""
-        self._queue.note(connection, records, self._clock())
+        """Tell the tombstones and the change queue what was written in this transaction."""
+        written = list(records)
+        self.tombstones.note_written(connection, written, self._clock())
+        self._queue.note(connection, written, self._clock())
 
     def note_forgotten(self, connection: DuckDBPyConnection, memory_id: str) -> None:
         """Hand a deletion in this transaction to the change queue."""
@@ -278,8 +293,14 @@ class Database:
         """Create the log first: after each checkpoint DuckDB would make it world-readable."""
         if not self.wal.exists():
             os.close(os.open(self.wal, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, FILE_MODE))
+            self.presence.note_log()
 
     # --- housekeeping ----------------------------------------------------------------------------
+
+    def is_in_place(self) -> bool:
+        """Whether the file is still where it was opened; waits for a compaction to end."""
+        with self._changed:
+            return self._root is None or self.presence.is_in_place
 
     def wal_bytes(self) -> int:
         """The size of the write-ahead log."""
@@ -299,7 +320,11 @@ class Database:
             raise closed()
         if shutil.disk_usage(self.path.parent).free < 2 * self.wal_bytes() + _ROOM_BYTES:
             raise unavailable("full", self.path)
-        self._writer.execute("CHECKPOINT store")
+        self.presence.check()
+        try:
+            self._writer.execute("CHECKPOINT store")
+        finally:
+            self.presence.note_log()
 
     def shrink(self) -> None:
         """Release the memory that reading everything took: 170 MB at 100,000 memories.
@@ -347,7 +372,8 @@ class Database:
 
     def mark_uncompacted(self) -> None:
         """Note before a deletion that the file will need compaction. Writer's thread only."""
-        self._uncompacted.touch(mode=FILE_MODE)
+        with self.translating_errors():
+            self._uncompacted.touch(mode=FILE_MODE)
 
     def compact(self) -> None:
         """Replace the file by a copy without what was deleted from it.
@@ -360,6 +386,7 @@ class Database:
                 raise unavailable("busy", self.path)
             if self._root is None:
                 raise closed()
+            self.presence.check()
             self._root.execute("CHECKPOINT store")
             self._root.close()
             # A log that outlived the closing belongs to the old file.

@@ -10,7 +10,7 @@ from typing import Literal, cast
 import duckdb
 
 Reason = Literal[
-    "held", "newer", "foreign", "busy", "full", "read_only", "damaged", "closed", "failed"
+    "held", "newer", "foreign", "busy", "full", "read_only", "damaged", "gone", "closed", "failed"
 ]
 
 _HOLDER = re.compile(r"Conflicting lock is held in (.+?) \(PID (\d+)\)")
@@ -20,7 +20,12 @@ _BUSY = ("Cannot CHECKPOINT",)
 _NEWER = ("with version number",)
 _FULL = ("No space left on device", "File too large", "Disk quota exceeded")
 _READ_ONLY = ("Permission denied", "Read-only file system", "Operation not permitted")
-_DAMAGED = ("Corrupt database file", "not a valid DuckDB database file", "replaying WAL")
+_DAMAGED = (
+    "Corrupt database file",
+    "not a valid DuckDB database file",
+    "replaying WAL",
+    "Could not read enough bytes",
+)
 
 
 class StoreUnavailable(ConnectionError):
@@ -66,6 +71,10 @@ _MESSAGES = {
     "damaged": (
         "{path} is damaged and cannot be read. Nothing was changed in it. `subcog doctor "
         "--repair` saves what can be read and keeps the damaged file; or restore a backup."
+    ),
+    "gone": (
+        "{path} was deleted or moved while it was open. What was just asked was not done. The "
+        "daemon opens what lies there now; `subcog restore latest` brings back the newest backup."
     ),
     # Of an unexpected error only the class is named, for its message may hold a memory's text.
     "failed": (

@@ -14,6 +14,15 @@ are somebody else's text, whose ``author`` is not empty.
 The third step is for sessions. ``passages`` has one row for what one side said at one moment, and
 ``forgotten_passages`` the spans of time, sessions and single passages that must not come back when
 a transcript is read again. Neither ever leaves the machine.
+
+The fourth step is for texts that must not come back under another id. ``forgotten_texts`` is only
+ever appended to: for each text that was forgotten a keyed digest, and the key, and again when it
+was ``lifted`` since somebody asked to keep that text after all; what was noted last counts.
+``merged_texts`` has the digests of what a memory took in without keeping the words.
+
+The fifth step is for the use of memories. ``use_events`` has one row for each thing that became of
+a memory after it was shown, ``use_sums`` how many older ones there were. Neither holds a text of
+anybody, and neither ever leaves the machine.
 """
 
 from __future__ import annotations
@@ -101,6 +110,35 @@ MIGRATIONS: tuple[str, ...] = (
         passage VARCHAR NOT NULL,
         since TIMESTAMP NOT NULL,
         until TIMESTAMP NOT NULL
+    );
+    """,
+    """
+    CREATE TABLE store.forgotten_texts (
+        key BLOB NOT NULL,
+        digest BLOB NOT NULL,
+        noted_at TIMESTAMP NOT NULL,
+        lifted BOOLEAN NOT NULL
+    );
+    CREATE TABLE store.merged_texts (
+        id VARCHAR NOT NULL,
+        key BLOB NOT NULL,
+        digest BLOB NOT NULL
+    );
+    """,
+    """
+    CREATE TABLE store.use_events (
+        memory_id VARCHAR NOT NULL,
+        session VARCHAR NOT NULL,
+        seen_at TIMESTAMP NOT NULL,
+        kind VARCHAR NOT NULL,
+        moment VARCHAR NOT NULL,
+        rank INTEGER NOT NULL,
+        detail VARCHAR NOT NULL
+    );
+    CREATE TABLE store.use_sums (
+        memory_id VARCHAR NOT NULL,
+        shown BIGINT NOT NULL,
+        sessions BIGINT NOT NULL
     );
     """,
 )

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from anyio import CancelScope, CapacityLimiter, get_cancelled_exc_class
 from duckdb import DuckDBPyConnection
 
-from ...bus.values import Memory, Scope
+from ...bus.values import Memory, Scope, Span
 from .rows import Usage, fingerprint, naive, to_memory, to_scope, usage_of
 from .sql import by_count
 from .writes import among
@@ -127,23 +127,32 @@ def get(
     return tuple(memory for memory in found if str(memory.scope) in readable)
 
 
-def latest(
+def made(
     cursor: DuckDBPyConnection,
     scopes: Sequence[Scope],
     *,
     limit: int,
     namespaces: Sequence[str],
     now: datetime,
+    within: Span | None = None,
+    by_use: bool = False,
 ) -> tuple[Memory, ...]:
-    """The newest that are valid at ``now`` and not superseded, newest first."""
+    """The newest that are valid at ``now`` and not superseded, newest first.
+
+    ``within`` bounds when they were made; ``by_use`` puts first what was shown most often.
+    """
     allowed, parameters = among("scope", scope_texts(scopes))
     parameters += [naive(now), naive(now)]
     where = f"{allowed} AND {_VALID}"
     if namespaces:
         named, more = among("namespace", namespaces)
         where, parameters = f"{where} AND {named}", parameters + more
+    if within is not None:
+        where += " AND created_at >= ? AND created_at < ?"
+        parameters += [naive(within.since), naive(within.until)]
+    order = ("times_injected DESC, " if by_use else "") + "created_at DESC, id DESC"
     keys = cursor.execute(
-        f"SELECT key FROM store.memories WHERE {where} ORDER BY created_at DESC, id DESC LIMIT ?",  # noqa: S608 - placeholders
+        f"SELECT key FROM store.memories WHERE {where} ORDER BY {order} LIMIT ?",  # noqa: S608 - placeholders
         [*parameters, limit],
     ).fetchall()
     return _versions(cursor, [key for (key,) in keys])

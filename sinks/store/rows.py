@@ -27,7 +27,11 @@ class Usage(Struct, frozen=True):
 
 
 class Record(NamedTuple):
-    """One row of the table ``versions``, and the memory it is made of."""
+    """One row of the table ``versions``, and the memory it is made of.
+
+    ``wanted``: somebody asked to keep it, so that a tombstone of its text does not bar it but is
+    lifted. ``merged`` is another text that the memory took in with this version.
+    """
 
     key: str
     id: str
@@ -40,6 +44,8 @@ class Record(NamedTuple):
     lengths: bytes
     terms: bytes
     memory: Memory
+    wanted: bool = False
+    merged: str = ""
 
 
 VERSION_TYPES = {

@@ -15,15 +15,16 @@ import anyio.to_thread
 from anyio import CancelScope, CapacityLimiter
 from duckdb import DuckDBPyConnection
 
-from ...bus.values import Memory, Scope
+from ...bus.values import Memory, Scope, Span
 from . import reads
 from .database import Database
 from .errors import StoreUnavailable, closed
 from .reads import Interruptible
-from .rows import Row, Usage, fingerprint, to_record, to_row
+from .rows import Record, Row, Usage, fingerprint, to_record, to_row
+from .tombstones import EVERYWHERE
 from .wal import Recovery
 from .writer import Writer
-from .writes import ChangeQueue, forget
+from .writes import ChangeQueue
 
 __all__ = ["Recovery", "Row", "Store", "StoreUnavailable", "Usage"]
 
@@ -68,6 +69,10 @@ class Store:
         """What was done to a damaged log at the last opening; None where it was whole."""
         return self.database.recovery
 
+    def is_in_place(self) -> bool:
+        """Whether file and log are still where they were opened. Looks at the disk."""
+        return self.database.is_in_place()
+
     async def open(self) -> None:
         """Open or create the file; migrate its tables; repair its log, keeping a copy.
 
@@ -90,22 +95,28 @@ class Store:
 
     # --- write -----------------------------------------------------------------------------------
 
-    async def put(self, rows: Sequence[Row]) -> tuple[bool, ...]:
+    async def put(
+        self, rows: Sequence[Row], *, wanted: bool = False, merged: str = ""
+    ) -> tuple[bool, ...]:
         """Append ``rows``, all or none; committed on return.
 
-        False for each (id, version) that is stored already, and for each forgotten id.
+        False for each (id, version) that is stored already, for each forgotten id, and for each new
+        memory whose text was forgotten in its scope, unless it is ``wanted``: then somebody asked
+        to keep it, and it is no longer forgotten. ``merged`` is a text that the one row took in.
         Raises ValueError for a row that cannot be stored, or that would change a memory's scope.
         """
-        if len(rows) > _FEW_ROWS:
-            records = await anyio.to_thread.run_sync(lambda: [to_record(row) for row in rows])
-        else:
-            records = [to_record(row) for row in rows]
+
+        def make() -> list[Record]:
+            return [to_record(row)._replace(wanted=wanted, merged=merged) for row in rows]
+
+        records = await anyio.to_thread.run_sync(make) if len(rows) > _FEW_ROWS else make()
         taken = await asyncio.wrap_future(self._writing().put(records))
         return tuple(taken)
 
     async def forget(self, id: str, scopes: Sequence[Scope]) -> bool:  # noqa: A002
         """Delete all versions of a memory; its id, scope and the time stay as a tombstone.
 
+        A digest of each of its texts stays too, so that none comes back under another id.
         False where there is no such memory in ``scopes``. Its bytes leave the disk with
         ``compact``.
         """
@@ -113,7 +124,7 @@ class Store:
 
         def work() -> bool:
             with self.database.transaction() as connection:
-                forgotten = forget(connection, id, readable, self._clock())
+                forgotten = self.database.tombstones.forget(connection, id, readable, self._clock())
                 if forgotten:
                     self.database.mark_uncompacted()
                     self.database.note_forgotten(connection, id)
@@ -125,6 +136,17 @@ class Store:
         """Count a use of each of ``ids``. Written later, and lost in a crash before that."""
         if ids:
             self._writing().note_uses(tuple(ids), self._clock())
+
+    def write_later(self, work: Callable[[], None]) -> None:
+        """Call ``work`` on the writer's thread when there is time; lost in a crash before that.
+
+        Once, however often it is asked for until then.
+        """
+        self._writing().do_later(work)
+
+    async def flush(self) -> None:
+        """Write now what was to be written later."""
+        await self.write(self._writing().flush_uses)
 
     async def checkpoint(self) -> None:
         """Write the log into the file. The writer also does so when it is idle."""
@@ -170,10 +192,28 @@ class Store:
         self, scopes: Sequence[Scope], *, limit: int, namespaces: Sequence[str] = ()
     ) -> tuple[Memory, ...]:
         """The newest memories that are valid now and not superseded, newest first."""
-        now = self._clock()
-        return await self.read(
-            lambda cursor: reads.latest(cursor, scopes, limit=limit, namespaces=namespaces, now=now)
+        return await self.made(scopes, limit=limit, namespaces=namespaces)
+
+    async def made(
+        self,
+        scopes: Sequence[Scope],
+        *,
+        limit: int,
+        namespaces: Sequence[str] = (),
+        within: Span | None = None,
+        by_use: bool = False,
+    ) -> tuple[Memory, ...]:
+        """As ``latest``, but made ``within`` a span; ``by_use`` puts first what was shown most."""
+        work = partial(
+            reads.made,
+            scopes=scopes,
+            limit=limit,
+            namespaces=namespaces,
+            now=self._clock(),
+            within=within,
+            by_use=by_use,
         )
+        return await self.read(work)
 
     async def history(self, id: str, scopes: Sequence[Scope]) -> tuple[Memory, ...]:  # noqa: A002
         """All versions of one memory, oldest first."""
@@ -202,6 +242,14 @@ class Store:
         print_ = fingerprint(str(scope), namespace, content_hash)
         return print_ is not None and print_ in self.database.fingerprints
 
+    def is_forgotten(self, text: str, scope: Scope, *, unasked: bool = False) -> bool:
+        """Whether a memory with ``text``, in whatever form, was forgotten in ``scope``.
+
+        ``unasked``: or of the user or the organisation, whose memories every project reads.
+        """
+        places = (str(scope), *EVERYWHERE) if unasked else (str(scope),)
+        return self.database.tombstones.covers(text, *places)
+
     async def page(
         self, scopes: Sequence[Scope], *, after: str = "", limit: int
     ) -> tuple[Memory, ...]:
@@ -217,7 +265,7 @@ class Store:
 
     async def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         """How often each of ``ids`` was used, uses that are not written yet included."""
-        await self.write(self._writing().flush_uses)
+        await self.flush()
         return await self.read(lambda cursor: reads.usage(cursor, ids))
 
     async def counts(self) -> dict[Scope, int]:

@@ -1,14 +1,17 @@
 """Recovery of a write-ahead log that a crash or a bad disk damaged.
 
 It happens when the database is opened, and never before a copy of the log was kept. ``repair.py``
-diagnoses and repairs a database that cannot be opened.
+diagnoses and repairs a database that cannot be opened. A ``Presence`` notices that the file or its
+log was taken away.
 """
 
 from __future__ import annotations
 
+import filecmp
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -16,6 +19,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from ..files import free_name, private_opener
+from .errors import unavailable
 
 _POSITION = re.compile(r"Corrupt WAL file: entry at byte position (\d+)")
 # An entry is its size and its checksum, 8 bytes each, and then its data. DuckDB names the
@@ -47,7 +51,10 @@ def wal_of(database: Path) -> Path:
 
 
 def quarantine(wal: Path, now: datetime) -> Path:
-    """Copy ``wal`` to a name of its own, readable by its owner alone."""
+    """Copy ``wal`` to a name of its own, readable by its owner alone; the same log only once."""
+    for earlier in wal.parent.glob(f"{wal.name}.damaged-*"):
+        if filecmp.cmp(wal, earlier, shallow=False):
+            return earlier
     target = free_name(wal.with_name(f"{wal.name}.damaged-{now:%Y%m%dT%H%M%S}"))
     with wal.open("rb") as source, open(target, "xb", opener=private_opener) as copy:
         shutil.copyfileobj(source, copy)
@@ -63,12 +70,13 @@ def cut_damage(database: Path, message: str, now: datetime) -> Recovery | None:
     beginning can be read is emptied. None where ``message`` tells of no damage to the log, or
     of one that truncation does not repair.
     """
-    wal = wal_of(database)
-    if "WAL" not in message or not wal.exists():
+    if not is_log_damage(database, message):
         return None
+    wal = wal_of(database)
     size = wal.stat().st_size
-    end = _first_damage(wal, size, message)
-    if end is None or end >= size:
+    found = _POSITION.search(message)
+    end = max(0, int(found[1]) - _ENTRY_HEAD) if found else 0
+    if end >= size:
         return None
     kept = quarantine(wal, now)
     os.truncate(wal, end)
@@ -80,11 +88,18 @@ def cut_damage(database: Path, message: str, now: datetime) -> Recovery | None:
     )
 
 
-def _first_damage(wal: Path, size: int, message: str) -> int | None:
-    if found := _POSITION.search(message):
-        return max(0, int(found[1]) - _ENTRY_HEAD)
+def is_log_damage(database: Path, message: str) -> bool:
+    """Whether DuckDB's ``message`` tells of a damaged log.
+
+    Not of one that is whole and cannot be replayed, since a block of the file is damaged.
+    """
+    wal = wal_of(database)
+    if "WAL" not in message or not wal.exists():
+        return False
+    if _POSITION.search(message):
+        return True
     with wal.open("rb") as log:
-        return 0 if readable_bytes(log, size) == 0 else None
+        return readable_bytes(log, wal.stat().st_size) == 0
 
 
 def quarantine_orphan_log(database: Path, now: datetime) -> Recovery | None:
@@ -148,6 +163,30 @@ def readable_bytes(log: BinaryIO, size: int) -> int:
     return end
 
 
+def first_entry(log: bytes) -> bytes:
+    """The first entry of a log, which says to which file it belongs; empty where it is damaged."""
+    return log[: _head_bytes(log[:_LONGEST_HEAD]) or 0]
+
+
+def entries(log: bytes) -> Iterator[bytes]:
+    """Each whole entry after the first."""
+    at = len(first_entry(log))
+    while at and at + _ENTRY_HEAD <= len(log):
+        end = at + _ENTRY_HEAD + int.from_bytes(log[at : at + 8], "little")
+        if end > len(log) or end == at + _ENTRY_HEAD:
+            return
+        yield log[at:end]
+        at = end
+
+
+def kind_of(entry: bytes) -> int:
+    """What an entry does, as DuckDB numbers it; 0 where it cannot be read."""
+    try:
+        return _Fields(entry[_ENTRY_HEAD : _ENTRY_HEAD + _LONGEST_HEAD]).field(100)
+    except (IndexError, ValueError):
+        return 0
+
+
 def _head_bytes(head: bytes) -> int | None:
     """The length of the log's first entry, 0 where it is damaged, None for an unknown layout."""
     reader = _Fields(head)
@@ -193,3 +232,52 @@ class _Fields:
                 raise ValueError("no field of a log's beginning is that large")
             if byte < 0x80:
                 return value
+
+
+# --- whether they are still there -----------------------------------------------------------------
+
+
+class Presence:
+    """The file at ``path`` and its log, as they were when they were opened.
+
+    A process writes on into a file that was deleted or moved away, and into its log, and nobody
+    finds again what it wrote.
+    """
+
+    def __init__(self, path: Path, log: Path) -> None:
+        self._path, self._log = path, log
+        self._file_inode: int | None = None
+        self._log_inode: int | None = None
+        self._is_lost = False
+
+    def note_opened(self) -> None:
+        """Both were just opened."""
+        self._is_lost = False
+        self._file_inode = _inode(self._path)
+        self.note_log()
+
+    def note_log(self) -> None:
+        """The log may be another one now: it was created, or a checkpoint removed it."""
+        self._log_inode = _inode(self._log)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file is where it was, and the last check found the log there too."""
+        return not self._is_lost and _inode(self._path) == self._file_inode
+
+    def check(self) -> None:
+        """Raise StoreUnavailable, ``gone``, where one of them is not. Writer's thread only.
+
+        No other thread can tell a log that was taken away from one that a checkpoint replaces.
+        """
+        found = _inode(self._log)
+        self._is_lost = not self.is_in_place or self._log_inode not in {None, found}
+        if self._is_lost:
+            raise unavailable("gone", self._path)
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return None

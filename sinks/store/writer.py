@@ -67,6 +67,7 @@ class Writer:
         self._queue: queue.SimpleQueue[_Put | _Job | None] = queue.SimpleQueue()
         self._next: _Put | _Job | None = None
         self._uses: dict[str, Usage] = {}
+        self._later: dict[Callable[[], None], None] = {}
         self._groups = 0
         self._lock = threading.Lock()
         self._open = True
@@ -100,12 +101,26 @@ class Writer:
         """Count a use of each of ``ids``, to be written when there is time."""
         self.call(lambda: self._note(ids, now))
 
+    def do_later(self, work: Callable[[], None]) -> None:
+        """Call ``work`` on the writer's thread when there is time, and before the end.
+
+        Once, however often it is asked for until then. What fails is tried again.
+        """
+        self.call(lambda: self._later.setdefault(work))
+
     def flush_uses(self) -> None:
-        """Write the counted uses. For the writer's thread, so through ``call``."""
+        """Write the counted uses, and do what was to be done later.
+
+        For the writer's thread, so through ``call``.
+        """
         if self._uses:
             with self._database.transaction() as connection:
                 add_uses(connection, self._uses)
             self._uses = {}
+        while self._later:
+            work = next(iter(self._later))
+            work()
+            del self._later[work]
 
     def _enqueue(self, item: _Put | _Job) -> None:
         with self._lock:
@@ -189,7 +204,7 @@ class Writer:
         taken = self._write_new(records) if are_first_versions(records) else None
         if taken is None:
             with self._database.transaction() as connection:
-                taken = add_records(connection, records)
+                taken = add_records(connection, records, self._database.tombstones.bars)
                 self._database.note_written(connection, compress(records, taken))
         self._database.fingerprints.update(map(fingerprint_of, records))
         for record, was_taken in zip(records, taken, strict=True):
@@ -198,7 +213,12 @@ class Writer:
         return taken
 
     def _write_new(self, records: Sequence[Record]) -> list[bool] | None:
-        """Skip looking up ids. None where one is stored already; nothing is written then."""
+        """Skip looking up ids.
+
+        None where one is stored already, or its text was forgotten; nothing is written then.
+        """
+        if any(map(self._database.tombstones.bars, records)):
+            return None
         try:
             with self._database.transaction() as connection:
                 taken = add_first_versions(connection, records)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
@@ -140,8 +140,14 @@ def heads(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Head]
 class _Plan:
     """Sorts records into new memories, new versions of known ones, and what is stored already."""
 
-    def __init__(self, connection: DuckDBPyConnection, records: Sequence[Record]) -> None:
+    def __init__(
+        self,
+        connection: DuckDBPyConnection,
+        records: Sequence[Record],
+        is_barred: Callable[[Record], bool],
+    ) -> None:
         self._connection = connection
+        self._is_barred = is_barred
         self._heads = heads(connection, list({record.id for record in records}))
         self.versions: dict[str, Record] = {}
         self.added: dict[str, Record] = {}
@@ -154,6 +160,8 @@ class _Plan:
             return False
         if head and head.scope != record.scope:
             raise ForeignScope
+        if head is None and self._is_barred(record):
+            return False
         self.versions[record.key] = record
         if head is None or record.id in self.added:
             self._lead(self.added, record, head)
@@ -175,14 +183,22 @@ class _Plan:
         return bool(found.fetchall())
 
 
-def add_records(connection: DuckDBPyConnection, records: Sequence[Record]) -> list[bool]:
+def _bars_nothing(record: Record) -> bool:
+    return False
+
+
+def add_records(
+    connection: DuckDBPyConnection,
+    records: Sequence[Record],
+    is_barred: Callable[[Record], bool] = _bars_nothing,
+) -> list[bool]:
     """Append versions; for each whether it was new. Stored and forgotten ones are skipped.
 
-    Raises ForeignScope.
+    ``is_barred`` tells which texts may begin no new memory. Raises ForeignScope.
     """
     if not records:
         return []
-    plan = _Plan(connection, records)
+    plan = _Plan(connection, records, is_barred)
     taken = [plan.take(record) for record in records]
     append_versions(connection, list(plan.versions.values()))
     if plan.added:
@@ -226,31 +242,6 @@ def are_first_versions(records: Sequence[Record]) -> bool:
     return 0 < len(records) == len(ids) and all(record.version == 1 for record in records)
 
 
-def forget(
-    connection: DuckDBPyConnection, memory_id: str, scopes: Sequence[str], now: datetime
-) -> bool:
-    """Delete every version of a memory and leave its tombstone; whether there was one to forget."""
-    head = heads(connection, [memory_id]).get(memory_id)
-    if head is None or head.forgotten or head.scope not in scopes:
-        return False
-    delete_leaving_tombstones(connection, [memory_id], now)
-    return True
-
-
-def delete_leaving_tombstones(
-    connection: DuckDBPyConnection, ids: Sequence[str], now: datetime
-) -> None:
-    """Delete every version of memories that are not forgotten, leaving tombstones."""
-    delete_where(connection, "versions", "id", ids)
-    condition, parameters = among("id", ids)
-    connection.execute(
-        "UPDATE store.memories SET key = '', namespace = '', fingerprint = NULL, "  # noqa: S608 - placeholders
-        "valid_from = NULL, valid_to = NULL, superseded_by = NULL, forgotten_at = ? "
-        f"WHERE {condition}",
-        [naive(now), *parameters],
-    )
-
-
 def delete_where(
     connection: DuckDBPyConnection, table: str, column: str, values: Sequence[str]
 ) -> None:
@@ -258,6 +249,12 @@ def delete_where(
     if values:
         condition, parameters = among(column, values)
         connection.execute(f"DELETE FROM store.{table} WHERE {condition}", parameters)  # noqa: S608 - placeholders
+
+
+def delete_uses(connection: DuckDBPyConnection, ids: Sequence[str]) -> None:
+    """Delete what became of memories when they were shown."""
+    for table in ("use_events", "use_sums"):
+        delete_where(connection, table, "memory_id", ids)
 
 
 def add_tombstones(

@@ -17,13 +17,14 @@ from msgspec.structs import replace
 from ...bus.values import Memory, Scope
 from ..search.index import Encoder
 from ..store.rows import Record, Row, digest, naive, row_of, to_memory, to_record, to_row, to_scope
+from ..store.tombstones import Tombstones
+from ..store.wording import wording_of
 from ..store.writes import (
     Head,
     add_records,
     add_tombstones,
     among,
     append_versions,
-    delete_leaving_tombstones,
     delete_where,
     heads,
     move_heads,
@@ -31,7 +32,7 @@ from ..store.writes import (
 )
 from .merge import Chain, MergedChain, merge_chain
 from .outbox import Outbox, drop_ids, mark_received, noted_keys
-from .validate import ValidatedChange
+from .validate import ValidatedChange, rightly_signed
 
 # Up to so many versions are looked up by key; a change may name a version of any number.
 _FEW_VERSIONS = 100
@@ -225,11 +226,13 @@ class SliceApplier:
         self,
         connection: DuckDBPyConnection,
         outbox: Outbox,
+        tombstones: Tombstones,
         *,
         encoder: Encoder,
         now: datetime,
     ) -> None:
         self._connection = connection
+        self._tombstones = tombstones
         self._now = now
         self.outcome = Outcome({}, {})
         self._resolver = ConflictResolver(
@@ -237,7 +240,10 @@ class SliceApplier:
         )
 
     def apply(self, arrivals: Sequence[ValidatedChange]) -> Outcome:
-        """Store new versions and delete forgotten memories. A tombstone beats every version."""
+        """Store new versions and delete forgotten memories. A tombstone beats every version.
+
+        Versions with a text that was forgotten here are left out, unless the memory has it here.
+        """
         known = heads(self._connection, list({each.id for each in arrivals}))
         # Those that are new here, or stored in the scope that the change names.
         accepted = [e for e in arrivals if e.id not in known or known[e.id].scope == e.scope]
@@ -246,7 +252,8 @@ class SliceApplier:
         gone = {each.id for each in tombstones}
         gone.update(id_ for id_, head in known.items() if head.forgotten)
         self._delete(tombstones, known)
-        alive = [each for each in accepted if each.id not in gone]
+        alive = self._without_forgotten([each for each in accepted if each.id not in gone])
+        alive = self._rightly_signed(alive)
         here = [each for each in alive if each.id in known]
         rest, conflicting = self._confirm(here) if here else ([], set())
         new = [each for each in alive if each.id not in known]
@@ -263,7 +270,7 @@ class SliceApplier:
         scopes = {each.id: each.scope for each in tombstones}
         alive = [id_ for id_ in scopes if id_ in known and not known[id_].forgotten]
         if alive:
-            delete_leaving_tombstones(self._connection, alive, self._now)
+            self._tombstones.delete(self._connection, alive, self._now)
         new = [(id_, scopes[id_]) for id_ in scopes if id_ not in known]
         at = naive(self._now)
         add_tombstones(self._connection, [(id_, scope, at, at) for id_, scope in new])
@@ -271,6 +278,43 @@ class SliceApplier:
             drop_ids(self._connection, list(scopes))
         self.outcome.forgotten.update((id_, to_scope(scopes[id_])) for id_ in alive)
         self.outcome.received += len(alive) + len(new)
+
+    def _without_forgotten(self, arrivals: Sequence[ValidatedChange]) -> list[ValidatedChange]:
+        """``arrivals``, where those that must not come back have lost what they say."""
+        barred = {e.key for e in arrivals if e.record and self._tombstones.bars(e.record)}
+        if not barred:
+            return list(arrivals)
+        here = self._wordings({e.id for e in arrivals if e.key in barred})
+        kept: list[ValidatedChange] = []
+        for each in arrivals:
+            is_here = each.record and (each.id, wording_of(each.record.memory.content)) in here
+            if each.key in barred and not is_here:
+                kept.append(replace(each, record=None))
+                self.outcome.skipped += 1
+            else:
+                kept.append(each)
+        return kept
+
+    def _wordings(self, ids: Collection[str]) -> set[tuple[str, str]]:
+        """What each of these memories says or said here, as (id, wording)."""
+        wanted, parameters = among("id", list(ids))
+        found = self._connection.execute(
+            f"SELECT id, body FROM store.versions WHERE {wanted}",  # noqa: S608 - placeholders
+            parameters,
+        ).fetchall()
+        return {(id_, wording_of(to_memory(body).content)) for id_, body in found}
+
+    def _rightly_signed(self, arrivals: Sequence[ValidatedChange]) -> list[ValidatedChange]:
+        """``arrivals``, where what its named author cannot have written has no author's name."""
+        later = {each.id for each in arrivals if each.record and each.version > 1}
+        if not later:
+            return list(arrivals)
+        wanted, parameters = among("id", list(later))
+        found = self._connection.execute(
+            f"SELECT body FROM store.versions WHERE {wanted}",  # noqa: S608 - placeholders
+            parameters,
+        ).fetchall()
+        return rightly_signed(arrivals, [to_memory(body) for (body,) in found])
 
     # --- versions without a conflict -------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ...bus.values import Memory, Scope
 from ..store.rows import Row, to_record, to_row, to_scope
-from ..store.writes import among, delete_where, move_heads
+from ..store.writes import among, delete_uses, delete_where, move_heads
 from .protocol import Cursor, Membership, Sharing
 
 T = TypeVar("T")
@@ -194,6 +194,7 @@ def _versions(connection: DuckDBPyConnection, ids: Sequence[str]) -> list[Row]:
 
 
 def _delete_heads(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Scope]:
+    delete_uses(connection, ids)
     found = connection.execute(
         "DELETE FROM store.memories WHERE id IN (SELECT unnest(?::VARCHAR[])) RETURNING id, scope",
         [list(ids)],

@@ -163,7 +163,7 @@ def _text_changed(base: Memory | None, memory: Memory) -> bool:
 
 def _merged(base: Memory | None, theirs: Memory, mine: Memory) -> Memory:
     """All fields except version, time and gate."""
-    # Text, summary, hash and who wrote it belong together.
+    # Text, summary, hash, who wrote it and what it names belong together.
     text = mine if _text_changed(base, mine) and not _text_changed(base, theirs) else theirs
     sides = {
         name: (getattr(base, name, None), getattr(theirs, name), getattr(mine, name))
@@ -179,6 +179,7 @@ def _merged(base: Memory | None, theirs: Memory, mine: Memory) -> Memory:
         summary=text.summary,
         content_hash=text.content_hash,
         provenance=text.provenance,
+        anchors=text.anchors,
     )
 
 

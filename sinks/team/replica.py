@@ -218,7 +218,8 @@ class Replica:
         # The team may have been left, or a scope been unshared, since they were pulled.
         wanted = [each for each in arrivals if to_scope(each.scope) in box.joined.receives]
         with self._database.transaction() as connection:
-            applier = SliceApplier(connection, box, encoder=encoder, now=self._clock())
+            buried = self._database.tombstones
+            applier = SliceApplier(connection, box, buried, encoder=encoder, now=self._clock())
             outcome = applier.apply(wanted)
             if outcome.forgotten:
                 self._database.mark_uncompacted()
@@ -226,7 +227,7 @@ class Replica:
                 membership.write_cursor(connection, cursor)
         self._database.note_current(outcome.current.values(), outcome.forgotten)
         if outcome.skipped:
-            _log_skipped(Counter({"known in another scope": outcome.skipped}))
+            _log_skipped(Counter({"known in another scope, or forgotten": outcome.skipped}))
         return outcome
 
     # --- on the writer's thread ------------------------------------------------------------------

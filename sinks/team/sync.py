@@ -21,7 +21,17 @@ from ...bus.values import Memory
 from .protocol import Membership, TeamServer
 from .pull import POLL_S, Puller
 from .push import Pusher
-from .sync_state import LISTEN, PULL, PUSH, Echoes, Problem, SyncContext, SyncCounters, SyncState
+from .sync_state import (
+    LISTEN,
+    PULL,
+    PUSH,
+    Echoes,
+    Pace,
+    Problem,
+    SyncContext,
+    SyncCounters,
+    SyncState,
+)
 
 # The first pause is between 0 and this, the next between 0 and twice as much, and so on.
 FIRST_PAUSE_S = 0.5
@@ -34,10 +44,8 @@ TIDY_S = 1.0
 # After a notification a member waits for up to this, times the members.
 SPREAD_PER_MEMBER_S = 0.001
 MAX_SPREAD_S = 0.1
-# Against floods of notifications: those within DEBOUNCE_S are handled together, and after one
-# without changes there is no pull for IDLE_S.
+# Notifications within this time are handled together; a flood of them is bounded by ``Pace``.
 DEBOUNCE_S = 0.01
-IDLE_S = 0.1
 _log = logging.getLogger(__name__)
 
 
@@ -135,12 +143,13 @@ class Sync:
             await self._outgoing.wait(POLL_S)
 
     async def _pull_loop(self, server: TeamServer) -> None:
+        pace = Pace()
         while True:
             wait_s = await self._retry(PULL, partial(self._puller.pull, server))
             # Jitter: members who lost the server together do not return together.
             if await self._news.wait(wait_s * (0.8 + 0.4 * self._random())):
-                idle_s = 0.0 if self._puller.received_count else IDLE_S
-                await anyio.sleep(idle_s + self._random() * self._spread_s())
+                held_s = pace.wait_s(anyio.current_time())
+                await anyio.sleep(held_s + self._random() * self._spread_s())
 
     def _spread_s(self) -> float:
         """All members are notified at once, so a larger team spreads its pulls over more time."""

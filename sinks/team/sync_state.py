@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
@@ -17,6 +18,20 @@ from .replica import Replica
 # The parts that may fail on their own.
 PUSH, PULL, LISTEN = "push", "pull", "listen"
 MAX_ECHOES = 10_000
+
+
+class Pace:
+    """Lets ``burst`` things happen at once, and after that one every ``every_s`` seconds."""
+
+    def __init__(self, burst: int = 10, every_s: float = 0.5) -> None:
+        self._ahead_s = burst * every_s
+        self._every_s = every_s
+        self._next = -math.inf
+
+    def wait_s(self, now: float) -> float:
+        """How long the thing that is due at ``now`` has to wait; counts it."""
+        self._next = max(self._next, now - self._ahead_s) + self._every_s
+        return max(0.0, self._next - now)
 
 
 class Problem(Struct, frozen=True):

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...bus.anchors import are_sound
 from ...bus.values import NAMESPACES, Encoding, Memory, Scope
 from ..models.embedder import Embedder
 from ..search.index import Encoder
-from ..store.rows import Record, Row, content_hash, to_record
+from ..store.rows import Record, Row, content_hash, row_of, to_record
 from .membership import is_foreign
 from .protocol import Change
 
@@ -147,6 +148,7 @@ def _require_sound(memory: Memory) -> None:
     _require(all(_ID.fullmatch(link) for link in _links(memory)), "link")
     _require(all(t.tzinfo is not None and t.year in _YEARS for t in _times(memory)), "time")
     _require(_has_bearable_size(memory), "size")
+    _require(are_sound(memory.anchors), "anchors")
     _require(all(map(_is_plain, _texts(memory))), "text")
 
 
@@ -181,6 +183,8 @@ def _texts(memory: Memory) -> Iterable[str]:
     yield from (memory.content, memory.summary, memory.content_hash)
     yield from memory.tags
     yield from _fields(memory)
+    for anchor in memory.anchors:
+        yield from (anchor.path, anchor.symbol)
 
 
 def _fields(memory: Memory) -> Iterable[str]:
@@ -211,6 +215,43 @@ def _signed(memory: Memory, author: str, member: str) -> Memory:
         sources=tuple(replace(source, author=OTHERS) for source in memory.sources),
         content_hash="" if _claims_another_text(memory) else memory.content_hash,
     )
+
+
+def rightly_signed(
+    changes: Iterable[ValidatedChange], here: Iterable[Memory]
+) -> list[ValidatedChange]:
+    """``changes``, of which those that their named author cannot have written name nobody.
+
+    No author ever gives the same text another summary or date. ``here`` are the stored versions of
+    these memories.
+    """
+    arrived = list(changes)
+    known = [*here, *(each.record.memory for each in arrived if each.record)]
+    first: dict[tuple[str, str, str], Memory] = {}
+    for memory in sorted(known, key=lambda one: one.version):
+        first.setdefault(_text_of(memory), memory)
+    return [
+        _without_author(each, each.record)
+        if each.record and _is_reworded(each.record.memory, first)
+        else each
+        for each in arrived
+    ]
+
+
+def _text_of(memory: Memory) -> tuple[str, str, str]:
+    return memory.id, memory.provenance.author, memory.content
+
+
+def _is_reworded(memory: Memory, first: Mapping[tuple[str, str, str], Memory]) -> bool:
+    said = first[_text_of(memory)]
+    return (memory.summary, memory.created_at) != (said.summary, said.created_at)
+
+
+def _without_author(change: ValidatedChange, record: Record) -> ValidatedChange:
+    row = row_of(record)
+    memory = replace(row.memory, provenance=replace(row.memory.provenance, author=OTHERS))
+    signed = to_record(replace(row, memory=memory))
+    return replace(change, record=signed, is_foreign=is_foreign(memory, ""))
 
 
 def _claims_another_text(memory: Memory) -> bool:

@@ -25,6 +25,7 @@ from prometheus_client.registry import Collector
 
 from ...bus import signals
 from ...bus.sessions import SessionOutcome
+from ...bus.usage import UseKind
 from ...bus.values import Vote
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -99,17 +100,28 @@ class Metrics:
         self._tokens = self._counter(
             "subcog_injected_tokens", "Estimated tokens injected.", "stage"
         )
+        self._uses = self._counter(
+            "subcog_memory_use", "Memories shown, and what became of them, by kind.", "kind"
+        )
         self._sessions = self._counter(
             "subcog_sessions_found", "Sessions found for prompts, by outcome.", "outcome"
         )
         self._actions = self._counter(
-            "subcog_actions", "Actions looked up before they were done.", "tool", "outcome"
+            "subcog_actions",
+            "Tool calls checked against memories before they ran, by outcome.",
+            "tool",
+            "outcome",
         )
         self._told = self._counter(
             "subcog_project_questions",
             "Facts of the project that prompts asked for, by outcome.",
             "fact",
             "outcome",
+        )
+        self._compared = self._counter(
+            "subcog_code_checks",
+            "Memories whose code was compared with the project before they were shown.",
+            "state",
         )
         self._abstained = self._counter(
             "subcog_abstentions", "Answers without injected memories, by reason.", "stage", "reason"
@@ -151,9 +163,11 @@ class Metrics:
         signals.dropped.connect(self._on_dropped)
         signals.degraded.connect(self._on_degraded)
         signals.injected.connect(self._on_injected)
+        signals.used.connect(self._on_used)
         signals.judged.connect(self._on_judged)
         signals.proposed.connect(self._on_proposed)
         signals.told.connect(self._on_told)
+        signals.compared.connect(self._on_compared)
         signals.abstained.connect(self._on_abstained)
         signals.stored.connect(self._on_stored)
         signals.settled.connect(self._on_settled)
@@ -183,6 +197,8 @@ class Metrics:
             self._one(self._settled, decision)
         for outcome in get_args(SessionOutcome):
             self._one(self._sessions, outcome)
+        for kind in get_args(UseKind):
+            self._one(self._uses, kind)
         for outcome in LLM_OUTCOMES:
             self._one(self._llm, outcome)
         for metric in (self._injections, self._memories, self._tokens):
@@ -233,6 +249,9 @@ class Metrics:
         self._one(self._memories, stage).inc(count)
         self._one(self._tokens, stage).inc(tokens)
 
+    def _on_used(self, _: str, *, kind: str) -> None:
+        self._one(self._uses, kind).inc()
+
     def _on_judged(self, _: str, *, outcome: str) -> None:
         self._one(self._sessions, outcome).inc()
 
@@ -241,6 +260,9 @@ class Metrics:
 
     def _on_told(self, _: str, *, fact: str, outcome: str) -> None:
         self._one(self._told, fact, outcome).inc()
+
+    def _on_compared(self, _: str, *, state: str) -> None:
+        self._one(self._compared, state).inc()
 
     def _on_abstained(self, stage: str, *, reason: str) -> None:
         self._one(self._abstained, stage, reason).inc()

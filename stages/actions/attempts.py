@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ...bus.actions import Action
+from ...bus.values import Action
 from .commands import Command, ShellLine, read_line
 from .failures import FailureRecord
 from .mends import Edit, command_mends, edit_mends, is_same, is_worth_watching

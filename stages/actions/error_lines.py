@@ -47,10 +47,11 @@ _WORD = re.compile(r"[A-Za-z_][\w.-]*\w|\d{3,5}")
 _GENERIC = word_list("error_words")
 
 
-def salient_lines(output: str) -> tuple[str, ...]:
+def salient_lines(output: str, *, failed: bool = True) -> tuple[str, ...]:
     """At most two lines of ``output`` that tell what went wrong; () where nothing does.
 
     Each is one line of at most 240 characters, without directories, addresses, times and the like.
+    Where it is not known that something ``failed``, one of them has to say so.
     """
     if _MISUSE.match(output[:_HEAD_CHARS]):
         return ()
@@ -61,6 +62,8 @@ def salient_lines(output: str) -> tuple[str, ...]:
         return ()
     ranks = [_rank(line[:MAX_LINE_CHARS]) for line in lines]
     best = max(ranks)
+    if not (best or failed):
+        return ()
     at = [i for i, rank in enumerate(ranks) if rank == best] if best else [len(lines) - 1]
     chosen = dict.fromkeys(_without_accidents(lines[i]) for i in (at[0], at[-1]))
     return tuple(line for line in chosen if line)[:MAX_LINES]

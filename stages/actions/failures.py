@@ -83,18 +83,14 @@ def read_record(memory: Memory) -> FailureRecord | None:
     )
 
 
-def failing_commands(memory: Memory) -> tuple[str, ...]:
-    """The commands that fail, according to ``memory``.
+def failing_shapes(memory: Memory) -> tuple[str, ...]:
+    """The shape of the command that fails, according to ``memory``.
 
     One that a changed file mended fails no longer.
     """
     record = read_record(memory)
-    return (record.failed,) if record is not None and record.works else ()
-
-
-def failing_shapes(memory: Memory) -> tuple[str, ...]:
-    """The shapes of the commands that fail, according to ``memory``."""
-    return tuple(filter(None, map(command_shape, failing_commands(memory))))
+    shape = command_shape(record.failed) if record is not None and record.works else ""
+    return (shape,) if shape else ()
 
 
 def repetition(record: FailureRecord, proposed: Sequence[Command]) -> Repetition:

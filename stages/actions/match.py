@@ -87,9 +87,15 @@ class Claims(Struct, frozen=True):
 def terms(text: str) -> set[str]:
     """Words, identifiers, paths and flags of ``text``, folded, each also by its parts."""
     folded = text.casefold()
-    found = {match.strip(".:/") for match in _TERM.findall(folded)}
-    parts = set(_TERM_PARTS.split(" ".join(term for term in found if not term.isalnum())))
-    return {term for term in found if len(term) > 1} | {part for part in parts if len(part) > 2}
+    found = {term for match in _TERM.findall(folded) if len(term := match.strip(".:/")) > 1}
+    joined = [term for term in found if not term.isalnum()]
+    parts = _TERM_PARTS.split(" ".join(joined)) if joined else ()
+    return found.union([part for part in parts if len(part) > 2])
+
+
+def speaks_against(text: str) -> bool:
+    """Whether the memory ``text`` may speak against anything."""
+    return _AGAINST.search(text[:_READ_CHARS]) is not None
 
 
 def claims_of(text: str) -> Claims:

@@ -6,8 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 
-from ...bus.actions import Action
-from ...bus.values import Value
+from ...bus.values import Action, Value
 from ..text.unicode import one_line
 
 MAX_LINES = 80

@@ -1,4 +1,4 @@
 """From what was said to what is worth keeping: markers, statements, task records.
 
-May import: stages/text, stages/language.
+May import: stages/text, stages/language, stages/statements.
 """

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from ...bus.ids import ulid_of
 from ...bus.sessions import Message
 from ...bus.values import AUTO_CAPTURED, Hit, Noted, Scope
-from ..language.comparison import Claim, contradicts
 from ..language.topics import retrieval_words
 from ..language.words import is_negation, words
+from ..statements.comparison import contradicts
 from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from . import task_record as task
@@ -147,9 +147,8 @@ def is_known(text: str, hits: Iterable[Hit], *, strictly: bool = False) -> bool:
 
     The record of a task does not count: what was learned on the way is more than a part of it.
     """
-    said = Claim(text)
     hits = [hit for hit in hits if hit.memory.namespace != "tasks"]
-    hits = [hit for hit in hits if not contradicts(said, hit.memory.content)]
+    hits = [hit for hit in hits if not contradicts(text, hit.memory.content)]
     if strictly or _may_change(text):
         return any(hit.vector >= _SAME_MEANING and hit.late >= _SAME_MEANING for hit in hits)
     return any(hit.late >= _SAME_WORDS or hit.vector >= _SAME_MEANING for hit in hits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import islice, product
 from typing import Literal
 
 import msgspec
@@ -20,8 +20,8 @@ from ...bus.enrichment import (
     Suggestion,
 )
 from ...bus.values import Hit, Parsed, WorkKind
-from ..language.comparison import Claim, Relation, compare
 from ..language.sentences import ORDER_VERBS
+from ..statements.comparison import Relation, compare
 from .matching import Cosines, Subject, Tidy, applicable_patterns, known_gotchas, similar_tasks
 from .references import known_of, resolve
 
@@ -177,13 +177,10 @@ def find_conflicts(hits: Sequence[Hit], now: datetime) -> tuple[Conflict, ...]:
     wider = [hit for hit in hits if hit.memory.scope.kind != "project"][:_MOST_COMPARED]
     if not local or not wider:
         return ()
-    others = [(hit, Claim(hit.memory.content)) for hit in wider]
     conflicts = (
         _resolved(about, hit, other, now)
-        for hit in local
-        for claim in (Claim(hit.memory.content),)
-        for other, said in others
-        if (about := _ABOUT.get(compare(claim, said)))
+        for hit, other in product(local, wider)
+        if (about := _ABOUT.get(compare(hit.memory.content, other.memory.content)))
     )
     return tuple(islice(conflicts, MOST_CONFLICTS))
 

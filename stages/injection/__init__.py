@@ -1,4 +1,4 @@
 """Which candidates are shown, and how they fit into the budget.
 
-May import: stages/text, stages/language.
+May import: stages/text, stages/language, stages/statements.
 """

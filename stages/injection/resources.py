@@ -14,6 +14,9 @@ MOST_NAMED = 2
 """Addresses in a context; each comes once in a session."""
 
 _TOPICS = "subcog://topics"
+OF_THE_WHOLE = _TOPICS
+"""Where there is more for who asks about the whole."""
+
 _SEARCH = "subcog://search/"
 _MAX_TOPIC_CHARS = 80
 _MAX_ADDRESS_CHARS = 120

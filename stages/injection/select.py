@@ -5,17 +5,21 @@ A pure helper of ``inject``; it knows nothing of events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from functools import cached_property, partial
+from itertools import groupby, islice
 
 from msgspec import Struct
 
+from ...bus.anchors import CodeState
 from ...bus.values import Hit, IntentType, Memory
 from ..language.answer_type import adjust_for_answer_type
-from ..language.comparison import Claim, Relation, compare
+from ..statements.comparison import Claim, Relation, claim_of, says_same
 from ..text.envelope import Note, enclose, note_of, preview, quote
 from ..text.unicode import Size, cut, size_of
+from .code_states import gone_reason, remark
+from .learned import BURIED, NOTHING_LEARNED, Learned, moved
 
 
 class Budget(Struct, frozen=True):
@@ -130,8 +134,13 @@ LONG_SCORE = 0.8
 
 # So many more than the ceiling compete, in place of those that say the same or do not fit.
 _SPARE = 5
-# So many of the best are searched for contradictions: it takes 0.1 ms a pair.
+# So many of the best are searched for contradictions, which takes some 10 µs a pair. What is not
+# relevant enough to be shown may still be the newer word on what is.
 _MOST_COMPARED = 20
+_LEAST_COMPARED = 0.02
+# Of those that share words with an older one so many are compared with it, the newest first: in a
+# store of near duplicates there is no end of them.
+_MOST_RIVALS = 3
 _SUMMARY_CHARS = 100
 _READ_CHARS = 2000
 
@@ -140,6 +149,8 @@ class Candidate:
     """A hit with its weight. ``value`` orders; ``score`` is the same, at most 1.0.
 
     ``wanted`` is what the question wants to know, which a relevance by words is corrected for.
+    ``day`` tells when it was made, where that was asked for; ``brief`` keeps it short. ``code`` is
+    what became of the code that the memory names, as far as that is known.
     """
 
     def __init__(
@@ -150,8 +161,13 @@ class Candidate:
         kind: IntentType | None,
         clean: Callable[[str], str],
         wanted: frozenset[str] = frozenset(),
+        day: str = "",
+        brief: bool = False,
+        code: CodeState | None = None,
     ) -> None:
         self.hit = hit
+        self.day = day
+        self.brief = brief
         self.memory = hit.memory
         self.weight = weight
         read = hit.by_words is not None
@@ -160,8 +176,18 @@ class Candidate:
         )
         self.value = self.relevance * weight
         self.score = min(1.0, self.value)
+        self.code = code
         self._kind = kind
         self._clean = clean
+
+    def stand_in_for(self, older: Candidate) -> None:
+        """Be at least as relevant as ``older``, which it contradicts: who asks for that needs this.
+
+        "ArgoCD is gone, we use Flux" answers how a release gets into production.
+        """
+        self.relevance = max(self.relevance, older.relevance)
+        self.value = max(self.value, older.value)
+        self.score = max(self.score, older.score)
 
     @cached_property
     def text(self) -> str:
@@ -172,11 +198,19 @@ class Candidate:
         return preview(self._clean(self.memory.summary), _SUMMARY_CHARS)
 
     @cached_property
-    def claim(self) -> Claim:
-        return Claim(self.memory.content)
+    def since(self) -> str:
+        return self._clean(remark(self.code))
+
+    @property
+    def gone(self) -> str | None:
+        """Why there is nothing left of what it is about, if so."""
+        reason = gone_reason(self.code)
+        return self._clean(reason) if reason else None
 
     @property
     def merit(self) -> str:
+        if self.day:
+            return f"looked up, not searched for: it was made on {self.day}"
         plain = f"relevance {self.relevance:.2f}"
         by_words = self.hit.relevance if self.hit.by_words is None else self.hit.by_words
         if self.relevance != by_words:
@@ -201,11 +235,6 @@ class Choice(Struct, frozen=True):
     over_budget: bool
 
 
-def none_chosen(why: dict[str, str]) -> Choice:
-    """No candidate is chosen, each for the reason that ``why`` gives."""
-    return Choice((), "", 0, why, already_shown=False, over_budget=False)
-
-
 def choose(
     candidates: Sequence[Candidate],
     *,
@@ -215,6 +244,7 @@ def choose(
     ceiling: int,
     budget: Budget,
     now: datetime,
+    learned: Learned = NOTHING_LEARNED,
 ) -> Choice:
     """Choose at most ``ceiling`` of ``candidates`` (best first) whose envelope ``budget`` covers.
 
@@ -222,16 +252,22 @@ def choose(
     since a question that has an answer is likelier to have a second. A floor holds for the
     relevance itself as well as for the weighted score: a weight may push a memory out, and never
     lifts an irrelevant one in. Of two that contradict each other the newer is kept, even where it
-    was shown before and brings nothing; of two that say the same, the better.
+    was shown before and brings nothing, and as relevant as the older; of two that say the same, the
+    better. What was ``learned`` from use moves the floors, where there are any, and decides between
+    two of equal value.
     """
-    why = {c.memory.id: c.merit for c in candidates}
-    current = _keep(candidates, why, lambda c: _stale(c.memory, now))
-    answered = any(_irrelevant(c, floor) is None for c in current)
-    fit = _keep(current, why, lambda c: _irrelevant(c, beside if answered else floor))
-    newer = contradicted((c.memory, c.claim) for c in fit[:_MOST_COMPARED])
+    shifts = {c.memory.id: learned.shift(c.memory.id) if floor else 0.0 for c in candidates}
+    why = {c.memory.id: _merit(c, shifts[c.memory.id]) for c in candidates}
+    wanted = _keep(candidates, why, lambda c: BURIED if learned.is_buried(c.memory.id) else None)
+    current = _keep(wanted, why, lambda c: _stale(c, now))
+    newer = _replaced(current, min(floor, beside))
+    current = list(_by_use(sorted(current, key=lambda c: -c.value), learned))
+    answered = any(_irrelevant(c, floor, shifts[c.memory.id]) is None for c in current)
+    least = beside if answered else floor
+    fit = _keep(current, why, lambda c: _irrelevant(c, least, shifts[c.memory.id]))
     why |= {old: f"contradicted by {new}, which is newer" for old, new in newer.items()}
     in_force = [c for c in fit if c.memory.id not in newer]
-    seen = {c.memory.id: (c.memory.id, c.memory.version) in shown for c in in_force}
+    seen = {c.memory.id: c.memory.seen_key in shown for c in in_force}
     fresh = [c for c in in_force if not seen[c.memory.id]]
     why |= {id_: "already shown in this session" for id_, was in seen.items() if was}
     best, rest = fresh[: ceiling + _SPARE], fresh[ceiling + _SPARE :]
@@ -249,28 +285,48 @@ def choose(
     )
 
 
+def _replaced(candidates: Sequence[Candidate], floor: float) -> dict[str, str]:
+    """What newer candidates contradict of those that may be shown; they stand in for those."""
+    best = {c.memory.id: c for c in candidates if c.relevance >= _LEAST_COMPARED}
+    compared = [c.memory for c in islice(best.values(), _MOST_COMPARED)]
+    asked = {id_ for id_, c in best.items() if c.relevance >= floor}
+    newer = contradicted(compared, asked=asked) if asked else {}
+    if newer:  # what stands in may be contradicted itself
+        newer = contradicted(compared, asked=asked | set(newer.values()))
+    for old, new in newer.items():
+        best[new].stand_in_for(best[old])
+    return newer
+
+
 def adds_nothing(weaker: Candidate, better: Candidate) -> bool:
     """Tell whether ``weaker`` says the same as ``better``, by their hashes or their words."""
     if weaker.memory.content_hash and weaker.memory.content_hash == better.memory.content_hash:
         return True
-    return compare(weaker.claim, better.claim) is Relation.SAME
+    return says_same(weaker.memory.content, better.memory.content)
 
 
-def contradicted(claims: Iterable[tuple[Memory, Claim]]) -> dict[str, str]:
+def contradicted(memories: Iterable[Memory], *, asked: Set[str] | None = None) -> dict[str, str]:
     """The id of each memory that a newer one of them contradicts, and that one's id.
 
-    Of two of the same time the one with the later id is the newer.
+    Of two of the same time the one with the later id is the newer. With ``asked``, of those ids.
     """
-    newest = sorted(claims, key=lambda each: (each[0].updated_at, each[0].id), reverse=True)
-    in_force: list[tuple[str, Claim]] = []
+    in_force: dict[str, Claim] = {}
     found: dict[str, str] = {}
-    for memory, claim in newest:
-        newer = (id_ for id_, one in in_force if one.contradiction(claim))
-        if other := next(newer, None):
+    for memory in sorted(memories, key=lambda one: (one.updated_at, one.id), reverse=True):
+        claim = claim_of(memory.content)
+        is_asked = asked is None or memory.id in asked
+        if is_asked and (other := _first_rival(in_force, claim)):
             found[memory.id] = other
         else:
-            in_force.append((memory.id, claim))
+            in_force[memory.id] = claim
     return found
+
+
+def _first_rival(newer: Mapping[str, Claim], older: Claim) -> str | None:
+    """Which of the first that speak of the same as ``older`` contradicts it."""
+    told = ((id_, found) for id_, one in newer.items() if (found := one.bearing(older)))
+    rivals = islice(told, _MOST_RIVALS)
+    return next((id_ for id_, found in rivals if found is not Relation.DIFFERENT), None)
 
 
 def _keep(
@@ -286,20 +342,34 @@ def _keep(
     return kept
 
 
-def _stale(memory: Memory, now: datetime) -> str | None:
+def _stale(candidate: Candidate, now: datetime) -> str | None:
+    memory = candidate.memory
     if memory.superseded_by:
         return f"superseded by {memory.superseded_by}"
     if memory.valid_to is not None and memory.valid_to <= now:
         return f"valid only until {memory.valid_to:%Y-%m-%d}"
-    return None
+    return candidate.gone
 
 
-def _irrelevant(candidate: Candidate, floor: float) -> str | None:
+def _merit(candidate: Candidate, shift: float) -> str:
+    changed = moved(shift)
+    return f"{candidate.merit}; floor {changed}" if changed else candidate.merit
+
+
+def _by_use(candidates: Iterable[Candidate], learned: Learned) -> Iterator[Candidate]:
+    """``candidates`` in their order; of those of equal value, the likelier to help first."""
+    for _, equal in groupby(candidates, lambda c: c.value):
+        yield from sorted(equal, key=lambda c: -learned.mean(c.memory.id))
+
+
+def _irrelevant(candidate: Candidate, floor: float, shift: float) -> str | None:
+    floor, changed = floor + shift, moved(shift)
+    because = f", {changed}" if changed else ""
     if candidate.relevance < floor:
-        return f"relevance {candidate.relevance:.2f} is below the floor of {floor:.2f}"
+        return f"relevance {candidate.relevance:.2f} is below the floor of {floor:.2f}{because}"
     if candidate.score < floor:
         namespace = candidate.memory.namespace
-        return f"{namespace} count {candidate.weight:g}, which puts it below {floor:.2f}"
+        return f"{namespace} count {candidate.weight:g}, which puts it below {floor:.2f}{because}"
     return None
 
 
@@ -316,10 +386,11 @@ def _distinct(candidates: Iterable[Candidate], why: dict[str, str]) -> list[Cand
 
 def _notes(candidate: Candidate) -> tuple[Note, ...]:
     """The memory at length, in its own lines, where its score earns it; and as a preview."""
-    text = candidate.text
+    text, since = candidate.text, candidate.since
     if len(text) <= SHORT_CHARS:
-        return (note_of(candidate.memory, text),)
-    short = note_of(candidate.memory, preview(text, SHORT_CHARS))
-    if candidate.score < LONG_SCORE:
+        return (note_of(candidate.memory, text, since=since, day=candidate.day),)
+    short = note_of(candidate.memory, preview(text, SHORT_CHARS), since=since, day=candidate.day)
+    if candidate.brief or candidate.score < LONG_SCORE:
         return (short,)
-    return (note_of(candidate.memory, cut(text, LONG_CHARS)), short)
+    long = note_of(candidate.memory, cut(text, LONG_CHARS), since=since, day=candidate.day)
+    return (long, short)

@@ -1,4 +1,4 @@
-"""What words say: sentences, topics, search intent, comparison, kinds of work and of answers.
+"""What words say: sentences, topics, search intent, pastes, kinds of work and of answers.
 
 May import: stages/text.
 """

@@ -10,11 +10,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ...bus.values import IntentType, Memory
+from ...config.languages import ENGLISH, language_of
 from ...config.linear_model import LinearModel
+from .questions import asked_types
 
 # The start and the end of a prompt; what lies between in a longer one is pasted.
 _HEAD_CHARS = 1100
@@ -52,6 +56,7 @@ _REASON = re.compile(
     r"|declined|refused|tried|instead|would)\b"
 )
 _DIGIT = re.compile(r"\d")
+_ANY_NUMBER = re.compile(r"[\d一二三四五六七八九十百千万两半]")
 
 _GROUPS = {
     "gotchas": "problem",
@@ -67,6 +72,7 @@ _GROUPS = {
 }
 
 WEIGHTS = Path(__file__).with_name("answer_type.json")
+BY_WORDS_WEIGHTS = Path(__file__).with_name("answer_type_by_words.json")
 
 MOST_LIFT = 2.0
 """Fitting may raise the log-odds of a memory by this much,"""
@@ -80,6 +86,8 @@ def answer_types(text: str, intent: IntentType | None) -> frozenset[str]:
     """The answer types that the prompt ``text`` asks for; several, or none in particular."""
     if len(text) > _HEAD_CHARS + _TAIL_CHARS:
         text = f"{text[:_HEAD_CHARS]}\n{text[-_TAIL_CHARS:]}"
+    if (language := language_of(text)) != ENGLISH:
+        return frozenset(f"{one} by words" for one in asked_types(text, language) or ())
     text = text.casefold()
     found = {want for want, pattern in _WANTED.items() if pattern.search(text)}
     if intent is IntentType.TROUBLESHOOT:
@@ -88,9 +96,10 @@ def answer_types(text: str, intent: IntentType | None) -> frozenset[str]:
 
 
 @cache
-def load(path: Path = WEIGHTS) -> LinearModel:
-    """The log-odds by evidence, read once."""
-    return LinearModel.load(path)
+def load() -> LinearModel:
+    """The log-odds by evidence, read once; those of questions by words are a file of their own."""
+    model, by_words = LinearModel.load(WEIGHTS), LinearModel.load(BY_WORDS_WEIGHTS)
+    return replace(model, weights=model.weights | by_words.weights)
 
 
 def evidence(wanted: frozenset[str], memory: Memory) -> Iterator[str]:
@@ -101,6 +110,10 @@ def evidence(wanted: frozenset[str], memory: Memory) -> Iterator[str]:
         yield "number: none in it"
     if "reason" in wanted and not _REASON.search(content):
         yield "reason: none in it"
+    if "number by words" in wanted:
+        yield f"number by words: {'one' if _ANY_NUMBER.search(content) else 'none'} in it"
+    if "person by words" in wanted:
+        yield "person by words"
 
 
 def _by_namespace(wanted: Collection[str], namespace: str) -> Iterator[str]:
@@ -117,6 +130,7 @@ def adjust_for_answer_type(relevance: float, wanted: frozenset[str], memory: Mem
     return _shifted(relevance, min(MOST_LIFT, max(-MOST_DROP, shift))) if shift else relevance
 
 
+@lru_cache(maxsize=64)
 def floors(relevance: float, wanted: frozenset[str]) -> tuple[tuple[str, float], ...]:
     """The least relevance by words from which ``suited`` may reach ``relevance``, by namespace.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from .sentences import Sentence, addresses_agent, sentences
+from .sentences import Sentence, addresses_agent, prompt_sentences
 from .words import FILLERS, fold
 
 TEST, BUILD, LINT, START = "test_command", "build_command", "lint_command", "start_command"
@@ -97,7 +97,7 @@ def asked_of_project(text: str) -> tuple[str, ...]:
     """The fields of ``ProjectFacts`` that ``text`` asks for, each once; usually none."""
     if _MAY_ASK.search(text) is None:
         return ()
-    found = (fact for sentence in sentences(text) for fact in _asked(sentence, text))
+    found = (fact for sentence in prompt_sentences(text) for fact in _asked(sentence, text))
     return tuple(dict.fromkeys(found))
 
 

@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Annotated
-
-import msgspec
-from msgspec import Meta, Struct
+from typing import Any
 
 from ...bus.values import (
     DetectionSource,
     Evidence,
     IntentType,
+    Retrospect,
     SearchIntent,
     WorkKind,
     WorkSignal,
@@ -39,6 +37,7 @@ from .sentences import (
     reports_success,
     sentences,
 )
+from .time_question import read_time_question
 from .topics import MAX_TOPICS, topics_of
 from .words import word_list
 
@@ -52,6 +51,7 @@ _LONG = 10
 _LONG_CHARS = 50
 _SEVERAL_SENTENCES = 10
 _CAP = 95
+_RETROSPECT = 85
 
 _SHORT_ALTERNATIVE_WORDS = 14
 _BENIGN_AFTER_ERROR = word_list("benign_after_error")
@@ -118,6 +118,8 @@ def detect_search_intent(
     read = sentences(text) if read is None else read
     found = _signals(read)
     topics = topics_of(read, [one.anchor() for one in found])
+    if retrospect := read_time_question(text):
+        return _of_retrospect(retrospect, topics)
     if not any(one.weight > 1 or (one.sentence.asks and topics) for one in found):
         return None
     intent_type = _winner(found, work)
@@ -129,6 +131,19 @@ def detect_search_intent(
         topics=topics,
         evidence=tuple(one.evidence() for one in found),
         arithmetic=arithmetic,
+    )
+
+
+def _of_retrospect(asked: Retrospect, topics: tuple[str, ...]) -> SearchIntent:
+    """What a question about a time or the whole searches for; topics are of its subject alone."""
+    named = [one.text for one in asked.times] or ["left off" if asked.left_off else "the whole"]
+    of_times = {word for one in asked.times for word in one.text.split()}
+    return SearchIntent(
+        intent_type=IntentType.GENERAL,
+        confidence_percent=_RETROSPECT,
+        keywords=tuple(named),
+        topics=tuple(one for one in topics if asked.subject and one not in of_times),
+        arithmetic=(f"asks about a time or the whole {_RETROSPECT}",),
     )
 
 
@@ -269,16 +284,11 @@ Answer with one JSON object and nothing else:
 {"intent_type": one of the kinds, "topics": 1 to 5 short lower-case nouns or identifiers that the \
 prompt is about, "confidence": 0.0 to 1.0}"""
 
-_FENCED = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
 _KINDS: dict[str, IntentType | None] = {**{kind.value: kind for kind in IntentType}, "none": None}
-
-
-class _Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The one shape that an answer may have."""
-
-    intent_type: str
-    topics: Annotated[list[str], Meta(max_length=50)]
-    confidence: Annotated[float, Meta(ge=0.0, le=1.0)]
+_NO_CONFIDENCE = 0.5
+_DECODER = json.JSONDecoder()
+# So many opening braces of an answer are tried; models put a sentence before it, or an example.
+_MOST_OBJECTS = 4
 
 
 def ends(text: str, limit: int) -> str:
@@ -295,29 +305,53 @@ def question(text: str) -> str:
 def read_answer(text: str) -> SearchIntent | None:
     """The intent that an answer names, or None where it says that nothing is searched for.
 
-    Raises ``ValueError`` for whatever is not exactly an answer; its message quotes nothing.
+    What is valid of it is taken: words around the object and keys that nobody asked for are passed
+    over, and without usable topics or confidence it has none, or is as sure as a first signal.
+    Raises ``ValueError`` where no kind is named; its message quotes nothing.
     """
     if len(text) > MAX_ANSWER_CHARS:
         raise ValueError("the answer is too long")
-    if fenced := _FENCED.fullmatch(text.strip()):
-        text = fenced[1]
-    try:
-        answer = msgspec.json.decode(text, type=_Answer)
-        kind = _KINDS[re.sub(r"[\s_-]", "", answer.intent_type.casefold())]
-    except (ValueError, KeyError, RecursionError):
-        raise ValueError("the answer is not of the shape asked for") from None
+    for said in _objects(text):
+        kind = said.get("intent_type")
+        name = re.sub(r"[\s_-]", "", kind.casefold()) if isinstance(kind, str) else ""
+        if name in _KINDS:
+            return _intent(_KINDS[name], said)
+    raise ValueError("the answer is not of the shape asked for")
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The first JSON objects in ``text``, whatever stands around them."""
+    starts = (match.start() for match in re.finditer(r"\{", text))
+    for start in islice(starts, _MOST_OBJECTS):
+        try:
+            yield _DECODER.raw_decode(text, start)[0]
+        except (ValueError, RecursionError):
+            continue
+
+
+def _intent(kind: IntentType | None, said: Mapping[str, Any]) -> SearchIntent | None:
     if kind is None:
         return None
     return SearchIntent(
         intent_type=kind,
-        confidence_percent=round(answer.confidence * 100),
-        topics=_topics(answer.topics),
+        confidence_percent=round(100 * _confidence_in(said.get("confidence"))),
+        topics=_topics(said.get("topics")),
         source=DetectionSource.LLM,
     )
 
 
-def _topics(given: list[str]) -> tuple[str, ...]:
+def _confidence_in(given: Any) -> float:
+    """A number from 0 to 1, or one that is written out; half sure where it is none."""
+    try:
+        sure = float(given)
+    except (TypeError, ValueError, OverflowError):
+        return _NO_CONFIDENCE
+    return sure if 0.0 <= sure <= 1.0 else _NO_CONFIDENCE
+
+
+def _topics(given: object) -> tuple[str, ...]:
     """At most five, each short, lower-case, on one line and without control characters."""
-    cleaned = (one_line(visible(topic[: 4 * MAX_TOPIC_CHARS])).casefold() for topic in given)
+    named = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    cleaned = (one_line(visible(topic[: 4 * MAX_TOPIC_CHARS])).casefold() for topic in named)
     kept = (topic for topic in cleaned if topic and len(topic) <= MAX_TOPIC_CHARS)
     return tuple(dict.fromkeys(kept))[:MAX_TOPICS]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ...bus.values import IntentType
-from .words import FILLERS, WORD, BadLexicon, fold, is_negation, load_lexicon, word_list
+from .words import FILLERS, STOP_WORDS, WORD, BadLexicon, fold, is_negation, load_lexicon, word_list
 
 HEAD_CHARS = 1100
 TAIL_CHARS = 700
@@ -98,6 +99,12 @@ def sentences(text: str) -> list[Sentence]:
     return found
 
 
+@lru_cache(maxsize=8)
+def prompt_sentences(text: str) -> tuple[Sentence, ...]:
+    """The same of a prompt, kept for the few that are on their way: several stages read one."""
+    return tuple(sentences(text))
+
+
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Where the words and names of ``text`` stand, pasted lines included, within the windows."""
     spans: list[tuple[int, int]] = []
@@ -178,7 +185,12 @@ def _prose(text: str, *, fenced: bool) -> str:
 def _is_pasted(line: str, *, alone: bool) -> bool:
     if _COMMIT.match(line):
         return True
-    if alone or line.rstrip().endswith("?"):
+    return not alone and is_pasted_line(line)
+
+
+def is_pasted_line(line: str) -> bool:
+    """Whether ``line``, of several, has the form of a log, a trace, a diff or code."""
+    if line.rstrip().endswith("?"):
         return False
     return _PASTED_LINE.match(line) is not None or _INDENTED.match(line) is not None
 
@@ -272,3 +284,38 @@ def _named_error(word: str) -> Phrase | None:
     if not word.endswith(("error", "exception")):
         return None
     return Phrase((word,), IntentType.TROUBLESHOOT, 2, opens=False)
+
+
+# --- a question that needs the prompt before it --------------------------------------------------
+
+_FOLLOW_UP_WORDS = 16
+_FOLLOW_UP_CONTENT = 4
+
+_OPENERS = frozenset(
+    "how why what which who whose where when since is are was were do does did has have can could "
+    "should what's where's who's why's how's from".split()
+)
+_JOINING = frozenset("and but so or then".split())
+_POINTING = frozenset(
+    "it its that this these those they them their one ones other others same instead there then "
+    "both either".split()
+)
+
+
+def follows_up(read: Sequence[Sentence]) -> bool:
+    """Whether one short sentence asks something that needs the prompt before to be understood.
+
+    It joins on ("and on staging?"), points back ("why was it dropped?"), or names next to nothing.
+    """
+    if len(read) != 1 or len(read[0].words) > _FOLLOW_UP_WORDS:
+        return False
+    words = read[0].words
+    joins = words[0] in _JOINING
+    rest = [word for word in words if word not in FILLERS and word not in _JOINING]
+    asks = read[0].asks or bool(rest and rest[0] in _OPENERS)
+    if not asks or (is_order(read[0]) and not read[0].asks):
+        return False
+    content = [word for word in rest if word not in STOP_WORDS and word not in _OPENERS]
+    if len(content) > _FOLLOW_UP_CONTENT:
+        return False
+    return joins or len(content) < 2 or not _POINTING.isdisjoint(words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 
 from ...bus.values import Entity, Evidence, IntentType
 from .sentences import Sentence, phrase_at, word_spans
@@ -163,6 +163,8 @@ _SYMBOL = re.compile(
     r"|@[a-z]\w*(?:\.\w+)*"
 )
 _FEATURES = word_list("features")
+# Whatever else has a name has a capital, a digit or a sign in it.
+_NAMES = TECHNOLOGIES | _FEATURES
 
 
 _MOST_MESSAGES = 5
@@ -176,8 +178,7 @@ def find_entities(text: str) -> tuple[Entity, ...]:
     """What ``text`` names, each once, in order, at most 50; "feature" is a part of a product."""
     found: dict[Entity, None] = {}
     for word in _words(text[:_READ_CHARS]):
-        kind = next((kind for kind, is_one in _KINDS if is_one(word)), None)
-        if kind is not None:
+        if kind := _entity_kind(word):
             lowered = kind in ("technology", "feature")
             found[Entity(kind=kind, value=word.lower() if lowered else word)] = None
             if len(found) == MAX_ENTITIES:
@@ -189,13 +190,24 @@ def find_entities(text: str) -> tuple[Entity, ...]:
 
 
 def _words(text: str) -> Iterator[str]:
-    for match in _WORD.finditer(text):
-        word = match[0].lstrip(_TRIM_LEFT)
-        bare = word.rstrip(_TRIM_RIGHT)
-        yield f"{bare})" if bare.endswith("(") else bare
+    """The words of ``text`` that may name something."""
+    begun = map(str.lstrip, _WORD.findall(text), repeat(_TRIM_LEFT))
+    bare = map(str.rstrip, begun, repeat(_TRIM_RIGHT))
+    for word in [one for one in bare if not (one.islower() and one.isalpha()) or one in _NAMES]:
+        yield f"{word})" if word.endswith("(") else word
 
 
-def _is_path(word: str) -> bool:
+def _entity_kind(word: str) -> str | None:
+    lowered = word.lower()
+    if lowered in TECHNOLOGIES:
+        return "technology"
+    if lowered in _FEATURES:
+        return "feature"
+    return next((kind for kind, is_one in _KINDS if is_one(word)), None)
+
+
+def is_path(word: str) -> bool:
+    """Whether ``word`` has the form of a path, with a line number or without."""
     if "://" in word:
         return False
     word = _LOCATION.sub("", word)
@@ -218,10 +230,8 @@ def _is_symbol(word: str) -> bool:
 
 
 _KINDS: tuple[tuple[str, Callable[[str], object]], ...] = (
-    ("technology", lambda word: word.lower() in TECHNOLOGIES),
-    ("feature", lambda word: word.lower() in _FEATURES),
     ("error", _ERROR.fullmatch),
     ("version", _VERSION.fullmatch),
-    ("path", _is_path),
+    ("path", is_path),
     ("symbol", _is_symbol),
 )

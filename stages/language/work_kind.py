@@ -10,7 +10,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...bus.values import WorkKind, WorkSignal
-from .sentences import Sentence, addresses_agent, is_order, opening, reports_success, sentences
+from .sentences import (
+    Sentence,
+    addresses_agent,
+    is_order,
+    opening,
+    prompt_sentences,
+    reports_success,
+)
 
 MAX_SIGNALS = 8
 
@@ -81,7 +88,7 @@ def work_signals(text: str) -> tuple[WorkSignal, ...]:
     sentence that asks is a question. What is pasted tells nothing.
     """
     found: dict[WorkSignal, None] = {}
-    for sentence in sentences(text):
+    for sentence in prompt_sentences(text):
         for at, kind in _signals_of(sentence):
             start, end = sentence.spans[at]
             found.setdefault(WorkSignal(keyword=text[start:end].strip("`"), kind=kind))

@@ -9,24 +9,35 @@ first of all what the session was shown and has captured, since a summary may ha
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice, zip_longest
 from typing import NamedTuple, TypeVar
 
 import anyio
 import msgspec
 
+from ...bus.anchors import CodeState
 from ...bus.events import Event, MemoriesShown, ResponseReady, SessionStarted
 from ...bus.signals import abstained, degraded, emit, injected
 from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, ProjectFacts, Scope, Shown
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...config.settings import SessionStartSettings
+from ..injection.code_states import UNCHECKED, gone_reason, remark
+from ..injection.learned import NOTHING_LEARNED, Learned
 from ..injection.select import Budget, Offer, Packed, contradicted, pack
-from ..language.comparison import Claim
-from ..ports import Catalogue, Recall, Sessions
-from ..text.envelope import NOTHING, Note, extend, hook_answer, neutralise, note_of, preview
+from ..ports import Catalogue, Code, Recall, Sessions
+from ..text.envelope import (
+    NOTHING,
+    Note,
+    extend,
+    hook_answer,
+    note_of,
+    preview,
+    quote_facts,
+    quote_topics,
+)
 from ..text.unicode import one_line, well_formed
 from .guidance import guidance
 
@@ -42,10 +53,10 @@ MAX_TOPICS = 8
 _BUDGET = Budget(MAX_TOKENS, MAX_UNITS)
 _WIDER_BUDGET = Budget(MAX_TOKENS * 3 // 2, MAX_UNITS * 3 // 2)
 _NOTE_CHARS = 200
-_TOPIC_CHARS = 40
 _FETCHED_PER_MEMORY = 12
+# So many of the newest are compared with what may be shown.
+_COMPARED = 20
 _FACTS_CHARS = 400
-_LAST_SESSION_CHARS = 400
 _RECORD = re.compile(r"^Outcome: (\w+)", re.MULTILINE)
 _CLOSED_TAGS = frozenset(
     {"resolved", "closed", "done", "fixed", "solved", "success", "failure", "finished", "completed"}
@@ -66,10 +77,15 @@ T = TypeVar("T")
 
 
 class Background(NamedTuple):
-    """What is known beside the memories; ``last_session`` has harmless lines for the envelope."""
+    """What is known beside the memories; ``last_session`` has harmless lines for the envelope.
+
+    ``code`` tells what became of the code that memories name, ``learned`` what use says of them.
+    """
 
     facts: ProjectFacts = ProjectFacts()
     last_session: str = ""
+    code: Code = UNCHECKED
+    learned: Learned = NOTHING_LEARNED
 
 
 _NOTHING_KNOWN = Background()
@@ -94,18 +110,20 @@ async def greet(
     """
     if not settings.enabled:
         return (ResponseReady(trace=event.trace, body=NOTHING),)
-    looking = _Looking(event, recall, catalogue, settings.max_memories, now)
+    looking = _Looking(event, recall, catalogue, settings.max_memories, now, about.learned)
     async with anyio.create_task_group() as group:
         for look in (looking.latest, looking.lost, looking.topics):
             group.start_soon(look, sessions)
     if looking.is_down:
         emit(degraded, "greet", reason="search.unavailable")
-    packed, why = _pack(looking, sessions, clean)
+    states = await about.code.check((*looking.found_lost, *looking.found_latest), event.place)
+    packed, why = _pack(looking, sessions, clean, states)
     first = not sessions.is_greeted(event.session)
-    parts = [extend(packed.text, about.last_session.splitlines()) if first else packed.text]
+    parts = [packed.text]
     if first:
-        parts.append(_facts_line(about.facts, clean))
-        parts += [_topic_line(looking.found_topics, clean)]
+        beside = [*about.last_session.splitlines(), *_facts(about.facts, clean)]
+        beside += quote_topics(map(clean, looking.found_topics[:MAX_TOPICS]))
+        parts = [extend(packed.text, beside)]
         parts += [guidance(settings.guidance_detail)] if settings.include_guidance else []
     sessions.greet(event.session)
     body = hook_answer("SessionStart", well_formed("\n".join(part for part in parts if part)))
@@ -142,7 +160,13 @@ class _Looking:
     """Collects the results of several look-ups; one that fails does not fail the others."""
 
     def __init__(
-        self, event: SessionStarted, recall: Recall, catalogue: Catalogue, count: int, now: datetime
+        self,
+        event: SessionStarted,
+        recall: Recall,
+        catalogue: Catalogue,
+        count: int,
+        now: datetime,
+        learned: Learned,
     ) -> None:
         self.event = event
         self.count = count
@@ -150,16 +174,20 @@ class _Looking:
         self.is_down = False
         self.found_lost: tuple[Memory, ...] = ()
         self.found_topics: tuple[str, ...] = ()
+        self._newest: tuple[Memory, ...] = ()
         self._recall = recall
         self._catalogue = catalogue
+        self._learned = learned
         self._by_namespace: dict[str, tuple[Memory, ...]] = {}
 
-    @property
+    @cached_property
     def found_latest(self) -> list[Memory]:
         queues = [self._by_namespace.get(namespace, ()) for namespace in NAMESPACES]
         in_turn = filter(None, chain.from_iterable(zip_longest(*queues)))
         found = list(islice(in_turn, 2 * self.count))
-        outdated = contradicted((memory, Claim(memory.content)) for memory in found)
+        # What is no blocker, task or decision may contradict one as well.
+        compared = {memory.id: memory for memory in (*found, *self._newest)}
+        outdated = contradicted(compared.values(), asked={memory.id for memory in found})
         return [memory for memory in found if memory.id not in outdated]
 
     async def latest(self, sessions: Sessions) -> None:
@@ -167,6 +195,8 @@ class _Looking:
         async with anyio.create_task_group() as group:
             for namespace in NAMESPACES if self.count else ():
                 group.start_soon(self._latest, namespace, seen)
+            if self.count:
+                group.start_soon(self._all)
 
     async def lost(self, sessions: Sessions) -> None:
         ids = sessions.lost(self.event.session) if self.event.source == "compact" else ()
@@ -187,8 +217,14 @@ class _Looking:
         self._by_namespace[namespace] = tuple(
             memory
             for memory in await self._try(found, ())
-            if self._is_open(memory) and (memory.id, memory.version) not in seen
+            if self._is_open(memory) and memory.seen_key not in seen
         )
+
+    async def _all(self) -> None:
+        """The newest of every namespace."""
+        found = self._recall.latest(self._scopes, limit=_COMPARED)
+        newest = await self._try(found, ())
+        self._newest = tuple(memory for memory in newest if is_open(memory, self.now))
 
     async def _try(self, found: Awaitable[T], instead: T) -> T:
         try:
@@ -198,7 +234,8 @@ class _Looking:
             return instead
 
     def _is_open(self, memory: Memory) -> bool:
-        return is_deliberate(memory) and is_open(memory, self.now)
+        wanted = not self._learned.is_buried(memory.id)
+        return wanted and is_deliberate(memory) and is_open(memory, self.now)
 
     @property
     def _scopes(self) -> tuple[Scope, ...]:
@@ -206,20 +243,28 @@ class _Looking:
 
 
 def _pack(
-    looking: _Looking, sessions: Sessions, clean: Callable[[str], str]
+    looking: _Looking,
+    sessions: Sessions,
+    clean: Callable[[str], str],
+    code: Mapping[str, CodeState],
 ) -> tuple[Packed, dict[str, str]]:
     """What is shown, and why each; what was lost comes before the rest."""
-    lost = {memory.id: memory for memory in looking.found_lost[: looking.count]}
-    latest = [memory for memory in looking.found_latest if memory.id not in lost]
+    there = [m for m in looking.found_lost if gone_reason(code.get(m.id)) is None]
+    lost = {memory.id: memory for memory in there[: looking.count]}
+    latest = [
+        memory
+        for memory in looking.found_latest
+        if memory.id not in lost and gone_reason(code.get(memory.id)) is None
+    ]
     memories = [*lost.values(), *latest[: looking.count]]
     packed = pack(
-        [Offer(memory.id, 1.0, partial(_notes, memory, clean)) for memory in memories],
+        [Offer(memory.id, 1.0, partial(_notes, memory, clean, code)) for memory in memories],
         ceiling=len(memories),
         budget=_WIDER_BUDGET if lost else _BUDGET,
         now=looking.now,
     )
     whole = (m for m in memories if m.id in packed.ids and _is_whole(m))
-    sessions.show(looking.event.session, frozenset((m.id, m.version) for m in whole))
+    sessions.show(looking.event.session, frozenset(m.seen_key for m in whole))
     if packed.ids:
         emit(injected, "greet", count=len(packed.ids), tokens=packed.tokens)
     elif not looking.is_down:
@@ -228,8 +273,11 @@ def _pack(
     return packed, why
 
 
-def _notes(memory: Memory, clean: Callable[[str], str]) -> tuple[Note]:
-    return (note_of(memory, preview(clean(memory.content), _NOTE_CHARS)),)
+def _notes(
+    memory: Memory, clean: Callable[[str], str], code: Mapping[str, CodeState]
+) -> tuple[Note]:
+    since = clean(remark(code.get(memory.id)))
+    return (note_of(memory, preview(clean(memory.content), _NOTE_CHARS), since=since),)
 
 
 def _is_whole(memory: Memory) -> bool:
@@ -237,19 +285,14 @@ def _is_whole(memory: Memory) -> bool:
     return len(one_line(memory.content)) <= _NOTE_CHARS
 
 
-def _topic_line(topics: Sequence[str], clean: Callable[[str], str]) -> str:
-    names = [f'"{preview(neutralise(clean(name)), _TOPIC_CHARS)}"' for name in topics[:MAX_TOPICS]]
-    return f"What this project's memory is about: {', '.join(names)}." if names else ""
-
-
-def _facts_line(facts: ProjectFacts, clean: Callable[[str], str]) -> str:
-    """Stack, commands and quirks in one line; "" where nothing is known."""
+def _facts(facts: ProjectFacts, clean: Callable[[str], str]) -> tuple[str, ...]:
+    """Stack, commands and quirks, for the envelope; () where nothing is known."""
     commands = (("test", facts.test_command), ("build", facts.build_command),
                 ("lint", facts.lint_command))  # fmt: skip
     known = [", ".join(facts.stack), *(f"{name}: {said}" for name, said in commands if said)]
     known += facts.quirks
     said = "; ".join(part for part in known if part)
-    return f"This project: {preview(neutralise(clean(said)), _FACTS_CHARS)}." if said else ""
+    return quote_facts([preview(clean(said), _FACTS_CHARS)] if said else ())
 
 
 def _shown(event: SessionStarted, packed: Packed, why: dict[str, str]) -> MemoriesShown:
@@ -258,4 +301,5 @@ def _shown(event: SessionStarted, packed: Packed, why: dict[str, str]) -> Memori
         session=event.session,
         hook="SessionStart",
         shown=tuple(Shown(memory_id=id_, score=1.0, why=why[id_]) for id_ in packed.ids),
+        scopes=event.place.readable,
     )

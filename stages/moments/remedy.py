@@ -12,9 +12,19 @@ from ...bus.signals import degraded, emit
 from ...bus.values import Query
 from ...config.settings import FailureSettings
 from ..actions.error_lines import salient_lines, salient_terms
+from ..injection.usefulness import MOST_LOWERED
 from ..ports import Recall, Sessions
 from ..text.unicode import one_line
-from .reminder import RatedHit, ReminderContext, abstain, build_reminder, shares_term
+from .reminder import (
+    NOTHING_KNOWN,
+    Known,
+    RatedHit,
+    ReminderContext,
+    abstain,
+    build_reminder,
+    check_code,
+    shares_term,
+)
 
 NAMESPACES = ("blockers", "gotchas", "learnings")
 HEADING = "Earlier notes that may be about this failure:"
@@ -39,6 +49,7 @@ async def remedy(
     settings: FailureSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
+    known: Known = NOTHING_KNOWN,
 ) -> tuple[Event, ...]:
     """The answer to a tool that failed: at most ``max_results`` memories about such a failure.
 
@@ -52,13 +63,18 @@ async def remedy(
         scopes=event.place.readable,
         limit=_FOUND,
         namespaces=NAMESPACES,
-        min_relevance=0.0 if event.detailed else settings.min_similarity,
+        min_relevance=0.0 if event.detailed else max(0.0, settings.min_similarity - MOST_LOWERED),
     )
     try:
         hits = (await recall.recall(query)).hits
     except ConnectionError:
         emit(degraded, "remedy", reason="search.unavailable")
         return (abstain(event, "remedy", "search_unavailable"),)
+    rated = [
+        RatedHit(hit, f"matches the error, relevance {hit.relevance:.2f}")
+        for hit in hits
+        if shares_term(hit.memory, question.terms)
+    ]
     return build_reminder(
         ReminderContext(
             event=event,
@@ -68,14 +84,12 @@ async def remedy(
             floor=settings.min_similarity,
             most=settings.max_results,
         ),
-        [
-            RatedHit(hit, f"matches the error, relevance {hit.relevance:.2f}")
-            for hit in hits
-            if shares_term(hit.memory, question.terms)
-        ],
+        rated,
         sessions=sessions,
         now=now,
         clean=clean,
+        code=await check_code(known.code, rated, event, settings.min_similarity),
+        learned=known.learned,
     )
 
 

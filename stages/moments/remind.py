@@ -15,17 +15,26 @@ from datetime import datetime
 import anyio
 from msgspec.structs import replace
 
-from ...bus.actions import COMMAND_TOOL
 from ...bus.events import Event, ToolUsed
 from ...bus.signals import degraded, emit
-from ...bus.values import Hit, Query, Value
+from ...bus.values import COMMAND_TOOL, Hit, Query, Value
 from ...config.settings import ToolSettings
 from ..actions.reading import within
 from ..language.topics import find_entities
 from ..language.words import word_list
 from ..ports import Catalogue, Recall, Sessions
 from ..text.envelope import neutralise, preview
-from .reminder import RatedHit, ReminderContext, abstain, build_reminder, shares_term
+from .names import GENERIC_STEMS, mentions
+from .reminder import (
+    NOTHING_KNOWN,
+    Known,
+    RatedHit,
+    ReminderContext,
+    abstain,
+    build_reminder,
+    check_code,
+    shares_term,
+)
 
 NAMES_PATH = 0.95
 """The relevance of a memory that names the file with its folder, or was captured with it,"""
@@ -54,6 +63,7 @@ async def remind(
     settings: ToolSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
+    known: Known = NOTHING_KNOWN,
 ) -> tuple[Event, ...]:
     """The answer to a tool that changed files: at most ``max_results`` memories about them.
 
@@ -83,6 +93,8 @@ async def remind(
         sessions=sessions,
         now=now,
         clean=clean,
+        code=await check_code(known.code, rated, event, settings.min_similarity),
+        learned=known.learned,
     )
 
 
@@ -181,13 +193,7 @@ def _mentioned(text: str, name: str) -> Iterator[str]:
 
 
 def _mentions(text: str, name: str) -> bool:
-    at = text.find(name)
-    while at >= 0:
-        around = text[at - 1 : at] + text[at + len(name) : at + len(name) + 1]
-        if not any(one.isalnum() or one in "_/" for one in around):
-            return True
-        at = text.find(name, at + 1)
-    return False
+    return mentions(text, name, joins="_/")
 
 
 # --- what a changed file is about -----------------------------------------------------------------
@@ -199,7 +205,6 @@ MAX_SYMBOLS = 16
 
 _SUBJECT_CHARS = 4_000
 _GENERIC_FOLDERS = word_list("generic_folders")
-_GENERIC_STEMS = word_list("generic_file_names")
 _FULL = {
     "auth": "authentication",
     "authn": "authentication",
@@ -238,7 +243,7 @@ class Subject(Value, frozen=True, kw_only=True):
     @property
     def is_distinctive(self) -> bool:
         """Whether the name alone tells which file is meant: "jwt.py" does, "index.ts" does not."""
-        return "." in self.name and self.name.partition(".")[0].casefold() not in _GENERIC_STEMS
+        return "." in self.name and self.name.partition(".")[0].casefold() not in GENERIC_STEMS
 
 
 def subject_of(path: str, text: str, *, root: str = "") -> Subject:
@@ -267,7 +272,7 @@ def _terms(path: str, own: frozenset[str]) -> Iterator[str]:
     """
     *folders, name = path.split("/")
     stem = name.lstrip(".").partition(".")[0]
-    named = [] if stem.casefold() in _GENERIC_STEMS else _words(stem)
+    named = [] if stem.casefold() in GENERIC_STEMS else _words(stem)
     if known := [one.value for one in find_entities(" ".join(named)) if one.kind == "technology"]:
         return iter(known)
     said = dict.fromkeys(named)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
+from ...bus.anchors import CodeState
 from ...bus.events import (
     ActionProposed,
     Event,
@@ -22,8 +23,11 @@ from ...bus.events import (
 )
 from ...bus.signals import abstained, emit, injected
 from ...bus.values import Hit, Memory, Shown
+from ..injection.code_states import UNCHECKED
+from ..injection.learned import NOTHING_LEARNED, Learned
 from ..injection.select import Budget, Candidate, Choice, choose
-from ..ports import Sessions
+from ..injection.usefulness import MOST_LOWERED
+from ..ports import Code, Sessions
 from ..text.envelope import NOTHING, hook_answer
 from ..text.unicode import well_formed
 
@@ -36,6 +40,9 @@ AUTOMATIC = "auto-captured"
 
 _READ_CHARS = 4000
 
+
+NO_CODE: Mapping[str, CodeState] = {}
+"""Nothing is known of any code."""
 
 ToolEvent = ActionProposed | ToolUsed | ToolFailed
 
@@ -52,6 +59,16 @@ class ReminderContext(Struct, frozen=True, kw_only=True):
     heading: str
     floor: float
     most: int
+
+
+class Known(NamedTuple):
+    """What is known of memories beside what they say: of their code, and of their use."""
+
+    code: Code = UNCHECKED
+    learned: Learned = NOTHING_LEARNED
+
+
+NOTHING_KNOWN = Known()
 
 
 class RatedHit(Struct, frozen=True):
@@ -74,27 +91,40 @@ def build_reminder(
     now: datetime,
     clean: Callable[[str], str],
     shown: frozenset[tuple[str, int]] | None = None,
+    code: Mapping[str, CodeState] = NO_CODE,
+    learned: Learned = NOTHING_LEARNED,
 ) -> tuple[Event, ...]:
     """The answer to the hook, and what it shows; ``{}`` alone where nothing is relevant enough.
 
     What is shown counts as shown in this context; ``shown`` is what is not to be shown again, if
-    that is not all of it. Emits ``injected`` or ``abstained``.
+    that is not all of it, ``code`` what became of the code that the memories name, and ``learned``
+    what use says of them. Emits ``injected`` or ``abstained``.
     """
     event = occasion.event
     best = [one for one in _best_first(rated) if not _captured_in_session(one.hit, event.session)]
     context = context_of(event)
     choice = choose(
-        [Candidate(hit=one.hit, weight=1.0, kind=None, clean=clean) for one in best],
+        [
+            Candidate(
+                hit=one.hit,
+                weight=1.0,
+                kind=None,
+                clean=clean,
+                code=code.get(one.hit.memory.id),
+            )
+            for one in best
+        ],
         floor=occasion.floor,
         beside=occasion.floor,
         shown=sessions.shown(context) if shown is None else shown,
         ceiling=occasion.most,
         budget=Budget(MAX_TOKENS, MAX_UNITS),
         now=now,
+        learned=learned,
     )
     if not choice.chosen:
         return (abstain(event, occasion.stage, _reason(choice), choice.why),)
-    sessions.show(context, frozenset((c.memory.id, c.memory.version) for c in choice.chosen))
+    sessions.show(context, frozenset(c.memory.seen_key for c in choice.chosen))
     emit(injected, occasion.stage, count=len(choice.chosen), tokens=choice.tokens)
     return _answers(occasion, choice, {one.hit.memory.id: one.why for one in best})
 
@@ -112,8 +142,23 @@ def _answers(
         body["metadata"] = {"abstained": None, "memories": memories}
     return (
         ResponseReady(trace=event.trace, body=msgspec.json.encode(body)),
-        MemoriesShown(trace=event.trace, session=event.session, hook=occasion.hook, shown=shown),
+        MemoriesShown(
+            trace=event.trace,
+            session=event.session,
+            hook=occasion.hook,
+            shown=shown,
+            scopes=event.place.readable,
+        ),
     )
+
+
+async def check_code(
+    code: Code, rated: Iterable[RatedHit], event: ToolEvent, floor: float
+) -> Mapping[str, CodeState]:
+    """What became of the code that those of ``rated`` name that may be shown at all."""
+    least = floor - MOST_LOWERED
+    memories = (one.hit.memory for one in rated if one.hit.relevance >= least)
+    return await code.check(memories, event.place)
 
 
 def shares_term(memory: Memory, words: Sequence[str]) -> bool:

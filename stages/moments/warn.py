@@ -5,12 +5,13 @@ Almost every action gets nothing. What is shown informs the agent; it keeps noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...bus.anchors import CodeState
 from ...bus.events import ActionProposed, Event, MemoriesShown
 from ...bus.signals import degraded, emit, proposed
 from ...bus.values import Hit, Query
@@ -19,8 +20,18 @@ from ..actions.commands import Command, read_line
 from ..actions.failures import CERTAIN, Repetition, read_record, repetition
 from ..actions.match import LIMIT, Matcher
 from ..actions.reading import ActionText, read_action
+from ..injection.learned import Learned
 from ..ports import Failures, Recall, Sessions
-from .reminder import RatedHit, ReminderContext, abstain, build_reminder, context_of
+from .reminder import (
+    NOTHING_KNOWN,
+    Known,
+    RatedHit,
+    ReminderContext,
+    abstain,
+    build_reminder,
+    check_code,
+    context_of,
+)
 
 HEADING = "Before you do this, earlier notes that seem to speak of just that:"
 
@@ -80,6 +91,7 @@ async def warn(
     settings: ActionSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
+    known: Known = NOTHING_KNOWN,
 ) -> tuple[Event, ...]:
     """The answer to an action that is about to be done: at most ``max_results`` memories.
 
@@ -96,7 +108,8 @@ async def warn(
             emit(degraded, "warn", reason="search.unavailable")
             answer = (abstain(event, "warn", "search_unavailable"),)
         else:
-            answer = _answer(event, rated, sessions, settings, now, clean)
+            states = await check_code(known.code, rated, event, settings.min_relevance)
+            answer = _answer(event, rated, sessions, settings, now, clean, states, known.learned)
     emit(proposed, "warn", tool=event.action.tool, outcome="warned" if answer[1:] else "silent")
     return answer
 
@@ -108,9 +121,11 @@ def _answer(
     settings: ActionSettings,
     now: datetime,
     clean: Callable[[str], str],
+    code: Mapping[str, CodeState],
+    learned: Learned,
 ) -> tuple[Event, ...]:
     context = context_of(event)
-    keys = {one.hit.memory.id: (one.hit.memory.id, one.hit.memory.version) for one in rated}
+    keys = {one.hit.memory.id: one.hit.memory.seen_key for one in rated}
     unsure = {keys[one.hit.memory.id] for one in rated if one.hit.relevance < AGAIN}
     answer = build_reminder(
         ReminderContext(
@@ -126,6 +141,8 @@ def _answer(
         now=now,
         clean=clean,
         shown=sessions.warned(context) | (sessions.shown(context) & unsure),
+        code=code,
+        learned=learned,
     )
     for shown in answer:
         if isinstance(shown, MemoriesShown):

@@ -11,6 +11,7 @@ from collections import Counter
 
 from msgspec.structs import replace
 
+from ...bus.anchors import Anchor
 from ...bus.events import (
     Admitted,
     CaptureDetected,
@@ -130,9 +131,15 @@ def _without_texts(memory: Memory, ready: StoreRequested, redactor: Redactor) ->
         tags=ready.tags,
         provenance=ready.request.provenance,
         sources=tuple(_clean(source, redactor) for source in memory.sources),
+        anchors=tuple(one for one in memory.anchors if _is_spotless(one, redactor)),
         content="",
         summary="",
     )
+
+
+def _is_spotless(anchor: Anchor, redactor: Redactor) -> bool:
+    place = f"{anchor.path} {anchor.symbol}"
+    return redactor.redact(place).text == place
 
 
 def _clean(origin: Provenance, redactor: Redactor) -> Provenance:

@@ -28,7 +28,8 @@ from ..capture.task_record import NAMESPACE as TASKS
 from ..text.markup import clean_tags, strip_private
 from ..text.summary import summarise
 from ..text.unicode import visible
-from .rules import RULES_FILE, Allowance, Rule, Rules, Span, read_rules
+from .rules import RULES_FILE, Allowance, Rule, Rules, Span, has_drawn, read_rules
+from .views import spans_of_views
 
 Mode = Literal["redact", "mask", "block", "warn"]
 
@@ -41,7 +42,10 @@ WARNING = (
 
 _END = r"[\w.+/=@~%$-]{2,4}"
 _REDACTED = re.compile(rf"(\[redacted:[a-z0-9-]{{1,40}}(?::{_END}…{_END})?\])", re.ASCII)
-_WRAPPED = re.compile(r"(?<=[\w./+=$:~-])\\?[ \t]{0,80}\n[ \t>|]{0,80}(?=[\w./+=$:~-])")
+_WRAPPED = re.compile(  # within a word, from one literal to the next, from comment to comment
+    r"(?<=[\w./+=$:~-])[\"']?(?:[ \t]{0,80}[+.&\\])?[ \t]{0,80}\n"
+    r"[ \t>|#]{0,80}[\"']?(?=[\w./+=$:~-])"
+)
 _RUN = re.compile(r"[\w./+=$:~-]{1,4000}")
 _HEX = re.compile(r"[0-9a-f]+")
 _WINDOW_CHARS = 200
@@ -135,7 +139,7 @@ class Redactor:
 
 
 def _spans(text: str, rules: Rules) -> list[Span]:
-    found = rules.spans(text)
+    found = rules.spans(text) + spans_of_views(text, rules)
     if "\n" in text:
         found += _wrapped(text, found, rules)
     return _merged(found)
@@ -147,7 +151,7 @@ def _wrapped(text: str, found: Iterable[Span], rules: Rules) -> list[Span]:
     wrapped: list[Span] = []
     for wrap in _WRAPPED.finditer(text):
         whole = ends.get(wrap.start())
-        spans = _rest(text, wrap, whole) if whole else _across(text, wrap, rules)
+        spans = (_rest(text, wrap, whole) if whole else []) or _across(text, wrap, rules)
         wrapped += spans
         ends |= {span.end: span for span in spans}
     return wrapped
@@ -169,6 +173,8 @@ def _across(text: str, wrap: re.Match[str], rules: Rules) -> list[Span]:
     """The tokens that one line break cuts in two."""
     line, joined = _joined(text, wrap)
     cut = wrap.start() - line
+    if not has_drawn(joined[:cut].split()[-1] + joined[cut:]):
+        return []
     return [
         Span(line + span.start, wrap.end() + span.end - cut, span.name)
         for span in rules.spans_of_tokens(joined)

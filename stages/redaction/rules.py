@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from operator import add
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -22,7 +22,11 @@ from .validators import CHECKS
 RULES_FILE = Path(__file__).with_name("secrets.toml")
 
 _NAME = re.compile(r"[a-z0-9-]{1,40}")
+_DIGIT = re.compile(r"\d")
+_DRAWN_CHARS = 15
 # What a pattern that ignores case takes for one letter, and str.lower() does not.
+# Letters from the commonest to the rarest; what is not among them is rarer than any.
+_BY_FREQUENCY = "etaoinshrdlcumwfgypbvkjxqz"
 _LOOKALIKES = {0x130: "i", 0x131: "i", 0x17F: "s"}
 
 Kind = Literal["token", "password", "block", "personal"]
@@ -40,6 +44,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reach: int | None = None
     needs: str = ""
     run: int = 0
+    drawn: bool = False
 
 
 class BadRule(ValueError):
@@ -79,13 +84,18 @@ class Rules:
         for number, matcher in enumerate(self._matchers):
             for hint in matcher.hints:
                 self._by_hint.setdefault(hint, set()).add(number)
-        wrapping = {hint for matcher in self._matchers if matcher.wraps for hint in matcher.hints}
-        self._hints = _Hints(self._by_hint)
-        self._wrapping = _Hints(wrapping)
+        self._hints = self._hints_of(lambda matcher: not matcher.drawn)
+        self._drawn = self._hints_of(lambda matcher: matcher.drawn)
+        self._wrapping = self._hints_of(lambda matcher: matcher.wraps)
+
+    def _hints_of(self, chosen: Callable[[_Matcher], bool]) -> _Hints:
+        return _Hints({hint for one in self._matchers if chosen(one) for hint in one.hints})
 
     def spans(self, text: str) -> list[Span]:
         """Everything that is to be redacted in ``text``, rule by rule."""
         hinted = self._hints.look(text)
+        if hinted.has_drawn:
+            self._drawn.look_again(hinted)
         return self._found(self._always | self._numbers(hinted), text, hinted)
 
     def spans_of_tokens(self, text: str) -> list[Span]:
@@ -105,36 +115,65 @@ class _Hints:
     """Looks for many hints at once."""
 
     def __init__(self, hints: Iterable[str]) -> None:
-        every = set(hints)
-        self._caseless = _by_mark(hint for hint in every if hint.islower())
-        self._cased = _by_mark(hint for hint in every if not hint.islower())
+        self._by_pair: dict[str, list[str]] = {}
+        for hint in set(hints):
+            self._by_pair.setdefault(_rarest_pair(hint.lower()), []).append(hint)
 
     def look(self, text: str) -> _Hinted:
-        # One case, character for character.
-        folded = (text if text.isascii() else text.translate(_LOOKALIKES)).lower()
-        present = _found(self._cased, text) | _found(self._caseless, folded)
-        return _Hinted(text, folded, present)
+        hinted = _Hinted(text)
+        self.look_again(hinted)
+        return hinted
+
+    def look_again(self, hinted: _Hinted) -> None:
+        """Add these hints to what was looked for in the same text."""
+        for pair in self._by_pair.keys() & hinted.pairs:
+            for hint in self._by_pair[pair]:
+                if hint in (hinted.folded if hint.islower() else hinted.text):
+                    hinted.present.add(hint)
 
 
 class _Hinted:
     """A text with the hints that are in it; where they stand is looked up when it is asked."""
 
-    def __init__(self, text: str, folded: str, present: set[str]) -> None:
-        self.present = present
-        self._text = text
-        self._folded = folded
+    def __init__(self, text: str) -> None:
+        self.text = text
+        # One case, character for character.
+        self.folded = (text if text.isascii() else text.translate(_LOOKALIKES)).lower()
+        self.pairs = {"", *self.folded, *map(add, self.folded, self.folded[1:])}
+        self.present: set[str] = set()
         self._places: dict[str, list[int]] = {}
+        self._starts: dict[tuple[frozenset[str], int], list[int] | None] = {}
 
     @cached_property
     def longest_run(self) -> int:
         """How many characters stand together at most without white space between them."""
-        return max(map(len, self._text.split()), default=0)
+        return max(map(len, self.text.split()), default=0)
+
+    @cached_property
+    def has_drawn(self) -> bool:
+        """Whether there is a word that may have been drawn by lot: long, and a digit in it."""
+        return has_drawn(self.text)
+
+    def starts(self, hints: frozenset[str], reach: int) -> list[int] | None:
+        """Where a match may begin; None for so many places that one search is cheaper."""
+        key = (hints, reach)
+        if key not in self._starts:
+            self._starts[key] = self._made_starts(hints, reach)
+        return self._starts[key]
+
+    def _made_starts(self, hints: frozenset[str], reach: int) -> list[int] | None:
+        places = [place for hint in hints & self.present for place in self.places(hint)]
+        if len(places) * (reach + 1) * 2 > len(self.text):
+            return None
+        if not reach:
+            return sorted(set(places))
+        return sorted({at for place in places for at in range(max(0, place - reach), place + 1)})
 
     def places(self, hint: str) -> list[int]:
         if hint not in self.present:
             return []
         if (places := self._places.get(hint)) is None:
-            text = self._folded if hint.islower() else self._text
+            text = self.folded if hint.islower() else self.text
             places = self._places[hint] = list(_occurrences(hint, text))
         return places
 
@@ -154,7 +193,8 @@ class _Matcher:
         self._spares = spares
         self._check = CHECKS.get(rule.check)
         self.hints = frozenset(rule.hints)
-        self.wraps = bool(rule.hints) and not rule.check and not rule.group
+        self.drawn = rule.drawn
+        self.wraps = bool(rule.hints) and rule.check in {"", "drawn"} and not rule.group
         """Known by a prefix alone, so that it can be recognised across a line break too."""
 
     def spans(self, text: str, hinted: _Hinted) -> Iterator[Span]:
@@ -170,15 +210,12 @@ class _Matcher:
     def _matches(self, text: str, hinted: _Hinted) -> Iterator[re.Match[str]]:
         if self._run > hinted.longest_run or self._needs.search(text) is None:
             return iter(())
-        if (reach := self._reach) is None:
-            return self._pattern.finditer(text)
-        places = [place for hint in self.hints for place in hinted.places(hint)]
-        if len(places) * (reach + 1) * 2 > len(text):  # so many that one search is cheaper
-            return self._pattern.finditer(text)
-        starts = {start for place in places for start in range(max(0, place - reach), place + 1)}
-        return self._matches_from(text, sorted(starts))
+        if self.drawn and not hinted.has_drawn:
+            return iter(())
+        starts = None if self._reach is None else hinted.starts(self.hints, self._reach)
+        return self._pattern.finditer(text) if starts is None else self._from(text, starts)
 
-    def _matches_from(self, text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
+    def _from(self, text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
         """The same as ``finditer``, if no match starts anywhere else."""
         end = 0
         for start in starts:
@@ -207,6 +244,11 @@ def _check(rule: Rule, pattern: re.Pattern[str]) -> None:
         raise BadRule(rule.name, "it has a reach, but no hints to reach back from")
 
 
+def has_drawn(text: str) -> bool:
+    """Whether ``text`` has a word that may have been drawn by lot: long, and a digit in it."""
+    return any(len(word) >= _DRAWN_CHARS and _DIGIT.search(word) for word in text.split())
+
+
 def _occurrences(hint: str, text: str) -> Iterator[int]:
     at = text.find(hint)
     while at >= 0:
@@ -214,18 +256,10 @@ def _occurrences(hint: str, text: str) -> Iterator[int]:
         at = text.find(hint, at + 1)
 
 
-def _by_mark(hints: Iterable[str]) -> dict[str, list[str]]:
-    """``hints`` by the first character in each that is rare in prose; "" where there is none."""
-    marked: dict[str, list[str]] = {}
-    for hint in hints:
-        mark = next((character for character in hint if not character.isalpha()), "")
-        marked.setdefault(mark, []).append(hint)
-    return marked
-
-
-def _found(marked: Mapping[str, list[str]], text: str) -> set[str]:
-    possible = chain.from_iterable(hints for mark, hints in marked.items() if mark in text)
-    return set(filter(text.__contains__, possible))
+def _rarest_pair(hint: str) -> str:
+    """The two neighbours in ``hint`` that are rarest in English prose; a short one as it is."""
+    pairs = [hint[at : at + 2] for at in range(len(hint) - 1)] or [hint]
+    return max(pairs, key=lambda pair: sum(_BY_FREQUENCY.find(c) % 99 for c in pair))
 
 
 # --- the allowlist --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
 """What was said in a session: read from its transcript, and quoted in a later one.
 
-May import: stages/text, stages/language.
+May import: stages/text, stages/language, stages/statements.
 """

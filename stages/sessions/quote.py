@@ -24,8 +24,8 @@ from msgspec.structs import replace
 
 from ...bus.sessions import Passage, SessionHit, SessionOutcome, SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Memory
-from ..language.comparison import Claim, Relation, compare, contradicts
 from ..language.topics import retrieval_words
+from ..statements.comparison import contradicts, says_same
 from ..text.envelope import neutralise, preview
 from ..text.unicode import Size, cut, one_line, size_of
 
@@ -115,16 +115,16 @@ def shown_key(hit: SessionHit) -> tuple[str, int]:
 def outdated(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> dict[str, str]:
     """The ids of those of ``memories`` that something said later contradicts, and why."""
     later = [
-        (passage, Claim(passage.text))
+        passage
         for hit in hits
         for passage in hit.passages
         if passage.speaker == "user" and len(passage.text) <= _CLAIM_CHARS
     ]
     found = {}
     for memory in memories if later else ():
-        claim = Claim(memory.content)
-        for passage, said in later:
-            if passage.said_at > memory.updated_at and contradicts(said, claim):
+        for passage in later:
+            is_later = passage.said_at > memory.updated_at
+            if is_later and contradicts(passage.text, memory.content):
                 found[memory.id] = f"contradicted later in {short_id(passage.session)}"
                 break
     return found
@@ -146,18 +146,28 @@ def out_of_context(memories: Sequence[Memory], hits: Sequence[SessionHit]) -> di
 
 def _unsaid(passages: Sequence[Passage], memories: Sequence[Memory]) -> tuple[Passage, ...]:
     texts = [one_line(memory.content).casefold() for memory in memories]
-    claims = [Claim(memory.content) for memory in memories]
-    return tuple(passage for passage in passages if not _is_said(passage, texts, claims))
+    return tuple(
+        passage
+        for passage in passages
+        if not (_is_said(passage, texts, memories) or _is_outdated(passage, memories))
+    )
 
 
-def _is_said(passage: Passage, texts: Sequence[str], claims: Sequence[Claim]) -> bool:
+def _is_outdated(passage: Passage, memories: Sequence[Memory]) -> bool:
+    """Whether a memory says otherwise than the user said before it."""
+    if passage.speaker != "user" or len(passage.text) > _CLAIM_CHARS:
+        return False
+    later = (memory for memory in memories if memory.updated_at > passage.said_at)
+    return any(contradicts(memory.content, passage.text) for memory in later)
+
+
+def _is_said(passage: Passage, texts: Sequence[str], memories: Sequence[Memory]) -> bool:
     said = one_line(passage.text).casefold()
     if any(said in text for text in texts):
         return True
     if len(said) > _CLAIM_CHARS:
         return False
-    claim = Claim(passage.text)
-    return any(compare(claim, other) is Relation.SAME for other in claims)
+    return any(says_same(passage.text, memory.content) for memory in memories)
 
 
 def _verdict(hit: SessionHit, outcome: SessionOutcome, why: str) -> SessionVerdict:

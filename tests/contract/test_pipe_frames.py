@@ -44,14 +44,15 @@ def test_daemon_reads_what_the_pipe_writes(event, fields, body):
     assert set(read_fields(rest)) == {key.decode() for key in fields}
 
 
+@pytest.mark.parametrize("status", ["ok", "unsettled"])
 @pytest.mark.parametrize("body", [b"", b"{}", b"x\ny" * 1000, b"\0" * 70_000])
-def test_pipe_reads_what_the_daemon_writes(body):
+def test_pipe_reads_what_the_daemon_writes(body, status):
     here, there = socket.socketpair()
     with here, there:
         before = signal.getsignal(signal.SIGALRM)
-        there.sendall(reply_frame("wait", "4000") + reply_frame("ok", "0.1.0", body))
+        there.sendall(reply_frame("wait", "4000") + reply_frame(status, "0.1.0", body))
         try:
-            assert client.read_reply(here) == body
+            assert client.read_reply(here) == (body, status == "ok")
         finally:
             client.disarm()
             signal.signal(signal.SIGALRM, before)

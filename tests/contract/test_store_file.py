@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from subcog.bus.values import Span
 from tests.stores import HERE, FakeClock, make_row, opened
 
 
@@ -57,3 +58,24 @@ async def test_compacting_keeps_what_is_alive(store):
     assert await store.counts() == {HERE: 49}
     assert await store.put([make_row(7), make_row(51)]) == (False, True)
     assert await store.get([make_row(8).memory.id], [HERE]) == (make_row(8).memory,)
+
+
+async def test_what_was_made_in_a_span_is_found(store):
+    rows = [make_row(number) for number in (1, 2, 3, 4)]
+    await store.put(rows)
+    within = Span(rows[1].memory.created_at, rows[3].memory.created_at)
+
+    found = await store.made([HERE], limit=9, within=within)
+
+    assert [memory.summary for memory in found] == ["number 3", "number 2"]
+
+
+async def test_what_was_shown_most_often_comes_first_where_that_is_asked_for(store):
+    rows = [make_row(1), make_row(2), make_row(3)]
+    await store.put(rows)
+    await store.mark_used([rows[0].memory.id])
+    await store.usage([rows[0].memory.id])  # it is counted when there is time
+
+    found = await store.made([HERE], limit=9, by_use=True)
+
+    assert [memory.summary for memory in found] == ["number 1", "number 3", "number 2"]

@@ -195,4 +195,4 @@ def test_a_question_about_the_project_is_answered_from_its_own_files(same_agent)
 
     asked = texts_of(same_agent.api.prompts[-1])
     assert "> test command: make test (Makefile)" in asked.partition(LABEL)[2]
-    assert asked.count("What the project's own files say:") == 1
+    assert asked.count("> test command: make test (Makefile)") == 1

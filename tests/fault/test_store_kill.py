@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores import HERE, opened
+from tests.stores import HERE, make_row, opened
 from tests.thorough import times
 
 from .killed import said_until_killed
@@ -72,3 +72,42 @@ async def test_a_store_that_was_killed_opens_without_a_warning_of_damage(tmp_pat
         if store.recovery is None:
             assert not caplog.records
         assert sum((await store.counts()).values()) >= 12
+
+
+FORGET = """
+import asyncio, sys
+from pathlib import Path
+from tests.stores import HERE, make_row, make_store
+
+async def forget(path, start):
+    store = make_store(Path(path))
+    await store.open()
+    number = start
+    while True:
+        await store.put([make_row(number)])
+        await store.forget(make_row(number).memory.id, [HERE])
+        sys.stdout.write(f"{number}\\n")
+        sys.stdout.flush()
+        number += 1
+
+asyncio.run(forget(sys.argv[1], int(sys.argv[2])))
+"""
+
+
+async def test_what_was_forgotten_before_a_kill_is_gone_and_its_text_stays_out(tmp_path):
+    """Deletion and tombstones are one transaction: there is never one without the other."""
+    path = tmp_path / "s.duckdb"
+    acknowledged: list[int] = []
+    for kill in range(2):
+        said = said_until_killed(FORGET, path, kill * 1_000, lines=7)
+        acknowledged += [int(line) for line in said]
+
+    async with opened(path) as store:
+        alive = {memory.id for memory in await store.latest([HERE], limit=10_000)}
+        for number in acknowledged:
+            memory = make_row(number).memory
+            assert memory.id not in alive
+            assert await store.put([make_row(50_000 + number, content=memory.content)]) == (False,)
+        for number in (*range(50), *range(1_000, 1_050)):  # those that were not acknowledged
+            memory = make_row(number).memory
+            assert not (memory.id in alive and store.is_forgotten(memory.content, HERE))

@@ -13,9 +13,12 @@ import anyio.to_thread
 import duckdb
 import pytest
 
+from subcog.sinks.memories.use_log import UseLog, count_nothing
 from subcog.sinks.passages.archive import Bounds, PassageArchive
+from subcog.sinks.repair.kept_copies import note_backup
 from subcog.sinks.repair.repair import Mended, diagnose, repair
 from subcog.sinks.store.store import Usage
+from subcog.sinks.store.uses import last_votes
 from subcog.sinks.store.wal import wal_of
 from tests.fault.ruins import break_column
 from tests.stores import HERE, ME, START, FakeClock, make_row, opened
@@ -41,6 +44,7 @@ def whole(tmp_path_factory) -> bytes:
             await store.put([make_row(3, version=2, content="the third says something else")])
             await store.put([make_row(ROWS, scope=ME)])
             await store.mark_used([USED])
+            await UseLog(store, sum_up=count_nothing, clock=FakeClock()).vote([USED], "buried")
             await store.forget(FORGOTTEN, [HERE])
 
     anyio.run(make)
@@ -94,8 +98,11 @@ async def test_a_bad_block_of_vectors_costs_no_text(path):
 
     assert mended.lost == 0
     async with opened(path) as store:
+        said = random.Random(7).randbytes(200).hex()
+        assert await store.put([make_row(ROWS + 9, content=f"**{said}**")]) == (False,)
         assert (await store.counts())[HERE] == ROWS - 1
         assert (await store.usage([USED])) == {USED: Usage(1, FakeClock().now)}
+        assert await store.read(last_votes) == {USED: "buried"}
         [third] = await store.get([make_row(3).memory.id], [HERE])
         assert third.content == "the third says something else"
         assert len(await store.history(third.id, [HERE])) == 2
@@ -116,7 +123,7 @@ async def test_what_was_said_in_sessions_is_saved_and_what_was_forgotten_of_it_s
     async with opened(path) as store:
         said = await archive_of(store)
         assert [one.session for one in await said.list((HERE_TALKED,), limit=9)] == ["kept"]
-        assert [one.text for one in await said.show((HERE_TALKED,), "kept")] == [
+        assert [one.text for one in await said.show(HERE_TALKED, "kept")] == [
             text for _, text in RETRIES
         ]
         assert await said.add(talk(RETRIES, "gone")) == 0
@@ -143,6 +150,25 @@ async def test_what_was_in_the_log_is_saved_too(path):
     assert len(mended.kept_aside) == 2
     async with opened(path) as store:
         assert len(await store.get([make_row(8_000).memory.id], [HERE])) == 1
+
+
+async def test_a_backup_fills_up_what_is_lost_and_brings_back_nothing_forgotten(tmp_path):
+    path, backup = tmp_path / "s.duckdb", tmp_path / "backup.duckdb"
+    rows = [make_row(n, content=random.Random(n).randbytes(2_000).hex()) for n in range(150)]
+    async with opened(path) as store:
+        await store.put(rows)
+        await store.backup(backup)
+        note_backup(path, backup)
+        await store.forget(FORGOTTEN, [HERE])
+        await store.put([make_row(900, content="said after the backup was made")])
+    break_column(path, "body")
+
+    [mended] = await mend(path)
+
+    assert str(backup) in mended.done
+    async with opened(path) as store:
+        assert await store.counts() == {HERE: 149 + (1 - mended.lost)}
+        assert not await store.get([FORGOTTEN], [HERE])
 
 
 def test_a_file_of_which_nothing_can_be_read_is_left_as_it_is(path):

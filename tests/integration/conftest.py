@@ -19,22 +19,33 @@ def house(alone):
     return alone
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    """A house for tests that only add to what is there."""
+@pytest.fixture(scope="session")
+def first(tmp_path_factory):
+    """The house whose daemon all tests share that only add to what is there."""
     house = House(tmp_path_factory.mktemp("shared"))
     yield house
     house.close()
 
 
+@pytest.fixture(scope="module")
+def shared(first, tmp_path_factory):
+    """A project that the tests of a file share."""
+    return neighbour(first, tmp_path_factory.mktemp("shared"))
+
+
 @pytest.fixture
-def fresh(shared, tmp_path):
+def fresh(first, tmp_path):
     """A project of its own, of the same daemon."""
-    house = copy.copy(shared)
-    house.root, house.project = tmp_path, tmp_path / "project"
-    house.project.mkdir()
-    house.env = shared.env | {"CLAUDE_PROJECT_DIR": str(house.project)}
-    return house
+    return neighbour(first, tmp_path)
+
+
+def neighbour(house, root):
+    """Another project of a daemon that serves already."""
+    other = copy.copy(house)
+    other.root, other.project = root, root / "project"
+    other.project.mkdir()
+    other.env = house.env | {"CLAUDE_PROJECT_DIR": str(other.project)}
+    return other
 
 
 @pytest.fixture(scope="module")

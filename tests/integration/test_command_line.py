@@ -108,6 +108,20 @@ def test_explain_shows_every_candidate_with_its_reason_and_stores_nothing(house)
     assert house.ask("status")["memories"] == 2
 
 
+def test_explain_counts_as_no_injection_and_no_abstention(house):
+    def counted():
+        names = ("subcog_injections_total{", "subcog_abstentions_total{")
+        lines = [line for line in house.metrics().splitlines() if line.startswith(names)]
+        return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+    house.capture(ARGON)
+    assert house.ask("explain", QUESTION)["context"]
+    house.ask("explain", "thanks, that is all")
+    assert counted() == 0
+    assert house.context(QUESTION)
+    assert counted() == 1
+
+
 def test_explain_is_readable(shared):
     shared.capture(ARGON)
     page = shared.run("explain", QUESTION).stdout

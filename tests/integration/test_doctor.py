@@ -5,11 +5,15 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import stat
 from pathlib import Path
 
 import duckdb
 import pytest
+
+from subcog.pipeline.agents.install import our_parts
+from subcog.pipeline.doctor.agents import fly, hook_commands
 
 # DuckDB's own: where the first block begins, and how long each is.
 FIRST_BLOCK, BLOCK = 12_288, 262_144
@@ -66,6 +70,45 @@ def test_canary_flies_through_every_wired_agent(wired):
     assert "through Claude Code, Codex, Gemini CLI" in found["canary"]["seen"]
     assert "UserPromptSubmit" in found["Codex"]["seen"]
     assert "BeforeAgent" in found["Gemini CLI"]["seen"]
+
+
+# A hook that answers nothing as often as its first argument says, after so many seconds.
+SLUGGISH = """#!/bin/sh
+echo >> "$0.runs"
+if [ "$(wc -l < "$0.runs")" -le {silent} ]; then sleep {seconds}; echo "{{}}"; exit; fi
+exec {pipe}
+"""
+
+
+def canary(house, *, silent, seconds=0):
+    hook = house.root / "sluggish"
+    (pipe,) = hook_commands({"HOME": str(house.root / "nobody")}, our_parts()).values()
+    hook.write_text(SLUGGISH.format(silent=silent, seconds=seconds, pipe=shlex.join(pipe)))
+    hook.chmod(0o755)
+    house.start()
+    (finding,) = fly(house.paths, house.env, {"the hook": [str(hook)]})
+    return finding
+
+
+@pytest.mark.parametrize("silent", [0, 1, 2])
+def test_canary_is_given_a_second_chance_once_everything_is_loaded(fresh, silent):
+    finding = canary(fresh, silent=silent)
+    assert finding.ok, finding
+
+
+def test_canary_that_had_no_time_says_what_that_means(fresh):
+    fresh.env["SUBCOG_HOOK_TOTAL_MS"] = "200"
+    finding = canary(fresh, silent=9, seconds=0.3)
+    assert not finding.ok
+    assert "its budget is 200 (hook.total_ms)" in finding.seen
+    assert "nothing is lost" in finding.mend
+    assert "raise hook.total_ms" in finding.mend
+
+
+def test_canary_that_had_time_points_at_the_log(fresh):
+    finding = canary(fresh, silent=9)
+    assert not finding.ok
+    assert finding.mend == f"see {fresh.paths.log}"
 
 
 def test_files_that_others_may_read_are_closed(house):

@@ -96,6 +96,8 @@ class Reader:
         self._lines(project / "prompts.jsonl", [intent])
         message = {"id": "a1", "role": "user", "text": "We decided to use uv.", "captures": []}
         self._lines(project / "messages.jsonl", [message])
+        used = {"memory_id": "m1", "session": "s1", "at": "2026-03-02T09:00:00Z", "kind": "shown"}
+        self._lines(project / "use.jsonl", [used])
         for command in (
             "git init -q",
             "git -c user.name=x -c user.email=x@y commit -qm 'Use uv' --allow-empty",
@@ -120,7 +122,9 @@ class Reader:
         file = self.house.root / "seed.jsonl"
         self._lines(file, made)
         if ids:
-            assert self.house.ask("import", str(file))["stored"] == len(ids)
+            assert self.house.ask("import", str(file), "--as-exported", "--yes")["stored"] == len(
+                ids
+            )
         self.house.prompt("how do we hash passwords?")
 
     def shell(self, command: str) -> subprocess.CompletedProcess[str]:

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
 from pathlib import Path
 
+from tests.forms import FORMS
+from tests.integration.house import SUBCOG
+from tests.integration.test_sessions import Transcript, wait_until_read
+from tests.waiting import PATIENCE_S, eventually
+
+RULE = "Always run the migrations before the tests, otherwise the schema is stale."
+DECISION = "invoices are numbered per tenant, since the auditors ask for it"
 WORDS = "the quokka signs the manifest with a turquoise pencil"
 OTHERS = "releases are cut on the second Thursday"
 
@@ -80,3 +90,104 @@ def test_a_copy_that_cannot_be_cleaned_is_named_with_the_reason(house):
     assert done.returncode == 1
     assert f"{backup} may still contain it" in done.stderr
     assert "damaged" in done.stderr
+
+
+def said(house, session, texts):
+    """A session in which the user and the agent said ``texts``, as its hooks tell the daemon."""
+    transcript = Transcript(house, session)
+    transcript.say(texts[0])
+    transcript.answer(f"Noted.\n\n- **Decision**: {texts[1]}")
+    assert transcript.hook("Stop", last_assistant_message="done") == "{}"
+    transcript.hook("SessionEnd", reason="exit")
+    return transcript
+
+
+def captured(house):
+    """What reviews kept by themselves of the two statements, by id."""
+    texts = {RULE.casefold()[:30], DECISION.casefold()[:20]}
+    found = house.ask("list", "--limit", "100")["memories"]
+    return {
+        memory["id"]: memory["content"]
+        for memory in found
+        if any(text in memory["content"].casefold() for text in texts)
+    }
+
+
+def test_what_was_forgotten_is_not_kept_again_from_the_same_or_another_transcript(house):
+    first = said(house, "s1", (RULE, DECISION))
+    kept = eventually(lambda: found if len(found := captured(house)) == 2 else None)
+    for memory_id in kept:
+        house.ask("forget", memory_id)
+
+    (house.paths.state / "transcripts.json").unlink()  # so that all of it is new once more
+    house.run("daemon", "stop")
+    first.hook("Stop", last_assistant_message="done")
+    wait_until_read(house, first)
+    others = [
+        said(house, f"s{number}", (FORMS[form](RULE), FORMS[form](DECISION)))
+        for number, form in enumerate(("as it was", "in capitals", "in bold", "exclaimed"), 2)
+    ]
+    for other in others:
+        wait_until_read(house, other)
+    house.ask("learn", "--again")
+
+    assert captured(house) == {}
+    assert RULE not in {memory["content"] for memory in house.ask("recall", RULE)["memories"]}
+    answer = house.prompt(f"[remember] {RULE}", "s9")
+    assert "you had forgotten it: it is kept again" in answer["systemMessage"]
+    again = house.run("capture", f"**{DECISION}**").stdout
+    assert "you had forgotten it: it is kept again" in again
+    assert len(captured(house)) == 2
+    assert house.ask("recall", RULE)["memories"][0]["content"] == RULE
+
+
+def test_an_import_of_an_export_brings_nothing_forgotten_back(house):
+    kept = house.capture(WORDS)["id"]
+    export = house.root / "export.jsonl"
+    export.write_text(house.run("export").stdout.replace(kept, "mem_01m808fdsms1gp76vdb0rggfx7"))
+    house.ask("forget", kept)
+    assert house.ask("import", str(export))["forgotten"] == 1
+    assert house.capture(WORDS)["was_forgotten"]
+
+
+def answered(house, answer, *args):
+    """What a command says in a terminal where the user types ``answer``."""
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, answer.encode())
+        done = subprocess.run(
+            [SUBCOG, *args],
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            env=house.env,
+            cwd=house.project,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_restore_asks_before_it_brings_back_what_was_forgotten_since(house):
+    kept = house.capture(WORDS)["id"]
+    house.capture(OTHERS)
+    backup = str(house.root / "b.duckdb")
+    house.ask("backup", backup)
+    house.ask("forget", kept)
+
+    asked = answered(house, "\n", "restore", backup)
+    assert "you forgot 1 memory of it. Bring them back? [y/N]" in asked
+    assert "1 memory that you forgot since the backup was made stay forgotten" in asked
+    assert house.run("get", kept).returncode == 1
+    assert "stay forgotten; --bring-back-forgotten" in house.run("restore", backup).stdout
+    answer = house.ask("restore", backup)
+    assert (answer["forgotten"], answer["brought_back"]) == (1, False)
+
+    assert "1 memory that you forgot" in answered(house, "y\n", "restore", backup)
+    assert house.ask("get", kept)["content"] == WORDS
+    assert "Bring them back" not in answered(house, "", "restore", backup)
+    assert house.ask("restore", backup)["forgotten"] == 0

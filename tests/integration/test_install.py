@@ -137,3 +137,14 @@ def test_dry_run_shows_neither_the_token_nor_what_is_not_changed(house, claude):
     assert "Bearer …" in done.stdout
     assert (house.paths.data / "http-token").read_text().strip() not in done.stdout
     assert "their secret" not in done.stdout
+
+
+def test_what_it_says_to_type_shows_an_injection(fresh):
+    fresh.env = fresh.env | {"HOME": str(fresh.root)}
+    marked, question = [
+        line.strip()
+        for line in fresh.run("install", "claude").stdout.splitlines()
+        if line.startswith("  ") and "backup" not in line
+    ]
+    assert "kept as" in fresh.prompt(marked, "first")["systemMessage"]
+    assert "never with kubectl" in fresh.context(question, "second")

@@ -53,3 +53,31 @@ def test_it_says_where_the_log_is_so_that_it_can_be_followed(house):
     read = house.run("logs", "--path")
     assert (read.returncode, read.stdout) == (0, f"{house.paths.log}\n")
     assert house.paths.log.is_file()
+
+
+AT_EXIT = """
+import atexit, os
+atexit.register(os.write, 2, b"library: leaked 1 instances!\\nSee the manual")
+"""
+
+
+def test_what_a_library_prints_at_the_end_does_not_reach_the_log(house):
+    (house.root / "sitecustomize.py").write_text(AT_EXIT)
+    for _ in range(2):
+        house.prompt("hello", PYTHONPATH=str(house.root))  # a hook's daemon has the log for stderr
+        pid = house.pid()
+        house.run("daemon", "stop")
+        house.wait_until_gone(pid)
+    text = house.paths.log.read_text()
+    assert "leaked" not in text
+    assert [json.loads(line)["what"] for line in text.splitlines()].count("listening") == 2
+    assert text.endswith("\n")
+
+
+def test_a_line_that_was_not_ended_is_ended_by_the_next_daemon(house):
+    house.paths.state.mkdir(parents=True)
+    house.paths.log.write_text("Fatal Python error: Aborted")
+    house.start()
+    first, *ours = house.paths.log.read_text().splitlines()
+    assert first == "Fatal Python error: Aborted"
+    assert json.loads(ours[0])["what"] == "listening"

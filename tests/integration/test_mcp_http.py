@@ -107,8 +107,8 @@ async def test_without_a_project_only_the_users_own_memories_are_there(fresh, er
         assert "only user" in refused.content[0].text
         kept = await call(client, "capture", text="I prefer tabs", scope="user")
     assert fresh.ask("get", kept["id"])["scope"].startswith("user:")
-    fresh.ask("forget", kept["id"])
-    fresh.ask("forget", mine)
+    for each in (kept["id"], mine, team):  # which every project of this daemon would see
+        fresh.ask("forget", each)
 
 
 def test_a_session_of_one_project_does_not_exist_for_another(fresh):

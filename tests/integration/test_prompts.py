@@ -82,7 +82,7 @@ def test_without_a_daemon_a_marked_prompt_is_set_aside_and_stored_once(alone, tm
         capture_output=True,
         check=True,
     )
-    assert "kept for later" in json.loads(done.stdout)["systemMessage"]
+    assert "set aside safely" in json.loads(done.stdout)["systemMessage"]
     (entry,) = alone.paths.spool.glob("*.json")
     copy = entry.read_bytes()
 
@@ -206,3 +206,54 @@ def test_hostile_manifests_cannot_leave_their_quotation(house):
         quoted = text.splitlines()[3:-1]
         assert quoted
         assert all(line.startswith("  > ") for line in quoted)
+
+
+LEASE = "A worker holds its lease for 30 seconds, so that a crashed depot is free again soon"
+QUORUM = "The error lease lost: no quorum means that two of the three etcd nodes are down: restart"
+HEALTHY = """2026-10-03 11:04:22 INFO  depot worker=3 state=held until=11:05
+2026-10-03 11:04:52 INFO  depot worker=3 state=held until=11:06
+2026-10-03 11:05:22 INFO  depot worker=3 state=held until=11:07"""
+
+
+def test_a_pasted_log_is_answered_where_it_tells_a_failure_that_is_known(house):
+    house.capture(LEASE, "--namespace", "decisions")
+    house.capture(QUORUM, "--namespace", "blockers")
+    assert house.context(HEALTHY, "quiet") == ""
+    failing = f"why?\n\n{HEALTHY}\n2026-10-03 11:05:23 ERROR worker=3 lease lost: no quorum in etcd"
+    assert "two of the three" in house.context(failing, "failing")
+
+
+def test_a_follow_up_is_understood_with_the_prompt_before_it_in_its_session_alone(house):
+    house.capture(LEASE, "--namespace", "decisions")
+    house.prompt("rename the lease of a depot worker to Hold in the dialogs", "s1")
+    assert "30 seconds" in house.context("and how long is it held?", "s1")
+    assert house.context("and how long is it held?", "s2") == ""
+
+
+SPOKEN = {
+    "de": (
+        "Keycloak bekommt einen eigenen Realm pro Kommune, wegen der Passwortregeln.",
+        "warum hat jede kommune einen eigenen realm in keycloak?",
+    ),
+    "es": (
+        "Las migraciones se hacen con goose; hay que descomprimir los chunks antes de un ALTER.",
+        "¿cómo hacemos las migraciones con goose?",
+    ),
+    "zh": (
+        "追溯码接口对接停滞：对方测试环境的证书过期，要到三月底才能换新。",
+        "追溯码接口对接现在卡在哪",
+    ),
+    "ja": (
+        "シフト表の描画が遅かったので、職員ごとに仮想スクロールにした。",
+        "なんでシフト表の描画が遅かったんだっけ",
+    ),
+}
+
+
+def test_who_marks_and_asks_in_another_language_is_answered_in_it(house):
+    for kept, _ in SPOKEN.values():
+        house.prompt(f"[remember] {kept}", "marked")
+    for kept, question in SPOKEN.values():
+        assert kept in house.context(question, question)
+    assert house.context("schreib bitte einen test für den realm der kommune", "order") == ""
+    assert house.context("danke, das passt so", "chat") == ""

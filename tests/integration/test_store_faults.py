@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 from tests.integration.house import PATIENCE_S, House
+from tests.waiting import eventually
 
 FIRST = "We deploy with ArgoCD, never by hand"
 LAST = "The nightly job runs at 03:00 UTC"
@@ -105,6 +106,30 @@ def test_a_flipped_byte_in_the_file_is_told_with_the_way_to_save_the_rest(house)
     assert "subcog doctor --repair" in problem
     assert_it_passes_through(house, problem)
     assert house.paths.database.read_bytes() == bytes(data)
+
+
+def test_prompts_without_a_database_are_degraded_and_no_stage_has_failed(house):
+    house.capture(FIRST)
+    house.run("daemon", "stop")
+    with house.paths.database.open("r+b") as file:
+        file.seek(12_288)
+        file.write(b"\xff" * 4096)
+    problem_of(house)
+
+    house.prompt("how do we deploy?")
+
+    def counted(line):
+        return line.startswith(("subcog_events_total", "subcog_degraded_total"))
+
+    def counts():
+        lines = filter(counted, house.metrics().splitlines())
+        return dict(line.rpartition(" ")[::2] for line in lines)
+
+    use = 'subcog_degraded_total{reason="store.unavailable",stage="use"}'
+    found = eventually(lambda: use in (now := counts()) and now)
+    assert found[use] == "1.0"
+    assert {n for name, n in found.items() if 'outcome="failed"' in name} <= {"0.0"}
+    assert "a stage failed" not in {entry["what"] for entry in house.log()}
 
 
 def test_a_database_of_a_newer_subcog_is_not_touched(house):

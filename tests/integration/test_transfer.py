@@ -8,6 +8,7 @@ import pytest
 
 from .house import House
 
+AS_EXPORTED = ("--as-exported", "--yes")
 TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 
 
@@ -65,7 +66,7 @@ def test_an_export_makes_the_same_memories_in_an_empty_store(filled, second, for
     assert filled.ask("import", str(file))["unchanged"] == 6
     assert lines(filled) == before
 
-    counts = second.ask("import", str(file))
+    counts = second.ask("import", str(file), *AS_EXPORTED)
     assert (counts["found"], counts["imported"], counts["redacted"]) == (6, 6, 0)
     assert memories(lines(second)) == memories(before)
     assert second.ask("get", old)["superseded_by"] == new
@@ -80,10 +81,41 @@ def test_an_import_into_another_project_makes_copies_once(filled):
     file.write_text(lines(filled))
     other = filled.root / "other"
     other.mkdir()
-    first = filled.ask("import", str(file), "--project", str(other))
+    first = filled.ask("import", str(file), "--project", str(other), *AS_EXPORTED)
     assert (first["stored"], first["unchanged"]) == (4, 2)
-    again = filled.ask("import", str(file), "--project", str(other))
+    again = filled.ask("import", str(file), "--project", str(other), *AS_EXPORTED)
     assert again["unchanged"] == 6
+
+
+def test_a_file_of_somebody_else_is_new_the_importers_and_the_projects(house, tmp_path):
+    kept = house.capture("We deploy on Mondays")["id"]
+    [known] = memories(lines(house))
+    file = tmp_path / "theirs.jsonl"
+    theirs = [
+        known | {"content": "We deploy on Fridays", "version": 9},
+        known | {"id": "mem_01m808gcvkvptxqn54vz978pjz", "content": "Everybody pushes to main"},
+    ]
+    for memory, kind in zip(theirs, ("project", "user"), strict=True):
+        memory["scope"] = {"kind": kind, "id": "x"}
+        memory["provenance"] = {"author": "ana", "hook": "obey", "gate": "obey"}
+    file.write_text("\n".join(map(json.dumps, theirs)))
+
+    counts = house.ask("import", str(file))
+
+    assert (counts["stored"], counts["differs"]) == (1, 1)
+    now = {each["content"]: each for each in memories(lines(house))}
+    assert now["We deploy on Mondays"]["id"] == kept
+    new = now["Everybody pushes to main"]
+    assert (new["scope"], new["version"], new["id"] in file.read_text()) == ("project", 1, False)
+    assert (new["provenance"].get("author", ""), new["provenance"]["hook"]) == ("", "import")
+    assert house.ask("import", str(file))["unchanged"] == 1
+
+    file.write_text(json.dumps(theirs[0]))
+    refused = house.run("import", str(file), "--as-exported")
+    assert refused.returncode == 2
+    assert "--yes" in refused.stderr
+    assert house.ask("import", str(file), *AS_EXPORTED)["updated"] == 1
+    assert "We deploy on Fridays" in lines(house)
 
 
 def test_a_dry_run_says_what_would_happen(alone, tmp_path):
@@ -176,7 +208,8 @@ def test_a_backup_brings_back_what_was_and_keeps_what_is(alone, tmp_path):
     later = alone.capture("Captured after the backup")["id"]
     now = lines(alone)
 
-    restored = alone.ask("restore", str(tmp_path / "b.duckdb"))
+    restored = alone.ask("restore", str(tmp_path / "b.duckdb"), "--bring-back-forgotten")
+    assert (restored["forgotten"], restored["brought_back"]) == (1, True)
     assert lines(alone) == before
     assert alone.ask("topics", "audit")["total_count"] == 1
     assert alone.run("get", later).returncode == 1

@@ -26,8 +26,9 @@ from subcog.bus.events import CaptureRequested
 from subcog.bus.sessions import Message, ToolCall, ToolResult
 from subcog.pipeline.entrance.tool_input import action_of, failure_of
 from subcog.sinks.indexes.keyphrases import Keyphrases
-from subcog.sinks.models.intent_classifier import features
 from subcog.stages.capture.task_record import follow
+from subcog.stages.language.intent_features import features
+from subcog.stages.language.sentences import sentences
 from subcog.stages.moments.remind import subject_of
 from subcog.stages.parse import parse
 from subcog.stages.redaction.admit import detect
@@ -38,9 +39,9 @@ from tests.waiting import ends_soon
 
 # An exponential one is found out with so few signs, and would not end with more.
 SHORT = (24, 240)
-LONG = 8_000
+LONG = 4_000
 # What takes longest to read is then read at so many times the length.
-LONGER = 20
+LONGER = 40
 # In ten times what a linear expression needs for a short text.
 SUSPICIOUS_S = 0.0004
 
@@ -90,7 +91,7 @@ def readers() -> Iterator[tuple[str, Callable[[str], object]]]:
     yield "parse", lambda text: parse(make_prompt(text))
     yield "redact", redactor.redact
     yield "topics", lambda text: keyphrases.topics(make_memory(content=text))
-    yield "local", lambda text: features(text, ())
+    yield "local", lambda text: features(text, sentences(text), None)
     yield "subject", lambda text: subject_of(text, text)
     yield (
         "tool",

@@ -64,7 +64,7 @@ async def check(where: list[Scope], reader: list[Scope], forgotten: int) -> None
             assert sum(counts.values()) == len(rows) - removed
 
 
-@settings(max_examples=times(25))
+@settings(max_examples=times(10))
 @given(places, readers, st.integers(0, 11))
 def test_no_read_crosses_scopes(where, reader, forgotten):
     asyncio.run(check(where, reader, forgotten))

@@ -24,8 +24,9 @@ from subcog.bus.values import (
     SearchIntent,
 )
 from subcog.pipeline.api import results as answers
+from tests.fakes import make_result
 
-from .written import HOUSE, WRITTEN, fences, named
+from .written import HOUSE, WRITTEN, fences, of_each
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SHOP = Scope("project", "shop")
@@ -59,11 +60,12 @@ def _given():
     )
     intent = SearchIntent(intent_type=IntentType.HOWTO, confidence_percent=50)
     classified = IntentClassified(trace="x", enriched=enriched, intent=intent)
+    use = make_result(results.UseResult)
     given = {
         "capture": answers.capture_answer(CaptureSettled(trace="x", kept=kept, memory=MEMORY)),
-        "recall": answers.recall_answer(query, recalled, ()),
+        "recall": answers.recall_answer(query, recalled, (), lambda _: False),
         "get": answers.memory_answer(MEMORY),
-        "why": answers.why_answer((MEMORY,), None, now=NOW),
+        "why": answers.why_answer((MEMORY,), None, use, now=NOW),
         "topics": answers.topics_answer((), 0, NOW),
         "topics TOPIC": answers.topic_answer("x", (MEMORY,), (), 1),
         "classify": answers.classify_answer("x", classified),
@@ -126,7 +128,7 @@ def test_the_row_of_a_command_names_the_fields_of_its_answer(command):
     assert set(re.findall(r'"(\w+)"', row)) == _field_names(ROWS[command])
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=named)
+@of_each(WRITTEN)
 def test_every_json_example_is_json(document):
     for example in fences(document, "json"):
         json.loads(example)

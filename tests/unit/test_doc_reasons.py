@@ -60,9 +60,9 @@ def _told(signal, fact):
     return found
 
 
-def _passed(function, place):
-    """The texts that stages hand to ``function`` at ``place``."""
-    calls = (call for room, _, call in _calls(function) if room == "stages")
+def _passed(function, place, room="stages"):
+    """The texts that ``room`` hands to ``function`` at ``place``."""
+    calls = (call for where, _, call in _calls(function) if where == room)
     return {text for call in calls for text in _texts(call.args[place])}
 
 
@@ -87,6 +87,7 @@ def test_every_reason_for_a_lesser_answer_is_explained():
 
 
 def test_every_outcome_of_a_hook_is_explained():
-    written = _returned("pipeline/entrance/handler.py", {"_answer", "_answer_call"}, place=1)
+    written = _passed("HookAnswer", place=1, room="pipeline")
+    written |= _passed("_unanswered", place=0, room="pipeline")
     assert {"answered", "nothing"} <= written
     assert written == documented_reasons("docs/operators.md", "`subcog_hooks_total`:")

@@ -16,12 +16,15 @@ from subcog.pipeline.cli.main import cli
 from tools import reference
 
 from .test_rooms import INNER
-from .written import HOUSE, WRITTEN, documented_reasons, fences, named, prose
+from .written import HOUSE, WRITTEN, documented_reasons, fences, named, of_each, prose
 
 BY_HAND = [document for document in WRITTEN if document.parent.name != "reference"]
 ROOMS = "bus|config|hooks|pipeline|sinks|stages|tests|tools|perf|docs"
 # Files that the examples of the documents name, so that they can be parsed anywhere.
-EXAMPLE_FILES = ("notes.md", "memories.jsonl", "memories.duckdb", "prompts.jsonl", "messages.jsonl")
+EXAMPLE_FILES = (
+    *("notes.md", "memories.jsonl", "memories.duckdb"),
+    *("prompts.jsonl", "messages.jsonl", "use.jsonl"),
+)
 EXAMPLE_FOLDERS = ("other-project", "judged")
 SETTINGS = tuple(origin.key for origin in load_settings(Path("/nonexistent"), {}).origins)
 MADE = reference.documents()
@@ -67,7 +70,7 @@ def _anchors(document):
     return {title.strip().replace(" ", "-") for title in plain}
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=named)
+@of_each(WRITTEN)
 def test_every_link_leads_somewhere(document):
     for link in re.findall(r"\]\(([^)\s]+)\)", prose(document)):
         place, _, anchor = link.partition("#")
@@ -78,13 +81,13 @@ def test_every_link_leads_somewhere(document):
             assert anchor in _anchors(target), f"{link} names no heading"
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=named)
+@of_each(WRITTEN)
 def test_every_file_that_is_named_exists(document):
     paths = re.findall(rf"`((?:{ROOMS})/[\w./-]+)(?:::\w+)?`", prose(document))
     assert [path for path in paths if not (HOUSE / path).exists()] == []
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=named)
+@of_each(WRITTEN)
 def test_every_test_that_is_named_exists(document):
     for path, name in re.findall(r"`((?:tests|perf)/[\w/]+\.py)::(\w+)`", prose(document)):
         tree = ast.parse((HOUSE / path).read_text())
@@ -92,7 +95,7 @@ def test_every_test_that_is_named_exists(document):
         assert name in functions, f"{path} has no {name}"
 
 
-@pytest.mark.parametrize("document", BY_HAND, ids=named)
+@of_each(BY_HAND)
 def test_every_setting_variable_and_metric_that_is_named_exists(document):
     names = re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)(?: = \w+)?`", prose(document))
     sections = {key.split(".")[0] for key in SETTINGS}
@@ -200,7 +203,9 @@ def test_every_example_is_a_command_that_there_is(line, tmp_path, monkeypatch):
     elif words[0] == "make":
         assert f"\n{words[1]}:" in (HOUSE / "Makefile").read_text()
     else:
-        assert words[0] in {"cp", "ln", "mkdir", ".venv/bin/python"}, "an example of something else"
+        assert words[0] in {"cp", "ln", "mkdir", "uv", ".venv/bin/python"}, (
+            "an example of something else"
+        )
 
 
 def _first_of_ours(line):
@@ -232,7 +237,7 @@ def test_the_two_commands_of_the_readme_are_in_the_makefile():
         assert re.search(rf"^{target}:", makefile, re.M)
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=named)
+@of_each(WRITTEN)
 def test_every_make_target_that_is_named_exists(document):
     targets = set(re.findall(r"^([a-z]+):", (HOUSE / "Makefile").read_text(), re.M))
     assert set(re.findall(r"`make ([a-z]+)`", document.read_text())) <= targets
@@ -241,7 +246,7 @@ def test_every_make_target_that_is_named_exists(document):
 # --- what has no place here -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=named)
+@of_each(WRITTEN)
 def test_the_documents_speak_of_the_project_alone(document):
     text = document.read_text()
     assert re.findall(r"(?<![\w&/])#\d+\b", text) == [], "a ticket number"

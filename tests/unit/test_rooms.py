@@ -50,12 +50,18 @@ EXTRA = {
     "pipeline/evaluation/shares.py": {"numpy"},
     "pipeline/evaluation/retrieval.py": {"numpy"},
     "pipeline/evaluation/intents.py": {"numpy"},
+    "pipeline/replay/figures.py": {"numpy"},
     # The model's worker is a process of its own, and nobody else may import what it does.
     "sinks/llm/worker.py": {"litellm"},
     "sinks/llm/language_model.py": {"tenacity"},
     # A team's server; nobody else may import what speaks with it, so it loads with a team alone.
     **{f"sinks/team/postgres/{name}.py": {"psycopg"} for name in SERVER},
     "sinks/team/sync.py": {"tenacity"},
+    # The parser, which loads when a memory names code.
+    **{
+        f"sinks/code/{name}.py": {"tree_sitter"}
+        for name in ("definitions", "forms", "languages", "outline")
+    },
     "pipeline/agents/toml_settings.py": {"tomlkit"},
     # What runs the cross-encoder; where there is none of it, words alone decide.
     "sinks/models/cross_encoder.py": {"onnxruntime"},
@@ -66,13 +72,14 @@ INNER = {
     "stages": {
         "text": set(),
         "language": {"text"},
-        "capture": {"text", "language"},
+        "statements": {"text", "language"},
+        "capture": {"text", "language", "statements"},
         "redaction": {"text", "capture"},
-        "enrichment": {"text", "language"},
-        "injection": {"text", "language"},
-        "sessions": {"text", "language"},
+        "enrichment": {"text", "language", "statements"},
+        "injection": {"text", "language", "statements"},
+        "sessions": {"text", "language", "statements"},
         "actions": {"text", "language"},
-        "moments": {"text", "language", "injection", "actions"},
+        "moments": {"text", "language", "statements", "injection", "actions"},
         "": None,
     },
     "sinks": {
@@ -86,6 +93,7 @@ INNER = {
         "team/postgres": {"team", "store", "models"},
         "repair": {"team", "store", "passages"},
         "project": set(),
+        "code": set(),
         "telemetry": set(),
         "llm": set(),
         "mcp": set(),
@@ -99,11 +107,12 @@ INNER = {
         "cli": set(),
         "imports": set(),
         "evaluation": {"app", "entrance"},
+        "replay": {"evaluation"},
         "entrance": {"app", "agents"},
         "api": {"app", "entrance", "imports"},
         "daemon": {"app", "entrance", "api", "agents"},
         "doctor": {"agents", "cli", "daemon"},
-        "commands": {"agents", "app", "cli", "daemon", "doctor", "evaluation", "imports"},
+        "commands": {"agents", "app", "cli", "daemon", "doctor", "evaluation", "imports", "replay"},
     },
 }
 # What every folder of the floor may import although it stands in none: the protocols, and the
@@ -146,12 +155,12 @@ def test_a_room_imports_only_what_it_may(room):
             assert name in allowed | extra, f"{path.relative_to(HOUSE)}:{line} imports {name}"
 
 
-def test_stages_know_of_the_configuration_its_structs_and_the_linear_model_alone():
+def test_stages_know_of_the_configuration_its_structs_the_linear_model_and_languages_alone():
     for path in _sources("stages"):
         for node in ast.walk(ast.parse(path.read_text())):
             module = getattr(node, "module", None) or ""
             if isinstance(node, ast.ImportFrom) and node.level and module.startswith("config"):
-                allowed = {"config.settings", "config.linear_model"}
+                allowed = {"config.settings", "config.linear_model", "config.languages"}
                 assert module in allowed, f"{path}:{node.lineno} imports {module}"
 
 

@@ -23,10 +23,12 @@ PUT_IN = {
     "sinks/team/outbox.py": {"wanted"},
     "sinks/team/postgres/reads.py": {"_CURRENT", "_PRINTS", "_VALID"},
     "sinks/team/postgres/store.py": {"', '.join((f'%s::{kind}[]' for kind in COLUMN_TYPES))"},
-    "sinks/store/reads.py": {"_VALID", "allowed", "wanted", "where"},
+    "sinks/store/uses.py": {"', '.join(SUM_TYPES)", "_COLUMNS", "_VOTE", "wanted"},
+    "sinks/store/reads.py": {"_VALID", "allowed", "order", "wanted", "where"},
     "sinks/repair/repair.py": {"table"},
     "sinks/repair/salvage.py": {"columns", "table"},
     "sinks/team/apply.py": {"wanted"},
+    "sinks/store/tombstones.py": {"condition"},
     "sinks/store/writes.py": {
         "', '.join('?' * len(types))",
         "', '.join(types)",
@@ -47,6 +49,8 @@ NEVER_CALLED = {"eval", "exec", "compile", "system", "popen", "decompress", "dec
 NEVER_NAMED = {"yaml.load", "yaml.unsafe_load", "yaml.full_load", "yaml.Loader"}
 # What it makes of what was read is an expression, and no code.
 SAFE_CALLS = {"re.compile"}
+# Of what is packed no more than the stated length is unpacked.
+BOUNDED = {"sinks/project/commits.py": {"zlib.decompressobj", "zlib.decompressobj().decompress"}}
 
 
 def _named(path):
@@ -97,7 +101,8 @@ def test_sql_that_is_made_of_a_text_is_found_out(line):
 
 def test_nothing_that_is_read_can_run_or_swell():
     for path in SOURCES:
-        assert set(_dangerous(_tree(path))) == set(), _named(path)
+        bounded = BOUNDED.get(_named(path), set())
+        assert set(_dangerous(_tree(path))) - bounded == set(), _named(path)
 
 
 def _dangerous(tree):

@@ -16,6 +16,28 @@ def named(document):
     return str(document.relative_to(HOUSE))
 
 
+def of_each(documents):
+    """Decorates a check of one document: one test checks them all, and names those that fail.
+
+    A test a document and check would be a thousand, which are slow to collect and to hand out.
+    """
+
+    def make(check):
+        def test():
+            wrong = {}
+            for document in documents:
+                try:
+                    check(document)
+                except AssertionError as error:
+                    wrong[named(document)] = str(error)
+            assert wrong == {}
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return make
+
+
 def fences(document, kind):
     return re.findall(rf"^```{kind}\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
 

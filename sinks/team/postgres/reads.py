@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from datetime import datetime
 from typing import Any
 
+import anyio
 import psycopg
 from psycopg import AsyncConnection, Connection, ServerCursor, sql
 
@@ -19,6 +20,7 @@ from ....bus.values import Encoding, Hit, Memory, Query, Scope
 from ...store.reads import Text, scope_texts
 from ...store.rows import Row, Usage, digest, fingerprint, to_scope
 from ..protocol import Change, Changes, Cursor, TeamUnavailable
+from ..sync_state import Pace
 from .columns import half_vector, read_memory, search_text, signed
 from .connection import HELLO, Address, Connections, Link, greet
 from .errors import explain, explain_connect, failed
@@ -325,19 +327,26 @@ def remaining(connection: Connection, after: Cursor, scopes: Sequence[Scope]) ->
 async def listen(address: Address) -> AsyncGenerator[None, None]:
     """Yields once when it listens, and each time the team's feed has something new.
 
-    On a connection of its own. Raises TeamUnavailable when that is lost.
+    On a connection of its own. Raises TeamUnavailable when that is lost. Every role of the server
+    may notify: who floods the channel is not listened to until the next item is due.
     """
+    pace = Pace()
     try:
         connection = await AsyncConnection.connect(address.conninfo, autocommit=True)
     except psycopg.Error as error:
         raise explain_connect(address.server, error) from None
     try:
         hello = greet(await (await connection.execute(HELLO)).fetchone(), address.server)
-        await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(hello.channel)))
+        channel = sql.Identifier(hello.channel)
+        await connection.execute(sql.SQL("LISTEN {}").format(channel))
         while True:
             yield None
             async for _ in connection.notifies(stop_after=1):
                 pass  # and all that came with it
+            if held_s := pace.wait_s(anyio.current_time()):
+                await connection.execute(sql.SQL("UNLISTEN {}").format(channel))
+                await anyio.sleep(held_s)
+                await connection.execute(sql.SQL("LISTEN {}").format(channel))
     except psycopg.Error as error:
         translated = explain(address.server, error)
         if isinstance(translated, TeamUnavailable):

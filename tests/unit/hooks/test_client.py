@@ -236,7 +236,7 @@ def test_time_asked_for_ends_too(workshop):
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
-def test_half_a_payload_then_silence_ends_at_the_budget(workshop):
+def test_half_a_payload_then_silence_ends_soon_too(workshop):
     daemon = workshop.daemon(OK)
     with subprocess.Popen(
         workshop.command("UserPromptSubmit"),

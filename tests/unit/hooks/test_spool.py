@@ -38,7 +38,7 @@ def test_capture_without_a_daemon_is_kept_and_the_user_is_told(workshop):
         },
         "payload": MARKED,
     }
-    assert "subcog: kept for later" in json.loads(done.stdout)["systemMessage"]
+    assert "subcog: set aside safely" in json.loads(done.stdout)["systemMessage"]
 
 
 def test_entry_is_for_its_owner_alone_and_nothing_else_lies_beside_it(workshop):
@@ -197,7 +197,7 @@ def test_capture_that_a_silent_daemon_may_have_taken_is_kept_under_the_same_id(w
 
     (file,) = (workshop.data / "spool").iterdir()
     assert file.name == daemon.requests[0][1]["id"] + ".json"
-    assert "kept for later" in json.loads(done.stdout)["systemMessage"]
+    assert "set aside safely" in json.loads(done.stdout)["systemMessage"]
 
 
 def test_capture_is_kept_when_the_daemon_hangs_up_on_it_twice(workshop):

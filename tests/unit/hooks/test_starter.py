@@ -4,11 +4,12 @@ import json
 import os
 import signal
 import subprocess
+from time import monotonic
 
 import pytest
 
 from subcog.bus.frames import reply_frame
-from subcog.hooks import starter
+from subcog.hooks import client, starter
 
 PAYLOAD = b'{"session_id": "one", "prompt": "how do I hash passwords here?"}'
 PATIENT = {"SUBCOG_HOOK_START_MS": "10000"}
@@ -195,6 +196,18 @@ def test_missing_subcog_is_told_once_per_session_with_the_command_that_mends_it(
     assert "subcog is not installed" in first
     assert f"make -C {workshop.root} setup" in first
     assert other == first
+
+
+def test_a_disk_that_hangs_holds_only_what_is_to_be_kept_and_no_other_prompt(workshop):
+    starter = workshop.root / "hooks" / "starter.py"
+    hangs = "\n\ndef notice(*told):\n    time.sleep(60)\n"
+    starter.write_text(starter.read_text() + hangs)
+
+    began = monotonic()
+    done = workshop.hook(PAYLOAD)
+
+    assert (done.stdout, done.returncode) == (b"", 0)
+    assert monotonic() - began < client.SPOOL_MS / 1000
 
 
 def test_missing_subcog_is_told_once_where_the_agent_tells_no_session(workshop):

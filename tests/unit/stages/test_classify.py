@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import anyio
 import msgspec
@@ -23,15 +23,14 @@ from subcog.stages.classify import (
     ModelRacer,
     choose,
     classify,
-    cues,
     keyword_vote,
     local_vote,
+    may_search,
     merge,
     race,
 )
-from subcog.stages.language.search_intent import detect_search_intent
-from subcog.stages.language.sentences import sentences
 from tests.emissions import all_emitted, emitted
+from tests.fakes import make_parsed
 
 PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))
 DECISIVE = "why is the build failing with an error? It was green when I left yesterday."
@@ -47,13 +46,13 @@ class Guesser:
     """A local classifier that always says the same and remembers what it was shown."""
 
     def __init__(self, kind: IntentType | None, probability: float) -> None:
-        rest = (1 - probability) / len(IntentType)
-        self.odds: dict[IntentType | None, float] = dict.fromkeys((*IntentType, None), rest)
-        self.odds[kind] = probability
-        self.seen: list[Sequence[str]] = []
+        name = kind.value if kind else "order"
+        self.odds = dict.fromkeys((*map(str, IntentType), "order", "chat"), (1 - probability) / 7)
+        self.odds[name] = probability
+        self.seen: list[dict[str, float]] = []
 
-    def weigh(self, text: str, cues: Sequence[str]) -> Mapping[IntentType | None, float]:
-        self.seen.append(cues)
+    def weigh(self, features: Iterable[tuple[str, float]]) -> Mapping[str, float]:
+        self.seen.append(dict(features))
         return self.odds
 
 
@@ -77,19 +76,40 @@ async def test_what_a_machine_wrote_is_never_a_search():
     assert answer.votes == ()
 
 
-async def test_decisive_keywords_ask_nobody_else():
-    local = Guesser(IntentType.HOWTO, 0.99)
+async def test_what_the_keywords_found_is_evidence_that_the_local_classifier_weighs():
+    local = Guesser(IntentType.HOWTO, 0.7)
     answer = await classify(enriched(DECISIVE), local=local)
+    assert "=keyword troubleshoot" in local.seen[0]
+    assert answer.intent is not None
+    assert (answer.intent.intent_type, answer.intent.confidence_percent) == (IntentType.HOWTO, 70)
+    assert answer.intent.source is DetectionSource.HYBRID
+    assert answer.intent.evidence
+
+
+async def test_an_order_that_sounds_like_a_question_is_none():
+    answer = await classify(enriched("why not drop the cache? do it"), local=Guesser(None, 0.9))
+    assert answer.votes[0].intent is not None
+    assert answer.intent is None
+
+
+async def test_a_question_of_time_is_read_by_rules_alone():
+    local = Guesser(None, 0.99)
+    answer = await classify(enriched("what did we decide last week?"), local=local)
     assert local.seen == []
     assert answer.intent is not None
-    assert answer.intent.intent_type is IntentType.TROUBLESHOOT
     assert answer.intent.source is DetectionSource.KEYWORD
 
 
 async def test_the_bar_for_decisive_can_be_raised():
-    local = Guesser(IntentType.TROUBLESHOOT, 0.99)
-    answer = await classify(enriched(DECISIVE), local=local, min_decisive_percent=90)
-    assert [one.racer for one in answer.votes] == [DetectionSource.KEYWORD, DetectionSource.LOCAL]
+    model = llm(None)
+    for percent in (80, 90):
+        await classify(
+            enriched(DECISIVE),
+            local=Guesser(IntentType.TROUBLESHOOT, 0.99),
+            model=racer(model),
+            min_decisive_percent=percent,
+        )
+    assert model.asked == [DECISIVE]
 
 
 async def test_the_local_classifier_finds_what_has_no_signal():
@@ -126,7 +146,7 @@ async def test_without_a_local_classifier_the_keywords_decide_and_it_is_told():
 
 async def test_an_error_inside_the_local_classifier_is_not_hidden():
     class Broken:
-        def weigh(self, text: str, cues: Sequence[str]) -> Mapping[IntentType | None, float]:
+        def weigh(self, features: Iterable[tuple[str, float]]) -> Mapping[str, float]:
             raise AttributeError("a bug")
 
     with pytest.raises(ExceptionGroup) as caught:
@@ -150,11 +170,15 @@ async def test_racers_run_together_and_votes_keep_the_order_of_arrival():
     assert [one.racer for one in votes] == [DetectionSource.LOCAL, DetectionSource.LLM]
 
 
-def test_who_alone_found_an_intent_is_right():
+def test_who_alone_found_an_intent_is_right_but_for_keywords_that_were_weighed():
     only = vote(IntentType.HOWTO, 60)
-    assert merge([only, vote(None, source=DetectionSource.LOCAL)]) == only.intent
+    assert merge([only, vote(None, source=DetectionSource.LLM)]) == only.intent
     local = vote(IntentType.HOWTO, 60, DetectionSource.LOCAL)
     assert merge([vote(None), local]) == local.intent
+    model = vote(IntentType.HOWTO, 60, DetectionSource.LLM)
+    no = vote(None, source=DetectionSource.LOCAL)
+    assert merge([only, no]) is None
+    assert merge([model, only, no]) == model.intent
 
 
 def test_nobody_found_anything():
@@ -177,17 +201,23 @@ def test_where_two_disagree_the_surer_one_decides(keyword, other, kind, percent)
     merged = merge(
         [
             vote(IntentType.HOWTO, keyword),
-            vote(IntentType.LOCATION, other, DetectionSource.LOCAL),
+            vote(IntentType.LOCATION, other, DetectionSource.LLM),
         ]
     )
     assert merged is not None
     assert (merged.intent_type, merged.confidence_percent) == (kind, percent)
 
 
+def test_where_the_local_classifier_disagrees_with_the_keywords_it_decides():
+    keywords = vote(IntentType.HOWTO, 90)
+    for kind, percent in ((IntentType.LOCATION, 60), (IntentType.HOWTO, 90)):
+        merged = merge([keywords, vote(kind, 60, DetectionSource.LOCAL)])
+        assert merged is not None
+        assert (merged.intent_type, merged.confidence_percent) == (kind, percent)
+
+
 def test_an_equal_challenger_does_not_replace_what_is_held():
-    merged = merge(
-        [vote(IntentType.HOWTO, 60), vote(IntentType.LOCATION, 60, DetectionSource.LOCAL)]
-    )
+    merged = merge([vote(IntentType.HOWTO, 60), vote(IntentType.LOCATION, 60, DetectionSource.LLM)])
     assert merged is not None
     assert merged.intent_type is IntentType.HOWTO
 
@@ -212,28 +242,14 @@ def test_evidence_of_the_keywords_survives_a_merge():
     assert merged.evidence[0].signal == "where is"
 
 
-def test_a_prompt_that_is_probably_no_search_is_none():
-    odds = Guesser(None, 0.46).odds
-    assert choose(odds)[0] is None
-    assert choose(Guesser(IntentType.HOWTO, 0.3).odds)[0] is IntentType.HOWTO
+def test_first_it_is_decided_whether_it_is_a_search_and_then_of_which_kind():
+    odds = Guesser(IntentType.HOWTO, 0.3).odds
+    assert choose(odds)[0] == "howto"
+    assert choose(odds | {"order": 0.2, "chat": 0.22})[0] == "chat"
 
 
-def test_the_note_of_a_local_no_says_how_sure_it_was():
-    assert local_vote("x", None, Guesser(None, 0.9)).note == "none 0.90"
-
-
-def test_cues_name_what_the_keywords_noticed():
-    text = "fix it. where is the config?"
-    assert set(cues(sentences(text), detect_search_intent(text))) == {
-        "keyword location",
-        "signal where is",
-        "type location",
-        "first order",
-        "asks",
-        "sentences 2",
-    }
-    assert set(cues(sentences("```\nx\n```"), None)) == {"keyword none", "pasted"}
-    assert {"orders only", "settled"} <= set(cues(sentences("thanks"), None))
+def test_the_note_of_a_local_no_tells_an_order_from_chat():
+    assert local_vote("x", None, Guesser(None, 0.9)).note == "order 0.90"
 
 
 # --- with a language model ------------------------------------------------------------------------
@@ -317,7 +333,7 @@ async def test_the_model_alone_finds_what_others_overlook():
 async def test_the_model_and_the_keywords_together_are_a_hybrid(heard):
     answer = await classify(
         enriched("where is the config?"),
-        local=Guesser(None, 0.9),
+        local=Guesser(IntentType.LOCATION, 0.9),
         model=racer(llm(IntentType.LOCATION)),
     )
     assert answer.intent.source is DetectionSource.HYBRID
@@ -334,13 +350,13 @@ async def test_the_model_and_the_keywords_together_are_a_hybrid(heard):
 async def test_a_model_without_an_answer_leaves_the_others_and_it_is_told(heard):
     answer = await classify(
         enriched("where is the config?"),
-        local=Guesser(None, 0.9),
+        local=Guesser(IntentType.LOCATION, 0.9),
         model=racer(llm(None, missing="timeout")),
     )
-    assert answer.intent.source is DetectionSource.KEYWORD
+    assert answer.intent.source is DetectionSource.HYBRID
     assert heard[1:] == [
         ("degraded", "classify", {"reason": "model.timeout"}),
-        ("fell_back", "llm", {"to": "keyword", "reason": "timeout"}),
+        ("fell_back", "llm", {"to": "hybrid", "reason": "timeout"}),
     ]
 
 
@@ -362,7 +378,8 @@ async def test_of_a_deadline_the_model_gets_what_the_stages_after_it_leave():
 async def test_a_late_vote_refines_what_was_answered():
     model, refined = llm(None, missing="timeout"), Refined()
     event = enriched("where is the config?")
-    answer = await classify(event, local=Guesser(None, 0.9), model=racer(model, refined=refined))
+    local = Guesser(IntentType.LOCATION, 0.6)
+    answer = await classify(event, local=local, model=racer(model, refined=refined))
     late = vote(IntentType.TROUBLESHOOT, 95, DetectionSource.LLM, ("late",))
     assert await model.late(late)
     (told,) = refined.events
@@ -391,3 +408,28 @@ async def test_the_kind_of_work_is_evidence_for_the_keywords():
         answer = await classify(prompt, local=None)
         assert answer.intent is not None
         assert answer.intent.intent_type is kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("warum nehmen wir eigentlich nicht google maps?", IntentType.EXPLANATION),
+        ("schreib bitte einen test für den neuen worker", None),
+    ],
+)
+async def test_another_language_than_english_is_not_for_the_local_classifier(text, kind):
+    local = Guesser(IntentType.HOWTO, 0.99)
+    answer = await classify(enriched(text), local=local)
+    assert local.seen == []
+    assert (answer.intent.intent_type if answer.intent else None) is kind
+
+
+def test_only_what_no_racer_takes_for_a_search_is_none():
+    nothing, something = Guesser(None, 0.9), Guesser(IntentType.LOCATION, 0.9)
+    order = make_parsed(text="Rename the parser to reader").parsed
+    question = make_parsed(text="How does the parser work?").parsed
+    assert not may_search(order, nothing)
+    assert may_search(order, something)
+    assert may_search(order, None)
+    assert not may_search(question, nothing)
+    assert may_search(msgspec.structs.replace(question, pasted=True), nothing)

@@ -45,5 +45,5 @@ def test_the_prompt_is_given_as_it_would_have_been_classified():
     classified = with_intent(event, hits)
     assert classified.intent == event.intent
     assert classified.enriched.candidates == hits
-    assert classified.votes == (event.vote,)
+    assert classified.votes == (*event.classified.votes, event.vote)
     assert classified.enriched.prompt == event.classified.enriched.prompt

@@ -1,11 +1,15 @@
+from datetime import UTC
+
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
+from msgspec.structs import replace
 
 from subcog.bus.signals import degraded
 from subcog.bus.values import Marked, ProjectFacts
 from subcog.stages.enrich import Knowledge, enrich
 from subcog.stages.enrichment.guide_parser import read_guide
+from subcog.stages.enrichment.hindsight import Hindsight
 from subcog.stages.parse import parse
 from subcog.stages.ports import RecallUnavailable
 from tests.emissions import emitted
@@ -27,7 +31,7 @@ from tests.fakes import (
 MARKED = Marked(content="We use uv", marker="[remember]")
 
 
-async def run(parsed, *, recall=None, keeper=None, projects=None, limit=15):
+async def run(parsed, *, recall=None, keeper=None, projects=None, limit=15, **more):
     with anyio.fail_after(5):
         return await enrich(
             parsed,
@@ -35,6 +39,7 @@ async def run(parsed, *, recall=None, keeper=None, projects=None, limit=15):
             keeper=keeper or FakeKeeper(),
             projects=projects or FakeProjects(),
             limit=limit,
+            **more,
         )
 
 
@@ -50,6 +55,15 @@ async def test_the_question_goes_along_as_it_was_typed():
     recall = FakeRecall(hits=make_hits(1))
     await run(make_parsed(text="Why do we hash?", query="hash"), recall=recall)
     assert [query.asked for query in recall.queries] == ["Why do we hash?"]
+
+
+async def test_what_is_no_search_is_not_reranked_unless_it_is_explained():
+    order = make_parsed(text="Hash it", query="hash")
+    explained = replace(order, prompt=replace(order.prompt, detailed=True))
+    recall = FakeRecall(hits=make_hits(1))
+    for parsed in (order, explained):
+        await run(parsed, recall=recall, may_search=lambda parsed: False)
+    assert [query.asked for query in recall.queries] == ["", "Hash it"]
 
 
 @pytest.mark.parametrize("changes", [{"machine": True}, {"query": ""}, {"query": " \n"}])
@@ -267,3 +281,66 @@ async def test_what_comes_out_of_the_store_is_redacted_and_neutralised():
     )
     assert knowledge.tidy("a <invoke> s3cret") == "a ‹invoke› …"
     assert knowledge.tidy("plain text, as it is.") == "plain text, as it is."
+
+
+class FakeChronicle:
+    """Has ``memories``, whatever time is asked for; or raises."""
+
+    def __init__(self, *memories, raises=None):
+        self.memories, self.raises = memories, raises
+
+    async def made(self, scopes, *, limit, namespaces=(), within=None, by_use=False):
+        if self.raises is not None:
+            raise self.raises
+        return self.memories[:limit]
+
+
+async def looked_back(text, chronicle, recall):
+    with anyio.fail_after(5):
+        return await enrich(
+            parse(make_prompt(text)),
+            recall=recall,
+            keeper=FakeKeeper(),
+            projects=FakeProjects(),
+            limit=15,
+            hindsight=Hindsight(chronicle, lambda: NOW, UTC),
+        )
+
+
+async def test_a_question_about_a_time_is_looked_up_and_not_searched_for():
+    recall, memory = FakeRecall(hits=make_hits(3)), make_memory(7)
+    enriched = await looked_back("what did we do last week?", FakeChronicle(memory), recall)
+    assert enriched.looked_up
+    assert [hit.memory for hit in enriched.candidates] == [memory]
+    assert enriched.span.since.isoformat() == "2026-02-16T00:00:00+00:00"
+    assert recall.queries == []
+    nothing = await looked_back("what did we do last week?", FakeChronicle(), recall)
+    assert nothing.candidates == ()
+
+
+async def test_a_subject_is_searched_for_in_its_time_and_elsewhere_where_that_has_nothing():
+    prompt = "what did we decide last week about Kafka?"
+    recall = FakeRecall(hits=make_hits(1))
+    enriched = await looked_back(prompt, FakeChronicle(), recall)
+    assert not enriched.looked_up
+    [query] = recall.queries
+    assert query.since == enriched.span.since
+    assert query.until < enriched.span.until
+    empty = FakeRecall()
+    await looked_back(prompt, FakeChronicle(), empty)
+    assert [query.since is None for query in empty.queries] == [False, True]
+
+
+async def test_any_other_prompt_is_searched_for_as_ever():
+    recall = FakeRecall(hits=make_hits(1))
+    enriched = await looked_back("how do we hash passwords?", FakeChronicle(make_memory(7)), recall)
+    assert not enriched.looked_up
+    assert [query.since for query in recall.queries] == [None]
+
+
+async def test_while_nothing_can_be_looked_up_the_prompt_goes_on_degraded():
+    chronicle = FakeChronicle(raises=RecallUnavailable())
+    with emitted(degraded) as facts:
+        enriched = await looked_back("what did we do last week?", chronicle, FakeRecall())
+    assert enriched.degraded == ("search.unavailable",)
+    assert facts == [("enrich", {"reason": "search.unavailable"})]

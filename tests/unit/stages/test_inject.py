@@ -1,16 +1,19 @@
-from datetime import timedelta
+from datetime import timedelta, timezone
 from urllib.parse import unquote
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
+from subcog.bus import signals as bus_signals
+from subcog.bus.anchors import Anchor
 from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.signals import abstained, injected, told
-from subcog.bus.values import NAMESPACES, IntentType, ProjectFacts
+from subcog.bus.values import NAMESPACES, IntentType, ProjectFacts, Span
 from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject, weight
+from subcog.stages.language.time_question import read_time_question
 from subcog.stages.text.unicode import count_tokens
-from tests.emissions import emitted
+from tests.emissions import all_emitted, emitted
 from tests.fakes import (
     NOW,
     FakeSessions,
@@ -65,6 +68,20 @@ def test_a_low_confidence_brings_nothing_and_is_counted():
     assert (built.text, built.abstained) == ("", "low_confidence")
     assert built.context.search_intent_detected
     assert facts == [("inject", {"reason": "low_confidence"})]
+
+
+@pytest.mark.parametrize("rehearsal", [False, True])
+def test_a_rehearsal_is_counted_nowhere(rehearsal):
+    prompt = make_prompt("how do we run the tests?", rehearsal=rehearsal)
+    sure, unsure = (
+        make_classified(make_hits(3), make_intent(percent), parsed=make_parsed(prompt))
+        for percent in (90, 49)
+    )
+    with all_emitted(*bus_signals.ALL) as emissions:
+        assert run(sure).text
+        assert run(unsure).abstained
+    expected = set() if rehearsal else {"injected", "abstained", "told"}
+    assert {name for name, *_ in emissions} == expected
 
 
 def test_base_count_is_reached_where_less_confidence_is_allowed():
@@ -158,8 +175,11 @@ def test_a_memory_is_shown_once_in_a_session_and_again_when_it_changed():
     again = run(first, sessions=sessions)
     assert (again.text, again.abstained) == ("", "already_shown")
     assert verdict_of(again, 1).why == "already shown in this session"
-    changed = make_classified([make_hit(make_memory(1, version=2), 0.9)], make_intent())
-    assert run(changed, sessions=sessions).text
+    anchored = make_memory(1, version=2, anchors=(Anchor(path="src/auth.py", digest="d"),))
+    later = make_classified([make_hit(anchored, 0.9)], make_intent())
+    assert run(later, sessions=sessions).abstained == "already_shown"
+    changed = make_memory(1, "alpha1x says otherwise", version=3)
+    assert run(make_classified([make_hit(changed, 0.9)], make_intent()), sessions=sessions).text
 
 
 def test_another_session_is_shown_the_same():
@@ -490,3 +510,63 @@ def test_a_sure_search_without_a_hit_is_told_of_a_topic_and_still_abstains():
 )
 def test_otherwise_nothing_is_named_where_nothing_is_shown(classified, has_topic):
     assert run(classified, has_topic=has_topic).text == ""
+
+
+def looked_up(text, count, **changes):
+    """A prompt about a time or the whole, for which these memories were looked up."""
+    made = make_classified(
+        [make_hit(make_memory(number), 1.0) for number in range(1, count + 1)],
+        make_intent(85),
+        parsed=make_parsed(make_prompt(text), retrospect=read_time_question(text)),
+    )
+    return replace(made, enriched=replace(made.enriched, looked_up=True, **changes))
+
+
+def test_what_was_looked_up_comes_in_its_order_with_its_day():
+    built = run(looked_up("what did we do last month?", 3))
+    assert [one.id for one in built.context.injected_memories] == [
+        make_memory(number).id for number in (1, 2, 3)
+    ]
+    heads = [line for line in built.text.splitlines() if line.startswith("- mem_")]
+    assert [head.split(" · ")[2] for head in heads] == ["2026-02-28", "2026-02-27", "2026-02-26"]
+    assert "subcog://" not in built.text
+
+
+def test_the_day_is_that_of_who_asked():
+    east = timezone(timedelta(hours=13))
+    span = Span(NOW.astimezone(east) - timedelta(days=9), NOW.astimezone(east))
+    built = run(looked_up("what did we do last week?", 1, span=span))
+    assert " · 2026-03-01" in built.text
+
+
+def test_an_overview_names_where_the_other_topics_are_once():
+    sessions = FakeSessions()
+    built = run(looked_up("what do you know about this project?", 2), sessions=sessions)
+    assert "More: subcog://topics\n" in built.text
+    again = run(looked_up("give me an overview of the project", 9), sessions=sessions)
+    assert again.text
+    assert "More:" not in again.text
+
+
+def test_a_time_without_memories_is_answered_by_nothing():
+    built = run(looked_up("what did we do last week?", 0))
+    assert (built.text, built.abstained) == ("", "nothing_relevant")
+
+
+def test_memories_of_a_time_leave_room_for_what_was_said_then():
+    at = NOW - timedelta(days=3)
+    said = Passage(
+        id="psg_1",
+        session="s0",
+        scope=make_memory().scope,
+        speaker="user",
+        text="The quokka module is next.",
+        said_at=at,
+    )
+    hit = SessionHit(session="s0", scope=said.scope, relevance=1.0, began_at=at, passages=(said,))
+    long = [make_hit(make_memory(n, f"w{n} " * 400), 1.0) for n in range(1, 12)]
+    classified = looked_up("what did we do last week?", 0, sessions=(hit,), candidates=tuple(long))
+    built = run(classified)
+    assert built.context.injected_memories
+    assert "quokka" in built.text
+    assert built.tokens <= MAX_TOKENS

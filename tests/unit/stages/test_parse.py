@@ -12,8 +12,10 @@ PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def parsed(text):
-    event = PromptSubmitted(trace="t", session="s", client="c", place=PLACE, text=text)
+def parsed(text, before=""):
+    event = PromptSubmitted(
+        trace="t", session="s", client="c", place=PLACE, text=text, before=before
+    )
     result = parse(event)
     assert (result.trace, result.prompt) == ("t", event)
     return result.parsed
@@ -109,3 +111,39 @@ def test_hostile_characters_do_no_harm():
     found = parsed("a\x00b \ud800 \u202e [remember\n[remember] \x1b[31mx")
     repr(found).encode()
     assert found.marked[0].content == "x"
+
+
+LOG = """2026-10-03 11:04:22 INFO  lease worker=3 state=held until=11:05
+2026-10-03 11:04:52 INFO  lease worker=3 state=held until=11:06"""
+
+
+def test_of_a_paste_the_words_beside_it_and_the_telling_lines_ask():
+    found = parsed(f"what happened\n\n{LOG}\n2026-10-03 11:05 ERROR lease worker=3 lost: no quorum")
+    assert found.pasted
+    assert found.question.splitlines()[0] == "what happened"
+    assert "no quorum" in found.question
+    assert "state=held" not in found.question
+
+
+def test_a_paste_that_tells_no_failure_asks_nothing():
+    found = parsed(LOG)
+    assert (found.pasted, found.question, found.query) == (True, "", "")
+
+
+def test_what_is_typed_is_the_question():
+    found = parsed("How long does a worker hold a lease?")
+    assert (found.pasted, found.question) == (False, found.text)
+
+
+def test_a_follow_up_is_searched_for_with_the_prompt_before():
+    before = "How long is a lease?\n<private>hunter2</private>\n[remember] leases are short"
+    found = parsed("and how do we renew it?", before)
+    assert found.words == ("renew", "lease")
+    assert found.question.splitlines()[0] == "How long is a lease?"
+    assert "hunter2" not in found.question + found.query
+    assert found.text == "and how do we renew it?"
+
+
+def test_what_stands_for_itself_is_searched_for_alone():
+    found = parsed("Why did we choose etcd for the depot's leases?", "How is the tram painted?")
+    assert "tram" not in found.query + found.question

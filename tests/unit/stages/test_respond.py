@@ -56,6 +56,13 @@ def test_an_explicit_capture_is_confirmed_to_the_user():
     assert kept_answer(kept) == "subcog: kept as decision: We use argon2id (mem_1)"
 
 
+def test_what_had_been_forgotten_is_said_to_be_kept_again():
+    kept = Kept(
+        outcome="stored", namespace="decisions", memory_id="mem_1", summary="a", was_forgotten=True
+    )
+    assert kept_answer(kept).endswith("(mem_1); you had forgotten it: it is kept again")
+
+
 @pytest.mark.parametrize(
     ("kept", "said"),
     [
@@ -65,7 +72,7 @@ def test_an_explicit_capture_is_confirmed_to_the_user():
         ),
         (
             Kept(outcome="pending", namespace="tech-debt", summary="s"),
-            "subcog: will be kept as tech-debt: s",
+            "subcog: not stored yet as tech-debt: s",
         ),
         (
             Kept(outcome="declined", namespace="progress", summary="s", reason="too long"),
@@ -73,7 +80,7 @@ def test_an_explicit_capture_is_confirmed_to_the_user():
         ),
         (
             Kept(outcome="failed", namespace="progress", summary="s", reason="the disk is full"),
-            "subcog: could not be kept as progress: the disk is full",
+            "subcog: could not be stored now as progress: the disk is full",
         ),
     ],
 )

@@ -25,6 +25,7 @@ from subcog.pipeline.agents.install import (
 )
 from subcog.pipeline.agents.install import install as install_agent
 from subcog.pipeline.agents.install import uninstall as uninstall_agent
+from tests.thorough import times
 
 CLAUDE = AGENTS["claude"]
 NEW = (2, 1, 330)
@@ -375,7 +376,9 @@ documents = st.builds(
 
 @given(documents, st.sampled_from([None, 1, 2, "\t"]), st.booleans())
 @hypothesis_settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=times(20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_any_settings_survive_installing_and_uninstalling(
     tmp_path_factory, document, indent, escaped

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from subcog.bus.events import ReviewRequested
 from subcog.bus.sessions import Passage, SessionInfo
+from subcog.bus.values import Scope
 from subcog.config.load import load_settings
 from subcog.pipeline.app import archives
 from subcog.pipeline.app.archives import Conversations
@@ -45,12 +46,10 @@ class Archive:
             for name in self.names[:limit]
         )
 
-    async def show(self, scopes, session):
+    async def show(self, scope, session):
         await checkpoint()
         return (
-            Passage(
-                id="p", session=session, scope=scopes[0], speaker="user", text="x", said_at=NOW
-            ),
+            Passage(id="p", session=session, scope=scope, speaker="user", text="x", said_at=NOW),
         )
 
 
@@ -68,6 +67,22 @@ async def test_the_session_before_is_the_newest_other_one(held):
     held.arrive(Archive("now", "last", "first"))
     assert await before(held) == ["last"]
     assert await before(held, "another") == ["now"]
+
+
+async def test_what_was_said_under_an_earlier_scope_of_the_project_is_found(held):
+    earlier, other = Scope("project", "earlier"), Scope("project", "other")
+
+    class Finding:
+        scopes = (other, earlier)
+
+        async def find(self, text, scope, *, session):
+            await checkpoint()
+            return (scope,)
+
+    held.arrive(Finding())
+    moved = replace(PLACE, before=(earlier, Scope("project", "empty")))
+    assert await held.find("x", moved, session="now") == (PLACE.project, earlier)
+    assert await held.find("x", PLACE, session="now") == (PLACE.project,)
 
 
 async def test_there_is_none_before_the_first(held):

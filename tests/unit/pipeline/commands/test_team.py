@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from subcog.pipeline.cli.client import CallFailed
-from subcog.pipeline.commands import team
+from subcog.pipeline.commands import shared, team
 from tests.fakes import make_result
 
 URL = "postgresql://ana:s3cret@db/subcog"
@@ -55,7 +55,8 @@ def daemon(monkeypatch, tmp_path):
 @pytest.fixture
 def terminal(monkeypatch):
     """Somebody sits there and can be asked."""
-    monkeypatch.setattr(team, "somebody_is_there", lambda: True)
+    for module in (shared, team):
+        monkeypatch.setattr(module, "somebody_is_there", lambda: True)
 
 
 def run(*args, typed=""):

@@ -19,6 +19,7 @@ from subcog.pipeline.daemon.server import (
     socket_path,
     unlisten,
 )
+from subcog.pipeline.entrance.handler import HookAnswer
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,8 @@ class Parts:
 
     def __init__(self, hook=None, more_time_ms=0):
         async def answer(event, fields, body):
-            return f"{event}:{fields.get('cwd')}:".encode() + body
+            said = f"{event}:{fields.get('cwd')}:".encode() + body
+            return HookAnswer(said, "answered", is_settled=event != "Unsettled")
 
         async def call(name, fields, body):
             return name != "bad", body
@@ -78,6 +80,13 @@ async def test_a_hook_is_answered_with_the_version():
     frame = request_frame("hook", "Stop", {"cwd": "/w"}, b"{}")
     with anyio.fail_after(5):
         assert await _talk(Parts().server, frame, replies=1) == [("ok", "1.2.3", b"Stop:/w:{}")]
+
+
+async def test_what_is_not_committed_yet_is_told_to_the_client():
+    frame = request_frame("hook", "Unsettled", {}, b"{}")
+    with anyio.fail_after(5):
+        [(status, _, _)] = await _talk(Parts().server, frame, replies=1)
+    assert status == "unsettled"
 
 
 async def test_a_hook_that_may_wait_longer_is_told_so_first():

@@ -4,9 +4,10 @@ from pathlib import PurePath
 
 import pytest
 
-from subcog.bus.results import StatusResult
+from subcog.bus.results import ProjectResult, StatusResult
 from subcog.config.paths import find_paths
 from subcog.pipeline.doctor.installation import (
+    examine_project,
     examine_sessions,
     examine_team,
     open_to_others,
@@ -38,13 +39,13 @@ def test_settings_that_others_may_read_are_named_where_a_password_stands_in_them
 
 
 def test_where_candidates_can_be_read_it_is_well():
-    found = reading()
+    found = reading(None)
     assert (found.ok, found.seen) == (True, "the reranker is available")
 
 
 def test_where_the_runtime_is_missing_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    found = reading()
+    found = reading(None)
     assert not found.ok
     assert "pip install onnxruntime" in found.mend
 
@@ -54,8 +55,8 @@ def test_where_there_is_no_runtime_for_the_machine_nothing_is_wrong(monkeypatch)
     monkeypatch.setattr(sys, "platform", "darwin")
     for machine, well in (("x86_64", True), ("arm64", False)):
         monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
-        assert reading().ok is well
-    assert "not reranked" in reading().seen
+        assert reading(None).ok is well
+    assert "not reranked" in reading(None).seen
 
 
 def test_a_damaged_model_is_named(monkeypatch):
@@ -63,7 +64,7 @@ def test_a_damaged_model_is_named(monkeypatch):
         raise ValueError("tables.safetensors is damaged")
 
     monkeypatch.setattr(CrossEncoder, "load", load)
-    found = reading()
+    found = reading(None)
     assert (found.ok, found.seen) == (False, "tables.safetensors is damaged")
     assert "reinstall subcog" in found.mend
 
@@ -122,3 +123,15 @@ def test_it_is_told_whether_what_is_said_here_is_kept(status, settings, seen):
     found = examine_sessions(result, make_quoting(**settings), HERE)
     assert found.ok
     assert seen in found.seen
+
+
+@pytest.mark.parametrize(
+    ("claimed", "ok", "told"),
+    [("", True, "own-1"), ("shop-2", False, "names the remote of shop-2")],
+)
+def test_a_directory_that_names_the_remote_of_another_project_is_told(claimed, ok, told):
+    answer = ProjectResult(directory="/d", project="own-1", claimed=claimed)
+    found = examine_project(answer)
+    assert (found.ok, told in found.seen) == (ok, True)
+    assert ("project alias" in found.mend) == bool(claimed)
+    assert examine_project(None).ok

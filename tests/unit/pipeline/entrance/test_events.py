@@ -4,7 +4,6 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from subcog.bus.actions import Action
 from subcog.bus.events import (
     ActionProposed,
     CompactionStarted,
@@ -15,6 +14,7 @@ from subcog.bus.events import (
     ToolUsed,
     TurnEnded,
 )
+from subcog.bus.values import Action
 from subcog.config.load import load_settings
 from subcog.pipeline.agents.agent import Payload, read_payload
 from subcog.pipeline.entrance.events import (

@@ -3,7 +3,7 @@ import json
 import pytest
 from msgspec import Raw
 
-from subcog.bus.actions import Action
+from subcog.bus.values import Action
 from subcog.pipeline.entrance.tool_input import (
     MAX_PATHS,
     MAX_TEXT_CHARS,

@@ -8,11 +8,12 @@ from subcog.config.load import load_settings
 from subcog.pipeline.evaluation.acts import (
     JudgedAct,
     JudgedOrder,
-    Shown,
+    Orders,
+    Report,
     evaluate,
     figures,
-    render,
 )
+from subcog.pipeline.evaluation.shares import Shown
 
 MEMORIES = [
     {
@@ -40,7 +41,7 @@ ACTS = [
 SETTINGS = load_settings(Path(os.devnull), {}).settings
 
 
-def run(folder: Path, **files: list[dict]) -> dict:
+def run(folder: Path, **files: list[dict]) -> Report:
     for name, rows in ({"memories": MEMORIES, "orders": ORDERS, "acts": ACTS} | files).items():
         (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return evaluate(folder, settings=SETTINGS, progress=lambda done, total: None)
@@ -48,13 +49,13 @@ def run(folder: Path, **files: list[dict]) -> dict:
 
 def test_acts_and_orders_go_through_the_product(tmp_path: Path) -> None:
     report = run(tmp_path)
-    assert report["acts"]["by_tool"].keys() == {"Bash", "Read"}
-    shares = {"precision": 1.0, "recall": 1.0, "silent_rate": 1.0}
-    assert report["acts"].items() >= ({"acts": 3} | shares).items()
-    assert report["orders"].items() >= ({"orders": 2} | shares).items()
-    assert report["median_tokens"] > 0
-    assert report["latency_ms"].keys() == {"p50", "p95", "p99"}
-    assert "orders" in render(report)
+    assert report.acts.by_tool.keys() == {"Bash", "Read"}
+    for made in (report.acts, report.orders):
+        assert made.precision == made.recall == made.silent_rate == 1.0
+    assert (report.acts.acts, report.orders.orders) == (3, 2)
+    assert report.median_tokens > 0
+    assert report.latency_ms.keys() == {"p50", "p95", "p99"}
+    assert "orders" in report.text()
 
 
 def test_a_line_that_is_none_is_named(tmp_path: Path) -> None:
@@ -77,12 +78,12 @@ def test_what_may_be_shown_is_right_and_need_not_be_found() -> None:
         shown("x"),
         shown(),
     ]
-    report = figures(orders, [])["orders"]
-    assert report == {"orders": 3, "precision": 0.5, "recall": 0.5, "silent_rate": 0.5}
+    report = figures(orders, []).orders
+    assert report == Orders(orders=3, precision=0.5, recall=0.5, silent_rate=0.5)
 
 
 def test_a_share_of_nothing_is_none() -> None:
     act = JudgedAct(id="a", tool_name="Bash", tool_input=b"{}", relevant=())
-    report = figures([], [Shown(act, frozenset(), 0, 1.0)])["acts"]
-    assert (report["precision"], report["recall"], report["silent_rate"]) == (None, None, 1.0)
-    assert report["by_tool"]["Bash"]["acts"] == 1
+    report = figures([], [Shown(act, frozenset(), 0, 1.0)]).acts
+    assert (report.precision, report.recall, report.silent_rate) == (None, None, 1.0)
+    assert report.by_tool["Bash"].acts == 1

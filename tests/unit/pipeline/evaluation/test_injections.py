@@ -1,17 +1,20 @@
 import json
 import os
+from datetime import date
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
 from subcog.config.load import load_settings
 from subcog.pipeline.evaluation.injections import (
-    Answered,
     JudgedPrompt,
+    Part,
+    Report,
     evaluate,
     figures,
-    render,
 )
+from subcog.pipeline.evaluation.shares import Shown
 
 MEMORIES = [
     {"id": "a", "text": "We use argon2id for password hashing.", "namespace": "decisions"},
@@ -33,18 +36,18 @@ def written(folder: Path, memories: list[dict], prompts: list[dict]) -> Path:
     return folder
 
 
-def run(folder: Path) -> dict:
+def run(folder: Path) -> Report:
     return evaluate(folder, settings=SETTINGS, progress=lambda done, total: None)
 
 
-def answered(injected: tuple[str, ...], tokens: int = 10, **judged: object) -> Answered:
+def answered(injected: tuple[str, ...], tokens: int = 10, **judged: object) -> Shown:
     fields = {"id": "p", "prompt": "?", "relevant": ()}
-    return Answered(JudgedPrompt(**(fields | judged)), injected, tokens, 1.0)
+    return Shown(JudgedPrompt(**(fields | judged)), frozenset(injected), tokens, 1.0)
 
 
 def test_the_product_answers_and_each_prompt_is_its_own_session(tmp_path: Path) -> None:
     report = run(written(tmp_path, MEMORIES, PROMPTS))
-    assert set(report) == {
+    assert set(to_builtins(report)) == {
         "prompts",
         "precision",
         "recall",
@@ -53,17 +56,11 @@ def test_the_product_answers_and_each_prompt_is_its_own_session(tmp_path: Path) 
         "median_tokens",
         "latency_ms",
     }
-    assert (report["prompts"], report["precision"], report["recall"]) == (3, 1.0, 1.0)
-    assert report["silent_rate"] == 1.0
-    assert report["by_kind"]["order"] == {
-        "prompts": 1,
-        "precision": None,
-        "recall": None,
-        "silent_rate": 1.0,
-    }
-    assert report["median_tokens"] > 0
-    assert set(report["latency_ms"]) == {"p50", "p95", "p99"}
-    assert json.loads(json.dumps(report)) == report
+    assert (report.prompts, report.precision, report.recall) == (3, 1.0, 1.0)
+    assert report.silent_rate == 1.0
+    assert report.by_kind["order"] == Part(prompts=1, precision=None, recall=None, silent_rate=1.0)
+    assert report.median_tokens > 0
+    assert set(report.latency_ms) == {"p50", "p95", "p99"}
 
 
 def test_acceptable_memories_are_right_but_not_wanted() -> None:
@@ -73,7 +70,7 @@ def test_acceptable_memories_are_right_but_not_wanted() -> None:
             answered((), relevant=("d",)),
         ]
     )
-    assert (made["precision"], made["recall"]) == (0.6667, 0.3333)
+    assert (made.precision, made.recall) == (0.6667, 0.3333)
 
 
 def test_silence_counts_where_nothing_is_relevant_even_for_what_is_acceptable() -> None:
@@ -85,14 +82,14 @@ def test_silence_counts_where_nothing_is_relevant_even_for_what_is_acceptable() 
             answered((), relevant=("a",)),
         ]
     )
-    assert made["silent_rate"] == 0.6667
-    assert made["by_kind"]["unknown"]["silent_rate"] == 0.5
-    assert made["by_kind"]["search"]["silent_rate"] is None
+    assert made.silent_rate == 0.6667
+    assert made.by_kind["unknown"].silent_rate == 0.5
+    assert made.by_kind["search"].silent_rate is None
 
 
 def test_tokens_are_those_of_prompts_that_got_something() -> None:
     made = figures([answered(("a",), 100), answered(("a",), 300), answered((), 0)])
-    assert made["median_tokens"] == 200.0
+    assert made.median_tokens == 200.0
 
 
 def test_a_floor_that_nothing_reaches_injects_nothing(tmp_path: Path) -> None:
@@ -100,7 +97,7 @@ def test_a_floor_that_nothing_reaches_injects_nothing(tmp_path: Path) -> None:
     env = {"SUBCOG_SEARCH_INTENT_CONTEXT_MIN_RELEVANCE": "1.0"}
     settings = load_settings(Path(os.devnull), env).settings
     report = evaluate(folder, settings=settings, progress=lambda done, total: None)
-    assert (report["precision"], report["recall"], report["median_tokens"]) == (0.0, 0.0, 0.0)
+    assert (report.precision, report.recall, report.median_tokens) == (0.0, 0.0, 0.0)
 
 
 def test_progress_ends_at_the_total(tmp_path: Path) -> None:
@@ -111,7 +108,7 @@ def test_progress_ends_at_the_total(tmp_path: Path) -> None:
 
 
 def test_a_table_for_people_names_every_kind(tmp_path: Path) -> None:
-    text = render(run(written(tmp_path, MEMORIES, PROMPTS)))
+    text = run(written(tmp_path, MEMORIES, PROMPTS)).text()
     assert [line.split()[0] for line in text.splitlines()[:4]] == ["kind", "search", "order", "all"]
 
 
@@ -135,3 +132,25 @@ def test_nothing_to_evaluate_is_said(tmp_path: Path) -> None:
 def test_an_id_used_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="more than once"):
         run(written(tmp_path, [*MEMORIES, MEMORIES[0]], PROMPTS))
+
+
+def test_a_question_about_a_time_is_typed_on_the_day_that_is_given(tmp_path: Path) -> None:
+    memories = [
+        {"id": "a", "text": "The queue moved to valkey.", "created_at": "2026-10-04T10:00:00Z"},
+        {"id": "b", "text": "The logo is green now.", "created_at": "2026-10-01T10:00:00Z"},
+    ]
+    prompts = [{"id": "1", "prompt": "what did we do yesterday?", "relevant": ["a"]}]
+    folder = written(tmp_path, memories, prompts)
+
+    def on(day: int) -> tuple[float, float]:
+        report = evaluate(
+            folder,
+            settings=SETTINGS,
+            progress=lambda done, total: None,
+            today=date(2026, 10, day),
+        )
+        return report.precision, report.recall
+
+    assert on(5) == (1.0, 1.0)
+    assert on(2) == (0.0, 0.0)
+    assert on(9) == (0.0, 0.0)

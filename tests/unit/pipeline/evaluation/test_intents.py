@@ -1,17 +1,16 @@
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import pytest
+from msgspec import to_builtins
 
 from subcog.bus.values import IntentType
+from subcog.pipeline.evaluation.dataset import read_rows
 from subcog.pipeline.evaluation.intents import (
     Guess,
+    Label,
     Labelled,
-    as_json,
-    as_text,
     evaluate,
     figures,
-    read_labelled,
 )
 
 ROWS = [
@@ -23,27 +22,24 @@ ROWS = [
 
 
 class SaysHowto:
-    def weigh(self, text: str, cues: Sequence[str]) -> Mapping[IntentType | None, float]:
-        odds: dict[IntentType | None, float] = dict.fromkeys((*IntentType, None), 0.0)
-        odds[IntentType.HOWTO] = 0.45
-        odds[None] = 0.2
-        return odds
+    def weigh(self, features: Iterable[tuple[str, float]]) -> Mapping[str, float]:
+        return dict.fromkeys(map(str, IntentType), 0.0) | {"howto": 0.45, "order": 0.2, "chat": 0.0}
 
 
 def test_the_keys_are_those_that_were_promised():
     report = evaluate(ROWS, local=SaysHowto())
-    assert set(report) == {"n", "racers"}
-    assert report["n"] == 4
-    assert set(report["racers"]) == {"keyword", "local", "merged"}
-    for made in report["racers"].values():
-        assert set(made) == {
+    assert set(to_builtins(report)) == {"n", "racers"}
+    assert report.n == 4
+    assert set(report.racers) == {"keyword", "local", "merged"}
+    for made in report.racers.values():
+        assert set(to_builtins(made)) == {
             "accuracy",
             "macro_f1",
             "none_false_positive_rate",
             "per_class",
             "ece",
         }
-    assert set(report["racers"]["keyword"]["per_class"]) == {
+    assert set(report.racers["keyword"].per_class) == {
         "location",
         "none",
         "howto",
@@ -52,53 +48,49 @@ def test_the_keys_are_those_that_were_promised():
 
 
 def test_each_racer_is_measured_alone_and_merged():
-    racers = evaluate(ROWS, local=SaysHowto())["racers"]
-    assert racers["keyword"]["accuracy"] == 0.75
-    assert racers["local"]["accuracy"] == 0.25
-    assert racers["merged"]["accuracy"] == 0.75
-    assert racers["keyword"]["none_false_positive_rate"] == 0.0
-    assert racers["merged"]["none_false_positive_rate"] == 1.0
+    racers = evaluate(ROWS, local=SaysHowto()).racers
+    assert racers["keyword"].accuracy == 0.75
+    assert racers["local"].accuracy == 0.25
+    assert racers["merged"].accuracy == 0.25
+    assert racers["keyword"].none_false_positive_rate == 0.0
+    assert racers["merged"].none_false_positive_rate == 1.0
 
 
 def test_without_a_local_classifier_it_is_left_out():
-    racers = evaluate(ROWS, local=None)["racers"]
+    racers = evaluate(ROWS, local=None).racers
     assert set(racers) == {"keyword", "merged"}
     assert racers["keyword"] == racers["merged"]
 
 
-def test_decisive_keywords_are_not_overruled():
-    row = Labelled(
-        "why is the build failing with an error? It was green when I left yesterday.",
-        "troubleshoot",
-    )
-    racers = evaluate([row], local=SaysHowto())["racers"]
-    assert racers["merged"]["accuracy"] == 1.0
+def test_what_rules_have_read_is_not_overruled():
+    row = Labelled("what did we decide last week?", "general")
+    racers = evaluate([row], local=SaysHowto()).racers
+    assert racers["merged"].accuracy == 1.0
 
 
 def test_figures_worked_out_by_hand():
     gold = ["howto", "howto", "howto", "none", "location"]
     none, howto = Guess("none", 0.0), Guess("howto", 0.9)
     made = figures(gold, [howto, none, none, howto, Guess("location", 0.5)])
-    assert made["accuracy"] == 0.4
-    assert made["none_false_positive_rate"] == 1.0
-    assert made["per_class"]["howto"] == {"precision": 0.5, "recall": 0.3333, "f1": 0.4, "n": 3}
-    assert made["per_class"]["none"]["f1"] == 0.0
-    assert made["macro_f1"] == pytest.approx((0.4 + 0.0 + 1.0) / 3, abs=1e-4)
+    assert made.accuracy == 0.4
+    assert made.none_false_positive_rate == 1.0
+    assert made.per_class["howto"] == Label(precision=0.5, recall=0.3333, f1=0.4, n=3)
+    assert made.per_class["none"].f1 == 0.0
+    assert made.macro_f1 == pytest.approx((0.4 + 0.0 + 1.0) / 3, abs=1e-4)
     # 0.9 twice, right once: off by 0.8 in sum; 0.5 once, right: off by 0.5; three were found.
-    assert made["ece"] == pytest.approx((0.8 + 0.5) / 3, abs=1e-4)
+    assert made.ece == pytest.approx((0.8 + 0.5) / 3, abs=1e-4)
 
 
 def test_no_rows_are_no_division_by_zero():
     report = evaluate([], local=None)
-    assert report["n"] == 0
-    assert report["racers"]["merged"]["accuracy"] == 0.0
-    assert as_text(report)
+    assert report.n == 0
+    assert report.racers["merged"].accuracy == 0.0
+    assert report.text()
 
 
-def test_the_report_can_be_read_by_machines_and_by_people():
+def test_the_report_can_be_read_by_people():
     report = evaluate(ROWS, local=SaysHowto())
-    assert json.loads(as_json(report)) == report
-    text = as_text(report)
+    text = report.text()
     assert "4 prompts" in text
     assert "merged" in text
     assert "location" in text
@@ -109,7 +101,7 @@ def test_other_fields_and_blank_lines_are_skipped(tmp_path):
     file.write_text(
         '{"id": 1, "text": "a", "intent": "none"}\n\n{"text": "b", "intent": "howto"}\n'
     )
-    assert read_labelled(file) == [Labelled("a", "none"), Labelled("b", "howto")]
+    assert read_rows(file, Labelled) == [Labelled("a", "none"), Labelled("b", "howto")]
 
 
 @pytest.mark.parametrize("line", ["{", '{"text": "a"}', '{"text": "a", "intent": "other"}'])
@@ -117,4 +109,4 @@ def test_a_bad_line_is_named_by_its_number(tmp_path, line):
     file = tmp_path / "rows.jsonl"
     file.write_text('{"text": "a", "intent": "none"}\n' + line)
     with pytest.raises(ValueError, match="line 2"):
-        read_labelled(file)
+        read_rows(file, Labelled)

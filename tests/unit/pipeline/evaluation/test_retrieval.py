@@ -2,8 +2,9 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
-from subcog.pipeline.evaluation.retrieval import METRICS, MODES, evaluate, measures, render
+from subcog.pipeline.evaluation.retrieval import METRICS, MODES, evaluate, measures
 
 MEMORIES = [
     {"id": "a", "text": "Passwords are hashed with argon2id.", "scope": "one"},
@@ -30,7 +31,7 @@ def quiet(done: int, total: int) -> None:
 
 
 def test_the_result_has_the_documented_keys(tmp_path: Path) -> None:
-    result = evaluate(written(tmp_path, MEMORIES, QUERIES), progress=quiet)
+    result = to_builtins(evaluate(written(tmp_path, MEMORIES, QUERIES), progress=quiet))
     assert set(result) == {"dataset", "memories", "queries", "modes", "latency_ms"}
     assert (result["dataset"], result["memories"], result["queries"]) == (tmp_path.name, 3, 3)
     assert set(result["modes"]) == set(MODES)
@@ -38,11 +39,10 @@ def test_the_result_has_the_documented_keys(tmp_path: Path) -> None:
         assert set(figures) == {*METRICS, "interval"}
         assert set(figures["interval"]) == set(METRICS)
     assert set(result["latency_ms"]) == {"p50", "p95", "p99"}
-    assert json.loads(json.dumps(result)) == result
 
 
 def test_a_query_sees_its_own_scope_alone(tmp_path: Path) -> None:
-    result = evaluate(written(tmp_path, MEMORIES, QUERIES), progress=quiet)
+    result = to_builtins(evaluate(written(tmp_path, MEMORIES, QUERIES), progress=quiet))
     for figures in result["modes"].values():
         assert figures["recall@1"] == pytest.approx((1 + 0.5 + 1) / 3)
         assert figures["mrr"] == 1.0
@@ -50,18 +50,18 @@ def test_a_query_sees_its_own_scope_alone(tmp_path: Path) -> None:
 
 def test_a_query_without_a_scope_sees_everything(tmp_path: Path) -> None:
     query = {"id": "1", "query": "bcrypt argocd", "relevant": ["b", "c"]}
-    result = evaluate(written(tmp_path, MEMORIES, [query]), progress=quiet)
+    result = to_builtins(evaluate(written(tmp_path, MEMORIES, [query]), progress=quiet))
     assert result["modes"]["text"]["recall@5"] == 1.0
 
 
 def test_the_figures_are_the_same_every_time(tmp_path: Path) -> None:
     folder = written(tmp_path, MEMORIES, QUERIES)
-    one, other = (evaluate(folder, progress=quiet)["modes"] for _ in range(2))
+    one, other = (evaluate(folder, progress=quiet).modes for _ in range(2))
     assert one == other
 
 
 def test_intervals_hold_the_mean(tmp_path: Path) -> None:
-    result = evaluate(written(tmp_path, MEMORIES, QUERIES), progress=quiet)
+    result = to_builtins(evaluate(written(tmp_path, MEMORIES, QUERIES), progress=quiet))
     figures = result["modes"]["hybrid"]
     for name in METRICS:
         low, high = figures["interval"][name]
@@ -119,6 +119,6 @@ def test_a_folder_without_judgements_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_table_shows_every_mode(tmp_path: Path) -> None:
-    table = render(evaluate(written(tmp_path, MEMORIES, QUERIES), progress=quiet))
+    table = evaluate(written(tmp_path, MEMORIES, QUERIES), progress=quiet).text()
     assert all(mode in table for mode in MODES)
     assert "ndcg@10" in table

@@ -14,7 +14,6 @@ from subcog.pipeline.evaluation.sessions import (
     evaluate,
     figures,
     items_of,
-    render,
     share,
 )
 
@@ -60,11 +59,11 @@ def test_the_figures_count_facts_silence_and_which_session_comes_first():
 
     report = figures(SESSIONS, prompts, contexts, Counter(decisions=3))
 
-    assert (report["facts"], report["shown"]) == (4, 0.75)
-    assert report["newest_first"] == 0.5
-    assert report["silent"] == 0.5
-    assert report["notes_per_session"] == 1.5
-    assert "shown         0.750" in render(report)
+    assert (report.facts, report.shown) == (4, 0.75)
+    assert report.newest_first == 0.5
+    assert report.silent == 0.5
+    assert report.notes_per_session == 1.5
+    assert "shown         0.750" in report.text()
 
 
 def test_sessions_go_through_the_product(tmp_path):
@@ -94,8 +93,8 @@ def test_sessions_go_through_the_product(tmp_path):
         progress=lambda *moved: heard.append(moved),
     )
 
-    assert (report["shown"], report["silent"]) == (1.0, 1.0)
-    assert report["tokens"] > 0
+    assert (report.shown, report.silent) == (1.0, 1.0)
+    assert report.tokens > 0
     assert heard == [(1, 3), (2, 3), (3, 3)]
 
 

@@ -82,13 +82,6 @@ async def test_payload_goes_in_and_the_answer_of_the_hook_comes_back():
     assert door.seen == 1
 
 
-async def test_two_hooks_are_two_askings():
-    door = Door()
-    for _ in range(2):
-        await door.post("/hooks/Stop", b"{}", KEY)
-    assert len({fields["id"] for _, fields, _ in door.asked}) == 2
-
-
 @pytest.mark.parametrize("key", [(), ((b"authorization", b"Bearer other"),)])
 async def test_nobody_without_the_token_is_heard(key):
     door = Door()

@@ -3,8 +3,9 @@ from datetime import timedelta
 
 import pytest
 
+from subcog.bus.results import Topic
 from subcog.bus.values import Scope
-from subcog.sinks.indexes.topic_index import TopicIndex, TopicInfo
+from subcog.sinks.indexes.topic_index import TopicIndex
 from tests.fakes import NOW, PROJECT, make_memory
 
 HERE = (PROJECT,)
@@ -60,7 +61,7 @@ def test_the_list_is_by_count_and_knows_the_namespaces(index):
     assert [topic.memory_count for topic in listed] == sorted(
         (topic.memory_count for topic in listed), reverse=True
     )
-    assert TopicInfo("jwt", 2, ("gotchas", "patterns")) in listed
+    assert Topic(name="jwt", memory_count=2, namespaces=("gotchas", "patterns")) in listed
     assert index.count(HERE) == len(listed)
 
 

@@ -35,10 +35,12 @@ def memory(number=1, text="", **fields):
     return Memory(**(known | fields))
 
 
-async def bring(bench, *memories, known_by_id=True, rehearsal=False):
+async def bring(bench, *memories, known_by_id=True, as_new=False, rehearsal=False):
     admitted = tuple(
         Admitted(
-            draft=Draft(memory=replace(each, content="", summary=""), known_by_id=known_by_id),
+            draft=Draft(
+                memory=replace(each, content="", summary=""), known_by_id=known_by_id, as_new=as_new
+            ),
             content=CleanText(each.content),
             summary=CleanText(each.summary),
         )
@@ -93,6 +95,24 @@ async def test_what_was_forgotten_here_stays_forgotten(bench):
     assert await everything(bench) == ()
 
 
+@pytest.mark.parametrize("known_by_id", [False, True])
+async def test_a_forgotten_text_comes_back_under_no_other_id(bench, known_by_id):
+    await bring(bench, memory(1, "We use argon2id for passwords"))
+    await bench.archive.forget(ForgetRequested(trace="t", id=memory(1).id, scopes=(HERE,)))
+    came = [memory(2, "**we use `argon2id`** for passwords!"), memory(3, "Something else")]
+    for rehearsal in (True, False):
+        outcomes = await bring(bench, *came, known_by_id=known_by_id, rehearsal=rehearsal)
+        assert outcomes == {"forgotten": 1, "stored": 1}
+    assert [each.content for each in await everything(bench)] == ["Something else"]
+
+
+async def test_a_memory_that_is_here_does_not_turn_into_a_forgotten_text(bench):
+    await bring(bench, memory(1, "We use argon2id"), memory(2, "We use bcrypt"))
+    await bench.archive.forget(ForgetRequested(trace="t", id=memory(1).id, scopes=(HERE,)))
+    assert await bring(bench, memory(2, "We use argon2id", version=9)) == {"forgotten": 1}
+    assert await bring(bench, memory(2, "We use scrypt", version=9)) == {"updated": 1}
+
+
 async def test_a_copy_in_another_scope_gets_ids_of_its_own_always_the_same(bench):
     old, new = memory(1, superseded_by=memory(2).id), memory(2, supersedes=memory(1).id)
     await bring(bench, old, new)
@@ -103,6 +123,24 @@ async def test_a_copy_in_another_scope_gets_ids_of_its_own_always_the_same(bench
     assert by_id[id_in(ELSEWHERE, old.id)].superseded_by == id_in(ELSEWHERE, new.id)
     assert by_id[id_in(ELSEWHERE, new.id)].supersedes == id_in(ELSEWHERE, old.id)
     assert len(await everything(bench)) == 2
+
+
+async def test_what_is_to_be_new_changes_nothing_that_is_here_and_chooses_no_id(bench):
+    await bring(bench, memory(1, "as it was"))
+    came = [
+        memory(1, "as somebody would have it", version=9),
+        memory(2, supersedes=memory(1).id),
+        memory(3, supersedes=memory(2).id),
+    ]
+    assert await bring(bench, *came, as_new=True) == {"differs": 1, "stored": 2}
+    found = {each.content: each for each in await everything(bench)}
+    assert found["as it was"].id == memory(1).id
+    two, three = (found[came[at].content] for at in (1, 2))
+    assert (two.id, two.supersedes) == (id_in(HERE, memory(2).id), memory(1).id)
+    assert (three.id, three.supersedes) == (id_in(HERE, memory(3).id), two.id)
+    counts = {"differs": 1, "unchanged": 2}
+    assert await bring(bench, *came, as_new=True) == counts
+    assert len(await everything(bench)) == 3
 
 
 async def test_a_superseded_memory_comes_back_hidden(bench):

@@ -1,10 +1,11 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import anyio
 import pytest
 
-from subcog.bus.events import ExpireRequested
-from subcog.bus.values import Provenance
+from subcog.bus.anchors import Anchor
+from subcog.bus.events import ExpireRequested, ForgetRequested, RestoreRequested
+from subcog.bus.values import Provenance, Scope
 from subcog.sinks.store.rows import content_hash
 from tests.archives import opened_desk
 from tests.stores import HERE
@@ -134,12 +135,53 @@ async def test_what_is_superseded_or_over_is_contradicted_by_nothing(bench):
     assert fourth.kept.contradicts is None
 
 
-async def test_another_namespace_neither_merges_nor_contradicts(bench):
-    await bench.keep(BCRYPT)
+async def test_a_memory_of_another_namespace_is_contradicted_and_never_merged(bench):
+    old = await bench.keep(BCRYPT)
     same = await bench.keep(BCRYPT, namespace="learnings")
     other = await bench.keep(ARGON, namespace="gotchas")
     assert same.kept.outcome == other.kept.outcome == "stored"
-    assert same.kept.contradicts is other.kept.contradicts is None
+    assert same.kept.contradicts is None
+    assert other.kept.contradicts in {old.memory.id, same.memory.id}
+
+
+GONE = "We no longer use bcrypt for password hashing in the login service"
+
+
+async def test_what_the_users_own_words_call_gone_is_superseded(bench):
+    old = await bench.keep(BCRYPT)
+    new = await bench.keep(GONE, own_words=True)
+    assert (new.kept.supersedes, new.kept.contradicts) == (old.memory.id, None)
+    assert new.other.content == BCRYPT
+    assert new.memory.supersedes == old.memory.id
+    assert (await bench.current(old.memory.id)).superseded_by == new.memory.id
+    await bench.publish(
+        await bench.archive.lifecycle.restore(
+            RestoreRequested(trace="t", id=old.memory.id, scopes=(HERE,))
+        )
+    )
+    restored, follower = [await bench.current(one.memory.id) for one in (old, new)]
+    assert restored.superseded_by is follower.supersedes is None
+    assert restored.updated_at >= follower.updated_at
+
+
+@pytest.mark.parametrize(
+    ("text", "own_words"),
+    [(GONE, False), (ARGON, True)],
+    ids=["another's words", "no word of change"],
+)
+async def test_nothing_else_is_superseded_unasked(bench, text, own_words):
+    old = await bench.keep(BCRYPT)
+    new = await bench.keep(text, own_words=own_words)
+    assert (new.kept.supersedes, new.kept.contradicts) == (None, old.memory.id)
+    assert (await bench.current(old.memory.id)).superseded_by is None
+
+
+async def test_what_was_said_before_supersedes_nothing(bench):
+    old = await bench.keep(BCRYPT)
+    before = bench.clock.now - timedelta(days=1)
+    late = await bench.keep(GONE, own_words=True, said_at=before)
+    assert late.kept.supersedes is None
+    assert (await bench.current(old.memory.id)).superseded_by is None
 
 
 async def test_a_capture_that_supersedes_hides_the_old_memory(bench):
@@ -209,6 +251,54 @@ async def test_a_forgotten_capture_does_not_come_back_by_its_retry(bench):
     assert await bench.current(request.request.id) is None
 
 
+async def forgotten(bench, text):
+    """``text`` was kept, and then forgotten."""
+    settled = await bench.keep(text)
+    event = ForgetRequested(trace="t", id=settled.memory.id, scopes=(HERE,))
+    await bench.publish(await bench.archive.forget(event))
+
+
+async def test_what_was_forgotten_is_not_kept_by_itself_in_whatever_form(bench):
+    await forgotten(bench, ARGON)
+    for text in (ARGON, f"**{ARGON.upper()}**", f"- {ARGON}"):
+        for how in ({"explicit": False}, {"explicit": False, "verbatim": True}):
+            settled = await bench.keep(text, namespace="learnings", **how)
+            assert settled.kept.outcome == "declined"
+            assert "forgotten" in settled.kept.reason
+    assert await bench.find("argon2id") == []
+
+
+async def test_what_somebody_asks_for_again_is_kept_and_says_so_once(bench):
+    await forgotten(bench, ARGON)
+    again = await bench.keep(ARGON.upper())
+    assert (again.kept.outcome, again.kept.was_forgotten) == ("stored", True)
+    other = await bench.keep(ARGON, namespace="learnings")
+    assert (other.kept.outcome, other.kept.was_forgotten) == ("stored", False)
+    by_itself = await bench.keep(ARGON, explicit=False)
+    assert by_itself.kept.outcome == "merged"
+
+
+async def test_what_is_forgotten_while_its_text_is_being_captured_stays_so(bench):
+    """The check before the write has passed already when the memory is forgotten."""
+    store = bench.archive.store
+    settled = await bench.keep(ARGON)
+    await store.forget(settled.memory.id, [HERE])
+    is_forgotten, store.is_forgotten = store.is_forgotten, lambda *args, **how: False
+    late = await bench.keep(ARGON, explicit=False)
+    store.is_forgotten = is_forgotten
+    assert late.kept.outcome == "declined"
+    assert await bench.current(late.kept.memory_id or "") is None
+
+
+async def test_a_revision_by_itself_brings_no_forgotten_text_back(bench):
+    await forgotten(bench, ARGON)
+    old = await bench.keep(BCRYPT)
+    by_itself = await bench.keep(ARGON, revises=old.memory.id, explicit=False)
+    assert by_itself.kept.outcome == "declined"
+    asked = await bench.keep(ARGON, revises=old.memory.id)
+    assert (asked.kept.outcome, asked.kept.was_forgotten) == ("stored", True)
+
+
 async def test_a_closed_store_fails_the_capture_in_words(bench):
     await bench.archive.store.close()
     settled = await bench.keep(BCRYPT)
@@ -219,3 +309,76 @@ async def test_a_closed_store_fails_the_capture_in_words(bench):
 def test_the_hash_minds_neither_case_nor_white_space():
     assert content_hash("A  b\nC") == content_hash("a b c")
     assert content_hash("a b") != content_hash("ab")
+
+
+# --- the code that a text names -------------------------------------------------------------------
+
+
+def finding(bench):
+    """Let ``bench`` find a place for every text, another one each time."""
+    asked = []
+
+    async def find(text, root):
+        asked.append((text, root))
+        return (Anchor(path=f"a{len(asked)}.py", digest="1:0"),)
+
+    bench.archive.captures.find_anchors = find
+    return asked
+
+
+async def test_a_memory_is_tied_to_the_code_of_the_day_it_was_kept_confirmed_or_changed(bench):
+    finding(bench)
+    first = await bench.keep(BCRYPT, root="/src/shop")
+    assert first.memory.anchors == ()
+    memory = await bench.current(first.memory.id)
+    assert [one.path for one in memory.anchors] == ["a1.py"]
+    assert (memory.version, memory.updated_at) == (2, first.memory.updated_at)
+    await bench.keep(BCRYPT, root="/src/shop")
+    assert [one.path for one in (await bench.current(first.memory.id)).anchors] == ["a2.py"]
+    await bench.keep(ARGON, root="/src/shop", revises=first.memory.id)
+    assert [one.path for one in (await bench.current(first.memory.id)).anchors] == ["a3.py"]
+    await bench.keep(ARGON, root="/src/shop", revises=first.memory.id, tags=("auth",))
+    assert [one.path for one in (await bench.current(first.memory.id)).anchors] == ["a3.py"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"root": "/src/shop", "scope": Scope("user", "u")},
+        {"root": "/src/shop", "namespace": "tasks"},
+        {"root": ""},
+    ],
+)
+async def test_what_belongs_to_no_project_or_tells_what_was_done_is_tied_to_nothing(bench, fields):
+    asked = finding(bench)
+    settled = await bench.keep(BCRYPT, **fields)
+    assert settled.memory.anchors == ()
+    assert asked == []
+
+
+async def test_where_the_process_ends_before_only_the_anchors_are_lost(tmp_path):
+    async with opened_desk(tmp_path) as bench:
+        finding(bench)
+        bench.anchors = False
+        kept = await bench.keep(BCRYPT, root="/src/shop")
+    async with opened_desk(tmp_path) as bench:
+        finding(bench)
+        memory = await bench.current(kept.memory.id)
+        assert (memory.content, memory.anchors) == (BCRYPT, ())
+        await bench.keep(BCRYPT, root="/src/shop", id="mem_another")
+        assert [one.path for one in (await bench.current(memory.id)).anchors] == ["a1.py"]
+
+
+async def test_the_code_of_a_text_that_changed_meanwhile_is_not_noted(bench):
+    finding(bench)
+    bench.anchors = False
+    *_, named = await bench.archive.captures.store(bench.request(BCRYPT, root="/src/shop"))
+    find = bench.archive.captures.find_anchors
+
+    async def find_late(text, root):
+        await bench.keep(ARGON, revises=named.id)
+        return await find(text, root)
+
+    bench.archive.captures.find_anchors = find_late
+    assert await bench.archive.captures.anchor(named) == ()
+    assert (await bench.current(named.id)).content == ARGON

@@ -5,8 +5,7 @@ import pytest
 
 from subcog.bus.values import Memory, Scope
 from subcog.sinks.models import analyzer as module
-from subcog.sinks.models.analyzer import Analyzer, is_latin, searchable, text_encoding
-from tests.waiting import ends_soon
+from subcog.sinks.models.analyzer import Analyzer, searchable, text_encoding
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -85,41 +84,3 @@ def test_an_encoding_for_text_alone_has_terms_and_no_vectors() -> None:
     assert len(encoding.terms) == 8
     assert encoding.model == ""
     assert encoding.vectors == b""
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Where is it?",
-        "Größe, naïveté, æsir, señor",
-        "Đường dẫn ở đâu?",
-        "42 !?",
-        "",
-        "\ud800",
-        "日 of what?",
-    ],
-)
-def test_latin_is_what_has_mostly_latin_letters(text: str) -> None:
-    assert is_latin(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Почему Redis?",
-        "为什么用Redis?",
-        "なぜ?",
-        "왜 그래?",
-        "لماذا Redis؟",
-        "γιατί;",
-        "למה?",
-        "ทำไม",
-    ],
-)
-def test_other_scripts_are_not_latin(text: str) -> None:
-    assert not is_latin(text)
-
-
-def test_of_a_long_text_the_beginning_is_looked_at() -> None:
-    with ends_soon():
-        assert not is_latin("ю" * 1_000_000 + "a" * 9_000_000)

@@ -3,6 +3,7 @@ from datetime import timedelta
 import anyio
 import pytest
 
+from subcog.bus.values import Span
 from subcog.sinks.passages import archive as module
 from subcog.sinks.passages.index import CONTEXT_PASSAGES
 from tests.stores import FakeClock
@@ -56,7 +57,7 @@ async def test_a_session_goes_on_slice_by_slice(tmp_path, embedder):
         for passage in talk(RETRIES * 12):
             await archive.add([passage])
         assert archive.count == 48
-        assert [p.text for p in await archive.show((HERE,), "s1")] == [t for _, t in RETRIES * 12]
+        assert [p.text for p in await archive.show(HERE, "s1")] == [t for _, t in RETRIES * 12]
 
 
 async def test_what_was_said_earlier_and_comes_later_stands_in_its_place(tmp_path, embedder):
@@ -64,7 +65,7 @@ async def test_what_was_said_earlier_and_comes_later_stands_in_its_place(tmp_pat
         said = talk(RETRIES)
         await archive.add(said[2:])
         await archive.add(said[:2])
-        assert [p.id for p in await archive.show((HERE,), "s1")] == [p.id for p in said]
+        assert [p.id for p in await archive.show(HERE, "s1")] == [p.id for p in said]
 
 
 async def test_the_newer_word_on_a_subject_comes_first(tmp_path, embedder):
@@ -99,7 +100,7 @@ async def test_another_project_is_not_read(tmp_path, embedder):
         await archive.add(talk(RETRIES, "s1", scope=ELSEWHERE))
         await archive.add(talk(IDLE, "s2"))
         assert await shown(archive) == []
-        assert await archive.show((HERE,), "s1") == ()
+        assert await archive.show(HERE, "s1") == ()
         assert [one.session for one in await archive.list((HERE,), limit=9)] == ["s2"]
 
 
@@ -136,15 +137,6 @@ async def test_sessions_are_listed_newest_first(tmp_path, embedder):
         assert (old.passages, old.client, old.branch) == (4, "claude-code", "main")
         assert old.opening.startswith("The upstream blocks us")
         assert await archive.list((HERE,), limit=1) == (new,)
-
-
-async def test_a_session_is_named_by_an_unambiguous_beginning(tmp_path, embedder):
-    async with opened(tmp_path, embedder) as archive:
-        await archive.add(talk(RETRIES, "abc1"))
-        await archive.add(talk(IDLE, "abc2"))
-        assert len(await archive.show((HERE,), "abc1")) == 4
-        assert len(await archive.show((HERE,), "ses_abc1")) == 4
-        assert await archive.show((HERE,), "abc") == ()
 
 
 def chatter(turns):
@@ -264,3 +256,35 @@ async def test_a_failed_write_leaves_nothing_findable(tmp_path, embedder, monkey
             await archive.add(talk(RETRIES))
         assert archive.count == 0
         assert await shown(archive) == []
+
+
+async def test_what_was_said_in_a_span_is_read_newest_session_first(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "s1", days_ago=10))
+        await archive.add(talk(IDLE, "s2", days_ago=5))
+        await archive.add(talk(IDLE, "s3", days_ago=5, scope=ELSEWHERE))
+        both = Span(NOW - timedelta(days=12), NOW)
+
+        hits = await archive.said(HERE, both, session="", limit=9)
+        first = Span(NOW - timedelta(days=12), NOW - timedelta(days=10) + timedelta(minutes=2))
+        [part] = await archive.said(HERE, first, session="", limit=9)
+
+        assert [hit.session for hit in hits] == ["s2", "s1"]
+        assert [passage.text for passage in part.passages] == [text for _, text in RETRIES[:2]]
+        assert await archive.said(HERE, Span(NOW, NOW + YEAR), session="", limit=9) == ()
+        assert [hit.session for hit in await archive.said(HERE, both, session="s2", limit=9)] == [
+            "s1"
+        ]
+        assert len(await archive.said(HERE, both, session="", limit=1)) == 1
+
+
+async def test_without_a_span_the_end_of_the_newest_other_session_is_read(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES * 12, "s1", days_ago=10))
+        await archive.add(talk(IDLE, "s2", days_ago=5))
+
+        [hit] = await archive.said(HERE, None, session="s2", limit=1)
+
+        assert hit.session == "s1"
+        assert hit.passages[-1].text == RETRIES[-1][1]
+        assert len(hit.passages) < 48

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from subcog.sinks.project.git import normalise_remote, read_config
+from subcog.sinks.project.git import normalise_remote, read_config, read_remote
 
 BASE = Path("/src/shop")
 
@@ -19,10 +19,52 @@ BASE = Path("/src/shop")
         "ssh://git@github.com:2222//acme/shop",
         "git://github.com/acme/shop.git",
         " https://github.com/acme/shop\n",
+        "https://www.github.com/acme/shop",
+        "ssh://git@ssh.github.com:443/acme/shop.git",
+        "org-1234@github.com:acme/shop.git",
     ],
 )
 def test_one_repository_has_one_spelling(url):
     assert normalise_remote(url, BASE) == "github.com/acme/shop"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "git@git.example.com:Acme/shop.git",
+        "git.example.com:Acme/shop",
+        "https://git.example.com/Acme/shop",
+        "https://git.example.com/Acme/shop.git//",
+        "https://ana:token@GIT.example.com:443/Acme/shop.git",
+        "http://git.example.com:80/Acme/shop",
+        "ssh://git@git.example.com/Acme/shop.git",
+        "ssh://git@git.example.com:22/Acme/shop.git/",
+        "git://git.example.com:9418/Acme//shop.git",
+    ],
+)
+def test_one_repository_has_one_spelling_on_any_host(url):
+    assert normalise_remote(url, BASE) == "git.example.com/Acme/shop"
+
+
+def test_users_ports_and_the_case_of_a_path_tell_repositories_apart():
+    urls = [
+        "srv:proj.git",
+        "alice@srv:proj.git",
+        "bob@srv:proj.git",
+        "srv:Proj.git",
+        "www.srv:proj.git",
+        "ssh://git@srv:2222/proj.git",
+        "ssh://git@srv:3333/proj.git",
+        "ssh://alice@srv:2222/proj.git",
+        "https://srv:8443/proj.git",
+    ]
+    assert len({normalise_remote(url, BASE) for url in urls}) == len(urls)
+    assert normalise_remote("ssh://alice@SRV:22/proj", BASE) == normalise_remote(urls[1], BASE)
+
+
+@pytest.mark.parametrize("url", ["/srv/git/shop", "file:///srv/shop", "", "https://host/", "x"])
+def test_a_path_is_no_remote_elsewhere(url):
+    assert read_remote(url) is None
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import subprocess
@@ -5,6 +6,7 @@ import subprocess
 import pytest
 
 from subcog.sinks.project.identity import Projects
+from subcog.sinks.project.succession import Succession
 
 git = pytest.mark.skipif(shutil.which("git") is None, reason="git makes these repositories")
 
@@ -224,6 +226,78 @@ def test_places_are_forgotten_when_there_are_many(tmp_path):
     for number in range(600):
         projects.place(project_dir=f"{tmp_path}/{number}", cwd="", user="u")
     assert len(projects._places._kept) <= 256
+
+
+# --- what it was known by before -----------------------------------------------------------------
+
+
+def seen(projects, path, url):
+    (path / ".git").mkdir(parents=True, exist_ok=True)
+    (path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (path / ".git" / "config").write_text(f'[remote "origin"]\n\turl = {url}\n')
+    return projects.place(project_dir=str(path), cwd="", user="u")
+
+
+def test_a_remote_that_is_added_keeps_what_was_there(tmp_path):
+    shop = plant(tmp_path / "shop")
+    before = place(shop)
+    (shop / ".git" / "config").write_text(ORIGIN)
+    after = place(shop)
+    assert after.project != before.project
+    assert after.before == (before.project,)
+    assert before.project in after.readable
+    assert place(plant(tmp_path / "clone", config=ORIGIN)).project == after.project
+    assert before.project not in place(tmp_path / "clone").readable
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("alice@srv:proj.git", "bob@srv:proj.git"),
+        ("ssh://git@srv:2222/proj.git", "ssh://git@srv:3333/proj.git"),
+        ("git@srv:team/Proj.git", "git@srv:team/PROJ.git"),
+    ],
+)
+def test_what_several_had_in_common_goes_on_with_the_first_that_is_seen(tmp_path, one, other):
+    file = tmp_path / "earlier-scopes.json"
+
+    def started_anew():
+        return Projects(Succession(file))
+
+    first = seen(started_anew(), tmp_path / "one", one)
+    second = seen(started_anew(), tmp_path / "other", other)
+    common, _ = first.before
+    assert common.id.startswith("proj-")
+    assert first.project not in second.readable
+    assert second.project not in first.readable
+    assert common not in second.readable
+    assert common in seen(started_anew(), tmp_path / "one", one).readable
+
+
+def test_whose_scope_it_is_today_takes_it_back(tmp_path):
+    projects = Projects()
+    alices = seen(projects, tmp_path / "alice", "alice@srv:proj.git")
+    plain = seen(projects, tmp_path / "plain", "git@srv:proj.git")
+    assert plain.project in alices.before
+    for who in ("alice", "bob"):
+        again = seen(projects, tmp_path / who, f"{who}@srv:proj.git")
+        assert plain.project not in again.readable
+
+
+def test_a_file_of_successions_that_cannot_be_read_is_begun_anew(tmp_path):
+    file = tmp_path / "earlier-scopes.json"
+    file.write_text("{ broken")
+    here = seen(Projects(Succession(file)), tmp_path / "shop", "alice@srv:proj.git")
+    assert len(here.before) == 2
+    assert json.loads(file.read_text()) == {here.before[0].id: here.project.id}
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_on_a_well_known_forge_nothing_needs_to_be_noted(tmp_path):
+    file = tmp_path / "earlier-scopes.json"
+    projects = Projects(Succession(file))
+    assert len(seen(projects, tmp_path / "shop", "ana@github.com:Acme/Shop.git").before) == 1
+    assert not file.exists()
 
 
 # --- planted -------------------------------------------------------------------------------------

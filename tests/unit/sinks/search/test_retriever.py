@@ -277,14 +277,18 @@ def test_what_is_gone_from_the_store_is_not_read(embedder: Embedder, store: Fake
     ]
 
 
-def test_where_reading_takes_too_long_words_decide_for_the_rest(
-    embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+def test_where_reading_takes_too_long_words_decide_for_the_rest_and_that_is_told(
+    embedder: Embedder,
 ) -> None:
-    monkeypatch.setattr("subcog.sinks.search.retriever.RERANK_BUDGET_S", -1.0)
     store, reranker = FakeStore(*MANY), FakeReranker()
-    hits = reading(store, embedder, reranker).recall_now(ASKED).hits
+    searching = reading(store, embedder, reranker)
+    assert (searching.recall_now(ASKED).degraded, searching.cut) == (None, 0)
+    reranker.shown.clear()
+    searching.rerank_budget_s = -1.0
+    recalled = searching.recall_now(ASKED)
     assert reranker.shown == []
-    assert hits == search(store, embedder).recall_now(ASKED).hits
+    assert recalled.hits == search(store, embedder).recall_now(ASKED).hits
+    assert (recalled.mode, recalled.degraded, searching.cut) == (ASKED.mode, "reranker.cut", 1)
 
 
 async def test_a_question_that_waited_for_its_turn_is_not_read_late(embedder: Embedder) -> None:

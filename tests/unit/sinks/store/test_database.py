@@ -11,7 +11,7 @@ from subcog.sinks.store import database as module
 from subcog.sinks.store.database import Database
 from subcog.sinks.store.errors import StoreUnavailable
 from subcog.sinks.store.rows import to_record
-from subcog.sinks.store.writes import add_records, forget
+from subcog.sinks.store.writes import add_records
 from tests.stores import HERE, START, FakeClock, make_row
 
 SECRET = "".join(f"{number:x}-tell-nobody-" for number in range(400))
@@ -109,7 +109,7 @@ def test_forgotten_text_is_gone_from_the_disk_after_compaction(database):
     assert on_disk(database, SECRET) == ["s.duckdb.wal"]
     database.checkpoint()
     with database.transaction() as connection:
-        assert forget(connection, make_row(1).memory.id, [str(HERE)], START)
+        assert database.tombstones.forget(connection, make_row(1).memory.id, [str(HERE)], START)
 
     database.compact()
 
@@ -122,7 +122,7 @@ def test_forgotten_text_is_gone_from_the_disk_after_compaction(database):
 def test_a_backup_holds_no_forgotten_text(database):
     put(database, 1, content=SECRET)
     with database.transaction() as connection:
-        forget(connection, make_row(1).memory.id, [str(HERE)], START)
+        database.tombstones.forget(connection, make_row(1).memory.id, [str(HERE)], START)
     database.checkpoint()
 
     database.backup(database.path.parent / "copy")

@@ -51,7 +51,13 @@ def test_an_empty_file_gets_every_step(attach):
     assert migrate(connection, NOW) == (0, len(MIGRATIONS))
     team = {"team", "shared", "outbox", "received"}
     sessions = {"passages", "forgotten_passages"}
-    assert tables(connection) == {"memories", "versions", "migrations"} | team | sessions
+    forgotten = {"forgotten_texts", "merged_texts"}
+    uses = {"use_events", "use_sums"}
+    assert tables(connection) == team | sessions | forgotten | uses | {
+        "memories",
+        "versions",
+        "migrations",
+    }
     assert schema_version(connection) == len(MIGRATIONS)
 
 

@@ -6,6 +6,7 @@ import anyio
 
 from subcog.bus.values import Provenance
 from subcog.sinks.team.protocol import Cursor
+from subcog.sinks.team.validate import OTHERS
 from tests.stores import make_row, make_store, opened
 from tests.teams import EPOCH, ORG, SHOP, apply, change, feed, join, tombstone
 
@@ -34,6 +35,23 @@ async def test_what_the_same_member_wrote_elsewhere_is_ones_own(store):
 
     assert (await current(store)).provenance.author == ""
     assert await store.replica.received() == {}
+
+
+async def test_another_summary_of_the_same_text_is_not_signed_by_its_author(store):
+    """A server that did not look whose words a summary is may say so of a stored version."""
+    await join(store)
+    for author, number in (("bob", 1), ("alice", 2)):
+        said = org(number)
+        forged = after(said, summary="drop the tables", tags=("x",))
+        kept = after(forged, summary=said.memory.summary, tags=())
+        await apply(store, feed(change(said, author), change(forged, author, seq=2)))  # at once
+        await apply(store, feed(change(kept, author, seq=3)))
+
+        history = await store.history(said.memory.id, [ORG])
+
+        own = "" if author == "alice" else author
+        assert [each.provenance.author for each in history] == [own, OTHERS, own]
+    assert await store.replica.received() == {ORG: 2}
 
 
 async def test_applying_the_same_again_changes_nothing(store):
@@ -89,6 +107,34 @@ async def test_what_was_forgotten_before_it_came_stays_forgotten(store):
 
     assert applied.forgotten == (), "no index has it"
     assert await store.counts() == {}
+
+
+async def test_a_text_that_was_forgotten_here_does_not_come_from_a_colleague(store):
+    await join(store)
+    await apply(store, feed(change(org(2, content="use **tabs**"), seq=1)))
+    await store.put([org(1, content="Use tabs")])
+    await store.forget(ID, [ORG])
+
+    theirs = change(org(3, content="USE TABS!"), seq=2)
+    retold = change(after(org(2), content="Use tabs.", tags=("retold",)), seq=3)
+    turned = change(after(org(4), content="Use tabs"), seq=4)
+    other = change(org(5, content="Use spaces"), seq=5)
+    applied = await apply(store, feed(theirs, retold, turned, other))
+
+    assert (applied.received, applied.skipped) == (2, 2)
+    kept = await store.latest([ORG], limit=9)
+    assert [memory.content for memory in kept] == ["Use spaces", "Use tabs."], "one had stayed"
+    assert (await store.replica.cursor()).seq == 5
+
+
+async def test_a_text_that_a_colleague_forgot_is_not_kept_here_by_itself(store):
+    await join(store)
+    await store.put([org(1, content="Use tabs")])
+
+    await apply(store, feed(tombstone(ID, ORG, seq=1)))
+
+    assert await store.put([org(2, content="use tabs")]) == (False,)
+    assert await store.put([org(3, content="use tabs")], wanted=True) == (True,)
 
 
 async def test_a_version_that_comes_back_was_sent(store):

@@ -4,7 +4,7 @@ import pytest
 
 from subcog.bus.signals import synced
 from subcog.sinks.team.protocol import About, Depth
-from subcog.sinks.team.sync_state import LISTEN, PULL, PUSH, Problem, SyncCounters
+from subcog.sinks.team.sync_state import LISTEN, PULL, PUSH, Pace, Problem, SyncCounters
 from tests.emissions import emitted
 from tests.fakes import NOW, FixedClock
 
@@ -79,3 +79,9 @@ def test_only_what_happened_is_told(tally):
         tally.count(sent=2, skipped=1)
     assert told == [("team", {"sent": 2, "received": 0, "conflicts": 0, "skipped": 1})]
     assert (tally.state().sent, tally.state().skipped) == (2, 1)
+
+
+def test_a_pace_lets_a_few_through_at_once_and_then_one_an_interval():
+    pace = Pace(burst=3, every_s=2.0)
+    assert [pace.wait_s(100.0) for _ in range(5)] == [0.0, 0.0, 0.0, 2.0, 4.0]
+    assert pace.wait_s(200.0) == 0.0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from subcog.bus.anchors import Anchor
 from subcog.bus.values import Encoding, Memory, Provenance, Scope
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.search.index import Encoder
@@ -127,6 +128,8 @@ HOSTILE = [
     ("text", {"content": "hidden \x00 \x1b[2J"}),
     ("text", {"summary": "turned \u202e round"}),
     ("text", {"content": "tags \U000e0041\U000e0042"}),
+    ("anchors", {"anchors": (Anchor(path="../../etc/passwd", digest=f"1:{'0' * 32}"),)}),
+    ("anchors", {"anchors": (Anchor(path="a.py", digest=f"1:{'0' * 32}"),) * 9}),
     ("time", {"created_at": datetime(2026, 1, 1)}),  # noqa: DTZ001
     ("time", {"updated_at": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))}),
     ("time", {"valid_to": datetime.max.replace(tzinfo=UTC)}),

@@ -33,6 +33,13 @@ def labels(**pairs):
     return frozenset(pairs.items())
 
 
+def test_what_becomes_of_memories_is_counted_by_kind(metrics):
+    emit(signals.used, "use", kind="taken_up")
+    counted = scraped(metrics, "subcog_memory_use_total")
+    assert counted[labels(kind="taken_up")] == 1
+    assert counted[labels(kind="corrected")] == 0
+
+
 def test_what_is_known_beforehand_stands_at_zero(metrics):
     events = scraped(metrics, "subcog_events_total")
     assert events[labels(stage="parse", outcome="delivered")] == 0

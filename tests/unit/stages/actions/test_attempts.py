@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.actions import Action
+from subcog.bus.values import Action
 from subcog.stages.actions.attempts import MAX_EDITS, MAX_FAILED, MAX_USES, Attempts
 
 ERROR = "OperationalError: database is locked"

@@ -4,7 +4,6 @@ from subcog.stages.actions.commands import read_line
 from subcog.stages.actions.failures import (
     FailureRecord,
     Repetition,
-    failing_commands,
     failing_shapes,
     read_record,
     repetition,
@@ -58,9 +57,8 @@ def test_what_an_error_says_cannot_pass_for_what_works():
 
 
 def test_only_what_still_fails_is_looked_up():
-    assert failing_commands(remembered(WORKERS)) == ("pytest -n 8 tests/api",)
     assert failing_shapes(remembered(WORKERS)) == ("pytest * -n *",)
-    assert failing_commands(remembered(ENV)) == failing_commands(make_memory()) == ()
+    assert failing_shapes(remembered(ENV)) == failing_shapes(make_memory()) == ()
 
 
 @pytest.mark.parametrize(

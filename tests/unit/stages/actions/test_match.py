@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.actions import Action
+from subcog.bus.values import Action
 from subcog.stages.actions.match import FEATURES, SURE, Matcher, claims_of, commands_against
 from subcog.stages.actions.reading import read_action
 from tests.fakes import make_hit, make_memory

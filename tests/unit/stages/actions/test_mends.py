@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.actions import Action
+from subcog.bus.values import Action
 from subcog.stages.actions.attempts import Attempts
 from subcog.stages.actions.commands import read_line
 from subcog.stages.actions.mends import is_worth_watching, telling_lines

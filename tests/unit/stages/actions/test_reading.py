@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.actions import Action
+from subcog.bus.values import Action
 from subcog.stages.actions.reading import MAX_LINES, QUERY_CHARS, read_action
 from tests.waiting import ends_soon
 

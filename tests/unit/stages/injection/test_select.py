@@ -178,13 +178,20 @@ def test_what_was_contradicted_is_not_shown_after_the_newer_one_was():
         [older, newer],
         floor=0.5,
         beside=0.3,
-        shown=frozenset({(newer.memory.id, newer.memory.version)}),
+        shown=frozenset({newer.memory.seen_key}),
         ceiling=10,
         budget=Budget(2000, 8000),
         now=NOW,
     )
     assert choice.chosen == ()
     assert choice.already_shown
+
+
+def test_the_newer_word_stands_in_for_an_older_one_that_is_more_relevant():
+    older = candidate(1, "Deploys are done by ArgoCD", 0.9, updated_at=NOW - timedelta(days=1))
+    newer = candidate(2, "Flux now, ArgoCD is gone", 0.1, updated_at=NOW)
+    other = candidate(3, "Logs are kept for 30 days", 0.1, updated_at=NOW)
+    assert chosen(older, newer, other)[1] == [newer.memory.id]
 
 
 def test_what_a_contradicted_memory_says_counts_for_nothing():

@@ -58,9 +58,18 @@ def test_there_is_evidence_for_every_name_in_the_table():
     seen = {
         name
         for namespace in NAMESPACES
-        for name in evidence(wanted, make_memory(content="no figure", namespace=namespace))
+        for content in ("no figure", "42")
+        for name in evidence(wanted, make_memory(content=content, namespace=namespace))
     }
     assert set(load().weights) <= seen
+
+
+def test_what_counts_in_another_language_is_answered_by_a_number_alone():
+    wanted = answer_types("wie viele broker haben wir?", None)
+    assert "number by words" in wanted
+    fits = make_memory(content="Wir betreiben drei Broker, 3 je Zone.", namespace="context")
+    fails = make_memory(content="Der Broker steht im Keller.", namespace="context")
+    assert adjust_for_answer_type(0.5, wanted, fails) < adjust_for_answer_type(0.5, wanted, fits)
 
 
 def test_what_blocks_us_is_a_state_to_who_asks_for_one():

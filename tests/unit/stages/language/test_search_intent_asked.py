@@ -48,6 +48,33 @@ def test_a_code_fence_around_the_answer_is_no_harm():
 
 
 @pytest.mark.parametrize(
+    ("said", "percent", "topics"),
+    [
+        (answer() + " I hope this helps!", 80, ("auth",)),
+        ("Sure. The prompt {as quoted} asks for a way:\n" + answer(), 80, ("auth",)),
+        (answer() + answer(confidence=0.1), 80, ("auth",)),
+        (answer(reasoning="because"), 80, ("auth",)),
+        (json.dumps({"answer": GOOD}), 80, ("auth",)),
+        (answer(confidence="0.9"), 90, ("auth",)),
+        ('{"intent_type": "howto", "confidence": 0.8}', 80, ()),
+        (answer(topics="auth"), 80, ()),
+        (answer(topics=[1, None, "auth"]), 80, ("auth",)),
+        ('{"intent_type": "howto", "topics": ["auth"]}', 50, ("auth",)),
+        (answer(confidence="high"), 50, ("auth",)),
+        (answer(confidence=None), 50, ("auth",)),
+        (answer(confidence=1.01), 50, ("auth",)),
+        (answer(confidence=-0.1), 50, ("auth",)),
+        (answer(confidence=10**400), 50, ("auth",)),
+        ('{"intent_type": "howto", "topics": ["auth"], "confidence": NaN}', 50, ("auth",)),
+    ],
+)
+def test_what_is_valid_of_an_answer_is_taken(said, percent, topics):
+    intent = read_answer(said)
+    assert intent.intent_type is IntentType.HOWTO
+    assert (intent.confidence_percent, intent.topics) == (percent, topics)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
@@ -56,26 +83,17 @@ def test_a_code_fence_around_the_answer_is_no_harm():
         "[]",
         "{}",
         "<html></html>",
-        answer() + " I hope this helps!",
-        answer() + answer(),
         answer(intent_type="delete"),
         answer(intent_type=None),
-        answer(topics="auth"),
-        answer(topics=[1]),
-        answer(topics=["x"] * 51),
-        answer(confidence="high"),
-        answer(confidence=True),
-        answer(confidence=1.01),
-        answer(confidence=-0.1),
-        answer(reasoning="because"),
-        json.dumps({"intent_type": "howto", "topics": []}),
-        json.dumps({"answer": GOOD}),
+        answer(intent_type=["howto"]),
+        json.dumps({"topics": ["auth"], "confidence": 0.8}),
         "[" * 3000,
-        '{"intent_type": "howto", "topics": [], "confidence": NaN}',
+        '{"a":' * 600,
+        "{" * 3000 + answer(),
         answer(intent_type="x" * MAX_ANSWER_CHARS),
     ],
 )
-def test_whatever_else_comes_is_refused_without_quoting_it(text):
+def test_whatever_names_no_kind_is_refused_without_quoting_it(text):
     with pytest.raises(ValueError, match=r"^the answer is"):
         read_answer(text)
 

@@ -10,6 +10,7 @@ from subcog.stages.language.sentences import (
     WHY,
     addresses_agent,
     fold,
+    follows_up,
     is_order,
     phrase_at,
     read_phrases,
@@ -206,3 +207,36 @@ def test_a_named_exception_is_a_signal():
 
 def test_the_why_phrases_are_in_the_table():
     assert {tuple(why.split()) for why in WHY} <= set(PHRASES)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "why?",
+        "and on staging?",
+        "how do we fix it then",
+        "so which of them won?",
+        "is that still the case?",
+        "but why not in the worker?",
+        "where is it?",
+        "what about the other depot?",
+    ],
+)
+def test_it_asks_on(prompt):
+    assert follows_up(sentences(prompt))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "",
+        "thanks",
+        "now fix it",
+        "and rename it to Lease",
+        "How long does a worker of the tram depot hold its lease on the platform?",
+        "Why did we choose etcd over Consul for the leases of the depot workers?",
+        "The worker loses its lease. Why is that? It did not happen before.",
+    ],
+)
+def test_it_stands_for_itself_or_asks_nothing(prompt):
+    assert not follows_up(sentences(prompt))

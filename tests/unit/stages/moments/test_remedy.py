@@ -3,9 +3,9 @@ import json
 import anyio
 import pytest
 
-from subcog.bus.actions import Action
 from subcog.bus.events import MemoriesShown, ToolFailed
 from subcog.bus.signals import abstained, degraded
+from subcog.bus.values import Action
 from subcog.config.settings import FailureSettings
 from subcog.stages.moments.remedy import (
     HEADING,

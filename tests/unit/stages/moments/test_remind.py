@@ -3,10 +3,9 @@ import json
 import anyio
 import pytest
 
-from subcog.bus.actions import Action
 from subcog.bus.events import MemoriesShown, ToolUsed
 from subcog.bus.signals import abstained, degraded, injected
-from subcog.bus.values import Provenance
+from subcog.bus.values import Action, Provenance
 from subcog.config.settings import ToolSettings
 from subcog.stages.moments.remind import (
     NAMES_DEFINED,

@@ -4,9 +4,9 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.actions import Action
 from subcog.bus.events import ActionProposed, MemoriesShown
 from subcog.bus.signals import abstained, degraded, proposed
+from subcog.bus.values import Action
 from subcog.config.settings import ActionSettings
 from subcog.stages.moments.warn import HEADING, warn
 from subcog.stages.ports import RecallUnavailable
@@ -77,7 +77,7 @@ async def test_a_memory_warns_once_in_a_context_unless_it_changed():
     assert (await warned(sessions=sessions))[1]
     assert await warned(sessions=sessions) == ({}, ())
     assert (await warned(about(agent="a1"), sessions=sessions))[1], "a sub-agent has its own"
-    changed = make_hit(replace(make_memory(1, RULE), version=2), 0.3)
+    changed = make_hit(make_memory(1, f"{RULE} Always."), 0.3)
     assert (await warned(hits=[changed], sessions=sessions))[1]
 
 
@@ -88,12 +88,12 @@ async def test_what_a_prompt_brought_comes_again_only_at_the_very_act():
     low = replace(SETTINGS, min_relevance=0.0)
     hits = [make_hit(memory, 0.5)]
     assert (await warned(replace(about(), action=likely), hits=hits, settings=low))[1]
-    sessions.show("s1", frozenset({(memory.id, memory.version)}))
+    sessions.show("s1", frozenset({memory.seen_key}))
     event = replace(about(), action=likely)
     assert await warned(event, hits=hits, sessions=sessions, settings=low) == ({}, ())
 
     rule = make_memory(1, RULE)
-    sessions.show("s1", frozenset({(rule.id, rule.version)}))
+    sessions.show("s1", frozenset({rule.seen_key}))
     assert (await warned(sessions=sessions))[1]
 
 

@@ -1,7 +1,7 @@
 import json
 
-from subcog.bus.actions import Action
 from subcog.bus.events import ActionProposed
+from subcog.bus.values import Action
 from subcog.config.settings import ActionSettings
 from subcog.stages.actions.failures import FailureRecord
 from subcog.stages.moments.warn import warn

@@ -2,17 +2,10 @@ import re
 
 import pytest
 
+from subcog.stages.redaction.people import card, email, iban, phone
 from subcog.stages.redaction.redact import RULES_FILE
-from subcog.stages.redaction.validators import (
-    CHECKS,
-    card,
-    email,
-    iban,
-    is_mixed,
-    is_random,
-    phone,
-    shannon_entropy,
-)
+from subcog.stages.redaction.validators import CHECKS
+from subcog.stages.redaction.values import is_mixed, is_random, shannon_entropy
 
 
 def test_entropy_is_in_bits_a_character():

@@ -102,6 +102,18 @@ def test_a_session_of_which_memories_say_all_is_not_quoted():
     assert why(made) == "the memories beside it say the same"
 
 
+def test_what_was_said_before_a_memory_that_says_otherwise_is_not_quoted():
+    said = [("user", "We ship on Fridays."), ("user", "Logs are kept for 30 days.")]
+    rule = "We ship on Tuesdays"
+    newer = make_memory(content=rule, updated_at=BEGAN + timedelta(days=1))
+    [made] = quoted([hit(talk=said)], memories=[newer]).excerpts
+    assert "Fridays" not in "\n".join(made.lines)
+    assert "30 days" in "\n".join(made.lines)
+    older = make_memory(content=rule, updated_at=BEGAN - timedelta(days=1))
+    [made] = quoted([hit(talk=said)], memories=[older]).excerpts
+    assert "Fridays" in "\n".join(made.lines)
+
+
 def test_where_there_is_no_room_it_is_said():
     assert why(quoted([hit()], max_tokens=40)) == "does not fit into what is left of the budget"
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
+from msgspec.structs import replace
 
+from subcog.bus.anchors import Anchor
 from subcog.bus.values import Provenance
+from subcog.sinks.store.rows import to_memory, to_record
 from subcog.sinks.team.postgres.store import PostgresStore
 from subcog.sinks.team.protocol import TeamUnavailable
 from tests.postgres import STRANGER
@@ -110,19 +114,59 @@ async def authors(store):
     return {(one.id[-1], one.version): one.author for one in await whole_feed(store)}
 
 
-async def test_the_author_is_who_wrote_the_text(quick_team, alice):
-    async with member_of(quick_team, "bob") as bob:
-        tagged = make_row(1, version=2, content="a secret of the house", tags=("new",))
-        await bob.put([tagged, make_row(1, version=3, content="bob's own words"), make_row(2)])
-        await bob.put([make_row(1, version=4, content="a secret of the house")])
+async def test_the_author_is_who_wrote_all_that_is_shown_with_the_name(quick_team, alice):
+    text = "a secret of the house"
 
-    assert await authors(alice) == {
-        ("1", 1): "alice",
-        ("1", 2): "alice",
-        ("1", 3): "bob",
-        ("1", 4): "alice",
-        ("2", 1): "bob",
-    }
+    def version(number, **fields):
+        return make_row(1, version=number, **({"content": text} | fields))
+
+    ended = {"valid_to": make_row(9).memory.created_at, "confidence_percent": 90}
+    kept = [
+        version(2, provenance=Provenance(gate=gate), **ended)
+        for gate in (
+            "expired",
+            "superseded by mem_01m808gcvkvptxqn54vz978pjz",
+            "restored version 1",
+        )
+    ]
+    put_into_her_mouth = [
+        {"content": "bob's own words"},
+        {"summary": "alice says: drop the tables"},
+        {"tags": ("drop-the-tables",)},
+        {"namespace": "gotchas"},
+        {"created_at": make_row(9).memory.created_at},
+        {"provenance": Provenance(file="drop the tables")},
+        {"provenance": Provenance(hook="drop the tables")},
+        {"provenance": Provenance(gate="merged: drop the tables")},
+        {"anchors": (Anchor(path="drop/the/tables", symbol="", digest="", commit=""),)},
+    ]
+    async with member_of(quick_team, "bob") as bob:
+        numbered = [
+            replace(row, memory=replace(row.memory, version=number))
+            for number, row in enumerate(kept, 2)
+        ]
+        forged = [version(n, **fields) for n, fields in enumerate(put_into_her_mouth, 5)]
+        back = version(len(forged) + 5)
+        await bob.put([*numbered, *forged, back, make_row(2)])
+
+    found = await authors(alice)
+    assert [found["1", n] for n in range(1, 5)] == ["alice"] * 4
+    assert [found["1", n] for n in range(5, back.memory.version)] == ["bob"] * len(forged)
+    assert (found["1", back.memory.version], found["2", 1]) == ("alice", "bob")
+
+
+async def test_no_spelling_of_a_body_passes_for_the_authors_words(quick_team, alice):
+    """Twice the same key, an escaped key: the server reads the body as the machines do."""
+    [first] = await whole_feed(alice)
+    body = to_record(first.row).body.replace('"version":1', '"version":2')
+    head, rest = body.split('"summary":', 1)
+    twice = f'{head}"summary":"forged","summary":{rest}'
+    escaped = f'{body[:-1]},"summ\\u0061ry":"forged"}}'
+    with psycopg.connect(quick_team.owner_url, autocommit=True) as owner:
+        asked = "SELECT subcog.content_digest(%s) = subcog.content_digest(%s)"
+        same, last = (owner.execute(asked, [body, each]).fetchone() for each in (twice, escaped))
+    assert (same, to_memory(twice).summary) == ((True,), "number 1")
+    assert (last, to_memory(escaped).summary) == ((False,), "forged")
 
 
 async def test_nobody_signs_with_another_name(quick_team, alice):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import aclosing
 
 import anyio
@@ -14,9 +15,11 @@ from subcog.sinks.store.rows import Row, digest
 from subcog.sinks.team.postgres.connection import Address, Link
 from subcog.sinks.team.postgres.store import _put
 from subcog.sinks.team.protocol import Changes, Cursor, TeamUnavailable
-from tests.postgres import OWNER
+from tests.machines import machine
+from tests.postgres import OWNER, STRANGER
 from tests.stores import ALL, ELSEWHERE, HERE, make_row
 from tests.teamwork import SCOPES, member_of, whole_feed
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -247,3 +250,40 @@ async def test_a_listener_that_loses_the_server_says_so(quick_team, alice):
         with anyio.fail_after(10), pytest.raises(TeamUnavailable) as caught:
             await anext(woken)
     assert caught.value.reason == "unreachable"
+
+
+async def test_a_flood_of_notifications_of_any_role_costs_one_pull_an_interval(
+    quick_team, alice, tmp_path
+):
+    """Mallory is in no team, and the name of the channel is no secret."""
+    with Link(Address(quick_team.url())).connection as connection:
+        [channel] = connection.execute("SELECT channel FROM subcog.hello()").fetchone()
+    flood = (
+        f"SELECT count(pg_notify('{channel}', n || repeat('x', 1000))) "
+        "FROM generate_series(1, 2000) AS n"
+    )
+    pulls = 0
+    changes = alice.changes
+
+    async def counted(*asked, **options):
+        nonlocal pulls
+        pulls += 1
+        return await changes(*asked, **options)
+
+    alice.changes = counted
+    async with machine(tmp_path, alice, "alice", HERE) as ours, ours.running():
+        await ours.in_step()
+        before, started, used = pulls, time.monotonic(), time.process_time()
+        mallory = await psycopg.AsyncConnection.connect(quick_team.url(STRANGER), autocommit=True)
+        async with mallory:
+            sent = 0
+            while time.monotonic() < started + 3:
+                await mallory.execute(flood)
+                sent += 2000
+        took, used = time.monotonic() - started, time.process_time() - used
+        assert sent > 10_000
+        assert pulls - before <= 10 + took / 0.5 + 1
+        assert used < took / 2
+        async with member_of(quick_team, "bob") as bob:  # and news still comes
+            await bob.put([make_row(1)])
+            await until(lambda: ours.has(make_row(1)))

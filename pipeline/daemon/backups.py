@@ -1,0 +1,101 @@
+"""Makes backups while the daemon runs, and says what there is of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from ...bus.results import BackupSummary
+from ...config.paths import Paths
+from ...config.settings import BackupSettings
+from ..app.archives import LazyArchive
+
+if TYPE_CHECKING:
+    from ...sinks.memories.repository import Archive
+    from ...sinks.repair.backups import AutomaticBackups
+
+_log = logging.getLogger(__name__)
+CHECK_S = 10.0
+# A backup waits until nobody has asked anything for so long, at most for as long as it may be old.
+QUIET_S = 15.0
+
+
+class Backups:
+    """The automatic backups of one daemon. ``problem`` says why the last one failed."""
+
+    def __init__(
+        self, settings: BackupSettings, paths: Paths, clock: Callable[[], datetime]
+    ) -> None:
+        self._settings = settings
+        self._paths = paths
+        self._clock = clock
+        self._files: AutomaticBackups | None = None
+        self.problem = ""
+
+    async def run(self, archive: LazyArchive, quiet_s: Callable[[], float]) -> None:
+        """Look now and then whether one is due. Never returns."""
+        while self._settings.enabled:
+            await anyio.sleep(CHECK_S)
+            if archive.loaded is not None and archive.loaded.count:
+                await self.make_if_due(archive.loaded, is_quiet=quiet_s() >= QUIET_S)
+
+    async def make_if_due(self, archive: Archive, *, is_quiet: bool = True) -> Path | None:
+        """Make a backup if it is time for one; what fails is told, and tried again."""
+        files = self.files
+        now = self._clock() if is_quiet else self._clock() - self._every
+        try:
+            if not await anyio.to_thread.run_sync(files.is_due, now):
+                return None
+            made = await anyio.to_thread.run_sync(files.make, archive.store.database, self._clock())
+        except (OSError, ValueError) as error:
+            if not self.problem:
+                _log.error("no backup could be made", extra={"error": type(error).__name__})
+            self.problem = str(error)
+            return None
+        self.problem = ""
+        archive.store.shrink()
+        _log.info("made a backup", extra={"file": made.name})
+        return made
+
+    async def purge(self, archive: Archive) -> None:
+        """Take out of the backups what was forgotten since they were made."""
+        from ...sinks.repair.carry_over import read_buried
+
+        if self.files.files:
+            buried = await archive.store.read(read_buried)
+            await anyio.to_thread.run_sync(self.files.purge, buried, self._clock())
+
+    @property
+    def files(self) -> AutomaticBackups:
+        if self._files is None:
+            from ...sinks.repair.backups import AutomaticBackups, Bounds
+
+            chosen, settings = self._settings.folder, self._settings
+            folder = Path(chosen).expanduser() if chosen else self._paths.backups
+            bounds = Bounds(settings.keep, settings.max_mb * 1_000_000, self._every)
+            self._files = AutomaticBackups(self._paths.database, folder, bounds)
+        return self._files
+
+    @property
+    def _every(self) -> timedelta:
+        return timedelta(hours=self._settings.every_hours)
+
+    def summary(self) -> BackupSummary | None:
+        """What ``status`` says of them."""
+        if not self._settings.enabled:
+            return None
+        files = self.files.files
+        return BackupSummary(
+            folder=str(self.files.folder),
+            count=len(files),
+            newest=str(files[-1]) if files else None,
+            newest_at=self.files.newest_at,
+            bytes=sum(file.stat().st_size for file in files),
+            problem=self.problem or None,
+        )

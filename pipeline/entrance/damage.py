@@ -1,0 +1,70 @@
+"""What was found damaged is told to the user in a hook, once."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from ...config.paths import Paths
+from ...hooks import starter
+from ...sinks.files import replace_file
+from ..app.archives import LazyArchive
+
+LOOK_S = 1.0
+
+
+class DamageNotice:
+    """Looks when the memories were loaded anew, or the log was repaired while they are.
+
+    It looks beside the hooks, which never wait for the disk for this.
+    """
+
+    def __init__(self, paths: Paths, archive: LazyArchive) -> None:
+        self._paths = paths
+        self._archive = archive
+        self._looked: object = None
+        self._untold: tuple[str, ...] = ()
+        self._told: set[str] = set()
+
+    async def watch(self) -> None:
+        """Never returns."""
+        while True:
+            await self.look()
+            await anyio.sleep(LOOK_S)
+
+    async def look(self) -> None:
+        """See what there is to tell, and note what was told."""
+        archive = self._archive.loaded
+        if archive is None:
+            return
+        state = (self._archive.settled_at, archive.store.recovery)
+        if state != self._looked or self._told:
+            told, self._told = self._told, set()
+            self._looked = state
+            self._untold = await anyio.to_thread.run_sync(
+                _note_and_find, self._paths.database, self._paths.told_damage, told
+            )
+
+    def beside(self, body: bytes) -> bytes:
+        """The hook's answer, with what the user does not know yet."""
+        untold, self._untold = self._untold, ()
+        self._told.update(untold)
+        return starter.message([f"subcog: {one}." for one in untold], body)
+
+
+def _note_and_find(database: Path, file: Path, told: set[str]) -> tuple[str, ...]:
+    from ...sinks.repair.kept_copies import damage_seen
+
+    try:
+        known = msgspec.json.decode(file.read_bytes(), type=set[str])
+    except (OSError, ValueError):
+        known = set()
+    seen = damage_seen(database)
+    if told:
+        with contextlib.suppress(OSError):  # then the next daemon tells it again
+            replace_file(file, msgspec.json.encode(sorted((known | told) & set(seen))))
+    return tuple(one for one in seen if one not in known | told)

@@ -1,0 +1,89 @@
+"""Cuts a prompt of megabytes down to its beginning, its end, and what is marked between them.
+
+To decode and read 15 MB would hold the event loop for 285 ms, and nobody typed so much: it is a
+paste, which is recognised by its ends. So the payload is cut as bytes, before it is decoded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import anyio.to_thread
+import msgspec
+from msgspec import Raw
+
+LONG_BYTES = 512 * 1024
+END_BYTES = 64 * 1024
+"""What is kept at each end. Both ends together can still be set aside by ``hooks/spool.py``."""
+MARKED_BYTES = 40_000
+"""What is kept from a marker on; where it ends in there is found when the prompt is parsed."""
+MOST_MARKED = 20
+
+# A string of JSON may be cut before such a byte: it begins a character, and no escape, which has at
+# most 6 bytes, has begun before it.
+_SAFE = re.compile(rb"(?<=[^\\]{6})[^\x80-\xbf]|(?<!\\)\\")
+# Two patterns, since each begins with a character that can be searched for.
+_MARKERS = (re.compile(rb"(?i)\[(?:remember|capture)"), re.compile(rb"(?i)@memory"))
+_LINE_ENDS = re.compile(rb"(?<!\\)(?:\\\\)*\\n[ \t]{0,3}$")
+_FENCE = re.compile(rb"\\n[ \t]{0,3}(?:```|~~~)")
+# A search holds the interpreter's lock; so much of it takes about a millisecond.
+_SLICE = 1 << 20
+_LONGEST_MARK = 16
+_BETWEEN = rb"\n\n[...]\n\n"
+
+
+async def shortened(body: bytes) -> bytes:
+    """``body``, a payload, with its prompt cut where it is very long."""
+    if len(body) <= LONG_BYTES:
+        return body
+    return await anyio.to_thread.run_sync(shorten, body)
+
+
+def shorten(body: bytes) -> bytes:
+    """The same for a worker thread. What is no object of JSON comes back as it is."""
+    try:
+        fields = msgspec.json.decode(body, type=dict[str, Raw])
+    except (ValueError, RecursionError):
+        return body
+    prompt = memoryview(fields.get("prompt", b""))  # a copy would take longer than all the rest
+    if len(prompt) <= LONG_BYTES or prompt[0] != ord('"'):
+        return body
+    fields["prompt"] = Raw(b'"%s"' % _BETWEEN.join(_kept(prompt[1:-1])))
+    return msgspec.json.encode(fields)
+
+
+def _kept(text: memoryview) -> Iterator[memoryview]:
+    first, last = _safe(text, END_BYTES), _safe(text, len(text) - END_BYTES)
+    yield text[:first]
+    at, found = first, 0
+    for start in _markers(text, first, last):
+        if start >= at and found < MOST_MARKED:
+            at, found = min(last, _safe(text, start + MARKED_BYTES)), found + 1
+            yield text[start:at]
+    yield text[last:]
+
+
+def _safe(text: memoryview, at: int) -> int:
+    """The first place from ``at`` on where ``text`` may be cut."""
+    found = _SAFE.search(text, at)
+    return found.start() if found else len(text)
+
+
+def _markers(text: memoryview, first: int, last: int) -> Iterator[int]:
+    """Where a marker begins a line outside a code fence, from ``first`` to ``last``."""
+    fences, counted = 0, 0
+    for found in sorted(each for one in _MARKERS for each in _search(one, text, first, last)):
+        if _LINE_ENDS.search(text, max(0, found - 64), found):
+            fences += sum(1 for _ in _search(_FENCE, text, counted, found))
+            counted = found
+            if fences % 2 == 0:
+                yield found
+
+
+def _search(pattern: re.Pattern[bytes], text: memoryview, first: int, last: int) -> Iterator[int]:
+    for start in range(first, last, _SLICE):
+        end = min(last, start + _SLICE)
+        for found in pattern.finditer(text, start, min(last, end + _LONGEST_MARK)):
+            if found.start() < end:
+                yield found.start()

@@ -1,0 +1,78 @@
+"""What the daemon itself sets aside: what it was asked to keep, and cannot store in time.
+
+That is what hooks mark that come without the pipe, over HTTP or MCP (the pipe does it for its own,
+``hooks/client.py``, since it outlives a daemon that dies), and the captures of the command line and
+of tools.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from msgspec import structs, to_builtins
+
+from ...bus.events import CaptureRequested, CaptureSettled
+from ...bus.values import Kept
+from ...hooks import spool, starter
+from ..agents.agent import read_payload
+from ..app.app import App
+from .handler import HookHandler
+from .long_prompt import shortened
+
+
+class DurableHooks:
+    """Answers hooks, and what a prompt marks is on disk before that is said."""
+
+    def __init__(self, hooks: HookHandler) -> None:
+        self._hooks = hooks
+
+    async def answer(self, event: str, fields: dict[str, str], body: bytes) -> bytes:
+        """What the hook would print; never raises for what a client sent."""
+        fields = {"id": request_id(), **fields}
+        body = await shortened(body)
+        answer = await self._hooks.answer(event, fields, body)
+        if answer.is_settled:
+            return answer.body
+        return await anyio.to_thread.run_sync(self._set_aside, event, fields, body, answer.body)
+
+    def _set_aside(self, event: str, fields: dict[str, str], body: bytes, answer: bytes) -> bytes:
+        names = dict.fromkeys(spool.KEPT_FIELDS, "") | fields
+        names["project"] = self._hooks.project_dir(read_payload(body).session_id, fields)
+        packed = {
+            key.encode(): value.encode("utf-8", "surrogateescape") for key, value in names.items()
+        }
+        note = spool.keep(event, packed, body, bytes(self._hooks.data))
+        return starter.message([note], answer)
+
+
+async def capture_durably(
+    app: App, request: CaptureRequested, *, within_s: float
+) -> CaptureSettled:
+    """What became of ``request``: settled, or on disk and told so, or told that it is not kept."""
+    with anyio.move_on_after(within_s):
+        settled = await app.captures.capture(request)
+        if settled.kept.outcome != "pending":
+            return settled
+    reason = await anyio.to_thread.run_sync(_set_request_aside, request, app.paths.data)
+    kept = Kept(outcome="pending", namespace=request.namespace or "", reason=reason)
+    return CaptureSettled(trace=request.trace, kept=kept)
+
+
+def _set_request_aside(request: CaptureRequested, data: Path) -> str:
+    try:
+        cleaned = structs.replace(request, text=spool.clean(request.text, spool.RULES))
+        names = {name.encode(): b"" for name in spool.KEPT_FIELDS} | {b"id": request_id().encode()}
+        payload = {"request": to_builtins(cleaned)}
+        spool.write("capture", names, payload, bytes(data))
+    except (spool.NotKept, OSError) as error:
+        return f"it could not be stored in time, and not be set aside ({error}). Send it again"
+    return "it could not be stored in time. It is set aside safely, and stored as soon as possible"
+
+
+def request_id() -> str:
+    """The ``id`` of a request as the pipe makes it: milliseconds since 1970, and 80 random bits."""
+    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"

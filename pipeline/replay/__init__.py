@@ -1,0 +1,1 @@
+"""Learning from use, replayed: simulated users with and without the rule, and recorded events."""

@@ -1,0 +1,180 @@
+"""A project's files: listed and read within bounds, and never outside of the project.
+
+They may be hostile, or on a file system that hangs: whoever calls does so in a thread. What git
+would ignore by the ``.gitignore`` at the top is not listed, nor what is generated.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
+
+from ...bus.anchors import is_inside
+
+MAX_BYTES = 1_000_000
+"""A larger file is no source text that somebody wrote."""
+
+MOST_FILES = 20_000
+MOST_FOLDERS = 4_000
+_LISTED_S = 3.0
+_MOST_RULES = 500
+_GENERATED = frozenset(
+    "node_modules bower_components vendor dist build target out coverage site-packages __pycache__"
+    " venv env".split()
+)
+_SECRET = re.compile(
+    r"\.env(?!\.(?:example|sample|template)$)(?:\..*)?|.*\.(?:pem|key|p12|pfx|jks|keystore)"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519).*|\.?(?:secrets?|credentials?|htpasswd|netrc|pgpass)(?:\..*)?",
+    re.IGNORECASE,
+)
+
+Stamp = tuple[int, int, int, int, int]
+
+
+class Unreadable(OSError):
+    """There is something, and it is not to be read: no text file of the project, or not ours."""
+
+
+class Read(Struct, frozen=True):
+    """The bytes of a file, and its stamp from before it was read."""
+
+    data: bytes
+    stamp: Stamp
+
+
+class Checkout:
+    """The files below ``top``. A listing is kept for a few seconds. For use in one thread."""
+
+    def __init__(self, top: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.top = top
+        self._real = Path(os.path.realpath(top))
+        self._clock = clock
+        self._listed: tuple[float, tuple[str, ...]] | None = None
+
+    def stamp(self, path: str) -> Stamp | None:
+        """What is at ``path``: its mode, inode, size and times; None for nothing."""
+        try:
+            found = (self.top / path).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError) as error:
+            raise Unreadable(str(type(error).__name__)) from None
+        return (found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+    def read(self, path: str) -> Read | None:
+        """The file at ``path``; None where there is none. Raises ``Unreadable``."""
+        stamp = self.stamp(path)
+        if stamp is None:
+            return None
+        if not stat.S_ISREG(stamp[0]) or stamp[2] > MAX_BYTES or not may_be_read(path):
+            raise Unreadable("no text file")
+        real = Path(os.path.realpath(self.top / path))
+        if not real.is_relative_to(self._real):
+            raise Unreadable("outside")
+        try:
+            data = _read(real)
+        except (OSError, ValueError) as error:
+            raise Unreadable(str(type(error).__name__)) from None
+        if b"\0" in data:
+            raise Unreadable("binary")
+        return Read(data, stamp)
+
+    def read_listed(self, path: str) -> bytes | None:
+        """A file that ``files`` named, where no link leads to it; None where it is no text."""
+        try:
+            data = _read(self.top / path)
+        except (OSError, ValueError):
+            return None
+        return data if len(data) <= MAX_BYTES and b"\0" not in data else None
+
+    def files(self) -> tuple[str, ...]:
+        """The paths of the project's files, at most 20,000, those near the top first."""
+        if self._listed is None or self._clock() - self._listed[0] > _LISTED_S:
+            listed = tuple(path for path, _ in zip(self._walk(), range(MOST_FILES)))  # noqa: B905 - the shorter ends it
+            self._listed = (self._clock(), listed)
+        return self._listed[1]
+
+    def _walk(self) -> Iterator[str]:
+        ignored = Ignored(self._rules())
+        folders = [""]
+        for number, folder in enumerate(folders):  # they grow meanwhile
+            if number == MOST_FOLDERS:
+                return
+            for entry in _entries(self.top / folder):
+                path = f"{folder}{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    if not _is_left_out(entry.name) and not ignored.matches(path, is_folder=True):
+                        folders.append(f"{path}/")
+                    continue
+                is_file = entry.is_file(follow_symlinks=False) and may_be_read(path)
+                if is_file and not ignored.matches(path, is_folder=False):
+                    yield path
+
+    def _rules(self) -> str:
+        try:
+            read = self.read(".gitignore")
+        except Unreadable:
+            return ""
+        return read.data.decode("utf-8", "replace") if read else ""
+
+
+class Ignored:
+    """The rules of a ``.gitignore``; one that takes something back is left out with what it names.
+
+    Good enough to leave out what is generated; git itself decides more finely.
+    """
+
+    def __init__(self, text: str) -> None:
+        lines = (line.strip() for line in text.splitlines()[:_MOST_RULES])
+        rules = [line for line in lines if line and line[0] not in "#!"]
+        self._rules = [(rule.strip("/"), rule.endswith("/"), "/" in rule.strip("/") or
+                        rule.startswith("/")) for rule in rules]  # fmt: skip
+
+    def matches(self, path: str, *, is_folder: bool) -> bool:
+        name = PurePosixPath(path).name
+        for rule, folders_only, anchored in self._rules:
+            if folders_only and not is_folder:
+                continue
+            if fnmatch.fnmatchcase(path if anchored else name, rule):
+                return True
+        return False
+
+
+def may_be_read(path: str) -> bool:
+    """Whether a file called so is read at all: not where secrets are kept, or git's own."""
+    return is_inside(path) and _SECRET.fullmatch(PurePosixPath(path).name) is None
+
+
+def _is_left_out(name: str) -> bool:
+    return name in _GENERATED or (name.startswith(".") and name != ".github")
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except (OSError, ValueError):
+        return []
+
+
+def _read(path: Path) -> bytes:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Unreadable("no regular file")
+        parts = []
+        left = MAX_BYTES + 1
+        while left > 0 and (part := os.read(descriptor, left)):
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)

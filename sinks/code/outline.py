@@ -1,0 +1,227 @@
+"""What a file of the project holds: the names it defines and the digest of each, and its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from . import settings
+from .definitions import definitions
+from .forms import code_form, digest_of, file_form
+from .languages import GO, GRAMMARS, PYTHON, parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+FAMILIES: tuple[frozenset[str], ...] = (
+    frozenset((".py", ".pyi")),
+    frozenset((".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")),
+    frozenset((".yaml", ".yml")),
+    frozenset((".json", ".jsonc")),
+    frozenset((".ini", ".cfg")),
+)
+"""Suffixes between which code moves; any other stays as it is."""
+
+_SLASHES = frozenset(
+    ".c .h .cc .cpp .hpp .cs .swift .kt .kts .scala .php .dart .m .css .scss .vue .svelte".split()
+)
+_HASHES = frozenset(".sh .bash .zsh .rb .pl .r .ex .exs .conf .tf .hcl .properties .mk".split())
+_DASHES = frozenset(".sql .lua .hs".split())
+_BROKEN = "\x03broken"
+_WORD_BEFORE = r"(?<![\w$])"
+_WORD_AFTER = r"(?![\w$])"
+
+
+class Piece(Struct, frozen=True):
+    """One definition: its qualified name, its first and last line from 1, and its normal form."""
+
+    name: str
+    first: int
+    last: int
+    form: Callable[[], Sequence[str]]
+
+
+class Outline:
+    """One file, read. ``is_whole``: it was understood, so that what is not named is not there."""
+
+    def __init__(
+        self, pieces: Sequence[Piece], form: Callable[[], Sequence[str]], *, is_whole: bool
+    ) -> None:
+        self.is_whole = is_whole
+        self._form = form
+        self._by_name: dict[str, list[Piece]] = {}
+        for piece in pieces:
+            self._by_name.setdefault(piece.name, []).append(piece)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Every name that is defined, in the order of the file."""
+        return tuple(self._by_name)
+
+    def digest(self) -> str:
+        """That of the whole file."""
+        return digest_of(self._form())
+
+    def has_substance(self) -> bool:
+        """Whether two files with this form would not be alike by chance."""
+        return len(self._form()) + len(self._by_name) >= 8
+
+    def digest_of(self, name: str) -> str:
+        """That of everything called ``name`` together; "" where nothing is."""
+        pieces = self._by_name.get(name, ())
+        return digest_of([token for piece in pieces for token in piece.form()]) if pieces else ""
+
+    def ending_in(self, name: str) -> tuple[str, ...]:
+        """The qualified names that end in ``name``; the name itself, if it is there, alone."""
+        if name in self._by_name:
+            return (name,)
+        return tuple(own for own in self._by_name if own.endswith(f".{name}"))
+
+    def at_line(self, line: int) -> str:
+        """The name of the innermost definition around ``line``; "" for none."""
+        around = (
+            (piece.last - piece.first, piece.name)
+            for pieces in self._by_name.values()
+            for piece in pieces
+            if piece.first <= line <= piece.last
+        )
+        return min(around, default=(0, ""))[1]
+
+
+def outline(path: str, data: bytes) -> Outline:
+    """Read ``data``, which is the file called ``path``. Never raises for what is in it."""
+    suffix = suffix_of(path)
+    try:
+        if suffix in GRAMMARS:
+            return _of_code(data, suffix) or _of_lines(path, data)
+        read = settings.reader_of(path)
+        if read is not None and len(data) <= settings.MAX_SETTINGS_BYTES:
+            return _of_settings(list(read(data.decode())))
+    except (settings.NotReadable, UnicodeDecodeError, RecursionError):
+        pass
+    return _of_lines(path, data)
+
+
+def suffix_of(path: str) -> str:
+    """The ending of a path, lower-cased: ".py"."""
+    return PurePosixPath(path).suffix.casefold()
+
+
+def is_read(path: str) -> bool:
+    """Whether the names in a file called so can be read."""
+    return suffix_of(path) in GRAMMARS or settings.reader_of(path) is not None
+
+
+def are_related(path: str, other: str) -> bool:
+    """Whether what is in ``path`` could move to ``other``: they are of one language."""
+    ours, theirs = suffix_of(path), suffix_of(other)
+    if ours == theirs:
+        return bool(ours) or PurePosixPath(path).name == PurePosixPath(other).name
+    return any(ours in family and theirs in family for family in FAMILIES)
+
+
+def mentions(data: bytes, name: str) -> bool:
+    """Whether the last part of a qualified ``name`` occurs in ``data`` as a word."""
+    last = re.escape(name.rpartition(".")[2])
+    return re.search(f"{_WORD_BEFORE}{last}{_WORD_AFTER}".encode(), data) is not None
+
+
+def may_define(path: str, data: bytes, name: str) -> bool:
+    """Whether a look without parsing leaves it open that ``path`` defines ``name``; it is quick."""
+    plain = name.encode()
+    if plain not in data:
+        return False
+    form = _DEFINING.get(
+        GRAMMARS[suffix].package if (suffix := suffix_of(path)) in GRAMMARS else ""
+    )
+    if form is None:
+        return mentions(data, name)
+    return re.search(form.replace(b"NAME", re.escape(plain)), data, re.MULTILINE) is not None
+
+
+_DEFINING = {
+    PYTHON.package: rb"(?:def|class|type)\s+NAME\b|(?:^|[,;])[ \t]*NAME[ \t]*[:=,]",
+    GO.package: rb"(?:func|type|const|var)\s+NAME\b|func\s*\([^)]*\)\s*NAME\b"
+    rb"|(?:^|[,{;])[ \t]*NAME\b",
+}
+"""How what defines a name begins, where it can be told from what uses it, by grammar."""
+
+
+# --- how each kind of file is read ----------------------------------------------------------------
+
+
+def _of_code(data: bytes, suffix: str) -> Outline | None:
+    tree = parse(data, suffix)
+    if tree is None:
+        return None
+    root = tree.root_node
+    pieces = [
+        Piece(
+            one.name,
+            one.nodes[0].start_point[0] + 1,
+            one.nodes[-1].end_point[0] + 1,
+            partial(_form_of, one.nodes, data, suffix),
+        )
+        for one in definitions(root, suffix)
+    ]
+    if root.has_error:
+        return Outline(pieces, partial(_lines, suffix, data), is_whole=False)
+    return Outline(pieces, partial(_form_of_file, root, data, suffix), is_whole=True)
+
+
+def _form_of(nodes: Sequence[Node], data: bytes, suffix: str) -> Sequence[str]:
+    """Its normal form; what is not parsed in it is read with errors, and is never the same."""
+    try:
+        form = code_form(nodes, data, suffix)
+        return [*form, _BROKEN] if any(node.has_error for node in nodes) else form
+    except RecursionError:
+        return _lines(suffix, data[nodes[0].start_byte : nodes[-1].end_byte])
+
+
+def _form_of_file(root: Node, data: bytes, suffix: str) -> Sequence[str]:
+    try:
+        return file_form(root, data, suffix)
+    except RecursionError:
+        return _lines(suffix, data)
+
+
+def _of_settings(found: list[settings.Setting]) -> Outline:
+    pieces = [Piece(one.name, *one.lines, partial(_said, one.form)) for one in found]
+    return Outline(pieces, partial(_all_said, found), is_whole=True)
+
+
+def _said(form: str) -> tuple[str, ...]:
+    return (form,)
+
+
+def _all_said(found: list[settings.Setting]) -> tuple[str, ...]:
+    return tuple(sorted(one.form for one in found if "." not in one.name))
+
+
+def _of_lines(path: str, data: bytes) -> Outline:
+    return Outline((), partial(_lines, suffix_of(path), data), is_whole=False)
+
+
+def _lines(suffix: str, data: bytes) -> tuple[str, ...]:
+    """The lines without what surrounds them, and without those that are empty or comments."""
+    text = data.decode("utf-8", "replace")
+    return tuple(line for line in _spaced(text) if not line.startswith(_comment(suffix)))
+
+
+def _spaced(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if spaced := " ".join(line.split()):
+            yield spaced
+
+
+def _comment(suffix: str) -> str | tuple[str, ...]:
+    if suffix in _SLASHES:
+        return ("//", "/*", "*")
+    if suffix in _HASHES:
+        return "#"
+    return "--" if suffix in _DASHES else ("\0",)

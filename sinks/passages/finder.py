@@ -1,0 +1,217 @@
+"""Finds the sessions that bear on a question, or on a time, and which of two holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+import anyio
+import anyio.to_thread
+from msgspec.structs import replace
+
+from ...bus.sessions import Passage, SessionHit
+from ...bus.values import Scope, Span
+from ..store.store import Store
+from . import table
+from .index import Found, PassageIndex, load_relevance
+
+# A later session is on the same subject if it shares so much of the earlier user's words: of their
+# terms, weighted by idf, and of their meaning. On the pairs of perf/sessions that amend a rule: 30
+# of 31, and 3 in 100 of the others. Of two that both bear on one question less is enough.
+_SAME_SUBJECT = (0.30, 0.30)
+_SAME_QUESTION = (0.12, 0.20)
+_MOST_SHOWN = 2
+_MOST_REPORTED = 6
+_FEWEST_CHARS = 8
+# What is read of one session that is looked up by its time, from its end.
+_MOST_EPISODES = 4
+_MOST_PASSAGES = 12
+_LONGEST_EPISODE = timedelta(days=2)
+_FEWEST_STATED_WORDS = 4
+# So many of the user's short words of a session are compared with those of another one.
+_STATEMENT_CHARS = 400
+_MOST_STATEMENTS = 12
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+_ASKS = re.compile(
+    r"\?\s*$|^\W*(?:and |so |but |ok |hi |hey )*(?:how|what|why|where|when|which|who|whose|is|are"
+    r"|was|were|do|does|did|can|could|should|would|will|have|has)\b",
+    re.IGNORECASE,
+)
+
+Amends = Callable[[Sequence[str], Sequence[str]], bool]
+"""Whether one of the newer texts says otherwise than one of the older."""
+
+
+def never(newer: Sequence[str], older: Sequence[str]) -> bool:
+    """Nothing is ever said otherwise."""
+    return False
+
+
+class Finder:
+    """Searches ``index``; what was found is read from ``store``."""
+
+    def __init__(
+        self,
+        store: Store,
+        index: PassageIndex,
+        *,
+        floor: float,
+        clock: Callable[[], datetime],
+        amends: Amends,
+        threads: anyio.CapacityLimiter,
+    ) -> None:
+        self._store = store
+        self._index = index
+        self._floor = floor
+        self._clock = clock
+        self._amends = amends
+        self._threads = threads
+        self._relevance = load_relevance()
+
+    async def find(self, text: str, scope: Scope, *, session: str = "") -> tuple[SessionHit, ...]:
+        """What other sessions of ``scope`` than ``session`` hold on ``text``, best first.
+
+        Where a newer session speaks of the same subject it comes first, and says which one it
+        replaces. Those that are not relevant enough come last, without passages.
+        """
+        if len(text.strip()) < _FEWEST_CHARS or not self._index.passages:
+            return ()
+        work = partial(self._find, text, scope, session)
+        return await anyio.to_thread.run_sync(work, limiter=self._threads)
+
+    def _find(self, text: str, scope: Scope, session: str) -> tuple[SessionHit, ...]:
+        now = self._clock()
+        found = self._index.search(text, scope, now, leaving_out=[session] if session else [])
+        best: dict[str, tuple[float, Found]] = {}
+        for one in found:
+            relevance = self._relevance.probability(one.candidate.features)
+            if relevance > best.get(one.episode.session, (-1.0, one))[0]:
+                best[one.episode.session] = (relevance, one)
+        ranked = sorted(best.values(), key=lambda pair: -pair[0])
+        shown = [pair for pair in ranked if pair[0] >= self._floor][:_MOST_SHOWN]
+        hits = [self._hit(relevance, one) for relevance, one in shown]
+        # Who only asked the same before was answered from what others had settled.
+        hits = [hit for hit in hits if _states(hit.passages)] or hits
+        if hits:
+            hits = self._newest_first(hits, now)
+        rest = [pair for pair in ranked if pair[0] < self._floor][:_MOST_REPORTED]
+        return (*hits, *(self._hit(relevance, one, fetch=False) for relevance, one in rest))
+
+    def _newest_first(self, hits: list[SessionHit], now: datetime) -> list[SessionHit]:
+        """``hits``, with the newer word on the subject of the best before the older.
+
+        Of two that both bear on the question less kinship is enough.
+        """
+        best = hits[0]
+        for other in hits[1:]:
+            older, newer = sorted((best, other), key=lambda hit: hit.began_at)
+            if self._amends(_statements(newer.passages), _statements(older.passages)):
+                return _in_place_of(older, newer, hits)
+            later = self._later_words(older, now, kinship=_SAME_QUESTION)
+            if any(one.episode.session == newer.session for one in later):
+                return _in_place_of(older, newer, hits)
+        later = self._later_words(best, now, kinship=_SAME_SUBJECT)
+        for one in sorted(later, key=lambda one: -one.candidate.order):
+            newer = self._hit(best.relevance, one)
+            if _states(newer.passages):
+                return _in_place_of(best, newer, hits)
+        return hits
+
+    def _later_words(
+        self, hit: SessionHit, now: datetime, *, kinship: tuple[float, float]
+    ) -> list[Found]:
+        """The later sessions that speak of the subject of ``hit``."""
+        share, coverage = kinship
+        said = " ".join(passage.text for passage in hit.passages if passage.speaker == "user")
+        return [
+            one
+            for one in self._index.search(said, hit.scope, now, leaving_out=[hit.session])
+            if one.episode.began_at > hit.began_at
+            and one.candidate.share >= share
+            and one.candidate.coverage >= coverage
+        ]
+
+    def _hit(self, relevance: float, found: Found, *, fetch: bool = True) -> SessionHit:
+        episode = found.episode
+        passages: tuple[Passage, ...] = ()
+        if fetch:
+            with self._store.database.reading() as connection:
+                wanted = self._index.around(episode)
+                kept = table.fetch(connection, wanted)
+            passages = tuple(kept[id_] for id_ in wanted if id_ in kept)
+        return SessionHit(
+            session=episode.session,
+            scope=episode.scope,
+            relevance=relevance,
+            began_at=episode.began_at,
+            passages=passages,
+        )
+
+    async def said(
+        self, scope: Scope, span: Span | None, *, session: str, limit: int
+    ) -> tuple[SessionHit, ...]:
+        """What was said within ``span`` in other sessions of ``scope`` than ``session``.
+
+        The newest first, at most ``limit`` sessions; without a span the end of the newest one.
+        """
+        others = [one for one in self._index.sessions((scope,)) if one[1] != session]
+        hits: list[SessionHit] = []
+        for _, name, episodes in others if span else others[:1]:
+            if span and episodes[-1].began_at < span.since - _LONGEST_EPISODE:
+                break  # so are those that follow
+            near = [
+                one
+                for one in episodes[-_MOST_EPISODES:]
+                if span is None or one.began_at < span.until
+            ]
+            ids = [id_ for one in near for id_ in one.passages]
+            kept = await self._store.read(partial(table.fetch, ids=ids))
+            passages = [kept[id_] for id_ in ids if id_ in kept]
+            if span:
+                passages = [one for one in passages if span.since <= one.said_at < span.until]
+            if passages := passages[-_MOST_PASSAGES:]:
+                hits.append(_as_said(name, scope, passages))
+            if len(hits) >= limit:
+                break
+        return tuple(hits)
+
+
+def _as_said(session: str, scope: Scope, passages: Sequence[Passage]) -> SessionHit:
+    """``passages`` of a session that was looked up by its time: nothing is more relevant."""
+    return SessionHit(
+        session=session,
+        scope=scope,
+        relevance=1.0,
+        began_at=passages[0].said_at,
+        passages=tuple(passages),
+    )
+
+
+def _states(passages: Sequence[Passage]) -> bool:
+    """Whether the user said something in ``passages``, and did not only ask."""
+    return any(
+        len(sentence.split()) >= _FEWEST_STATED_WORDS and not _ASKS.search(sentence)
+        for passage in passages
+        if passage.speaker == "user"
+        for sentence in _SENTENCE.findall(passage.text)
+    )
+
+
+def _statements(passages: Sequence[Passage]) -> list[str]:
+    """What the user said that is short enough to be compared as one statement."""
+    said = (passage.text for passage in passages if passage.speaker == "user")
+    return [text for text in said if len(text) <= _STATEMENT_CHARS][:_MOST_STATEMENTS]
+
+
+def _in_place_of(
+    older: SessionHit, newer: SessionHit, hits: Sequence[SessionHit]
+) -> list[SessionHit]:
+    """``hits`` with ``newer`` first and ``older`` after it, each naming the other."""
+    pair = (
+        replace(newer, replaces=older.session, relevance=max(newer.relevance, older.relevance)),
+        replace(older, replaced_by=newer.session),
+    )
+    sessions = {older.session, newer.session}
+    return [*pair, *(hit for hit in hits if hit.session not in sessions)]

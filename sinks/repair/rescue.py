@@ -1,0 +1,157 @@
+"""Saves what can be read of a damaged database into a new file, by whatever way there is.
+
+The damaged file with its log; where that cannot be replayed, without, and what the log adds; and
+what is missing then from the newest backup that opens.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+from msgspec import Struct
+
+from ..files import free_name, sync_directory
+from ..store.database import Database
+from ..store.errors import explain, unavailable
+from ..store.rows import naive
+from ..store.wal import wal_of
+from .carry_over import carry_over, read_buried_file
+from .kept_copies import find_copies
+from .log_rows import replay_rows
+from .salvage import Salvaged, can_attach, fill_up, salvage
+
+_MEMORY_LIMIT_MB = 256
+_SALVAGED = "salvaged.duckdb"
+
+
+class Mended(Struct, frozen=True, kw_only=True):
+    """One repair. ``kept_aside`` are the files as they were before.
+
+    ``lost`` is how many versions of memories could not be saved.
+    """
+
+    reason: str
+    done: str
+    kept_aside: tuple[Path, ...] = ()
+    lost: int = 0
+
+
+def can_save(database: Path) -> bool:
+    """Whether anything can be read of the file, with its log or without, or of a backup."""
+    with _apart_from_log(database) as alone:
+        places = map(can_attach, (database, alone))
+        return any(places) or any(_backups(database)) or log_bytes(database) > 0
+
+
+@contextmanager
+def _apart_from_log(database: Path) -> Iterator[Path]:
+    """The same file under a name beside which no log lies.
+
+    A log that cannot be replayed into a damaged file keeps DuckDB from opening what is whole of it.
+    """
+    private = database.with_name(f".subcog-copy-alone-{os.getpid()}")
+    private.mkdir(mode=0o700)
+    alone = private / database.name
+    try:
+        try:
+            alone.hardlink_to(database)
+        except OSError:  # a file system without links
+            shutil.copyfile(database, alone)
+        yield alone
+    finally:
+        shutil.rmtree(private)
+
+
+def _backups(database: Path) -> Iterator[Path]:
+    """The user's and subcog's own backups that can be opened, the newest first."""
+    for copy in reversed(find_copies(database)):
+        if copy.kind == "backup" and can_attach(copy.file):
+            yield copy.file
+
+
+def rescue(database: Path, now: datetime) -> Mended:
+    """Save into a new file what can be read of the damaged one, and move that away.
+
+    The damaged files are moved only when the new one is whole on disk. Raises StoreUnavailable,
+    and changes nothing, where nothing can be saved.
+    """
+    private = database.with_name(f".subcog-copy-repair-{os.getpid()}")
+    private.mkdir(mode=0o700)
+    try:
+        saved, told = _save_all(private / _SALVAGED, database, now)
+        if not saved.kept and (saved.lost or told):
+            raise unavailable("damaged", database)
+        kept = _quarantine(database, now)
+        (private / _SALVAGED).replace(database)
+        sync_directory(database.parent)
+    finally:
+        shutil.rmtree(private)
+    if saved.lost:
+        told.append(f"{saved.lost} could not be read")
+    done = f"{saved.kept} versions of memories were saved into a new file"
+    return Mended(reason="damaged", done="; ".join((done, *told)), kept_aside=kept, lost=saved.lost)
+
+
+def _save_all(target: Path, database: Path, now: datetime) -> tuple[Salvaged, list[str]]:
+    """What was saved into ``target``, and in sentences what else is to be known about it."""
+    rows = target.with_name("rows.duckdb")
+    fresh = Database(target, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now)
+    fresh.open()
+    told: list[str] = []
+    try:
+        with fresh.transaction() as connection, _apart_from_log(database) as alone:
+            source = next(filter(can_attach, (database, alone)), None)
+            backup = next(_backups(database), None)
+            saved = Salvaged(0, 0)
+            if whole := source or backup:
+                saved = salvage(connection, whole, naive(now))
+            if source is None:
+                told.append("of the damaged file itself nothing could be read")
+                if backup:
+                    told.append(
+                        f"{saved.kept} of them are from the backup {backup}, and what was "
+                        "forgotten since it was made may be back"
+                    )
+            fresh.tombstones.open(connection)
+            if source and backup and (saved.lost or source == alone):
+                added = fill_up(connection, backup, fresh.tombstones.bars)
+                if added:
+                    told.append(f"{added} of them are from the backup {backup}")
+                saved = Salvaged(saved.kept + added, max(0, saved.lost - added))
+            is_replayed = source == database or not (log := log_bytes(database))
+            if not is_replayed and replay_rows(wal_of(database), rows, now):
+                added = fill_up(connection, rows, fresh.tombstones.bars)
+                told.append(f"{added} of them are from the log, of which changes are lost")
+                saved = Salvaged(saved.kept + added, saved.lost)
+            elif not is_replayed:
+                told.append(f"the newest writes, {log} bytes in the log, could not be read")
+    except duckdb.Error as error:
+        raise explain(database, error) from None
+    finally:
+        fresh.close()
+    if rows.exists() and (buried := read_buried_file(rows)):
+        carry_over(target, buried, now, bring_back=False)  # what the log says is forgotten
+    return saved, told
+
+
+def _quarantine(database: Path, now: datetime) -> tuple[Path, ...]:
+    target = free_name(database.with_name(f"{database.name}.damaged-{now:%Y%m%dT%H%M%S}"))
+    moved = []
+    # The log first: a file without its log is whole, a log without its file is lost.
+    for source, aside in ((wal_of(database), wal_of(target)), (database, target)):
+        if source.exists():
+            source.replace(aside)
+            moved.append(aside)
+    return tuple(reversed(moved))
+
+
+def log_bytes(database: Path) -> int:
+    """The size of the log beside ``database``."""
+    wal = wal_of(database)
+    return wal.stat().st_size if wal.exists() else 0

@@ -1,0 +1,106 @@
+"""What the comparison knows of single words: one form for what is spelled in several ways.
+
+``contradiction.toml`` has the lists.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ..language.words import NEGATIONS, TECHNOLOGIES, load_lexicon, technology
+
+_LISTS = load_lexicon(Path(__file__).with_name("contradiction.toml"), dict[str, str])
+
+
+def _list(name: str) -> frozenset[str]:
+    return frozenset(_LISTS[name].split())
+
+
+def _lines(name: str) -> list[list[str]]:
+    return [line.split() for line in _LISTS[name].strip().splitlines()]
+
+
+def _poles(lines: list[list[str]]) -> dict[str, dict[str, int]]:
+    """For each word the axes that it is on, and which pole of them it names."""
+    poles: dict[str, dict[str, int]] = {}
+    for name, *words in lines:
+        middle = words.index("/")
+        for at, word in enumerate(words):
+            if word != "/":
+                poles.setdefault(word, {})[name] = 1 if at < middle else -1
+    return poles
+
+
+SAME = {word: line[0] for line in _lines("same") for word in line}
+UNITS = {word: number for number, line in enumerate(_lines("units")) for word in line}
+"""The kind of measure that each unit belongs to."""
+SLOTS = {word: line[0] for line in _lines("slots") for word in line[1:]}
+POLES = _poles(_lines("axes"))
+ACTS = _poles([[str(at), *line] for at, line in enumerate(_lines("acts"))])
+TIMES = _list("times")
+SURROUNDINGS = _list("surroundings")
+LIGHT = _list("light")
+ORDINARY = _list("ordinary")
+ROLES = _list("roles")
+DENIALS = (NEGATIONS - {"instead"}) | {"avoid"}
+_NUMBERS = dict(pair.split("=") for pair in _LISTS["numbers"].split())
+_NO_VALUES = frozenset(("half", "once", "twice", "single"))
+
+_MEASURE = re.compile(r"v?(\d+(?:[.,:]\d+)*)([a-z%]{0,4})")
+_SUFFIX = re.compile(
+    r"(?<=\w{3})(?:izations?|isations?|ations?|ating|ated|ates?|ities|ity|ments?|ings?|ions?|ied"
+    r"|ies|ed|es|ers?|ors?|ables?|ibles?|als?|ly|s|e|y)$"
+)
+_DOUBLED = re.compile(r"([bdfgklmnprt])\1$")
+# A stem of at most so many characters keeps what else looks like an ending.
+_SHORT_STEM = 4
+
+
+class Measure(NamedTuple):
+    """A number: its value, the kind of its unit (-1: none), and the unit that is written to it."""
+
+    value: str
+    kind: int
+    unit: str
+
+
+@lru_cache(maxsize=8192)
+def canonical(word: str) -> str:
+    """What a folded ``word`` is compared by."""
+    if known := SAME.get(word):
+        return known
+    if is_technology(word):
+        return technology(word)
+    return _NUMBERS.get(word) or stem(word)
+
+
+def is_technology(word: str) -> bool:
+    """Whether a folded ``word`` names a technology, and is no ordinary word."""
+    return word in TECHNOLOGIES and word not in ORDINARY
+
+
+def stem(word: str) -> str:
+    """``word`` without its endings, so that "validation" and "validates" are one."""
+    short = _SUFFIX.sub("", word)
+    if len(short) > _SHORT_STEM and short != word:
+        short = _SUFFIX.sub("", short)
+    return _DOUBLED.sub(r"\1", short)
+
+
+def measure(word: str, following: str) -> Measure | None:
+    """The number that ``word`` is, with the unit that may be ``following``."""
+    if word in _NO_VALUES or (word == "one" and following not in UNITS):
+        return None
+    if value := _NUMBERS.get(word):
+        return Measure(value, UNITS.get(following, -1), "")
+    found = _MEASURE.fullmatch(word)
+    if found is None or (found[2] and found[2] not in UNITS and found[2] != "%"):
+        return None
+    return Measure(found[1], UNITS.get(found[2] or following, -1), found[2])
+
+
+ADDS_NO_SUBJECT = frozenset(map(canonical, (*LIGHT, *UNITS, *TIMES)))
+"""Canonical words that say nothing of what a sentence is about."""

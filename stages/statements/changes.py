@@ -1,0 +1,157 @@
+"""What a statement says is no more: "ArgoCD is gone", "moved from PostgreSQL to MySQL".
+
+Read by patterns on a line of folded words and marks, each between two blanks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+
+def _any(words: str) -> str:
+    """A pattern for one of ``words``, which are separated by commas."""
+    return f"(?:{'|'.join(word.strip() for word in words.split(','))})"
+
+
+def _words_of(pattern: str) -> str:
+    """The longer words of ``pattern``."""
+    return " ".join(re.findall(r"[a-z]{4,}", pattern))
+
+
+_WORD = r"(?![,;:.!?()\u2013\u2014] )[^ ]+"
+_ENDS_PHRASE = _any(
+    "for,in,on,to,with,as,when,by,and,but,since,because,now,at,so,onto,into,across,was,is,are,were,"
+    "has,have,had,which,that,from,after,before,of,if,until,we,it,last,this,anymore,any,instead,"
+    "completely,entirely,altogether,everywhere"
+)
+_NOT_IN_SUBJECT = _any(
+    "and,but,since,because,now,so,that,which,we,the,a,an,our,then,after,when,all"
+)
+# What follows a marker, up to the end of its phrase; what stands before one, from its beginning;
+# and one word before it.
+_AFTER = (
+    rf"(?:support (?:for|of) )?(?:{_any('the,a,an,our,its,their,using,any,all,most')} )*"
+    rf"(?P<old>(?:(?!{_ENDS_PHRASE} ){_WORD} ){{1,4}})"
+)
+_BEFORE = rf"(?P<old>(?:(?!{_NOT_IN_SUBJECT} ){_WORD} ){{1,5}})"
+_ONE = rf"(?P<old>{_WORD} )"
+
+_MOVED = _any(
+    "moved?,moving,migrated?,migrating,switch(?:ed|ing)?,chang(?:ed?|ing),went,gone,going,port(?:ed)?,"
+    "convert(?:ed)?,transition(?:ed)?,upgrad(?:ed?|ing),raised?,lower(?:ed)?,increased?,reduced?,"
+    "bump(?:ed)?,cut,dropped,grew,shrunk,renamed?,transferred,handed over,passed,shifted,"
+    "relicensed,rewritten,relocated,extended,shortened,widened,narrowed,down,up"
+)
+# A state for good; and what is done once, where it is told in the past.
+_OVER = _any(
+    "gone,dead,history,obsolete,deprecated,retired,discontinued,abandoned,decommissioned,shut down,"
+    "switched off,torn down,sunset,phased out,abolished,scrapped,out of the picture,no more,"
+    "outdated,disbanded"
+)
+_ENDED = _any(
+    "removed,dropped,deleted,killed,turned off,cancell?ed,replaced,superseded,ditched,thrown out,"
+    "archived,closed,lifted,unplugged,dissolved,disappeared,vanished,ended"
+)
+_IS = _any("is,are,was,were,has been,have been,had been,got,has,have")
+_WAS = _any("was,were,has been,have been,had been,got,is being,are being,is now,are now,has,have")
+_MEANWHILE = _any("now ,all ,finally ,already ,completely ,long ,since ,") + "?"
+_GONE = (
+    rf"(?:{_IS} {_MEANWHILE}{_OVER}|{_WAS} {_MEANWHILE}{_ENDED}"
+    r"|(?:does|do|did) not exist (?:any ?more|any longer|now))"
+)
+_DROP = _any(
+    "dropped,drop,removed,remove,retired,abandoned,ditched,threw out,thrown out,gave up on,"
+    "given up on,got rid of,deleted,killed,stopped using,stop using,stopped,moved off,moving off,"
+    "moved away from,moving away from,phased out,deprecated,decommissioned,shut down,switched off,"
+    "turned off,tore down,scrapped,unplugged,left behind,said goodbye to,discontinued,sunset,"
+    "cancelled,abolished,migrated off,switched away from,away from"
+)
+# "a deleted project", "deleted users cannot …": these describe, and drop nothing.
+_NO_DESCRIPTION = (
+    "".join(f"(?<! {word})" for word in "a an the any all of no is are".split())
+    + rf"(?!^ {_WORD} (?:{_WORD} ){{1,4}}{_any('is,are,can,cannot,may,must,have,has,get,will')} )"
+)
+_TAKES = "(?:take|takes|took|taken)"
+_LEFT = _any(
+    "(?:has|have|just) (?:left|quit|gone|moved|stepped down),quit,resigned,retired,"
+    r"left (?:us|the|for|in|[\x2c;.]),handed (?:over|the|it|this|that),stepped down,"
+    r"moved (?:on|to|teams),is on (?:\w+ )?leave,is leaving,goes on leave"
+)
+_RENAMED = _any("(?:has been|have been|was|were|is|got) (?:now )?renamed,became,has become,goes by")
+
+_PATTERNS = tuple(
+    (frozenset(cues.split()), re.compile(pattern))
+    for cues, pattern in (
+        ("from", rf" {_MOVED} (?:{_WORD} ){{0,8}}?from {_AFTER}(?:to|onto|into|over|up|down|and) "),
+        ("from", rf" from {_AFTER}(?:to|onto|into) (?:{_WORD} ){{1,6}}(?:now|instead) "),
+        (
+            "instead rather place lieu",
+            rf" (?:instead|rather|in place|in lieu) (?:of|than) {_AFTER}",
+        ),
+        ("over", rf" {_TAKES} over from {_AFTER}"),
+        ("place", rf" {_TAKES} {_AFTER}place "),
+        ("place", rf" in (?!first )(?P<old>(?:the )?{_WORD} )place "),
+        ("now", r" (?P<old>\S*[_./@]\S* )(?:is|are) now "),
+        (
+            "replaced replaces replace replacing swapped supersedes superseded succeeds succeeded",
+            r" (?:replac(?:ed?|es|ing)|swapped|supersede[sd]|succeed(?:s|ed)) (?!by |with |for )"
+            rf"{_AFTER}",
+        ),
+        (_words_of(f"{_OVER} {_ENDED} exist"), rf" {_BEFORE}{_GONE} "),
+        (_words_of(_DROP), rf"{_NO_DESCRIPTION} {_DROP} {_AFTER}"),
+        ("renamed became become goes", rf" {_BEFORE}{_RENAMED} "),
+        ("renamed rename", rf" renamed? {_AFTER}(?:to|as|into) "),
+        (
+            "called named known",
+            rf" {_BEFORE}(?:is|are|was|were|has been) (?:now )?(?:called|named|known as) ",
+        ),
+        ("what", rf" what (?:was|were|used to be) (?:called )?{_AFTER}"),
+        ("used", rf" used to be (?:called |named |in |on )?{_AFTER}"),
+        ("formerly previously", rf" (?:formerly|previously) (?:called |named |known as )?{_AFTER}"),
+        ("left quit resigned retired gone moved stepped handed leave leaving", rf" {_ONE}{_LEFT} "),
+        ("left", rf" (?P<old>{_WORD}(?<!s) )left $"),  # and not "20 days left"
+        ("leave departure", rf" {_ONE}(?:leave|departure) "),
+        ("not", rf" [,;(\u2013\u2014] (?:and )?not {_AFTER}"),
+        ("-> \u2192", rf" {_BEFORE}(?:->|\u2192) "),
+    )
+)
+_SAYS_LASTING = re.compile(
+    " "
+    + _any(
+        "no longer,any ?more,any longer,from now on,from here on,henceforth,going forward,"
+        r"instead of,as of (?:now|today|this|next),not \S+ (?:but|any ?more),used to be,is gone,"
+        "are gone,effective immediately,starting (?:now|today),took over from,in place of"
+    )
+    + " "
+)
+_SAYS_NEW = re.compile(
+    " "
+    + _any(
+        "now,no longer,any ?more,any longer,from now on,these days,nowadays,as of,since,instead,"
+        "again,has been,have been,was,were,got,henceforth,meanwhile,newly,latest,recently,finally,"
+        "changed,moved,switched,replaced,renamed,raised,lowered,upgraded,tightened,widened,stopped,"
+        "became,becomes,went,make that,taken over,took over,rather than,from this month,starting,"
+        "went up,went down,extended,reduced,increased,bumped,dropped,merged into,split,shortened,"
+        "relaxed,lifted,gone"
+    )
+    + " "
+)
+
+
+def replaced_phrases(line: str, words: frozenset[str]) -> Iterator[str]:
+    """The phrases of ``line`` that name what is no more; ``words`` are its words."""
+    for cues, pattern in _PATTERNS:
+        if not cues.isdisjoint(words):
+            for match in pattern.finditer(line):
+                yield match["old"]
+
+
+def says_lasting(line: str) -> bool:
+    """Whether ``line`` says in so many words that something changes for good."""
+    return _SAYS_LASTING.search(line) is not None
+
+
+def says_new(line: str) -> bool:
+    """Whether ``line`` has a word of change: "now", "these days", "was raised"."""
+    return _SAYS_NEW.search(line) is not None

@@ -1,0 +1,239 @@
+"""Compares two statements by their words: the same, contradicting each other, or neither.
+
+The one comparison of captures, search, injection, conflicts, sessions and reviews. A text is read
+as its first sentences. Whether one of the newer contradicts one of the older is a probability, by
+what is measured of the two (``contradiction.py``); nothing is searched for or loaded, so that some
+dozens of pairs take a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from itertools import product
+
+from ..language.words import NEGATIONS, spelled_words
+from .bound import Bound
+from .canonical import ADDS_NO_SUBJECT, canonical
+from .changes import says_lasting
+from .contradiction import Pair, load_contradiction
+from .statement import Statement, sentences_of
+
+
+class Relation(StrEnum):
+    """How one statement relates to another."""
+
+    SAME = "same"
+    """It adds nothing to the other."""
+    NEGATED = "negation"
+    """One denies what the other says."""
+    OTHER_NUMBER = "number"
+    OTHER_NAME = "name"
+    """Each states something else of the same."""
+    DIFFERENT = "different"
+    """Both may hold."""
+
+
+MOST_NEWER = 4
+MOST_OLDER = 3
+"""So many sentences of a text are compared: the first say what it claims, the others why."""
+
+FLOOR = 0.7
+"""From this probability on one contradicts the other."""
+
+SURE = 0.8
+"""The same where the newer one says that something is no more, and does not name it."""
+
+_READ_CHARS = 2000
+# The share of all words that two texts which say the same have in common: of the one that adds
+# nothing, or of both together.
+_SAME_CONTAINED = 0.9
+_SAME_JACCARD = 0.75
+# Of the longer of two sentences this share must be in the other one: less, and they speak of
+# different things.
+_SHARED = 0.25
+
+_DENIALS = NEGATIONS | {"avoid"}
+_MODEL = load_contradiction()
+_BOUND = Bound(_MODEL)
+_LEAST_LOG_ODDS = math.log(FLOOR / (1 - FLOOR))
+
+
+class Sentence:
+    """A sentence that is read only where its words give reason to.
+
+    ``subject`` is what it may be about, soon computed; a sentence that may be about the same has
+    at least ``least`` of its words.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.subject = frozenset(map(canonical, spelled_words(text))) - ADDS_NO_SUBJECT
+        self.least = max(1, _SHARED * len(self.subject))
+
+    @cached_property
+    def read(self) -> Statement:
+        return _read(self._text)
+
+
+@lru_cache(maxsize=2048)
+def _read(sentence: str) -> Statement:
+    """The sentence, read once: the same memories are compared at every prompt. About 8 MB."""
+    return Statement(sentence)
+
+
+class Claim:
+    """A statement, read once so that it may be compared with many; see ``claim_of``."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text[:_READ_CHARS]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All its words, contractions spelled out."""
+        return frozenset(spelled_words(self._text))
+
+    @cached_property
+    def denials(self) -> frozenset[str]:
+        return self.words & _DENIALS
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """Its first sentences."""
+        return tuple(map(Sentence, sentences_of(self._text, MOST_NEWER)))
+
+    @cached_property
+    def subject(self) -> frozenset[str]:
+        """What its sentences may be about."""
+        return frozenset().union(*(sentence.subject for sentence in self.sentences))
+
+    def contradiction(self, older: Claim) -> Relation | None:
+        """How this, the newer one, contradicts ``older``, if it does."""
+        found = self.bearing(older)
+        return None if found is Relation.DIFFERENT else found
+
+    def bearing(self, older: Claim) -> Relation | None:
+        """The same; ``DIFFERENT`` where the two may speak of the same, None where they do not."""
+        return _bearing(self._text, older._text)
+
+    def pairs(self, older: Claim) -> Iterator[tuple[Statement, Statement]]:
+        """The sentences of both that may speak of the same."""
+        for ours, theirs in self._near(older):
+            if may_contradict(ours.read, theirs.read):
+                yield ours.read, theirs.read
+
+    def _near(self, older: Claim) -> list[tuple[Sentence, Sentence]]:
+        """The sentences with words enough in common, as far as can be told without reading."""
+        known = older.subject
+        if self.subject.isdisjoint(known) or self._text == older._text:
+            return []
+        some = [one for one in self.sentences if len(one.subject & known) >= one.least]
+        both = product(some, older.sentences[:MOST_OLDER])
+        return [(a, b) for a, b in both if len(a.subject & b.subject) >= max(a.least, b.least)]
+
+
+@lru_cache(maxsize=256)
+def claim_of(text: str) -> Claim:
+    """The claim of ``text``: the same memories are compared again and again. About 2 MB."""
+    return Claim(text)
+
+
+@lru_cache(maxsize=2048)
+def _bearing(newer: str, older: str) -> Relation | None:
+    """``Claim.bearing``, computed once for two texts; they are at most 8 MB."""
+    found = None
+    for ours, theirs in claim_of(newer).pairs(claim_of(older)):
+        if is_probable(ours, theirs):
+            return _kind(ours, theirs)
+        found = Relation.DIFFERENT
+    return found
+
+
+def may_contradict(newer: Statement, older: Statement) -> bool:
+    """Whether the two may speak of the same: soon computed, and false for most pairs."""
+    shared = newer.heavy & older.heavy
+    if len(shared) >= _SHARED * max(1, len(newer.heavy), len(older.heavy)):
+        return True
+    if shared.isdisjoint(newer.names):
+        return False
+    return any(phrase <= shared and phrase & newer.names for phrase in newer.replaced)
+
+
+def probability(newer: Statement, older: Statement) -> float:
+    """How likely ``newer`` contradicts ``older``, 0–1."""
+    pair = Pair(newer, older)
+    return 0.0 if pair.only_repeats else _MODEL.probability(pair.features)
+
+
+def is_probable(newer: Statement, older: Statement) -> bool:
+    """Whether that is ``FLOOR`` or more: sooner computed."""
+    pair = Pair(newer, older)
+    if pair.only_repeats or _BOUND.most(pair) < _LEAST_LOG_ODDS:
+        return False
+    return _MODEL.probability(pair.features) >= FLOOR
+
+
+def _kind(newer: Statement, older: Statement) -> Relation:
+    """In what they differ."""
+    for kind in newer.numbers.keys() & older.numbers.keys():
+        if newer.numbers[kind].isdisjoint(older.numbers[kind]):
+            return Relation.OTHER_NUMBER
+    return Relation.NEGATED if newer.denies != older.denies else Relation.OTHER_NAME
+
+
+def compare(text: str, other: str) -> Relation:
+    """How ``text`` relates to ``other``, which is the older one.
+
+    A shorter text adds nothing to the longer one that holds it.
+    """
+    one, two = claim_of(text), claim_of(other)
+    if found := one.contradiction(two):
+        return found
+    return Relation.SAME if _adds_nothing(one, two) else Relation.DIFFERENT
+
+
+def says_same(text: str, other: str) -> bool:
+    """Whether ``compare`` finds that ``text`` adds nothing to ``other``: sooner computed."""
+    one, two = claim_of(text), claim_of(other)
+    return _adds_nothing(one, two) and one.contradiction(two) is None
+
+
+def contradicts(newer: str, older: str) -> bool:
+    """Whether ``older`` does not hold any more where ``newer`` does."""
+    return claim_of(newer).contradiction(claim_of(older)) is not None
+
+
+def amends(newer: Iterable[str], older: Iterable[str]) -> bool:
+    """Whether one of ``newer`` contradicts one of ``older``."""
+    return any(contradicts(one, other) for one, other in product(newer, older))
+
+
+def settles(newer: str, older: str) -> bool:
+    """Whether ``newer`` says in so many words that what ``older`` states is no more.
+
+    "We moved from A to B", "A is gone", "no longer": where it is sure enough to act upon it.
+    """
+    pairs = claim_of(newer).pairs(claim_of(older))
+    return any(_is_told(ours, theirs) for ours, theirs in pairs)
+
+
+def _is_told(newer: Statement, older: Statement) -> bool:
+    named = any(phrase & older.heavy for phrase in newer.replaced)
+    if not named and not says_lasting(newer.line):
+        return False
+    return probability(newer, older) >= (FLOOR if named else SURE)
+
+
+def _adds_nothing(weaker: Claim, better: Claim) -> bool:
+    """By their words; a negation of one alone, or a number that the weaker adds, is something."""
+    common = len(weaker.words & better.words)
+    if common < _SAME_JACCARD * len(weaker.words):
+        return False
+    if weaker.denials ^ better.denials or any(
+        map(str.isdigit, "".join(weaker.words - better.words))
+    ):
+        return False
+    joint = len(weaker.words | better.words)
+    return common >= _SAME_CONTAINED * len(weaker.words) or common >= _SAME_JACCARD * joint

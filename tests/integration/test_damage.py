@@ -1,0 +1,118 @@
+"""A real daemon whose files are damaged, held, or taken away: it is told, and it goes on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+
+import duckdb
+import pytest
+
+from subcog.sinks.store.wal import wal_of
+from tests.waiting import eventually
+
+from .house import House
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    house = House(tmp_path_factory.mktemp("damage"))
+    yield house
+    house.close()
+
+
+def told(answer) -> str:
+    return (answer or {}).get("systemMessage", "")
+
+
+def test_a_damaged_log_is_told_by_status_by_doctor_and_by_one_hook(house):
+    kept = [house.capture(f"Rule {n}: shelf {n} holds box {n * 7919}")["id"] for n in range(6)]
+    pid = house.pid()
+    os.kill(pid, signal.SIGKILL)
+    house.wait_until_gone(pid)
+    log = wal_of(house.paths.database)
+    data = bytearray(log.read_bytes())
+    data[len(data) * 2 // 3] ^= 0xFF
+    log.write_bytes(data)
+
+    house.start()
+    eventually(lambda: house.ask("status")["ready"])
+    status = house.ask("status")
+
+    assert 0 < status["memories"] < len(kept)
+    [damage] = status["damage"]
+    assert "may be lost" in damage
+    eventually(lambda: damage in told(house.prompt("rename foo to bar")))
+    assert "damaged" not in told(house.prompt("rename bar to foo"))
+    assert damage in house.run("doctor").stdout
+    assert damage in house.run("status").stdout
+    for copy in house.ask("copies")["copies"]:
+        house.run("copies", "--remove", copy["file"], "--yes")
+    assert house.ask("status")["damage"] == []
+
+
+def test_the_newest_backup_is_restored_by_one_command_and_the_forgotten_stays_so(house):
+    gone = house.capture("The staging database listens on port 6543")["id"]
+    folder = house.paths.backups
+    folder.mkdir(parents=True, exist_ok=True)  # the daemon may have made one already
+    newest = str(folder / "subcog-20990101T000000Z.duckdb")
+    house.ask("backup", newest)
+    assert house.ask("status")["backup"]["newest"] == newest
+    before = house.ask("status")["memories"]
+    house.ask("forget", gone)
+    house.capture("Releases are cut on Tuesdays before noon")
+
+    done = house.run("restore", "latest")
+
+    assert done.returncode == 0, done.stderr
+    assert house.ask("status")["memories"] == before - 1
+    assert "stay forgotten" in done.stdout
+
+
+def test_a_socket_that_was_removed_is_made_again(house):
+    house.start()
+    shutil.rmtree(house.paths.runtime)
+    eventually(lambda: house._is_served({}))
+    assert house.paths.link.is_socket()
+
+
+def test_a_database_that_was_deleted_is_noticed_and_a_new_one_opened(house):
+    house.start()
+    house.capture("The queue is drained at midnight")
+    for file in (house.paths.database, wal_of(house.paths.database)):
+        file.unlink(missing_ok=True)
+
+    answer = house.prompt("[remember] The cellar floods in April")
+
+    assert "set aside" in told(answer) or "kept as" in told(answer), answer
+    eventually(lambda: house.ask("status")["ready"])
+    eventually(lambda: not list(house.paths.spool.glob("*.json")))
+    assert house.ask("recall", "when does the cellar flood?")["memories"]
+
+
+def test_a_database_that_was_held_is_opened_when_it_is_free(house):
+    house.run("daemon", "stop")
+    holder = duckdb.connect(str(house.paths.database))
+    try:
+        house.start()
+        eventually(lambda: house.ask("status")["problem"])
+    finally:
+        holder.close()
+    eventually(lambda: house.ask("status")["ready"])
+    assert house.ask("status")["problem"] is None
+
+
+def test_no_command_waits_for_a_daemon_that_hangs(house):
+    pid = house.start()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        for command in (["daemon", "stop"], ["capture", "a text"]):
+            began = time.monotonic()
+            done = house.run(*command)
+            assert time.monotonic() - began < 30
+            assert done.returncode != 0
+            assert f"kill -9 {pid}" in done.stderr
+    finally:
+        os.kill(pid, signal.SIGCONT)

@@ -1,0 +1,93 @@
+"""Whose memory is read in which working tree: real processes, hand-made repositories."""
+
+import copy
+import json
+
+import pytest
+
+FACT = "The payment gateway needs a certificate of its own"
+QUESTION = "what does the payment gateway need?"
+
+
+def at(house, name, url=""):
+    """The same daemon, in a repository with this remote."""
+    other = copy.copy(house)
+    other.project = house.root / name
+    other.env = house.env | {"CLAUDE_PROJECT_DIR": str(other.project)}
+    git = other.project / ".git"
+    git.mkdir(parents=True, exist_ok=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "config").write_text(f'[remote "origin"]\n\turl = {url}\n' if url else "[core]\n")
+    return other
+
+
+def restarted_as_after_an_update(house):
+    """Earlier versions did not note which project goes on with a scope."""
+    pid = house.pid()
+    house.ask("daemon", "stop")
+    house.wait_until_gone(pid)
+    house.paths.earlier_scopes.unlink()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("alice@srv:proj.git", "bob@srv:proj.git"),
+        ("ssh://git@srv:2222/proj.git", "ssh://git@srv:3333/proj.git"),
+        ("git@srv:Proj.git", "git@srv:proj.git"),
+    ],
+)
+def test_what_one_says_of_its_project_the_other_never_reads(house, one, other):
+    at(house, "one", one).capture(FACT)
+    assert FACT in at(house, "one", one).context(QUESTION, "s1")
+    assert FACT not in at(house, "other", other).context(QUESTION, "s2")
+    assert at(house, "other", other).ask("list")["memories"] == []
+
+
+def test_one_repository_is_one_project_however_its_remote_is_written(house):
+    at(house, "one", "https://git.example.com/o/r").capture(FACT)
+    for number, url in enumerate(
+        ("git@git.example.com:o/r.git", "ssh://git@git.example.com:22/o/r.git/")
+    ):
+        assert FACT in at(house, "other", url).context(QUESTION, f"s{number}")
+
+
+def test_what_was_kept_before_a_remote_was_added_is_found_after_it(house):
+    kept = at(house, "one").capture(FACT)
+    later = at(house, "one", "https://git.example.com/o/r")
+    assert FACT in later.context(QUESTION)
+    assert later.ask("forget", kept["id"])["id"] == kept["id"]
+
+
+def test_what_was_kept_under_the_earlier_identity_is_found_by_the_first_alone(house):
+    at(house, "plain", "git@srv:proj.git").capture(FACT)
+    restarted_as_after_an_update(house)
+    assert FACT in at(house, "alice", "alice@srv:proj.git").context(QUESTION, "s1")
+    assert FACT not in at(house, "bob", "bob@srv:proj.git").context(QUESTION, "s2")
+
+
+def test_a_directory_that_only_names_the_remote_reads_nothing_until_the_user_says_so(house):
+    url = "https://git.example.com/o/r"
+    one = at(house, "one", url)
+    (one.project / ".git" / "refs" / "heads").mkdir(parents=True)
+    (one.project / ".git" / "refs" / "heads" / "main").write_text(f"{'1' * 40}\n")
+    one.capture(FACT)
+    claiming = at(house, "claiming", url)
+    start = {"session_id": "s1", "hook_event_name": "SessionStart", "source": "startup"}
+    start["cwd"] = str(claiming.project)
+    said = [claiming.hook("SessionStart", start | {"session_id": f"s{n}"}) for n in (1, 2)]
+    assert "subcog project alias" in said[0]["systemMessage"]
+    assert "systemMessage" not in said[1]
+    assert FACT not in json.dumps(said)
+    assert FACT not in claiming.context(QUESTION, "s1")
+    kept = claiming.capture("The claiming directory has a fact of its own")
+    assert FACT in one.context(QUESTION, "s2")
+    shown = claiming.ask("project")
+    assert shown["claimed"] == one.ask("project")["project"] != shown["project"]
+
+    assert claiming.run("project", "alias").returncode == 0
+    assert FACT in claiming.context(QUESTION, "s3")
+    assert claiming.ask("get", kept["id"])["id"] == kept["id"]
+    assert claiming.run("project", "split").returncode == 0
+    assert FACT not in claiming.context(QUESTION, "s4")
+    assert "names no project" in at(house, "bare").run("project", "alias").stderr

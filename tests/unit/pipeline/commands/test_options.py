@@ -1,0 +1,65 @@
+"""What is typed after an option is checked before the daemon is asked."""
+
+import click
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from subcog.pipeline.api.params import ListParams, SearchSessionsParams, SessionsParams
+from subcog.pipeline.cli.main import cli
+from subcog.pipeline.commands.memory import MAX_SESSIONS_FOUND
+from subcog.pipeline.commands.shared import MAX_LISTED
+
+
+def numeric_options(command, path=()):
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from numeric_options(command.get_command(context, name), (*path, name))
+    for option in command.params:
+        if isinstance(option.type, (click.types.IntParamType, click.types.FloatParamType)):
+            yield " ".join((*path, option.opts[-1])), option
+
+
+OPTIONS = dict(numeric_options(cli))
+
+
+def test_every_number_has_a_range():
+    assert {"list --limit", "recall --limit", "restore --version"} <= OPTIONS.keys()
+    for name, option in OPTIONS.items():
+        assert option.type.min is not None, name
+        assert option.type.max is not None, name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["list", "--limit", "1001"], "1<=x<=1000"),
+        (["list", "--limit", "0"], "1<=x<=1000"),
+        (["recall", "x", "--limit", "9" * 30], "1<=x<=1000"),
+        (["recall", "x", "--sessions", "--limit", "101"], "1<=x<=100 with --sessions"),
+        (["topics", "--limit", "-1"], "1<=x<=100000"),
+        (["sessions", "list", "--limit", "1001"], "1<=x<=1000"),
+        (["restore", "mem_x", "--version", "9" * 30], "1<=x<="),
+        (["logs", "--lines", "9" * 30], "0<=x<="),
+    ],
+)
+def test_a_number_out_of_its_range_is_answered_with_the_range(arguments, says, tmp_path):
+    done = CliRunner(env={"SUBCOG_HOME": str(tmp_path)}).invoke(cli, arguments)
+    assert done.exit_code == 2
+    assert says in done.output
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("params", "most", "more"),
+    [
+        (ListParams, MAX_LISTED, {}),
+        (SessionsParams, MAX_LISTED, {}),
+        (SearchSessionsParams, MAX_SESSIONS_FOUND, {"query": "x"}),
+    ],
+)
+def test_the_daemon_takes_what_the_command_line_lets_through(params, most, more):
+    assert msgspec.convert({"limit": most, **more}, params).limit == most
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"limit": most + 1, **more}, params)

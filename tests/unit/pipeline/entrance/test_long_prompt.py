@@ -1,0 +1,69 @@
+"""A prompt of megabytes is cut to its ends and what it marks, before anybody decodes it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from subcog.hooks.spool import MAX_PROMPT_CHARS
+from subcog.pipeline.agents.agent import read_payload
+from subcog.pipeline.entrance.long_prompt import END_BYTES, LONG_BYTES, shorten
+from subcog.stages.text.markup import split_markers
+
+PASTES = {
+    "a log": "12:00:01 worker 7 finished /srv/jobs/run.py:12 in 3.2 s\n",
+    "no space": "abcdef0123456789",
+    "quotes": '\\"\\\\n\\/\t',
+    "no ascii": "記憶",
+    "emoji": "🗝️",
+}
+
+
+def cut(prompt: str, *, ascii_only: bool) -> str:
+    payload = {"session_id": "s", "prompt": prompt, "cwd": "/x", "other": [1]}
+    body = json.dumps(payload, ensure_ascii=ascii_only).encode()
+    short = read_payload(shorten(body))
+    assert (short.session_id, short.cwd) == ("s", "/x")
+    return short.prompt
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.parametrize("paste", PASTES.values(), ids=PASTES)
+def test_both_ends_are_kept_and_what_is_marked_between_them(paste, ascii_only):
+    filling = paste * (2_000_000 // len(paste.encode()))
+    prompt = f"why does this fail?\n{filling}\n[remember:gotchas] a rule\n\n{filling}\nplease mend"
+
+    kept = cut(prompt, ascii_only=ascii_only)
+
+    assert kept.startswith("why does this fail?\n" + paste)
+    assert kept.endswith(paste + "\nplease mend")
+    assert [one.content for one in split_markers(kept)[1]] == ["a rule"]
+    assert len(kept) <= 2 * END_BYTES + 60_000 < MAX_PROMPT_CHARS
+    assert set(kept) <= set(prompt) | set("[.]\n?"), "no character was cut in two"
+
+
+def test_what_is_no_marker_is_not_made_one():
+    log = "a line of some log\n" * 60_000
+    texts = (
+        "in the text [remember] this",
+        "```\n[remember] within a fence\n```",
+        "with a \\n[remember] that is no new line",
+    )
+    prompt = log + "\n".join(texts) + "\n" + log
+    assert split_markers(cut(prompt, ascii_only=True))[1] == split_markers(prompt)[1] == ()
+
+
+def test_a_marker_at_each_seam_is_found():
+    line = "x" * 99 + "\n"
+    for shift in range(0, 100, 9):
+        at = ((1 << 20) + END_BYTES) // 100
+        prompt = "y" * shift + line * at + "[remember] a seam\n\n" + line * at
+        assert [one.content for one in split_markers(cut(prompt, ascii_only=True))[1]] == ["a seam"]
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * LONG_BYTES, b"x" * 2 * LONG_BYTES, b'{"prompt": 1}' * 50_000]
+)
+def test_what_is_no_payload_comes_back_as_it_is(body):
+    assert shorten(body) == body

@@ -1,0 +1,93 @@
+import json
+
+import pytest
+
+from subcog.bus.events import CaptureRequested
+from subcog.bus.values import Scope
+from subcog.config.load import load_settings
+from subcog.config.paths import find_paths
+from subcog.pipeline.app.app import App
+from subcog.pipeline.daemon.spool import drain
+from subcog.pipeline.entrance.handler import NOTHING, HookAnswer, HookHandler
+from subcog.pipeline.entrance.set_aside import DurableHooks, capture_durably
+
+MARKED = json.dumps({"session_id": "s", "prompt": "[remember] The VPN drops at night"}).encode()
+
+
+class Hooks:
+    """Hooks that answer as the test chooses."""
+
+    def __init__(self, data, *, is_settled):
+        self.data = data
+        self.ids = []
+        self._is_settled = is_settled
+
+    async def answer(self, event, fields, body):
+        self.ids.append(fields["id"])
+        return HookAnswer(NOTHING, "answered", self._is_settled)
+
+    def project_dir(self, session, fields):
+        return "/srv/shop"
+
+
+async def test_each_hook_is_an_asking_of_its_own(tmp_path):
+    hooks = Hooks(tmp_path, is_settled=True)
+    answers = [await DurableHooks(hooks).answer("UserPromptSubmit", {}, MARKED) for _ in "12"]
+    assert answers == [NOTHING, NOTHING]
+    assert len(set(hooks.ids)) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("fields", [{}, {"client": "claude"}])
+async def test_what_is_not_settled_is_on_disk_before_it_is_said(tmp_path, fields):
+    hooks = Hooks(tmp_path, is_settled=False)
+    answer = await DurableHooks(hooks).answer("UserPromptSubmit", fields, MARKED)
+    (entry,) = (tmp_path / "spool").glob("*.json")
+    assert "set aside safely" in json.loads(answer)["systemMessage"]
+    assert entry.stem == hooks.ids[0]
+    assert json.loads(entry.read_text())["fields"]["project"] == "/srv/shop"
+
+
+async def test_a_disk_that_takes_nothing_is_told(tmp_path):
+    (tmp_path / "spool").write_text("in the way")
+    answer = await DurableHooks(Hooks(tmp_path, is_settled=False)).answer(
+        "UserPromptSubmit", {}, MARKED
+    )
+    assert "not kept" in json.loads(answer)["systemMessage"]
+
+
+async def test_a_capture_that_is_not_stored_in_time_is_on_disk_and_stored_once_later(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    asked = CaptureRequested(
+        trace=app.new_id(),
+        id=f"mem_{app.new_id()}",
+        text="We deploy on Fridays <private>never tell</private>",
+        scope=Scope("project", "here"),
+        tags=("release",),
+    )
+    async with app.running():
+        settled = await capture_durably(app, asked, within_s=0.1)  # nothing is loaded yet
+        assert settled.kept.outcome == "pending"
+        assert "set aside safely" in settled.kept.reason
+        [entry] = paths.spool.glob("*.json")
+        assert "never tell" not in entry.read_text()
+        await app.load()
+        assert await drain(paths.spool, app, HookHandler(app)) == 1
+        archive = await app.archive.get()
+        [kept] = await archive.store.page([asked.scope], limit=9)
+        assert (kept.id, kept.tags) == (asked.id, ("release",))
+        await app.unload()
+
+
+async def test_a_capture_that_cannot_be_set_aside_is_told_not_to_be_kept(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    paths.data.mkdir()
+    paths.spool.write_text("a file where the folder should be")
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    scope = Scope("project", "here")
+    asked = CaptureRequested(trace=app.new_id(), id="mem_x", text="A text", scope=scope)
+    async with app.running():
+        settled = await capture_durably(app, asked, within_s=0.1)
+    assert "not be set aside" in settled.kept.reason
+    assert "Send it again" in settled.kept.reason

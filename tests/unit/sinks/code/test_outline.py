@@ -1,0 +1,362 @@
+"""What formatters make of code, beside what it was: for every name in it that is the same."""
+# ruff: noqa: E501 - code as people write it before a formatter does
+
+import pytest
+
+from subcog.sinks.code.outline import outline
+
+BEFORE = {
+    "app/jobs.py": '''class Base:
+    def run(self):
+        return 1
+
+
+class Job(Base):
+    retries: int = 3
+
+    @staticmethod
+    def make(kind='fast', *, deep=True):
+        if kind == 'fast' and deep: return Job()
+        return {
+            'a': [1, 2, 3],
+            'b': (1, 2),
+        }
+
+    def run(self):
+        x = lambda y: y + 1
+        with open('a') as f, open('b') as g:
+            return x(f.read() + g.read())
+
+
+def helper(a, b=2, *args, **kw) -> dict[str, int]:
+    """Doc."""
+    def inner(z):
+        return z * b
+    try:
+        return {k: inner(v) for k, v in kw.items() if v is not None}
+    except (ValueError, TypeError) as e:
+        raise RuntimeError("bad  value: " + str(e)) from e
+
+
+DEFAULTS = dict(a=1, b=2)
+pattern = r"\\d+'x'"
+''',
+    "web/user.tsx": """import React, { useState } from 'react'
+export type Props = { title: string; onClose?: () => void }
+export interface Api<T = unknown> extends Base { get(id: string): Promise<T>; readonly url: string }
+@Injectable()
+export class UserService {
+  static instance?: UserService
+  private readonly cache = new Map<string, User>()
+  constructor(private http: Http, @Inject(LOG) private log: Log) {}
+  async load(id: string): Promise<User | undefined> {
+    const hit = this.cache.get(id); if (hit) return hit
+    return (await this.http.get<User>(`/users/${id}?q=a b`)).data ?? undefined
+  }
+  get size() { return this.cache.size }
+  private async fetchAll({ page = 1, size }: Options = {}) { for (let i = 0; i < size; i++) { await this.load(String(i)) } }
+}
+export const routes = [ { path: '/', name: "home" }, { path: '/a', name: 'a' } ] as const
+export const Panel: React.FC<Props> = ({ title, onClose }) => {
+  const [open, setOpen] = useState(true)
+  return open ? <section onClick={() => { setOpen(false); onClose?.() }}><h1>{title}</h1></section> : null
+}
+export async function* pages(max: number) { for (let i = 0; i < max; i++) yield i }
+export const debounce = <T,>(fn: (x: T) => void, ms = 200) => { let t: number; return (x: T) => { clearTimeout(t); t = setTimeout(() => fn(x), ms) } }
+declare global { interface Window { app: string } }
+const regex = /[a-z]+\\/x/gi, other = 5
+""",
+    "svc/server.go": """package svc
+
+import "fmt"
+
+type State int
+
+const (
+	Idle State = iota
+	Running
+	Stopped
+)
+
+const Timeout, Retries = 30, 3
+
+// Server serves.
+type Server struct {
+	Addr string // where
+	opts map[string]Option
+}
+
+type Handler func(w Writer, r *Request) error
+
+type Option interface {
+	~int | ~string
+	Apply(s *Server)
+}
+
+func (srv *Server) Run(ctx Context, addrs ...string) (n int, err error) {
+	switch s := srv.state(); {
+	case s == Idle:
+		go func() { fmt.Println("x") }()
+	default:
+		return 0, fmt.Errorf("bad state: %v", s)
+	}
+	for i := 0; i < 3; i++ { n += i }
+	select {
+	case <-ctx.Done():
+	}
+	return
+}
+
+func Map[T, U any](xs []T, f func(T) U) []U {
+	var out []U
+	for _, x := range xs { out = append(out, f(x)) }
+	return out
+}
+
+var registry = map[string]Handler{"a": nil, "b": nil}
+""",
+    "deploy/compose.yml": """version: "3.8"
+x-common: &common
+  restart: always
+  env: {A: 1, B: "two"}
+services:
+  web:
+    <<: *common
+    image: nginx:1.25
+    ports: ["80:80", "443:443"]
+  db:
+    <<: *common
+    image: postgres
+    command: >-
+      postgres
+      -c x=1
+jobs:
+  - id: nightly
+    cron: "0 3 * * *"
+on: [push, pull_request]
+""",
+}
+AFTER = {
+    "app/jobs.py": '''class Base:
+    def run(self):
+        return 1
+
+
+class Job(Base):
+    retries: int = 3
+
+    @staticmethod
+    def make(kind="fast", *, deep=True):
+        if kind == "fast" and deep:
+            return Job()
+        return {
+            "a": [
+                1,
+                2,
+                3,
+            ],
+            "b": (1, 2),
+        }
+
+    def run(self):
+        x = lambda y: y + 1
+        with (
+            open("a") as f,
+            open("b") as g,
+        ):
+            return x(f.read() + g.read())
+
+
+def helper(
+    a,
+    b=2,
+    *args,
+    **kw,
+) -> dict[str, int]:
+
+    """Doc."""
+
+    def inner(z):
+        return z * b
+    try:
+        return {k: inner(v) for k, v in kw.items() if v is not None}
+    except (ValueError, TypeError) as e:
+        raise RuntimeError(
+            "bad  value: " + str(e)
+        ) from e
+
+
+DEFAULTS = dict(
+    a=1,
+    b=2,
+)
+pattern = r"\\d+'x'"
+''',
+    "web/user.tsx": """import React, { useState } from "react";
+export type Props = {
+  title: string;
+  onClose?: () => void;
+};
+export interface Api<T = unknown> extends Base {
+  get(id: string): Promise<T>;
+  readonly url: string;
+}
+@Injectable()
+export class UserService {
+  static instance?: UserService;
+  private readonly cache = new Map<string, User>();
+  constructor(
+    private http: Http,
+    @Inject(LOG) private log: Log,
+  ) {}
+  async load(id: string): Promise<User | undefined> {
+    const hit = this.cache.get(id);
+    if (hit) return hit;
+
+    return (await this.http.get<User>(`/users/${id}?q=a b`)).data ?? undefined;
+  }
+  get size() {
+    return this.cache.size;
+  }
+  private async fetchAll({ page = 1, size }: Options = {}) { for (let i = 0; i < size; i++) { await this.load(String(i)) } }
+}
+export const routes = [
+  { path: "/", name: "home" },
+  { path: "/a", name: "a" },
+] as const;
+export const Panel: React.FC<Props> = ({ title, onClose }) => {
+  const [open, setOpen] = useState(true);
+  return open ? (
+    <section
+      onClick={() => {
+        setOpen(false);
+        onClose?.();
+      }}
+    >
+      <h1>{title}</h1>
+    </section>
+  ) : null;
+}
+export async function* pages(max: number) {
+  for (let i = 0; i < max; i++) yield i;
+}
+export const debounce = <T,>(fn: (x: T) => void, ms = 200) => { let t: number;
+  return (x: T) => {
+    clearTimeout(t);
+    t = setTimeout(() => fn(x), ms);
+  };
+};
+declare global { interface Window { app: string } }
+const regex = /[a-z]+\\/x/gi, other = 5
+""",
+    "svc/server.go": """package svc
+
+import "fmt"
+
+type State int
+
+const (
+	Idle State = iota
+	Running
+	Stopped
+)
+
+const Timeout, Retries = 30, 3
+
+// Server serves.
+type Server struct {
+	Addr string            // the address
+	opts map[string]Option
+}
+
+type Handler func(w Writer, r *Request) error
+
+type Option interface {
+	~int | ~string
+	Apply(s *Server)
+}
+
+func (srv *Server) Run(ctx Context, addrs ...string) (n int, err error) {
+	switch s := srv.state(); {
+	case s == Idle:
+		go func() {
+			fmt.Println("x")
+		}()
+	default:
+		return 0, fmt.Errorf("bad state: %v", s)
+	}
+	for i := 0; i < 3; i++ {
+		n += i
+	}
+	select {
+	case <-ctx.Done():
+	}
+	return
+}
+
+func Map[T, U any](xs []T, f func(T) U) []U {
+	var out []U
+	for _, x := range xs {
+		out = append(out, f(x))
+	}
+	return out
+}
+
+var registry = map[string]Handler{
+	"a": nil,
+	"b": nil,
+}
+""",
+    "deploy/compose.yml": """version: "3.8"
+x-common: &common
+  restart: always
+  env:
+    A: 1
+    B: two
+services:
+  web:
+    <<: *common
+    image: nginx:1.25
+    ports:
+      - "80:80"
+      - '443:443'
+  db:
+    <<: *common
+    image: postgres
+    command: postgres -c x=1
+jobs:
+  - id: nightly
+    cron: "0 3 * * *"
+on:
+  - push
+  - pull_request
+""",
+}
+
+
+@pytest.mark.parametrize("path", BEFORE)
+def test_a_formatter_changes_no_digest(path):
+    before = outline(path, BEFORE[path].encode())
+    after = outline(path, AFTER[path].encode())
+    assert BEFORE[path] != AFTER[path]
+    assert before.is_whole
+    assert len(before.names) > 8
+    assert before.names == after.names
+    differing = [name for name in before.names if before.digest_of(name) != after.digest_of(name)]
+    assert differing == []
+    assert before.digest() == after.digest()
+
+
+@pytest.mark.parametrize("path", BEFORE)
+def test_every_word_and_sign_counts(path):
+    """Whatever is changed in a line that is code, the file's digest is another one."""
+    text = BEFORE[path]
+    was = outline(path, text.encode()).digest()
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        mark = next((at for at, char in enumerate(line) if char.isalnum()), None)
+        if mark is None or "package " in line or '"""' in line or line.lstrip().startswith("//"):
+            continue
+        other = line[:mark] + ("q" if line[mark] != "q" else "z") + line[mark + 1 :]
+        changed = "\n".join((*lines[:number], other, *lines[number + 1 :])) + "\n"
+        assert outline(path, changed.encode()).digest() != was, line

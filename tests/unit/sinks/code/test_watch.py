@@ -1,0 +1,211 @@
+import threading
+import time
+
+import anyio
+import pytest
+
+from subcog.bus.anchors import Anchor
+from subcog.bus.values import Memory, Place, Scope
+from subcog.sinks.code import watch
+from subcog.sinks.code.checkout import Checkout, Unreadable
+from subcog.sinks.code.watch import CodeWatch
+from subcog.stages.language.code_names import code_names
+from tests.fakes import NOW
+
+PROJECT = Scope("project", "shop-0123456789ab")
+TEXT = "load_rates() in rates.py reads the table"
+CODE = "def load_rates():\n    return open('rates').read()\n"
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "rates.py").write_text(CODE)
+    return tmp_path
+
+
+def watching(find_top=None):
+    from pathlib import Path
+
+    return CodeWatch(names=code_names, find_top=find_top or Path, head=lambda root: "")
+
+
+def place(root):
+    return Place(project=PROJECT, root=str(root), user=Scope("user", "u"))
+
+
+def memory(*anchors, scope=PROJECT):
+    return Memory(
+        id="mem_1",
+        scope=scope,
+        namespace="decisions",
+        content=TEXT,
+        summary="",
+        created_at=NOW,
+        updated_at=NOW,
+        anchors=anchors,
+    )
+
+
+async def state(code, root, *anchors):
+    return (await code.check([memory(*anchors)], place(root)))["mem_1"].state
+
+
+async def test_what_a_text_names_is_found_and_followed(project):
+    code = watching()
+    anchors = await code.anchors(TEXT, str(project))
+    assert [(one.path, one.symbol) for one in anchors] == [("rates.py", "load_rates")]
+    assert await state(code, project, *anchors) == "unchanged"
+    (project / "rates.py").write_text(CODE.replace("'rates'", "'other'"))
+    assert await state(code, project, *anchors) == "changed"
+    (project / "rates.py").write_text(CODE)
+    assert await state(code, project, *anchors) == "unchanged"
+
+
+async def test_a_file_is_read_again_only_where_its_times_differ(project, monkeypatch):
+    code = watching()
+    anchors = await code.anchors(TEXT, str(project))
+    monkeypatch.setattr(watch, "_RACY_NS", 0)
+    assert await state(code, project, *anchors) == "unchanged"
+    read = []
+    monkeypatch.setattr(Checkout, "read", lambda self, path: read.append(path))
+    assert await state(code, project, *anchors) == "unchanged"
+    assert read == []
+
+
+async def test_a_file_system_that_hangs_costs_one_short_wait(project):
+    anchors = await watching().anchors(TEXT, str(project))
+    answers = threading.Event()
+
+    def hang(root):
+        answers.wait(30)
+        return project
+
+    code = watching(hang)
+    try:
+        with anyio.fail_after(5):
+            began = time.monotonic()
+            assert await state(code, project, *anchors) is None
+            first_s = time.monotonic() - began
+            for _ in range(20):
+                assert await state(code, project, *anchors) is None
+            assert await code.anchors(TEXT, str(project)) == ()
+        assert first_s < 1
+    finally:
+        answers.set()
+    with anyio.fail_after(20):
+        while await state(code, project, *anchors) is None:  # noqa: ASYNC110 - a thread ends
+            await anyio.sleep(0.01)
+
+
+async def test_a_check_takes_a_part_of_the_time_that_is_left(project):
+    anchors = await watching().anchors(TEXT, str(project))
+    answers = threading.Event()
+
+    def hang(root):
+        answers.wait(30)
+        return project
+
+    try:
+        with anyio.fail_after(0.2) as scope:
+            assert await state(watching(hang), project, *anchors) is None
+        assert not scope.cancelled_caught
+    finally:
+        answers.set()
+
+
+async def test_another_projects_memory_is_not_compared_with_this_one(project):
+    code = watching()
+    anchors = await code.anchors(TEXT, str(project))
+    other = memory(*anchors, scope=Scope("project", "other-0123456789ab"))
+    assert await code.check([other], place(project)) == {}
+
+
+@pytest.mark.parametrize(
+    "path", ["../secret.py", "/etc/passwd", ".git/config", "sub/../../secret.py"]
+)
+async def test_no_path_leads_out_of_the_project(tmp_path, path):
+    project = tmp_path / "shop"
+    project.mkdir()
+    (tmp_path / "secret.py").write_text(CODE)
+    assert _read(Checkout(project), path) is None
+    assert await watching().anchors(f"load_rates() in {path} reads", str(project)) == ()
+
+
+def _read(checkout, path):
+    try:
+        return checkout.read(path)
+    except Unreadable:
+        return None
+
+
+async def test_no_link_leads_out_of_the_project(tmp_path):
+    project = tmp_path / "shop"
+    project.mkdir()
+    (tmp_path / "secret.py").write_text(CODE)
+    (project / "rates.py").symlink_to(tmp_path / "secret.py")
+    (project / "sub").symlink_to(tmp_path)
+    for path in ("rates.py", "sub/secret.py"):
+        with pytest.raises(Unreadable):
+            Checkout(project).read(path)
+    assert Checkout(project).files() == ()
+    assert await watching().anchors(TEXT, str(project)) == ()
+
+
+@pytest.mark.parametrize("name", [".env", ".env.local", "server.key", "id_rsa", "credentials.json"])
+async def test_where_secrets_are_kept_nothing_is_read(tmp_path, name):
+    (tmp_path / name).write_text('{"a_b": 1}')
+    with pytest.raises(Unreadable):
+        Checkout(tmp_path).read(name)
+    assert Checkout(tmp_path).files() == ()
+
+
+async def test_a_setting_that_is_a_secret_has_no_anchor(tmp_path):
+    (tmp_path / "app.yaml").write_text("db:\n  password: hunter2\n  port: 1\n")
+    code = watching()
+    assert await code.anchors("`db.password` is set", str(tmp_path)) == ()
+    assert len(await code.anchors("`db.port` is set", str(tmp_path))) == 1
+
+
+async def test_what_git_ignores_is_no_place_to_move_to(project):
+    code = watching()
+    anchors = await code.anchors(TEXT, str(project))
+    (project / ".gitignore").write_text("*.bak.py\nold/\n")
+    (project / "old").mkdir()
+    (project / "old" / "rates.py").write_text(CODE)
+    (project / "rates.bak.py").write_text(CODE)
+    (project / "rates.py").unlink()
+    assert await state(code, project, *anchors) == "gone"
+
+
+async def test_a_twin_is_no_place_to_move_to(project):
+    (project / "copy.py").write_text(CODE)
+    code = watching()
+    anchors = await code.anchors(TEXT, str(project))
+    assert anchors[0].twins == 1
+    (project / "rates.py").unlink()
+    assert await state(code, project, *anchors) == "gone"
+
+
+async def test_a_name_that_is_defined_twice_has_no_anchor(project):
+    (project / "copy.py").write_text(CODE + "# other\n")
+    assert await watching().anchors("load_rates() is slow", str(project)) == ()
+
+
+async def test_a_digest_of_another_form_tells_nothing(project):
+    anchor = Anchor(path="rates.py", digest=f"99:{'0' * 32}")
+    assert await state(watching(), project, anchor) is None
+
+
+async def test_hostile_files_are_compared_by_their_lines(tmp_path):
+    hostile = {
+        "a.yaml": "[" * 100_000,
+        "a.json": "[" * 100_000,
+        "a.py": "x = " + "(" * 50_000,
+        "a.go": "package a\nvar x = " + "(" * 20_000 + ")" * 20_000,
+        "b.yaml": "a: &a [x]\n" + "".join(f"k{n}: &k{n} [*a, *a]\n" for n in range(50)),
+    }
+    code = watching()
+    for name, text in hostile.items():
+        (tmp_path / name).write_text(text)
+        anchors = await code.anchors(f"see {name}", str(tmp_path))
+        assert [one.path for one in anchors] == [name]

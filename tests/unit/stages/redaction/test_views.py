@@ -1,0 +1,39 @@
+import base64
+import urllib.parse
+
+import pytest
+
+from subcog.stages.redaction.redact import Redactor
+
+REDACTOR = Redactor.load()
+PASSWORD = "qX7!mn4Tz"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "next=" + urllib.parse.quote(f"https://x.io/?password={PASSWORD}&a=1", safe=""),
+        "config " + base64.b64encode(f"DB_PASSWORD={PASSWORD}\nUSER=bob".encode()).decode(),
+        f"| host | user | password |\n|---|---|---|\n| db | bob | {PASSWORD} |",
+        f"user,password,role\nbob,{PASSWORD},admin",
+        f"Username    Password\nbob         {PASSWORD}",
+    ],
+)
+def test_a_secret_that_is_quoted_encoded_or_in_a_column_is_gone(text):
+    clean = REDACTOR.redact(text)
+    assert PASSWORD not in clean.text
+    assert urllib.parse.quote(PASSWORD) not in clean.text
+    assert base64.b64encode(PASSWORD.encode())[:10].decode() not in clean.text
+    assert clean.redactions
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "next=https%3A%2F%2Fx.io%2F%3Fpage%3D2",
+        "| field | password |\n|---|---|\n| required | yes |\n| minimum | twelve |",
+        "name,key\nprimary,id\nforeign,user_id",
+    ],
+)
+def test_what_is_no_secret_stays_quoted_encoded_and_in_columns(text):
+    assert REDACTOR.redact(text).text == text
