@@ -36,7 +36,7 @@ from ..config.settings import (
 from .injection.beside import Beside
 from .injection.learned import NOTHING_LEARNED, Learned
 from .injection.project_facts import Told, tell_facts
-from .injection.resources import OF_THE_WHOLE, HasTopic, more_key, resources, unnamed
+from .injection.resources import OF_THE_WHOLE, CountTopic, more_key, resources, unnamed
 from .injection.select import Budget, Candidate, Choice, choose
 from .language.answer_type import answer_types
 from .language.project_question import asked_of_project
@@ -64,8 +64,8 @@ _ENVELOPE_TOKENS = 60
 _MOST_AT_LENGTH = 12
 
 
-def _knows_none(topic: str, scopes: tuple[Scope, ...]) -> bool:
-    return False
+def _knows_none(topic: str, scopes: tuple[Scope, ...]) -> int:
+    return 0
 
 
 def ceiling(confidence_percent: int, context: ContextSettings) -> int:
@@ -92,15 +92,15 @@ def inject(
     sessions: Sessions,
     now: datetime,
     clean: Callable[[str], str] = str,
-    has_topic: HasTopic = _knows_none,
+    count_topic: CountTopic = _knows_none,
     learned: Learned = NOTHING_LEARNED,
 ) -> ContextBuilt:
     """Choose memories and sessions for the prompt of ``event``, and put them into one envelope.
 
-    ``clean`` redacts a text that comes out of the store. ``has_topic`` tells whether there is a
-    memory about a topic: no other is suggested. ``learned`` is what use says of memories. What is
-    chosen counts as shown to the session, and ``injected`` or ``abstained`` is emitted, unless this
-    is a rehearsal.
+    ``clean`` redacts a text that comes out of the store. ``count_topic`` tells how many memories
+    are about a topic: one without any is not suggested. ``learned`` is what use says of memories.
+    What is chosen counts as shown to the session, and ``injected`` or ``abstained`` is emitted,
+    unless this is a rehearsal.
     """
     candidates = _weigh(event, settings, clean)
     hits, shown = event.enriched.sessions, sessions.shown(event.enriched.prompt.session)
@@ -134,8 +134,8 @@ def inject(
     reason = None
     if not (choice.chosen or quoted.excerpts or facts.lines):
         reason = _nothing_reason(event, refusal, choice, facts)
-    suggested = _resources(event, reason, has_topic)
-    named = _named(event, reason, choice, suggested, shown)
+    suggested = _resources(event, reason, count_topic)
+    named = _named(event, reason, choice, suggested, shown, count_topic)
     beside = Beside(facts, suggested, named, room)
     if reason is None:
         built = _built(event, candidates, choice, quoted, beside)
@@ -224,17 +224,17 @@ def _named(
     choice: Choice,
     suggested: Sequence[str],
     shown: Collection[tuple[str, int]],
+    count_topic: CountTopic,
 ) -> tuple[str, ...]:
     """The addresses that the model reads: beside memories, and where a sure search found none."""
     if event.enriched.looked_up:
         asked = event.enriched.parsed.retrospect
         whole = asked is not None and asked.whole and choice.chosen
         return (OF_THE_WHOLE,) if whole and more_key(OF_THE_WHOLE) not in shown else ()
-    if choice.chosen:
-        return unnamed(suggested, shown, found=True)
-    if reason == "nothing_relevant" and _asks_plainly(event):
-        return unnamed(suggested, shown, found=False)
-    return ()
+    if not choice.chosen and not (reason == "nothing_relevant" and _asks_plainly(event)):
+        return ()
+    scopes, held = event.enriched.prompt.place.readable, len(choice.chosen)
+    return unnamed(suggested, shown, lambda topic: count_topic(topic, scopes) > held)
 
 
 def _keys(
@@ -430,12 +430,13 @@ def _describe(
 
 
 def _resources(
-    event: IntentClassified, refused: str | None, has_topic: HasTopic
+    event: IntentClassified, refused: str | None, count_topic: CountTopic
 ) -> tuple[str, ...]:
     if event.intent is None or refused in _NOTHING_SUGGESTED:
         return ()
     enriched = event.enriched
-    return resources(event.intent, enriched.parsed.words, enriched.prompt.place.readable, has_topic)
+    scopes = enriched.prompt.place.readable
+    return resources(event.intent, enriched.parsed.words, scopes, count_topic)
 
 
 def _verdicts(

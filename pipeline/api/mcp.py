@@ -157,14 +157,14 @@ class McpPort:
 
 def _note(memory: Json, *, brief: bool) -> Note:
     provenance = memory.get("provenance", {})
-    known = {key: provenance.get(key, "") for key in ("hook", "file", "commit")}
+    known = {key: provenance.get(key, "") for key in ("hook", "file", "author")}
     return Note(
         id=memory["id"],
         namespace=memory["namespace"],
         created_at=datetime.fromisoformat(memory["created_at"]),
         text=memory["summary"] if brief and memory.get("summary") else memory["content"],
         source=source_of(Provenance(**known)),
-        author=provenance.get("author", ""),
+        author=known["author"],
     )
 
 

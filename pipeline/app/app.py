@@ -369,13 +369,13 @@ class App:
             sessions=self.sessions,
             now=self.clock(),
             clean=self.clean,
-            has_topic=self._has_topic,
+            count_topic=self._count_topic,
             learned=self.learned,
         )
 
-    def _has_topic(self, topic: str, scopes: tuple[Scope, ...]) -> bool:
+    def _count_topic(self, topic: str, scopes: tuple[Scope, ...]) -> int:
         archive = self.archive.loaded
-        return archive is not None and archive.topics.has(topic, scopes)
+        return 0 if archive is None else archive.topics.count_about(topic, scopes)
 
     def _respond(self, event: ContextBuilt) -> ResponseReady:
         if self.llm is not None:

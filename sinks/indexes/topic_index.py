@@ -96,11 +96,11 @@ class TopicIndex:
         with self._lock:
             return len(_listed(list(self._of(scopes))))
 
-    def has(self, topic: str, scopes: tuple[Scope, ...]) -> bool:
-        """Whether ``lookup`` of ``topic`` finds a memory; takes microseconds."""
+    def count_about(self, topic: str, scopes: tuple[Scope, ...]) -> int:
+        """How many memories ``lookup`` of ``topic`` finds; takes microseconds."""
         key = topic_key(topic)
         with self._lock:
-            return any(topics.count(key) for topics in self._of(scopes))
+            return sum(topics.count(key) for topics in self._of(scopes))
 
     def lookup(self, topic: str, scopes: tuple[Scope, ...]) -> tuple[str, ...]:
         """The ids of the memories about ``topic``, in any case or number, the newest first."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from ...bus.values import Scope, SearchIntent
 from ..text.envelope import MORE
 
-HasTopic = Callable[[str, tuple[Scope, ...]], bool]
+CountTopic = Callable[[str, tuple[Scope, ...]], int]
+"""How many memories are about a topic in these scopes."""
 
 MOST_NAMED = 2
 """Addresses in a context; each comes once in a session."""
@@ -23,11 +24,11 @@ _MAX_ADDRESS_CHARS = 120
 
 
 def resources(
-    intent: SearchIntent, words: Sequence[str], scopes: tuple[Scope, ...], has_topic: HasTopic
+    intent: SearchIntent, words: Sequence[str], scopes: tuple[Scope, ...], count_topic: CountTopic
 ) -> tuple[str, ...]:
     """Two to four addresses at which there is more about what was asked; each holds something."""
     if topics := [topic for topic in intent.topics if topic.strip()]:
-        known = [topic for topic in topics if has_topic(topic, scopes)][:2]
+        known = [topic for topic in topics if count_topic(topic, scopes)][:2]
         named = [f"{_TOPICS}/{_quote(topic)}" for topic in known]
         return (f"{_SEARCH}{_quote(topics[0])}", *named, _TOPICS)
     if sought := " ".join([*intent.keywords, *words][:3]):
@@ -36,19 +37,19 @@ def resources(
 
 
 def unnamed(
-    suggested: Sequence[str], shown: Collection[tuple[str, int]], *, found: bool
+    suggested: Sequence[str], shown: Collection[tuple[str, int]], has_more: Callable[[str], bool]
 ) -> tuple[str, ...]:
-    """Those of ``suggested`` that a context names: topics first, and what is about this subject.
+    """Those of ``suggested`` that a context names: topics of which there is more than it holds.
 
-    A topic says what a search for its name would; where nothing was ``found``, a search would find
-    nothing either. ``shown`` has the keys of what
-    the session was told before.
+    A search would find again what was not relevant enough. ``has_more`` is asked for the name of
+    a topic; ``shown`` has the keys of what the session was told before.
     """
     topics = [one for one in suggested if one.startswith(f"{_TOPICS}/")]
-    known = {topic.removeprefix(f"{_TOPICS}/") for topic in topics}
-    sought = [one for one in suggested if one.startswith(_SEARCH)] if found else []
-    searches = [one for one in sought if one.removeprefix(_SEARCH) not in known]
-    named = [one for one in (*topics, *searches) if len(one) <= _MAX_ADDRESS_CHARS]
+    named = [
+        one
+        for one in topics
+        if len(one) <= _MAX_ADDRESS_CHARS and has_more(unquote(one.removeprefix(f"{_TOPICS}/")))
+    ]
     return tuple(one for one in named[:MOST_NAMED] if more_key(one) not in shown)
 
 

@@ -9,13 +9,18 @@ from typing import Literal
 
 Detail = Literal["minimal", "standard", "detailed"]
 
-CEILING_TOKENS: dict[Detail, int] = {"minimal": 160, "standard": 400, "detailed": 650}
+CEILING_TOKENS: dict[Detail, int] = {"minimal": 120, "standard": 400, "detailed": 650}
 """What each detail may cost at most; a test holds it."""
 
 _ABOUT = (
     "This project has a memory, subcog. The task at hand comes first. What should outlast this"
     " session, state in your answer as one line of its own that begins with a label; it is then"
     " kept. Prose without a label is not."
+)
+
+_ABOUT_BRIEFLY = (
+    "This project has a memory, subcog. The task comes first. To keep something for later sessions,"
+    " begin a line of your answer with a label."
 )
 
 LINES: dict[str, tuple[str, str, str]] = {
@@ -47,8 +52,9 @@ def guidance(detail: Detail) -> str:
     """The guidance as XML, in at most ``CEILING_TOKENS`` of its ``detail``."""
     parts = (_labels(detail), _inline_markers(detail), _best_practices(detail))
     lines = [line for part in parts for line in part]
+    about = _ABOUT_BRIEFLY if detail == "minimal" else _ABOUT
     return "\n".join(
-        (f'<response_guidance detail="{detail}">', f"  {_ABOUT}", *lines, "</response_guidance>")
+        (f'<response_guidance detail="{detail}">', f"  {about}", *lines, "</response_guidance>")
     )
 
 
@@ -75,8 +81,7 @@ def _labels(detail: Detail) -> list[str]:
 
 def _inline_markers(detail: Detail) -> list[str]:
     if detail == "minimal":
-        named = " or ".join(syntax for syntax, _ in MARKERS[:2])
-        return [f"  <inline_markers>The user keeps a text with {named}.</inline_markers>"]
+        return [f"  <inline_markers>The user writes {MARKERS[0][0]}.</inline_markers>"]
     shown = MARKERS if detail == "detailed" else MARKERS[:2]
     return [
         '  <inline_markers for="the user, at the start of a line of a prompt">',

@@ -183,7 +183,7 @@ def test_what_the_document_tells_a_member_to_type_does_what_it_says(people, urls
     assert ben.ask("list", "--by", "ANA") == received
     for shown in (("recall", "what does the API speak"), ("why", kept), ("get", kept)):
         assert "by ana" in ben.run(*shown).stdout
-    assert ' · by ana · from "cli"' in ben.context("what does the API of the shop speak?")
+    assert " · by ana\n" in ben.context("what does the API of the shop speak?")
     assert anyio.run(authors_over_mcp, ben, "what does the API speak", kept) == ["ana", "ana"]
     shown = ben.run(*status).stdout
     assert ("you as ben" in shown, "received only" in shown) == (True, True), shown

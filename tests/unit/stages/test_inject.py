@@ -285,7 +285,7 @@ def test_memory_text_cannot_close_the_envelope():
 
 def test_the_context_describes_what_was_asked_and_what_came():
     intent = make_intent(topics=("password hashing", "c++"))
-    built = run(make_classified(make_hits(1), intent), has_topic=lambda topic, scopes: True)
+    built = run(make_classified(make_hits(1), intent), count_topic=knows_many)
     context = built.context
     assert (context.intent_type, context.topics) == ("howto", ("password hashing", "c++"))
     assert context.reminder == REMINDER
@@ -312,12 +312,12 @@ def test_two_to_four_resources_are_suggested_and_their_names_encoded(topics):
 def test_a_topic_that_no_memory_is_about_is_not_suggested():
     asked = []
 
-    def has_topic(topic, scopes):
+    def count_topic(topic, scopes):
         asked.append(scopes)
         return topic == "c++"
 
     classified = make_classified(make_hits(1), make_intent(topics=("password hashing", "c++")))
-    built = run(classified, has_topic=has_topic)
+    built = run(classified, count_topic=count_topic)
     assert built.context.suggested_resources == (
         "subcog://search/password%20hashing",
         "subcog://topics/c%2B%2B",
@@ -422,7 +422,7 @@ def test_it_is_answered_beside_memories_and_both_count_as_shown():
     built = run(ask_project(hits=make_hits(2), intent=make_intent()), sessions=sessions)
     assert built.text.index("mem_") < built.text.index(TOLD)
     assert len(built.context.injected_memories) == 2
-    assert len(sessions.shown("s1")) == 4  # and the address of a search
+    assert len(sessions.shown("s1")) == 3
 
 
 def test_it_is_answered_once_a_session_until_its_context_is_emptied():
@@ -464,26 +464,26 @@ def test_what_is_switched_off_tells_nothing_of_the_project():
 @pytest.mark.parametrize("tokens", [20, 60, 90, 120, 200])
 def test_facts_and_addresses_keep_to_the_budget(tokens):
     asked = ask_project(hits=make_hits(9), intent=make_intent())
-    built = run(asked, settings=make_settings(max_tokens=tokens), has_topic=lambda *_: True)
+    built = run(asked, settings=make_settings(max_tokens=tokens), count_topic=knows_many)
     assert count_tokens(built.text) <= tokens
 
 
 MORE = "More: subcog://topics/password%20hashing"
 
 
-def knows_all(topic, scopes):
-    return True
+def knows_many(topic, scopes):
+    return 20
 
 
 def test_the_last_line_names_where_there_is_more_once_a_session():
     sessions = FakeSessions()
     first = run(
-        make_classified(make_hits(1), make_intent()), sessions=sessions, has_topic=knows_all
+        make_classified(make_hits(1), make_intent()), sessions=sessions, count_topic=knows_many
     )
     assert first.text.splitlines()[-2].startswith(MORE)
     assert first.tokens == count_tokens(first.text)
     other = make_classified([make_hit(make_memory(7))], make_intent())
-    again = run(other, sessions=sessions, has_topic=knows_all)
+    again = run(other, sessions=sessions, count_topic=knows_many)
     assert "mem_" in again.text
     assert "More:" not in again.text
 
@@ -491,25 +491,25 @@ def test_the_last_line_names_where_there_is_more_once_a_session():
 def test_a_sure_search_without_a_hit_is_told_of_a_topic_and_still_abstains():
     sessions = FakeSessions()
     with emitted(abstained) as facts:
-        built = run(make_classified((), make_intent(80)), sessions=sessions, has_topic=knows_all)
+        built = run(make_classified((), make_intent(80)), sessions=sessions, count_topic=knows_many)
     assert built.text.splitlines()[2:-1] == [MORE]
     assert built.abstained == "nothing_relevant"
     assert facts == [("inject", {"reason": "nothing_relevant"})]
-    again = run(make_classified((), make_intent(80)), sessions=sessions, has_topic=knows_all)
+    again = run(make_classified((), make_intent(80)), sessions=sessions, count_topic=knows_many)
     assert again.text == ""
 
 
 @pytest.mark.parametrize(
-    ("classified", "has_topic"),
+    ("classified", "count_topic"),
     [
-        (make_classified((), make_intent(79)), knows_all),
-        (make_classified((), make_intent(95)), lambda topic, scopes: False),
-        (make_classified((), None), knows_all),
-        (make_classified((), make_intent(95), degraded=["search.unavailable"]), knows_all),
+        (make_classified((), make_intent(79)), knows_many),
+        (make_classified((), make_intent(95)), lambda topic, scopes: 0),
+        (make_classified((), None), knows_many),
+        (make_classified((), make_intent(95), degraded=["search.unavailable"]), knows_many),
     ],
 )
-def test_otherwise_nothing_is_named_where_nothing_is_shown(classified, has_topic):
-    assert run(classified, has_topic=has_topic).text == ""
+def test_otherwise_nothing_is_named_where_nothing_is_shown(classified, count_topic):
+    assert run(classified, count_topic=count_topic).text == ""
 
 
 def looked_up(text, count, **changes):

@@ -27,10 +27,10 @@ def note(text="We use uv.", **fields):
 
 
 def test_the_envelope_names_its_content_as_quoted_data():
-    assert wrap([note(source="PreCompact, a.py")], now=NOW) == (
+    assert wrap([note(source='an import, "a.py"')], now=NOW) == (
         "<subcog-memory>\n"
         f"{PREAMBLE}\n"
-        '- mem_1 · decisions · 3 weeks ago · from "PreCompact, a.py"\n'
+        '- mem_1 · decisions · 3 weeks ago · from an import, "a.py"\n'
         "  > We use uv.\n"
         "</subcog-memory>"
     )
@@ -50,9 +50,27 @@ def test_a_note_cannot_end_the_envelope_or_open_a_block_of_the_agent():
 
 
 def test_a_colleagues_note_says_who_wrote_it():
+    source = sourced(author="Ana", hook="cli", file="a.py")
     assert '· 3 weeks ago · by Ana · from "a.py"\n' in wrap(
-        [note(author="Ana", source="a.py")], now=NOW
+        [note(author="Ana", source=source)], now=NOW
     )
+
+
+@pytest.mark.parametrize(
+    ("hook", "who"),
+    [
+        ("UserPromptSubmit", "the user"),
+        ("cli", "the user"),
+        ("mcp", "the agent"),
+        ("Stop", "a session"),
+        ("PostToolUse", "a command's outcome"),
+        ("import", "an import"),
+        ("", ""),
+        ("anything else", ""),
+    ],
+)
+def test_a_note_says_who_it_is_from_in_a_word_or_two(hook, who):
+    assert sourced(hook=hook, commit="1a2b3c4d") == who
 
 
 @pytest.mark.parametrize(
@@ -79,17 +97,16 @@ def sourced(**fields):
     return source_of(Provenance(**fields))
 
 
-def test_where_a_note_comes_from_is_a_few_names_in_quotation_marks():
+def test_the_file_that_a_note_comes_from_is_a_name_in_quotation_marks():
     """Hook, file and commit are what a member of a team or an import says."""
     places = ({"hook": HOSTILE}, {"file": HOSTILE}, {"file": HOSTILE[::-1]}, {"commit": HOSTILE})
     for fields in (*places, {"hook": HOSTILE, "file": HOSTILE, "commit": HOSTILE}):
         text = wrap([note(source=sourced(**fields))], now=NOW)
         head = text.split("\n")[2]
         source = head.removeprefix("- mem_1 · decisions · 3 weeks ago")
-        assert re.fullmatch(r'| · from "[\w./@+#,… -]{1,90}"', source), source
-        assert " " not in source.replace(" · from ", "").replace(", ", "")
-    assert sourced(file="/home/ana/" + "deep/" * 40 + "src/auth.py").endswith("/src/auth.py")
-    assert sourced(file="src/__init__.py", commit="not hexadecimal") == "src/__init__.py"
+        assert re.fullmatch(r'| · from "[\w./@+#,…-]{1,48}"', source), source
+    assert sourced(file="/home/ana/" + "deep/" * 40 + "src/auth.py").endswith('/src/auth.py"')
+    assert sourced(file="src/__init__.py", commit="not hexadecimal") == '"src/__init__.py"'
 
 
 def test_topics_are_names_in_the_quotation():
@@ -117,7 +134,7 @@ def test_a_memory_becomes_a_note_in_full_with_its_source():
         id="mem_2",
         namespace="gotchas",
         created_at=NOW,
-        source="Stop, a.py, 1a2b3c4",
+        source='"a.py"',
         author="Ana",
     )
 
