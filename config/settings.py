@@ -96,6 +96,7 @@ class UserPromptSettings(Section, frozen=True, kw_only=True, forbid_unknown_fiel
     """``[hook.user_prompt]``."""
 
     suggest_captures: bool
+    notices: bool
 
 
 class FailureSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -22,8 +22,8 @@ from ..bus.signals import asked, emit
 MAX_SESSIONS = 512
 MAX_SHOWN = 1024
 MAX_REASONS = 256
-MAX_LATE_AGE_S = 600.0
 MAX_PROMPT_CHARS = 1000
+MAX_LATE_AGE_S = 600.0
 """A late answer of the language model that no hook fetched for so long is discarded."""
 
 P = TypeVar("P")
@@ -52,14 +52,16 @@ class SessionState:
     """All that is remembered of one session.
 
     ``shown`` and ``captured`` are what its context holds, oldest first, ``warned`` what it was
-    shown before an action; ``lost`` is what it held before it was emptied last. ``late_answer``
-    (and when it came) waits for the next hook. ``project_dir`` is where the session started.
+    shown before an action; ``kept_unasked`` has the namespaces of what the user was not told of
+    yet, by id; ``lost`` is what it held before it was emptied last. ``late_answer`` (and when it
+    came) waits for the next hook. ``project_dir`` is where the session started.
     """
 
     def __init__(self, max_shown: int = MAX_SHOWN) -> None:
         self.shown: FIFOCache[tuple[str, int], None] = FIFOCache(max_shown)
         self.warned: FIFOCache[tuple[str, int], None] = FIFOCache(max_shown)
         self.captured: FIFOCache[str, None] = FIFOCache(max_shown)
+        self.kept_unasked: FIFOCache[str, str] = FIFOCache(max_shown)
         self.reasons: FIFOCache[str, Reason] = FIFOCache(MAX_REASONS)
         self.lost: tuple[str, ...] = ()
         self.greeted = False
@@ -174,6 +176,19 @@ class Sessions:
     def note_capture(self, session: str, memory_id: str) -> None:
         """Note that a memory was captured in this session."""
         _append(self.state(session).captured, {memory_id: None})
+
+    def note_unasked(self, session: str, memory_id: str, namespace: str) -> None:
+        """Note that a memory was kept without anybody having asked for it."""
+        _append(self.state(session).kept_unasked, {memory_id: namespace})
+
+    def take_unasked(self, session: str) -> tuple[str, ...]:
+        """The namespaces of what was kept unasked since the last call, the oldest first."""
+        state = self.find(session)
+        if state is None:
+            return ()
+        namespaces = tuple(state.kept_unasked.values())
+        state.kept_unasked.clear()
+        return namespaces
 
     def forget_shown(self, session: str) -> None:
         """Note that the session's context was emptied, so that everything may be shown again."""

@@ -6,7 +6,8 @@ Claude Code, Codex, Gemini and Qwen read the same fields. What only other caller
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -45,16 +46,24 @@ _PLURALS = {"decisions", "learnings", "patterns", "blockers", "preferences", "go
 
 
 def respond(
-    event: ContextBuilt, *, suggest: bool = False, clean: Callable[[str], str] = str
+    event: ContextBuilt,
+    *,
+    suggest: bool = False,
+    notices: bool = False,
+    kept: Sequence[str] = (),
+    clean: Callable[[str], str] = str,
 ) -> ResponseReady:
     """The answer to a prompt; ``{}`` where there is nothing to say.
 
-    With ``suggest`` the user reads how to keep what the prompt states without a marker. An agent
+    With ``suggest`` the user reads how to keep what the prompt states without a marker; with
+    ``notices`` what the model is shown, and what was ``kept`` unasked, as its namespaces. An agent
     writes down what the user reads, so ``clean`` redacts what is repeated of the prompt.
     """
     enriched = event.classified.enriched
     prompt = enriched.prompt
     message = _message(event) or (_suggestion(enriched.parsed, clean) if suggest else "")
+    if notices and (notice := _notice(event, kept)):
+        message = f"{message}\n{notice}" if message else notice
     body = hook_answer("UserPromptSubmit", well_formed(event.text), message)
     if prompt.detailed:
         body["metadata"] = _metadata(event)
@@ -72,6 +81,31 @@ def _message(event: ContextBuilt) -> str:
     return "\n".join(lines)
 
 
+def _notice(event: ContextBuilt, kept: Sequence[str]) -> str:
+    """In a line what is shown and what was kept; empty for nothing, and where nobody reads it."""
+    if event.classified.enriched.parsed.machine:
+        return ""
+    notes = len(event.context.injected_memories)
+    sessions = sum(verdict.quoted for verdict in event.sessions)
+    shown = [_number(notes, "note"), _number(sessions, "earlier session")]
+    parts = [f"{' and '.join(filter(None, shown))} for this prompt"] if any(shown) else []
+    if kept:
+        counted = Counter(map(_singular, kept)).items()
+        parts.append("kept " + ", ".join(_number(count, one) for one, count in counted))
+    return f"subcog: {' · '.join(parts)}" if parts else ""
+
+
+def _number(count: int, one: str) -> str:
+    """ "2 notes", "1 note"; empty for none."""
+    if count <= 1:
+        return f"1 {one}" if count else ""
+    return f"{count} {one}{'' if one.endswith('s') else 's'}"
+
+
+def _singular(namespace: str) -> str:
+    return namespace.removesuffix("s") if namespace in _PLURALS else namespace
+
+
 def _suggestion(parsed: Parsed, clean: Callable[[str], str]) -> str:
     """One line about the surest statement that is worth keeping; empty where none is sure."""
     sure = [s for s in parsed.signals if s.confidence_percent >= SUGGEST_PERCENT and s.namespace]
@@ -86,8 +120,7 @@ def _suggestion(parsed: Parsed, clean: Callable[[str], str]) -> str:
 
 
 def _kept_line(kept: Kept, marked: Marked) -> str:
-    one = kept.namespace.removesuffix("s") if kept.namespace in _PLURALS else kept.namespace
-    line = f"subcog: {_OPENING[kept.outcome]} {one}"
+    line = f"subcog: {_OPENING[kept.outcome]} {_singular(kept.namespace)}"
     if said := kept.reason if kept.outcome in _REFUSALS else kept.summary:
         line += f": {cut(one_line(visible(said)), _MAX_LINE_CHARS)}"
     if kept.memory_id:

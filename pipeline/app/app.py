@@ -37,7 +37,7 @@ from ...bus.events import (
 )
 from ...bus.ids import ulid_of
 from ...bus.signals import emit, settled
-from ...bus.values import Kept, Scope
+from ...bus.values import AUTO_CAPTURED, Kept, Scope
 from ...config.load import SettingsError
 from ...config.paths import Paths
 from ...config.settings import RedactionSettings, Settings
@@ -52,6 +52,7 @@ from ...sinks.sessions import Sessions
 from ...sinks.telemetry.logs import AuditLog, DegradationLog, PromptLog
 from ...sinks.transcripts.reader import Transcripts
 from ...stages.actions.failures import failing_shapes
+from ...stages.capture import task_record as task
 from ...stages.classify import classify, may_search
 from ...stages.enrich import Knowledge, enrich
 from ...stages.enrichment.guide_parser import read_guide
@@ -342,8 +343,12 @@ class App:
         return any(depths[stage] for stage in INDEXING)
 
     def _settle(self, event: CaptureSettled) -> None:
-        if event.memory is not None:
-            self.sessions.note_capture(event.memory.provenance.session, event.memory.id)
+        if (memory := event.memory) is not None:
+            session = memory.provenance.session
+            self.sessions.note_capture(session, memory.id)
+            is_news = event.kept.outcome == "stored" and memory.namespace != task.NAMESPACE
+            if is_news and AUTO_CAPTURED in memory.tags:
+                self.sessions.note_unasked(session, memory.id, memory.namespace)
         emit(settled, "settle", outcome=event.kept.outcome)
         warns = self.settings.redaction.mode == "warn"
         self.captures.settle(with_warning(event) if warns else event)
@@ -380,8 +385,15 @@ class App:
     def _respond(self, event: ContextBuilt) -> ResponseReady:
         if self.llm is not None:
             self.llm.reserve.end(event.trace)
-        suggest = self.settings.hook.user_prompt.suggest_captures
-        return respond(event, suggest=suggest, clean=self.clean)
+        wanted, prompt = self.settings.hook.user_prompt, event.classified.enriched.prompt
+        tells = wanted.notices and not prompt.rehearsal
+        return respond(
+            event,
+            suggest=wanted.suggest_captures,
+            notices=tells,
+            kept=self.sessions.take_unasked(prompt.session) if tells else (),
+            clean=self.clean,
+        )
 
     def _refine(self, event: IntentRefined) -> None:
         if self.llm is not None:

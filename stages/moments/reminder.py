@@ -22,7 +22,7 @@ from ...bus.events import (
     ToolUsed,
 )
 from ...bus.signals import abstained, emit, injected
-from ...bus.values import Hit, Memory, Shown
+from ...bus.values import AUTO_CAPTURED, Hit, Memory, Shown
 from ..injection.code_states import UNCHECKED
 from ..injection.learned import NOTHING_LEARNED, Learned
 from ..injection.select import Budget, Candidate, Choice, choose
@@ -35,7 +35,6 @@ MAX_TOKENS = 500
 MAX_UNITS = 2000
 """Limits of one reminder, which comes unasked and often."""
 
-AUTOMATIC = "auto-captured"
 """The tag of automatic captures."""
 
 _READ_CHARS = 4000
@@ -200,7 +199,7 @@ def _best_first(rated: Iterable[RatedHit]) -> list[RatedHit]:
 def _captured_in_session(hit: Hit, session: str) -> bool:
     """Whether it was captured automatically from this very session."""
     memory = hit.memory
-    return bool(session) and memory.provenance.session == session and AUTOMATIC in memory.tags
+    return bool(session) and memory.provenance.session == session and AUTO_CAPTURED in memory.tags
 
 
 def _reason(choice: Choice) -> str:

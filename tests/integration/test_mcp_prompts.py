@@ -105,7 +105,7 @@ async def test_comprehensive_research_tells_where_each_memory_came_from(fresh, e
         text = await _written(client, "research_topic", topic="billing", depth="comprehensive")
 
     assert text.count("\n- mem_") == 12
-    assert text.count('from "mcp"') == 12
+    assert text.count("from the agent") == 12
 
 
 async def test_intent_weighs_and_guides(stocked, era):

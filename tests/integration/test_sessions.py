@@ -105,6 +105,10 @@ def test_a_turn_leaves_what_was_decided_and_the_record_of_its_task(house, sessio
     assert record["namespace"] == "tasks"
     assert record["tags"] == ["success", "auto-captured"]
 
+    thanks = house.prompt("thanks", session.session)
+    assert thanks == {"systemMessage": "subcog: kept 1 decision"}
+    assert house.prompt("thanks again", session.session) in (None, {})
+
 
 LABELLED = {
     "Decision": "invoices are numbered per tenant, since the auditors ask for it",

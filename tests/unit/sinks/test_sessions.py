@@ -90,6 +90,15 @@ def test_a_session_that_is_over_and_resumed_still_has_what_it_saw():
     assert (sessions.shown("s1"), sessions.is_greeted("s1")) == (pairs(1), True)
 
 
+def test_what_was_kept_unasked_is_taken_once():
+    sessions = Sessions()
+    sessions.note_unasked("s1", "mem_1", "decisions")
+    sessions.note_unasked("s1", "mem_2", "gotchas")
+    sessions.note_unasked("s1", "mem_1", "decisions")
+    assert sessions.take_unasked("s1") == ("gotchas", "decisions")
+    assert sessions.take_unasked("s1") == sessions.take_unasked("s2") == ()
+
+
 def test_an_emptied_context_has_lost_what_it_was_shown_and_what_it_captured():
     sessions = Sessions()
     for number in (1, 2):

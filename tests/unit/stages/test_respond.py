@@ -211,6 +211,37 @@ def test_a_sure_statement_without_a_marker_is_suggested_once():
     }
 
 
+NOTE = InjectedMemory(id="mem_1", namespace="decisions", content_preview="", score=1.0)
+
+
+def noticed(built, *kept):
+    return json.loads(respond(built, notices=True, kept=kept).body).get("systemMessage", "")
+
+
+def test_a_line_tells_what_was_shown_and_what_was_kept():
+    injected = make_built(context=MemoryContext(search_intent_detected=True, injected_memories=(NOTE, NOTE)))
+    assert noticed(injected) == "subcog: 2 notes for this prompt"
+    assert noticed(injected, "decisions", "gotchas", "decisions", "context") == (
+        "subcog: 2 notes for this prompt · kept 2 decisions, 1 gotcha, 1 context"
+    )
+    assert noticed(make_built(), "learnings") == "subcog: kept 1 learning"
+    assert noticed(make_built()) == ""
+    assert "systemMessage" not in answer(injected)
+
+
+def test_what_no_person_typed_is_answered_without_a_notice():
+    assert noticed(make_built(make_classified(parsed=make_parsed(machine=True))), "gotchas") == ""
+
+
+def test_a_notice_stands_below_what_became_of_a_marker():
+    marked = Marked(content="x", marker="[remember]")
+    kept = Kept(outcome="stored", namespace="decisions", memory_id="mem_1")
+    built = make_built(make_classified(parsed=make_parsed(marked=(marked,)), kept=[kept]))
+    first, second = noticed(built, "gotchas").split("\n")
+    assert first.startswith("subcog: kept as decision")
+    assert second == "subcog: kept 1 gotcha"
+
+
 def test_a_secret_is_not_repeated_in_a_suggestion():
     classified = make_classified(parsed=make_parsed(signals=(SURE,)))
     body = respond(make_built(classified), suggest=True, clean=lambda text: "[gone]").body
