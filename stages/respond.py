@@ -96,7 +96,7 @@ def _notice(event: ContextBuilt, kept: Sequence[str]) -> str:
 
 
 def _number(count: int, one: str) -> str:
-    """ "2 notes", "1 note"; empty for none."""
+    """As "2 notes" or "1 note"; empty for none."""
     if count <= 1:
         return f"1 {one}" if count else ""
     return f"{count} {one}{'' if one.endswith('s') else 's'}"

@@ -155,7 +155,7 @@ def test_a_session_begins_with_what_matters_and_how_to_say_what_does(known, sess
     assert REFUSED in text
     assert JWT in text
     assert '<response_guidance detail="minimal">' in text
-    for part in ("<labels>", "<inline_markers", "<best_practices>"):
+    for part in ("<labels>", "<inline_markers>"):
         assert part in text
 
 

@@ -219,7 +219,8 @@ def noticed(built, *kept):
 
 
 def test_a_line_tells_what_was_shown_and_what_was_kept():
-    injected = make_built(context=MemoryContext(search_intent_detected=True, injected_memories=(NOTE, NOTE)))
+    context = MemoryContext(search_intent_detected=True, injected_memories=(NOTE, NOTE))
+    injected = make_built(context=context)
     assert noticed(injected) == "subcog: 2 notes for this prompt"
     assert noticed(injected, "decisions", "gotchas", "decisions", "context") == (
         "subcog: 2 notes for this prompt · kept 2 decisions, 1 gotcha, 1 context"
