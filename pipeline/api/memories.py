@@ -53,8 +53,8 @@ from .params import (
     SupersedeParams,
     Table,
     UpdateParams,
+    find_id,
     find_memory,
-    full_id,
     not_found,
 )
 from .uses import uses_of
@@ -172,7 +172,10 @@ class MemoryCalls:
         old = await self._memory(params.old, place)
         if params.new is not None:
             event = SupersedeRequested(
-                trace=self._app.new_id(), old=old.id, new=full_id(params.new), scopes=place.readable
+                trace=self._app.new_id(),
+                old=old.id,
+                new=await self._id(params.new, place),
+                scopes=place.readable,
             )
             return answers.memory_answer(await self._change(event, place))
         if old.superseded_by is not None:
@@ -192,14 +195,17 @@ class MemoryCalls:
 
     async def expire(self, params: ExpireParams, place: Place) -> MemoryResult:
         event = ExpireRequested(
-            trace=self._app.new_id(), id=full_id(params.id), scopes=place.readable, at=params.at
+            trace=self._app.new_id(),
+            id=await self._id(params.id, place),
+            scopes=place.readable,
+            at=params.at,
         )
         return answers.memory_answer(await self._change(event, place))
 
     async def restore(self, params: RestoreParams, place: Place) -> MemoryResult:
         event = RestoreRequested(
             trace=self._app.new_id(),
-            id=full_id(params.id),
+            id=await self._id(params.id, place),
             scopes=place.readable,
             version=params.version,
         )
@@ -233,10 +239,14 @@ class MemoryCalls:
 
     async def _versions(self, memory_id: str, place: Place) -> tuple[Memory, ...]:
         archive = await self._app.archive.get()
-        versions = await archive.store.history(full_id(memory_id), place.readable)
+        wanted = await find_id(archive, memory_id, place)
+        versions = await archive.store.history(wanted, place.readable)
         if not versions:
             raise not_found(memory_id, place)
         return versions
+
+    async def _id(self, given: str, place: Place) -> str:
+        return await find_id(await self._app.archive.get(), given, place)
 
     async def _memory(self, memory_id: str, place: Place) -> Memory:
         return await find_memory(await self._app.archive.get(), memory_id, place)
@@ -254,7 +264,7 @@ class MemoryCalls:
 
     async def forget(self, params: ForgetParams, place: Place) -> ForgetResult:
         """Delete a memory; ``copies`` are the files that may still hold it."""
-        memory_id = full_id(params.id)
+        memory_id = await self._id(params.id, place)
         archive = await self._app.archive.get()
         history = await archive.store.history(memory_id, place.readable)
         event = ForgetRequested(trace=self._app.new_id(), id=memory_id, scopes=place.readable)

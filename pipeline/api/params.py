@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from ...bus.results import Result
 from ...bus.values import Memory, Mode, Place, Scope
+from ...stages.text.unicode import cut, one_line
 from ..imports.item import Item
 
 if TYPE_CHECKING:
@@ -220,15 +221,38 @@ class RestoreBackupParams(FileParams, frozen=True, kw_only=True, forbid_unknown_
     bring_back: bool = False
 
 
+LEAST_ID_CHARS = len("mem_") + 4
+"""An id may be given by its beginning, of so many characters."""
+
+_MOST_NAMED = 5
+
+
 def full_id(given: str) -> str:
     """The id that ``given`` is, with or without its URI or prefix."""
     bare = given.strip().removeprefix("subcog://memory/")
     return bare if bare.startswith("mem_") else f"mem_{bare}"
 
 
+async def find_id(archive: Archive, given: str, place: Place) -> str:
+    """The id that ``given`` is, or of which alone it is the beginning, among those readable.
+
+    Where there is none, ``given`` in full. Raises ``CallRefused`` where several begin so.
+    """
+    whole, store = full_id(given), archive.store
+    if len(whole) < LEAST_ID_CHARS or await store.get([whole], place.readable):
+        return whole
+    found = await store.starting(whole.lower(), place.readable, limit=_MOST_NAMED + 1)
+    if len(found) > 1:
+        named = await store.get(found[:_MOST_NAMED], place.readable)
+        lines = [f"{memory.id} ({cut(one_line(memory.summary), 40)})" for memory in named]
+        more = ["more"] if len(found) > _MOST_NAMED else []
+        raise CallRefused(f"{given} begins several ids, add characters: {', '.join(lines + more)}")
+    return found[0] if found else whole
+
+
 async def find_memory(archive: Archive, memory_id: str, place: Place) -> Memory:
-    """The memory with that id that is readable at ``place``. Raises ``CallRefused``."""
-    found = await archive.store.get([full_id(memory_id)], place.readable)
+    """The memory whose id that is, or begins so; readable at ``place``. Raises ``CallRefused``."""
+    found = await archive.store.get([await find_id(archive, memory_id, place)], place.readable)
     if not found:
         raise not_found(memory_id, place)
     return found[0]

@@ -69,6 +69,19 @@ class Commands(click.Group):
         command: Any = getattr(module, f"{cmd_name}_command")
         return command if isinstance(command, click.Command) else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, and names the nearest command where there is none of that name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            import difflib
+
+            if near := difflib.get_close_matches(args[0].lower(), COMMANDS, n=1):
+                raise click.UsageError(f"{error.message} Did you mean {near[0]}?", ctx) from None
+            raise
+
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="subcog")

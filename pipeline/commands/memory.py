@@ -23,6 +23,7 @@ from ...bus.results import (
 )
 from ...bus.sessions import FoundSessions
 from ...bus.values import NAMESPACES
+from ...stages.text.markup import namespace_of
 from .shared import (
     MAX_LISTED,
     by,
@@ -37,7 +38,16 @@ from .shared import (
 
 MAX_TOPICS = 100_000
 MAX_SESSIONS_FOUND = 100
-namespace_choice = click.Choice(NAMESPACES, case_sensitive=False)
+
+
+class _Namespace(click.Choice[str]):
+    """One of ``NAMESPACES``, by any of the names that a marker may give it."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(namespace_of(value) or value, param, ctx)
+
+
+namespace_choice = _Namespace(NAMESPACES)
 
 
 @click.command()
@@ -226,7 +236,7 @@ def get_command(memory_id: str, project: Path | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("memory_id", metavar="ID")
+@click.argument("memory_ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--now", is_flag=True, help="Wait until its text is erased from the disk.")
 @click.option(
     "--everywhere", is_flag=True, help="Also remove it from backups and other copies, after asking."
@@ -235,26 +245,37 @@ def get_command(memory_id: str, project: Path | None, as_json: bool) -> None:
 @project_option
 @json_option
 def forget_command(
-    memory_id: str, now: bool, everywhere: bool, yes: bool, project: Path | None, as_json: bool
+    memory_ids: tuple[str, ...],
+    now: bool,
+    everywhere: bool,
+    yes: bool,
+    project: Path | None,
+    as_json: bool,
 ) -> None:
-    """Delete one memory permanently, with all its versions.
+    """Delete memories permanently, with all their versions.
 
-    No search finds it from now on; if it is shared with a team, on no machine of the team. The same
-    text does not come back by itself, only if you ask to remember it again. Its text is erased from
-    the disk when the daemon is next idle, or with --now before this command returns, which rewrites
-    the database and takes a moment. Copies of the database may still contain it: they are listed,
-    and --everywhere rewrites them without it. A damaged copy cannot be rewritten, so it is deleted.
+    Of several none is deleted where one is not found.
+
+    No search finds them from now on; if they are shared with a team, on no machine of the team. The
+    same text does not come back by itself, only if you ask to remember it again. Their text is
+    erased from the disk when the daemon is next idle, or with --now before this command returns,
+    which rewrites the database and takes a moment. Copies of the database may still contain it:
+    they are listed, and --everywhere rewrites them without it. A damaged copy cannot be rewritten,
+    so it is deleted.
     """
     with daemon(project) as client:
         if everywhere and not yes:
             _ask_about_copies(client.call("copies", CopiesResult).copies)
-        params = {"id": memory_id, "now": now, "everywhere": everywhere}
-        answer = client.call("forget", ForgetResult, params)
+        ids = [client.call("get", MemoryResult, {"id": one}).id for one in memory_ids]
+        answers = []
+        for one in dict.fromkeys(ids):
+            params = {"id": one, "now": now, "everywhere": everywhere}
+            answers.append(client.call("forget", ForgetResult, params))
+            if not as_json:
+                _show_forgotten(answers[-1])
     if as_json:
-        show_json(answer)
-    else:
-        _show_forgotten(answer)
-    if answer.left:
+        show_json(answers[0] if len(memory_ids) == 1 else answers)
+    if any(answer.left for answer in answers):
         sys.exit(1)
 
 

@@ -208,6 +208,18 @@ def history(
     return tuple(to_memory(body) for scope, body in found if scope in readable)
 
 
+def starting(
+    cursor: DuckDBPyConnection, beginning: str, scopes: Sequence[Scope], *, limit: int
+) -> tuple[str, ...]:
+    """The ids in ``scopes`` that start with ``beginning``, in their order, ``limit`` at most."""
+    found = cursor.execute(
+        "SELECT id FROM store.memories WHERE starts_with(id, ?) AND list_contains(?, scope) "
+        "AND forgotten_at IS NULL ORDER BY id LIMIT ?",
+        [beginning, scope_texts(scopes), limit],
+    ).fetchall()
+    return tuple(id_ for (id_,) in found)
+
+
 def find_hash(
     cursor: DuckDBPyConnection, content_hash: str, scope: Scope, namespace: str, now: datetime
 ) -> Memory | None:

@@ -219,6 +219,14 @@ class Store:
         """All versions of one memory, oldest first."""
         return await self.read(lambda cursor: reads.history(cursor, id, scopes))
 
+    async def starting(
+        self, beginning: str, scopes: Sequence[Scope], *, limit: int
+    ) -> tuple[str, ...]:
+        """The ids in ``scopes`` that start with ``beginning``, in their order."""
+        return await self.read(
+            lambda cursor: reads.starting(cursor, beginning, scopes, limit=limit)
+        )
+
     async def find_hash(self, content_hash: str, scope: Scope, namespace: str) -> Memory | None:
         """A memory of ``scope`` and ``namespace`` with that hash, valid now and not superseded."""
         if not self._may_be_stored((content_hash, scope, namespace)):

@@ -42,6 +42,43 @@ def test_what_is_captured_can_be_found_shown_and_forgotten(fresh):
     assert "no memory" in gone.stderr
 
 
+def test_an_id_may_be_given_by_its_beginning(fresh, tmp_path):
+    first = fresh.capture(ARGON)["id"]
+    assert fresh.ask("get", first[:20].upper().replace("MEM_", ""))["id"] == first
+    assert fresh.ask("why", first[:20])["id"] == first
+    assert fresh.ask("expire", first[:20])["id"] == first
+    refused = fresh.run("get", first[:7])
+    assert (refused.returncode, f"no memory {first[:7]}" in refused.stderr) == (1, True)
+
+    second = fresh.capture("Releases are cut on Thursdays from the main branch")["id"]
+    several = fresh.run("forget", first[:8])
+    assert several.returncode == 1
+    assert f"{first[:8]} begins several ids, add characters: {first} (" in several.stderr
+    assert f"{second} (Releases are cut on" in several.stderr
+
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    other = fresh.run("get", second[:8], "--project", str(elsewhere))
+    assert (other.returncode, f"no memory {second[:8]}" in other.stderr) == (1, True)
+    assert "Releases" not in other.stderr
+
+
+def test_a_slip_in_a_name_is_understood_or_answered_with_the_nearest(shared):
+    assert (
+        shared.capture("Slips are forgiven", "--namespace", "Decision")["namespace"] == "decisions"
+    )
+    assert "Did you mean capture?" in shared.run("captrue", "x").stderr
+    assert "'decisions'" in shared.run("capture", "x", "--namespace", "nonsense").stderr
+
+
+def test_several_are_forgotten_at_once_or_none(fresh):
+    ids = [fresh.capture(f"Port {port} belongs to the gateway")["id"] for port in (81, 82)]
+    assert fresh.run("forget", *ids, "mem_nowhere").returncode == 1
+    assert [fresh.ask("get", one)["id"] for one in ids] == ids
+    assert [gone["id"] for gone in fresh.ask("forget", *ids, ids[0])] == ids
+    assert [fresh.run("get", one).returncode for one in ids] == [1, 1]
+
+
 @pytest.mark.parametrize("mode", ["hybrid", "text", "vector"])
 def test_every_mode_finds(shared, mode):
     shared.capture(ARGON)
