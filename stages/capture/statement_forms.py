@@ -69,6 +69,15 @@ VETOES = tuple(
         r"|wishes|keeps|tells?|states?|requires?|likes?|hates?)\b",
         r"\b(?:according to|apparently|supposedly|allegedly|rumou?r|i (?:read|heard|saw)|told me"
         r"|quote|quoted|as (?:a|an) \w+,? i want)\b",
+        r"\b(?:laut (?:dem |der )?\w+|steht (?:im|in|auf)|(?:im|in der|auf der) [\w.-]+ steht"
+        r"|(?:selon|d'après) (?:l[ea]s? |l')\w|según (?:el|la|los|las) \w|segundo [oa]s? \w)",
+        r"^\W*(?:here(?:'s| is) )?(?:the |a )?(?:summary|gist|abstract|excerpt|tl;?dr)"
+        r"(?: (?:of|from))? [^:]{1,80}:|^\W*(?:as )?per (?:the|his|her|their|this)\b",
+        r"\b(?!(?:my|our)\b)(?:\w+'s|the|his|her|their) (?:answer|reply|suggestion|proposal|advice"
+        r"|recommendation|review|opinion)(?: (?:was|is|were|says|reads))?:",
+        r"\b(?:was|were|got|been) (?:later |then |since )?(?:reverted|rolled back|undone|overturned"
+        r"|withdrawn|overruled)\b",
+        r"\b(?:we|i) had (?:\w+ )?(?:decided|agreed|chosen|settled|opted|picked)\b",
         r"\b(?:forget (?:what|about|it|that)|ignore (?:that|what|my)|never ?mind|take (?:that"
         r"|it) back"
         r"|took that back|i was wrong|my mistake|scratch that|scrap that|disregard"

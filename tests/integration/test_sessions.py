@@ -137,6 +137,20 @@ def test_each_labelled_line_of_an_answer_is_kept_and_prose_is_not(house, session
     assert sorted(held) == sorted(LABELLED.values())
 
 
+def test_what_a_ticket_says_is_not_the_users_decision(house, session):
+    own = "We decided to use Redis streams for the job queue, not Kafka."
+    session.say("According to the issue on GitHub, we decided to use Kafka for all events.")
+    session.say("Summary of docs/setup.md: we decided on Traefik instead of nginx.")
+    session.say(own)
+    session.answer("Noted.")
+    session.hook("Stop")
+
+    assert wait_for(house, "job queue", own)["content"] == own
+    wait_until_read(house, session)
+    held = [m["content"] for m in house.ask("list", "--limit", "50")["memories"]]
+    assert held == [own]
+
+
 def test_a_daemon_that_is_killed_neither_loses_nor_doubles_anything(alone):
     session = Transcript(alone)
     session.say(DECISION)

@@ -1,0 +1,112 @@
+"""What somebody else said, and what no longer holds, is not the user's decision."""
+
+import pytest
+
+from subcog.stages.capture.statement_classifier import find_earned
+
+OF_OTHERS = (
+    "According to the issue on GitHub, we decided to use Kafka for events.",
+    "docs/setup.md says that we always run Postgres 14.",
+    "Somebody wrote 'we must never deploy on Fridays' but that is wrong.",
+    "The README claims that we use poetry for everything.",
+    "ChatGPT suggested that we always use pnpm.",
+    "In the ticket they say we should never call the API directly.",
+    "As the blog post puts it, we should always prefer composition.",
+    "The previous developer noted that we never use mocks.",
+    "My colleague thinks we decided to drop Redis.",
+    "I heard that we decided to move to Kubernetes.",
+    "Apparently we decided to use gRPC.",
+    "Rumour has it that we decided to drop Python 3.9.",
+    "We decided to use Redis. No, scratch that.",
+    "We decided to use Celery - that was reverted last week.",
+    "We decided to use MongoDB. That decision is outdated.",
+    "The old wiki page says: always use tabs.",
+    'The comment in auth.py says "never call this twice".',
+    "Summary of docs/setup.md: we use Docker Compose, and we decided on Traefik.",
+    "The RFC proposes that we decided to go with UUIDv7.",
+    "Their style guide says to always use double quotes.",
+    "It says in the changelog that we decided to remove the v1 API.",
+    "Stack Overflow says we should never use eval.",
+    "Bob said we always squash merges, but I don't think that's true.",
+    "The linter complains that we must never use print.",
+    'The error message says "always call close() first".',
+    "Copilot wrote: we decided to use SQLite because it is simple.",
+    "Claude's answer was: we decided to use FastAPI.",
+    "The customer claims we decided to support IE11.",
+    "The article argues that you should never use ORMs.",
+    '"We decided to use Kafka" is what the ticket says.',
+    "We decided to use Kafka, or so the ticket says.",
+    "We decided to use Kafka, according to the issue.",
+    "We should always use tabs, says the old wiki.",
+    "They decided to use Java 21 over there.",
+    "The vendor recommends to always enable TLS 1.3.",
+    "The docs state that we never delete users.",
+    "Laut Ticket haben wir beschlossen, Kafka zu verwenden.",
+    "Im Wiki steht, dass wir immer Tabs verwenden.",
+    "Selon le ticket, nous avons décidé d'utiliser Kafka.",
+    "> We decided to use Kafka for events.",
+    "Is it true that we decided to use Kafka?",
+    "Suppose we decided to use Kafka, what would change?",
+    "If we decided to use Kafka, we would need Zookeeper.",
+    "I read that we always use uv here.",
+    "Legend has it we never touch billing.py on a Friday.",
+    "The PR description says we decided to use Vite.",
+    "Last year we decided to use Webpack, but not any more.",
+    "We used to always deploy on Mondays.",
+    "We had decided to use Angular before the rewrite.",
+    "Per the design doc we always use event sourcing.",
+    "The onboarding guide tells new people to always use VS Code.",
+    "In his mail, Tom wrote that we decided to drop the staging cluster.",
+    "What the sales deck promises: we never store card numbers.",
+    "The auditors wrote: from now on every release must be signed.",
+    "Gemini's suggestion: always use dataclasses.",
+    "The issue template says that we must always attach logs.",
+    "Quote from Slack: we decided to freeze the API.",
+    "Someone on the forum said to never use threads with DuckDB.",
+    "The migration guide recommends to always run vacuum first.",
+    "On the wiki it says we never deploy after 4 pm.",
+    "We had agreed on Bazel before the new lead came.",
+    "The choice of Angular was overruled by the architecture board.",
+    "We decided to use Flux, which was rolled back on Monday.",
+    "The interviewer asked whether we always write tests first.",
+    "The intern believes that we always rebase.",
+    "Here is the summary of the call: we decided to hire a contractor.",
+    "TL;DR of the thread: never use floats for money.",
+    "Gist of the article: always prefer boring technology.",
+    "Según el manual, siempre usamos Postgres.",
+    "D'après la doc, on garde Redis.",
+    "Auf der Confluence-Seite steht, wir nehmen Keycloak.",
+    "Segundo o manual, sempre usamos Docker.",
+    "The commit message reads: always close the cursor.",
+    "As per the ticket we no longer support Windows 7.",
+    "Legal's opinion: we must never keep IP addresses.",
+)
+
+THEIR_OWN = (
+    "As I said, we always use uv for dependencies.",
+    "We decided to use Kafka because RabbitMQ lost messages.",
+    "From now on, never commit directly to main.",
+    "Always run the linter before you commit.",
+    "We decided to follow the RFC and use UUIDv7.",
+    "We chose Vite over Webpack after the discussion in the ticket.",
+    "I prefer pnpm to npm.",
+    "Please always answer in English.",
+    "After reading the issue we decided to drop Python 3.9.",
+    "We agreed with the customer to support only Chrome.",
+    "Our rule is that every handler validates its input first.",
+    "We settled on gRPC for internal calls.",
+    "Our convention: branches are named after the ticket.",
+    "The ticket is closed: we decided to keep the monolith.",
+)
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("said", OF_OTHERS)
+def test_what_is_restated_or_taken_back_earns_nothing(said, role):
+    assert find_earned(said, role=role) == ()
+    assert find_earned(f"I had a look around.\n{said}", role=role) == ()
+
+
+@pytest.mark.parametrize("said", THEIR_OWN)
+def test_what_the_user_settled_is_kept_though_others_are_named(said):
+    assert [noted.text for noted in find_earned(said, role="user")] == [said]
