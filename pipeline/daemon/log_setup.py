@@ -12,18 +12,25 @@ import logging
 import os
 import sys
 import threading
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
 import msgspec
+from cachetools import LRUCache
 
 from ...bus.bus import raised_at
 from ...config.paths import LOG_BACKUPS
 from ...sinks.files import PrivateFileHandler
 
 MAX_BYTES = 2_000_000
+MOST_OF_A_CAUSE = 50
+"""Lines that one cause may write in ``CAUSE_S``: who can provoke one must not rotate the log."""
+CAUSE_S = 60.0
+_MAX_CAUSES = 512
 OURS = "subcog"
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _log = logging.getLogger(__name__)
@@ -35,9 +42,10 @@ def entry_of(record: logging.LogRecord) -> dict[str, Any]:
     """What is told of a record: time, level, where, what, and the fields given in ``extra``.
 
     Of a record that is not ours there is only that a library said something: its sentence and its
-    fields may quote what somebody typed, and so may the text of an exception.
+    fields may quote what somebody typed, and so may the text of an exception. ``left_out`` counts
+    those of the same cause that ``RateLimit`` did not let pass before.
     """
-    ours = record.name.partition(".")[0] == OURS
+    ours = _is_ours(record)
     entry: dict[str, Any] = {
         "time": datetime.fromtimestamp(record.created, UTC),
         "level": record.levelname.lower(),
@@ -46,9 +54,15 @@ def entry_of(record: logging.LogRecord) -> dict[str, Any]:
     }
     if ours:
         entry |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
+    elif hasattr(record, "left_out"):
+        entry["left_out"] = record.left_out
     if record.exc_info and record.exc_info[0]:
         entry["error"] = record.exc_info[0].__name__
     return entry
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    return record.name.partition(".")[0] == OURS
 
 
 def line_of(entry: dict[str, Any]) -> str:
@@ -68,6 +82,32 @@ def _value(value: object) -> str:
 def printable(text: str) -> str:
     """``text`` without what would steer a terminal or break the line."""
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+
+
+class RateLimit(logging.Filter):
+    """Lets ``MOST_OF_A_CAUSE`` records of one cause pass in ``CAUSE_S``; the next one counts more.
+
+    A cause is what a logger says, or, since their sentences vary, a library's logger. What is told
+    of the usual course of things (below a warning) has no limit.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._seen: LRUCache[tuple[str, object], tuple[float, int]] = LRUCache(_MAX_CAUSES)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        ours = _is_ours(record)
+        if ours and record.levelno < logging.WARNING:
+            return True
+        cause, now = (record.name, str(record.msg) if ours else ""), self._now()
+        since, count = self._seen.get(cause, (now, 0))
+        if now - since >= CAUSE_S:
+            if count > MOST_OF_A_CAUSE:
+                record.left_out = count - MOST_OF_A_CAUSE
+            since, count = now, 0
+        self._seen[cause] = since, count + 1
+        return count < MOST_OF_A_CAUSE
 
 
 class JsonLines(logging.Formatter):
@@ -92,6 +132,7 @@ def log_to(file: Path, level: str, form: Format = "json") -> logging.Handler:
         file, maxBytes=MAX_BYTES, backupCount=LOG_BACKUPS, encoding="utf-8"
     )
     handler.setFormatter(JsonLines() if form == "json" else ConsoleLines())
+    handler.addFilter(RateLimit())
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(level.upper())

@@ -8,6 +8,7 @@ it made to point here (DNS rebinding).
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 import socket
@@ -24,6 +25,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ...bus.frames import MAX_BODY
 
@@ -32,6 +34,10 @@ ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 MAX_HEADERS = 1 << 18
 # Above so many connections and requests at a time, the next is told to come later (503).
 MAX_CONNECTIONS = 512
+# Beyond so many a connection is closed unheard: each holds a descriptor of the daemon.
+MAX_OPEN = 600
+REQUEST_S = 10.0
+"""A connection is closed that asks for nothing for so long, also in the middle of its headers."""
 
 Routes = list[BaseRoute]
 
@@ -57,7 +63,7 @@ class Http:
                 log_config=None,
                 access_log=False,
                 ws="none",
-                http="h11",
+                http=_Connection,
                 h11_max_incomplete_event_size=MAX_HEADERS,
                 limit_concurrency=MAX_CONNECTIONS,
             )
@@ -148,6 +154,35 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class _Connection(H11Protocol):
+    """uvicorn's, which waits for ever for a first request, with a deadline and a limit."""
+
+    _idle: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MAX_OPEN:
+            transport.abort()
+            return
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        self._idle = self.loop.call_later(REQUEST_S, self._close_if_idle, self.cycle)
+
+    def _close_if_idle(self, last: object) -> None:
+        """Close it unless a request is being answered, or was since ``last``."""
+        is_busy = self.cycle is not None and not self.cycle.response_complete
+        if self.cycle is last and not is_busy:
+            self.transport.close()
+        else:
+            self._watch()
 
 
 CLIENT_HEADER = "x-subcog-client"

@@ -6,7 +6,16 @@ import sys
 
 import pytest
 
-from subcog.pipeline.daemon.log_setup import ConsoleLines, JsonLines, line_of, log_to
+from subcog.pipeline.daemon.log_setup import (
+    CAUSE_S,
+    MOST_OF_A_CAUSE,
+    ConsoleLines,
+    JsonLines,
+    RateLimit,
+    entry_of,
+    line_of,
+    log_to,
+)
 
 PLANTED = "the prompt said hunter2"
 
@@ -117,3 +126,22 @@ def test_what_nobody_caught_is_logged_by_kind_and_place_and_not_quoted(tmp_path)
     assert [(e["what"], e["error"], e["at"]) for e in entries] == [
         ("uncaught exception", "ValueError", "<string>:8")
     ] * 2
+
+
+def test_a_cause_that_repeats_itself_is_bounded_and_counted():
+    clock = [0.0]
+    limit = RateLimit(now=lambda: clock[0])
+
+    def passed(name="subcog.x", what="cannot serve", level=logging.WARNING):
+        record = logging.LogRecord(name, level, "", 0, what, (), None)
+        return limit.filter(record) and entry_of(record)
+
+    assert sum(bool(passed()) for _ in range(70)) == MOST_OF_A_CAUSE
+    assert passed(what="something else")
+    assert all(passed(level=logging.INFO) for _ in range(70))
+    said = [passed("uvicorn.error", f"invalid request {number}") for number in range(60)]
+    assert sum(map(bool, said)) == MOST_OF_A_CAUSE
+    clock[0] = CAUSE_S
+    assert passed()["left_out"] == 20
+    assert passed("uvicorn.error", "again")["left_out"] == 10
+    assert "left_out" not in passed()
