@@ -18,6 +18,7 @@ from ..store.rows import Row
 
 Reason = Literal[
     "unreachable",
+    "no_tls",
     "refused",
     "no_member",
     "no_schema",

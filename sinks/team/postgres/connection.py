@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import sys
 import threading
@@ -19,7 +18,7 @@ from anyio import CapacityLimiter
 from msgspec import Struct
 from psycopg import Connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.pq import Format
+from psycopg.pq import Format, PGconn
 from psycopg.types import TypeInfo
 from psycopg.types.string import BytesBinaryDumper
 
@@ -50,6 +49,10 @@ _LIMITS = (
     f"-c statement_timeout={STATEMENT_S}s -c lock_timeout=20s "
     "-c idle_in_transaction_session_timeout=60s"
 )
+
+# Modes of TLS that an attacker on the way, or the server, may turn into none.
+_OPEN = ("disable", "allow", "prefer", "")
+_PLACE = ("host", "hostaddr", "port", "sslmode")
 
 HELLO = "SELECT version, team, member, epoch, channel, bm25, halfvec, halfvecs FROM subcog.hello()"
 
@@ -82,21 +85,41 @@ class Address:
             parts = conninfo_to_dict(url)
         except psycopg.Error:
             raise unavailable("bad_address", "") from None
-        host = _found("host", parts) or "localhost"
-        self.server = f"{host}:{parts.get('port') or 5432}/{parts.get('dbname') or ''}"
+        reached = _resolved(url)
+        host = reached["host"] or reached["hostaddr"] or "localhost"
+        self.server = f"{host}:{reached['port']}/{parts.get('dbname') or ''}"
         settings: dict[str, Any] = _SESSION | {"options": f"{limits} -c timezone=UTC"}
-        reached = _found("hostaddr", parts) or host
-        if not all(map(_is_here, reached.split(","))) and not _found("sslmode", parts):
-            settings["sslmode"] = "require"  # a password and memories do not travel in the open
-        self.conninfo = make_conninfo("", **(settings | parts))
+        settings |= parts
+        if not _is_here(reached):  # a password and memories do not travel in the open
+            mode = reached.pop("sslmode")
+            settings |= {name: value for name, value in reached.items() if value}
+            settings["sslmode"] = "require" if mode in _OPEN else mode
+        self.conninfo = make_conninfo("", **settings)
 
 
-def _found(setting: str, parts: Mapping[str, Any]) -> str:
-    """What libpq would take for ``setting``, be it of the URL or of the environment."""
-    return str(parts.get(setting) or os.environ.get(f"PG{setting.upper()}") or "")
+def _resolved(url: str) -> dict[str, str]:
+    """Where libpq would connect for ``url``, with its environment and service file.
+
+    libpq refuses the last setting, having looked up all others and connected to nothing. Raises
+    TeamUnavailable for a service that is not there.
+    """
+    refused = PGconn.connect_start(make_conninfo(url, target_session_attrs="none").encode())
+    try:
+        found = {option.keyword.decode(): option.val for option in refused.info}
+    finally:
+        refused.finish()
+    if found["port"] is None:  # it stopped at the service
+        raise unavailable("bad_address", "")
+    return {name: (found[name] or b"").decode() for name in _PLACE}
 
 
-def _is_here(host: str) -> bool:
+def _is_here(reached: Mapping[str, str]) -> bool:
+    """Whether every host is this machine, by name and by address; none is libpq's socket."""
+    hosts = [*reached["host"].split(","), *reached["hostaddr"].split(",")]
+    return all(_is_local(host) for host in hosts if host)
+
+
+def _is_local(host: str) -> bool:
     """Whether ``host`` is this machine: by its name, a loopback address, or a socket's folder."""
     if host == "localhost" or host.startswith(("/", "@")):
         return True

@@ -13,6 +13,7 @@ from ..protocol import Reason, TeamUnavailable
 # What a server says about who connects, in the language of its messages; where that is another,
 # libpq still knows whether a password was asked for.
 _REFUSALS = ("password", "authentication", "role ", "pg_hba.conf", "no pg_hba")
+_NO_TLS = "server does not support SSL"  # libpq's own words
 _NO_DATABASE = ("database ", "does not exist")
 # Classes of SQLSTATE that a connection may meet at any time: it is the server that goes or is full.
 _AWAY = ("08", "57P")
@@ -28,11 +29,17 @@ _MESSAGES = {
     # The URL is not repeated, for it may hold a password.
     "bad_address": (
         "the address of the team's server cannot be read. It has the form "
-        "postgresql://ROLE@HOST:5432/DATABASE, and is set as [team] url or SUBCOG_TEAM_URL."
+        "postgresql://ROLE@HOST:5432/DATABASE, and is set as [team] url or SUBCOG_TEAM_URL; a "
+        "service that it or PGSERVICE names must be in the service file."
     ),
     "unreachable": (
         "the team's server {server} does not answer. What you capture is kept here and sent when "
         "it does."
+    ),
+    "no_tls": (
+        "the server at {server} speaks no TLS, and nothing is sent over a network without it. "
+        "Whoever runs it sets ssl = on, ssl_cert_file and ssl_key_file in postgresql.conf; or "
+        "reach it through a tunnel that ends at 127.0.0.1, and put that into [team] url."
     ),
     "timeout": ("the team's server {server} took too long to answer. It will be asked again."),
     "refused": (
@@ -113,6 +120,8 @@ def explain_connect(server: str, error: psycopg.Error) -> TeamUnavailable:
     if isinstance(error, errors.ConnectionTimeout):
         return unavailable("timeout", server)
     text = str(error)
+    if _NO_TLS in text:
+        return unavailable("no_tls", server)
     if all(word in text for word in _NO_DATABASE) and "role " not in text:
         return unavailable("no_database", server)
     asked = error.pgconn is not None and (error.pgconn.needs_password or error.pgconn.used_password)

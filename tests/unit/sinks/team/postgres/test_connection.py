@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
+from psycopg.conninfo import conninfo_to_dict
 
 from subcog.sinks.team.postgres import connection
 from subcog.sinks.team.postgres.connection import Address
@@ -143,30 +145,96 @@ async def test_no_message_holds_the_password(quick_team):
         assert "hunter2" not in str(caught.value)
 
 
+@pytest.fixture
+def surroundings(monkeypatch, tmp_path):
+    """Sets variables of libpq, which has none before; PGSERVICE is that of a file."""
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        monkeypatch.delenv(name)
+    service_file = tmp_path / "pg_service.conf"
+    service_file.write_text("[open]\nhost=team.example.org\nsslmode=disable\n[near]\nhost=::1\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(service_file))
+
+    def set_all(**variables):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+    return set_all
+
+
+def tls_of(url):
+    return conninfo_to_dict(Address(url).conninfo).get("sslmode", "")
+
+
 @pytest.mark.parametrize(
     ("host", "expected"),
     [
-        ("team.example.org", "sslmode=require"),
-        ("team.example.org/memory?sslmode=verify-full", "sslmode=verify-full"),
-        ("localhost.example.org", "sslmode=require"),
-        ("127.0.0.1,team.example.org", "sslmode=require"),
+        ("team.example.org", "require"),
+        ("team.example.org/memory?sslmode=verify-full", "verify-full"),
+        ("team.example.org/memory?sslmode=prefer", "require"),
+        ("team.example.org/memory?sslmode=allow", "require"),
+        ("team.example.org/memory?sslmode=disable", "require"),
+        ("localhost.example.org", "require"),
+        ("127.0.0.1,team.example.org", "require"),
+        ("127.0.0.1,127.0.0.2", ""),
+        ("team.example.org/memory?hostaddr=127.0.0.1", "require"),
+        ("localhost/memory?hostaddr=192.0.2.1", "require"),
+        ("127.0.0.1,localhost/memory?hostaddr=127.0.0.1,192.0.2.1", "require"),
+        ("/memory?host=team.example.org&sslmode=disable", "require"),
+        ("/memory?service=open", "require"),
+        ("localhost/memory?service=open&sslmode=disable", "disable"),
+        ("/memory?service=near", ""),
+        ("/memory", ""),
         ("[::1]", ""),
         ("localhost", ""),
         ("127.0.0.1", ""),
+        ("127.0.0.1/memory?hostaddr=127.0.0.1&sslmode=disable", "disable"),
         ("%2Fvar%2Frun%2Fpostgresql", ""),
     ],
 )
-def test_what_leaves_the_machine_is_encrypted_unless_the_address_says_otherwise(host, expected):
-    conninfo = Address(f"postgresql://alice@{host}").conninfo
-    found = [word for word in conninfo.split() if word.startswith("sslmode")]
-    assert found == [expected] * bool(expected)
+def test_what_leaves_the_machine_is_encrypted_whatever_the_address_says(
+    host, expected, surroundings
+):
+    assert tls_of(f"postgresql://alice@{host}") == expected
 
 
-def test_a_host_of_the_environment_is_as_far_away(monkeypatch):
-    monkeypatch.setenv("PGHOST", "team.example.org")
-    assert "sslmode=require" in Address("postgresql:///memory").conninfo
-    monkeypatch.setenv("PGSSLMODE", "verify-full")
-    assert "sslmode" not in Address("postgresql:///memory").conninfo
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"PGHOST": "team.example.org"}, "require"),
+        ({"PGHOST": "team.example.org", "PGSSLMODE": "disable"}, "require"),
+        ({"PGHOST": "team.example.org", "PGSSLMODE": "verify-full"}, "verify-full"),
+        ({"PGHOST": "team.example.org", "PGHOSTADDR": "127.0.0.1"}, "require"),
+        ({"PGHOSTADDR": "192.0.2.1"}, "require"),
+        ({"PGSERVICE": "open"}, "require"),
+        ({"PGSERVICE": "near"}, ""),
+    ],
+)
+def test_the_environment_does_not_weaken_it(variables, expected, surroundings):
+    surroundings(**variables)
+    assert tls_of("postgresql:///memory") == expected
+
+
+def test_the_environment_does_not_weaken_what_the_url_says(surroundings):
+    surroundings(PGHOSTADDR="127.0.0.1", PGSSLMODE="disable")
+    assert tls_of("postgresql://alice@team.example.org/memory") == "require"
+    surroundings(PGHOSTADDR="192.0.2.1")
+    assert tls_of("postgresql://alice@localhost/memory") == "require"
+
+
+def test_a_service_that_is_not_there_is_told(surroundings):
+    with pytest.raises(TeamUnavailable, match="service file"):
+        Address("postgresql:///memory?service=none_such")
+
+
+async def test_a_server_without_tls_is_told_as_such(quick_team):
+    url = quick_team.url().replace("127.0.0.1", "team.example.org")
+    store = PostgresStore(f"{url}?hostaddr=127.0.0.1&sslmode=prefer", clock=FakeClock())
+    with pytest.raises(TeamUnavailable, match=r"team\.example\.org.* speaks no TLS") as caught:
+        await store.counts()
+    assert caught.value.reason == "no_tls"
+    with pytest.raises(TeamUnavailable, match="speaks no TLS"):
+        await anext(store.listen())
+    await store.close()
 
 
 async def test_the_same_version_from_two_at_once_is_stored_once(quick_team):
