@@ -12,7 +12,15 @@ from msgspec.structs import replace
 
 from subcog.bus.values import Scope
 from subcog.sinks.store.rows import Row, digest
-from subcog.sinks.team.protocol import About, Change, Changes, Cursor, Project, TeamUnavailable
+from subcog.sinks.team.protocol import (
+    About,
+    Change,
+    Changes,
+    Cursor,
+    Project,
+    QuotaExceeded,
+    TeamUnavailable,
+)
 
 TEAM = "acme"
 
@@ -34,6 +42,7 @@ class FakeTeam:
         self.bells: set[anyio.Event] = set()
         self.is_down = False
         self.refuses: set[str] = set()
+        self.takes = 1_000_000  # of each member
         self._last = 0
 
     def note(self, scope: Scope, memory_id: str, version: int) -> None:
@@ -87,6 +96,9 @@ class FakeServer:
         await self._call("put")
         if any(row.memory.id in self.team.refuses for row in rows):
             raise ValueError("refused")
+        if self.team.takes < len(rows):
+            raise QuotaExceeded("quota", "used up")
+        self.team.takes -= len(rows)
         return tuple(self._put(row) for row in rows)
 
     def _put(self, row: Row) -> bool:

@@ -25,6 +25,7 @@ Reason = Literal[
     "newer_schema",
     "no_pgvector",
     "timeout",
+    "quota",
     "closed",
     "failed",
 ]
@@ -41,6 +42,10 @@ class TeamUnavailable(ConnectionError):
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
         self.reason: Reason = reason
+
+
+class QuotaExceeded(TeamUnavailable):
+    """The team takes nothing more from this member before the server's next day."""
 
 
 # --- membership ----------------------------------------------------------------------------------

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Sequence
 
+import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
 from ...bus.values import Memory
 from ..store.rows import Row, digest
-from .protocol import Applied, Depth, Outgoing, TeamServer
-from .sync_state import Echoes, SyncContext, SyncCounters
+from .protocol import Applied, Depth, Outgoing, QuotaExceeded, TeamServer
+from .sync_state import QUOTA, Echoes, Problem, SyncContext, SyncCounters
 
 # Versions in one batch: one round trip, repeated as a whole when the connection breaks.
 BATCH_ROWS = 200
 # What a slow connection carries within the time of one call.
 BATCH_BYTES = 1_000_000
+# The server says when its day is over: it is asked again after this.
+QUOTA_S = 3_600.0
+USED_UP = "the team's quota of the day is used up: the rest stays queued"
 _log = logging.getLogger(__name__)
 
 
@@ -45,6 +50,9 @@ class Pusher:
         self._conflicting: set[int] = set()
         # Entries that the server refuses; they stay queued without blocking others.
         self._refused: set[int] = set()
+        # Entries beyond the day's quota. Of the others only deletions are sent until then.
+        self._over: set[int] = set()
+        self._over_until = -math.inf
 
     def release(self) -> bool:
         """After a pull the conflicting entries may be sent; returns whether there are any."""
@@ -66,7 +74,10 @@ class Pusher:
         return had_any
 
     async def _next(self) -> list[Outgoing]:
-        held = self._conflicting | self._refused
+        is_over = anyio.current_time() < self._over_until
+        if not is_over:
+            self._over.clear()
+        held = self._conflicting | self._refused | self._over
         limit = BATCH_ROWS + len(held)
         waiting = await self._replica.outbox(limit=limit)
         if len(waiting) < limit:  # that is all, or nearly: one version of each memory
@@ -74,19 +85,28 @@ class Pusher:
         else:
             depth = await self._replica.depth()
         self._tally.waiting(depth)
-        return [one for one in waiting if one.seq not in held]
+        return [
+            one for one in waiting if one.seq not in held and not (is_over and one.row is not None)
+        ]
 
     async def _send(self, server: TeamServer, batch: Sequence[Outgoing]) -> None:
         for one in batch:
-            if one.row is None and await server.forget(one.id, [one.scope]):
-                self._echoes.expect([(one.id, 0)])
+            if one.row is None:
+                await self._forget(server, one)
         ready = await self._cleaned([one for one in batch if one.row is not None])
-        held = await self._put(server, ready)
+        held = await self._put(server, ready) | self._over
         done = [one for one in batch if one.seq not in held]
         leaving = {one.seq for one in ready}
         withheld = sum(one.row is not None and one.seq not in leaving for one in batch)
         await self._replica.sent([one.seq for one in done])
         self._tally.count(sent=len(done) - withheld, skipped=withheld)
+
+    async def _forget(self, server: TeamServer, one: Outgoing) -> None:
+        try:
+            if await server.forget(one.id, [one.scope]):
+                self._echoes.expect([(one.id, 0)])
+        except QuotaExceeded as error:  # by a deletion of what the team never had
+            self._wait_for_quota(one, error)
 
     # --- cleaned ---------------------------------------------------------------------------------
 
@@ -112,12 +132,15 @@ class Pusher:
         """Put all of ``batch``; returns the numbers of the entries that stay queued."""
         try:
             return await self._put_together(server, batch)
-        except ValueError:
+        except (ValueError, QuotaExceeded):
             pass
         held: set[int] = set()
-        for one in batch:
+        for place, one in enumerate(batch):
             try:
                 held |= await self._put_together(server, [one])
+            except QuotaExceeded as error:
+                self._wait_for_quota(one, error)
+                return held | {later.seq for later in batch[place:]}
             except ValueError as error:
                 facts = {"memory": one.id, "error": type(error).__name__}
                 _log.warning("the team's server refused a memory: it stays queued", extra=facts)
@@ -126,11 +149,19 @@ class Pusher:
                 held.add(one.seq)
         return held
 
+    def _wait_for_quota(self, one: Outgoing, error: QuotaExceeded) -> None:
+        self._over.add(one.seq)
+        self._over_until = anyio.current_time() + QUOTA_S
+        if self._tally.fail(QUOTA, Problem(error.reason, str(error))):
+            _log.warning(USED_UP)
+
     async def _put_together(self, server: TeamServer, batch: Sequence[Outgoing]) -> set[int]:
         rows = {(one.id, one.version): one.row for one in batch if one.row is not None}
         if not rows:
             return set()
         taken = await server.put(list(rows.values()))
+        if any(taken):
+            self._tally.succeed(QUOTA)
         there = [key for key, was_new in zip(rows, taken, strict=True) if not was_new]
         self._echoes.expect(rows.keys() - set(there))
         known = await server.digests(there) if there else {}

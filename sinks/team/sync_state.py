@@ -17,6 +17,8 @@ from .replica import Replica
 
 # The parts that may fail on their own.
 PUSH, PULL, LISTEN = "push", "pull", "listen"
+# No failure: the day's quota is used up.
+QUOTA = "quota"
 MAX_ECHOES = 10_000
 
 
@@ -153,8 +155,8 @@ class SyncCounters:
 
     @property
     def _is_connected(self) -> bool:
-        """A failed listener does not count: changes are also found by polling."""
-        return self.about is not None and not self._problems.keys() - {LISTEN}
+        """A failed listener does not count, for changes are also polled; nor does a quota."""
+        return self.about is not None and not self._problems.keys() - {LISTEN, QUOTA}
 
     def _update_in_step(self) -> None:
         if self._is_in_step:

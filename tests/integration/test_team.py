@@ -164,6 +164,22 @@ def test_no_hook_waits_for_a_server_that_hangs(three):
     carol.settled()
 
 
+def test_what_is_over_the_days_quota_is_told_and_goes_the_next_day(team, tmp_path):
+    team.server.execute("UPDATE subcog.teams SET daily_versions = 2", database=team.name)
+    with machine(tmp_path / "dora", team.url("alice")) as dora:
+        for number in (1, 2, 3):
+            text = f"The printer number {number} of the office needs its own driver"
+            dora.capture(text, "--scope", "org")
+        told = eventually(lambda: (now := dora.ask("team", "status"))["problem"] and now)
+        assert (told["problem"]["reason"], told["connected"], told["outbox"]) == ("quota", True, 1)
+        assert "after 00:00 UTC" in dora.run("team", "status").stdout
+        assert sum("quota of the day" in json.dumps(line) for line in dora.log()) == 1
+        team.server.execute("UPDATE subcog.spent SET day = day - 1", database=team.name)
+        dora.run("daemon", "stop")
+        dora.settled()
+        assert dora.ask("team", "status")["problem"] is None
+
+
 def test_two_who_supersede_one_memory_both_keep_theirs_and_it_is_flagged(three):
     alice, _, carol = three
     old = alice.capture("We deploy on Fridays at noon", "--namespace", "decisions")["id"]

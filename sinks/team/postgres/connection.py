@@ -26,7 +26,7 @@ from ...store.database import refuse_event_loop
 from ..protocol import TeamUnavailable
 from .errors import closed, explain, explain_connect, unavailable
 
-VERSION = 7
+VERSION = 9
 """Of the tables that this subcog works with."""
 
 T = TypeVar("T")

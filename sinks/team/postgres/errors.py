@@ -8,7 +8,7 @@ import psycopg
 from psycopg import errors
 
 from ...store.writes import ForeignScope
-from ..protocol import Reason, TeamUnavailable
+from ..protocol import QuotaExceeded, Reason, TeamUnavailable
 
 # What a server says about who connects, in the language of its messages; where that is another,
 # libpq still knows whether a password was asked for.
@@ -24,7 +24,7 @@ _NO_TABLES = (
     errors.UndefinedFunction,
     errors.UndefinedObject,
 )
-_FOREIGN_SCOPE, _NO_TEAM = "SC001", "SC002"
+_FOREIGN_SCOPE, _NO_TEAM, _QUOTA = "SC001", "SC002", "SC003"
 _MESSAGES = {
     # The URL is not repeated, for it may hold a password.
     "bad_address": (
@@ -42,6 +42,11 @@ _MESSAGES = {
         "reach it through a tunnel that ends at 127.0.0.1, and put that into [team] url."
     ),
     "timeout": ("the team's server {server} took too long to answer. It will be asked again."),
+    "quota": (
+        "the team's server {server} takes no more from you today: what a member may add a day is "
+        "used up. The rest is kept here and sent after 00:00 UTC; whoever runs the server can "
+        "raise it (`subcog help team`)."
+    ),
     "refused": (
         "the team's server {server} refuses the role or its password. Put the right ones into "
         "[team] url, or the password into ~/.pgpass (readable by you alone)."
@@ -134,6 +139,8 @@ def explain(server: str, error: psycopg.Error) -> TeamUnavailable | ValueError:
     """The error for the caller of what psycopg raised."""
     if error.sqlstate == _FOREIGN_SCOPE:
         return ForeignScope()
+    if error.sqlstate == _QUOTA:
+        return QuotaExceeded("quota", _MESSAGES["quota"].format(server=server))
     if isinstance(error, _ROW_ERRORS):
         return refusal(error)
     return _translate(server, error)

@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 import psycopg
+from msgspec import structs
 from psycopg import AsyncConnection, Connection, ServerCursor, sql
 
 from ....bus.values import Encoding, Hit, Memory, Query, Scope
@@ -266,7 +267,7 @@ def _hit(body: str, author: str, text: float, cosine: float, rank: float) -> Hit
 
 _AFTER = (
     "SELECT xid::text::bigint, seq, scope, id, version, author, body, "
-    "model, vectors, words, lengths, terms, epoch, behind "
+    "model, vectors, words, lengths, terms, epoch, behind, at "
     "FROM subcog.changes_after(%s, %s::text::xid8, %s, %s, %s, %s)"
 )
 _REMAINING = (
@@ -293,7 +294,7 @@ def changes(connection: Connection, after: Cursor, scopes: Sequence[Scope], limi
             if row[3] is None:  # the last one, which says where the feed is read up to
                 return _told(found, after, row)
             if row[6] is not None or row[4] == 0:  # else it was forgotten since
-                found.append(_change(after.epoch, row))
+                found.append(_change(after.epoch, row, row[14]))
         time.sleep(0)  # lets the event loop have the interpreter
     raise psycopg.InternalError("the feed has no end")
 
@@ -305,7 +306,8 @@ def _told(found: list[Change], after: Cursor, row: tuple[Any, ...]) -> Changes:
     return Changes(tuple(found), Cursor(epoch, xid, seq), behind)
 
 
-def _change(epoch: int, columns: tuple[Any, ...]) -> Change:
+def _change(epoch: int, columns: tuple[Any, ...], at: datetime) -> Change:
+    """``at`` is when the server took it: no clock of a member makes it newer than that."""
     xid, seq, scope_text, id_, version, author, body, *blobs = columns[:12]
     cursor, scope = Cursor(epoch, xid, seq), to_scope(scope_text)
     if version == 0:
@@ -313,6 +315,8 @@ def _change(epoch: int, columns: tuple[Any, ...]) -> Change:
     memory = read_memory(body)
     if memory is None or (memory.id, memory.version, memory.scope) != (id_, version, scope):
         return Change(cursor, id_, version, scope, author, b"", None)
+    if memory.updated_at > at:
+        memory = structs.replace(memory, updated_at=at)
     row = Row(signed(memory, author), Encoding(*blobs))
     return Change(cursor, id_, version, scope, author, digest(memory), row)
 

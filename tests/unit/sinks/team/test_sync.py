@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from subcog.bus.values import Scope
 from subcog.sinks.team import pull as receiving
-from subcog.sinks.team import sync
+from subcog.sinks.team import push, sync
 from subcog.sinks.team.protocol import Changes, Cursor, Project
 from tests import machines
 from tests.machines import JOINED
@@ -109,6 +109,30 @@ async def test_nothing_is_sent_to_another_team_be_it_of_the_same_name(machine, t
     assert ann.sync.state().problem.reason == "other_team"
     assert "put" not in ann.server.calls
     assert ann.server.closed
+
+
+async def test_what_is_over_the_quota_waits_while_all_else_goes_on(
+    machine, team, monkeypatch, caplog
+):
+    monkeypatch.setattr(push, "QUOTA_S", 0.2)
+    monkeypatch.setattr(sync, "POLL_S", 0.05)
+    team.takes = 2
+    async with machine("ann") as ann, machine("ben") as ben, ann.running(), ben.running():
+        await ann.put(*map(make_row, range(1, 6)))
+        await until(lambda: ann.sync.state().problem)
+        state = ann.sync.state()
+        assert (state.problem.reason, state.connected, state.outbox) == ("quota", True, 5)
+        await until(lambda: ann.sync.state().outbox == 3)
+        await ann.store.forget(make_row(1).memory.id, [HERE])
+        ann.sync.nudge()
+        await until(lambda: team.forgotten)
+        asked = ann.server.calls["put"]
+        await until(lambda: ann.server.calls["put"] > asked + 2)  # and again refused
+        team.takes = 10
+        await until(lambda: ben.has(*map(make_row, range(2, 6))))
+        await ann.in_step()
+        assert ann.sync.state().problem is None
+    assert [one.message for one in caplog.records].count(push.USED_UP) == 1
 
 
 async def test_a_change_that_becomes_visible_late_is_looked_for(machine, team):

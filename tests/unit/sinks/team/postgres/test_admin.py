@@ -5,16 +5,17 @@ from __future__ import annotations
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
 
-from subcog.sinks.team.postgres import admin
+from subcog.sinks.team.postgres import admin, connection
 from subcog.sinks.team.postgres.admin import init
 from subcog.sinks.team.postgres.store import PostgresStore
 from subcog.sinks.team.protocol import Cursor, TeamUnavailable
 from tests.postgres import MEMBERS, PASSWORD, TEAM, Database, Server
-from tests.stores import FakeClock, make_row
+from tests.stores import HERE, FakeClock, make_row
 from tests.teamwork import SCOPES, member_of, whole_feed
 
 BOSS = "boss"
@@ -118,6 +119,26 @@ async def test_older_tables_are_upgraded_and_keep_what_is_in_them(team, monkeypa
     )
     async with member_of(team) as alice:
         assert len(await whole_feed(alice)) == 1
+
+
+async def test_tables_from_before_the_quota_are_upgraded_with_what_is_in_them(empty, monkeypatch):
+    whole = admin.steps()
+    for module in (admin, connection):
+        monkeypatch.setattr(module, "VERSION", 7)
+    monkeypatch.setattr(admin, "steps", lambda: whole[:7])
+    init(empty.owner_url, "shop", ["alice"])
+    ahead = datetime.now(UTC) + timedelta(days=365)
+    old = PostgresStore(empty.url(), clock=FakeClock())
+    await old.put([make_row(1, created_at=ahead)])
+    await old.close()
+    monkeypatch.undo()
+
+    init(empty.owner_url, "shop", [])
+
+    async with member_of(empty) as alice:
+        assert await alice.put([make_row(2)]) == (True,)
+        assert len(await whole_feed(alice)) == 2
+        assert len(await alice.latest([HERE], limit=2)) == 2
 
 
 def test_the_version_is_the_last_file():

@@ -15,8 +15,10 @@ from tests.postgres import STRANGER
 from tests.stores import HERE, FakeClock, make_row
 from tests.teamwork import member_of, whole_feed
 
-TABLES = "teams members projects memories versions vectors uses changes feed migrations".split()
-READABLE = TABLES[:-2]
+TABLES = (
+    "teams members projects memories versions vectors uses changes feed migrations spent".split()
+)
+READABLE = TABLES[:-3]
 
 
 @pytest.fixture
