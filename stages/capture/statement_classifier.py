@@ -29,6 +29,7 @@ from .features import every_feature, load
 from .records import Record, find_records
 from .statement_forms import (
     ASKS_BACK,
+    DENIES,
     FEWEST_WORDS,
     FRAGMENT,
     HINT,
@@ -37,6 +38,7 @@ from .statement_forms import (
     OUTRIGHT,
     QUOTED,
     SAYS,
+    SPEAKS_FOR_SELF,
     SUPPOSES,
     TAKES_BACK,
     VETOES,
@@ -236,8 +238,9 @@ def _stated(own: str) -> list[Noted]:
 
 
 def _is_questioned(parts: Sequence[Statement], at: int) -> bool:
-    """Whether the speaker asks in the next sentences whether it should be so."""
-    return any(ASKS_BACK.search(_plain(one.text)) for one in parts[at + 1 : at + 3])
+    """Whether the speaker asks in the next sentences whether it should be so, or denies it."""
+    following = [_plain(one.text) for one in parts[at + 1 : at + 3]]
+    return any(ASKS_BACK.search(said) or DENIES.search(said) for said in following)
 
 
 def _plain(said: str) -> str:
@@ -251,7 +254,8 @@ def _kind_of(part: Statement, worth: float) -> str:
     is_short = len(said.split()) < FEWEST_WORDS and not MINE.search(said)
     if is_short or FRAGMENT.search(said):
         return ""
-    if len(said) > _MOST_CHARS or any(veto.search(said) for veto in VETOES):
+    judged = SPEAKS_FOR_SELF.sub(" ", said)
+    if len(said) > _MOST_CHARS or any(veto.search(judged) for veto in VETOES):
         return ""
     kinds = [kind for kind, form in SAYS.items() if form.search(said)]
     usual = _LEAST_WORTH_OUTRIGHT if OUTRIGHT.search(said) else _LEAST_WORTH

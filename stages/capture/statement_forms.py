@@ -77,6 +77,16 @@ VETOES = tuple(
         r"|recommendation|review|opinion)(?: (?:was|is|were|says|reads))?:",
         r"\b(?:was|were|got|been) (?:later |then |since )?(?:reverted|rolled back|undone|overturned"
         r"|withdrawn|overruled)\b",
+        r"\bword (?:on the street|is that|has it)\b"
+        r"|^\W*(?:\w+ )?(?:message|mail|note|comment) (?:from|by) [^:,]{1,40}:"
+        r"|^\W*from (?:the |our )?(?:jira|slack|github|confluence|notion|wiki|readme|docs?|handbook"
+        r"|ticket|issue|changelog)\b[^:,]{0,40}:",
+        r",? (?:says|said|claims|claimed|writes|wrote|insists|argues|reads|states) "
+        r"(?:the|a|an|our|my|their|his|her|[A-Z]\w+)(?: [\w.-]+){0,3}\W*$",
+        r"\b(?:meint|behauptet|sagt|schreibt|glaubt), ",
+        r"\b(?:le|la|mon|ma|notre|l')\s?\w+ (?:dit|affirme|pense|prétend|écrit) qu[e']"
+        r"|\b(?:which|that) (?:is|was|turned out(?: to be)?|proved) (?:wrong|false|outdated|untrue"
+        r"|incorrect|obsolete|a mistake)\b",
         r"\b(?:we|i) had (?:\w+ )?(?:decided|agreed|chosen|settled|opted|picked)\b",
         r"\b(?:forget (?:what|about|it|that)|ignore (?:that|what|my)|never ?mind|take (?:that"
         r"|it) back"
@@ -264,6 +274,24 @@ ASKS_BACK = re.compile(
     r"|could (?:that|this|we)|should|any (?:objections?|concerns?|downsides?)|or|no|wdyt"
     r"|makes? sense"
     r"|sounds?|sane|good idea|bad idea|what if|how about|what about|why not)\b.*[?？]\W*$|\bwdyt\b",
+    re.IGNORECASE,
+)
+DENIES = re.compile(
+    r"^\W*(?:(?:but|and|however|aber|und|mais|no|non|nein)[ ,]+)*(?:that|this|it|which|das|dies|es"
+    r"|c')(?:'s| is| was| isn't| wasn't| ist| war|est|était)? (?:\w+ )?(?:is |was |not |no |ist )?"
+    r"(?:longer )?(?:wrong|false|(?<=not )true|(?<=longer )true|outdated"
+    r"|incorrect|obsolete|reverted|undone|withdrawn|a mistake|falsch|veraltet|überholt"
+    r"|faux|périmé)\b",
+    re.IGNORECASE,
+)
+# With these the speaker names others, and speaks for themselves nevertheless.
+SPEAKS_FOR_SELF = re.compile(
+    r"\b(?:according to|laut|d'après|selon) (?:our|my|unser\w*|mein\w*|nos|mes)(?: \w+)?"
+    r" (?:measure\w+|benchmarks?|tests?|numbers|figures|data|experiments?|analysis|results?"
+    r"|metrics|profiling|traces|messungen|mesures)\b"
+    r"|,? \bas (?:the |our )?\w+ (?:had |has )?(?:suggested|recommended|proposed|advised)(?=\W*$|,)"
+    r"|\bcontrary to what [^,]{1,60},"
+    r"|^[^,]{1,80}, but (?=(?:we|i)(?:'ve| have)? (?:decided|chose|agreed|settled|opted)\b)",
     re.IGNORECASE,
 )
 SUPPOSES = re.compile(

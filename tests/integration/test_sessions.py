@@ -141,6 +141,8 @@ def test_what_a_ticket_says_is_not_the_users_decision(house, session):
     own = "We decided to use Redis streams for the job queue, not Kafka."
     session.say("According to the issue on GitHub, we decided to use Kafka for all events.")
     session.say("Summary of docs/setup.md: we decided on Traefik instead of nginx.")
+    session.say("We decided to use Celery for all jobs, claims the wiki.")
+    session.say("We decided to use MongoDB for all events. That is no longer true.")
     session.say(own)
     session.answer("Noted.")
     session.hook("Stop")

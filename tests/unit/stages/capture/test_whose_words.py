@@ -79,6 +79,16 @@ OF_OTHERS = (
     "Segundo o manual, sempre usamos Docker.",
     "The commit message reads: always close the cursor.",
     "As per the ticket we no longer support Windows 7.",
+    "Word on the street is that we decided to use Rust.",
+    "We decided to use Kafka for all events. That is wrong.",
+    "We decided to use Kafka for all events. That's no longer true.",
+    "We decided to use Kafka for all events, which turned out to be wrong.",
+    "From Jira: we decided to use Kafka for all events.",
+    "Slack message from Ann: from now on use pnpm.",
+    "We decided to use Kafka for all events, claims the wiki.",
+    "Mein Kollege meint, wir haben beschlossen, Kafka für alle Ereignisse zu verwenden.",
+    "Wir haben beschlossen, Kafka für alle Ereignisse zu verwenden. Das ist aber falsch.",
+    "Le README dit que nous utilisons toujours des tabulations.",
     "Legal's opinion: we must never keep IP addresses.",
 )
 
@@ -96,6 +106,11 @@ THEIR_OWN = (
     "Our rule is that every handler validates its input first.",
     "We settled on gRPC for internal calls.",
     "Our convention: branches are named after the ticket.",
+    "According to our measurements, we decided to use Kafka.",
+    "According to our benchmark, we decided to go with DuckDB.",
+    "We decided, as Kim suggested, to use Redis.",
+    "We decided to use Kafka, as the issue suggested.",
+    "The README says Postgres 14, but we decided to use Postgres 16.",
     "The ticket is closed: we decided to keep the monolith.",
 )
 
