@@ -94,19 +94,21 @@ class RateLimit(logging.Filter):
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._now = now
-        self._seen: LRUCache[tuple[str, object], tuple[float, int]] = LRUCache(_MAX_CAUSES)
+        self._seen: LRUCache[tuple[str, str], tuple[float, int]] = LRUCache(_MAX_CAUSES)
+        self._lock = threading.Lock()  # a handler filters before it takes its own
 
     def filter(self, record: logging.LogRecord) -> bool:
         ours = _is_ours(record)
         if ours and record.levelno < logging.WARNING:
             return True
         cause, now = (record.name, str(record.msg) if ours else ""), self._now()
-        since, count = self._seen.get(cause, (now, 0))
-        if now - since >= CAUSE_S:
-            if count > MOST_OF_A_CAUSE:
-                record.left_out = count - MOST_OF_A_CAUSE
-            since, count = now, 0
-        self._seen[cause] = since, count + 1
+        with self._lock:
+            since, count = self._seen.get(cause, (now, 0))
+            if now - since >= CAUSE_S:
+                if count > MOST_OF_A_CAUSE:
+                    record.left_out = count - MOST_OF_A_CAUSE
+                since, count = now, 0
+            self._seen[cause] = since, count + 1
         return count < MOST_OF_A_CAUSE
 
 
