@@ -53,7 +53,6 @@ from .params import (
     SupersedeParams,
     Table,
     UpdateParams,
-    find_id,
     find_memory,
     not_found,
 )
@@ -239,14 +238,14 @@ class MemoryCalls:
 
     async def _versions(self, memory_id: str, place: Place) -> tuple[Memory, ...]:
         archive = await self._app.archive.get()
-        wanted = await find_id(archive, memory_id, place)
-        versions = await archive.store.history(wanted, place.readable)
+        wanted = await find_memory(archive, memory_id, place)
+        versions = await archive.store.history(wanted.id, place.readable)
         if not versions:
             raise not_found(memory_id, place)
         return versions
 
     async def _id(self, given: str, place: Place) -> str:
-        return await find_id(await self._app.archive.get(), given, place)
+        return (await self._memory(given, place)).id
 
     async def _memory(self, memory_id: str, place: Place) -> Memory:
         return await find_memory(await self._app.archive.get(), memory_id, place)

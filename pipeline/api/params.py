@@ -233,28 +233,22 @@ def full_id(given: str) -> str:
     return bare if bare.startswith("mem_") else f"mem_{bare}"
 
 
-async def find_id(archive: Archive, given: str, place: Place) -> str:
-    """The id that ``given`` is, or of which alone it is the beginning, among those readable.
+async def find_memory(archive: Archive, given: str, place: Place) -> Memory:
+    """The memory whose id ``given`` is, or alone begins with it, of those readable at ``place``.
 
-    Where there is none, ``given`` in full. Raises ``CallRefused`` where several begin so.
+    Raises ``CallRefused`` where there is none, and where several begin so.
     """
     whole, store = full_id(given), archive.store
-    if len(whole) < LEAST_ID_CHARS or await store.get([whole], place.readable):
-        return whole
-    found = await store.starting(whole.lower(), place.readable, limit=_MOST_NAMED + 1)
-    if len(found) > 1:
-        named = await store.get(found[:_MOST_NAMED], place.readable)
-        lines = [f"{memory.id} ({cut(one_line(memory.summary), 40)})" for memory in named]
-        more = ["more"] if len(found) > _MOST_NAMED else []
-        raise CallRefused(f"{given} begins several ids, add characters: {', '.join(lines + more)}")
-    return found[0] if found else whole
-
-
-async def find_memory(archive: Archive, memory_id: str, place: Place) -> Memory:
-    """The memory whose id that is, or begins so; readable at ``place``. Raises ``CallRefused``."""
-    found = await archive.store.get([await find_id(archive, memory_id, place)], place.readable)
+    found = await store.get([whole], place.readable)
+    if not found and len(whole) >= LEAST_ID_CHARS:
+        ids = await store.starting(whole.lower(), place.readable, limit=_MOST_NAMED + 1)
+        found = await store.get(ids[:_MOST_NAMED], place.readable)
+        if len(ids) > 1:
+            lines = [f"{memory.id} ({cut(one_line(memory.summary), 40)})" for memory in found]
+            named = ", ".join([*lines, "more"] if len(ids) > _MOST_NAMED else lines)
+            raise CallRefused(f"{given} begins several ids, add characters: {named}")
     if not found:
-        raise not_found(memory_id, place)
+        raise not_found(given, place)
     return found[0]
 
 
