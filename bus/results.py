@@ -114,9 +114,13 @@ class VotesResult(Result, frozen=True, kw_only=True):
 
 
 class WhyResult(Result, frozen=True, kw_only=True):
-    """``why``: where a memory came from, why it was kept, and whether a search finds it."""
+    """``why``: where a memory came from, why it was kept, and whether a search finds it.
+
+    ``said_by`` is who it is from in a word or two, "" where that is not known.
+    """
 
     id: str
+    said_by: str
     namespace: str
     scope: str
     summary: str
@@ -166,6 +170,23 @@ class CaptureResult(Result, frozen=True, kw_only=True):
     version: int | UnsetType = UNSET
     supersedes: str | UnsetType = UNSET
     was_forgotten: bool | UnsetType = UNSET
+
+
+class Undone(Result, frozen=True, kw_only=True):
+    """A change of the memory ``id`` that was taken back: ``what`` names the call.
+
+    ``now`` is its id from now on: a forgotten memory comes back under another one.
+    """
+
+    id: str
+    what: str
+    now: str
+
+
+class UndoResult(Result, frozen=True, kw_only=True):
+    """``undo``: the latest change first."""
+
+    undone: tuple[Undone, ...]
 
 
 # --- several memories ----------------------------------------------------------------------------
@@ -225,19 +246,27 @@ class RecallResult(Result, frozen=True, kw_only=True):
 
 
 class ListedMemory(MemoryHead, frozen=True, kw_only=True):
-    """A memory of ``list``."""
+    """A memory of ``list``. ``automatic``: nobody asked to keep it; ``hook`` brought it.
+
+    ``times_shown`` counts how often it went into a context.
+    """
 
     summary: str
     scope: str
     tags: tuple[str, ...]
     author: str
     contradicts: str | None = None
+    automatic: bool = False
+    hook: str = ""
+    times_shown: int = 0
 
 
 class ListResult(Result, frozen=True, kw_only=True):
-    """``list``: newest first."""
+    """``list``: one page, newest first; ``total`` counts all pages, ``next`` is the ``after``."""
 
     memories: tuple[ListedMemory, ...]
+    total: int
+    next: str | None
 
 
 class Topic(Result, frozen=True, kw_only=True):
@@ -419,6 +448,13 @@ class NoDaemon(Result, frozen=True, kw_only=True):
     ready: bool = False
     metrics_url: None = None
     log: str
+
+
+class PageResult(Result, frozen=True, kw_only=True):
+    """``open_page``: an address that lets one visitor in, once, within so many seconds."""
+
+    url: str
+    valid_s: float
 
 
 class StopResult(Result, frozen=True, kw_only=True):

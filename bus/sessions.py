@@ -147,8 +147,20 @@ class SaidResult(Result, frozen=True, kw_only=True):
     files: tuple[str, ...]
 
 
+class ShownResult(Result, frozen=True, kw_only=True):
+    """A memory that was shown in a session, at the hook ``moment``."""
+
+    id: str
+    summary: str
+    moment: str
+    at: datetime
+
+
 class SessionResult(Result, frozen=True, kw_only=True):
-    """``sessions show``: all that is kept of one session, in the order in which it was said."""
+    """``sessions show``: all that is kept of one session, in the order in which it was said.
+
+    ``shown`` are the memories that were shown in it and are still there.
+    """
 
     id: str
     urn: str
@@ -158,6 +170,7 @@ class SessionResult(Result, frozen=True, kw_only=True):
     began_at: datetime
     ended_at: datetime
     said: tuple[SaidResult, ...]
+    shown: tuple[ShownResult, ...] = ()
 
 
 class ForgetSessionsResult(Result, frozen=True, kw_only=True):

@@ -276,6 +276,10 @@ class Signal(Value, frozen=True, kw_only=True):
 
 
 AUTO_CAPTURED = "auto-captured"
+LEARN = "learn"
+"""Stands where a hook does for what was learned from a transcript afterwards."""
+UNASKED = frozenset({"Stop", "SubagentStop", "SessionEnd", "PreCompact", "PostToolUse", LEARN})
+"""The hooks at which something is kept that nobody asked to keep."""
 """The tag of what nobody asked to be kept."""
 
 EARNED_PERCENT = 95

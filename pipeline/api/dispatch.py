@@ -38,6 +38,7 @@ from .projects import ProjectCalls
 from .sessions import SessionCalls
 from .team import TeamCalls
 from .transfer import TransferCalls
+from .undo import Journal, UndoCalls
 from .uses import UseCalls, uses_of
 
 CAPTURE_S = 10.0
@@ -54,6 +55,7 @@ class Calls:
         self._app = app
         self._entrance = entrance
         self._status = status
+        journal = Journal(app.clock)
         self._table: Table = {
             "capture": (CaptureParams, self.capture),
             "recall": (RecallParams, self.recall),
@@ -61,11 +63,12 @@ class Calls:
             "classify": (TextParams, self.classify),
             "explain": (TextParams, self.explain),
             "status": (NoParams, self.status),
-            **MemoryCalls(app).table,
+            **MemoryCalls(app, journal).table,
             **SessionCalls(app).table,
             **TransferCalls(app).table,
             **TeamCalls(app).table,
-            **UseCalls(app).table,
+            **UseCalls(app, journal).table,
+            **UndoCalls(app, journal).table,
             **ProjectCalls(app).table,
         }
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from ...bus.events import (
@@ -35,7 +34,7 @@ from ...bus.results import (
     StalePage,
     WhyResult,
 )
-from ...bus.values import Memory, Place, Provenance, Scope
+from ...bus.values import UNASKED, Memory, Place, Provenance, Scope
 from ...stages.text.envelope import author_name
 from ..app.app import App
 from ..entrance.set_aside import capture_durably
@@ -56,13 +55,13 @@ from .params import (
     find_memory,
     not_found,
 )
+from .undo import Journal, What
 from .uses import uses_of
 
 if TYPE_CHECKING:
-    from ...sinks.memories.repository import Archive
     from ...sinks.repair.kept_copies import Cleaned, Copy
+    from ...sinks.store.reads import Filter
 
-PAGE = 500
 STALE_PAGE = 100
 # So long one page of them is compared with the code; it is asked for page by page.
 STALE_S = 5.0
@@ -73,8 +72,9 @@ FORGET_S = 10.0
 class MemoryCalls:
     """Each method of ``table`` answers one call."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, journal: Journal) -> None:
         self._app = app
+        self._journal = journal
         self.table: Table = {
             "get": (IdParams, self.get),
             "list": (ListParams, self.list),
@@ -96,35 +96,24 @@ class MemoryCalls:
         return answers.memory_answer(await self._memory(params.id, place))
 
     async def list(self, params: ListParams, place: Place) -> ListResult:
-        """The newest memories that hold, newest first."""
-        archive = await self._app.archive.get()
-        if params.author is None and not params.contradicting:
-            names = (params.namespace,) if params.namespace else ()
-            found = await archive.latest(place.readable, limit=params.limit, namespaces=names)
-        else:
-            found = await self._chosen(archive, params, place)
-        return ListResult(memories=tuple(map(answers.listed_answer, found)))
-
-    async def _chosen(
-        self, archive: Archive, params: ListParams, place: Place
-    ) -> tuple[Memory, ...]:
-        """The newest of those that ``params`` ask for; reads them all, a page at a time."""
-        newest: list[tuple[datetime, str, Memory]] = []
-        after = ""
-        while page := await archive.store.page(place.readable, after=after, limit=PAGE):
-            after = page[-1].id
-            for memory in page:
-                if self._is_asked_for(memory, params):
-                    add = heapq.heappush if len(newest) < params.limit else heapq.heappushpop
-                    add(newest, (memory.created_at, memory.id, memory))
-        return tuple(memory for _, _, memory in sorted(newest, reverse=True))
-
-    def _is_asked_for(self, memory: Memory, params: ListParams) -> bool:
-        return (
-            (not params.contradicting or memory.contradicts is not None)
-            and (params.author is None or _is_by(memory, params.author))
-            and (params.namespace is None or memory.namespace == params.namespace)
-            and answers.hidden_because(memory, self._app.clock()) is None
+        """A page of the memories that hold, newest first."""
+        store = (await self._app.archive.get()).store
+        scopes = [s for s in place.readable if params.scope in {None, s.kind}]
+        if not scopes:
+            return ListResult(memories=(), total=0, next=None)
+        authors = None
+        if params.author is not None:
+            asked = author_name(params.author).casefold()
+            authors = [a for a in await store.authors(scopes) if author_name(a).casefold() == asked]
+        wanted = _filter(params, authors)
+        found = await store.list(scopes, wanted, limit=params.limit, after=params.after)
+        memories = found.memories
+        return ListResult(
+            memories=tuple(
+                answers.listed_answer(memory, found.times_shown[memory.id]) for memory in memories
+            ),
+            total=found.total,
+            next=memories[-1].id if len(memories) == params.limit else None,
         )
 
     async def stale(self, params: StaleParams, place: Place) -> StalePage:
@@ -161,7 +150,10 @@ class MemoryCalls:
             revises=old.id,
             root=place.root,
         )
-        return await self._capture(request)
+        answer = await self._capture(request)
+        if answer.version is not UNSET:
+            self._journal.note("update", old)
+        return answer
 
     async def supersede(
         self, params: SupersedeParams, place: Place
@@ -176,7 +168,7 @@ class MemoryCalls:
                 new=await self._id(params.new, place),
                 scopes=place.readable,
             )
-            return answers.memory_answer(await self._change(event, place))
+            return await self._changed("supersede", old, event, place)
         if old.superseded_by is not None:
             raise CallRefused(f"{old.id} is superseded already, by {old.superseded_by}")
         request = CaptureRequested(
@@ -190,25 +182,30 @@ class MemoryCalls:
             supersedes=old.id,
             root=place.root,
         )
-        return replace(await self._capture(request), supersedes=old.id)
+        answer = await self._capture(request)
+        if answer.outcome in {"stored", "merged"}:
+            made = (answer.id or "") if answer.outcome == "stored" else ""
+            self._journal.note("supersede", old, made=made)
+        return replace(answer, supersedes=old.id)
 
     async def expire(self, params: ExpireParams, place: Place) -> MemoryResult:
+        old = await self._memory(params.id, place)
         event = ExpireRequested(
-            trace=self._app.new_id(),
-            id=await self._id(params.id, place),
-            scopes=place.readable,
-            at=params.at,
+            trace=self._app.new_id(), id=old.id, scopes=place.readable, at=params.at
         )
-        return answers.memory_answer(await self._change(event, place))
+        return await self._changed("expire", old, event, place)
 
     async def restore(self, params: RestoreParams, place: Place) -> MemoryResult:
+        old = await self._memory(params.id, place)
         event = RestoreRequested(
-            trace=self._app.new_id(),
-            id=await self._id(params.id, place),
-            scopes=place.readable,
-            version=params.version,
+            trace=self._app.new_id(), id=old.id, scopes=place.readable, version=params.version
         )
-        return answers.memory_answer(await self._change(event, place))
+        return await self._changed("restore", old, event, place)
+
+    async def _changed(self, what: What, old: Memory, event: Event, place: Place) -> MemoryResult:
+        memory = await self._change(event, place)
+        self._journal.note(what, old)
+        return answers.memory_answer(memory)
 
     async def _capture(self, request: CaptureRequested) -> CaptureResult:
         settled = await capture_durably(self._app, request, within_s=CHANGE_S)
@@ -271,7 +268,10 @@ class MemoryCalls:
         if not settled.found or not history:
             raise not_found(params.id, place)
         if params.now or params.everywhere:
+            self._journal.drop(memory_id)
             await self._compact(memory_id)
+        else:
+            self._journal.note("forget", history[-1])
         since = min(memory.created_at for memory in history)
         holding = [copy for copy in await find_copies(self._app) if copy.may_hold(since)]
         answer = ForgetResult(
@@ -324,8 +324,24 @@ class MemoryCalls:
         return await anyio.to_thread.run_sync(work)
 
 
-def _is_by(memory: Memory, author: str) -> bool:
-    return author_name(memory.provenance.author).casefold() == author_name(author).casefold()
+def _filter(params: ListParams, authors: Sequence[str] | None) -> Filter:
+    from ...sinks.store.reads import Filter
+
+    is_automatic = True if params.unreviewed else params.automatic
+    return Filter(
+        ids=params.ids,
+        namespace=params.namespace,
+        tag=params.tag,
+        authors=authors,
+        session=params.session,
+        hooks=() if is_automatic is None else UNASKED,
+        unhooked=is_automatic is False,
+        voted=not params.unreviewed,
+        unused=params.unused,
+        contradicting=params.contradicting,
+        since=params.since,
+        until=params.until,
+    )
 
 
 def _remove(copies: Sequence[Copy]) -> None:

@@ -122,12 +122,32 @@ class TopicParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class ListParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``list``: only those that a member wrote, or that say otherwise than another one."""
+    """``list``: one page, from behind the memory ``after`` on; None and empty mean any.
+
+    ``automatic``: what nobody asked to keep, or only the rest; ``unreviewed``: those of it that the
+    user has not voted on. ``unused`` were never shown, ``session`` is where they were said.
+    """
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 20
+    after: str = ""
+    ids: Annotated[tuple[str, ...], Meta(max_length=1000)] = ()
     namespace: str | None = None
+    tag: str | None = None
+    scope: Literal["project", "user", "org"] | None = None
     author: str | None = None
+    session: str | None = None
+    automatic: bool | None = None
+    unreviewed: bool = False
+    unused: bool = False
     contradicting: bool = False
+    since: Annotated[datetime, Meta(tz=True)] | None = None
+    until: Annotated[datetime, Meta(tz=True)] | None = None
+
+
+class UndoParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``undo``: the last change of each of ``ids``; without any, the last change."""
+
+    ids: Annotated[tuple[str, ...], Meta(max_length=1000)] = ()
 
 
 class SessionsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):

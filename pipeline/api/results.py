@@ -38,10 +38,10 @@ from ...bus.results import (
     VersionOrigin,
     WhyResult,
 )
-from ...bus.values import Hit, Memory, Provenance, Query, Recalled, SearchIntent
+from ...bus.values import UNASKED, Hit, Memory, Provenance, Query, Recalled, SearchIntent
 from ...stages.injection.select import contradicted
 from ...stages.respond import enriched_intent
-from ...stages.text.envelope import author_name
+from ...stages.text.envelope import author_name, source_of
 from .params import CallRefused
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def why_answer(
     first, last = versions[0], versions[-1]
     return WhyResult(
         id=last.id,
+        said_by=author_name(first.provenance.author) or source_of(first.provenance),
         namespace=last.namespace,
         scope=str(last.scope),
         summary=last.summary,
@@ -254,7 +255,7 @@ def stale_answer(memory: Memory, code: CodeState) -> StaleMemory:
     return StaleMemory(**_head(memory), summary=memory.summary, author=author, code=answer)
 
 
-def listed_answer(memory: Memory) -> ListedMemory:
+def listed_answer(memory: Memory, times_shown: int) -> ListedMemory:
     """One memory of ``list``."""
     return ListedMemory(
         **_head(memory),
@@ -263,6 +264,9 @@ def listed_answer(memory: Memory) -> ListedMemory:
         tags=memory.tags,
         author=author_name(memory.provenance.author),
         contradicts=memory.contradicts,
+        automatic=memory.provenance.hook in UNASKED,
+        hook=memory.provenance.hook,
+        times_shown=times_shown,
     )
 
 

@@ -24,9 +24,10 @@ from ...bus.sessions import (
     SessionInfo,
     SessionResult,
     SessionsResult,
+    ShownResult,
     UnreadResult,
 )
-from ...bus.values import Memory, Place, Scope
+from ...bus.values import LEARN, UNASKED, Memory, Place, Scope
 from ...stages.sessions.quote import short_id
 from ..app.app import App
 from .memories import copy_answer, find_copies
@@ -48,11 +49,8 @@ QUERY_S = 10.0
 FORGET_S = 60.0
 EVERY = 1_000_000
 PAGE = 500
-LEARN = "learn"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
-# What a review keeps by itself bears the hook that led to it; the rest was asked for.
-_UNASKED = frozenset({"Stop", "SubagentStop", "SessionEnd", "PreCompact", LEARN})
 _NAMED_AT_MOST = 5
 
 
@@ -92,6 +90,23 @@ class SessionCalls:
             began_at=info.began_at,
             ended_at=info.ended_at,
             said=tuple(map(_said, said)),
+            shown=await self._shown(info.session, place),
+        )
+
+    async def _shown(self, session: str, place: Place) -> tuple[ShownResult, ...]:
+        memories = await self._app.archive.get()
+        events = await memories.uses.in_session(session)
+        held = await memories.store.get([event.memory_id for event in events], place.readable)
+        summaries = {memory.id: memory.summary for memory in held}
+        return tuple(
+            ShownResult(
+                id=event.memory_id,
+                summary=summaries[event.memory_id],
+                moment=event.moment,
+                at=event.at,
+            )
+            for event in events
+            if event.memory_id in summaries
         )
 
     async def search(self, params: SearchSessionsParams, place: Place) -> FoundSessions:
@@ -208,7 +223,7 @@ async def _the_one(archive: PassageArchive, scopes: Sequence[Scope], given: str)
 def _is_of(memory: Memory, sessions: Collection[str]) -> bool:
     """Whether ``memory`` was captured unasked, from nothing but these ``sessions``."""
     origins = (memory.provenance, *memory.sources)
-    return all(one.hook in _UNASKED and one.session in sessions for one in origins)
+    return all(one.hook in UNASKED and one.session in sessions for one in origins)
 
 
 def _listed(info: SessionInfo) -> ListedSession:

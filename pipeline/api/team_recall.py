@@ -76,7 +76,7 @@ def found(hits: Sequence[Hit], query: Query, about: About) -> tuple[tuple[TeamMe
     for hit in hits:
         with suppress(InvalidChange):
             memory = check_found(hit.memory, query.scopes, member=about.member)
-            known = structs.asdict(listed_answer(memory))
+            known = structs.asdict(listed_answer(memory, times_shown=0))
             known["author"] = author_name(memory.provenance.author or about.member)
             shown.append(
                 TeamMemory(

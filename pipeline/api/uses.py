@@ -12,6 +12,7 @@ from ...bus.values import Place
 from ...stages.injection.usefulness import VOTES
 from ..app.app import App
 from .params import Table, VoteParams, find_memory
+from .undo import Journal
 
 if TYPE_CHECKING:
     from ...sinks.memories.use_log import UseRecord
@@ -24,8 +25,9 @@ _SHOWINGS = frozenset({"shown", "untraceable"})
 class UseCalls:
     """Each method of ``table`` answers one call."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, journal: Journal) -> None:
         self._app = app
+        self._journal = journal
         self.table: Table = {"bury": (VoteParams, self.bury), "keep": (VoteParams, self.keep)}
 
     async def bury(self, params: VoteParams, place: Place) -> VotesResult:
@@ -39,8 +41,11 @@ class UseCalls:
     ) -> VotesResult:
         """Vote on all of them, or on none where one is not there."""
         archive = await self._app.archive.get()
-        ids = [(await find_memory(archive, given, place)).id for given in params.ids]
+        memories = [await find_memory(archive, given, place) for given in params.ids]
+        ids, began = [memory.id for memory in memories], self._app.clock()
         await archive.uses.vote(ids, kind)
+        for memory in memories:
+            self._journal.note("keep" if kind == "kept" else "bury", memory, at=began)
         return VotesResult(memories=await uses_of(self._app, ids))
 
 

@@ -44,6 +44,7 @@ from ...config.settings import RedactionSettings, Settings
 from ...sinks.code.watch import CodeWatch
 from ...sinks.indexes.guide_index import GuideIndex
 from ...sinks.mcp.port import Changes
+from ...sinks.page.activity import Activity
 from ...sinks.project.git import head_commit, top_of
 from ...sinks.project.identity import Projects
 from ...sinks.project.kinship import Kinship
@@ -163,6 +164,7 @@ class App:
         self.prompt_log = PromptLog(
             paths.state / "traces.jsonl", settings=settings.trace, clock=clock, clean=self._redacted
         )
+        self.activity = Activity(clock=clock, stages=self.prompt_log.stages)
         self.llm = self._build_llm() if _is_llm_used(settings) else None
         self.captures = CaptureService(
             self.bus, new_id=new_id, store_problem=lambda: self.archive.problem
@@ -298,6 +300,10 @@ class App:
             "settle": self._settle,
             "reasons": self.sessions.note_reasons,
             "trace": self.prompt_log.note,
+            "record_prompt": self.activity.note_prompt,
+            "record_shown": self.activity.note_shown,
+            "record_capture": self.activity.note_capture,
+            "record_forgotten": self.activity.note_forgotten,
             "load_reranker": late.handler(lambda archive, event: archive.load_reranker()),
             "guides": self.lore.stored,
             "unguide": self.lore.forgotten,

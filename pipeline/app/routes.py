@@ -257,6 +257,31 @@ ROUTES: tuple[Route, ...] = (
         "wake the sending of a deletion to the team",
         overflow=Overflow.DROP,
     ),
+    # the page
+    Route(
+        "record_prompt",
+        e.ResponseReady,
+        "record an answered prompt for the page",
+        overflow=Overflow.DROP,
+    ),
+    Route(
+        "record_shown",
+        e.MemoriesShown,
+        "record for the page what was shown at another moment",
+        overflow=Overflow.DROP,
+    ),
+    Route(
+        "record_capture",
+        e.CaptureSettled,
+        "record a settled capture for the page",
+        overflow=Overflow.DROP,
+    ),
+    Route(
+        "record_forgotten",
+        e.MemoryForgotten,
+        "record a deletion for the page",
+        overflow=Overflow.DROP,
+    ),
     # a query
     Route(
         "answer", e.QueryRequested, "answer a search", produces=(e.QueryAnswered,), concurrency=16

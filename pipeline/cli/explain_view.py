@@ -13,7 +13,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from ...bus.prompt_results import ClassifyResult, EnrichedIntent, ExplainResult, InjectStep
+from ...bus.prompt_results import (
+    ABSTAINED,
+    ClassifyResult,
+    EnrichedIntent,
+    ExplainResult,
+    InjectStep,
+)
 from ...bus.results import UseResult
 from ...bus.sessions import SessionVerdict
 from ...bus.values import Parsed, ProjectAnswer, Verdict
@@ -195,7 +201,9 @@ def _scores(verdict: Verdict) -> str:
 
 
 def _outcome(answer: ExplainResult) -> RenderableType:
-    nothing = Text(f"nothing is injected: {answer.inject.abstained}", style="yellow")
+    reason = answer.inject.abstained or ""
+    told = f"nothing is injected: {ABSTAINED.get(reason, reason)} ({reason})"
+    nothing = Text(told, style="yellow")
     if not answer.context:
         return nothing
     context = Panel(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import datetime
 from itertools import islice
@@ -57,6 +58,39 @@ def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
     from ..cli.explain_view import show_explanation
 
     show_explanation(answer)
+
+
+@click.command()
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@project_option
+@json_option
+def ui_command(no_browser: bool, project: Path | None, as_json: bool) -> None:
+    """Open the page of this project in the browser.
+
+    It shows what is remembered, kept and injected, and why, and lets you edit, forget and undo. The
+    address that is printed lets one browser in, once, within a minute.
+    """
+    from ...bus.results import PageResult
+
+    with daemon(project) as client:
+        answer = client.call("open_page", PageResult)
+    if as_json:
+        show_json(answer)
+        return
+    if no_browser or not _open_in_browser(answer.url):
+        click.echo(answer.url)
+        click.echo(f"open it within {answer.valid_s:.0f} s; it lets one browser in", err=True)
+    else:
+        click.echo("the page is in your browser; `subcog ui --no-browser` prints its address")
+
+
+def _open_in_browser(url: str) -> bool:
+    """Whether a browser that can show a page took it: none does on a server, or over SSH."""
+    import webbrowser
+
+    if sys.platform != "darwin" and not {"DISPLAY", "WAYLAND_DISPLAY"} & {*os.environ}:
+        return False
+    return webbrowser.open(url)
 
 
 @click.command()

@@ -23,6 +23,7 @@ from ...bus.results import (
     StalePage,
     StaleResult,
     StatusResult,
+    UndoResult,
     UseResult,
     VotesResult,
     WhyResult,
@@ -299,6 +300,29 @@ def _show_change(answer: MemoryResult, done: str, as_json: bool) -> None:
         show_json(answer)
     else:
         click.echo(f"{answer.id} · {answer.namespace}: {done}")
+
+
+# --- undo ----------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@project_option
+@json_option
+def undo_command(ids: tuple[str, ...], project: Path | None, as_json: bool) -> None:
+    """Take back the last change, or the last change of each ID, within a minute.
+
+    A change is a forget, update, supersede, expire, restore, keep or bury. A forgotten memory comes
+    back under a new id and without its older versions; `forget --now` cannot be undone.
+    """
+    with daemon(project) as client:
+        answer = client.call("undo", UndoResult, {"ids": ids})
+    if as_json:
+        show_json(answer)
+        return
+    for one in answer.undone:
+        back = f", now {one.now}" if one.now != one.id else ""
+        click.echo(f"undone: {one.what} {one.id}{back}")
 
 
 # --- code that changed ---------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from msgspec import UNSET
@@ -28,6 +29,7 @@ from .shared import (
     MAX_LISTED,
     by,
     daemon,
+    day,
     json_option,
     limit_option,
     project_option,
@@ -180,33 +182,50 @@ def _recall_sessions(query: str, limit: int, project: Path | None, as_json: bool
 @click.command()
 @limit_option(20, MAX_LISTED, "Maximum number of memories.")
 @click.option("--namespace", type=namespace_choice, help="Only memories of this namespace.")
+@click.option("--tag", help="Only memories with this tag.")
+@click.option(
+    "--scope",
+    type=click.Choice(["project", "user", "org"]),
+    help="Only those of the project, your own, or the organisation's.",
+)
 @click.option("--by", "author", help="Only memories written by this member of the team.")
+@click.option(
+    "--automatic/--asked", default=None, help="Only what was kept by itself, or only the rest."
+)
+@click.option(
+    "--unreviewed", is_flag=True, help="Only what was kept by itself and you have not voted on."
+)
+@click.option("--unused", is_flag=True, help="Only memories that were never shown.")
 @click.option("--contradicting", is_flag=True, help="Only memories that contradict another one.")
+@click.option("--session", help="Only what was captured in this session.")
+@click.option("--since", help="Only what was made on this date or later: 2027-01-31.")
+@click.option("--until", help="Only what was made on this date or earlier.")
+@click.option("--after", default="", metavar="ID", help="Go on after this memory.")
 @project_option
 @json_option
 def list_command(
-    limit: int,
-    namespace: str | None,
-    author: str | None,
-    contradicting: bool,
-    project: Path | None,
-    as_json: bool,
+    project: Path | None, as_json: bool, since: str | None, until: str | None, **wanted: Any
 ) -> None:
-    """List the valid memories, newest first."""
-    params = {"limit": limit, "namespace": namespace, "author": author}
+    """List the valid memories, newest first, a page at a time."""
+    wanted["since"] = None if since is None else day(since, "--since")
+    wanted["until"] = None if until is None else day(until, "--until", last=True)
+    if wanted["after"]:
+        wanted["after"] = f"mem_{wanted['after'].removeprefix('mem_')}"
     with daemon(project) as client:
-        answer = client.call("list", ListResult, params | {"contradicting": contradicting})
+        answer = client.call("list", ListResult, wanted)
     if as_json:
         show_json(answer)
         return
     for memory in answer.memories:
-        written = f"{memory.created_at:%Y-%m-%dT%H:%M}  {memory.namespace:<11} {memory.id}"
-        click.echo(f"{written}{by(memory.author)}")
+        written = f"{memory.created_at:%Y-%m-%dT%H:%M}Z  {memory.namespace:<11} {memory.id}"
+        click.echo(f"{written}{by(memory.author)}{'  kept by itself' if memory.automatic else ''}")
         click.echo(f"      {shorten(memory.content, 100)}")
         if memory.contradicts:
             click.echo(f"      contradicts {memory.contradicts}")
     if not answer.memories:
-        click.echo("no memories")
+        click.echo("no memories" if not answer.total else "no more memories")
+    elif answer.next:
+        click.echo(f"{answer.total:,} in all; `--after {answer.next}` goes on", err=True)
 
 
 @click.command()

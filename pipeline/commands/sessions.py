@@ -7,7 +7,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
@@ -32,6 +31,7 @@ from ..cli.client import CallFailed, Client
 from .shared import (
     MAX_LISTED,
     daemon,
+    day,
     json_option,
     limit_option,
     project_option,
@@ -40,7 +40,6 @@ from .shared import (
     when,
 )
 
-_DAY_FORMAT = "%Y-%m-%d"
 _SHOWN_LINES = 6
 # A session whose transcript was written to more lately may still go on.
 _ENDED_S = 3600
@@ -158,15 +157,6 @@ def _meant(params: dict[str, object], since: str | None, until: str | None) -> s
     if since is not None:
         return f"the sessions of this project since {since}" + (f" until {until}" if until else "")
     return "all sessions of all projects" if params["everywhere"] else "all sessions of the project"
-
-
-def day(text: str, hint: str, *, last: bool = False) -> datetime:
-    """The first or ``last`` moment of a date, here. Raises ``click.BadParameter``."""
-    try:
-        moment = datetime.strptime(text.strip(), _DAY_FORMAT).astimezone()
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is no date (2027-01-31)", param_hint=hint) from None
-    return moment + timedelta(days=1, microseconds=-1) if last else moment
 
 
 def show_found(answer: FoundSessions) -> None:

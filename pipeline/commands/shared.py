@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -115,3 +115,12 @@ def shorten(text: str, width: int) -> str:
     """One line of at most ``width`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= width else f"{line[: width - 1].rstrip()}…"
+
+
+def day(text: str, hint: str, *, last: bool = False) -> datetime:
+    """The first or ``last`` moment of a date, here. Raises ``click.BadParameter``."""
+    try:
+        moment = datetime.strptime(text.strip(), "%Y-%m-%d").astimezone()
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no date (2027-01-31)", param_hint=hint) from None
+    return moment + timedelta(days=1, microseconds=-1) if last else moment

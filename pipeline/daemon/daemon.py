@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -18,13 +19,22 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec import convert
 
-from ...bus.results import HookActivity, ModelStatus, StatusResult, StopResult, TeamSummary
+from ...bus.results import (
+    HookActivity,
+    ModelStatus,
+    PageResult,
+    StatusResult,
+    StopResult,
+    TeamSummary,
+)
 from ...config.load import Loaded
 from ...config.paths import Paths
 from ...hooks.client import VERSION
 from ...sinks.mcp.lazy_app import LazyApp
+from ...sinks.page.visits import INVITATION_S, Visits
 from ..api.dispatch import Calls
 from ..api.mcp import SessionOpener
+from ..api.page import PageCalls
 from ..app.app import App
 from ..app.archives import Conversations, LazyArchive
 from ..entrance.handler import HookHandler
@@ -33,6 +43,9 @@ from . import spool
 from .backups import Backups
 from .http_endpoint import Gauges, HttpEndpoint, SignalBuffer, index_status
 from .server import Listener, Server, is_reachable, listen, only_one, socket_path, unlisten
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
 
 _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
@@ -76,12 +89,14 @@ class Daemon:
             clients=lambda: self._server.connections,
             mcp_sessions=lambda: self._mcp.sessions,
         )
+        self._visits = Visits()
         self._http = HttpEndpoint(
             loaded.settings.http,
             paths,
             gauges=self._gauges.read,
             ready=lambda: self._app.archive.loaded is not None,
             mcp=self._mcp_http,
+            page=self._page_route,
             hook=DurableHooks(self._entrance).answer,
             seen=self._note_client,
         )
@@ -153,6 +168,7 @@ class Daemon:
         unlisten(self._paths)
         self._listener.close()
         self._mcp_http.close()
+        self._app.activity.close()
         self._http.stop()
         until = anyio.current_time() + self._settings.drain_s
         with anyio.CancelScope(deadline=until):
@@ -185,7 +201,8 @@ class Daemon:
         while True:
             await anyio.sleep(min(IDLE_CHECK_S, idle_s))
             quiet_s = self._quiet_s()
-            open_now = self._server.connections + self._mcp_http.in_flight
+            clients = (self._server.connections, self._mcp_http.in_flight)
+            open_now = sum((*clients, self._app.activity.watchers))
             if open_now == 0 and quiet_s >= idle_s:
                 _log.info("exiting after the idle timeout", extra={"idle_s": round(quiet_s)})
                 self.leave()
@@ -204,7 +221,24 @@ class Daemon:
         if name == "stop":
             self.leave()
             return True, msgspec.json.encode(StopResult(pid=os.getpid(), stopping=True))
+        if name == "open_page":
+            return self._open_page(fields)
         return await self._calls.handle(name, fields, body)
+
+    def _open_page(self, fields: dict[str, str]) -> tuple[bool, bytes]:
+        url = self._http.url("ui/")
+        if url is None:
+            return False, msgspec.json.encode(
+                {"error": "the daemon serves no HTTP; set http.enabled = true"}
+            )
+        invited = f"{url}#code={self._visits.invite(fields)}"
+        return True, msgspec.json.encode(PageResult(url=invited, valid_s=INVITATION_S))
+
+    def _page_route(self) -> BaseRoute:
+        from ...sinks.page.app import Page
+
+        port = PageCalls(self._app, self._calls, self._entrance)
+        return Page(port, self._visits, self._app.activity, seen=self._note_client).route()
 
     def status(self) -> StatusResult:
         """What ``subcog status`` shows."""

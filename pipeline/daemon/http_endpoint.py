@@ -32,6 +32,8 @@ from ..entrance.events import HOOK_EVENTS
 from .server import listen_on_the_same
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from ...sinks.http.server import Http, Routes
     from ...sinks.memories.repository import Archive
     from ...sinks.telemetry.metrics import Gauge, Metrics
@@ -237,7 +239,8 @@ class HttpEndpoint:
 
     ``token`` is "" where none can be kept.
 
-    ``hook`` answers a hook; ``seen`` is called for each request of a client.
+    ``page`` makes the route of the page, which looks itself after who comes in; ``hook`` answers a
+    hook; ``seen`` is called for each request of a client.
     """
 
     def __init__(
@@ -248,12 +251,14 @@ class HttpEndpoint:
         gauges: Callable[[], Mapping[str, Gauge]],
         ready: Callable[[], bool],
         mcp: LazyApp,
+        page: Callable[[], BaseRoute],
         hook: Callable[[str, dict[str, str], bytes], Awaitable[bytes]],
         seen: Callable[[], None],
     ) -> None:
         self._gauges = gauges
         self._ready = ready
         self._mcp = mcp
+        self._page = page
         self._hook = hook
         self._seen = seen
         self._http: Http | None = None
@@ -312,7 +317,7 @@ class HttpEndpoint:
         unguarded = open_routes(
             metrics=metrics.expose, metrics_type=CONTENT_TYPE, ready=self._ready
         )
-        return Http(listening, routes=[*unguarded, *self._guarded_routes()])
+        return Http(listening, routes=[*unguarded, *self._guarded_routes(), self._page()])
 
     def _guarded_routes(self) -> Routes:
         """The routes that need the token; none where it cannot be kept."""

@@ -121,6 +121,17 @@ class UseLog:
         self.note(UseEvent(memory_id=id_, session=session, at=now, kind=kind) for id_ in new)
         await self._store.flush()
 
+    async def retract(self, memory_id: str, since: datetime) -> None:
+        """Take back the votes on a memory from ``since`` on. Raises ``StoreUnavailable``."""
+
+        def work() -> None:
+            with self._store.database.transaction() as connection:
+                uses.retract_votes(connection, memory_id, since)
+                self._sum_anew(connection, [memory_id])
+
+        await self._store.flush()
+        await self._store.write(work)
+
     def drop(self, memory_id: str) -> None:
         """Forget the sum of a memory that was forgotten; its events went with it."""
         self._learn(memory_id, ())
@@ -168,6 +179,11 @@ class UseLog:
             )
 
     # --- read ------------------------------------------------------------------------------------
+
+    async def in_session(self, session: str) -> list[UseEvent]:
+        """What was shown in a session, in that order. Raises ``StoreUnavailable``."""
+        await self._store.flush()
+        return await self._store.read(lambda cursor: uses.shown_in(cursor, session))
 
     async def records(self, ids: Sequence[str]) -> dict[str, UseRecord]:
         """All that is known of those of ``ids`` that were used. Raises ``StoreUnavailable``."""

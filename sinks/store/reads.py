@@ -7,9 +7,9 @@ and the status, and ``usage`` and ``scopes_of``, which hold no text.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from anyio import CancelScope, CapacityLimiter, get_cancelled_exc_class
 from duckdb import DuckDBPyConnection
+from msgspec import Struct
 
 from ...bus.values import Memory, Scope, Span
 from .rows import Usage, fingerprint, naive, to_memory, to_scope, usage_of
@@ -92,6 +93,9 @@ _VALID = (
     "AND (valid_from IS NULL OR valid_from <= ?) AND (valid_to IS NULL OR valid_to > ?)"
 )
 
+_NOBODY = "\0"
+_VOTED = "SELECT memory_id FROM store.use_events WHERE kind IN ('kept', 'buried')"
+
 LOAD = (
     "SELECT v.body, v.model, v.vectors, v.words, v.lengths, v.terms "
     "FROM store.memories m JOIN store.versions v ON v.key = m.key"
@@ -156,6 +160,130 @@ def made(
         [*parameters, limit],
     ).fetchall()
     return _versions(cursor, [key for (key,) in keys])
+
+
+class Filter(Struct, frozen=True, kw_only=True):
+    """Which memories are listed; None and empty mean any.
+
+    ``hooks`` are those of the version that counts now; ``unhooked`` means any but those.
+    ``voted`` False leaves out those that the user voted on, ``unused`` those that were ever shown.
+    ``since`` and ``until`` bound when they were made, both included.
+    """
+
+    ids: Sequence[str] = ()
+    namespace: str | None = None
+    tag: str | None = None
+    authors: Sequence[str] | None = None
+    session: str | None = None
+    hooks: Collection[str] = ()
+    unhooked: bool = False
+    voted: bool = True
+    unused: bool = False
+    contradicting: bool = False
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class Listed(NamedTuple):
+    """One page of a list, newest first, how often each was shown, and how many there are in all."""
+
+    memories: tuple[Memory, ...]
+    times_shown: Mapping[str, int]
+    total: int
+
+
+def listed(
+    cursor: DuckDBPyConnection,
+    scopes: Sequence[Scope],
+    wanted: Filter,
+    *,
+    now: datetime,
+    limit: int,
+    after: str = "",
+) -> Listed:
+    """The newest that are valid at ``now`` and that ``wanted`` lets through, from ``after`` on."""
+    conditions = [*_listable(scopes, now), *_conditions(wanted)]
+    where = " AND ".join(condition for condition, _ in conditions)
+    parameters = [value for _, values in conditions for value in values]
+    joined = "store.memories AS m JOIN store.versions AS v ON v.key = m.key"
+    source = joined if "v.body" in where else "store.memories AS m"
+    from_there, place = _from(cursor, after)
+    found = cursor.execute(
+        f"WITH found AS (SELECT m.id, m.key, m.created_at, m.times_injected FROM {source} "  # noqa: S608 - placeholders
+        f"WHERE {where}) SELECT key, id, times_injected, (SELECT count(*) FROM found) FROM found "
+        f"WHERE {from_there} ORDER BY created_at DESC, id DESC LIMIT ?",
+        [*parameters, *place, limit],
+    ).fetchall()
+    if found:
+        total = found[0][3]
+    else:  # the page is empty; there may be others before it
+        counted = f"SELECT count(*) FROM {source} WHERE {where}"  # noqa: S608 - placeholders
+        [(total,)] = cursor.execute(counted, parameters).fetchall()
+    memories = _versions(cursor, [key for key, *_ in found])
+    return Listed(memories, {id_: times for _, id_, times, _ in found}, total)
+
+
+Condition = tuple[str, Sequence[Any]]
+
+
+def _listable(scopes: Sequence[Scope], now: datetime) -> Iterator[Condition]:
+    yield among("m.scope", scope_texts(scopes))
+    yield _VALID, [naive(now), naive(now)]
+
+
+def _conditions(wanted: Filter) -> Iterator[Condition]:
+    if wanted.ids:
+        yield among("m.id", wanted.ids)
+    if wanted.namespace is not None:
+        yield "m.namespace = ?", [wanted.namespace]
+    if wanted.since is not None:
+        yield "m.created_at >= ?", [naive(wanted.since)]
+    if wanted.until is not None:
+        yield "m.created_at <= ?", [naive(wanted.until)]
+    if wanted.unused:
+        yield "m.times_injected = 0", []
+    if not wanted.voted:
+        yield f"m.id NOT IN ({_VOTED})", []
+    yield from _conditions_on_bodies(wanted)
+
+
+def _conditions_on_bodies(wanted: Filter) -> Iterator[Condition]:
+    if wanted.tag is not None:
+        yield "json_contains(v.body -> '$.tags', to_json(?::VARCHAR))", [wanted.tag]
+    if wanted.authors is not None:
+        yield among(f"coalesce({_said('author')}, '')", wanted.authors or [_NOBODY])
+    if wanted.session is not None:
+        yield f"{_said('session')} = ?", [wanted.session]
+    if wanted.contradicting:
+        yield "(v.body ->> '$.contradicts') IS NOT NULL", []
+    if wanted.hooks:
+        condition, values = among(f"coalesce({_said('hook')}, '')", list(wanted.hooks))
+        yield (f"NOT ({condition})" if wanted.unhooked else condition), values
+
+
+def _said(field: str) -> str:
+    """A field of the provenance in a body, in parentheses: the arrow binds loosely."""
+    return f"(v.body ->> '$.provenance.{field}')"
+
+
+def _from(cursor: DuckDBPyConnection, after: str) -> Condition:
+    """The condition for what comes after the memory ``after``, forgotten since or not."""
+    if not after:
+        return "true", []
+    found = cursor.execute("SELECT created_at FROM store.memories WHERE id = ?", [after]).fetchall()
+    if not found:
+        return "false", []
+    return "(created_at, id) < (?, ?)", [found[0][0], after]
+
+
+def authors(cursor: DuckDBPyConnection, scopes: Sequence[Scope]) -> set[str]:
+    """Who wrote what is in ``scopes``, as it stands in the versions; not who wrote it here."""
+    allowed, parameters = among("v.scope", scope_texts(scopes))
+    found = cursor.execute(
+        f"SELECT DISTINCT {_said('author')} FROM store.versions AS v WHERE {allowed}",  # noqa: S608 - placeholders
+        parameters,
+    ).fetchall()
+    return {author for (author,) in found if author}
 
 
 def _versions(cursor: DuckDBPyConnection, keys: Sequence[str]) -> tuple[Memory, ...]:

@@ -215,6 +215,19 @@ class Store:
         )
         return await self.read(work)
 
+    async def list(
+        self, scopes: Sequence[Scope], wanted: reads.Filter, *, limit: int, after: str = ""
+    ) -> reads.Listed:
+        """A page of the memories that are valid now and that ``wanted`` lets through."""
+        now = self._clock()
+        return await self.read(
+            lambda cursor: reads.listed(cursor, scopes, wanted, now=now, limit=limit, after=after)
+        )
+
+    async def authors(self, scopes: Sequence[Scope]) -> set[str]:
+        """The members of a team who wrote what is in ``scopes``."""
+        return await self.read(lambda cursor: reads.authors(cursor, scopes))
+
     async def history(self, id: str, scopes: Sequence[Scope]) -> tuple[Memory, ...]:  # noqa: A002
         """All versions of one memory, oldest first."""
         return await self.read(lambda cursor: reads.history(cursor, id, scopes))

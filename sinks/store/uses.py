@@ -75,6 +75,24 @@ def of(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, list[Use
     return {id_: list(map(_event, rows)) for id_, rows in groupby(found, lambda row: row[0])}
 
 
+def shown_in(connection: DuckDBPyConnection, session: str) -> list[UseEvent]:
+    """What was shown in ``session``, in the order in which it was. Scans the table."""
+    found = connection.execute(
+        f"SELECT {_COLUMNS} FROM store.use_events WHERE session = ? AND kind = 'shown' "  # noqa: S608 - constants
+        "ORDER BY seen_at, rank",
+        [session],
+    ).fetchall()
+    return list(map(_event, found))
+
+
+def retract_votes(connection: DuckDBPyConnection, memory_id: str, since: datetime) -> None:
+    """Delete the votes on a memory from ``since`` on."""
+    connection.execute(
+        f"DELETE FROM store.use_events WHERE memory_id = ? AND {_VOTE} AND seen_at >= ?",  # noqa: S608 - constants
+        [memory_id, naive(since)],
+    )
+
+
 def sums(connection: DuckDBPyConnection, ids: Sequence[str] | None = None) -> dict[str, UseSum]:
     """What is left of older sessions, of ``ids`` or of all."""
     wanted, given = among("memory_id", ids) if ids is not None else ("true", [])

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from ...bus.values import Memory, Provenance, Value
+from ...bus.values import UNASKED, Memory, Provenance, Value
 from .unicode import count_units, cut, one_line, visible
 
 TAG = "subcog-memory"
@@ -66,8 +66,8 @@ _FROM = {
     "UserPromptSubmit": "the user",
     "mcp": "the agent",
     "import": "an import",
+    **dict.fromkeys(UNASKED, "a session"),
     "PostToolUse": "a command's outcome",
-    **dict.fromkeys(("Stop", "PreCompact", "SessionEnd", "learn"), "a session"),
 }
 MAX_TOPIC_CHARS = 40
 

@@ -1,0 +1,183 @@
+"""``undo``: takes back what the user did within the last minute.
+
+What is needed for it is held in the daemon's memory alone: the text of a memory that was forgotten
+is nowhere else. It comes back under another id, since the old one is never to come back; so it does
+for a team, to which the deletion may have been sent.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Literal
+
+from msgspec import Struct
+
+from ...bus.events import (
+    CaptureRequested,
+    ChangeSettled,
+    Event,
+    ExpireRequested,
+    ForgetRequested,
+    ForgetSettled,
+    RestoreRequested,
+    SupersedeRequested,
+)
+from ...bus.results import Undone, UndoResult
+from ...bus.values import Memory, Place, Scope
+from ..app.app import App
+from ..entrance.set_aside import capture_durably
+from .params import CallRefused, Table, UndoParams, full_id
+
+UNDO_S = 60.0
+"""A change can be taken back for so long."""
+
+MAX_CHANGES = 2_000
+MAX_CHARS = 16_000_000
+_CHANGE_S = 10.0
+
+What = Literal["forget", "update", "supersede", "expire", "restore", "keep", "bury"]
+
+
+class Change(Struct, frozen=True):
+    """A change that a user began at ``at`` of the memory that was ``before``.
+
+    ``made`` is the id of the memory that came with it; empty where none did.
+    """
+
+    at: datetime
+    what: What
+    before: Memory
+    made: str = ""
+
+
+class Journal:
+    """The changes of the last ``UNDO_S`` seconds, bounded. ``clock`` is aware."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._changes: deque[Change] = deque()
+        self._chars = 0
+
+    def note(
+        self, what: What, before: Memory, *, at: datetime | None = None, made: str = ""
+    ) -> None:
+        """A user changed the memory that was ``before``; it began ``at``, else now."""
+        self._changes.append(Change(at or self._clock(), what, before, made))
+        self._chars += len(before.content)
+        self._let_go()
+
+    def drop(self, memory_id: str) -> None:
+        """Know nothing of a memory any more: its text is to be gone."""
+        self._keep(change for change in self._changes if change.before.id != memory_id)
+
+    def take(self, ids: Collection[str], scopes: Sequence[Scope]) -> list[Change]:
+        """The last change of each of ``ids``, or the last of all; the latest first, each once."""
+        self._let_go()
+        found: dict[str, Change] = {}
+        for change in reversed(self._changes):
+            memory = change.before
+            if memory.scope in scopes and (not ids or memory.id in ids):
+                found.setdefault(memory.id, change)
+        taken = list(found.values()) if ids else list(found.values())[:1]
+        self._keep(change for change in self._changes if change not in taken)
+        return taken
+
+    def _let_go(self) -> None:
+        oldest = self._clock() - timedelta(seconds=UNDO_S)
+        while self._changes and (
+            self._changes[0].at < oldest
+            or len(self._changes) > MAX_CHANGES
+            or self._chars > MAX_CHARS
+        ):
+            self._chars -= len(self._changes.popleft().before.content)
+
+    def _keep(self, changes: Iterator[Change]) -> None:
+        self._changes = deque(changes)
+        self._chars = sum(len(change.before.content) for change in self._changes)
+
+
+class UndoCalls:
+    """Each method of ``table`` answers one call."""
+
+    def __init__(self, app: App, journal: Journal) -> None:
+        self._app = app
+        self._journal = journal
+        self.table: Table = {"undo": (UndoParams, self.undo)}
+
+    async def undo(self, params: UndoParams, place: Place) -> UndoResult:
+        changes = self._journal.take({*map(full_id, params.ids)}, place.readable)
+        if not changes:
+            raise CallRefused(f"nothing was changed here within the last {UNDO_S:.0f} seconds")
+        return UndoResult(
+            undone=tuple(
+                [
+                    Undone(
+                        id=each.before.id, what=each.what, now=await self._take_back(each, place)
+                    )
+                    for each in changes
+                ]
+            )
+        )
+
+    async def _take_back(self, change: Change, place: Place) -> str:
+        """Take one change back; the id that its memory has from now on."""
+        memory = change.before
+        if change.what == "forget":
+            return await self._keep_again(memory, place)
+        if change.what in {"keep", "bury"}:
+            uses = (await self._app.archive.get()).uses
+            await uses.retract(memory.id, change.at)
+            return memory.id
+        if change.made:
+            event = ForgetRequested(trace=self._app.new_id(), id=change.made, scopes=place.readable)
+            await self._app.bus.request(event, ForgetSettled, within_s=_CHANGE_S)
+        await self._put_back(memory, place)
+        return memory.id
+
+    async def _keep_again(self, memory: Memory, place: Place) -> str:
+        request = CaptureRequested(
+            trace=self._app.new_id(),
+            id=f"mem_{self._app.new_id()}",
+            text=memory.content,
+            scope=memory.scope,
+            namespace=memory.namespace,
+            tags=memory.tags,
+            confidence_percent=memory.confidence_percent,
+            provenance=memory.provenance,
+            said_at=memory.created_at,
+            verbatim=True,
+            root=place.root,
+        )
+        kept = (await capture_durably(self._app, request, within_s=_CHANGE_S)).kept
+        if kept.memory_id is None:
+            raise CallRefused(f"{memory.id} cannot be brought back: {kept.reason or kept.outcome}")
+        await self._hide(memory, kept.memory_id, place)
+        return kept.memory_id
+
+    async def _put_back(self, memory: Memory, place: Place) -> None:
+        """Make ``memory`` as it was, by a new version."""
+        await self._change(
+            RestoreRequested(
+                trace=self._app.new_id(),
+                id=memory.id,
+                scopes=place.readable,
+                version=memory.version,
+            )
+        )
+        await self._hide(memory, memory.id, place)
+
+    async def _hide(self, memory: Memory, now: str, place: Place) -> None:
+        """Let the memory that is ``now`` hold no longer than ``memory`` did."""
+        trace, scopes = self._app.new_id(), place.readable
+        if memory.valid_to is not None:
+            at = memory.valid_to
+            await self._change(ExpireRequested(trace=trace, id=now, scopes=scopes, at=at))
+        if (newer := memory.superseded_by) is not None:
+            await self._change(SupersedeRequested(trace=trace, old=now, new=newer, scopes=scopes))
+
+    async def _change(self, event: Event) -> None:
+        settled = await self._app.bus.request(event, ChangeSettled, within_s=_CHANGE_S)
+        if settled.memory is None:
+            raise CallRefused(settled.reason or f"{settled.missing} is not there any more")

@@ -1,0 +1,234 @@
+"""What happened lately, for the screen that shows it live: kept in memory alone, and bounded.
+
+Each entry is made when its event has been handled, beside the hot path, and refers to what the
+event holds; nothing is redacted, looked up or rendered before somebody looks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Literal
+
+import anyio
+from msgspec import Struct
+
+from ...bus.events import CaptureSettled, MemoriesShown, MemoryForgotten, ResponseReady
+from ...bus.sessions import SessionVerdict
+from ...bus.values import AUTO_CAPTURED, Kept, Scope, Shown, Verdict
+
+MAX_ENTRIES = 200
+MAX_TEXT = 600
+_MAX_VERDICTS = 30
+_MAX_BEHIND = 50
+
+Kind = Literal["prompt", "moment", "capture", "forgotten"]
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """Something that happened. ``number`` counts from 1; ``scopes`` are those that may see it."""
+
+    number: int
+    kind: Kind
+    at: datetime
+    scopes: tuple[Scope, ...]
+
+
+class PromptSeen(Entry, frozen=True, kw_only=True):
+    """A prompt was answered: what was considered for it, shown, and refused, and what was kept.
+
+    ``text`` is its beginning, without markers and private spans, and not yet redacted.
+    ``stages_ms`` is what each stage took.
+    """
+
+    session: str
+    client: str
+    text: str
+    intent: str
+    confidence_percent: int
+    tokens: int
+    abstained: str
+    verdicts: tuple[Verdict, ...]
+    sessions: tuple[SessionVerdict, ...]
+    kept: tuple[Kept, ...]
+    degraded: tuple[str, ...]
+    stages_ms: dict[str, float]
+
+
+class MomentSeen(Entry, frozen=True, kw_only=True):
+    """Memories were shown at a hook that is no prompt."""
+
+    session: str
+    hook: str
+    shown: tuple[Shown, ...]
+
+
+class CaptureSeen(Entry, frozen=True, kw_only=True):
+    """A capture settled, and left a memory. ``automatic``: nobody asked for it."""
+
+    id: str
+    namespace: str
+    summary: str
+    outcome: str
+    redacted: bool
+    automatic: bool
+
+
+class ForgottenSeen(Entry, frozen=True, kw_only=True):
+    """A memory was forgotten."""
+
+    id: str
+
+
+class Activity:
+    """The last ``MAX_ENTRIES`` of what happened. ``stages`` tells what each stage took."""
+
+    def __init__(
+        self, *, clock: Callable[[], datetime], stages: Callable[[str], dict[str, float]]
+    ) -> None:
+        self._clock = clock
+        self._stages = stages
+        self._entries: deque[Entry] = deque(maxlen=MAX_ENTRIES)
+        self._number = 0
+        self._watches: set[Watch] = set()
+
+    def recent(self, scopes: frozenset[Scope], *, after: int = 0) -> list[Entry]:
+        """What of it ``scopes`` may see, oldest first."""
+        return [each for each in self._entries if each.number > after and scopes & {*each.scopes}]
+
+    @property
+    def latest(self) -> int:
+        """The number of the last entry; 0 where nothing happened yet."""
+        return self._number
+
+    @property
+    def watchers(self) -> int:
+        """How many look on."""
+        return len(self._watches)
+
+    def close(self) -> None:
+        """Let go of whoever looks on."""
+        for watch in self._watches:
+            watch.close()
+
+    @contextmanager
+    def watching(self, scopes: frozenset[Scope]) -> Iterator[Watch]:
+        """Watch what happens from now on, for as long as the context is open."""
+        watch = Watch(scopes)
+        self._watches.add(watch)
+        try:
+            yield watch
+        finally:
+            self._watches.remove(watch)
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def note_prompt(self, event: ResponseReady) -> None:
+        """A prompt was answered; rehearsals are left out."""
+        built = event.built
+        if built is None or built.classified.enriched.prompt.rehearsal:
+            return
+        enriched, intent = built.classified.enriched, built.classified.intent
+        prompt = enriched.prompt
+        self._add(
+            PromptSeen(
+                number=self._next(),
+                kind="prompt",
+                at=self._clock(),
+                scopes=(prompt.place.project,),
+                session=prompt.session,
+                client=prompt.client,
+                text=enriched.parsed.text[:MAX_TEXT],
+                intent=intent.intent_type.value if intent else "",
+                confidence_percent=intent.confidence_percent if intent else 0,
+                tokens=built.tokens,
+                abstained=built.abstained or "",
+                verdicts=built.verdicts[:_MAX_VERDICTS],
+                sessions=built.sessions,
+                kept=enriched.kept,
+                degraded=enriched.degraded,
+                stages_ms=self._stages(event.trace),
+            )
+        )
+
+    def note_shown(self, event: MemoriesShown) -> None:
+        """Memories were shown at another moment."""
+        seen = MomentSeen(
+            number=self._next(),
+            kind="moment",
+            at=self._clock(),
+            scopes=event.scopes,
+            session=event.session,
+            hook=event.hook,
+            shown=event.shown[:_MAX_VERDICTS],
+        )
+        self._add(seen)
+
+    def note_capture(self, event: CaptureSettled) -> None:
+        """A capture settled; one that left no memory is told with its prompt."""
+        if (memory := event.memory) is None:
+            return
+        seen = CaptureSeen(
+            number=self._next(),
+            kind="capture",
+            at=self._clock(),
+            scopes=(memory.scope,),
+            id=memory.id,
+            namespace=memory.namespace,
+            summary=memory.summary,
+            outcome=event.kept.outcome,
+            redacted=bool(event.kept.redactions),
+            automatic=AUTO_CAPTURED in memory.tags,
+        )
+        self._add(seen)
+
+    def note_forgotten(self, event: MemoryForgotten) -> None:
+        """A memory was forgotten."""
+        seen = ForgottenSeen(
+            number=self._next(),
+            kind="forgotten",
+            at=self._clock(),
+            scopes=(event.scope,),
+            id=event.id,
+        )
+        self._add(seen)
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _add(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        for watch in self._watches:
+            watch.note(entry)
+
+
+class Watch:
+    """One reader's view of what happens. One that reads too slowly misses the oldest of it."""
+
+    def __init__(self, scopes: frozenset[Scope]) -> None:
+        self._scopes = scopes
+        self._waiting: deque[Entry] = deque(maxlen=_MAX_BEHIND)
+        self._woken = anyio.Event()
+        self.is_closed = False
+
+    def note(self, entry: Entry) -> None:
+        """Something happened."""
+        if self._scopes & {*entry.scopes}:
+            self._waiting.append(entry)
+            self._woken.set()
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        self.is_closed = True
+        self._woken.set()
+
+    async def next(self) -> list[Entry]:
+        """What happened since the last time; waits for it."""
+        await self._woken.wait()
+        self._woken = anyio.Event()
+        entries = list(self._waiting)
+        self._waiting.clear()
+        return entries

@@ -1,0 +1,133 @@
+"""The page as an application under ``/ui``: the way in, the files, and what each visit may ask.
+
+Nothing of it is imported before a daemon's HTTP side is used at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from http import HTTPStatus
+
+import anyio
+import msgspec
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from .access import COOKIE, Door, Protected
+from .activity import Activity, Entry
+from .acts import Acts, body_of
+from .port import PagePort, Refused
+from .render import FOLDER, render
+from .screens import SCREENS, Screens, summaries_of, visit_of
+from .visits import VISIT_S, Visit, Visits
+
+ALIVE_S = 15.0
+"""A stream says so often that it is alive, where nothing happens."""
+RETRY_MS = 2000
+
+
+class Page:
+    """The routes of the page. ``seen`` is called for each request of a visitor."""
+
+    def __init__(
+        self,
+        port: PagePort,
+        visits: Visits,
+        activity: Activity,
+        *,
+        seen: Callable[[], None],
+    ) -> None:
+        self._port = port
+        self._visits = visits
+        self._activity = activity
+        self._seen = seen
+        self._screens = Screens(port, activity)
+
+    def route(self) -> BaseRoute:
+        """The route to all of it."""
+        inside = [
+            *self._screens.routes,
+            *Acts(self._port).routes,
+            Route("/live", self.live),
+        ]
+        door = Middleware(Door, visits=self._visits, seen=self._seen)
+        routes = [
+            Route("/", _welcome),
+            Route("/enter", self.enter, methods=["POST"]),
+            Mount("/static", StaticFiles(directory=FOLDER / "static")),
+            Mount("/{visit}", routes=inside, middleware=[door]),
+        ]
+        app = Starlette(
+            routes=routes,
+            middleware=[Middleware(Protected)],
+            exception_handlers={Refused: self._refused},
+        )
+        return Mount("/ui", app)
+
+    async def enter(self, request: Request) -> Response:
+        """Trade an invitation for a visit."""
+        try:
+            code = msgspec.json.decode(await body_of(request), type=dict[str, str])["code"]
+        except (msgspec.DecodeError, KeyError):
+            raise Refused("no code was sent") from None
+        visit = self._visits.enter(code)
+        if visit is None:
+            told = "this address was used or is too old; `subcog ui` makes a new one"
+            return JSONResponse({"error": told}, status_code=HTTPStatus.FORBIDDEN)
+        answer = JSONResponse({"path": f"{visit.path}{SCREENS[0].name}"})
+        answer.set_cookie(
+            COOKIE,
+            visit.secret,
+            path=visit.path,
+            max_age=int(VISIT_S),
+            httponly=True,
+            samesite="strict",
+        )
+        return answer
+
+    async def live(self, request: Request) -> Response:
+        """What happens, as server-sent events of ready markup; what was missed comes first."""
+        given = request.headers.get("last-event-id") or request.query_params.get("after", "")
+        is_number = given.isdecimal() and len(given) < 16
+        after = int(given) if is_number else self._activity.latest
+        stream = self._stream(visit_of(request), after)
+        return StreamingResponse(stream, media_type="text/event-stream")
+
+    async def _stream(self, visit: Visit, after: int) -> AsyncIterator[str]:
+        scopes = frozenset(self._port.readable(visit.fields))
+        with self._activity.watching(scopes) as watch:
+            yield f"retry: {RETRY_MS}\n\n"
+            entries = self._activity.recent(scopes, after=after)
+            while not watch.is_closed:
+                for entry in entries:
+                    yield await self._event(visit, entry)
+                with anyio.move_on_after(ALIVE_S):
+                    entries = await watch.next()
+                    continue
+                entries = []
+                yield ": alive\n\n"
+
+    async def _event(self, visit: Visit, entry: Entry) -> str:
+        summaries = await summaries_of(self._port, visit, [entry])
+        facts = {"path": visit.path, "summaries": summaries, "clean": self._port.clean}
+        html = render("entry.html", entry=entry, **facts)
+        return f"id: {entry.number}\nevent: {entry.kind}\ndata: {json.dumps(html)}\n\n"
+
+    async def _refused(self, request: Request, error: Exception) -> Response:
+        """Why something was refused: as JSON to the script, as a page to a person."""
+        if request.method == "POST" or not hasattr(request.state, "visit"):
+            return JSONResponse({"error": str(error)}, status_code=HTTPStatus.CONFLICT)
+        name = request.url.path.split("/")[3]
+        known = {"memory": "memories"} | {screen.name: screen.name for screen in SCREENS}
+        facts: dict[str, object] = {"why": str(error)}
+        text = self._screens.page(request, known.get(name, "now"), "trouble.html", facts)
+        return HTMLResponse(text, status_code=HTTPStatus.CONFLICT)
+
+
+async def _welcome(request: Request) -> Response:
+    return HTMLResponse(render("welcome.html"))

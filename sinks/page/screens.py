@@ -1,0 +1,426 @@
+"""The screens: each is a question to the daemon, and a template for its answer."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from ...bus.prompt_results import ExplainResult
+from ...bus.results import (
+    FoundMemory,
+    HistoryResult,
+    ListedMemory,
+    ListResult,
+    MemoryResult,
+    RecallResult,
+    Result,
+    StalePage,
+    StatusResult,
+    WhyResult,
+)
+from ...bus.sessions import (
+    FoundSession,
+    FoundSessions,
+    ListedSession,
+    SessionResult,
+    SessionsResult,
+)
+from ...bus.team_results import TeamStatusResult
+from ...bus.values import NAMESPACES
+from .activity import Activity, Entry, MomentSeen, PromptSeen
+from .port import PagePort, Refused
+from .render import render, times
+from .visits import Visit
+
+PER_PAGE = 50
+MAX_FOUND = 100
+MAX_LISTED = 1000
+MAX_SESSIONS = 300
+MAX_OPENING = 200
+SHOWN_ENTRIES = 50
+WHICH = {
+    "": "all that hold",
+    "automatic": "kept by itself",
+    "asked": "asked for",
+    "unused": "never shown",
+    "contradicting": "contradicting another",
+    "stale": "whose code changed",
+}
+T = TypeVar("T", bound=Result)
+
+
+class Screen(Struct, frozen=True):
+    """One screen: its path, what it is called in the navigation, and its heading."""
+
+    name: str
+    title: str
+    heading: str
+
+
+SCREENS = (
+    Screen("now", "Now", "What happens now"),
+    Screen("memories", "Memories", "Memories"),
+    Screen("review", "Review", "Review"),
+    Screen("sessions", "Sessions", "Sessions"),
+    Screen("try", "Try", "What would be injected"),
+    Screen("health", "Health", "Health"),
+)
+TEAM = Screen("team", "Team", "Team")
+
+
+class Asked(Struct, frozen=True):
+    """What the filters of the memories' screen ask for; empty means any."""
+
+    q: str = ""
+    namespace: str = ""
+    which: str = ""
+    tag: str = ""
+    scope: str = ""
+    author: str = ""
+    since: str = ""
+    until: str = ""
+    after: str = ""
+
+    def params(self) -> dict[str, object]:
+        """The filters as the call ``list`` takes them. Raises ``Refused`` for a date that is none.
+
+        A day begins and ends on this machine's clock.
+        """
+        given: dict[str, object] = {
+            name: value
+            for name in ("namespace", "tag", "scope", "author", "after")
+            if (value := getattr(self, name))
+        }
+        if self.since:
+            given["since"] = _midnight(self.since)
+        if self.until:
+            given["until"] = _midnight(self.until) + timedelta(days=1, microseconds=-1)
+        if self.which in {"automatic", "asked"}:
+            given["automatic"] = self.which == "automatic"
+        elif self.which in {"unused", "contradicting"}:
+            given[self.which] = True
+        return given
+
+
+class Listing(Struct, frozen=True):
+    """A memory in a list, with a ``note`` on what the list is about."""
+
+    id: str
+    summary: str
+    namespace: str
+    tags: tuple[str, ...]
+    scope: str
+    author: str
+    created_at: datetime
+    note: str = ""
+
+
+class SessionLine(Struct, frozen=True):
+    """A session in a list: how it began, and a ``note`` on what the list is about."""
+
+    id: str
+    opening: str
+    began_at: datetime
+    note: str
+
+
+class Latency(Struct, frozen=True):
+    """What the stages of the last prompts took together, in milliseconds."""
+
+    prompts: int
+    served: int
+    median_ms: float
+    most_ms: float
+
+
+class Screens:
+    """Answers the GET requests of a visit."""
+
+    def __init__(self, port: PagePort, activity: Activity) -> None:
+        self._port = port
+        self._activity = activity
+
+    @property
+    def routes(self) -> list[Route]:
+        """One a screen, and one a thing that can be opened."""
+        return [
+            Route("/", _first),
+            Route("/now", self.now),
+            Route("/memories", self.memories),
+            Route("/memory/{id}", self.memory),
+            Route("/review", self.review),
+            Route("/sessions", self.sessions),
+            Route("/sessions/{id:path}", self.session),
+            Route("/try", self.rehearse),
+            Route("/health", self.health),
+            Route("/team", self.team),
+        ]
+
+    # --- now -------------------------------------------------------------------------------------
+
+    async def now(self, request: Request) -> Response:
+        visit = visit_of(request)
+        scopes = frozenset(self._port.readable(visit.fields))
+        entries = self._activity.recent(scopes)[-SHOWN_ENTRIES:][::-1]
+        facts = {
+            "entries": entries,
+            "last": entries[0].number if entries else 0,
+            "summaries": await summaries_of(self._port, visit, entries),
+            "clean": self._port.clean,
+        }
+        return self._answer(request, "now", facts)
+
+    # --- memories --------------------------------------------------------------------------------
+
+    async def memories(self, request: Request) -> Response:
+        visit, asked = visit_of(request), _asked(request)
+        if asked.q:
+            found = await self._found(visit, asked)
+            told, after = f"{len(found)} found, best first", None
+        elif asked.which == "stale":
+            found, looked_at, after = await self._stale(visit, asked.after)
+            told = f"{len(found)} of the {looked_at} looked at here"
+        else:
+            listed = await self._ask(visit, "list", ListResult, limit=PER_PAGE, **asked.params())
+            found, after = [_listing(memory) for memory in listed.memories], listed.next
+            told = f"{listed.total:,} in all, newest first"
+        shown = {name: value for name in asked.__struct_fields__ if (value := getattr(asked, name))}
+        facts = {
+            "asked": asked,
+            "memories": found,
+            "told": told,
+            "empty": "Nothing like that is remembered here.",
+            "next": f"?{urlencode(shown | {'after': after})}" if after else None,
+            "namespaces": NAMESPACES,
+            "whiches": WHICH,
+        }
+        return self._answer(request, "memories", facts)
+
+    async def _found(self, visit: Visit, asked: Asked) -> list[Listing]:
+        """What a search finds, in its order, of what the other filters let through."""
+        given = asked.params() | {"query": asked.q, "limit": MAX_FOUND}
+        filters = {name: given.pop(name) for name in [*given] if name not in {"query", "limit"}}
+        if "namespace" in filters:
+            given["namespace"] = filters.pop("namespace")
+        found = (await self._ask(visit, "recall", RecallResult, **given)).memories
+        if filters:
+            ids = [memory.id for memory in found]
+            let = await self._ask(visit, "list", ListResult, ids=ids, limit=MAX_FOUND, **filters)
+            held = {memory.id for memory in let.memories}
+            found = tuple(memory for memory in found if memory.id in held)
+        return [_listing(memory, note=f"relevance {memory.score:.2f}") for memory in found]
+
+    async def _stale(self, visit: Visit, after: str) -> tuple[list[Listing], int, str | None]:
+        page = await self._ask(visit, "stale", StalePage, after=after)
+        found = [
+            Listing(
+                id=memory.id,
+                summary=memory.summary,
+                namespace=memory.namespace,
+                tags=(),
+                scope="project:",
+                author=memory.author,
+                created_at=memory.created_at,
+                note=", ".join(
+                    f"{place.path} {place.symbol}".strip() + f" is {place.state}"
+                    for place in memory.code.anchors
+                    if place.state not in {None, "unchanged"}
+                ),
+            )
+            for memory in page.memories
+        ]
+        return found, page.looked_at, page.next
+
+    async def memory(self, request: Request) -> Response:
+        visit, id_ = visit_of(request), request.path_params["id"]
+        memory = await self._ask(visit, "get", MemoryResult, id=id_)
+        why = await self._ask(visit, "why", WhyResult, id=memory.id)
+        versions = (await self._ask(visit, "history", HistoryResult, id=memory.id)).versions
+        facts = {
+            "memory": memory,
+            "why": why,
+            "versions": versions,
+            "origin": why.said_by or "not known",
+            "namespaces": NAMESPACES,
+        }
+        return self._answer(request, "memories", facts, template="memory")
+
+    async def review(self, request: Request) -> Response:
+        visit, asked = visit_of(request), _asked(request)
+        given = {"after": asked.after} if asked.after else {}
+        listed = await self._ask(
+            visit, "list", ListResult, unreviewed=True, limit=PER_PAGE, **given
+        )
+        facts = {"memories": listed.memories, "total": listed.total, "next": listed.next}
+        return self._answer(request, "review", facts)
+
+    # --- sessions --------------------------------------------------------------------------------
+
+    async def sessions(self, request: Request) -> Response:
+        visit, query = visit_of(request), request.query_params.get("q", "").strip()
+        if query:
+            hits = await self._ask(visit, "search_sessions", FoundSessions, query=query, limit=50)
+            found = [_found_session(hit) for hit in hits.sessions]
+            days = [("Found, best first", found)] if found else []
+        else:
+            held = await self._ask(visit, "sessions", SessionsResult, limit=MAX_SESSIONS)
+            by_day = itertools.groupby(map(_listed_session, held.sessions), _day)
+            days = [(day, [*those]) for day, those in by_day]
+        empty = "No session says that." if query else "No session of this project is kept yet."
+        return self._answer(request, "sessions", {"query": query, "days": days, "empty": empty})
+
+    async def session(self, request: Request) -> Response:
+        visit, id_ = visit_of(request), request.path_params["id"]
+        session = await self._ask(visit, "session", SessionResult, id=id_)
+        kept = await self._ask(visit, "list", ListResult, session=session.id, limit=MAX_LISTED)
+        facts = {"session": session, "kept": kept.memories}
+        return self._answer(request, "sessions", facts, template="session")
+
+    # --- the rest --------------------------------------------------------------------------------
+
+    async def rehearse(self, request: Request) -> Response:
+        """What would be injected for a prompt."""
+        visit, query = visit_of(request), request.query_params.get("q", "").strip()
+        answer = await self._ask(visit, "explain", ExplainResult, text=query) if query else None
+        intent = answer.classify.intent_type if answer else None
+        return self._answer(
+            request,
+            "try",
+            {"query": query, "answer": answer, "intent": intent or ""},
+        )
+
+    async def health(self, request: Request) -> Response:
+        visit = visit_of(request)
+        status = await self._ask(visit, "status", StatusResult)
+        scopes = frozenset(self._port.readable(visit.fields))
+        prompts = [e for e in self._activity.recent(scopes) if isinstance(e, PromptSeen)]
+        problems = [status.problem, status.backup.problem if status.backup else None]
+        facts = {
+            "status": status,
+            "problems": [problem for problem in (*problems, *status.damage) if problem],
+            "latency": _latency(prompts),
+            "degraded": Counter(reason for prompt in prompts for reason in prompt.degraded),
+        }
+        return self._answer(request, "health", facts)
+
+    async def team(self, request: Request) -> Response:
+        team = await self._ask(visit_of(request), "team-status", TeamStatusResult)
+        if not team.joined:
+            raise Refused("no team was joined: `subcog team join URL`")
+        return self._answer(request, "team", {"team": team})
+
+    # --- answers ---------------------------------------------------------------------------------
+
+    async def _ask(self, visit: Visit, call: str, kind: type[T], **params: object) -> T:
+        return await self._port.ask(visit.fields, call, kind, params)
+
+    def _answer(
+        self, request: Request, name: str, facts: dict[str, object], *, template: str = ""
+    ) -> Response:
+        """The screen ``name``, or the part of it that changes where the script asks for that."""
+        template = template or name
+        if "part" in request.query_params:
+            path = visit_of(request).path
+            return HTMLResponse(render(f"{template}_part.html", path=path, **facts))
+        return HTMLResponse(self.page(request, name, f"{template}.html", facts))
+
+    def page(self, request: Request, name: str, template: str, facts: dict[str, object]) -> str:
+        """A whole page, with what all of them have."""
+        visit = visit_of(request)
+        screens = (*SCREENS, TEAM) if self._port.has_team() else SCREENS
+        return render(
+            template,
+            path=visit.path,
+            project=self._port.project(visit.fields),
+            screens=screens,
+            screen=next(each for each in (*SCREENS, TEAM) if each.name == name),
+            **facts,
+        )
+
+
+async def _first(request: Request) -> Response:
+    return RedirectResponse(f"{visit_of(request).path}{SCREENS[0].name}")
+
+
+def visit_of(request: Request) -> Visit:
+    """Whose request it is; the door has put it there."""
+    visit: Visit = request.state.visit
+    return visit
+
+
+async def summaries_of(port: PagePort, visit: Visit, entries: Sequence[Entry]) -> dict[str, str]:
+    """The summaries of the memories that were shown at other moments, by id."""
+    moments = [entry for entry in entries if isinstance(entry, MomentSeen)]
+    ids = list({shown.memory_id for moment in moments for shown in moment.shown})[:MAX_LISTED]
+    if not ids:
+        return {}
+    params = {"ids": ids, "limit": len(ids)}
+    listed = await port.ask(visit.fields, "list", ListResult, params)
+    return {memory.id: memory.summary for memory in listed.memories}
+
+
+def _asked(request: Request) -> Asked:
+    known = {
+        name: value.strip()
+        for name, value in request.query_params.items()
+        if name in Asked.__struct_fields__
+    }
+    return Asked(**known)
+
+
+def _midnight(day: str) -> datetime:
+    try:
+        return datetime.combine(date.fromisoformat(day), time()).astimezone()
+    except ValueError:
+        raise Refused(f"{day} is no date; write it as 2026-01-31") from None
+
+
+def _listing(memory: ListedMemory | FoundMemory, note: str = "") -> Listing:
+    if isinstance(memory, ListedMemory):
+        shown = f"shown {times(memory.times_shown)}" if memory.times_shown else ""
+        note = ", ".join(filter(None, ("kept by itself" if memory.automatic else "", shown)))
+    elif memory.buried:
+        note += ", buried"
+    return Listing(
+        id=memory.id,
+        summary=memory.summary,
+        namespace=memory.namespace,
+        tags=memory.tags,
+        scope=memory.scope,
+        author=memory.author,
+        created_at=memory.created_at,
+        note=note,
+    )
+
+
+def _found_session(hit: FoundSession) -> SessionLine:
+    opening = hit.said[0].text[:MAX_OPENING] if hit.said else ""
+    return SessionLine(hit.id, opening, hit.began_at, f"relevance {hit.relevance:.2f}")
+
+
+def _listed_session(each: ListedSession) -> SessionLine:
+    note = f"{each.client or 'agent'}, {each.passages} passages"
+    return SessionLine(each.id, each.opening, each.began_at, note)
+
+
+def _day(session: SessionLine) -> str:
+    return f"{session.began_at.astimezone():%A, %d %B %Y}"
+
+
+def _latency(prompts: Sequence[PromptSeen]) -> Latency | None:
+    took = [math.fsum(prompt.stages_ms.values()) for prompt in prompts]
+    if not took:
+        return None
+    served = sum(prompt.tokens > 0 for prompt in prompts)
+    return Latency(len(prompts), served, statistics.median(took), max(took))

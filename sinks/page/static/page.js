@@ -1,0 +1,355 @@
+// What the screens do by themselves: search while typing, acts and their undo, keys, what is live.
+// Every screen also works as a plain page of links and forms, but for what changes something.
+
+const { path, screen } = document.body.dataset;
+const UNDO_MS = 60_000;
+const TYPING_MS = 90;
+const $ = (selector, within = document) => within.querySelector(selector);
+const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+// --- telling ------------------------------------------------------------------------------------
+
+const toast = $("#toast");
+let undoable = []; // what can be taken back, the last at the end: ids, and until when
+let fading = 0;
+
+function tell(text, { undo = [], failed = false } = {}) {
+  $(".told", toast).textContent = text;
+  toast.classList.toggle("failed", failed);
+  $(".undo", toast).hidden = undo.length === 0;
+  if (undo.length) undoable.push({ ids: undo, until: Date.now() + UNDO_MS });
+  toast.hidden = false;
+  clearTimeout(fading);
+  fading = setTimeout(() => { toast.hidden = true; }, UNDO_MS);
+}
+
+// What is told survives going to another screen.
+function tellThere(text, options) {
+  sessionStorage.setItem("told", JSON.stringify([text, options]));
+}
+
+function tellFromBefore() {
+  const told = sessionStorage.getItem("told");
+  sessionStorage.removeItem("told");
+  if (told) tell(...JSON.parse(told));
+}
+
+// --- acts ---------------------------------------------------------------------------------------
+
+let posting = Promise.resolve(); // what is done one after another, behind the person's back
+
+async function post(name, body) {
+  let answer;
+  try {
+    answer = await fetch(`${path}${name}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body ?? {}),
+    });
+  } catch {
+    throw new Error("the daemon does not answer; `subcog ui` starts it and opens a new page");
+  }
+  if (answer.status === 401) throw new Error(await answer.text());
+  return answer;
+}
+
+// Does `act`, and tells what came of it. Returns the answer, or null where it did not go well.
+async function perform(act, then = "") {
+  try {
+    const answer = await post("act", act);
+    const said = await answer.json();
+    if (!answer.ok) throw new Error(said.error);
+    if (then === "here" || then === "memories") {
+      tellThere(said.told, { undo: said.undo });
+      location.assign(then === "here" ? location.href : `${path}memories`);
+      if (then === "here") location.reload();
+    } else {
+      tell(said.told, { undo: said.undo, failed: Boolean(said.failed) });
+    }
+    return said;
+  } catch (error) {
+    tell(error.message, { failed: true });
+    return null;
+  }
+}
+
+async function undo() {
+  await posting;
+  const last = undoable.pop();
+  if (!last || last.until < Date.now()) return tell("nothing was changed within the last minute");
+  const then = results || queue ? "" : "here";
+  const said = await perform({ do: "undo", ids: last.ids }, then);
+  if (!said || then) return undefined;
+  return queue ? putBack(said.now) : refresh();
+}
+
+function actOf(button) {
+  const item = button.closest(".item, [data-id]");
+  const ids = button.closest(".bulk") ? chosen() : [item.dataset.id];
+  const { version } = button.dataset;
+  return { do: button.dataset.do, ids, ...(version ? { version: Number(version) } : {}) };
+}
+
+async function pressed(button) {
+  const then = button.dataset.then ?? button.closest("[data-then]")?.dataset.then ?? "";
+  const act = actOf(button);
+  if (screen === "review" && !then) return settle(button.closest(".item"), act);
+  button.disabled = true;
+  const done = await perform(act, then);
+  button.disabled = false;
+  if (done && !then) await refresh();
+}
+
+async function submitted(form) {
+  const act = { do: form.dataset.do, ids: [form.dataset.id], ...Object.fromEntries(new FormData(form)) };
+  const item = form.closest(".review > .item");
+  if (item) return settle(item, act);
+  await perform(act, form.dataset.then);
+}
+
+// --- lists --------------------------------------------------------------------------------------
+
+const results = $("#results");
+let asking = null;
+
+// Puts the answer of `address` in the place of the results; a later question overtakes it.
+async function show(address) {
+  asking?.abort();
+  asking = new AbortController();
+  results.setAttribute("aria-busy", "true");
+  const url = new URL(address, location.href);
+  url.searchParams.set("part", "1");
+  try {
+    const answer = await fetch(url, { signal: asking.signal });
+    const text = await answer.text();
+    if (answer.ok) results.innerHTML = text;
+    else tell(answer.status === 401 ? text : "that cannot be searched for", { failed: true });
+    results.setAttribute("aria-busy", "false");
+  } catch (error) {
+    if (error.name !== "AbortError") tell("the daemon does not answer", { failed: true });
+  }
+}
+
+async function refresh() {
+  if (results) await show(location.href);
+  else location.reload();
+}
+
+function chosen() {
+  return $$("input[name=ids]:checked", results).map((box) => box.value);
+}
+
+function countChosen() {
+  const count = chosen().length;
+  $(".bulk .acts", results).hidden = count === 0;
+  $(".bulk .chosen", results).textContent = `${count} selected`;
+}
+
+function searchWhileTyping(form) {
+  let typing = 0;
+  const search = () => {
+    const asked = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    const address = `${form.getAttribute("action")}?${asked}`;
+    history.replaceState(null, "", address);
+    return show(address);
+  };
+  form.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(search, TYPING_MS); });
+  form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(typing); search(); });
+}
+
+// --- review -------------------------------------------------------------------------------------
+
+const queue = $("#queue");
+let fetching = null;
+const taken = [];
+
+function countLeft(by) {
+  const left = $("#left");
+  left.textContent = Math.max(0, Number(left.textContent) + by);
+}
+
+// Takes a memory off the queue at once; what is done to it is sent one after another behind that.
+function settle(item, act) {
+  const after = item.nextElementSibling ?? item.previousElementSibling;
+  taken.push(item);
+  item.classList.remove("current");
+  item.remove();
+  countLeft(-1);
+  if (after?.classList.contains("item")) choose(after);
+  posting = posting.then(async () => {
+    if (await perform(act)) return;
+    queue.prepend(item);
+    countLeft(1);
+    choose(item);
+  });
+  more();
+}
+
+// `now` has the ids of what was undone: a forgotten memory comes back under another one.
+function putBack(now) {
+  for (const item of taken.filter((each) => each.dataset.id in now)) {
+    taken.splice(taken.indexOf(item), 1);
+    const id = now[item.dataset.id];
+    for (const each of [item, $("form", item)]) each.dataset.id = id;
+    $(".facts a", item).href = `${path}memory/${id}`;
+    queue.prepend(item);
+    countLeft(1);
+    choose(item);
+  }
+  $(".empty.done").hidden = true;
+}
+
+// Fetches the next memories before the last ones are looked at.
+async function more() {
+  $(".empty.done").hidden = Boolean($(".item", queue) || queue.dataset.next);
+  if (fetching || !queue.dataset.next || $$(".item", queue).length > 10) return;
+  const address = `${path}review?part=1&after=${encodeURIComponent(queue.dataset.next)}`;
+  queue.dataset.next = "";
+  fetching = fetch(address).then((answer) => answer.text());
+  queue.insertAdjacentHTML("beforeend", await fetching);
+  fetching = null;
+  const marker = $(".next", queue);
+  queue.dataset.next = marker?.dataset.next ?? "";
+  marker?.remove();
+  if (!current()) choose($(".item", queue));
+}
+
+function edit(item) {
+  const form = $("form", item);
+  if (!form) return;
+  form.hidden = false;
+  $("textarea", form).focus();
+}
+
+// --- keys ---------------------------------------------------------------------------------------
+
+const current = () => $(".item.current");
+
+function choose(item) {
+  if (!item) return;
+  for (const each of $$(".item.current")) each.classList.remove("current");
+  item.classList.add("current");
+  item.scrollIntoView({ block: "nearest" });
+  (screen === "review" ? item : $("a", item))?.focus({ preventScroll: true });
+}
+
+function step(by) {
+  const items = $$(".items > .item, .timeline > .item");
+  const at = items.indexOf(current());
+  choose(items[Math.min(items.length - 1, Math.max(0, at + by))]);
+}
+
+function onItem(name) {
+  const item = current() ?? $("main > .acts.item");
+  const button = item && $(`[data-do=${name}]`, item);
+  if (button) return pressed(button);
+  if (item && results) return perform({ do: name, ids: [item.dataset.id] }).then((done) => done && refresh());
+  return undefined;
+}
+
+const KEYS = {
+  "/": () => ($("#q") ? $("#q").focus() : location.assign(`${path}memories`)),
+  "?": () => $("#keys").showModal(),
+  j: () => step(1),
+  ArrowDown: () => step(1),
+  ArrowUp: () => step(-1),
+  x: () => { const box = current() && $("input[name=ids]", current()); if (box) box.click(); },
+  k: () => onItem("keep"),
+  f: () => onItem("forget"),
+  b: () => onItem("bury"),
+  e: () => {
+    if (screen === "review") return current() && edit(current());
+    const open = $("#edit") ?? null;
+    if (open) { open.open = true; $("textarea", open).focus(); } else if (current()) $("a", current()).click();
+    return undefined;
+  },
+  u: undo,
+};
+
+function typed(event) {
+  const writes = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
+  if (event.key === "Escape" && writes && !event.target.closest("dialog")) event.target.blur();
+  if (writes || event.ctrlKey || event.metaKey || event.altKey) return;
+  const link = $$("header nav a")[Number(event.key) - 1];
+  const does = link ? () => link.click() : KEYS[event.key];
+  if (!does) return;
+  event.preventDefault();
+  does();
+}
+
+// --- live ---------------------------------------------------------------------------------------
+
+const live = $("#live");
+const seen = new Set($$("#live .entry").map((entry) => entry.dataset.number));
+let last = live?.dataset.after ?? "";
+
+function arrived(event) {
+  last = event.lastEventId;
+  if (!live) {
+    const changes = event.type === "capture" || event.type === "forgotten";
+    if (changes && results && !chosen().length && !current()) refresh();
+    return;
+  }
+  if (seen.has(event.lastEventId)) return;
+  seen.add(event.lastEventId);
+  $(".empty", live)?.remove();
+  live.insertAdjacentHTML("afterbegin", JSON.parse(event.data));
+  live.firstElementChild.classList.add("fresh");
+}
+
+// A browser has few connections to one server, so a page that nobody sees holds none.
+function watch() {
+  let source = null;
+  const state = $("#live-state");
+  const say = (text) => { if (state && state.textContent !== text) state.textContent = text; };
+  const turn = () => {
+    if (document.hidden === !source) return;
+    if (document.hidden) { source.close(); source = null; return; }
+    source = new EventSource(`${path}live?after=${last}`);
+    source.onopen = () => say("");
+    source.onerror = () => say("Not connected; trying again.");
+    for (const kind of ["prompt", "moment", "capture", "forgotten"]) source.addEventListener(kind, arrived);
+  };
+  document.addEventListener("visibilitychange", turn);
+  addEventListener("pagehide", () => source?.close());
+  turn();
+}
+
+// --- begin --------------------------------------------------------------------------------------
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.dataset.open) $(`#${button.dataset.open}`).showModal();
+  else if (button.classList.contains("dismiss")) toast.hidden = true;
+  else if (button.classList.contains("undo")) undo();
+  else if (button.classList.contains("cancel")) { button.form.hidden = true; choose(button.closest(".item")); }
+  else if ("edit" in button.dataset) edit(button.closest(".item"));
+  else if (button.dataset.do) pressed(button);
+});
+document.addEventListener("submit", (event) => {
+  if (!event.target.dataset.do) return;
+  event.preventDefault();
+  submitted(event.target);
+});
+document.addEventListener("change", (event) => {
+  if (event.target.matches(".all")) for (const box of $$("input[name=ids]", results)) box.checked = event.target.checked;
+  if (event.target.matches(".all, input[name=ids]")) countChosen();
+});
+document.addEventListener("keydown", typed);
+$("#run-doctor")?.addEventListener("click", async (event) => {
+  event.target.disabled = true;
+  $("#findings").textContent = "Checking…";
+  try {
+    const answer = await post("doctor");
+    if (answer.ok) $("#findings").innerHTML = await answer.text();
+    else $("#findings").textContent = (await answer.json()).error;
+  } catch (error) {
+    $("#findings").textContent = error.message;
+  }
+  event.target.disabled = false;
+});
+if ($("#filters")) searchWhileTyping($("#filters"));
+if (queue) { choose($(".item", queue)); more(); }
+tellFromBefore();
+if (live || results) watch();

@@ -1,0 +1,72 @@
+"""Invitations to the page, and the visits that they are traded for: in memory alone.
+
+``subcog ui`` gets the invitation over the daemon's own socket and puts it into the address after
+``#``, which no browser sends anywhere. The page's script trades it for a visit: a path of its own
+with an unguessable name, and a cookie for that path alone. Cookies know no ports, so a server on
+another port of this machine would be sent a cookie for all of it; but not one for a path that it
+does not know.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, MutableMapping
+
+from cachetools import TTLCache
+from msgspec import Struct
+
+INVITATION_S = 60.0
+VISIT_S = 12 * 3600.0
+"""A visit ends so long after its last request."""
+
+_MAX_INVITATIONS = 16
+_MAX_VISITS = 32
+_NAME_BYTES = 16
+_SECRET_BYTES = 32
+
+
+class Visit(Struct, frozen=True):
+    """Somebody who was let in. ``fields`` say for which project, ``name`` is part of the path."""
+
+    name: str
+    secret: str
+    fields: dict[str, str]
+
+    @property
+    def path(self) -> str:
+        """Where this visit's screens are."""
+        return f"/ui/{self.name}/"
+
+
+class Visits:
+    """Invitations and visits, in memory alone: they end with the daemon. ``now`` in seconds."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._invited: MutableMapping[str, dict[str, str]] = TTLCache(
+            _MAX_INVITATIONS, INVITATION_S, timer=now
+        )
+        self._open: MutableMapping[str, Visit] = TTLCache(_MAX_VISITS, VISIT_S, timer=now)
+
+    def invite(self, fields: dict[str, str]) -> str:
+        """A code that lets one visitor in, once, within ``INVITATION_S``."""
+        code = secrets.token_urlsafe(_SECRET_BYTES)
+        self._invited[code] = fields
+        return code
+
+    def enter(self, code: str) -> Visit | None:
+        """A new visit for an invitation; None where there is none, or not any more."""
+        fields = self._invited.pop(code, None)
+        if fields is None:
+            return None
+        name, secret = secrets.token_urlsafe(_NAME_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
+        self._open[name] = visit = Visit(name, secret, fields)
+        return visit
+
+    def find(self, name: str, secret: str) -> Visit | None:
+        """The visit of that name, where ``secret`` is its own; it lives on from now."""
+        visit = self._open.get(name)
+        if visit is None or not secrets.compare_digest(visit.secret.encode(), secret.encode()):
+            return None
+        self._open[name] = visit
+        return visit

@@ -1,0 +1,52 @@
+"""A real browser for the page: Debian's Chromium, driven by playwright, and axe-core beside it."""
+
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = shutil.which("chromium")
+AXE = Path(__file__).parents[1] / ".cache/browser/node_modules/axe-core/axe.min.js"
+# As root there is no sandbox; the others keep it from asking its maker anything.
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def required():
+    """Skip where there is no browser; continuous integration has one."""
+    missing = [name for name, there in (("chromium", CHROMIUM), (AXE, AXE.exists())) if not there]
+    if missing and os.environ.get("CI") != "true":
+        pytest.skip(f"there is no {missing[0]} (Debian's package chromium, `make browser-tools`)")
+    assert not missing, f"there is no {missing[0]}"
+
+
+@contextmanager
+def browser():
+    """A browser without a window."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+def violations(page):
+    """What axe-core finds wrong with how accessible a page is, a line each."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    return [
+        f"{one['id']}: {one['help']}: {[node['html'][:120] for node in one['nodes']]}"
+        for one in found
+    ]

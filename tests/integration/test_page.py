@@ -1,0 +1,627 @@
+"""The page in a real browser: what a person sees, does, takes back, and what others cannot do."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import threading
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests import browser
+from tests.waiting import PATIENCE_S, eventually
+
+from .house import House
+from .notes import ARGON, NOTES
+from .test_sessions import Transcript
+
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+SCREENS = ("now", "memories", "review", "sessions", "try", "health")
+HEADINGS = {
+    "now": "What happens now",
+    "memories": "Memories",
+    "review": "Review",
+    "sessions": "Sessions",
+    "try": "What would be injected",
+    "health": "Health",
+}
+RULE = "From now on, always run the linter before you commit."
+CHOICE = "We decided to use Valkey for the job queue since Redis changed its licence."
+WHY = "Why do we use argon2id for password hashing?"
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    browser.required()
+    with browser.browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """A project with memories, a session, and two things that were kept by themselves."""
+    house = House(tmp_path_factory.mktemp("page"))
+    for text, namespace in NOTES:
+        house.capture(text, "--namespace", namespace)
+    session = Transcript(house, "monday")
+    session.say(f"{CHOICE} Please set it up.")
+    session.answer("The job queue runs on Valkey now.")
+    session.say(RULE)
+    session.answer("I run it first from now on.")
+    session.hook("Stop")
+    eventually(lambda: house.ask("list", "--automatic")["total"] >= 2)
+    yield house
+    house.close()
+
+
+def invited(house, **env):
+    return house.ask("ui", **env)["url"]
+
+
+class Visitor:
+    """Somebody at the page, with a browser profile of their own."""
+
+    def __init__(self, chromium, house, **options):
+        self.house = house
+        self.context = chromium.new_context(**options)
+        self.context.set_default_timeout(8000)
+        self.page = self.context.new_page()
+        self.trouble = []
+        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        self.page.on("console", self._note)
+        self.page.goto(invited(house))
+        self.page.wait_for_url("**/now")
+        self.base = self.page.url.removesuffix("now")
+
+    def _note(self, message):
+        if message.type == "error":
+            self.trouble.append(message.text)
+
+    def go(self, screen):
+        self.page.goto(self.base + screen)
+        return self.page
+
+    def tab(self, screen):
+        page = self.context.new_page()
+        page.goto(self.base + screen)
+        return page
+
+    def told(self, text):
+        self.page.locator("#toast .told", has_text=text).wait_for()
+
+
+@pytest.fixture
+def visit(chromium, house):
+    visitors = []
+
+    def come(**options):
+        visitors.append(Visitor(chromium, house, **options))
+        return visitors[-1]
+
+    yield come
+    for visitor in visitors:
+        visitor.context.close()
+
+
+@pytest.fixture
+def visitor(visit):
+    visitor = visit()
+    yield visitor
+    assert visitor.trouble == []
+
+
+def kept(house, text, namespace="learnings"):
+    """A memory for one test alone."""
+    return house.capture(text, "--namespace", namespace)["id"]
+
+
+# --- every screen --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_each_screen_can_be_read_by_everybody_and_on_a_phone(visit, scheme):
+    visitor = visit(color_scheme=scheme, viewport={"width": 400, "height": 800})
+    one = visitor.house.ask("list", "--limit", "1")["memories"][0]["id"]
+    for screen in (*SCREENS, f"memory/{one}", "sessions/monday", "try?q=why+argon2id"):
+        page = visitor.go(screen)
+        assert page.locator("h1").count() == 1
+        assert browser.violations(page) == [], screen
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, screen
+        heading = HEADINGS.get(screen)
+        assert heading is None or page.locator("h1").inner_text() == heading
+    assert visitor.trouble == []
+
+
+def test_the_keys_lead_everywhere_and_say_what_they_are(visitor):
+    page = visitor.go("now")
+    page.keyboard.press("?")
+    assert "undo the last change" in page.locator("dialog").inner_text()
+    assert browser.violations(page) == []
+    page.keyboard.press("Escape")
+    for number, screen in [*enumerate(SCREENS, 1)][::-1]:
+        page.keyboard.press(str(number))
+        page.wait_for_url(f"**/{screen}")
+    page.keyboard.press("/")
+    page.wait_for_url("**/memories")
+    page.keyboard.press("/")
+    page.keyboard.type("2")
+    assert page.locator("#q").input_value() == "2"
+
+
+# --- now -----------------------------------------------------------------------------------------
+
+
+def test_a_prompt_and_a_capture_appear_while_one_looks_on(visitor):
+    page = visitor.go("now")
+    house = visitor.house
+    house.prompt(f"{WHY} <private>swordfish</private>", "live")
+    entry = page.locator("article.prompt", has_text=WHY).first
+    entry.wait_for()
+    assert "1 memory was shown" in entry.inner_text()
+    assert "shown: relevance" in entry.inner_text()
+    assert "considered" in entry.inner_text()
+    assert "swordfish" not in page.content()
+    assert "enrich" in entry.locator(".facts").inner_text()
+    house.prompt("[remember] Releases are cut on Tuesdays", "live")
+    page.locator("article.capture", has_text="Releases are cut on Tuesdays").wait_for()
+    house.prompt("thanks, that is all", "live")
+    entry = page.locator("article.prompt", has_text="thanks, that is all")
+    entry.wait_for()
+    assert "Nothing was shown: the prompt asks for nothing" in entry.inner_text()
+    # Who comes later sees it too, the newest first.
+    assert "thanks" in visitor.go("now").locator("article").first.inner_text()
+    assert browser.violations(page) == []
+
+
+def test_what_was_shown_at_another_moment_appears_too(visitor):
+    page = visitor.go("now")
+    payload = {
+        "session_id": "greeted",
+        "cwd": str(visitor.house.project),
+        "hook_event_name": "SessionStart",
+        "source": "startup",
+    }
+    visitor.house.hook("SessionStart", payload)
+    entry = page.locator("article.moment", has_text="SessionStart")
+    entry.wait_for()
+    assert "Password login failed behind the proxy" in entry.inner_text()
+
+
+# --- memories ------------------------------------------------------------------------------------
+
+
+def test_the_search_goes_on_with_every_letter_in_the_products_own_order(visitor):
+    page = visitor.go("memories")
+    page.locator("#q").press_sequentially("argon2id password hashing", delay=20)
+    page.locator(".counted", has_text="best first").wait_for()
+    eventually(lambda: page.locator("#results .item").count() > 1)
+    shown = page.locator("#results .summary").all_inner_texts()
+    ranked = visitor.house.ask("recall", "argon2id password hashing", "--limit", "100")
+    assert shown == [memory["summary"] for memory in ranked["memories"]]
+    assert shown[0] == ARGON
+    assert "q=argon2id" in page.url
+    page.locator("select[name=namespace]").select_option("gotchas")
+    eventually(lambda: page.locator("#results .item").count() == 1)
+    assert "fake clock" in page.locator("#results .item").inner_text()
+    # The address is the search.
+    assert visitor.tab(page.url.removeprefix(visitor.base)).locator("#results .item").count() == 1
+
+
+def test_the_filters_are_those_of_the_command_line(visitor):
+    page = visitor.go("memories?which=automatic")
+    listed = visitor.house.ask("list", "--automatic")
+    assert f"{listed['total']} in all" in page.locator(".counted").inner_text()
+    assert page.locator("#results .summary").all_inner_texts() == [
+        memory["summary"] for memory in listed["memories"]
+    ]
+    page = visitor.go("memories?q=linter&which=automatic")
+    assert page.locator("#results .summary").all_inner_texts()[0] == RULE
+    page = visitor.go("memories?q=argon2id&which=automatic")
+    assert ARGON not in page.locator("#results").inner_text()
+    assert "is no date" in visitor.go("memories?since=tomorrow").locator("main").inner_text()
+    assert visitor.trouble.pop().startswith("Failed to load resource")  # a refusal is a refusal
+
+
+def test_what_was_forgotten_in_bulk_comes_back_whole(visitor):
+    for number in range(3):
+        kept(visitor.house, f"Bulk fact {number}: the coffee machine on floor {number} leaks")
+    page = visitor.go("memories?q=coffee+machine")
+    page.locator("#results .item").nth(2).wait_for()
+    before = visitor.house.ask("list", "--limit", "1000")["total"]
+    for number in range(3):
+        page.locator("#results .item", has_text=f"Bulk fact {number}").get_by_role(
+            "checkbox"
+        ).check()
+    assert page.locator(".chosen").inner_text() == "3 selected"
+    page.locator(".bulk").get_by_role("button", name="Forget").click()
+    visitor.told("3 memories forgotten")
+    assert visitor.house.ask("list", "--limit", "1000")["total"] == before - 3
+    page.locator("#toast .undo").click()
+    visitor.told("undone: 3 memories")
+    page.locator("#results .item", has_text="Bulk fact 2").wait_for()
+    assert visitor.house.ask("list", "--limit", "1000")["total"] == before
+
+
+def test_a_memory_is_edited_replaced_and_brought_back(visitor):
+    first = kept(visitor.house, "The build takes four minutes on the old runners")
+    page = visitor.go(f"memory/{first}")
+    assert "the user" in page.locator(".pairs").first.inner_text()
+    page.keyboard.press("e")
+    page.locator("#edit textarea").fill("The build takes three minutes on the old runners")
+    page.locator("#edit input[name=tags]").fill("ci build")
+    page.locator("#edit button").click()
+    visitor.told("1 memory changed")
+    assert "three minutes" in page.locator("h1").inner_text()
+    assert visitor.house.ask("get", first)["tags"] == ["ci", "build"]
+    page.keyboard.press("u")
+    visitor.told("undone: update")
+    eventually(lambda: "four minutes" in page.locator("h1").inner_text())
+    page.locator("summary", has_text="Replace by a newer word").click()
+    page.locator("form[data-do=supersede] textarea").fill("The build takes one minute now")
+    page.get_by_role("button", name="Supersede").click()
+    visitor.told("1 memory superseded")
+    assert "superseded by" in page.locator(".problem").first.inner_text()
+    page.get_by_role("button", name="Restore", exact=True).click()
+    visitor.told("1 memory restored")
+    assert page.locator(".problem").count() == 0
+    page.get_by_role("button", name="Bury").click()
+    visitor.told("1 memory buried")
+    assert page.locator("[data-do=bury]").get_attribute("aria-pressed") == "true"
+    page.get_by_role("button", name="Expire").click()
+    visitor.told("1 memory expired")
+    assert "Searches do not find it" in page.locator(".problem").inner_text()
+    assert browser.violations(page) == []
+
+
+def test_what_cannot_be_done_is_told_and_changes_nothing(visitor):
+    gone = kept(visitor.house, "This one is forgotten in the terminal meanwhile")
+    page = visitor.go(f"memory/{gone}")
+    visitor.house.ask("forget", gone)
+    page.get_by_role("button", name="Keep").click()
+    visitor.told(f"no memory {gone}")
+    assert "failed" in page.locator("#toast").get_attribute("class")
+    assert visitor.go(f"memory/{gone}").locator("[role=alert]").inner_text().startswith("no memory")
+    assert all(said.startswith("Failed to load resource") for said in visitor.trouble)
+    visitor.trouble.clear()
+
+
+def test_a_list_in_another_tab_follows(visitor):
+    one = kept(visitor.house, "Two tabs look at the staging cluster in Frankfurt")
+    page, other = visitor.go("memories?q=staging+cluster"), visitor.tab("memories")
+    other.locator(".item", has_text="Frankfurt").wait_for()
+    other.bring_to_front()
+    visitor.house.ask("forget", one)
+    other.locator(".item", has_text="Frankfurt").wait_for(state="detached")
+    assert page.locator("h1").inner_text() == "Memories"
+
+
+# --- review --------------------------------------------------------------------------------------
+
+
+def test_what_was_kept_by_itself_is_reviewed_with_one_key_each(visitor):
+    page = visitor.go("review")
+    first, second = [m["content"] for m in visitor.house.ask("list", "--unreviewed")["memories"]][
+        :2
+    ]
+    left = int(page.locator("#left").inner_text())
+    assert first in page.locator(".item.current").inner_text()
+    page.keyboard.press("k")
+    visitor.told("1 memory kept")
+    assert second in page.locator(".item.current").inner_text()
+    page.keyboard.press("f")
+    visitor.told("1 memory forgotten")
+    assert int(page.locator("#left").inner_text()) == left - 2
+    page.keyboard.press("u")
+    visitor.told("undone: forget")
+    page.keyboard.press("u")
+    visitor.told("undone: keep")
+    assert int(page.locator("#left").inner_text()) == left
+    assert first in page.locator(".item.current").inner_text()
+    page.keyboard.press("e")
+    page.locator(".item.current textarea").fill("Always run the linter before a commit.")
+    page.locator(".item.current").get_by_role("button", name="Save").click()
+    visitor.told("1 memory changed")
+    listed = [m["content"] for m in visitor.house.ask("list", "--unreviewed")["memories"]]
+    assert second in listed
+    assert len(listed) == left - 1
+    visitor.page.reload()
+    assert int(page.locator("#left").inner_text()) == left - 1
+
+
+# --- sessions, try, health -----------------------------------------------------------------------
+
+
+def test_a_session_shows_what_was_said_kept_and_shown(visitor):
+    visitor.house.prompt(WHY, "monday")
+    page = visitor.go("sessions")
+    page.locator(".timeline a", has_text="We decided to use Valkey").first.click()
+    page.wait_for_url("**/sessions/monday")
+    said = page.locator(".said").inner_text()
+    assert CHOICE in said
+    eventually(lambda: page.reload() and page.locator("h2", has_text="Shown").count())
+    assert ARGON in page.locator("main").inner_text()
+    assert page.locator("h2", has_text="Kept").count() == 1
+    page = visitor.go("sessions?q=job+queue")
+    assert "Valkey" in page.locator(".timeline").inner_text()
+
+
+def test_what_would_be_injected_is_what_is_injected(visitor):
+    page = visitor.go("try")
+    page.locator("#q").fill(WHY)
+    page.get_by_role("button", name="Show").click()
+    shown = page.locator("#answer pre").inner_text()
+    assert shown.strip() == visitor.house.context(WHY, "tried").strip()
+    page = visitor.go("try?q=hello")
+    assert "Nothing would be injected" in page.locator("#answer").inner_text()
+
+
+def test_health_says_what_the_doctor_says(visitor):
+    visitor.house.prompt("hello", "health")
+    page = visitor.go("health")
+    assert "UserPromptSubmit" in page.locator("main").inner_text()
+    assert str(visitor.house.paths.database) in page.locator("main").inner_text()
+    page.get_by_role("button", name="Run the checks").click()
+    page.locator("#findings li").first.wait_for()
+    assert "daemon" in page.locator("#findings").inner_text()
+    assert browser.violations(page) == []
+
+
+# --- what others cannot do -----------------------------------------------------------------------
+
+HOSTILE = (
+    "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'> "
+    "{{ 7 * 7 }} \u202edesrever\u202c and \u200bnothing \U000e0041 "
+)
+
+
+def test_a_hostile_memory_is_text_and_hides_nothing(visitor):
+    long = "a very long line of a hostile memory about the parrot " * 150
+    one = kept(visitor.house, HOSTILE + long)
+    visitor.house.prompt("What is there about the hostile parrot? <script>window.hacked=3</script>")
+    screens = ("memories?q=parrot", f"memory/{one}", "review", "now", "try?q=what+of+the+parrot")
+    for screen in screens:
+        page = visitor.go(screen)
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("main script, main img").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert browser.violations(page) == [], screen
+    page = visitor.go(f"memory/{one}")
+    assert "<script>" in page.locator("pre.text").first.inner_text()
+    marks = page.locator("pre.text").first.locator(".unseen").all_inner_texts()
+    assert {"U+202E", "U+202C", "U+200B"} <= {*marks}
+    # What is edited is the text itself, and not how it looks.
+    stored = visitor.house.ask("get", one)["content"]
+    assert page.locator("#edit textarea").input_value() == stored
+
+
+class Stranger:
+    """A web server on another port of this machine, and what it was sent."""
+
+    def __init__(self, html):
+        stranger = self
+        self.cookies = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                stranger.cookies.append(self.headers.get("Cookie", ""))
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(html.encode())
+
+            def log_message(self, *_):
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/ui/"
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def test_a_page_of_another_port_reads_nothing_and_writes_nothing(visitor):
+    one = kept(visitor.house, "A stranger must not see the penguin")
+    tries = """
+      const [base, id] = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+      const body = JSON.stringify({do: "forget", ids: [id]});
+      const attempt = async (make) => { try { return await make(); } catch { return "refused"; } };
+      window.results = Promise.all([
+        attempt(async () => (await fetch(base + "memories", {credentials: "include"})).text()),
+        attempt(async () => (await fetch(base + "act", {method: "POST", credentials: "include",
+          headers: {"Content-Type": "application/json"}, body})).text()),
+        attempt(async () => { await fetch(base + "act", {method: "POST", mode: "no-cors",
+          credentials: "include", headers: {"Content-Type": "text/plain"}, body}); return 1; }),
+        attempt(() => new Promise((done) => { const source = new EventSource(base + "live?after=0",
+          {withCredentials: true}); source.onmessage = () => done("read");
+          source.onerror = () => done("refused"); })),
+      ]);
+    """
+    with Stranger(f"<!doctype html><title>x</title><body><script>{tries}</script>") as stranger:
+        page = visitor.context.new_page()
+        page.goto(f"{stranger.url}#{json.dumps([visitor.base, one])}")
+        results = page.evaluate("window.results")
+        assert [*results[:2], results[3]] == ["refused"] * 3
+        # A frame, and a link to the page itself.
+        page.evaluate(f"""document.body.innerHTML = '<iframe src="{visitor.base}memories">'""")
+        page.wait_for_timeout(300)
+        framed = [frame for frame in page.frames if frame.url.startswith(visitor.base)]
+        assert all("penguin" not in frame.content() for frame in framed)
+        page.evaluate(f"location.href = '{visitor.base}memories'")
+        page.wait_for_url("**/memories")
+        assert "another page may not ask this" in page.content()
+        assert not any("subcog_ui" in cookie for cookie in stranger.cookies)
+    assert visitor.house.ask("get", one)["id"] == one
+
+
+class Raw:
+    """Requests as no browser makes them."""
+
+    def __init__(self, house):
+        url = urlsplit(invited(house))
+        self.host, self.code = url.netloc, url.fragment.removeprefix("code=")
+        status, headers, body = self.send(
+            "POST", "/ui/enter", json.dumps({"code": self.code}), Cookie=None
+        )
+        assert status == 200
+        self.path = json.loads(body)["path"].removesuffix("now")
+        self.cookie = headers["set-cookie"]
+
+    def send(self, method, path, body=None, **headers):
+        given = {
+            "Origin": f"http://{self.host}" if method == "POST" else None,
+            "Content-Type": "application/json",
+            "Cookie": getattr(self, "cookie", "").partition(";")[0],
+        }
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent = {name: value for name, value in (given | named).items() if value is not None}
+        connection = http.client.HTTPConnection(self.host, timeout=PATIENCE_S)
+        try:
+            connection.request(method, path, body, sent)
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read().decode()
+        finally:
+            connection.close()
+
+
+@pytest.fixture(scope="module")
+def raw(house):
+    return Raw(house)
+
+
+def test_an_invitation_lets_one_browser_in_once(house, raw):
+    again = json.dumps({"code": raw.code})
+    status, _, body = raw.send("POST", "/ui/enter", again)
+    assert (status, "subcog ui" in body) == (403, True)
+    assert raw.send("POST", "/ui/enter", json.dumps({"code": "guessed"}))[0] == 403
+    assert raw.send("POST", "/ui/enter", "[")[0] == 409
+    assert {"httponly", "samesite=strict", f"path={raw.path}"} <= {
+        part.strip().lower() if "path" not in part.lower() else f"path={part.partition('=')[2]}"
+        for part in raw.cookie.split(";")
+    }
+    assert raw.send("GET", f"{raw.path}memories")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "expected"),
+    [
+        ("GET", {"Cookie": None}, 401),
+        ("GET", {"Cookie": "subcog_ui=guessed"}, 401),
+        ("GET", {"Origin": "http://127.0.0.1:9"}, 403),
+        ("GET", {"Sec_Fetch_Site": "same-site"}, 403),
+        ("GET", {"Sec_Fetch_Site": "cross-site"}, 403),
+        ("GET", {"Host": "subcog.example"}, 400),
+        ("POST", {"Origin": None}, 403),
+        ("POST", {"Origin": "http://127.0.0.1:9"}, 403),
+        ("POST", {"Origin": "null"}, 403),
+        ("POST", {"Cookie": None}, 401),
+        ("POST", {"Content_Type": "text/plain"}, 409),
+    ],
+)
+def test_nobody_comes_in_without_being_invited_or_from_another_origin(
+    raw, method, headers, expected
+):
+    path = f"{raw.path}{'memories' if method == 'GET' else 'act'}"
+    body = '{"do":"undo","ids":[]}' if method == "POST" else None
+    status, answered, text = raw.send(method, path, body, **headers)
+    assert status == expected
+    assert ARGON not in text
+    if expected != 400:
+        assert "frame-ancestors 'none'" in answered.get("content-security-policy", "none") or (
+            status == 403 and "Origin header" in text
+        )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "[",
+        "{}",
+        '{"do":"drop","ids":[]}',
+        '{"do":"forget","ids":[]}',
+        '{"do":"keep","ids":[7]}',
+        '{"do":"keep","ids":["mem_x"],"more":1}',
+        '{"do":"restore","ids":["x"],"version":"y"}',
+    ],
+)
+def test_what_is_no_act_is_refused_in_a_sentence(raw, body):
+    status, _, text = raw.send("POST", f"{raw.path}act", body)
+    assert status == 409
+    assert json.loads(text)["error"]
+
+
+def test_too_much_is_refused_and_a_path_leads_nowhere_else(raw):
+    much = '{"do":"undo","ids":["' + "x" * 4_100_000 + '"]}'
+    assert raw.send("POST", f"{raw.path}act", much)[0] == 409
+    for path in ("/ui/static/../app.py", "/ui/static/%2e%2e/app.py", f"{raw.path}nothing"):
+        assert raw.send("GET", path)[0] == 404
+    assert raw.send("GET", f"{raw.path}now?after=x")[0] == 200
+    assert raw.send("GET", "/ui")[0] in {307, 200}
+
+
+def test_another_projects_memories_are_not_on_the_page(house, raw, tmp_path):
+    other = House(tmp_path)
+    other.env = house.env | {"CLAUDE_PROJECT_DIR": str(other.project)}
+    secret = other.capture("The penguins of the other project are secret")["id"]
+    assert raw.send("GET", f"{raw.path}memory/{secret}")[0] == 409
+    for screen in ("now", "memories?q=penguins+secret", "review", "sessions"):
+        assert "other project" not in raw.send("GET", raw.path + screen)[2]
+    act = json.dumps({"do": "forget", "ids": [secret]})
+    assert raw.send("POST", f"{raw.path}act", act)[0] == 409
+    assert other.ask("get", secret)["id"] == secret
+
+
+def test_a_visit_ends_with_the_daemon_and_says_so(chromium, tmp_path):
+    house = House(tmp_path)
+    try:
+        one = kept(house, "The page outlives its daemon")
+        visitor = Visitor(chromium, house, viewport={"width": 800, "height": 600})
+        page = visitor.go(f"memory/{one}")
+        house.ask("daemon", "stop")
+        page.get_by_role("button", name="Keep").click()
+        visitor.told("the daemon does not answer")
+        house.start()
+        assert house.ask("status")["running"]
+        eventually(partial(_answers, house))
+        page.get_by_role("button", name="Keep").click()
+        visitor.told("this page has expired")
+        visitor.context.close()
+    finally:
+        house.close()
+
+
+def _answers(house):
+    """Whether it serves HTTP, at the port that it had."""
+    return urlsplit(invited(house)).port
+
+
+# --- pictures ------------------------------------------------------------------------------------
+
+
+def test_the_pictures_in_the_documents_are_of_this_page(visit, tmp_path):
+    """``make picture`` sets SUBCOG_PICTURES, and draws them anew."""
+    visitor = visit(viewport={"width": 960, "height": 640})
+    visitor.house.prompt(WHY, "picture")
+    into = Path(os.environ.get("SUBCOG_PICTURES") or tmp_path)
+    for screen in ("now", "memories", "review", "try?q=Why+do+we+use+argon2id%3F"):
+        name = f"{screen.partition('?')[0]}.png"
+        visitor.go(screen).screenshot(path=into / name)
+        drawn, kept_ = (into / name).read_bytes(), (PICTURES / name).read_bytes()
+        assert _size(drawn) == _size(kept_) == (960, 640)
+
+
+def _size(png):
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
