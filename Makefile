@@ -32,8 +32,9 @@ $(VENV)/.ready: pyproject.toml
 demo: setup ## a real prompt through the real hook pipe, and what was injected and why
 	@$(BIN)/python -m tools.demo $(ARGS)
 
-picture: setup ## draw docs/demo.svg anew, which the README shows
+picture: setup browser-tools ## draw the pictures in the documents anew
 	@$(BIN)/python -m tools.demo --svg docs/demo.svg >/dev/null
+	SUBCOG_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/integration/test_page.py -k pictures
 
 # One worker more than the usual two cores: some tests wait for other processes, or for a clock.
 test: setup ## the whole suite

@@ -63,7 +63,12 @@ class Journal:
     def note(
         self, what: What, before: Memory, *, at: datetime | None = None, made: str = ""
     ) -> None:
-        """A user changed the memory that was ``before``; it began ``at``, else now."""
+        """A user changed the memory that was ``before``; it began ``at``, else now.
+
+        What was done to a memory before it was forgotten cannot be taken back any more.
+        """
+        if what == "forget":
+            self.drop(before.id)
         self._changes.append(Change(at or self._clock(), what, before, made))
         self._chars += len(before.content)
         self._let_go()

@@ -208,7 +208,8 @@ def why_command(memory_id: str, project: Path | None, as_json: bool) -> None:
         return
     click.echo(f"{answer.id} · {answer.namespace} · {answer.scope}")
     click.echo(f"  {answer.summary}")
-    click.echo(f"captured  {when(answer.captured_at)} by {_source(answer.captured_by)}")
+    said = f", said by {answer.said_by}" if answer.said_by else ""
+    click.echo(f"captured  {when(answer.captured_at)} by {_source(answer.captured_by)}{said}")
     click.echo(f"decision  {answer.decision or 'unknown'}")
     for source in answer.also_said_by:
         click.echo(f"also captured by {_source(source)}")

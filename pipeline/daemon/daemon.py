@@ -45,7 +45,7 @@ from .http_endpoint import Gauges, HttpEndpoint, SignalBuffer, index_status
 from .server import Listener, Server, is_reachable, listen, only_one, socket_path, unlisten
 
 if TYPE_CHECKING:
-    from starlette.routing import BaseRoute
+    from ...sinks.http.server import Routes
 
 _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
@@ -96,7 +96,7 @@ class Daemon:
             gauges=self._gauges.read,
             ready=lambda: self._app.archive.loaded is not None,
             mcp=self._mcp_http,
-            page=self._page_route,
+            page=self._page_routes,
             hook=DurableHooks(self._entrance).answer,
             seen=self._note_client,
         )
@@ -234,11 +234,11 @@ class Daemon:
         invited = f"{url}#code={self._visits.invite(fields)}"
         return True, msgspec.json.encode(PageResult(url=invited, valid_s=INVITATION_S))
 
-    def _page_route(self) -> BaseRoute:
+    def _page_routes(self) -> Routes:
         from ...sinks.page.app import Page
 
         port = PageCalls(self._app, self._calls, self._entrance)
-        return Page(port, self._visits, self._app.activity, seen=self._note_client).route()
+        return Page(port, self._visits, self._app.activity, seen=self._note_client).routes()
 
     def status(self) -> StatusResult:
         """What ``subcog status`` shows."""

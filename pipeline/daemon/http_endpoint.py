@@ -32,8 +32,6 @@ from ..entrance.events import HOOK_EVENTS
 from .server import listen_on_the_same
 
 if TYPE_CHECKING:
-    from starlette.routing import BaseRoute
-
     from ...sinks.http.server import Http, Routes
     from ...sinks.memories.repository import Archive
     from ...sinks.telemetry.metrics import Gauge, Metrics
@@ -239,8 +237,8 @@ class HttpEndpoint:
 
     ``token`` is "" where none can be kept.
 
-    ``page`` makes the route of the page, which looks itself after who comes in; ``hook`` answers a
-    hook; ``seen`` is called for each request of a client.
+    ``page`` makes the routes of the page, which look themselves after who comes in.
+    ``hook`` answers a hook; ``seen`` is called for each request of a client.
     """
 
     def __init__(
@@ -251,7 +249,7 @@ class HttpEndpoint:
         gauges: Callable[[], Mapping[str, Gauge]],
         ready: Callable[[], bool],
         mcp: LazyApp,
-        page: Callable[[], BaseRoute],
+        page: Callable[[], Routes],
         hook: Callable[[str, dict[str, str], bytes], Awaitable[bytes]],
         seen: Callable[[], None],
     ) -> None:
@@ -317,7 +315,7 @@ class HttpEndpoint:
         unguarded = open_routes(
             metrics=metrics.expose, metrics_type=CONTENT_TYPE, ready=self._ready
         )
-        return Http(listening, routes=[*unguarded, *self._guarded_routes(), self._page()])
+        return Http(listening, routes=[*unguarded, *self._guarded_routes(), *self._page()])
 
     def _guarded_routes(self) -> Routes:
         """The routes that need the token; none where it cannot be kept."""

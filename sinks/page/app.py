@@ -23,7 +23,7 @@ from .activity import Activity, Entry
 from .acts import Acts, body_of
 from .port import PagePort, Refused
 from .render import FOLDER, render
-from .screens import SCREENS, Screens, summaries_of, visit_of
+from .screens import SCREENS, Screens, named_by_id, summaries_of, visit_of
 from .visits import VISIT_S, Visit, Visits
 
 ALIVE_S = 15.0
@@ -48,8 +48,8 @@ class Page:
         self._seen = seen
         self._screens = Screens(port, activity)
 
-    def route(self) -> BaseRoute:
-        """The route to all of it."""
+    def routes(self) -> list[BaseRoute]:
+        """The way to all of it."""
         inside = [
             *self._screens.routes,
             *Acts(self._port).routes,
@@ -67,7 +67,7 @@ class Page:
             middleware=[Middleware(Protected)],
             exception_handlers={Refused: self._refused},
         )
-        return Mount("/ui", app)
+        return [Mount("/ui", app)]
 
     async def enter(self, request: Request) -> Response:
         """Trade an invitation for a visit."""
@@ -113,7 +113,7 @@ class Page:
                 yield ": alive\n\n"
 
     async def _event(self, visit: Visit, entry: Entry) -> str:
-        summaries = await summaries_of(self._port, visit, [entry])
+        summaries = await summaries_of(self._port, visit, named_by_id([entry]))
         facts = {"path": visit.path, "summaries": summaries, "clean": self._port.clean}
         html = render("entry.html", entry=entry, **facts)
         return f"id: {entry.number}\nevent: {entry.kind}\ndata: {json.dumps(html)}\n\n"

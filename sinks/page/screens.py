@@ -6,7 +6,7 @@ import itertools
 import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -37,7 +37,7 @@ from ...bus.sessions import (
     SessionsResult,
 )
 from ...bus.team_results import TeamStatusResult
-from ...bus.values import NAMESPACES
+from ...bus.values import NAMESPACES, Verdict
 from .activity import Activity, Entry, MomentSeen, PromptSeen
 from .port import PagePort, Refused
 from .render import render, times
@@ -176,7 +176,7 @@ class Screens:
         facts = {
             "entries": entries,
             "last": entries[0].number if entries else 0,
-            "summaries": await summaries_of(self._port, visit, entries),
+            "summaries": await summaries_of(self._port, visit, named_by_id(entries)),
             "clean": self._port.clean,
         }
         return self._answer(request, "now", facts)
@@ -293,12 +293,14 @@ class Screens:
         """What would be injected for a prompt."""
         visit, query = visit_of(request), request.query_params.get("q", "").strip()
         answer = await self._ask(visit, "explain", ExplainResult, text=query) if query else None
-        intent = answer.classify.intent_type if answer else None
-        return self._answer(
-            request,
-            "try",
-            {"query": query, "answer": answer, "intent": intent or ""},
-        )
+        unfetched = _unfetched(answer.inject.verdicts) if answer else ()
+        facts: dict[str, object] = {
+            "query": query,
+            "answer": answer,
+            "intent": (answer.classify.intent_type if answer else None) or "",
+            "summaries": await summaries_of(self._port, visit, unfetched),
+        }
+        return self._answer(request, "try", facts)
 
     async def health(self, request: Request) -> Response:
         visit = visit_of(request)
@@ -359,15 +361,28 @@ def visit_of(request: Request) -> Visit:
     return visit
 
 
-async def summaries_of(port: PagePort, visit: Visit, entries: Sequence[Entry]) -> dict[str, str]:
-    """The summaries of the memories that were shown at other moments, by id."""
-    moments = [entry for entry in entries if isinstance(entry, MomentSeen)]
-    ids = list({shown.memory_id for moment in moments for shown in moment.shown})[:MAX_LISTED]
-    if not ids:
+async def summaries_of(port: PagePort, visit: Visit, ids: Iterable[str]) -> dict[str, str]:
+    """The summaries of those of ``ids`` that are there."""
+    wanted = list(dict.fromkeys(ids))[:MAX_LISTED]
+    if not wanted:
         return {}
-    params = {"ids": ids, "limit": len(ids)}
+    params = {"ids": wanted, "limit": len(wanted)}
     listed = await port.ask(visit.fields, "list", ListResult, params)
     return {memory.id: memory.summary for memory in listed.memories}
+
+
+def named_by_id(entries: Iterable[Entry]) -> Iterator[str]:
+    """The memories that ``entries`` name by their ids alone."""
+    for entry in entries:
+        if isinstance(entry, MomentSeen):
+            yield from (shown.memory_id for shown in entry.shown)
+        elif isinstance(entry, PromptSeen):
+            yield from _unfetched(entry.verdicts)
+
+
+def _unfetched(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """What is far from relevant was not fetched."""
+    return (one.memory_id for one in verdicts if not one.summary)
 
 
 def _asked(request: Request) -> Asked:

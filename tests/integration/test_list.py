@@ -40,3 +40,53 @@ def test_only_what_says_otherwise_is_listed_and_names_the_other(house):
 def test_what_was_written_here_is_by_nobody_of_a_team(house):
     assert {one["author"] for one in house.ask("list")["memories"]} == {""}
     assert house.ask("list", "--by", "ana")["memories"] == []
+
+
+# --- undo ----------------------------------------------------------------------------------------
+
+
+def test_what_was_forgotten_comes_back_with_all_that_it_had(fresh):
+    text = "The release train leaves on Thursdays at noon"
+    old = fresh.capture(text, "--namespace", "decisions", "--tags", "release,train")["id"]
+    fresh.ask("bury", old)
+    fresh.ask("forget", old)
+    assert fresh.ask("recall", "release train")["memories"] == []
+    [undone] = fresh.ask("undo")["undone"]
+    assert (undone["id"], undone["what"]) == (old, "forget")
+    assert undone["now"] != old
+    [found] = fresh.ask("recall", "release train")["memories"]
+    assert (found["id"], found["content"]) == (undone["now"], text)
+    assert (found["namespace"], found["tags"]) == ("decisions", ["release", "train"])
+    # The vote before it went with the memory; it is not there to be taken back.
+    assert "nothing was changed" in fresh.run("undo", old).stderr
+
+
+def test_each_change_is_taken_back_to_what_was_before(fresh):
+    first = fresh.capture("The cache holds entries for ten minutes")["id"]
+    fresh.ask("update", first, "The cache holds entries for two minutes", "--tags", "cache")
+    fresh.ask("undo")
+    shown = fresh.ask("get", first)
+    assert (shown["content"], shown["tags"]) == ("The cache holds entries for ten minutes", [])
+    fresh.ask("supersede", first, "--text", "Valkey replaces the cache of the shop entirely")
+    fresh.ask("undo", first)
+    assert fresh.ask("get", first)["superseded_by"] is None
+    assert fresh.ask("list")["total"] == 1
+    fresh.ask("expire", first)
+    fresh.ask("restore", first)
+    fresh.ask("undo")
+    assert fresh.ask("list")["total"] == 0
+    fresh.ask("undo")
+    assert fresh.ask("list")["total"] == 1
+    fresh.ask("keep", first)
+    fresh.ask("bury", first)
+    fresh.ask("undo", first)
+    assert fresh.ask("why", first)["use"]["vote"] == "kept"
+    fresh.ask("undo", first)
+    assert fresh.ask("why", first)["use"]["vote"] is None
+
+
+def test_what_was_to_leave_the_disk_at_once_cannot_be_undone(alone):
+    one = alone.capture("The key lies under the mat")["id"]
+    alone.ask("forget", one, "--now")
+    done = alone.run("undo")
+    assert (done.returncode, "within the last 60 seconds" in done.stderr) == (1, True)

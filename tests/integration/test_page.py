@@ -32,6 +32,7 @@ HEADINGS = {
 }
 RULE = "From now on, always run the linter before you commit."
 CHOICE = "We decided to use Valkey for the job queue since Redis changed its licence."
+SAID = "Have a look at why the checkout of the shop is slow on staging and nowhere else."
 WHY = "Why do we use argon2id for password hashing?"
 
 
@@ -54,7 +55,12 @@ def house(tmp_path_factory):
     session.say(RULE)
     session.answer("I run it first from now on.")
     session.hook("Stop")
+    other = Transcript(house, "tuesday")
+    other.say(SAID)
+    other.answer("It is staging alone that is slow.")
+    other.hook("Stop")
     eventually(lambda: house.ask("list", "--automatic")["total"] >= 2)
+    eventually(lambda: len(house.ask("sessions", "list")["sessions"]) == 2)
     yield house
     house.close()
 
@@ -69,7 +75,7 @@ class Visitor:
     def __init__(self, chromium, house, **options):
         self.house = house
         self.context = chromium.new_context(**options)
-        self.context.set_default_timeout(8000)
+        self.context.set_default_timeout(PATIENCE_S * 1000)
         self.page = self.context.new_page()
         self.trouble = []
         self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
@@ -338,17 +344,17 @@ def test_what_was_kept_by_itself_is_reviewed_with_one_key_each(visitor):
 
 
 def test_a_session_shows_what_was_said_kept_and_shown(visitor):
-    visitor.house.prompt(WHY, "monday")
+    visitor.house.prompt("[remember] The shop's staging has two cores", "tuesday")
+    visitor.house.prompt(WHY, "tuesday")
     page = visitor.go("sessions")
-    page.locator(".timeline a", has_text="We decided to use Valkey").first.click()
-    page.wait_for_url("**/sessions/monday")
-    said = page.locator(".said").inner_text()
-    assert CHOICE in said
+    page.locator(".timeline a", has_text="checkout of the shop").first.click()
+    page.wait_for_url("**/sessions/tuesday")
+    assert SAID in page.locator(".said").inner_text()
     eventually(lambda: page.reload() and page.locator("h2", has_text="Shown").count())
     assert ARGON in page.locator("main").inner_text()
-    assert page.locator("h2", has_text="Kept").count() == 1
-    page = visitor.go("sessions?q=job+queue")
-    assert "Valkey" in page.locator(".timeline").inner_text()
+    assert "staging has two cores" in page.locator("h2:has-text('Kept') + ul").inner_text()
+    page = visitor.go("sessions?q=checkout+of+the+shop")
+    assert "slow on staging" in page.locator(".timeline").inner_text()
 
 
 def test_what_would_be_injected_is_what_is_injected(visitor):
@@ -374,27 +380,27 @@ def test_health_says_what_the_doctor_says(visitor):
 
 # --- what others cannot do -----------------------------------------------------------------------
 
+HIDDEN = "\u202e\u202c\u200b\U000e0041"
 HOSTILE = (
-    "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'> "
-    "{{ 7 * 7 }} \u202edesrever\u202c and \u200bnothing \U000e0041 "
+    "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'> {{ 7 * 7 }} "
+    + "and ".join(HIDDEN)
 )
 
 
 def test_a_hostile_memory_is_text_and_hides_nothing(visitor):
     long = "a very long line of a hostile memory about the parrot " * 150
     one = kept(visitor.house, HOSTILE + long)
-    visitor.house.prompt("What is there about the hostile parrot? <script>window.hacked=3</script>")
+    visitor.house.prompt(f"What is there about the parrot? {HIDDEN}<script>hacked=3</script>")
     screens = ("memories?q=parrot", f"memory/{one}", "review", "now", "try?q=what+of+the+parrot")
     for screen in screens:
         page = visitor.go(screen)
         assert page.evaluate("window.hacked") is None
         assert page.locator("main script, main img").count() == 0
+        assert not {*HIDDEN} & {*page.content()}
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert browser.violations(page) == [], screen
     page = visitor.go(f"memory/{one}")
     assert "<script>" in page.locator("pre.text").first.inner_text()
-    marks = page.locator("pre.text").first.locator(".unseen").all_inner_texts()
-    assert {"U+202E", "U+202C", "U+200B"} <= {*marks}
     # What is edited is the text itself, and not how it looks.
     stored = visitor.house.ask("get", one)["content"]
     assert page.locator("#edit textarea").input_value() == stored

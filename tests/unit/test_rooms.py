@@ -63,6 +63,8 @@ EXTRA = {
         for name in ("definitions", "forms", "languages", "outline")
     },
     "pipeline/agents/toml_settings.py": {"tomlkit"},
+    # The page's templates, which load when somebody opens it.
+    "sinks/page/render.py": {"jinja2", "markupsafe"},
     # What runs the cross-encoder; where there is none of it, words alone decide.
     "sinks/models/cross_encoder.py": {"onnxruntime"},
 }
@@ -98,6 +100,7 @@ INNER = {
         "llm": set(),
         "mcp": set(),
         "http": set(),
+        "page": set(),
         "transcripts": set(),
         "": None,
     },

@@ -1,0 +1,66 @@
+"""What happened lately: bounded, for whoever may see it, and as it happens."""
+
+from datetime import UTC, datetime
+
+import anyio
+
+from subcog.bus.events import MemoriesShown, MemoryForgotten
+from subcog.bus.values import Scope, Shown
+from subcog.sinks.page.activity import MAX_ENTRIES, Activity
+
+SHOP, OTHER, ME = Scope("project", "shop"), Scope("project", "other"), Scope("user", "me")
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def make():
+    return Activity(clock=lambda: NOW, stages=lambda trace: {})
+
+
+def forgotten(number, scope=SHOP):
+    return MemoryForgotten(trace="t", id=f"mem_{number}", scope=scope)
+
+
+def test_only_the_last_is_held_and_numbers_go_on():
+    activity = make()
+    for number in range(MAX_ENTRIES + 5):
+        activity.note_forgotten(forgotten(number))
+    recent = activity.recent(frozenset({SHOP}))
+    assert [recent[0].number, recent[-1].number, len(recent)] == [6, MAX_ENTRIES + 5, MAX_ENTRIES]
+    assert activity.latest == MAX_ENTRIES + 5
+    assert [e.number for e in activity.recent(frozenset({SHOP}), after=MAX_ENTRIES + 3)] == [
+        MAX_ENTRIES + 4,
+        MAX_ENTRIES + 5,
+    ]
+
+
+def test_a_project_sees_its_own_and_what_is_the_users():
+    activity = make()
+    activity.note_forgotten(forgotten(1, SHOP))
+    activity.note_forgotten(forgotten(2, OTHER))
+    activity.note_forgotten(forgotten(3, ME))
+    shown = MemoriesShown(
+        trace="t",
+        session="s",
+        hook="SessionStart",
+        shown=(Shown(memory_id="mem_9", score=1.0, why="new"),),
+        scopes=(OTHER, ME),
+    )
+    activity.note_shown(shown)
+    assert [e.number for e in activity.recent(frozenset({SHOP, ME}))] == [1, 3, 4]
+    assert [e.number for e in activity.recent(frozenset({OTHER}))] == [2, 4]
+
+
+async def test_whoever_looks_on_is_told_in_order_and_let_go_at_the_end():
+    activity = make()
+    with activity.watching(frozenset({SHOP})) as watch:
+        activity.note_forgotten(forgotten(1, OTHER))
+        for number in range(3):
+            activity.note_forgotten(forgotten(number))
+        assert [entry.number for entry in await watch.next()] == [2, 3, 4]
+        with anyio.move_on_after(0.01) as waited:
+            await watch.next()
+        assert waited.cancelled_caught
+        activity.close()
+        assert await watch.next() == []
+        assert watch.is_closed
+    assert activity.watchers == 0
