@@ -11,7 +11,7 @@ import anyio
 from msgspec.structs import replace
 
 from subcog.bus.ids import ulid_of
-from subcog.bus.values import NAMESPACES, Memory, Scope
+from subcog.bus.values import NAMESPACES, Memory, Provenance, Scope
 from subcog.sinks.models.analyzer import searchable
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.store.rows import Row
@@ -39,8 +39,8 @@ def sentence(rng: random.Random) -> str:
     return f"{words} {rng.choice(_WHY).strip()}."
 
 
-def memories(count: int, scope: Scope, seed: int = 1) -> Iterator[Memory]:
-    """``count`` memories of about sixty words."""
+def memories(count: int, scope: Scope, seed: int = 1, *, hook: str = "") -> Iterator[Memory]:
+    """``count`` memories of about sixty words, which a ``hook`` has brought."""
     rng = random.Random(seed)
     for number in range(count):
         content = " ".join(sentence(rng) for _ in range(4))
@@ -55,6 +55,7 @@ def memories(count: int, scope: Scope, seed: int = 1) -> Iterator[Memory]:
             created_at=when,
             updated_at=when,
             content_hash=f"{seed}-{number}",
+            provenance=Provenance(hook=hook),
         )
 
 
@@ -69,9 +70,9 @@ def question(rng: random.Random) -> str:
     )
 
 
-def fill(database: Path, scope: Scope, count: int) -> None:
+def fill(database: Path, scope: Scope, count: int, hook: str = "") -> None:
     """Write a database with ``count`` memories of ``scope``, as the product writes them."""
-    anyio.run(_fill, database, scope, count)
+    anyio.run(_fill, database, scope, count, hook)
 
 
 def fill_others(
@@ -107,12 +108,12 @@ async def _fill_others(
     await store.close()
 
 
-async def _fill(database: Path, scope: Scope, count: int) -> None:
+async def _fill(database: Path, scope: Scope, count: int, hook: str) -> None:
     embedder = Embedder.load(None)
     store = Store(database, memory_limit_mb=512, clock=lambda: _EPOCH)
     await store.open()
     batch: list[Memory] = []
-    for memory in memories(count, scope):
+    for memory in memories(count, scope, hook=hook):
         batch.append(memory)
         if len(batch) == BATCH:
             await _put(store, embedder, batch)

@@ -22,6 +22,7 @@ from .test_sessions import Transcript
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 SCREENS = ("now", "memories", "review", "sessions", "try", "health")
+CITIES = "Oslo Bern Rome Lima Kyiv Riga Doha Cork Pisa Graz Nice Faro Gent Linz Bari Vigo".split()
 HEADINGS = {
     "now": "What happens now",
     "memories": "Memories",
@@ -338,6 +339,30 @@ def test_what_was_kept_by_itself_is_reviewed_with_one_key_each(visitor):
     assert len(listed) == left - 1
     visitor.page.reload()
     assert int(page.locator("#left").inner_text()) == left - 1
+
+
+def test_the_queue_goes_on_beyond_its_first_page_and_ends(chromium, house, tmp_path):
+    many = House(tmp_path)
+    many.env = house.env | {"CLAUDE_PROJECT_DIR": str(many.project)}
+    session = Transcript(many, "long")
+    session.say("Write down what you have decided.")
+    names = [f"{one}{two}" for one in CITIES for two in ("North", "South", "East", "West")]
+    session.answer(
+        "\n".join(f"**Decision**: the node {name} runs in its own zone" for name in names)
+    )
+    session.hook("Stop")
+    eventually(lambda: many.ask("list", "--unreviewed")["total"] >= 60)
+    visitor = Visitor(chromium, many)
+    page = visitor.go("review")
+    total = int(page.locator("#left").inner_text())
+    for _ in range(total):
+        page.wait_for_selector(".item.current")
+        page.keyboard.press("k")
+    page.locator(".empty.done:not([hidden])").wait_for()
+    eventually(lambda: many.ask("list", "--unreviewed")["total"] == 0)
+    assert many.ask("list", "--automatic")["total"] == total
+    assert visitor.trouble == []
+    visitor.context.close()
 
 
 # --- sessions, try, health -----------------------------------------------------------------------

@@ -196,22 +196,32 @@ function putBack(now) {
     countLeft(1);
     choose(item);
   }
-  $(".empty.done").hidden = true;
+  tellWhetherDone();
+}
+
+// What a page of the queue says of the one after it stands behind its items.
+function takeNext() {
+  const marker = $(".next", queue);
+  queue.dataset.next = marker?.dataset.next ?? "";
+  marker?.remove();
+}
+
+function tellWhetherDone() {
+  $(".empty.done").hidden = Boolean($(".item", queue) || queue.dataset.next || fetching);
 }
 
 // Fetches the next memories before the last ones are looked at.
 async function more() {
-  $(".empty.done").hidden = Boolean($(".item", queue) || queue.dataset.next);
-  if (fetching || !queue.dataset.next || $$(".item", queue).length > 10) return;
-  const address = `${path}review?part=1&after=${encodeURIComponent(queue.dataset.next)}`;
-  queue.dataset.next = "";
-  fetching = fetch(address).then((answer) => answer.text());
-  queue.insertAdjacentHTML("beforeend", await fetching);
-  fetching = null;
-  const marker = $(".next", queue);
-  queue.dataset.next = marker?.dataset.next ?? "";
-  marker?.remove();
-  if (!current()) choose($(".item", queue));
+  if (!fetching && queue.dataset.next && $$(".item", queue).length <= 10) {
+    const address = `${path}review?part=1&after=${encodeURIComponent(queue.dataset.next)}`;
+    queue.dataset.next = "";
+    fetching = fetch(address).then((answer) => answer.text());
+    queue.insertAdjacentHTML("beforeend", await fetching);
+    fetching = null;
+    takeNext();
+    if (!current()) choose($(".item", queue));
+  }
+  tellWhetherDone();
 }
 
 function edit(item) {
@@ -350,6 +360,6 @@ $("#run-doctor")?.addEventListener("click", async (event) => {
   event.target.disabled = false;
 });
 if ($("#filters")) searchWhileTyping($("#filters"));
-if (queue) { choose($(".item", queue)); more(); }
+if (queue) { takeNext(); choose($(".item", queue)); more(); }
 tellFromBefore();
 if (live || results) watch();
