@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+from .results import Result
 from .values import Value
 
 UseKind = Literal[
@@ -55,3 +56,45 @@ class Usefulness(Value, frozen=True, kw_only=True):
     helped: float = 0.0
     idle: float = 0.0
     buried: bool = False
+
+
+class DayStats(Result, frozen=True, kw_only=True):
+    """One day, by this machine's clock.
+
+    ``prompts`` were answered, ``served`` of them given something, ``tokens`` in all; None where the
+    trace of prompts does not reach back so far. ``shown`` counts memories that went into a context,
+    ``used`` those of which it was seen that they helped, ``corrected`` those to which the
+    user objected. ``asked`` memories were kept because somebody asked, ``automatic`` ones were not.
+    """
+
+    day: str
+    prompts: int | None
+    served: int | None
+    tokens: int | None
+    shown: int
+    used: int
+    corrected: int
+    asked: int
+    automatic: int
+
+
+class MostUsed(Result, frozen=True):
+    """A memory and how often it was seen to help."""
+
+    id: str
+    summary: str
+    used: int
+
+
+class StatsResult(Result, frozen=True, kw_only=True):
+    """``stats``: the last days, oldest first.
+
+    Of ``memories`` that are valid, ``unused`` were never shown.
+    ``log_since`` is the time of the first prompt in the trace of prompts; None where there is none.
+    """
+
+    days: tuple[DayStats, ...]
+    memories: int
+    unused: int
+    most_used: tuple[MostUsed, ...]
+    log_since: datetime | None

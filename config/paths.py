@@ -29,6 +29,10 @@ class Paths(Struct, frozen=True, kw_only=True):
         return self.data / "subcog.duckdb"
 
     @property
+    def traces(self) -> Path:
+        return self.state / "traces.jsonl"
+
+    @property
     def spool(self) -> Path:
         return self.data / "spool"
 

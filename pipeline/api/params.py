@@ -144,6 +144,12 @@ class ListParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     until: Annotated[datetime, Meta(tz=True)] | None = None
 
 
+class StatsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``stats``: today, and so many days before it."""
+
+    days: Annotated[int, Meta(ge=1, le=366)] = 14
+
+
 class UndoParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``undo``: the last change of each of ``ids``; without any, the last change."""
 

@@ -1,23 +1,29 @@
-"""The calls about the use of memories: what became of them, and the user's votes."""
+"""The calls about the use of memories: what became of them, by day, and the user's votes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, time, timedelta
+from itertools import starmap
 from typing import TYPE_CHECKING, Literal
 
+from anyio import to_thread
+
 from ...bus.results import UseResult, UseSeen, VotesResult
-from ...bus.usage import UseEvent
+from ...bus.usage import DayStats, MostUsed, StatsResult, UseEvent
 from ...bus.values import Place
-from ...stages.injection.usefulness import VOTES
+from ...sinks.telemetry.logs import PromptOutcome, prompt_outcomes
+from ...stages.injection.usefulness import HELPED, VOTES
 from ..app.app import App
-from .params import Table, VoteParams, find_memory
+from .params import StatsParams, Table, VoteParams, find_memory
 from .undo import Journal
 
 if TYPE_CHECKING:
     from ...sinks.memories.use_log import UseRecord
 
 _LAST = 10
+_MOST_USED = 5
 _DIGITS = 4
 _SHOWINGS = frozenset({"shown", "untraceable"})
 
@@ -28,7 +34,11 @@ class UseCalls:
     def __init__(self, app: App, journal: Journal) -> None:
         self._app = app
         self._journal = journal
-        self.table: Table = {"bury": (VoteParams, self.bury), "keep": (VoteParams, self.keep)}
+        self.table: Table = {
+            "bury": (VoteParams, self.bury),
+            "keep": (VoteParams, self.keep),
+            "stats": (StatsParams, self.stats),
+        }
 
     async def bury(self, params: VoteParams, place: Place) -> VotesResult:
         return await self._vote(params, place, "buried")
@@ -47,6 +57,72 @@ class UseCalls:
         for memory in memories:
             self._journal.note("keep" if kind == "kept" else "bury", memory, at=began)
         return VotesResult(memories=await uses_of(self._app, ids))
+
+    async def stats(self, params: StatsParams, place: Place) -> StatsResult:
+        """What was shown, used and kept in the last days."""
+        from ...sinks.store.reads import Filter
+
+        today = self._app.clock().astimezone().date()
+        first = today - timedelta(days=params.days - 1)
+        since = datetime.combine(first, time()).astimezone()
+        archive, scopes = await self._app.archive.get(), place.readable
+        counted = await archive.uses.counts(scopes, since, HELPED, limit=_MOST_USED)
+        held = await archive.store.list(scopes, Filter(), limit=1)
+        unused = await archive.store.list(scopes, Filter(unused=True), limit=1)
+        traces, project = self._app.paths.traces, place.project.id
+        answered = await to_thread.run_sync(lambda: tuple(prompt_outcomes(traces, project)))
+        counts = Counts(counted.seen, counted.made, answered)
+        return StatsResult(
+            days=tuple(counts.of(first + timedelta(days=day)) for day in range(params.days)),
+            memories=held.total,
+            unused=unused.total,
+            most_used=tuple(starmap(MostUsed, counted.most_used)),
+            log_since=counts.log_since,
+        )
+
+
+class Counts:
+    """What was counted, by day of this machine's clock."""
+
+    def __init__(
+        self,
+        seen: Iterable[tuple[datetime, str, int]],
+        made: Iterable[tuple[datetime, bool, int]],
+        answered: Iterable[PromptOutcome],
+    ) -> None:
+        self._counts: Counter[tuple[date, str]] = Counter()
+        self.log_since: datetime | None = None
+        for at, kind, count in seen:
+            self._add(at, "used" if kind in HELPED else kind, count)
+        for at, is_automatic, count in made:
+            self._add(at, "automatic" if is_automatic else "asked", count)
+        for prompt in answered:
+            self._add(prompt.time, "prompts", 1)
+            self._add(prompt.time, "served", int(not prompt.inject.abstained))
+            self._add(prompt.time, "tokens", prompt.inject.tokens)
+            self.log_since = min(prompt.time, self.log_since or prompt.time)
+
+    def _add(self, at: datetime, what: str, count: int) -> None:
+        self._counts[at.astimezone().date(), what] += count
+
+    def of(self, day: date) -> DayStats:
+        """The counts of one day; the log's are None for days before it begins."""
+
+        def count(what: str) -> int:
+            return self._counts[day, what]
+
+        is_logged = self.log_since is not None and self.log_since.astimezone().date() <= day
+        return DayStats(
+            day=day.isoformat(),
+            prompts=count("prompts") if is_logged else None,
+            served=count("served") if is_logged else None,
+            tokens=count("tokens") if is_logged else None,
+            shown=count("shown"),
+            used=count("used"),
+            corrected=count("corrected"),
+            asked=count("asked"),
+            automatic=count("automatic"),
+        )
 
 
 async def uses_of(

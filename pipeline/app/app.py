@@ -162,7 +162,7 @@ class App:
         self.degradation_log = DegradationLog(now=time.monotonic)
         self.clean = RedactionCache(self._redacted)
         self.prompt_log = PromptLog(
-            paths.state / "traces.jsonl", settings=settings.trace, clock=clock, clean=self._redacted
+            paths.traces, settings=settings.trace, clock=clock, clean=self._redacted
         )
         self.activity = Activity(clock=clock, stages=self.prompt_log.stages)
         self.llm = self._build_llm() if _is_llm_used(settings) else None

@@ -43,6 +43,7 @@ COMMANDS = {
     "explain": "insight",
     "ui": "insight",
     "trace": "insight",
+    "stats": "insight",
     "routes": "insight",
     "status": "insight",
     "config": "insight",

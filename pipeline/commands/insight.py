@@ -11,12 +11,20 @@ from typing import Any
 
 import click
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from ...bus.results import BackupSummary, IndexStatus, NoDaemon, ProjectResult, StatusResult
 from ...config.load import Origin
 from ..cli.client import DaemonHung, DaemonUnreachable
-from .shared import daemon, json_option, our_paths, our_settings, project_option, show_json
+from .shared import (
+    daemon,
+    json_option,
+    our_paths,
+    our_settings,
+    project_option,
+    shorten,
+    show_json,
+)
 
 
 @click.command()
@@ -239,9 +247,6 @@ def _shown(origin: Origin) -> Origin:
     return replace(origin, value=without_password(origin.value))
 
 
-TRACES = "traces.jsonl"
-
-
 @click.command()
 @click.argument("id", required=False)
 @click.option(
@@ -261,7 +266,7 @@ def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A
     """
     from ...sinks.telemetry.logs import read_traces
 
-    traces = read_traces(our_paths().state / TRACES)
+    traces = read_traces(our_paths().traces)
     if id is None:
         _list(list(islice(traces, limit)), as_json)
         return
@@ -295,6 +300,48 @@ def _outcome(inject: dict[str, Any]) -> str:
     if inject["abstained"]:
         return f"nothing injected: {inject['abstained']}"
     return f"{len(inject['memories'])} memories, {inject['tokens']} tokens"
+
+
+@click.command()
+@click.option(
+    "--days",
+    default=14,
+    show_default=True,
+    type=click.IntRange(1, 366),
+    help="Number of days, today among them.",
+)
+@project_option
+@json_option
+def stats_command(days: int, project: Path | None, as_json: bool) -> None:
+    """Show what was shown, used and kept, by day of this machine's clock.
+
+    Used are memories that were seen to help: what they name was taken up, or what they warn of was
+    heeded. Prompts and tokens are known as far back as the trace of prompts goes.
+    """
+    from ...bus.usage import StatsResult
+
+    with daemon(project) as client:
+        answer = client.call("stats", StatsResult, {"days": days})
+    if as_json:
+        show_json(answer)
+        return
+    busy = [day for day in answer.days if any(count for count in astuple(day)[1:])]
+    zone = datetime.now().astimezone().tzname()
+    click.echo(_COLUMNS.format(f"day ({zone})", *_COUNTED))
+    for day in busy:
+        counts = ("–" if count is None else f"{count:,}" for count in astuple(day)[1:])
+        click.echo(_COLUMNS.format(day.day, *counts))
+    if not busy:
+        click.echo(f"nothing in {days} days")
+    click.echo(f"\n{answer.memories:,} memories, {answer.unused:,} of them never shown")
+    for memory in answer.most_used:
+        times = "once" if memory.used == 1 else f"{memory.used} times"
+        click.echo(f"  used {times}: {memory.id}  {shorten(memory.summary, 70)}")
+
+
+# The names of the fields of DayStats after the day, as people read them.
+_COUNTED = ("prompts", "served", "tokens", "shown", "used", "corrected", "asked", "unasked")
+_COLUMNS = "{:<17}" + "{:>11}" * len(_COUNTED)
 
 
 def describe_index(index: IndexStatus) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -20,7 +20,8 @@ from msgspec import Struct
 
 from ...bus.signals import emit, used
 from ...bus.usage import UseEvent, Usefulness
-from ..store import uses
+from ...bus.values import UNASKED, Scope
+from ..store import reads, uses
 from ..store.errors import StoreUnavailable
 from ..store.store import Store
 from ..store.uses import UseSum
@@ -51,6 +52,18 @@ class UseRecord(Struct, frozen=True):
 
     events: tuple[UseEvent, ...] = ()
     older: UseSum = UseSum()
+
+
+class UseCounts(Struct, frozen=True):
+    """What was seen and what was made in each quarter of an hour; the memories used most.
+
+    ``seen`` has kinds of events, ``made`` whether a memory was made unasked, both with how many.
+    ``most_used`` has id, summary and number of uses.
+    """
+
+    seen: list[tuple[datetime, str, int]]
+    made: list[tuple[datetime, bool, int]]
+    most_used: list[tuple[str, str, int]]
 
 
 class UseLog:
@@ -136,6 +149,22 @@ class UseLog:
         """Forget the sum of a memory that was forgotten; its events went with it."""
         self._learn(memory_id, ())
         self._known.pop(memory_id, None)
+
+    async def counts(
+        self, scopes: Sequence[Scope], since: datetime, uses_are: Collection[str], *, limit: int
+    ) -> UseCounts:
+        """What happened to the memories of ``scopes`` from ``since`` on.
+
+        Raises ``StoreUnavailable``.
+        """
+        await self._store.flush()
+        return await self._store.read(
+            lambda cursor: UseCounts(
+                uses.by_time(cursor, scopes, since),
+                reads.made_by_time(cursor, scopes, sorted(UNASKED), since),
+                uses.most_seen(cursor, scopes, uses_are, limit=limit),
+            )
+        )
 
     def _flush(self) -> None:
         """Write what is pending, and sum up anew what it concerns; on the writer's thread."""

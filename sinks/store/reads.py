@@ -20,7 +20,7 @@ from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
 from ...bus.values import Memory, Scope, Span
-from .rows import Usage, fingerprint, naive, to_memory, to_scope, usage_of
+from .rows import Usage, aware, fingerprint, naive, to_memory, to_scope, usage_of
 from .sql import by_count
 from .writes import among
 
@@ -274,6 +274,21 @@ def _from(cursor: DuckDBPyConnection, after: str) -> Condition:
     if not found:
         return "false", []
     return "(created_at, id) < (?, ?)", [found[0][0], after]
+
+
+def made_by_time(
+    cursor: DuckDBPyConnection, scopes: Sequence[Scope], hooks: Sequence[str], since: datetime
+) -> list[tuple[datetime, bool, int]]:
+    """How many memories were made in each quarter of an hour, and whether by one of ``hooks``."""
+    allowed, parameters = among("m.scope", scope_texts(scopes))
+    named, more = among(f"coalesce({_said('hook')}, '')", hooks)
+    found = cursor.execute(
+        f"SELECT time_bucket(INTERVAL 15 MINUTE, m.created_at), {named}, count(*) "  # noqa: S608 - placeholders
+        "FROM store.memories AS m JOIN store.versions AS v ON v.key = m.key "
+        f"WHERE {allowed} AND m.forgotten_at IS NULL AND m.created_at >= ? GROUP BY ALL",
+        [*more, *parameters, naive(since)],
+    ).fetchall()
+    return [(aware(at), automatic, count) for at, automatic, count in found]
 
 
 def authors(cursor: DuckDBPyConnection, scopes: Sequence[Scope]) -> set[str]:

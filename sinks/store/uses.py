@@ -10,7 +10,7 @@ transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -19,6 +19,8 @@ from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
 from ...bus.usage import UseEvent
+from ...bus.values import Scope
+from .reads import scope_texts
 from .rows import aware, naive
 from .writes import Insert, among, delete_where, insert
 
@@ -83,6 +85,39 @@ def shown_in(connection: DuckDBPyConnection, session: str) -> list[UseEvent]:
         [session],
     ).fetchall()
     return list(map(_event, found))
+
+
+def by_time(
+    connection: DuckDBPyConnection, scopes: Sequence[Scope], since: datetime
+) -> list[tuple[datetime, str, int]]:
+    """How often each kind of event was seen in each quarter of an hour, in ``scopes``.
+
+    Quarters of an hour, since some zones begin their days at one.
+    """
+    allowed, parameters = among("m.scope", scope_texts(scopes))
+    found = connection.execute(
+        "SELECT time_bucket(INTERVAL 15 MINUTE, e.seen_at), e.kind, count(*) "  # noqa: S608 - placeholders
+        "FROM store.use_events AS e JOIN store.memories AS m ON m.id = e.memory_id "
+        f"WHERE {allowed} AND e.seen_at >= ? GROUP BY ALL",
+        [*parameters, naive(since)],
+    ).fetchall()
+    return [(aware(at), kind, count) for at, kind, count in found]
+
+
+def most_seen(
+    connection: DuckDBPyConnection, scopes: Sequence[Scope], kinds: Collection[str], *, limit: int
+) -> list[tuple[str, str, int]]:
+    """The memories of ``scopes`` with the most events of ``kinds``: id, summary and how many."""
+    allowed, parameters = among("m.scope", scope_texts(scopes))
+    counted, more = among("e.kind", list(kinds))
+    return connection.execute(
+        "SELECT m.id, any_value(v.body ->> '$.summary'), count(*) AS seen "  # noqa: S608 - placeholders
+        "FROM store.use_events AS e JOIN store.memories AS m ON m.id = e.memory_id "
+        "JOIN store.versions AS v ON v.key = m.key "
+        f"WHERE {allowed} AND m.forgotten_at IS NULL AND {counted} "
+        "GROUP BY m.id ORDER BY seen DESC, m.id LIMIT ?",
+        [*parameters, *more, limit],
+    ).fetchall()
 
 
 def retract_votes(connection: DuckDBPyConnection, memory_id: str, since: datetime) -> None:

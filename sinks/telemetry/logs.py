@@ -26,6 +26,7 @@ from typing import Any
 import anyio.to_thread
 import msgspec
 from cachetools import FIFOCache
+from msgspec import Struct
 
 from ...bus.enrichment import Enrichment
 from ...bus.events import ContextBuilt, IntentClassified, PromptEnriched, ResponseReady
@@ -226,13 +227,41 @@ class PromptLog:
 
 def read_traces(file: Path) -> Iterator[dict[str, Any]]:
     """Every trace that is kept in ``file`` and its predecessor, newest first."""
-    for line in RotatingFile(file, max_bytes=TRACE_BYTES, backups=TRACE_BACKUPS).lines():
+    for line in _lines(file):
         try:
             trace = msgspec.json.decode(line)
         except ValueError:
             continue  # a line that was cut when the disk was full
         if isinstance(trace, dict) and isinstance(trace.get("id"), str):
             yield trace
+
+
+class _Injected(Struct, frozen=True):
+    tokens: int
+    abstained: str | None
+
+
+class PromptOutcome(Struct, frozen=True):
+    """What the trace of a prompt says of its answer."""
+
+    time: datetime
+    project: str
+    inject: _Injected
+
+
+def prompt_outcomes(file: Path, project: str) -> Iterator[PromptOutcome]:
+    """How each traced prompt of ``project`` was answered, newest first."""
+    for line in _lines(file):
+        try:
+            outcome = msgspec.json.decode(line, type=PromptOutcome)
+        except ValueError:
+            continue  # cut, or of another version
+        if outcome.project == project:
+            yield outcome
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    return RotatingFile(file, max_bytes=TRACE_BYTES, backups=TRACE_BACKUPS).lines()
 
 
 def _parsed(enriched: PromptEnriched) -> dict[str, Any]:

@@ -30,7 +30,7 @@ _LOWERING = 0.5
 _DOUBT = 0.3
 # So many sessions' worth of "as ever" are mixed into what is usual, until there is evidence on it.
 _USUAL_SESSIONS = 10.0
-_GOOD = frozenset({"taken_up", "quoted", "captured_again", "heeded"})
+HELPED = frozenset({"taken_up", "quoted", "captured_again", "heeded"})
 _BAD = frozenset({"corrected", "failed_anyway"})
 VOTES = frozenset({"kept", "buried"})
 # Of such a session nothing could be seen, so that nothing was seen says nothing.
@@ -69,7 +69,7 @@ def usefulness(events: Iterable[UseEvent]) -> Usefulness:
 
 def helps(kinds: Collection[str]) -> bool:
     """Whether a memory of which ``kinds`` of events were seen in a session helped there."""
-    return not _GOOD.isdisjoint(kinds) and _BAD.isdisjoint(kinds)
+    return not HELPED.isdisjoint(kinds) and _BAD.isdisjoint(kinds)
 
 
 def _after(kinds: set[str], helped: float, idle: float) -> tuple[float, float]:

@@ -225,3 +225,24 @@ async def test_a_memory_that_the_agent_reads_by_its_id_is_quoted(fresh):
     async with mcp_session(fresh, ERAS[0]) as client:
         found = await call(client, "recall", query=QUESTION)
     assert [(one["id"], one["buried"]) for one in found["memories"]] == [(kept, True)]
+
+
+def test_what_was_shown_used_and_kept_is_counted_by_day(house, session, pool):
+    spare = house.capture("The office closes at six on Fridays")["id"]
+    assert "max_overflow 37" in str(house.prompt(QUESTION, session=session))
+    edit(house, session, "src/db/pool_config.py")
+    eventually(lambda: house.ask("stats")["most_used"])
+    house.prompt("thanks, that is all", session=session)
+    stats = house.ask("stats", "--days", "2")
+    _, today = stats["days"]
+    counted = {name: today[name] for name in ("prompts", "served", "shown", "used", "asked")}
+    assert counted == {"prompts": 2, "served": 1, "shown": 1, "used": 1, "asked": 2}
+    assert (stats["memories"], stats["unused"], today["automatic"]) == (2, 1, 0)
+    assert [(one["id"], one["used"]) for one in stats["most_used"]] == [(pool, 1)]
+    assert stats["log_since"]
+    assert today["tokens"] > 0
+    shown = house.run("stats").stdout
+    assert today["day"] in shown
+    assert f"used once: {pool}" in shown
+    assert "2 memories, 1 of them never shown" in shown
+    assert spare not in shown

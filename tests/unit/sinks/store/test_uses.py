@@ -7,7 +7,7 @@ import pytest
 
 from subcog.bus.usage import UseEvent
 from subcog.sinks.store import uses
-from tests.stores import HERE, START, make_row, opened
+from tests.stores import ELSEWHERE, HERE, START, make_row, opened
 
 ONE, TWO = make_row(1).memory.id, make_row(2).memory.id
 
@@ -118,3 +118,40 @@ async def test_the_newest_stay_within_the_bounds(store, bounds):
     left = await events_of(store)
     assert [event.session for event in left] == [f"s{n}" for n in range(20, 30)]
     assert (await store.read(uses.sums))[ONE].sessions == 20
+
+
+async def test_events_are_counted_by_quarters_of_an_hour(store):
+    hour, quarter = START.replace(minute=0, second=0, microsecond=0), timedelta(minutes=15)
+    await add(
+        store,
+        happened("s1", at=hour + timedelta(minutes=1)),
+        happened("s2", at=hour + timedelta(minutes=14)),
+        happened("s1", "taken_up", TWO, at=hour + timedelta(minutes=16)),
+    )
+
+    async def counted(since, *scopes):
+        return sorted(await store.read(lambda cursor: uses.by_time(cursor, scopes, since)))
+
+    assert await counted(hour, HERE) == [(hour, "shown", 2), (hour + quarter, "taken_up", 1)]
+    assert await counted(hour + quarter, HERE) == [(hour + quarter, "taken_up", 1)]
+    assert await counted(hour, ELSEWHERE) == []
+
+
+async def test_the_memories_with_most_events_come_first(store):
+    helped = ("taken_up", "quoted")
+    await add(
+        store,
+        happened("s1", "quoted"),
+        happened("s1", "taken_up", TWO),
+        happened("s2", "quoted", TWO),
+        *(happened(f"s{number}") for number in range(5)),
+    )
+
+    async def most(limit, *scopes):
+        return await store.read(lambda c: uses.most_seen(c, scopes, helped, limit=limit))
+
+    first, second = make_row(2).memory, make_row(1).memory
+    both = [(first.id, first.summary, 2), (second.id, second.summary, 1)]
+    assert await most(5, HERE) == both
+    assert await most(1, HERE) == both[:1]
+    assert await most(5, ELSEWHERE) == []
