@@ -3,7 +3,7 @@
 
 const { path, screen } = document.body.dataset;
 const UNDO_MS = 60_000;
-const TYPING_MS = 90;
+const TYPING_MS = 40;
 const $ = (selector, within = document) => within.querySelector(selector);
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
 
