@@ -24,10 +24,41 @@ from ...bus.results import UseResult
 from ...bus.sessions import SessionVerdict
 from ...bus.values import Parsed, ProjectAnswer, Verdict
 
+_IN_BRIEF = 4
 
-def show_explanation(answer: ExplainResult) -> None:
-    """Print one ``explain`` answer as a page."""
-    Console().print(explanation(answer))
+
+def show_explanation(answer: ExplainResult, *, full: bool) -> None:
+    """Print one ``explain`` answer: as a page with everything, or in brief."""
+    Console().print(explanation(answer) if full else brief(answer))
+
+
+def brief(answer: ExplainResult) -> RenderableType:
+    """What the prompt was taken for, why the first candidates were shown or not, what is sent."""
+    verdicts = sorted(answer.inject.verdicts, key=lambda one: not one.injected)
+    sessions = sorted(answer.inject.sessions, key=lambda one: not one.quoted)
+    table = Table(box=None, show_header=False, pad_edge=False, expand=True)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis", ratio=3)
+    table.add_column(overflow="fold", ratio=2, style="dim")
+    for verdict in verdicts[:_IN_BRIEF]:
+        told = escape(f"[{verdict.namespace}] {verdict.summary}")
+        table.add_row(_mark(verdict.injected), told, Text(verdict.why))
+    for session in sessions[:1]:
+        told = f"{session.session}, a session of {session.began_at:%Y-%m-%d}"
+        table.add_row(_mark(session.quoted), escape(told), Text(session.why))
+    more = len(verdicts) - _IN_BRIEF
+    others = f"{more} more candidates, " if more > 0 else ""
+    return Group(
+        Text(_intent(answer.classify)),
+        table,
+        *(_answered(one) for one in answer.inject.answers),
+        _outcome(answer),
+        Text(f"--full shows {others}every figure, and what each stage found and took", style="dim"),
+    )
+
+
+def _mark(is_shown: bool) -> str:
+    return "[green]✓[/]" if is_shown else "·"
 
 
 def explanation(answer: ExplainResult, *, candidates: int | None = None) -> RenderableType:
@@ -141,9 +172,8 @@ def _candidates(inject: InjectStep, limit: int | None) -> Table:
     table.add_column(no_wrap=True)
     table.add_column()
     for verdict in verdicts[:limit]:
-        mark = "[green]✓[/]" if verdict.injected else "·"
         summary = escape(f"[{verdict.namespace}] {verdict.summary}")
-        table.add_row(mark, summary, style="" if verdict.injected else "dim")
+        table.add_row(_mark(verdict.injected), summary, style="" if verdict.injected else "dim")
         table.add_row("", Text(_scores(verdict), style="dim"))
         if use := uses.get(verdict.memory_id):
             table.add_row("", Text(use_in_a_line(use), style="dim"))
@@ -167,9 +197,8 @@ def _sessions(verdicts: Sequence[SessionVerdict]) -> Table:
     table.add_column(no_wrap=True)
     table.add_column()
     for verdict in verdicts:
-        mark = "[green]✓[/]" if verdict.quoted else "·"
         told = f"session {verdict.session} of {verdict.began_at:%Y-%m-%d}: {verdict.why}"
-        table.add_row(mark, Text(told), style="" if verdict.quoted else "dim")
+        table.add_row(_mark(verdict.quoted), Text(told), style="" if verdict.quoted else "dim")
     return table
 
 

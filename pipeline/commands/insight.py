@@ -49,12 +49,13 @@ def classify_command(text: str, project: Path | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("prompt")
+@click.option("--full", is_flag=True, help="Show what each stage found and decided, and took.")
 @project_option
 @json_option
-def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
+def explain_command(prompt: str, full: bool, project: Path | None, as_json: bool) -> None:
     """Show what would be injected for PROMPT, and why.
 
-    Each stage tells what it found and decided. Nothing is stored, and no session is affected.
+    Nothing is stored, and no session is affected.
     """
     from ...bus.prompt_results import ExplainResult
 
@@ -65,7 +66,7 @@ def explain_command(prompt: str, project: Path | None, as_json: bool) -> None:
         return
     from ..cli.explain_view import show_explanation
 
-    show_explanation(answer)
+    show_explanation(answer, full=full)
 
 
 @click.command()

@@ -161,9 +161,15 @@ def test_explain_counts_as_no_injection_and_no_abstention(house):
 
 def test_explain_is_readable(shared):
     shared.capture(ARGON)
-    page = shared.run("explain", QUESTION).stdout
+    page = shared.run("explain", QUESTION, "--full").stdout
     assert "classify" in page
     assert "injected" in page
+    brief = shared.run("explain", QUESTION).stdout
+    assert "classify" not in brief
+    assert "injected" in brief
+    assert ARGON[:30] in brief
+    assert brief.count("\n") < page.count("\n")
+    assert "--full shows" in brief
 
 
 def test_status_has_the_promised_fields(shared):

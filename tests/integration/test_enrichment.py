@@ -128,7 +128,7 @@ def test_an_order_is_enriched_from_files_tasks_patterns_and_gotchas(house):
     assert "NEXT_PUBLIC" not in context
     assert answer["metadata"]["enriched_intent"]["memory"] == memory
 
-    page = house.run("explain", ORDER).stdout
+    page = house.run("explain", ORDER, "--full").stdout
     for told in ("Implement Google OAuth", "Password Hashing", "work feature", "my-saas-app"):
         assert told in page
     assert "parse" in page
@@ -178,7 +178,9 @@ def test_the_project_and_the_user_disagree_and_one_of_them_is_left_out(house):
     assert "recency" in conflict["winner"]["arithmetic"]
     assert local["id"] in answer["context"]
     assert wider["id"] not in answer["context"]
-    assert wider["id"] in house.run("explain", "what do we use for password hashing?").stdout
+    assert (
+        wider["id"] in house.run("explain", "what do we use for password hashing?", "--full").stdout
+    )
 
     house.prompt("what do we use for password hashing?")
     (trace,) = traces(house)

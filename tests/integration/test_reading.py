@@ -78,7 +78,7 @@ def test_what_answers_is_shown_though_its_words_alone_would_not_do(house):
     assert f"{verdict['by_words']:.2f} by its words alone" in verdict["why"]
     assert (
         f"first stage {verdict['by_words']:.2f} → relevance"
-        in house.run("explain", ANSWERED).stdout
+        in house.run("explain", ANSWERED, "--full").stdout
     )
     assert ARGON in house.context(ANSWERED, "answered")
 

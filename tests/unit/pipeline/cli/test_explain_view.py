@@ -20,7 +20,7 @@ from subcog.bus.prompt_results import ExplainResult
 from subcog.bus.sessions import SessionVerdict
 from subcog.bus.values import ProjectAnswer, ProjectFacts, Verdict
 from subcog.pipeline.api.results import explain_answer
-from subcog.pipeline.cli.explain_view import explanation, trace_page
+from subcog.pipeline.cli.explain_view import brief, explanation, trace_page
 from subcog.stages.parse import parse
 from tests.fakes import PROJECT, make_built, make_classified, make_prompt
 
@@ -150,6 +150,37 @@ def test_a_page_tells_why_each_session_was_quoted_or_not():
     page = drawn(explanation(msgspec.structs.replace(told, inject=inject)))
     assert "✓ session s-1 of 2026-10-03: relevance 0.80" in page
     assert "· session s-2 of 2026-10-03: below the floor" in page
+
+
+def test_in_brief_what_is_shown_comes_first_and_the_rest_is_counted():
+    told = answer("hm", Enrichment())
+    verdicts = tuple(verdict(f"mem_{number}", injected=number == 7) for number in range(8))
+    inject = msgspec.structs.replace(told.inject, verdicts=verdicts)
+    page = drawn(brief(msgspec.structs.replace(told, inject=inject)))
+    marks = [line.split()[:3] for line in page.splitlines() if "[decisions]" in line]
+    assert marks == [["✓", "[decisions]", "mem_7"]] + [
+        ["·", "[decisions]", f"mem_{number}"] for number in range(3)
+    ]
+    assert "below the floor" in page
+    assert "nothing is injected: the prompt asks for nothing" in page
+    assert "--full shows 4 more candidates" in page
+    assert "parse" not in page
+
+
+def verdict(id_, *, injected):
+    return Verdict(
+        memory_id=id_,
+        namespace="decisions",
+        summary=f"{id_} [bold]",
+        text=0.5,
+        late=0.4,
+        vector=0.6,
+        relevance=0.8,
+        weight=1.0,
+        score=0.8,
+        injected=injected,
+        why="relevance 0.80" if injected else "below the floor",
+    )
 
 
 def test_a_pattern_of_one_sentence_is_told_once():
