@@ -113,14 +113,27 @@ class VotesResult(Result, frozen=True, kw_only=True):
     memories: tuple[UseResult, ...]
 
 
+class SaidAround(Result, frozen=True, kw_only=True):
+    """What was said right before and after a statement, cut at words, in its session."""
+
+    session: str
+    speaker: str
+    said_at: datetime
+    before: str
+    statement: str
+    after: str
+
+
 class WhyResult(Result, frozen=True, kw_only=True):
     """``why``: where a memory came from, why it was kept, and whether a search finds it.
 
-    ``said_by`` is who it is from in a word or two, "" where that is not known.
+    ``said_by`` is who it is from in a word or two, "" where that is not known. ``said_in`` is None
+    where what was said in its session is not kept.
     """
 
     id: str
     said_by: str
+    said_in: SaidAround | None
     namespace: str
     scope: str
     summary: str

@@ -31,6 +31,7 @@ from ...bus.results import (
     ListResult,
     MemoryResult,
     RemovedCopies,
+    SaidAround,
     StalePage,
     WhyResult,
 )
@@ -230,8 +231,24 @@ class MemoryCalls:
         archive = await self._app.archive.get()
         usage = await archive.store.usage([versions[-1].id])
         [use] = await uses_of(self._app, [versions[-1].id])
-        now = self._app.clock()
-        return answers.why_answer(versions, usage.get(versions[-1].id), use, now=now)
+        return answers.why_answer(
+            versions,
+            usage.get(versions[-1].id),
+            use,
+            await self._said_in(versions[0], place),
+            now=self._app.clock(),
+        )
+
+    async def _said_in(self, first: Memory, place: Place) -> SaidAround | None:
+        """Where in its session a memory was said, if that is kept and can be read now."""
+        passages, session = self._app.passages.loaded, first.provenance.session
+        if passages is None or not session:
+            return None
+        said = [one for scope in place.own for one in await passages.saying(scope, first.content)]
+        return next(
+            (answers.said_around(one, first.content) for one in said if one.session == session),
+            None,
+        )
 
     async def _versions(self, memory_id: str, place: Place) -> tuple[Memory, ...]:
         archive = await self._app.archive.get()

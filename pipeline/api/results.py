@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -29,6 +30,7 @@ from ...bus.results import (
     MemoryResult,
     MemoryVersion,
     RecallResult,
+    SaidAround,
     StaleMemory,
     Topic,
     TopicMemory,
@@ -38,6 +40,7 @@ from ...bus.results import (
     VersionOrigin,
     WhyResult,
 )
+from ...bus.sessions import Passage
 from ...bus.values import UNASKED, Hit, Memory, Provenance, Query, Recalled, SearchIntent
 from ...stages.injection.select import contradicted
 from ...stages.respond import enriched_intent
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
 
 # So many of what was found are compared with each other, in a few µs a pair.
 _MOST_COMPARED = 20
+# So many characters are shown before and after a statement.
+_AROUND_CHARS = 200
 
 
 # --- one memory ----------------------------------------------------------------------------------
@@ -69,14 +74,37 @@ def history_answer(versions: Sequence[Memory]) -> HistoryResult:
     )
 
 
+def said_around(passage: Passage, statement: str) -> SaidAround | None:
+    """What ``passage`` says around ``statement``; None where it does not hold it."""
+    at = passage.text.lower().find(statement.lower())
+    if at < 0 or len(passage.text.lower()) != len(passage.text):  # such letters shift the place
+        return None
+    end = at + len(statement)
+    before, after = passage.text[:at][-2 * _AROUND_CHARS :], passage.text[end:][: 2 * _AROUND_CHARS]
+    return SaidAround(
+        session=passage.session,
+        speaker=passage.speaker,
+        said_at=passage.said_at,
+        before=shorten(before[::-1], _AROUND_CHARS, placeholder=" …")[::-1],
+        statement=passage.text[at:end],
+        after=shorten(after, _AROUND_CHARS, placeholder=" …"),
+    )
+
+
 def why_answer(
-    versions: Sequence[Memory], usage: Usage | None, use: UseResult, *, now: datetime
+    versions: Sequence[Memory],
+    usage: Usage | None,
+    use: UseResult,
+    said_in: SaidAround | None,
+    *,
+    now: datetime,
 ) -> WhyResult:
     """``why``: where a memory came from, why it was kept, and whether a search finds it."""
     first, last = versions[0], versions[-1]
     return WhyResult(
         id=last.id,
         said_by=author_name(first.provenance.author) or source_of(first.provenance),
+        said_in=said_in,
         namespace=last.namespace,
         scope=str(last.scope),
         summary=last.summary,

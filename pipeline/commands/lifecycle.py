@@ -19,6 +19,7 @@ from ...bus.results import (
     CodePlace,
     HistoryResult,
     MemoryResult,
+    SaidAround,
     StaleMemory,
     StalePage,
     StaleResult,
@@ -210,6 +211,11 @@ def why_command(memory_id: str, project: Path | None, as_json: bool) -> None:
     click.echo(f"  {answer.summary}")
     said = f", said by {answer.said_by}" if answer.said_by else ""
     click.echo(f"captured  {when(answer.captured_at)} by {_source(answer.captured_by)}{said}")
+    if said_in := answer.said_in:
+        click.echo(
+            f"said      {when(said_in.said_at)} by the {said_in.speaker}: {_quoted(said_in)}"
+        )
+        click.echo(f"          `subcog sessions show {said_in.session}` has all of it")
     click.echo(f"decision  {answer.decision or 'unknown'}")
     for source in answer.also_said_by:
         click.echo(f"also captured by {_source(source)}")
@@ -253,6 +259,12 @@ def _vote(call: str, memory_ids: tuple[str, ...], project: Path | None, as_json:
         return
     for use in answer.memories:
         click.echo(f"{use.id}: {use.vote}")
+
+
+def _quoted(said: SaidAround) -> str:
+    """What was said, in one line, the statement marked where there is more."""
+    statement = " ".join(said.statement.split())
+    return " ".join(filter(None, (said.before, f"»{statement}«", said.after)))
 
 
 def _show_use(use: UseResult) -> None:

@@ -243,11 +243,9 @@ class PassageArchive:
         Of fewer than ``_FEWEST_WORDS`` words only those that say nothing else: a word or two stand
         in passages about anything.
         """
-        found = await self._store.read(lambda connection: table.saying(connection, scope, text))
-        fetched = await self._store.read(lambda connection: table.fetch(connection, found))
         short = len(text.split()) < _FEWEST_WORDS
         gone = 0
-        for passage in fetched.values():
+        for passage in await self.saying(scope, text):
             if short and passage.text.strip() != text.strip():
                 continue
             barred = Forgotten(scope=scope, passage=passage.id, since=_EPOCH, until=_FOREVER)
@@ -277,6 +275,12 @@ class PassageArchive:
             for (scope, session, episodes), first, last in zip(found, firsts, lasts, strict=True)
             if first in kept and last in kept
         )
+
+    async def saying(self, scope: Scope, text: str) -> tuple[Passage, ...]:
+        """The passages of ``scope`` that hold ``text``, in any case."""
+        found = await self._store.read(lambda connection: table.saying(connection, scope, text))
+        kept = await self._store.read(lambda connection: table.fetch(connection, found))
+        return tuple(kept.values())
 
     async def show(self, scope: Scope, session: str) -> tuple[Passage, ...]:
         """All that is kept of a session."""

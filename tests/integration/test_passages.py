@@ -107,6 +107,23 @@ def test_what_was_settled_in_talk_is_quoted_in_a_later_session(house):
     assert f"ses_{first.session[:8]}" in context
 
 
+def test_why_shows_the_words_in_which_a_memory_was_said(house):
+    decided = "We decided to use Valkey for the job queue since Redis changed its licence."
+    said = f"I have read the offers of last week. {decided} Kim orders the machines tomorrow."
+    first = talked(house, 3, [("user", said), ("assistant", "Noted.")])
+    [kept] = eventually(lambda: house.ask("list", "--automatic")["memories"])
+    found = house.ask("why", kept["id"])["said_in"]
+    assert found["statement"] == decided
+    assert found["before"].endswith("the offers of last week.")
+    assert found["after"].startswith("Kim orders")
+    assert (found["session"], found["speaker"]) == (first.session, "user")
+    told = house.run("why", kept["id"]).stdout
+    assert f"last week. »{decided}« Kim orders" in told
+    assert f"sessions show {first.session}" in told
+    other = house.capture("Staging is reset every night")["id"]
+    assert house.ask("why", other)["said_in"] is None
+
+
 def test_an_amended_rule_is_quoted_newest_first(house):
     talked(house, 3, RULE)
     talked(house, 5, AMENDED)
