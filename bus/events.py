@@ -238,6 +238,10 @@ class ReviewRequested(AgentEvent, frozen=True, kw_only=True, tag="review.request
     again: bool = False
 
 
+class SessionReviewed(AgentEvent, frozen=True, kw_only=True, tag="session.reviewed"):
+    """A session is over, and all of it was read."""
+
+
 # --- a capture -----------------------------------------------------------------------------------
 
 

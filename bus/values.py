@@ -109,8 +109,9 @@ class Place(Value, frozen=True, kw_only=True):
 class Provenance(Value, frozen=True, kw_only=True):
     """How a memory came to be. Empty strings mean unknown.
 
-    ``gate`` says in a few words why this version was kept as it is. ``author`` is the member of the
-    team who wrote it, and empty where it was written on this machine.
+    ``gate`` says in a few words why this version was kept as it is. ``said`` has the ids of the
+    passages that it was made from, with spaces between them, where it is no quotation. ``author``
+    is the member of the team who wrote it, and empty where it was written on this machine.
     """
 
     hook: str = ""
@@ -121,6 +122,7 @@ class Provenance(Value, frozen=True, kw_only=True):
     branch: str = ""
     gate: str = ""
     author: str = ""
+    said: str = ""
 
 
 # --- memories ------------------------------------------------------------------------------------

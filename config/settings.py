@@ -81,6 +81,7 @@ class LlmSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     model: Annotated[str, Meta(max_length=200)]
     api_base: Annotated[str, Meta(max_length=2000, pattern=r"^(https?://\S+)?$")]
+    consolidate: bool
 
 
 class SessionStartSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

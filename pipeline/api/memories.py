@@ -244,6 +244,8 @@ class MemoryCalls:
         passages, session = self._app.passages.loaded, first.provenance.session
         if passages is None or not session:
             return None
+        if sources := await passages.get(first.provenance.said.split(), place.own):
+            return answers.said_around(sources[0], sources[0].text)
         said = [one for scope in place.own for one in await passages.saying(scope, first.content)]
         return next(
             (answers.said_around(one, first.content) for one in said if one.session == session),

@@ -32,6 +32,7 @@ from ...bus.events import (
     QueryAnswered,
     QueryRequested,
     ResponseReady,
+    SessionReviewed,
     SessionStarted,
     StoreRequested,
 )
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from ...sinks.models.intent_classifier import LocalClassifier
     from ...sinks.store.store import Store
     from ...sinks.store.writes import ChangeQueue
+    from .consolidation import Consolidation
     from .llm import LanguageModelService
 
 INDEXING = ("index", "unindex", "topics", "untopic")
@@ -130,8 +132,8 @@ def _load_local_classifier() -> LocalClassifier | None:
 def _is_llm_used(settings: Settings) -> bool:
     """Whether these settings may lead to a question to a language model at all."""
     search = settings.search_intent
-    used = search.enabled and search.use_llm and search.llm_policy != "never"
-    return used and bool(settings.llm.model)
+    races = search.enabled and search.use_llm and search.llm_policy != "never"
+    return bool(settings.llm.model) and (races or settings.llm.consolidate)
 
 
 class App:
@@ -178,6 +180,7 @@ class App:
         self.code = CodeWatch(names=code_names, find_top=top_of, head=head_commit)
         self.passages = Conversations(settings.sessions)
         self.reviewer = self._build_reviewer()
+        self.consolidation = self._build_consolidation() if settings.llm.consolidate else None
         self.failures = FailureCaptures(
             settings=settings.capture.failures,
             sessions=self.sessions,
@@ -235,6 +238,24 @@ class App:
             self.settings, sessions=self.sessions, publish=self.bus.publish, clean=self._redacted
         )
 
+    def _build_consolidation(self) -> Consolidation | None:
+        if self.llm is None:
+            return None
+        from .consolidation import Consolidation
+
+        return Consolidation(
+            self.llm.model,
+            conversations=self.passages,
+            recall=self.archive,
+            capture=self.captures.capture,
+            clean=self._redacted,
+            new_id=self.new_id,
+        )
+
+    async def _consolidate(self, event: SessionReviewed) -> None:
+        if self.consolidation is not None:
+            await self.consolidation.consolidate(event)
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run the stages, and the model's part outside of them: what it says late is for them."""
@@ -263,7 +284,7 @@ class App:
                 knowledge=Knowledge(self.lore, late, self.clock, self.clean, self.code),
                 conversations=self.passages,
                 hindsight=Hindsight(late, self.clock),
-                may_search=lambda parsed: self.llm is not None or may_search(parsed, self.local),
+                may_search=lambda parsed: self._model_races() or may_search(parsed, self.local),
             ),
             "classify": self.classify,
             "inject": self._inject,
@@ -282,6 +303,7 @@ class App:
             "finish_turn": self.reviewer.finish_turn,
             "finish_session": self.reviewer.finish_session,
             "review": self.reviewer.review,
+            "consolidate": self._consolidate,
             "detect": partial(detect, max_chars=self.settings.capture.max_chars),
             "redact": partial(redact, redactor=self.redactor),
             "store": self._store,
@@ -361,6 +383,9 @@ class App:
 
     def _redacted(self, text: str) -> str:
         return self.redactor.redact(text).text
+
+    def _model_races(self) -> bool:
+        return self.llm is not None and self.llm.racer.is_asked(decisive=False)
 
     async def classify(self, event: PromptEnriched) -> IntentClassified:
         """What a prompt searches for, by every racer there is."""

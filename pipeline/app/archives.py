@@ -263,6 +263,12 @@ class Conversations(_Awaited["PassageArchive"]):
             _log.warning("cannot read the last session", extra={"error": type(error).__name__})
         return ()
 
+    async def all_of(self, place: Place, session: str) -> tuple[Passage, ...]:
+        """All that is kept of ``session``; empty where nothing is, or it cannot be read now."""
+        if not self.concerns(place) or (archive := self.loaded) is None:
+            return ()
+        return await archive.show(place.project, session)
+
     async def keep(self, event: ReviewRequested, said: Sequence[Utterance]) -> int:
         """Keep what was read of the session of ``event``; how many passages are new.
 

@@ -57,7 +57,7 @@ class LanguageModelService:
         self._publish = publish
         self.reserve = Reserve(now=time.perf_counter)
         self._sessions = sessions
-        self._model = LanguageModel(
+        self.model = LanguageModel(
             ModelProcess(
                 COMMAND, Configure(model=settings.llm.model, api_base=settings.llm.api_base)
             ),
@@ -72,19 +72,19 @@ class LanguageModelService:
             problem="" if find_spec("litellm") else MISSING,
         )
         self.racer = ModelRacer(
-            self._model,
-            policy=search.llm_policy,
+            self.model,
+            policy=search.llm_policy if search.enabled and search.use_llm else "never",
             timeout_s=search.llm_timeout_ms / 1000,
             need_s=self.reserve.need_s,
             refined=self._refined,
         )
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        return self._model.running()
+        return self.model.running()
 
     def warm(self) -> None:
         """A session begins: load what its first question needs."""
-        self._model.warm()
+        self.model.warm()
 
     # --- what comes late -------------------------------------------------------------------------
 
@@ -128,11 +128,11 @@ class LanguageModelService:
 
     def status(self) -> dict[str, object]:
         """What ``subcog status`` shows."""
-        return {"model": self._name, **self._model.status()}
+        return {"model": self._name, **self.model.status()}
 
     def gauges(self) -> dict[str, tuple[str, float]]:
         """What the metrics read at each scrape."""
-        state = self._model.breaker.value
+        state = self.model.breaker.value
         about = "The circuit breaker of the language model: 0 closed, 1 half-open, 2 open."
         return {"subcog_llm_breaker_state": (about, state)}
 

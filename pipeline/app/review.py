@@ -15,7 +15,14 @@ import anyio.to_thread
 from msgspec import Struct, field
 
 from ...bus.bus import Bus
-from ...bus.events import CompactionStarted, ResponseReady, ReviewRequested, SessionEnded, TurnEnded
+from ...bus.events import (
+    CompactionStarted,
+    ResponseReady,
+    ReviewRequested,
+    SessionEnded,
+    SessionReviewed,
+    TurnEnded,
+)
 from ...bus.sessions import LearnedResult, Message
 from ...bus.signals import degraded, emit
 from ...bus.values import Noted, Scope
@@ -141,7 +148,7 @@ class SessionReviewer:
 
     # --- the review ------------------------------------------------------------------------------
 
-    async def review(self, event: ReviewRequested) -> None:
+    async def review(self, event: ReviewRequested) -> SessionReviewed | None:
         """Look through what is new in a transcript, and keep what is worth it."""
         awaited = self._awaited.get(event.trace)
         progress = awaited or Progress(anyio.Event())
@@ -156,12 +163,14 @@ class SessionReviewer:
                     await self._review(event, state, progress)
         except NotStored:
             emit(degraded, "review", reason="store.unavailable")
+            return None
         finally:
             progress.done.set()
             if self._newest.get(key) == event.trace:
                 del self._newest[key]
             if event.last:
                 self._reviews(event).pop(event.place.project, None)
+        return _reviewed(event) if event.last else None
 
     async def learn(self, event: ReviewRequested) -> LearnedResult:
         """Review a transcript for somebody who waits. Raises ``NotStored``.
@@ -257,6 +266,12 @@ def _own_words(text: str) -> str:
     """What the speaker wrote; "" where no person and no model did."""
     own = own_text(text)
     return "" if is_machine(own) else own
+
+
+def _reviewed(event: ReviewRequested) -> SessionReviewed:
+    return SessionReviewed(
+        trace=event.trace, session=event.session, client=event.client, place=event.place
+    )
 
 
 def _request(

@@ -131,9 +131,18 @@ ROUTES: tuple[Route, ...] = (
         "review",
         e.ReviewRequested,
         "read the transcript: keep passages, capture statements, record tasks",
+        produces=(e.SessionReviewed,),
         publishes_during=(e.CaptureRequested,),
         concurrency=4,
         capacity=256,
+        overflow=Overflow.DROP,
+    ),
+    Route(
+        "consolidate",
+        e.SessionReviewed,
+        "have the language model sum up a session, where llm.consolidate allows it",
+        publishes_during=(e.CaptureRequested,),
+        capacity=16,
         overflow=Overflow.DROP,
     ),
     Route(

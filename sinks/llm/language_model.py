@@ -255,6 +255,30 @@ class LanguageModel:
         if outcome != "cancelled":
             self._note(missed=outcome in {"timeout", "late_unused"})
 
+    async def complete(self, system: str, user: str, *, max_tokens: int, within_s: float) -> str:
+        """What the model writes, for somebody who is in no hurry; "" where it writes nothing.
+
+        Prompts come first: nothing is asked while the breaker is not closed, and how it ends is
+        not counted for it.
+        """
+        if self.problem or self._tasks is None or self._breaker.state is not State.CLOSED:
+            return ""
+        ask = Ask(
+            id=next(self._numbers),
+            system=system,
+            user=user,
+            max_tokens=max_tokens,
+            timeout_s=within_s,
+        )
+        try:
+            with anyio.move_on_after(within_s):
+                await self._worker.start(self._tasks)
+                said = await self._worker.call(ask)
+                return said.text if isinstance(said, Answer) else ""
+        except WorkerGone:
+            _log.warning("the language model worker has exited")
+        return ""
+
     # --- attempts --------------------------------------------------------------------------------
 
     async def _answer(self, call: _Call) -> SearchIntent | None:

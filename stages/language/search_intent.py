@@ -25,6 +25,7 @@ from ...bus.values import (
     WorkKind,
     WorkSignal,
 )
+from ..text.model_answers import objects_in
 from ..text.unicode import one_line, visible
 from .sentences import (
     WHY,
@@ -286,9 +287,6 @@ prompt is about, "confidence": 0.0 to 1.0}"""
 
 _KINDS: dict[str, IntentType | None] = {**{kind.value: kind for kind in IntentType}, "none": None}
 _NO_CONFIDENCE = 0.5
-_DECODER = json.JSONDecoder()
-# So many opening braces of an answer are tried; models put a sentence before it, or an example.
-_MOST_OBJECTS = 4
 
 
 def ends(text: str, limit: int) -> str:
@@ -311,22 +309,12 @@ def read_answer(text: str) -> SearchIntent | None:
     """
     if len(text) > MAX_ANSWER_CHARS:
         raise ValueError("the answer is too long")
-    for said in _objects(text):
+    for said in objects_in(text):
         kind = said.get("intent_type")
         name = re.sub(r"[\s_-]", "", kind.casefold()) if isinstance(kind, str) else ""
         if name in _KINDS:
             return _intent(_KINDS[name], said)
     raise ValueError("the answer is not of the shape asked for")
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The first JSON objects in ``text``, whatever stands around them."""
-    starts = (match.start() for match in re.finditer(r"\{", text))
-    for start in islice(starts, _MOST_OBJECTS):
-        try:
-            yield _DECODER.raw_decode(text, start)[0]
-        except (ValueError, RecursionError):
-            continue
 
 
 def _intent(kind: IntentType | None, said: Mapping[str, Any]) -> SearchIntent | None:

@@ -46,7 +46,7 @@ _ID_PREFIX = re.compile(
     r"(?:req|request|msg|toolu|chatcmpl|cmpl|resp|run|thread|asst|file|evt|event|pi|ch|cus|sub|prod"
     r"|price|in|org|user|usr|team|acct|sess|session|call|job|task|build|dpl|prj|proj|trace|span|tx"
     r"|txn|id|i|eni|rtb|igw|uuid|sha-?\d*|md5|rev|img|ami|vpc|subnet|sg|vol|snap|batch|pm|ws|node|pod|item|doc|conv"
-    r"|gen|tool|step|wf|deploy|commit|ref|blob|tree|layer|release|page|block|db|srv|pk|cli|mem|key|cache)[-_:=]",
+    r"|gen|tool|step|wf|deploy|commit|ref|blob|tree|layer|release|page|block|db|srv|pk|cli|mem|psg|key|cache)[-_:=]",
     re.IGNORECASE,
 )
 _ID_BEFORE = re.compile(

@@ -7,10 +7,12 @@ from uuid import uuid4
 
 import pytest
 
+from subcog.config.load import load_settings
 from tests.waiting import eventually
 
 from ..fault.scripted_model import after, scripted_model
 from .house import House
+from .test_passages import talked
 
 MEMORY = "The billing module lives in services/billing, see the invoices package"
 # Orders: only the model takes them for a search.
@@ -51,6 +53,7 @@ def house(model, tmp_path_factory):
         "SUBCOG_LLM_API_BASE": model.base,
         "SUBCOG_SEARCH_INTENT_LLM_POLICY": "always",
         "SUBCOG_SEARCH_INTENT_LLM_LATE_MS": "10000",
+        "SUBCOG_LLM_CONSOLIDATE": "true",
     }
     # The daemon is started by a hook that runs in the project, which may be anybody's.
     for name in ("litellm.py", "subcog.py", "msgspec.py"):
@@ -170,3 +173,56 @@ def test_the_worker_ends_with_the_daemon(house, model, number):
     os.kill(pid, number)
     house.wait_until_gone(pid)
     house.wait_until_gone(worker)
+
+
+# --- a session that is over ----------------------------------------------------------------------
+
+TALK = (
+    ("user", "How should the import handle duplicate invoices? My token is ghp_" + "a1B2" * 9),
+    ("assistant", "Either skip them or merge them by their number."),
+    ("user", "Merge them by invoice number; the bank sends each file twice."),
+    ("assistant", "Done: the import merges by invoice number now."),
+)
+SUMMED_UP = "Duplicate invoices are merged by invoice number, since the bank sends each file twice."
+
+
+def test_a_session_that_is_over_is_summed_up_with_its_sources(house, model):
+    invented = "Duplicate invoices are skipped within 30 days."
+    said = {"namespace": "decisions", "sources": [1, 3]}
+    listed = [{**said, "text": text} for text in (SUMMED_UP, invented)]
+    model.send, before = after(0.0, {"memories": listed}), len(model.asked)
+    try:
+        talk = talked(house, 3, TALK)
+        [kept] = eventually(lambda: house.ask("list", "--tag", "consolidated")["memories"])
+    finally:
+        model.send = after(0.0)
+    assert (kept["content"], kept["automatic"]) == (SUMMED_UP, True)
+    [question] = model.asked[before:]
+    sent = question["messages"][1]["content"]
+    assert "Merge them by invoice number" in sent
+    assert "ghp_a1B2" not in sent
+    told = house.ask("why", kept["id"])
+    assert told["said_in"]["statement"].startswith("How should the import handle duplicate")
+    assert told["captured_by"]["session"] == talk.session
+    assert len(told["captured_by"]["said"].split()) == 2
+    assert SUMMED_UP in house.context("what do we do with duplicate invoices?", "summed-up")
+    # What is forgotten with its session.
+    house.ask("sessions", "forget", talk.session, "--yes")
+    assert house.ask("list", "--tag", "consolidated")["memories"] == []
+
+
+def test_a_model_that_says_nothing_useful_loses_nothing(house, model):
+    asked = len(model.asked)
+    model.send = after(0.0, {"summary": "a nice talk"})
+    try:
+        talk = talked(house, 4, TALK)
+        eventually(lambda: len(model.asked) > asked)
+        eventually(lambda: 'reason="model.no_answer"' in house.metrics())
+    finally:
+        model.send = after(0.0)
+    assert len(house.ask("sessions", "show", talk.session)["said"]) == len(TALK)
+
+
+def test_nothing_is_summed_up_unless_it_is_wanted():
+    loaded = load_settings(Path("/nonexistent"), {})
+    assert loaded.settings.llm.consolidate is False

@@ -65,7 +65,7 @@ def _given():
         "capture": answers.capture_answer(CaptureSettled(trace="x", kept=kept, memory=MEMORY)),
         "recall": answers.recall_answer(query, recalled, (), lambda _: False),
         "get": answers.memory_answer(MEMORY),
-        "why": answers.why_answer((MEMORY,), None, use, now=NOW),
+        "why": answers.why_answer((MEMORY,), None, use, None, now=NOW),
         "topics": answers.topics_answer((), 0, NOW),
         "topics TOPIC": answers.topic_answer("x", (MEMORY,), (), 1),
         "classify": answers.classify_answer("x", classified),
