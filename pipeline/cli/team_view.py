@@ -34,6 +34,7 @@ MAX_NAME_CHARS = 80
 MAX_FOUND_CHARS = 300
 CONFLICTS = "two members changed the same memory; `subcog list --contradicting` shows both"
 SKIPPED = "received changes that could not be used here; `subcog logs --level warning` says why"
+POLLING = "none: a connection pool is between, so the server is asked every few seconds"
 POLL_S = 0.5
 # So long without any step, and something else holds it up.
 PATIENCE_S = 15.0
@@ -134,6 +135,8 @@ def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
     yield from _row("state", _state(status))
     if status.problem:
         yield from _row("", status.problem.message)
+    if status.polling:
+        yield from _row("wake-ups", POLLING)
     yield from _row("to send", _waiting(status, now))
     yield from _row("to receive", _remaining(status.remaining))
     yield from _row("sent", _moved(status.sent, status.last_push, now))

@@ -48,6 +48,13 @@ class QuotaExceeded(TeamUnavailable):
     """The team takes nothing more from this member before the server's next day."""
 
 
+class NoWakeUps(ConnectionError):
+    """The server can be asked, and tells nothing by itself: a connection pool stands between."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(f"a connection pool at {server} passes no notifications on")
+
+
 # --- membership ----------------------------------------------------------------------------------
 
 
@@ -209,7 +216,10 @@ class TeamServer(Protocol):
         """How many changes of ``scopes`` there are beyond ``after``."""
 
     def listen(self) -> AsyncGenerator[None, None]:
-        """One item at the start, and one whenever something was changed."""
+        """One item at the start, and one whenever something was changed.
+
+        Raises NoWakeUps where that cannot be.
+        """
 
     async def tidy(self) -> int:
         """Index a part of what was sent for search; returns how much is left."""

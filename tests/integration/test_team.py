@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pooler import pooler, through
 from tests.postgres import STRANGER, fresh_database
 from tests.proxy import Proxy
 from tests.thorough import times
@@ -178,6 +179,28 @@ def test_what_is_over_the_days_quota_is_told_and_goes_the_next_day(team, tmp_pat
         dora.run("daemon", "stop")
         dora.settled()
         assert dora.ask("team", "status")["problem"] is None
+
+
+def test_behind_a_pool_in_transaction_mode_news_come_by_polling(team, tmp_path):
+    with pooler(team.server) as port, ExitStack() as machines:
+        pooled, direct = (
+            machines.enter_context(machine(tmp_path / name, url))
+            for name, url in (
+                ("emma", through(port, team.url("alice"))),
+                ("finn", team.url("bob")),
+            )
+        )
+        there = pooled.capture("The pager of the night shift rings twice", "--scope", "org")["id"]
+        eventually(lambda: direct.run("get", there).returncode == 0)
+        back = direct.capture("The spare keys hang behind the copier", "--scope", "org")["id"]
+        eventually(lambda: pooled.run("get", back).returncode == 0)
+        now = pooled.settled() and pooled.ask("team", "status")
+        assert (now["polling"], now["problem"], direct.ask("team", "status")["polling"]) == (
+            True,
+            None,
+            False,
+        )
+        assert "asked every few seconds" in pooled.run("team", "status").stdout
 
 
 def test_two_who_supersede_one_memory_both_keep_theirs_and_it_is_flagged(three):

@@ -6,9 +6,9 @@ import asyncio
 import socket
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from typing import Any, Generic, TypeVar
 
@@ -16,7 +16,7 @@ import anyio
 import psycopg
 from anyio import CapacityLimiter
 from msgspec import Struct
-from psycopg import Connection
+from psycopg import BaseConnection, Connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Format, PGconn
 from psycopg.types import TypeInfo
@@ -54,7 +54,17 @@ _LIMITS = (
 _OPEN = ("disable", "allow", "prefer", "")
 _PLACE = ("host", "hostaddr", "port", "sslmode")
 
-HELLO = "SELECT version, team, member, epoch, channel, bm25, halfvec, halfvecs FROM subcog.hello()"
+HELLO = (
+    "SELECT version, team, member, epoch, channel, bm25, halfvec, halfvecs, pg_backend_pid() "
+    "FROM subcog.hello()"
+)
+# Of this transaction alone, for a pool gives the connection to somebody else after it.
+_LIMIT = (
+    f"SET LOCAL statement_timeout = '{STATEMENT_S}s'; SET LOCAL lock_timeout = '20s'; "
+    "SET LOCAL idle_in_transaction_session_timeout = '60s'"
+)
+# Words of a connection pool that takes no settings of a session.
+_NO_OPTIONS = "unsupported startup parameter"
 
 
 class HalfVector(bytes):
@@ -72,6 +82,15 @@ class Hello(Struct, frozen=True):
     bm25: bool
     halfvec: int
     halfvecs: int
+    backend: int
+
+    def is_pooled(self, connection: BaseConnection[Any]) -> bool:
+        """Whether a pool stands between: it has made up the process that it told of.
+
+        Such a connection is another one of the server's in each transaction, so no setting of a
+        session, no prepared statement and no LISTEN may be left on it.
+        """
+        return self.backend != connection.info.backend_pid
 
 
 class Address:
@@ -94,7 +113,21 @@ class Address:
             mode = reached.pop("sslmode")
             settings |= {name: value for name, value in reached.items() if value}
             settings["sslmode"] = "require" if mode in _OPEN else mode
-        self.conninfo = make_conninfo("", **settings)
+        self._conninfo = make_conninfo("", **settings)
+        self._plain = make_conninfo("", **(settings | {"options": ""}))
+        self._is_plain = False
+
+    @property
+    def conninfo(self) -> str:
+        """What to connect with; without ``options`` once a pool refused that."""
+        return self._plain if self._is_plain else self._conninfo
+
+    def refused_options(self, error: psycopg.Error) -> bool:
+        """Whether ``error`` is a pool's that takes no ``options``: connect again without them."""
+        if self._is_plain or _NO_OPTIONS not in str(error):
+            return False
+        self._is_plain = True
+        return True
 
 
 def _resolved(url: str) -> dict[str, str]:
@@ -134,7 +167,9 @@ def connect(address: Address) -> Connection:
     try:
         return psycopg.connect(address.conninfo, autocommit=True)
     except psycopg.Error as error:
-        raise explain_connect(address.server, error) from None
+        if not address.refused_options(error):
+            raise explain_connect(address.server, error) from None
+    return connect(address)
 
 
 def greet(found: tuple[Any, ...] | None, server: str) -> Hello:
@@ -155,16 +190,40 @@ class Link:
     """One connection of a member, ready to be used."""
 
     def __init__(self, address: Address) -> None:
+        self._server = address.server
+        self._halfvec = 0
         self.connection = connect(address)
         try:
-            self.hello = greet(self.connection.execute(HELLO).fetchone(), address.server)
+            self._is_pooled = self.greet().is_pooled(self.connection)
         except psycopg.Error as error:
             self.connection.close()
             raise explain(address.server, error) from None
         except TeamUnavailable:
             self.connection.close()
             raise
-        _teach_halfvec(self.connection, self.hello)
+        if self._is_pooled:
+            self.connection.prepare_threshold = None
+
+    def greet(self) -> Hello:
+        """Ask who is there: behind a pool it may be another server by now.
+
+        Raises TeamUnavailable and psycopg.Error.
+        """
+        hello = greet(self.connection.execute(HELLO).fetchone(), self._server)
+        if hello.halfvec != self._halfvec:
+            _teach_halfvec(self.connection, hello)
+            self._halfvec = hello.halfvec
+        return hello
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Meanwhile no statement may take too long, by settings that nobody else gets."""
+        if not self._is_pooled:  # it has them for good
+            yield
+            return
+        with self.connection.transaction():
+            self.connection.execute(_LIMIT)
+            yield
 
     def cut(self) -> None:
         """Make a wait for the server on this connection fail at once. Thread-safe."""
@@ -287,7 +346,8 @@ class _Call(Generic[T]):
         try:
             if unwanted:
                 raise closed()
-            result = self._work(link)
+            with link.limited():
+                result = self._work(link)
         except psycopg.Error as error:
             self._let_go(link)
             raise explain(self._connections.address.server, error) from None

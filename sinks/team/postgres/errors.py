@@ -13,6 +13,16 @@ from ..protocol import QuotaExceeded, Reason, TeamUnavailable
 # What a server says about who connects, in the language of its messages; where that is another,
 # libpq still knows whether a password was asked for.
 _REFUSALS = ("password", "authentication", "role ", "pg_hba.conf", "no pg_hba")
+# And of itself to who gave the right password: by PostgreSQL, and by PgBouncer before it.
+_NOT_NOW = (
+    "starting up",
+    "shutting down",
+    "slots are reserved",
+    "too many connections",
+    "cannot connect to server",
+    "server login",
+    "query_wait_timeout",
+)
 _NO_TLS = "server does not support SSL"  # libpq's own words
 _NO_DATABASE = ("database ", "does not exist")
 # Classes of SQLSTATE that a connection may meet at any time: it is the server that goes or is full.
@@ -129,8 +139,10 @@ def explain_connect(server: str, error: psycopg.Error) -> TeamUnavailable:
         return unavailable("no_tls", server)
     if all(word in text for word in _NO_DATABASE) and "role " not in text:
         return unavailable("no_database", server)
+    if any(words in text for words in _NOT_NOW):
+        return unavailable("unreachable", server)
     asked = error.pgconn is not None and (error.pgconn.needs_password or error.pgconn.used_password)
-    if any(word in text for word in _REFUSALS) or (asked and "starting up" not in text):
+    if any(word in text for word in _REFUSALS) or asked:
         return unavailable("refused", server)
     return unavailable("unreachable", server)
 

@@ -20,7 +20,7 @@ from psycopg import AsyncConnection, Connection, ServerCursor, sql
 from ....bus.values import Encoding, Hit, Memory, Query, Scope
 from ...store.reads import Text, scope_texts
 from ...store.rows import Row, Usage, digest, fingerprint, to_scope
-from ..protocol import Change, Changes, Cursor, TeamUnavailable
+from ..protocol import Change, Changes, Cursor, NoWakeUps, TeamUnavailable
 from ..sync_state import Pace
 from .columns import half_vector, read_memory, search_text, signed
 from .connection import HELLO, Address, Connections, Link, greet
@@ -331,16 +331,16 @@ def remaining(connection: Connection, after: Cursor, scopes: Sequence[Scope]) ->
 async def listen(address: Address) -> AsyncGenerator[None, None]:
     """Yields once when it listens, and each time the team's feed has something new.
 
-    On a connection of its own. Raises TeamUnavailable when that is lost. Every role of the server
-    may notify: who floods the channel is not listened to until the next item is due.
+    On a connection of its own. Raises TeamUnavailable when that is lost, and NoWakeUps behind a
+    pool. Every role of the server may notify: who floods the channel is not listened to until the
+    next item is due.
     """
     pace = Pace()
-    try:
-        connection = await AsyncConnection.connect(address.conninfo, autocommit=True)
-    except psycopg.Error as error:
-        raise explain_connect(address.server, error) from None
+    connection = await _connect(address)
     try:
         hello = greet(await (await connection.execute(HELLO)).fetchone(), address.server)
+        if hello.is_pooled(connection):
+            raise NoWakeUps(address.server)
         channel = sql.Identifier(hello.channel)
         await connection.execute(sql.SQL("LISTEN {}").format(channel))
         while True:
@@ -358,3 +358,12 @@ async def listen(address: Address) -> AsyncGenerator[None, None]:
         raise failed(address.server, error) from None
     finally:
         await connection.close()
+
+
+async def _connect(address: Address) -> AsyncConnection:
+    try:
+        return await AsyncConnection.connect(address.conninfo, autocommit=True)
+    except psycopg.Error as error:
+        if not address.refused_options(error):
+            raise explain_connect(address.server, error) from None
+    return await _connect(address)

@@ -210,7 +210,8 @@ class PostgresStore:
     async def listen(self) -> AsyncGenerator[None, None]:
         """Yields once when it listens, and each time the team's feed has something new.
 
-        Raises TeamUnavailable when the connection is lost. One wake-up may stand for many changes.
+        Raises TeamUnavailable when the connection is lost, and NoWakeUps behind a pool. One wake-up
+        may stand for many changes.
         """
         async with aclosing(reads.listen(self._connections.address)) as woken:
             async for _ in woken:
@@ -244,7 +245,7 @@ def _put_some(connection: Connection, rows: Sequence[Row]) -> tuple[bool, ...]:
 
 
 def _about(link: Link) -> About:
-    hello, connection = link.hello, link.connection
+    hello, connection = link.greet(), link.connection
     [founded] = connection.execute(_FOUNDED).fetchone() or (None,)
     return About(
         team=hello.team,

@@ -89,6 +89,11 @@ def stands(**changed):
     return lines(standing(make_result(TeamStatusResult, STATUS | changed), NOW))
 
 
+def test_behind_a_pool_it_is_said_that_the_server_is_polled():
+    assert "wake-ups     none: a connection pool is between" in stands(polling=True)
+    assert "wake-ups" not in stands()
+
+
 def test_before_joining_it_is_said_what_leaves_and_who_will_read_it():
     said = lines(joining(make_result(JoinResult, PREVIEW)))
     assert "members, who will read what you send: Ana, Ben" in said

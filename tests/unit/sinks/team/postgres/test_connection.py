@@ -255,3 +255,12 @@ async def test_the_same_version_from_two_at_once_is_stored_once(quick_team):
         winners = zip(answers["first"], answers["second"][::-1], strict=True)
         assert all(one != other for one, other in winners)
         assert len(await first.page([HERE], limit=100)) == 40
+
+
+async def test_a_server_that_takes_no_more_connections_does_not_refuse_the_password(quick_team):
+    quick_team.server.execute("ALTER ROLE carol CONNECTION LIMIT 0")
+    store = PostgresStore(quick_team.url("carol"), clock=FakeClock())
+    try:
+        assert await reason(store.open()) == "unreachable"
+    finally:
+        quick_team.server.execute("ALTER ROLE carol CONNECTION LIMIT -1")
