@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from .postgres import MEMBERS, OWNER, PASSWORD, Server, free_port
+from .proxy import Proxy
 from .waiting import PATIENCE_S
 
 # One connection of the server for all of a role's: whatever somebody leaves on it, others meet.
@@ -36,7 +37,7 @@ server_login_retry = 0.1
 
 
 @contextmanager
-def pooler(server: Server) -> Iterator[int]:
+def pooler(server: Server | Proxy) -> Iterator[int]:
     """The port of a pool before ``server``; skips where PgBouncer is not installed."""
     program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
     if program is None and os.environ.get("CI") != "true":

@@ -25,6 +25,7 @@ Reason = Literal[
     "newer_schema",
     "no_pgvector",
     "timeout",
+    "read_only",
     "quota",
     "closed",
     "failed",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from ipaddress import ip_address
+from itertools import cycle
 from typing import Any, Generic, TypeVar
 
 import anyio
@@ -26,7 +27,7 @@ from ...store.database import refuse_event_loop
 from ..protocol import TeamUnavailable
 from .errors import closed, explain, explain_connect, unavailable
 
-VERSION = 9
+VERSION = 10
 """Of the tables that this subcog works with."""
 
 T = TypeVar("T")
@@ -105,9 +106,11 @@ class Address:
         except psycopg.Error:
             raise unavailable("bad_address", "") from None
         reached = _resolved(url)
-        host = reached["host"] or reached["hostaddr"] or "localhost"
-        self.server = f"{host}:{reached['port']}/{parts.get('dbname') or ''}"
+        places = _places(reached)
+        self.server = f"{','.join(places)}/{parts.get('dbname') or ''}"
         settings: dict[str, Any] = _SESSION | {"options": f"{limits} -c timezone=UTC"}
+        if len(places) > 1:  # of a primary and its standbys, whichever is which now
+            settings["target_session_attrs"] = "read-write"
         settings |= parts
         if not _is_here(reached):  # a password and memories do not travel in the open
             mode = reached.pop("sslmode")
@@ -144,6 +147,13 @@ def _resolved(url: str) -> dict[str, str]:
     if found["port"] is None:  # it stopped at the service
         raise unavailable("bad_address", "")
     return {name: (found[name] or b"").decode() for name in _PLACE}
+
+
+def _places(reached: Mapping[str, str]) -> list[str]:
+    """host:port of each server; one port may be that of all."""
+    hosts = (reached["host"] or reached["hostaddr"] or "localhost").split(",")
+    ports = reached["port"].split(",")
+    return [f"{host}:{port}" for host, port in zip(hosts, cycle(ports), strict=False)]
 
 
 def _is_here(reached: Mapping[str, str]) -> bool:

@@ -264,3 +264,13 @@ async def test_a_server_that_takes_no_more_connections_does_not_refuse_the_passw
         assert await reason(store.open()) == "unreachable"
     finally:
         quick_team.server.execute("ALTER ROLE carol CONNECTION LIMIT -1")
+
+
+def test_of_several_servers_the_one_that_takes_changes_is_looked_for():
+    both = Address("postgresql://ana@db1.example:5432,db2.example:6432/memory")
+    assert both.server == "db1.example:5432,db2.example:6432/memory"
+    assert conninfo_to_dict(both.conninfo)["target_session_attrs"] == "read-write"
+    one = Address("postgresql://ana@db1.example/memory")
+    assert "target_session_attrs" not in conninfo_to_dict(one.conninfo)
+    any_ = Address("postgresql://ana@db1.example,db2.example/memory?target_session_attrs=any")
+    assert conninfo_to_dict(any_.conninfo)["target_session_attrs"] == "any"
