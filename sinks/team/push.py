@@ -81,7 +81,8 @@ class Pusher:
         limit = BATCH_ROWS + len(held)
         waiting = await self._replica.outbox(limit=limit)
         if len(waiting) < limit:  # that is all, or nearly: one version of each memory
-            depth = Depth(len(waiting), waiting[0].queued_at if waiting else None)
+            oldest = min((one.queued_at for one in waiting), default=None)
+            depth = Depth(len(waiting), oldest)
         else:
             depth = await self._replica.depth()
         self._tally.waiting(depth)

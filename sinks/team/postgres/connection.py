@@ -27,7 +27,7 @@ from ...store.database import refuse_event_loop
 from ..protocol import TeamUnavailable
 from .errors import closed, explain, explain_connect, unavailable
 
-VERSION = 10
+VERSION = 12
 """Of the tables that this subcog works with."""
 
 T = TypeVar("T")
