@@ -93,8 +93,9 @@ class TeamStatusResult(Result, frozen=True, kw_only=True):
     """``team-status``: what this machine knows. Counts are since the daemon started.
 
     ``remaining`` is how many changes are still to be received, None while nobody knows.
-    ``polling``: a connection pool lets no wake-up through. The defaults are those of ``NotJoined``,
-    which has the first two fields alone.
+    ``polling``: a connection pool lets no wake-up through. ``answer_s`` is how long the server
+    takes to answer, None where it is not asked. The defaults are those of ``NotJoined``, which has
+    the first two fields alone.
     """
 
     joined: bool
@@ -104,6 +105,7 @@ class TeamStatusResult(Result, frozen=True, kw_only=True):
     server: str = ""
     connected: bool = False
     polling: bool = False
+    answer_s: float | None = None
     problem: Problem | None = None
     last_push: datetime | None = None
     last_pull: datetime | None = None

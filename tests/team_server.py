@@ -72,6 +72,7 @@ class FakeServer:
         self.name = TEAM
         self.calls: dict[str, int] = {}
         self.closed = False
+        self.answer_s = 0.0
 
     async def _call(self, name: str) -> None:
         self.calls[name] = self.calls.get(name, 0) + 1

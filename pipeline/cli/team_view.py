@@ -34,6 +34,9 @@ MAX_NAME_CHARS = 80
 MAX_FOUND_CHARS = 300
 CONFLICTS = "two members changed the same memory; `subcog list --contradicting` shows both"
 SKIPPED = "received changes that could not be used here; `subcog logs --level warning` says why"
+# An answer that takes longer is told.
+SLOW_S = 2.0
+SLOW = "slowly: the server takes {:.0f} s; nothing here waits for it"
 POLLING = "none: a connection pool is between, so the server is asked every few seconds"
 POLL_S = 0.5
 # So long without any step, and something else holds it up.
@@ -135,6 +138,8 @@ def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
     yield from _row("state", _state(status))
     if status.problem:
         yield from _row("", status.problem.message)
+    if (answer_s := status.answer_s or 0.0) >= SLOW_S:
+        yield from _row("answers", SLOW.format(answer_s))
     if status.polling:
         yield from _row("wake-ups", POLLING)
     yield from _row("to send", _waiting(status, now))

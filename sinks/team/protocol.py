@@ -195,6 +195,10 @@ class TeamServer(Protocol):
     Each method raises a ``ConnectionError`` while the server cannot be used, and is idempotent.
     """
 
+    @property
+    def answer_s(self) -> float:
+        """How long the last call took, or one under way takes, in seconds."""
+
     async def about(self) -> About:
         """The team, the caller's membership, and what the team shares."""
 

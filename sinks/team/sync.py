@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+from msgspec.structs import replace
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
 from ...bus.values import Memory
@@ -87,6 +88,7 @@ class Sync:
         random: Callable[[], float],
     ) -> None:
         self._make_server = server
+        self._server: TeamServer | None = None
         self._random = random
         self._tally = SyncCounters(clock=clock)
         echoes = Echoes()
@@ -116,11 +118,12 @@ class Sync:
 
     def state(self) -> SyncState:
         """The current state, without waiting."""
-        return self._tally.state()
+        answer_s = self._server.answer_s if self._server else 0.0
+        return replace(self._tally.state(), answer_s=answer_s)
 
     async def run(self) -> None:
         """Send and receive until cancelled."""
-        server = self._make_server()
+        server = self._server = self._make_server()
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._pull_loop, server)

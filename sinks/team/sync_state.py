@@ -49,6 +49,7 @@ class SyncState(Struct, frozen=True, kw_only=True):
     ``lag_s`` is how long ago this machine and the team last had the same, 0 while they have.
     ``remaining`` is how many changes are still to be received, None while unknown.
     ``outbox`` is how many versions were queued at the last push.
+    ``answer_s`` is how long the server takes to answer.
     ``is_polling``: no notification comes through, so news come by polling alone.
     """
 
@@ -65,6 +66,7 @@ class SyncState(Struct, frozen=True, kw_only=True):
     problem: Problem | None
     about: About | None
     is_polling: bool = False
+    answer_s: float = 0.0
 
 
 class SyncContext(Struct, frozen=True):

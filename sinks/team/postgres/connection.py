@@ -19,6 +19,7 @@ from anyio import CapacityLimiter
 from msgspec import Struct
 from psycopg import BaseConnection, Connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.errors import ConnectionTimeout
 from psycopg.pq import Format, PGconn
 from psycopg.types import TypeInfo
 from psycopg.types.string import BytesBinaryDumper
@@ -33,6 +34,7 @@ VERSION = 12
 T = TypeVar("T")
 
 CONNECT_S = 5
+MAX_CONNECT_S = 40
 STATEMENT_S = 30
 _LEAVE_S = STATEMENT_S + CONNECT_S
 _MOST = 4
@@ -98,6 +100,7 @@ class Address:
     """Where the server is, and who asks. Raises TeamUnavailable for a URL that is none.
 
     ``limits`` bound what one statement may take; whoever upgrades large tables goes without.
+    ``connect_s`` is what connecting may take: five round trips, and more after each time-out.
     """
 
     def __init__(self, url: str, *, limits: str = _LIMITS) -> None:
@@ -119,14 +122,22 @@ class Address:
         self._conninfo = make_conninfo("", **settings)
         self._plain = make_conninfo("", **(settings | {"options": ""}))
         self._is_plain = False
+        self.connect_s = CONNECT_S
+        # Of several servers one may be dead, and is waited for before each try of the next.
+        self._is_patient = len(places) == 1 and "connect_timeout" not in parts
 
     @property
     def conninfo(self) -> str:
         """What to connect with; without ``options`` once a pool refused that."""
-        return self._plain if self._is_plain else self._conninfo
+        info = self._plain if self._is_plain else self._conninfo
+        if not self._is_patient:
+            return info
+        return make_conninfo(info, connect_timeout=self.connect_s)
 
-    def refused_options(self, error: psycopg.Error) -> bool:
-        """Whether ``error`` is a pool's that takes no ``options``: connect again without them."""
+    def failed(self, error: psycopg.Error) -> bool:
+        """Note why connecting failed; returns whether to try again at once, in another way."""
+        if self._is_patient and isinstance(error, ConnectionTimeout):
+            self.connect_s = min(2 * self.connect_s, MAX_CONNECT_S)
         if self._is_plain or _NO_OPTIONS not in str(error):
             return False
         self._is_plain = True
@@ -177,7 +188,7 @@ def connect(address: Address) -> Connection:
     try:
         return psycopg.connect(address.conninfo, autocommit=True)
     except psycopg.Error as error:
-        if not address.refused_options(error):
+        if not address.failed(error):
             raise explain_connect(address.server, error) from None
     return connect(address)
 
@@ -265,13 +276,27 @@ class Connections:
         self._idle: list[Link] = []
         self._closed = False
         self._limiter: CapacityLimiter | None = None
+        self._under_way: list[float] = []
+        self._last_s = 0.0
+
+    @property
+    def answer_s(self) -> float:
+        """How long the last call took, or the oldest one under way takes, if that is longer."""
+        now = anyio.current_time()
+        return max(self._last_s, now - min(self._under_way, default=now))
 
     async def run(self, work: Callable[[Link], T]) -> T:
         """What ``work`` returns, from a thread. Raises TeamUnavailable and ValueError."""
         if self._limiter is None:
             self._limiter = CapacityLimiter(_MOST)
         async with self._limiter:
-            return await _Call(self, work).result()
+            started = anyio.current_time()
+            self._under_way.append(started)
+            try:
+                return await _Call(self, work).result()
+            finally:
+                self._under_way.remove(started)
+                self._last_s = anyio.current_time() - started
 
     def run_now(self, work: Callable[[Link], T]) -> T:
         """The same for a caller on a worker thread. Raises RuntimeError on an event loop's."""
@@ -329,11 +354,12 @@ class _Call(Generic[T]):
     async def result(self) -> T:
         future: Future[T] = Future()
         threading.Thread(target=self._run, args=(future,), name="subcog-team", daemon=True).start()
+        address = self._connections.address
         try:
-            with anyio.fail_after(_LEAVE_S):
+            with anyio.fail_after(_LEAVE_S + address.connect_s - CONNECT_S):
                 return await asyncio.wrap_future(future)
         except TimeoutError:
-            raise unavailable("timeout", self._connections.address.server) from None
+            raise unavailable("timeout", address.server) from None
         finally:
             self._abandon()
 

@@ -382,6 +382,6 @@ async def _connect(address: Address) -> AsyncConnection:
     try:
         return await AsyncConnection.connect(address.conninfo, autocommit=True)
     except psycopg.Error as error:
-        if not address.refused_options(error):
+        if not address.failed(error):
             raise explain_connect(address.server, error) from None
     return await _connect(address)

@@ -58,6 +58,11 @@ class PostgresStore:
         """host:port/database, without who and password."""
         return self._connections.address.server
 
+    @property
+    def answer_s(self) -> float:
+        """How long the server takes to answer, in seconds; 0 before it was asked."""
+        return self._connections.answer_s
+
     async def open(self) -> None:
         """Connect, to see that it can be done. The first call does so as well."""
         self._connections.open()

@@ -89,6 +89,11 @@ def stands(**changed):
     return lines(standing(make_result(TeamStatusResult, STATUS | changed), NOW))
 
 
+def test_a_server_that_answers_slowly_is_told():
+    assert "answers      slowly: the server takes 10 s" in stands(answer_s=10.2)
+    assert "slowly" not in stands(answer_s=1.9)
+
+
 def test_behind_a_pool_it_is_said_that_the_server_is_polled():
     assert "wake-ups     none: a connection pool is between" in stands(polling=True)
     assert "wake-ups" not in stands()

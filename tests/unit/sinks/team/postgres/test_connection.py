@@ -89,6 +89,20 @@ async def test_a_server_that_hangs_is_not_waited_for_without_end(behind_proxy, p
     assert await reason(behind_proxy.counts()) == "timeout"
 
 
+async def test_a_server_that_answers_slowly_is_given_more_time_after_each_time_out(
+    behind_proxy, proxy
+):
+    address = behind_proxy._connections.address
+    address.connect_s = 2  # the least that libpq knows
+    proxy.freeze()  # it accepts, and never answers
+    assert await reason(behind_proxy.counts()) == "timeout"
+    assert address.connect_s == 4
+    proxy.delay_s = 0.3  # to log in are three round trips and more
+    proxy.thaw()
+    assert await behind_proxy.counts() == {}
+    assert behind_proxy.answer_s > 1
+
+
 async def test_a_killed_server_loses_nothing_that_it_acknowledged(quick_team):
     acknowledged: set[str] = set()
 
