@@ -100,6 +100,7 @@ class Address:
     """Where the server is, and who asks. Raises TeamUnavailable for a URL that is none.
 
     ``limits`` bound what one statement may take; whoever upgrades large tables goes without.
+    ``is_plain``: a pool refused ``options``, so they are left out.
     ``connect_s`` is what connecting may take: five round trips, and more after each time-out.
     """
 
@@ -121,27 +122,26 @@ class Address:
             settings["sslmode"] = "require" if mode in _OPEN else mode
         self._conninfo = make_conninfo("", **settings)
         self._plain = make_conninfo("", **(settings | {"options": ""}))
-        self._is_plain = False
+        self.is_plain = False
         self.connect_s = CONNECT_S
         # Of several servers one may be dead, and is waited for before each try of the next.
         self._is_patient = len(places) == 1 and "connect_timeout" not in parts
 
     @property
     def conninfo(self) -> str:
-        """What to connect with; without ``options`` once a pool refused that."""
-        info = self._plain if self._is_plain else self._conninfo
+        """What to connect with."""
+        info = self._plain if self.is_plain else self._conninfo
         if not self._is_patient:
             return info
         return make_conninfo(info, connect_timeout=self.connect_s)
 
-    def failed(self, error: psycopg.Error) -> bool:
-        """Note why connecting failed; returns whether to try again at once, in another way."""
+    def failed(self, error: psycopg.Error, *, was_plain: bool) -> bool:
+        """Note why connecting failed; returns whether to try again at once, without ``options``."""
         if self._is_patient and isinstance(error, ConnectionTimeout):
             self.connect_s = min(2 * self.connect_s, MAX_CONNECT_S)
-        if self._is_plain or _NO_OPTIONS not in str(error):
-            return False
-        self._is_plain = True
-        return True
+        refused = _NO_OPTIONS in str(error)
+        self.is_plain |= refused
+        return refused and not was_plain
 
 
 def _resolved(url: str) -> dict[str, str]:
@@ -185,10 +185,11 @@ def _is_local(host: str) -> bool:
 
 def connect(address: Address) -> Connection:
     """A connection that commits each statement. Raises TeamUnavailable."""
+    was_plain = address.is_plain
     try:
         return psycopg.connect(address.conninfo, autocommit=True)
     except psycopg.Error as error:
-        if not address.failed(error):
+        if not address.failed(error, was_plain=was_plain):
             raise explain_connect(address.server, error) from None
     return connect(address)
 

@@ -379,9 +379,10 @@ async def listen(address: Address) -> AsyncGenerator[None, None]:
 
 
 async def _connect(address: Address) -> AsyncConnection:
+    was_plain = address.is_plain
     try:
         return await AsyncConnection.connect(address.conninfo, autocommit=True)
     except psycopg.Error as error:
-        if not address.failed(error):
+        if not address.failed(error, was_plain=was_plain):
             raise explain_connect(address.server, error) from None
     return await _connect(address)
