@@ -94,8 +94,9 @@ class TeamStatusResult(Result, frozen=True, kw_only=True):
 
     ``remaining`` is how many changes are still to be received, None while nobody knows.
     ``polling``: a connection pool lets no wake-up through. ``answer_s`` is how long the server
-    takes to answer, None where it is not asked. The defaults are those of ``NotJoined``, which has
-    the first two fields alone.
+    takes to answer, None where it is not asked. ``authors_alone`` forget what they wrote, else
+    anyone forgets anything. The defaults are those of ``NotJoined``, which has the first two fields
+    alone.
     """
 
     joined: bool
@@ -106,6 +107,7 @@ class TeamStatusResult(Result, frozen=True, kw_only=True):
     connected: bool = False
     polling: bool = False
     answer_s: float | None = None
+    authors_alone: bool = False
     problem: Problem | None = None
     last_push: datetime | None = None
     last_pull: datetime | None = None

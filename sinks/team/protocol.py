@@ -49,6 +49,13 @@ class QuotaExceeded(TeamUnavailable):
     """The team takes nothing more from this member before the server's next day."""
 
 
+class ForgetRefused(ValueError):
+    """The team lets only who wrote a memory forget it."""
+
+    def __init__(self) -> None:
+        super().__init__("the team lets only who wrote a memory forget it")
+
+
 class NoWakeUps(ConnectionError):
     """The server can be asked, and tells nothing by itself: a connection pool stands between."""
 
@@ -90,7 +97,8 @@ class Project(Struct, frozen=True):
 class About(Struct, frozen=True):
     """What the server says of itself and of who asks. ``version`` is that of its tables.
 
-    ``member`` and ``members`` are the names that the team sees.
+    ``member`` and ``members`` are the names that the team sees. ``authors_alone`` forget what they
+    wrote, else anyone forgets anything.
     """
 
     team: str
@@ -101,6 +109,7 @@ class About(Struct, frozen=True):
     text_search: TextSearch
     projects: tuple[Project, ...]
     founded: datetime | None = None
+    authors_alone: bool = False
 
 
 class Sharing(Struct, frozen=True):
@@ -209,7 +218,7 @@ class TeamServer(Protocol):
         """
 
     async def forget(self, id: str, scopes: Sequence[Scope]) -> bool:  # noqa: A002
-        """Delete a memory for everybody; False where it is not there."""
+        """Delete a memory for everybody; False where it is not there. Raises ForgetRefused."""
 
     async def digests(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], bytes]:
         """The digests of those (id, version) pairs that are there."""

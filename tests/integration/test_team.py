@@ -246,6 +246,24 @@ def test_two_who_supersede_one_memory_both_keep_theirs_and_it_is_flagged(three):
         assert who.ask("why", second)["contradicts"] == first
 
 
+def test_where_only_authors_forget_another_is_refused_before_it_is_gone_here(three, base):
+    alice, bob, _ = three
+    theirs = alice.capture("The lift of the west wing stops at the third floor")["id"]
+    eventually(lambda: bob.run("get", theirs).returncode == 0)
+    setting = "UPDATE subcog.teams SET forgetting = '{}'"
+    base.server.execute(setting.format("authors"), database=base.name)
+    try:
+        bob.run("daemon", "stop")
+        eventually(lambda: bob.ask("team", "status")["authors_alone"])
+        refused = bob.run("forget", theirs)
+        assert (refused.returncode, "is by alice" in refused.stderr) == (1, True)
+        assert bob.run("get", theirs).returncode == 0
+        assert alice.run("forget", theirs).returncode == 0
+        assert eventually(lambda: bob.run("get", theirs).returncode != 0)
+    finally:
+        base.server.execute(setting.format("anyone"), database=base.name)
+
+
 def test_leaving_takes_off_what_others_wrote_and_leaves_ones_own(three):
     alice, bob, carol = three
     theirs = alice.capture("The mirror of the packages is behind the proxy of the office")["id"]

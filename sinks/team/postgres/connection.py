@@ -28,7 +28,7 @@ from ...store.database import refuse_event_loop
 from ..protocol import TeamUnavailable
 from .errors import closed, explain, explain_connect, unavailable
 
-VERSION = 12
+VERSION = 13
 """Of the tables that this subcog works with."""
 
 T = TypeVar("T")

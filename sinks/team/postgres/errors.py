@@ -8,7 +8,7 @@ import psycopg
 from psycopg import errors
 
 from ...store.writes import ForeignScope
-from ..protocol import QuotaExceeded, Reason, TeamUnavailable
+from ..protocol import ForgetRefused, QuotaExceeded, Reason, TeamUnavailable
 
 # What a server says about who connects, in the language of its messages; where that is another,
 # libpq still knows whether a password was asked for.
@@ -37,7 +37,7 @@ _NO_TABLES = (
     errors.UndefinedFunction,
     errors.UndefinedObject,
 )
-_FOREIGN_SCOPE, _NO_TEAM, _QUOTA = "SC001", "SC002", "SC003"
+_FOREIGN_SCOPE, _NO_TEAM, _QUOTA, _NOT_YOURS = "SC001", "SC002", "SC003", "SC004"
 _MESSAGES = {
     # The URL is not repeated, for it may hold a password.
     "bad_address": (
@@ -158,6 +158,8 @@ def explain(server: str, error: psycopg.Error) -> TeamUnavailable | ValueError:
     """The error for the caller of what psycopg raised."""
     if error.sqlstate == _FOREIGN_SCOPE:
         return ForeignScope()
+    if error.sqlstate == _NOT_YOURS:
+        return ForgetRefused()
     if error.sqlstate == _QUOTA:
         return QuotaExceeded("quota", _MESSAGES["quota"].format(server=server))
     if isinstance(error, _ROW_ERRORS):

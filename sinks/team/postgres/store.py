@@ -31,7 +31,7 @@ _NAME_CHARS = 200
 _GRAPHED = 200
 
 _PUT = f"SELECT subcog.put({', '.join(f'%s::{kind}[]' for kind in COLUMN_TYPES)}, %b)"
-_FOUNDED = "SELECT created_at FROM subcog.teams"
+_TEAM = "SELECT created_at, forgetting = 'authors' FROM subcog.teams"
 _MEMBERS = "SELECT member FROM subcog.members ORDER BY member"
 # Any member may add to the list: the latest of too many are left out.
 _PROJECTS = (
@@ -89,7 +89,8 @@ class PostgresStore:
     async def forget(self, id: str, scopes: Sequence[Scope]) -> bool:  # noqa: A002
         """Delete all versions of a memory; its id, scope and the time stay as a tombstone.
 
-        False where there is no such memory in ``scopes``.
+        False where there is no such memory in ``scopes``. Raises ForgetRefused where the team lets
+        only who wrote it do that, and somebody else did.
         """
         return bool(await self._ask("SELECT subcog.forget(%s, %s)", id, scope_texts(scopes)))
 
@@ -251,7 +252,7 @@ def _put_some(connection: Connection, rows: Sequence[Row]) -> tuple[bool, ...]:
 
 def _about(link: Link) -> About:
     hello, connection = link.greet(), link.connection
-    [founded] = connection.execute(_FOUNDED).fetchone() or (None,)
+    founded, authors_alone = connection.execute(_TEAM).fetchone() or (None, False)
     return About(
         team=hello.team,
         member=hello.member,
@@ -264,4 +265,5 @@ def _about(link: Link) -> About:
             for scope, name, shared_by in connection.execute(_PROJECTS)
         ),
         founded=founded,
+        authors_alone=authors_alone,
     )

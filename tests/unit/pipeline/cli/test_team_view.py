@@ -89,6 +89,11 @@ def stands(**changed):
     return lines(standing(make_result(TeamStatusResult, STATUS | changed), NOW))
 
 
+def test_who_may_forget_what_is_told_where_it_is_not_anyone():
+    assert "forgetting   each member only what they wrote" in stands(authors_alone=True)
+    assert "forgetting" not in stands()
+
+
 def test_a_server_that_answers_slowly_is_told():
     assert "answers      slowly: the server takes 10 s" in stands(answer_s=10.2)
     assert "slowly" not in stands(answer_s=1.9)

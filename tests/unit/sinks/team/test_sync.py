@@ -70,6 +70,22 @@ async def test_what_one_forgets_everybody_forgets(machine):
         assert not await ben.store.get([make_row(1).memory.id], [HERE])
 
 
+async def test_what_the_team_does_not_let_somebody_forget_is_gone_on_their_machine_alone(
+    machine, team, caplog
+):
+    team.authors_alone = True
+    async with machine("ann") as ann, machine("ben") as ben, ann.running(), ben.running():
+        await ann.put(make_row(1))
+        await until(lambda: ben.has(make_row(1)))
+        assert await ben.forget(make_row(1).memory.id)
+        await until(lambda: ben.sync.state().skipped)
+        await ben.in_step()
+        assert await ben.current() == {}
+        assert await ann.has(make_row(1))
+        assert not team.forgotten
+    assert "the team keeps what was forgotten here" in caplog.messages
+
+
 async def test_what_is_not_shared_stays_here(machine, team):
     async with machine("ann") as ann, ann.running():
         await ann.put(make_row(1, scope=ELSEWHERE), make_row(2, scope=ME), make_row(3))
