@@ -126,6 +126,9 @@ def _bring_pgvector(connection: Connection, server: str) -> str:
 
 
 _GROUP = "subcog_member"
+# Of whatever a new member's login does: a transaction that has written holds up what all receive.
+# The second is known since PostgreSQL 17.
+_MEMBER_LIMITS = {"idle_in_transaction_session_timeout": "60s", "transaction_timeout": "5min"}
 _PASSWORD_BYTES = 24
 
 make_password = partial(secrets.token_urlsafe, _PASSWORD_BYTES)
@@ -245,3 +248,11 @@ def _create_role(connection: Connection, name: str, secret: str) -> None:
             sql.Identifier(name), sql.Literal(verifier)
         )
     )
+    for limit, value in _MEMBER_LIMITS.items():
+        known = connection.execute("SELECT FROM pg_settings WHERE name = %s", [limit]).fetchone()
+        if known is not None:
+            connection.execute(
+                sql.SQL("ALTER ROLE {} SET {} = {}").format(
+                    sql.Identifier(name), sql.Identifier(limit), sql.Literal(value)
+                )
+            )

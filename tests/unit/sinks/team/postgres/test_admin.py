@@ -17,6 +17,7 @@ from subcog.sinks.team.protocol import Cursor, TeamUnavailable
 from tests.postgres import MEMBERS, PASSWORD, TEAM, Database, Server
 from tests.stores import HERE, FakeClock, make_row
 from tests.teamwork import SCOPES, member_of, whole_feed
+from tests.waiting import until
 
 BOSS = "boss"
 
@@ -184,6 +185,28 @@ async def test_no_superuser_is_needed(postgres, boss):
         assert made.epoch == 1
         async with member_of(database) as alice:
             assert await alice.put([make_row(1)]) == (True,)
+
+
+async def test_a_transaction_that_a_member_leaves_open_holds_up_the_others_for_a_while(
+    empty, monkeypatch
+):
+    monkeypatch.setattr(admin, "_MEMBER_LIMITS", dict.fromkeys(admin._MEMBER_LIMITS, "500ms"))
+    made = init(empty.owner_url, "shop", ["dawdler", "alice"])
+    dawdler = psycopg.connect(made.members[0].url)
+    try:
+        dawdler.execute("SELECT subcog.forget('mem_x', ARRAY['org:x'])")  # and no commit
+        async with member_of(empty) as alice:
+            await alice.put([make_row(1)])
+            start = Cursor((await alice.about()).epoch)
+            assert (await alice.changes(start, SCOPES)).changes == ()
+            await until(lambda: has_changes(alice, start))
+    finally:
+        dawdler.close()
+        drop_role(empty.server, "dawdler")
+
+
+async def has_changes(store, start):
+    return (await store.changes(start, SCOPES)).changes
 
 
 # --- backup and restore --------------------------------------------------------------------------
