@@ -184,6 +184,7 @@ class Sync:
                         self._reachable.set()
                         self._reachable = anyio.Event()
                     connected = True
+                    self._tally.is_polling = False
                     self._tally.succeed(LISTEN)
                     self._news.set()
                     await anyio.sleep(DEBOUNCE_S)

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -282,22 +283,25 @@ class Connections:
 
     @property
     def answer_s(self) -> float:
-        """How long the last call took, or the oldest one under way takes, if that is longer."""
-        now = anyio.current_time()
-        return max(self._last_s, now - min(self._under_way, default=now))
+        """How long the last call took, or the oldest one under way takes, if that is longer.
+
+        For any thread.
+        """
+        now = time.monotonic()
+        return max(self._last_s, now - min(tuple(self._under_way), default=now))
 
     async def run(self, work: Callable[[Link], T]) -> T:
         """What ``work`` returns, from a thread. Raises TeamUnavailable and ValueError."""
         if self._limiter is None:
             self._limiter = CapacityLimiter(_MOST)
         async with self._limiter:
-            started = anyio.current_time()
+            started = time.monotonic()
             self._under_way.append(started)
             try:
                 return await _Call(self, work).result()
             finally:
                 self._under_way.remove(started)
-                self._last_s = anyio.current_time() - started
+                self._last_s = time.monotonic() - started
 
     def run_now(self, work: Callable[[Link], T]) -> T:
         """The same for a caller on a worker thread. Raises RuntimeError on an event loop's."""
