@@ -29,7 +29,7 @@ from ...store.database import refuse_event_loop
 from ..protocol import TeamUnavailable
 from .errors import closed, explain, explain_connect, unavailable
 
-VERSION = 13
+VERSION = 14
 """Of the tables that this subcog works with."""
 
 T = TypeVar("T")
