@@ -92,8 +92,11 @@ class NotJoined(Result, frozen=True, kw_only=True):
 class TeamStatusResult(Result, frozen=True, kw_only=True):
     """``team-status``: what this machine knows. Counts are since the daemon started.
 
-    ``remaining`` is how many changes are still to be received, None while nobody knows. The
-    defaults are those of ``NotJoined``, which has the first two fields alone.
+    ``remaining`` is how many changes are still to be received, None while nobody knows.
+    ``polling``: a connection pool lets no wake-up through. ``answer_s`` is how long the server
+    takes to answer, None where it is not asked. ``authors_alone`` forget what they wrote, else
+    anyone forgets anything. The defaults are those of ``NotJoined``, which has the first two fields
+    alone.
     """
 
     joined: bool
@@ -102,6 +105,9 @@ class TeamStatusResult(Result, frozen=True, kw_only=True):
     member: str = ""
     server: str = ""
     connected: bool = False
+    polling: bool = False
+    answer_s: float | None = None
+    authors_alone: bool = False
     problem: Problem | None = None
     last_push: datetime | None = None
     last_pull: datetime | None = None

@@ -186,7 +186,7 @@ async def _operations(store: PostgresStore, rows: Rows, meter: Meter) -> AsyncIt
     yield await meter.measure("pull of one", ROUNDS, lambda: store.changes(before, SCOPES))
     first = Cursor(end.epoch, 0, 0)
     yield await meter.measure(f"pull of {BATCH}", 20, lambda: store.changes(first, SCOPES))
-    rng, ask = random.Random(3), Embedder.load(None).ask
+    rng, ask = random.Random(3), Embedder.load(None).encode_query
     texts = [question(rng, one.content) for one in memories(ROUNDS, SCOPES, seed=5)]
     for what, scopes in (("large", SCOPES[:2]), ("rare", SCOPES[-1:]), ("all 40", SCOPES)):
         asked = iter([(Query(text=text, scopes=scopes), ask(text).vector) for text in texts])

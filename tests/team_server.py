@@ -17,6 +17,7 @@ from subcog.sinks.team.protocol import (
     Change,
     Changes,
     Cursor,
+    ForgetRefused,
     Project,
     QuotaExceeded,
     TeamUnavailable,
@@ -43,6 +44,7 @@ class FakeTeam:
         self.is_down = False
         self.refuses: set[str] = set()
         self.takes = 1_000_000  # of each member
+        self.authors_alone = False
         self._last = 0
 
     def note(self, scope: Scope, memory_id: str, version: int) -> None:
@@ -72,6 +74,7 @@ class FakeServer:
         self.name = TEAM
         self.calls: dict[str, int] = {}
         self.closed = False
+        self.answer_s = 0.0
 
     async def _call(self, name: str) -> None:
         self.calls[name] = self.calls.get(name, 0) + 1
@@ -115,6 +118,8 @@ class FakeServer:
         there = [key for key in self.team.versions if key[0] == id]
         if not there or (scope := self.team.versions[there[0]][0].memory.scope) not in scopes:
             return False
+        if self.team.authors_alone and self.team.versions[there[0]][1] != self.member:
+            raise ForgetRefused
         for key in there:
             del self.team.versions[key]
         self.team.forgotten.add(id)

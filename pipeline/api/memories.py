@@ -282,6 +282,8 @@ class MemoryCalls:
         memory_id = await self._id(params.id, place)
         archive = await self._app.archive.get()
         history = await archive.store.history(memory_id, place.readable)
+        if history:
+            await self._require_right(history[0])
         event = ForgetRequested(trace=self._app.new_id(), id=memory_id, scopes=place.readable)
         settled = await self._app.bus.request(event, ForgetSettled, within_s=FORGET_S)
         if not settled.found or not history:
@@ -310,6 +312,15 @@ class MemoryCalls:
             left=tuple(LeftCopy(file=str(file), why=why) for file, why in cleaned.left),
             copies=tuple(copy_answer(copy) for copy in holding if copy.file not in gone),
         )
+
+    async def _require_right(self, first: Memory) -> None:
+        """``first`` is the oldest version. Raises CallRefused where only another member may."""
+        author = author_name(first.provenance.author)
+        if author and self._app.team.authors_alone and await self._team_of(first.scope):
+            raise CallRefused(
+                f"{first.id} is by {author}, and the team lets only who wrote a memory forget it: "
+                "ask them, or `subcog supersede` or `subcog expire` it."
+            )
 
     async def _team_of(self, scope: Scope) -> str | None:
         """The team that hears of it when a memory of ``scope`` is forgotten."""

@@ -34,6 +34,11 @@ MAX_NAME_CHARS = 80
 MAX_FOUND_CHARS = 300
 CONFLICTS = "two members changed the same memory; `subcog list --contradicting` shows both"
 SKIPPED = "received changes that could not be used here; `subcog logs --level warning` says why"
+AUTHORS_ALONE = "each member only what they wrote themselves"
+# An answer that takes longer is told.
+SLOW_S = 2.0
+SLOW = "slowly: the server takes {:.0f} s; nothing here waits for it"
+POLLING = "none: a connection pool is between, so the server is asked every few seconds"
 POLL_S = 0.5
 # So long without any step, and something else holds it up.
 PATIENCE_S = 15.0
@@ -134,6 +139,7 @@ def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
     yield from _row("state", _state(status))
     if status.problem:
         yield from _row("", status.problem.message)
+    yield from _particulars(status)
     yield from _row("to send", _waiting(status, now))
     yield from _row("to receive", _remaining(status.remaining))
     yield from _row("sent", _moved(status.sent, status.last_push, now))
@@ -146,6 +152,16 @@ def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
     yield from _row("organisation", _here(organisation.here, organisation.received))
     for project in status.projects:
         yield from _row("project", _project(project))
+
+
+def _particulars(status: TeamStatusResult) -> Iterator[str]:
+    """What is not so with every team and server."""
+    if status.authors_alone:
+        yield from _row("forgetting", AUTHORS_ALONE)
+    if (answer_s := status.answer_s or 0.0) >= SLOW_S:
+        yield from _row("answers", SLOW.format(answer_s))
+    if status.polling:
+        yield from _row("wake-ups", POLLING)
 
 
 def found(answer: TeamRecallResult) -> Iterator[str]:

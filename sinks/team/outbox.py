@@ -142,10 +142,11 @@ class Outbox:
 
 
 def page(cursor: DuckDBPyConnection, limit: int) -> tuple[Outgoing, ...]:
-    """The oldest entries, at most one a memory."""
+    """The oldest entries, at most one a memory; deletions first, for no quota holds them back."""
     entries = cursor.execute(
         "SELECT seq, key, id, version, scope, queued_at FROM store.outbox WHERE seq IN "
-        "(SELECT min(seq) AS seq FROM store.outbox GROUP BY id ORDER BY seq LIMIT ?) ORDER BY seq",
+        "(SELECT min(seq) AS seq FROM store.outbox GROUP BY id "
+        "ORDER BY min(version) > 0, seq LIMIT ?) ORDER BY version > 0, seq",
         [limit],
     ).fetchall()
     rows = dict(_rows(cursor, [key for _, key, _, version, *_ in entries if version]))

@@ -25,6 +25,7 @@ Reason = Literal[
     "newer_schema",
     "no_pgvector",
     "timeout",
+    "read_only",
     "quota",
     "closed",
     "failed",
@@ -46,6 +47,20 @@ class TeamUnavailable(ConnectionError):
 
 class QuotaExceeded(TeamUnavailable):
     """The team takes nothing more from this member before the server's next day."""
+
+
+class ForgetRefused(ValueError):
+    """The team lets only who wrote a memory forget it."""
+
+    def __init__(self) -> None:
+        super().__init__("the team lets only who wrote a memory forget it")
+
+
+class NoWakeUps(ConnectionError):
+    """The server can be asked, and tells nothing by itself: a connection pool stands between."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(f"a connection pool at {server} passes no notifications on")
 
 
 # --- membership ----------------------------------------------------------------------------------
@@ -82,7 +97,8 @@ class Project(Struct, frozen=True):
 class About(Struct, frozen=True):
     """What the server says of itself and of who asks. ``version`` is that of its tables.
 
-    ``member`` and ``members`` are the names that the team sees.
+    ``member`` and ``members`` are the names that the team sees. ``authors_alone`` forget what they
+    wrote, else anyone forgets anything.
     """
 
     team: str
@@ -93,6 +109,7 @@ class About(Struct, frozen=True):
     text_search: TextSearch
     projects: tuple[Project, ...]
     founded: datetime | None = None
+    authors_alone: bool = False
 
 
 class Sharing(Struct, frozen=True):
@@ -187,6 +204,10 @@ class TeamServer(Protocol):
     Each method raises a ``ConnectionError`` while the server cannot be used, and is idempotent.
     """
 
+    @property
+    def answer_s(self) -> float:
+        """How long the last call took, or one under way takes, in seconds."""
+
     async def about(self) -> About:
         """The team, the caller's membership, and what the team shares."""
 
@@ -197,7 +218,7 @@ class TeamServer(Protocol):
         """
 
     async def forget(self, id: str, scopes: Sequence[Scope]) -> bool:  # noqa: A002
-        """Delete a memory for everybody; False where it is not there."""
+        """Delete a memory for everybody; False where it is not there. Raises ForgetRefused."""
 
     async def digests(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], bytes]:
         """The digests of those (id, version) pairs that are there."""
@@ -209,7 +230,10 @@ class TeamServer(Protocol):
         """How many changes of ``scopes`` there are beyond ``after``."""
 
     def listen(self) -> AsyncGenerator[None, None]:
-        """One item at the start, and one whenever something was changed."""
+        """One item at the start, and one whenever something was changed.
+
+        Raises NoWakeUps where that cannot be.
+        """
 
     async def tidy(self) -> int:
         """Index a part of what was sent for search; returns how much is left."""

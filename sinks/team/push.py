@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ...bus.values import Memory
 from ..store.rows import Row, digest
-from .protocol import Applied, Depth, Outgoing, QuotaExceeded, TeamServer
+from .protocol import Applied, Depth, ForgetRefused, Outgoing, QuotaExceeded, TeamServer
 from .sync_state import QUOTA, Echoes, Problem, SyncContext, SyncCounters
 
 # Versions in one batch: one round trip, repeated as a whole when the connection breaks.
@@ -81,7 +81,8 @@ class Pusher:
         limit = BATCH_ROWS + len(held)
         waiting = await self._replica.outbox(limit=limit)
         if len(waiting) < limit:  # that is all, or nearly: one version of each memory
-            depth = Depth(len(waiting), waiting[0].queued_at if waiting else None)
+            oldest = min((one.queued_at for one in waiting), default=None)
+            depth = Depth(len(waiting), oldest)
         else:
             depth = await self._replica.depth()
         self._tally.waiting(depth)
@@ -105,6 +106,9 @@ class Pusher:
         try:
             if await server.forget(one.id, [one.scope]):
                 self._echoes.expect([(one.id, 0)])
+        except ForgetRefused:  # here it is gone, and the others keep it
+            _log.warning("the team keeps what was forgotten here", extra={"memory": one.id})
+            self._tally.count(skipped=1)
         except QuotaExceeded as error:  # by a deletion of what the team never had
             self._wait_for_quota(one, error)
 

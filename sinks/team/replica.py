@@ -127,7 +127,7 @@ class Replica:
     # --- outgoing --------------------------------------------------------------------------------
 
     async def outbox(self, *, limit: int) -> tuple[Outgoing, ...]:
-        """The oldest entries of the outbox, at most one version of a memory."""
+        """The oldest entries, at most one version of a memory; deletions come first."""
         return await self._store.read(partial(outbox.page, limit=limit))
 
     async def sent(self, seqs: Sequence[int]) -> None:

@@ -15,10 +15,11 @@ from functools import partial
 from typing import Any
 
 import anyio
+from msgspec.structs import replace
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
 from ...bus.values import Memory
-from .protocol import Membership, TeamServer
+from .protocol import Membership, NoWakeUps, TeamServer
 from .pull import POLL_S, Puller
 from .push import Pusher
 from .sync_state import (
@@ -36,6 +37,9 @@ from .sync_state import (
 # The first pause is between 0 and this, the next between 0 and twice as much, and so on.
 FIRST_PAUSE_S = 0.5
 MAX_PAUSE_S = 60.0
+# Between polls where no notification comes through, and before that is tried again.
+UNTOLD_POLL_S = 5.0
+UNTOLD_S = 600.0
 # Before a lost connection is opened again.
 RELISTEN_S = 0.2
 CLOSE_S = 1.0
@@ -84,6 +88,7 @@ class Sync:
         random: Callable[[], float],
     ) -> None:
         self._make_server = server
+        self._server: TeamServer | None = None
         self._random = random
         self._tally = SyncCounters(clock=clock)
         echoes = Echoes()
@@ -113,11 +118,12 @@ class Sync:
 
     def state(self) -> SyncState:
         """The current state, without waiting."""
-        return self._tally.state()
+        answer_s = self._server.answer_s if self._server else 0.0
+        return replace(self._tally.state(), answer_s=answer_s)
 
     async def run(self) -> None:
         """Send and receive until cancelled."""
-        server = self._make_server()
+        server = self._server = self._make_server()
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._pull_loop, server)
@@ -146,6 +152,8 @@ class Sync:
         pace = Pace()
         while True:
             wait_s = await self._retry(PULL, partial(self._puller.pull, server))
+            if self._tally.is_polling:
+                wait_s = min(wait_s, UNTOLD_POLL_S)
             # Jitter: members who lost the server together do not return together.
             if await self._news.wait(wait_s * (0.8 + 0.4 * self._random())):
                 held_s = pace.wait_s(anyio.current_time())
@@ -158,11 +166,16 @@ class Sync:
 
     async def _listen_loop(self, server: TeamServer) -> None:
         while True:
-            await self._retry(LISTEN, partial(self._listen, server))
-            await anyio.sleep(RELISTEN_S)
+            self._tally.is_polling = await self._retry(LISTEN, partial(self._listen, server))
+            if self._tally.is_polling:
+                self._news.set()  # the pull waits for a wake-up as yet
+            await anyio.sleep(UNTOLD_S if self._tally.is_polling else RELISTEN_S)
 
-    async def _listen(self, server: TeamServer) -> None:
-        """Wake the pull at each notification until the connection is lost."""
+    async def _listen(self, server: TeamServer) -> bool:
+        """Wake the pull at each notification until the connection is lost.
+
+        Returns whether none can come, so that the server has to be polled.
+        """
         connected = False
         try:
             async with aclosing(server.listen()) as notifications:
@@ -171,12 +184,16 @@ class Sync:
                         self._reachable.set()
                         self._reachable = anyio.Event()
                     connected = True
+                    self._tally.is_polling = False
                     self._tally.succeed(LISTEN)
                     self._news.set()
                     await anyio.sleep(DEBOUNCE_S)
+        except NoWakeUps:
+            return True
         except ConnectionError:
             if not connected:
                 raise
+        return False
 
     async def _tidy_loop(self, server: TeamServer) -> None:
         """Let the server index what was sent, a little at a time and at low priority."""

@@ -49,6 +49,8 @@ class SyncState(Struct, frozen=True, kw_only=True):
     ``lag_s`` is how long ago this machine and the team last had the same, 0 while they have.
     ``remaining`` is how many changes are still to be received, None while unknown.
     ``outbox`` is how many versions were queued at the last push.
+    ``answer_s`` is how long the server takes to answer.
+    ``is_polling``: no notification comes through, so news come by polling alone.
     """
 
     connected: bool
@@ -63,6 +65,8 @@ class SyncState(Struct, frozen=True, kw_only=True):
     remaining: int | None
     problem: Problem | None
     about: About | None
+    is_polling: bool = False
+    answer_s: float = 0.0
 
 
 class SyncContext(Struct, frozen=True):
@@ -114,6 +118,7 @@ class SyncCounters:
         self.outbox = 0
         self.remaining: int | None = None
         self.about: About | None = None
+        self.is_polling = False
 
     def count(self, **facts: int) -> None:
         """Add to ``sent``, ``received``, ``conflicts`` or ``skipped``, and tell it."""
@@ -174,5 +179,6 @@ class SyncCounters:
             remaining=self.remaining,
             problem=next(iter(self._problems.values()), None),
             about=self.about,
+            is_polling=self.is_polling,
             **self._counts,
         )

@@ -49,7 +49,7 @@ async def test_a_mended_database_goes_on_where_it_was(path):
         assert await store.replica.cursor() == Cursor(EPOCH, 50, 50)
         waiting = await store.replica.outbox(limit=ROWS)
         assert len(waiting) == SENT + 1
-        assert waiting[-1].version == 0
+        assert waiting[0].version == 0
         assert await store.replica.received() == {ORG: 50}
         assert [each.sends for each in await store.replica.shared()] == [True]
 

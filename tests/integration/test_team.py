@@ -4,12 +4,14 @@ import itertools
 import json
 import subprocess
 import threading
+import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.pooler import pooler, through
 from tests.postgres import STRANGER, fresh_database
 from tests.proxy import Proxy
 from tests.thorough import times
@@ -164,6 +166,31 @@ def test_no_hook_waits_for_a_server_that_hangs(three):
     carol.settled()
 
 
+def test_a_server_that_answers_after_five_seconds_slows_no_hook_and_gets_all_in_the_end(
+    three, base
+):
+    *_, carol = three
+    carol.settled()
+    carol.line.delay_s = 5.0  # each way, so an answer takes ten
+    try:
+        took = []
+        for number in range(3):
+            started = time.monotonic()
+            text = f"The valve of tank {number} sticks in frost"
+            assert "kept as" in carol.prompt(f"[remember:context] {text}")["systemMessage"]
+            took.append(time.monotonic() - started)
+        assert max(took) < carol.line.delay_s / 2
+        assert eventually(lambda: "answers      slowly" in carol.run("team", "status").stdout)
+        assert carol.ask("team", "status")["connected"]
+    finally:
+        carol.line.delay_s = 0.0
+    carol.settled()
+    stored = "SELECT count(*) FROM subcog.versions WHERE body LIKE '%sticks in frost%'"
+    assert base.psql("alice", stored).strip() == "3"
+    carol.prompt("[remember:context] The valves are made of brass")
+    assert eventually(lambda: "slowly" not in carol.run("team", "status").stdout)
+
+
 def test_what_is_over_the_days_quota_is_told_and_goes_the_next_day(team, tmp_path):
     team.server.execute("UPDATE subcog.teams SET daily_versions = 2", database=team.name)
     with machine(tmp_path / "dora", team.url("alice")) as dora:
@@ -178,6 +205,25 @@ def test_what_is_over_the_days_quota_is_told_and_goes_the_next_day(team, tmp_pat
         dora.run("daemon", "stop")
         dora.settled()
         assert dora.ask("team", "status")["problem"] is None
+
+
+def test_behind_a_pool_in_transaction_mode_a_member_polls_and_says_so(team, tmp_path):
+    with (
+        pooler(team.server) as port,
+        machine(tmp_path / "finn", team.url("bob")) as direct,
+        machine(tmp_path / "emma") as pooled,
+    ):
+        there = direct.capture("The spare keys hang behind the copier", "--scope", "org")["id"]
+        direct.settled()
+        pooled.join(through(port, team.url("alice")))
+        eventually(lambda: pooled.run("get", there).returncode == 0)
+        back = pooled.capture("The pager of the night shift rings twice", "--scope", "org")["id"]
+        eventually(lambda: direct.run("get", back).returncode == 0)
+        pooled.settled()
+        now = pooled.ask("team", "status")
+        assert (now["polling"], now["connected"], now["problem"]) == (True, True, None)
+        assert "asked every few seconds" in pooled.run("team", "status").stdout
+        assert not direct.ask("team", "status")["polling"]
 
 
 def test_two_who_supersede_one_memory_both_keep_theirs_and_it_is_flagged(three):
@@ -198,6 +244,24 @@ def test_two_who_supersede_one_memory_both_keep_theirs_and_it_is_flagged(three):
         eventually(lambda who=who: flagged(who))
         assert who.ask("get", old)["superseded_by"] == first
         assert who.ask("why", second)["contradicts"] == first
+
+
+def test_where_only_authors_forget_another_is_refused_before_it_is_gone_here(three, base):
+    alice, bob, _ = three
+    theirs = alice.capture("The lift of the west wing stops at the third floor")["id"]
+    eventually(lambda: bob.run("get", theirs).returncode == 0)
+    setting = "UPDATE subcog.teams SET forgetting = '{}'"
+    base.server.execute(setting.format("authors"), database=base.name)
+    try:
+        bob.run("daemon", "stop")
+        eventually(lambda: bob.ask("team", "status")["authors_alone"])
+        refused = bob.run("forget", theirs)
+        assert (refused.returncode, "is by alice" in refused.stderr) == (1, True)
+        assert bob.run("get", theirs).returncode == 0
+        assert alice.run("forget", theirs).returncode == 0
+        assert eventually(lambda: bob.run("get", theirs).returncode != 0)
+    finally:
+        base.server.execute(setting.format("anyone"), database=base.name)
 
 
 def test_leaving_takes_off_what_others_wrote_and_leaves_ones_own(three):

@@ -6,7 +6,8 @@ The tables are made in numbered steps from an empty database on.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib.resources import files
 from urllib.parse import quote
@@ -49,9 +50,7 @@ def migrate(connection: Connection, server: str) -> tuple[int, int]:
 
     For the owner. Raises TeamUnavailable where the tables are newer, or pgvector is missing.
     """
-    # Of two who call this at once one waits until the other's connection ends.
-    connection.execute("SELECT pg_advisory_lock(hashtext('subcog.migrate'))")
-    with connection.transaction():
+    with _alone(connection):
         extension = _bring_pgvector(connection, server)
         connection.execute("CREATE SCHEMA IF NOT EXISTS subcog")
         _set_path(connection, extension)
@@ -60,11 +59,20 @@ def migrate(connection: Connection, server: str) -> tuple[int, int]:
     if before > VERSION:
         raise unavailable("newer_schema", server, found=before, known=VERSION)
     for version, step in enumerate(steps()[before:], before + 1):
-        with connection.transaction():
+        with _alone(connection):
             _set_path(connection, extension)
-            connection.execute(step.encode())
-            connection.execute("INSERT INTO migrations (version) VALUES (%s)", [version])
+            if _version(connection) < version:  # else somebody else did it meanwhile
+                connection.execute(step.encode())
+                connection.execute("INSERT INTO migrations (version) VALUES (%s)", [version])
     return before, VERSION
+
+
+@contextmanager
+def _alone(connection: Connection) -> Iterator[None]:
+    """One transaction, of nobody else at the same time; a pool between may give it away after."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext('subcog.migrate'))")
+        yield
 
 
 def bring_bm25(connection: Connection) -> bool:
@@ -118,6 +126,9 @@ def _bring_pgvector(connection: Connection, server: str) -> str:
 
 
 _GROUP = "subcog_member"
+# Of whatever a new member's login does: a transaction that has written holds up what all receive.
+# The second is known since PostgreSQL 17.
+_MEMBER_LIMITS = {"idle_in_transaction_session_timeout": "60s", "transaction_timeout": "5min"}
 _PASSWORD_BYTES = 24
 
 make_password = partial(secrets.token_urlsafe, _PASSWORD_BYTES)
@@ -168,6 +179,7 @@ def init(
     if not team or not all(members):
         raise ValueError("a team and its members need names")
     connection = connect(address)
+    connection.prepare_threshold = None  # a pool would not find what was prepared
     try:
         if connection.info.server_version < OLDEST_SERVER:
             raise unavailable("old_server", address.server)
@@ -236,3 +248,11 @@ def _create_role(connection: Connection, name: str, secret: str) -> None:
             sql.Identifier(name), sql.Literal(verifier)
         )
     )
+    for limit, value in _MEMBER_LIMITS.items():
+        known = connection.execute("SELECT FROM pg_settings WHERE name = %s", [limit]).fetchone()
+        if known is not None:
+            connection.execute(
+                sql.SQL("ALTER ROLE {} SET {} = {}").format(
+                    sql.Identifier(name), sql.Identifier(limit), sql.Literal(value)
+                )
+            )

@@ -6,18 +6,21 @@ import asyncio
 import socket
 import sys
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
+from itertools import cycle
 from typing import Any, Generic, TypeVar
 
 import anyio
 import psycopg
 from anyio import CapacityLimiter
 from msgspec import Struct
-from psycopg import Connection
+from psycopg import BaseConnection, Connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.errors import ConnectionTimeout
 from psycopg.pq import Format, PGconn
 from psycopg.types import TypeInfo
 from psycopg.types.string import BytesBinaryDumper
@@ -26,12 +29,13 @@ from ...store.database import refuse_event_loop
 from ..protocol import TeamUnavailable
 from .errors import closed, explain, explain_connect, unavailable
 
-VERSION = 9
+VERSION = 14
 """Of the tables that this subcog works with."""
 
 T = TypeVar("T")
 
 CONNECT_S = 5
+MAX_CONNECT_S = 40
 STATEMENT_S = 30
 _LEAVE_S = STATEMENT_S + CONNECT_S
 _MOST = 4
@@ -54,7 +58,17 @@ _LIMITS = (
 _OPEN = ("disable", "allow", "prefer", "")
 _PLACE = ("host", "hostaddr", "port", "sslmode")
 
-HELLO = "SELECT version, team, member, epoch, channel, bm25, halfvec, halfvecs FROM subcog.hello()"
+HELLO = (
+    "SELECT version, team, member, epoch, channel, bm25, halfvec, halfvecs, pg_backend_pid() "
+    "FROM subcog.hello()"
+)
+# Of this transaction alone, for a pool gives the connection to somebody else after it.
+_LIMIT = (
+    f"SET LOCAL statement_timeout = '{STATEMENT_S}s'; SET LOCAL lock_timeout = '20s'; "
+    "SET LOCAL idle_in_transaction_session_timeout = '60s'"
+)
+# Words of a connection pool that takes no settings of a session.
+_NO_OPTIONS = "unsupported startup parameter"
 
 
 class HalfVector(bytes):
@@ -72,12 +86,23 @@ class Hello(Struct, frozen=True):
     bm25: bool
     halfvec: int
     halfvecs: int
+    backend: int
+
+    def is_pooled(self, connection: BaseConnection[Any]) -> bool:
+        """Whether a pool stands between: it has made up the process that it told of.
+
+        Such a connection is another one of the server's in each transaction, so no setting of a
+        session, no prepared statement and no LISTEN may be left on it.
+        """
+        return self.backend != connection.info.backend_pid
 
 
 class Address:
     """Where the server is, and who asks. Raises TeamUnavailable for a URL that is none.
 
     ``limits`` bound what one statement may take; whoever upgrades large tables goes without.
+    ``is_plain``: a pool refused ``options``, so they are left out.
+    ``connect_s`` is what connecting may take: five round trips, and more after each time-out.
     """
 
     def __init__(self, url: str, *, limits: str = _LIMITS) -> None:
@@ -86,15 +111,38 @@ class Address:
         except psycopg.Error:
             raise unavailable("bad_address", "") from None
         reached = _resolved(url)
-        host = reached["host"] or reached["hostaddr"] or "localhost"
-        self.server = f"{host}:{reached['port']}/{parts.get('dbname') or ''}"
+        places = _places(reached)
+        self.server = f"{','.join(places)}/{parts.get('dbname') or ''}"
         settings: dict[str, Any] = _SESSION | {"options": f"{limits} -c timezone=UTC"}
+        if len(places) > 1:  # of a primary and its standbys, whichever is which now
+            settings["target_session_attrs"] = "read-write"
         settings |= parts
         if not _is_here(reached):  # a password and memories do not travel in the open
             mode = reached.pop("sslmode")
             settings |= {name: value for name, value in reached.items() if value}
             settings["sslmode"] = "require" if mode in _OPEN else mode
-        self.conninfo = make_conninfo("", **settings)
+        self._conninfo = make_conninfo("", **settings)
+        self._plain = make_conninfo("", **(settings | {"options": ""}))
+        self.is_plain = False
+        self.connect_s = CONNECT_S
+        # Of several servers one may be dead, and is waited for before each try of the next.
+        self._is_patient = len(places) == 1 and "connect_timeout" not in parts
+
+    @property
+    def conninfo(self) -> str:
+        """What to connect with."""
+        info = self._plain if self.is_plain else self._conninfo
+        if not self._is_patient:
+            return info
+        return make_conninfo(info, connect_timeout=self.connect_s)
+
+    def failed(self, error: psycopg.Error, *, was_plain: bool) -> bool:
+        """Note why connecting failed; returns whether to try again at once, without ``options``."""
+        if self._is_patient and isinstance(error, ConnectionTimeout):
+            self.connect_s = min(2 * self.connect_s, MAX_CONNECT_S)
+        refused = _NO_OPTIONS in str(error)
+        self.is_plain |= refused
+        return refused and not was_plain
 
 
 def _resolved(url: str) -> dict[str, str]:
@@ -111,6 +159,13 @@ def _resolved(url: str) -> dict[str, str]:
     if found["port"] is None:  # it stopped at the service
         raise unavailable("bad_address", "")
     return {name: (found[name] or b"").decode() for name in _PLACE}
+
+
+def _places(reached: Mapping[str, str]) -> list[str]:
+    """host:port of each server; one port may be that of all."""
+    hosts = (reached["host"] or reached["hostaddr"] or "localhost").split(",")
+    ports = reached["port"].split(",")
+    return [f"{host}:{port}" for host, port in zip(hosts, cycle(ports), strict=False)]
 
 
 def _is_here(reached: Mapping[str, str]) -> bool:
@@ -131,10 +186,13 @@ def _is_local(host: str) -> bool:
 
 def connect(address: Address) -> Connection:
     """A connection that commits each statement. Raises TeamUnavailable."""
+    was_plain = address.is_plain
     try:
         return psycopg.connect(address.conninfo, autocommit=True)
     except psycopg.Error as error:
-        raise explain_connect(address.server, error) from None
+        if not address.failed(error, was_plain=was_plain):
+            raise explain_connect(address.server, error) from None
+    return connect(address)
 
 
 def greet(found: tuple[Any, ...] | None, server: str) -> Hello:
@@ -155,16 +213,40 @@ class Link:
     """One connection of a member, ready to be used."""
 
     def __init__(self, address: Address) -> None:
+        self._server = address.server
+        self._halfvec = 0
         self.connection = connect(address)
         try:
-            self.hello = greet(self.connection.execute(HELLO).fetchone(), address.server)
+            self._is_pooled = self.greet().is_pooled(self.connection)
         except psycopg.Error as error:
             self.connection.close()
             raise explain(address.server, error) from None
         except TeamUnavailable:
             self.connection.close()
             raise
-        _teach_halfvec(self.connection, self.hello)
+        if self._is_pooled:
+            self.connection.prepare_threshold = None
+
+    def greet(self) -> Hello:
+        """Ask who is there: behind a pool it may be another server by now.
+
+        Raises TeamUnavailable and psycopg.Error.
+        """
+        hello = greet(self.connection.execute(HELLO).fetchone(), self._server)
+        if hello.halfvec != self._halfvec:
+            _teach_halfvec(self.connection, hello)
+            self._halfvec = hello.halfvec
+        return hello
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Meanwhile no statement may take too long, by settings that nobody else gets."""
+        if not self._is_pooled:  # it has them for good
+            yield
+            return
+        with self.connection.transaction():
+            self.connection.execute(_LIMIT)
+            yield
 
     def cut(self) -> None:
         """Make a wait for the server on this connection fail at once. Thread-safe."""
@@ -196,13 +278,30 @@ class Connections:
         self._idle: list[Link] = []
         self._closed = False
         self._limiter: CapacityLimiter | None = None
+        self._under_way: list[float] = []
+        self._last_s = 0.0
+
+    @property
+    def answer_s(self) -> float:
+        """How long the last call took, or the oldest one under way takes, if that is longer.
+
+        For any thread.
+        """
+        now = time.monotonic()
+        return max(self._last_s, now - min(tuple(self._under_way), default=now))
 
     async def run(self, work: Callable[[Link], T]) -> T:
         """What ``work`` returns, from a thread. Raises TeamUnavailable and ValueError."""
         if self._limiter is None:
             self._limiter = CapacityLimiter(_MOST)
         async with self._limiter:
-            return await _Call(self, work).result()
+            started = time.monotonic()
+            self._under_way.append(started)
+            try:
+                return await _Call(self, work).result()
+            finally:
+                self._under_way.remove(started)
+                self._last_s = time.monotonic() - started
 
     def run_now(self, work: Callable[[Link], T]) -> T:
         """The same for a caller on a worker thread. Raises RuntimeError on an event loop's."""
@@ -260,11 +359,12 @@ class _Call(Generic[T]):
     async def result(self) -> T:
         future: Future[T] = Future()
         threading.Thread(target=self._run, args=(future,), name="subcog-team", daemon=True).start()
+        address = self._connections.address
         try:
-            with anyio.fail_after(_LEAVE_S):
+            with anyio.fail_after(_LEAVE_S + address.connect_s - CONNECT_S):
                 return await asyncio.wrap_future(future)
         except TimeoutError:
-            raise unavailable("timeout", self._connections.address.server) from None
+            raise unavailable("timeout", address.server) from None
         finally:
             self._abandon()
 
@@ -287,7 +387,8 @@ class _Call(Generic[T]):
         try:
             if unwanted:
                 raise closed()
-            result = self._work(link)
+            with link.limited():
+                result = self._work(link)
         except psycopg.Error as error:
             self._let_go(link)
             raise explain(self._connections.address.server, error) from None

@@ -8,12 +8,25 @@ import psycopg
 from psycopg import errors
 
 from ...store.writes import ForeignScope
-from ..protocol import QuotaExceeded, Reason, TeamUnavailable
+from ..protocol import ForgetRefused, QuotaExceeded, Reason, TeamUnavailable
 
 # What a server says about who connects, in the language of its messages; where that is another,
 # libpq still knows whether a password was asked for.
 _REFUSALS = ("password", "authentication", "role ", "pg_hba.conf", "no pg_hba")
-_NO_TLS = "server does not support SSL"  # libpq's own words
+# What is said of the server itself, also to who gave the right password: by libpq, by PostgreSQL,
+# and by PgBouncer before it.
+_OF_ITSELF = {
+    "server does not support SSL": "no_tls",
+    "session is read-only": "read_only",
+    "hot standby mode": "read_only",
+    "starting up": "unreachable",
+    "shutting down": "unreachable",
+    "slots are reserved": "unreachable",
+    "too many connections": "unreachable",
+    "cannot connect to server": "unreachable",
+    "server login": "unreachable",
+    "query_wait_timeout": "unreachable",
+}
 _NO_DATABASE = ("database ", "does not exist")
 # Classes of SQLSTATE that a connection may meet at any time: it is the server that goes or is full.
 _AWAY = ("08", "57P")
@@ -24,7 +37,7 @@ _NO_TABLES = (
     errors.UndefinedFunction,
     errors.UndefinedObject,
 )
-_FOREIGN_SCOPE, _NO_TEAM, _QUOTA = "SC001", "SC002", "SC003"
+_FOREIGN_SCOPE, _NO_TEAM, _QUOTA, _NOT_YOURS = "SC001", "SC002", "SC003", "SC004"
 _MESSAGES = {
     # The URL is not repeated, for it may hold a password.
     "bad_address": (
@@ -42,6 +55,11 @@ _MESSAGES = {
         "reach it through a tunnel that ends at 127.0.0.1, and put that into [team] url."
     ),
     "timeout": ("the team's server {server} took too long to answer. It will be asked again."),
+    "read_only": (
+        "the server at {server} is a read-only standby, or was set to read-only, and takes "
+        "nothing. What you capture is kept here and sent when it takes changes again. Where "
+        "another is the primary now, put that into [team] url, or all: HOST:PORT,HOST:PORT."
+    ),
     "quota": (
         "the team's server {server} takes no more from you today: what a member may add a day is "
         "used up. The rest is kept here and sent after 00:00 UTC; whoever runs the server can "
@@ -125,12 +143,13 @@ def explain_connect(server: str, error: psycopg.Error) -> TeamUnavailable:
     if isinstance(error, errors.ConnectionTimeout):
         return unavailable("timeout", server)
     text = str(error)
-    if _NO_TLS in text:
-        return unavailable("no_tls", server)
+    for words, kind in _OF_ITSELF.items():
+        if words in text:
+            return unavailable(kind, server)
     if all(word in text for word in _NO_DATABASE) and "role " not in text:
         return unavailable("no_database", server)
     asked = error.pgconn is not None and (error.pgconn.needs_password or error.pgconn.used_password)
-    if any(word in text for word in _REFUSALS) or (asked and "starting up" not in text):
+    if any(word in text for word in _REFUSALS) or asked:
         return unavailable("refused", server)
     return unavailable("unreachable", server)
 
@@ -139,6 +158,8 @@ def explain(server: str, error: psycopg.Error) -> TeamUnavailable | ValueError:
     """The error for the caller of what psycopg raised."""
     if error.sqlstate == _FOREIGN_SCOPE:
         return ForeignScope()
+    if error.sqlstate == _NOT_YOURS:
+        return ForgetRefused()
     if error.sqlstate == _QUOTA:
         return QuotaExceeded("quota", _MESSAGES["quota"].format(server=server))
     if isinstance(error, _ROW_ERRORS):
@@ -150,6 +171,8 @@ def _translate(server: str, error: psycopg.Error) -> TeamUnavailable:
     state = error.sqlstate or ""
     if state == _NO_TEAM or isinstance(error, errors.InsufficientPrivilege):
         return unavailable("no_member", server)
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return unavailable("read_only", server)
     if isinstance(error, errors.QueryCanceled):
         return unavailable("timeout", server)
     if isinstance(error, _NO_TABLES):

@@ -20,7 +20,7 @@ from psycopg import AsyncConnection, Connection, ServerCursor, sql
 from ....bus.values import Encoding, Hit, Memory, Query, Scope
 from ...store.reads import Text, scope_texts
 from ...store.rows import Row, Usage, digest, fingerprint, to_scope
-from ..protocol import Change, Changes, Cursor, TeamUnavailable
+from ..protocol import Change, Changes, Cursor, NoWakeUps, TeamUnavailable
 from ..sync_state import Pace
 from .columns import half_vector, read_memory, search_text, signed
 from .connection import HELLO, Address, Connections, Link, greet
@@ -267,7 +267,7 @@ def _hit(body: str, author: str, text: float, cosine: float, rank: float) -> Hit
 
 _AFTER = (
     "SELECT xid::text::bigint, seq, scope, id, version, author, body, "
-    "model, vectors, words, lengths, terms, epoch, behind, at "
+    "model, vectors, words, lengths, terms, epoch, behind, at, since "
     "FROM subcog.changes_after(%s, %s::text::xid8, %s, %s, %s, %s)"
 )
 _REMAINING = (
@@ -294,7 +294,7 @@ def changes(connection: Connection, after: Cursor, scopes: Sequence[Scope], limi
             if row[3] is None:  # the last one, which says where the feed is read up to
                 return _told(found, after, row)
             if row[6] is not None or row[4] == 0:  # else it was forgotten since
-                found.append(_change(after.epoch, row, row[14]))
+                found.append(_change(after.epoch, row, *row[14:]))
         time.sleep(0)  # lets the event loop have the interpreter
     raise psycopg.InternalError("the feed has no end")
 
@@ -306,8 +306,8 @@ def _told(found: list[Change], after: Cursor, row: tuple[Any, ...]) -> Changes:
     return Changes(tuple(found), Cursor(epoch, xid, seq), behind)
 
 
-def _change(epoch: int, columns: tuple[Any, ...], at: datetime) -> Change:
-    """``at`` is when the server took it: no clock of a member makes it newer than that."""
+def _change(epoch: int, columns: tuple[Any, ...], at: datetime, since: datetime) -> Change:
+    """``at`` is when the server took this version, ``since`` when it took the first of them."""
     xid, seq, scope_text, id_, version, author, body, *blobs = columns[:12]
     cursor, scope = Cursor(epoch, xid, seq), to_scope(scope_text)
     if version == 0:
@@ -315,10 +315,28 @@ def _change(epoch: int, columns: tuple[Any, ...], at: datetime) -> Change:
     memory = read_memory(body)
     if memory is None or (memory.id, memory.version, memory.scope) != (id_, version, scope):
         return Change(cursor, id_, version, scope, author, b"", None)
-    if memory.updated_at > at:
-        memory = structs.replace(memory, updated_at=at)
+    memory = _bounded(memory, at, since)
     row = Row(signed(memory, author), Encoding(*blobs))
     return Change(cursor, id_, version, scope, author, digest(memory), row)
+
+
+def _bounded(memory: Memory, at: datetime, since: datetime) -> Memory:
+    """``memory`` with no time that only a clock ahead of the server's can have known.
+
+    A validity that begins or ends later than the version was written is somebody's wish, and kept.
+    """
+    said = memory.updated_at
+
+    def known(time: datetime | None) -> datetime | None:
+        return at if time is not None and at < time <= said else time
+
+    return structs.replace(
+        memory,
+        created_at=min(memory.created_at, since),
+        updated_at=min(said, at),
+        valid_from=known(memory.valid_from),
+        valid_to=known(memory.valid_to),
+    )
 
 
 def remaining(connection: Connection, after: Cursor, scopes: Sequence[Scope]) -> int:
@@ -331,16 +349,16 @@ def remaining(connection: Connection, after: Cursor, scopes: Sequence[Scope]) ->
 async def listen(address: Address) -> AsyncGenerator[None, None]:
     """Yields once when it listens, and each time the team's feed has something new.
 
-    On a connection of its own. Raises TeamUnavailable when that is lost. Every role of the server
-    may notify: who floods the channel is not listened to until the next item is due.
+    On a connection of its own. Raises TeamUnavailable when that is lost, and NoWakeUps behind a
+    pool. Every role of the server may notify: who floods the channel is not listened to until the
+    next item is due.
     """
     pace = Pace()
-    try:
-        connection = await AsyncConnection.connect(address.conninfo, autocommit=True)
-    except psycopg.Error as error:
-        raise explain_connect(address.server, error) from None
+    connection = await _connect(address)
     try:
         hello = greet(await (await connection.execute(HELLO)).fetchone(), address.server)
+        if hello.is_pooled(connection):
+            raise NoWakeUps(address.server)
         channel = sql.Identifier(hello.channel)
         await connection.execute(sql.SQL("LISTEN {}").format(channel))
         while True:
@@ -358,3 +376,13 @@ async def listen(address: Address) -> AsyncGenerator[None, None]:
         raise failed(address.server, error) from None
     finally:
         await connection.close()
+
+
+async def _connect(address: Address) -> AsyncConnection:
+    was_plain = address.is_plain
+    try:
+        return await AsyncConnection.connect(address.conninfo, autocommit=True)
+    except psycopg.Error as error:
+        if not address.failed(error, was_plain=was_plain):
+            raise explain_connect(address.server, error) from None
+    return await _connect(address)

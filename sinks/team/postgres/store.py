@@ -31,7 +31,7 @@ _NAME_CHARS = 200
 _GRAPHED = 200
 
 _PUT = f"SELECT subcog.put({', '.join(f'%s::{kind}[]' for kind in COLUMN_TYPES)}, %b)"
-_FOUNDED = "SELECT created_at FROM subcog.teams"
+_TEAM = "SELECT created_at, forgetting = 'authors' FROM subcog.teams"
 _MEMBERS = "SELECT member FROM subcog.members ORDER BY member"
 # Any member may add to the list: the latest of too many are left out.
 _PROJECTS = (
@@ -57,6 +57,11 @@ class PostgresStore:
     def server(self) -> str:
         """host:port/database, without who and password."""
         return self._connections.address.server
+
+    @property
+    def answer_s(self) -> float:
+        """How long the server takes to answer, in seconds; 0 before it was asked."""
+        return self._connections.answer_s
 
     async def open(self) -> None:
         """Connect, to see that it can be done. The first call does so as well."""
@@ -84,7 +89,8 @@ class PostgresStore:
     async def forget(self, id: str, scopes: Sequence[Scope]) -> bool:  # noqa: A002
         """Delete all versions of a memory; its id, scope and the time stay as a tombstone.
 
-        False where there is no such memory in ``scopes``.
+        False where there is no such memory in ``scopes``. Raises ForgetRefused where the team lets
+        only who wrote it do that, and somebody else did.
         """
         return bool(await self._ask("SELECT subcog.forget(%s, %s)", id, scope_texts(scopes)))
 
@@ -210,7 +216,8 @@ class PostgresStore:
     async def listen(self) -> AsyncGenerator[None, None]:
         """Yields once when it listens, and each time the team's feed has something new.
 
-        Raises TeamUnavailable when the connection is lost. One wake-up may stand for many changes.
+        Raises TeamUnavailable when the connection is lost, and NoWakeUps behind a pool. One wake-up
+        may stand for many changes.
         """
         async with aclosing(reads.listen(self._connections.address)) as woken:
             async for _ in woken:
@@ -244,8 +251,8 @@ def _put_some(connection: Connection, rows: Sequence[Row]) -> tuple[bool, ...]:
 
 
 def _about(link: Link) -> About:
-    hello, connection = link.hello, link.connection
-    [founded] = connection.execute(_FOUNDED).fetchone() or (None,)
+    hello, connection = link.greet(), link.connection
+    founded, authors_alone = connection.execute(_TEAM).fetchone() or (None, False)
     return About(
         team=hello.team,
         member=hello.member,
@@ -258,4 +265,5 @@ def _about(link: Link) -> About:
             for scope, name, shared_by in connection.execute(_PROJECTS)
         ),
         founded=founded,
+        authors_alone=authors_alone,
     )

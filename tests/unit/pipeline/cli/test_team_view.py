@@ -89,6 +89,21 @@ def stands(**changed):
     return lines(standing(make_result(TeamStatusResult, STATUS | changed), NOW))
 
 
+def test_who_may_forget_what_is_told_where_it_is_not_anyone():
+    assert "forgetting   each member only what they wrote" in stands(authors_alone=True)
+    assert "forgetting" not in stands()
+
+
+def test_a_server_that_answers_slowly_is_told():
+    assert "answers      slowly: the server takes 10 s" in stands(answer_s=10.2)
+    assert "slowly" not in stands(answer_s=1.9)
+
+
+def test_behind_a_pool_it_is_said_that_the_server_is_polled():
+    assert "wake-ups     none: a connection pool is between" in stands(polling=True)
+    assert "wake-ups" not in stands()
+
+
 def test_before_joining_it_is_said_what_leaves_and_who_will_read_it():
     said = lines(joining(make_result(JoinResult, PREVIEW)))
     assert "members, who will read what you send: Ana, Ben" in said

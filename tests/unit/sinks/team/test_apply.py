@@ -319,4 +319,4 @@ async def test_a_new_epoch_sends_again_what_was_written_here(store):
 
     assert await store.replica.cursor() == Cursor(7)
     assert (await store.replica.membership()).epoch == 7
-    assert await waiting(store) == [(ID, 1), (org(2).memory.id, 0)]
+    assert await waiting(store) == [(org(2).memory.id, 0), (ID, 1)]

@@ -89,6 +89,20 @@ async def test_a_server_that_hangs_is_not_waited_for_without_end(behind_proxy, p
     assert await reason(behind_proxy.counts()) == "timeout"
 
 
+async def test_a_server_that_answers_slowly_is_given_more_time_after_each_time_out(
+    behind_proxy, proxy
+):
+    address = behind_proxy._connections.address
+    address.connect_s = 2  # the least that libpq knows
+    proxy.freeze()  # it accepts, and never answers
+    assert await reason(behind_proxy.counts()) == "timeout"
+    assert address.connect_s == 4
+    proxy.delay_s = 0.3  # to log in are three round trips and more
+    proxy.thaw()
+    assert await behind_proxy.counts() == {}
+    assert behind_proxy.answer_s > 1
+
+
 async def test_a_killed_server_loses_nothing_that_it_acknowledged(quick_team):
     acknowledged: set[str] = set()
 
@@ -255,3 +269,22 @@ async def test_the_same_version_from_two_at_once_is_stored_once(quick_team):
         winners = zip(answers["first"], answers["second"][::-1], strict=True)
         assert all(one != other for one, other in winners)
         assert len(await first.page([HERE], limit=100)) == 40
+
+
+async def test_a_server_that_takes_no_more_connections_does_not_refuse_the_password(quick_team):
+    quick_team.server.execute("ALTER ROLE carol CONNECTION LIMIT 0")
+    store = PostgresStore(quick_team.url("carol"), clock=FakeClock())
+    try:
+        assert await reason(store.open()) == "unreachable"
+    finally:
+        quick_team.server.execute("ALTER ROLE carol CONNECTION LIMIT -1")
+
+
+def test_of_several_servers_the_one_that_takes_changes_is_looked_for():
+    both = Address("postgresql://ana@db1.example:5432,db2.example:6432/memory")
+    assert both.server == "db1.example:5432,db2.example:6432/memory"
+    assert conninfo_to_dict(both.conninfo)["target_session_attrs"] == "read-write"
+    one = Address("postgresql://ana@db1.example/memory")
+    assert "target_session_attrs" not in conninfo_to_dict(one.conninfo)
+    any_ = Address("postgresql://ana@db1.example,db2.example/memory?target_session_attrs=any")
+    assert conninfo_to_dict(any_.conninfo)["target_session_attrs"] == "any"

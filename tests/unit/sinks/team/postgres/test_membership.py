@@ -10,13 +10,14 @@ from subcog.bus.anchors import Anchor
 from subcog.bus.values import Provenance
 from subcog.sinks.store.rows import to_memory, to_record
 from subcog.sinks.team.postgres.store import PostgresStore
-from subcog.sinks.team.protocol import TeamUnavailable
+from subcog.sinks.team.protocol import ForgetRefused, TeamUnavailable
 from tests.postgres import STRANGER
 from tests.stores import HERE, FakeClock, make_row
 from tests.teamwork import member_of, whole_feed
 
 TABLES = (
-    "teams members projects memories versions vectors uses changes feed migrations spent".split()
+    "teams members projects memories versions vectors uses changes deletions "
+    "feed migrations spent".split()
 )
 READABLE = TABLES[:-3]
 
@@ -74,14 +75,14 @@ async def test_who_left_the_team_reads_no_row_either(quick_team, alice):
 
 async def test_members_read_their_team_and_no_other(quick_team, alice):
     rows = counts(quick_team, "alice")
-    assert rows == ["1", "3", "1", "1", "1", "1", "1", "1"]
+    assert rows == ["1", "3", "1", "1", "1", "1", "1", "1", "0"]
     quick_team.server.execute(
         "INSERT INTO subcog.teams (team) VALUES ('rivals') ON CONFLICT DO NOTHING",
         "UPDATE subcog.members SET team = 'rivals' WHERE role = 'carol'",
         database=quick_team.name,
     )
     assert counts(quick_team, "alice") == ["1", "2", *rows[2:]]
-    assert counts(quick_team, "carol") == ["1", "1", "0", "0", "0", "0", "0", "0"]
+    assert counts(quick_team, "carol") == ["1", "1", "0", "0", "0", "0", "0", "0", "0"]
     printed = quick_team.psql("carol", "SET row_security = off", "TABLE subcog.versions")
     assert "query would be affected by row-level security" in printed
 
@@ -199,3 +200,40 @@ async def test_a_list_that_somebody_flooded_keeps_what_was_first(quick_team, ali
     assert len(about.projects) == 1_000
     assert about.founded == before.founded
     assert about.founded is not None
+
+
+# --- who may forget it ---------------------------------------------------------------------------
+
+
+async def test_who_may_forget_what_is_the_teams_setting_and_every_deletion_is_noted(
+    quick_team, alice
+):
+    first = make_row(1).memory.id
+    theirs = "SELECT id, scope, author, member FROM subcog.deletions ORDER BY at"
+    async with member_of(quick_team, "bob") as bob:
+        quick_team.server.execute(
+            "UPDATE subcog.teams SET forgetting = 'authors' "
+            "WHERE team = (SELECT team FROM subcog.members WHERE role = 'bob')",
+            database=quick_team.name,
+        )
+        assert (await bob.about()).authors_alone
+        await bob.put([make_row(1, version=2, tags=("mine now",)), make_row(2)])
+        with pytest.raises(ForgetRefused):
+            await bob.forget(first, [HERE])
+        assert len(await alice.history(first, [HERE])) == 2
+        assert quick_team.psql("bob", theirs) == ""
+
+        assert await alice.forget(first, [HERE])
+        quick_team.server.execute(
+            "UPDATE subcog.teams SET forgetting = 'anyone'", database=quick_team.name
+        )
+        assert await alice.forget(make_row(2).memory.id, [HERE])
+
+    noted = [f"{first}|{HERE}|alice|alice", f"{make_row(2).memory.id}|{HERE}|bob|alice"]
+    assert quick_team.psql("carol", theirs).splitlines() == noted
+    for statement in (
+        "DELETE FROM subcog.deletions",
+        "UPDATE subcog.deletions SET member = 'carol'",
+        "UPDATE subcog.teams SET forgetting = 'anyone'",
+    ):
+        assert "permission denied" in quick_team.psql("alice", statement), statement

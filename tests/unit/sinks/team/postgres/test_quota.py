@@ -58,14 +58,20 @@ async def test_what_is_beyond_the_bytes_of_a_day_goes_the_next(quick_team, alice
     assert await alice.put([large[there]]) == (True,)
 
 
-async def test_deleting_what_is_there_is_free_and_what_never_was_is_not(quick_team, alice):
+async def test_deletions_are_no_part_of_what_is_written_and_have_a_bound_of_their_own(
+    quick_team, alice
+):
     limit(quick_team, versions=1)
     await alice.put([make_row(1)])
-    assert await alice.forget(make_row(1).memory.id, [HERE])
     with pytest.raises(QuotaExceeded):
-        await alice.forget(make_row(2).memory.id, [HERE])
+        await alice.put([make_row(2)])
+    assert await alice.forget(make_row(1).memory.id, [HERE])
+    assert not await alice.forget(make_row(2).memory.id, [HERE])  # never there: its tombstone is
+    with pytest.raises(QuotaExceeded):
+        await alice.forget(make_row(3).memory.id, [HERE])
     with pytest.raises(QuotaExceeded):
         await alice.share(HERE, "here")
+    assert [change.version for change in await whole_feed(alice)] == [0, 0]
 
 
 async def test_no_statement_of_a_member_passes_the_quota_by(quick_team, alice):
@@ -80,5 +86,5 @@ async def test_no_statement_of_a_member_passes_the_quota_by(quick_team, alice):
     ):
         assert "permission denied" in quick_team.psql("alice", statement), statement
     limit(quick_team, versions=1)
-    clock = "SET timezone = '-14'; SELECT subcog.forget('mem_x', ARRAY['org:x'])"
+    clock = "SET timezone = '-14'; SELECT subcog.share('project:x', 'x')"
     assert "quota of the day" in quick_team.psql("alice", clock)

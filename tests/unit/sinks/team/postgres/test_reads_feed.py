@@ -287,3 +287,40 @@ async def test_a_flood_of_notifications_of_any_role_costs_one_pull_an_interval(
         async with member_of(quick_team, "bob") as bob:  # and news still comes
             await bob.put([make_row(1)])
             await until(lambda: ours.has(make_row(1)))
+
+
+# --- who is waited for ---------------------------------------------------------------------------
+
+
+async def test_a_transaction_that_cannot_add_to_the_feed_holds_it_up_no_longer(quick_team, alice):
+    """In another database, of another team's member, or of another application."""
+    quick_team.server.execute(
+        "INSERT INTO subcog.teams (team) VALUES ('others') ON CONFLICT DO NOTHING",
+        "UPDATE subcog.members SET team = 'others' WHERE role = 'bob'",
+        database=quick_team.name,
+    )
+    start = await beginning(alice)
+    with (
+        psycopg.connect(quick_team.server.url("template1")) as elsewhere,
+        psycopg.connect(quick_team.url("bob")) as bob,
+        psycopg.connect(quick_team.url(STRANGER)) as mallory,
+        psycopg.connect(quick_team.owner_url) as owner,
+        psycopg.connect(quick_team.url("carol")) as carol,
+    ):
+        for other in (elsewhere, mallory):
+            other.execute("SELECT pg_current_xact_id()")
+        bob.execute("SELECT subcog.forget('mem_x', ARRAY[%s])", [str(HERE)])
+        await alice.put([make_row(1)])
+
+        first = await alice.changes(start, SCOPES)
+        assert (said(first.changes), first.behind) == ([(make_row(1).memory.id, 1)], False)
+
+        owner.execute("SELECT pg_current_xact_id()")  # may restore a backup
+        carol.execute("SELECT subcog.forget('mem_y', ARRAY[%s])", [str(HERE)])
+        await alice.put([make_row(2)])
+        for may_add in (owner, carol):
+            held = await alice.changes(first.cursor, SCOPES)
+            assert held == Changes((), first.cursor, behind=True)
+            may_add.commit()
+        then = await alice.changes(first.cursor, SCOPES)
+    assert said(then.changes) == [("mem_y", 0), (make_row(2).memory.id, 1)]
