@@ -18,6 +18,7 @@ from .values import (
     CleanText,
     Encoding,
     Hit,
+    ImportedItem,
     Kept,
     Memory,
     MemoryContext,
@@ -417,10 +418,14 @@ class ImportAdmitted(Event, frozen=True, kw_only=True, tag="import.admitted"):
 
 
 class ImportSettled(Event, frozen=True, kw_only=True, tag="import.settled"):
-    """How many drafts came to which end, and in how many something was redacted."""
+    """How many drafts came to which end, and in how many something was redacted.
+
+    Of a rehearsal, what would become of each of the ``items`` that are not declined.
+    """
 
     outcomes: Mapping[str, int]
     redacted: int = 0
+    items: tuple[ImportedItem, ...] = ()
 
 
 # --- a query -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from .anchors import State
-from .values import Memory, Mode
+from .values import ImportedItem, Memory, Mode
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -531,10 +531,14 @@ class ExportPage(Result, frozen=True, kw_only=True):
 
 
 class ImportResult(Result, frozen=True, kw_only=True):
-    """``import``: how often each outcome occurred, and in how many a secret was taken out."""
+    """``import``: how often each outcome occurred, and in how many a secret was taken out.
+
+    With ``dry_run`` the ``items`` tell what would become of each memory that is not declined.
+    """
 
     outcomes: dict[str, int]
     redacted: int
+    items: tuple[ImportedItem, ...] = ()
 
 
 class ProjectResult(Result, frozen=True, kw_only=True):

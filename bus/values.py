@@ -515,6 +515,14 @@ class Kept(Value, frozen=True, kw_only=True):
         return self.outcome not in {"pending", "failed"}
 
 
+class ImportedItem(Value, frozen=True, kw_only=True):
+    """What became, or would become, of one memory of an import."""
+
+    outcome: str
+    namespace: str
+    summary: str
+
+
 class Verdict(Value, frozen=True, kw_only=True):
     """Why a candidate was injected, or was not. ``score`` is relevance × weight, at most 1.0.
 

@@ -67,7 +67,9 @@ class TransferCalls:
         drafts = tuple(self._draft(item, params, place) for item in params.items)
         event = ImportRequested(trace=self._app.new_id(), drafts=drafts, rehearsal=params.dry_run)
         settled = await self._app.bus.request(event, ImportSettled, within_s=IMPORT_S)
-        return ImportResult(outcomes=dict(settled.outcomes), redacted=settled.redacted)
+        return ImportResult(
+            outcomes=dict(settled.outcomes), redacted=settled.redacted, items=settled.items
+        )
 
     def _draft(self, item: Item, params: ImportParams, place: Place) -> Draft:
         created = item.created_at or self._app.clock()

@@ -25,13 +25,13 @@ from ...bus.results import (
     RestoreResult,
     StatusResult,
 )
-from ...bus.values import Memory
+from ...bus.values import ImportedItem, Memory
 from ...stages.text.envelope import author_name
 from ..cli.client import Client
 from ..imports.formats import Source, recognise
 from ..imports.item import BadImport, Item
 from ..imports.markdown import write_memory
-from .shared import ask, daemon, json_option, project_option, show_json
+from .shared import ask, daemon, json_option, project_option, shorten, show_json
 
 BATCH = 500
 # One batch is redacted while another is stored and a third is on its way.
@@ -44,7 +44,7 @@ _MOST_AUTHORS = 5
 
 @click.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Print what would be imported; import nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would become of each; import nothing.")
 @click.option(
     "--scope",
     type=click.Choice(["project", "user", "org"]),
@@ -75,9 +75,11 @@ def import_command(
     """Import memories from PATH into the project, as new ones of yours.
 
     PATH is the output of `subcog export` (importing it again adds no duplicates), any JSONL with a
-    "content" or "text" on each line, Markdown notes (a file or a folder, one memory per heading), a
-    JSON file of mem0, or the SQLite file of claude-mem. The whole file is checked before anything
-    is stored. No memory that is there is changed, unless with --as-exported. Secrets are removed.
+    "content" or "text" on each line, Markdown notes (a file or a folder, one memory per heading),
+    notes of Basic Memory, CLAUDE.md, AGENTS.md or GEMINI.md, the folder in which Claude Code keeps
+    its own memory, a JSON file of mem0, or the SQLite file of claude-mem. The whole file is checked
+    before anything is stored. No memory that is there is changed, unless with --as-exported.
+    Secrets are removed. Transcripts of sessions are read by `subcog learn`.
     """
     try:
         source = recognise(path, project=None if all_projects else _project_name(project))
@@ -87,12 +89,13 @@ def import_command(
         found = seen.found
         target = _Target(project, scope, dry_run, as_exported, quiet=as_json)
         if as_exported and not dry_run and not yes:
-            would = _send(source, found, replace(target, dry_run=True, quiet=True))
+            would, _ = _send(source, found, replace(target, dry_run=True, quiet=True))
             ask(_preview(path, seen, would), "Import it?", yes=False)
-        counts = _send(source, found, target)
+        counts, items = _send(source, found, target)
     except BadImport as error:
         raise click.ClickException(str(error)) from None
-    _report(path, source, found, counts, dry_run=dry_run, as_json=as_json)
+    report = {"file": str(path), "format": source.format, "found": found}
+    _report(report, source, counts, items, dry_run=dry_run, as_json=as_json)
 
 
 def _project_name(project: Path | None) -> str:
@@ -138,9 +141,15 @@ class _Target(msgspec.Struct, frozen=True):
     quiet: bool
 
 
-def _send(source: Source, found: int, target: _Target) -> Counter[str]:
-    """How many memories came to which end, and in how many something was taken out."""
+def _send(
+    source: Source, found: int, target: _Target
+) -> tuple[Counter[str], Sequence[ImportedItem]]:
+    """How many memories came to which end, and in how many something was taken out.
+
+    And of a dry run what would become of each.
+    """
     counts: Counter[str] = Counter()
+    items: list[ImportedItem] = []
     with (
         ExitStack() as connections,
         click.progressbar(
@@ -151,8 +160,9 @@ def _send(source: Source, found: int, target: _Target) -> Counter[str]:
         for size, answer in _calls(clients, _batches(source.read()), target):
             counts.update(answer.outcomes)
             counts["redacted"] += answer.redacted
+            items += answer.items
             bar.update(size)
-    return counts
+    return counts, items
 
 
 def _calls(
@@ -193,18 +203,26 @@ def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
 
 
 def _report(
-    path: Path, source: Source, found: int, counts: Counter[str], *, dry_run: bool, as_json: bool
+    report: dict[str, object],
+    source: Source,
+    counts: Counter[str],
+    items: Sequence[ImportedItem],
+    *,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     redacted = counts.pop("redacted", 0)
     imported = 0 if dry_run else counts["stored"] + counts["updated"]
     outcomes = {name: count for name, count in counts.items() if count}
     if as_json:
-        told = {"would": outcomes} if dry_run else outcomes
-        answer = {"file": str(path), "format": source.format, "found": found, "imported": imported}
-        show_json(answer | told | {"redacted": redacted, "left_out": source.left_out})
+        told = {"would": outcomes, "items": items} if dry_run else outcomes
+        more = {"redacted": redacted, "left_out": source.left_out}
+        show_json(report | {"imported": imported} | told | more)
         return
+    for item in items:
+        click.echo(f"  {item.outcome:<10} {item.namespace:<12} {shorten(item.summary, 100)}")
     would = "would be " if dry_run else ""
-    click.echo(f"{path} ({source.format}): found {found}; {would}{_ends(outcomes)}")
+    click.echo("{file} ({format}): found {found}; ".format(**report) + would + _ends(outcomes))
     if counts["differs"]:
         click.echo("differs: another text is here under that id, and stays; see --as-exported")
     if redacted:

@@ -11,29 +11,46 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from ...bus.values import Provenance
+from .agent_notes import INSTRUCTIONS, is_memory_folder, read_instructions, read_memory_file
+from .basic_memory import is_basic_memory, read_basic_memory
 from .item import (
     BadImport,
     Item,
     Items,
+    category_namespace,
     lines_of,
     moment_of,
     read_jsonl,
     strings_of,
     tags_of,
     text_of,
+    titled,
 )
-from .markdown import read_markdown
+from .markdown import Lines, read_markdown
+from .transcripts import refuse_transcripts
 
 _NOTES = {".md", ".markdown"}
 _SQLITE = b"SQLite format 3\0"
-_KNOWN = "JSONL, Markdown (a file or a folder), JSON of mem0, SQLite of claude-mem"
+_KNOWN = (
+    "JSONL, Markdown (a file or a folder; also Basic Memory's notes, CLAUDE.md, AGENTS.md, "
+    "GEMINI.md and Claude Code's memory folder), JSON of mem0, SQLite of claude-mem"
+)
+
+
+# So many files of a folder say what it is.
+_FORMS_OF = 20
+
+
+class _Read(Protocol):
+    def __call__(self, file: Path, *, name: str) -> Items: ...
 
 
 class Source(Struct, frozen=True):
@@ -46,14 +63,16 @@ class Source(Struct, frozen=True):
 
 def recognise(path: Path, *, project: str | None) -> Source:
     """The source at ``path``; ``project`` picks one of several in it. Raises ``BadImport``."""
+    refuse_transcripts(path)
     if path.is_dir():
-        return Source("markdown notes", lambda: _read_folder(path))
+        return _folder(path)
     with path.open("rb") as file:
         head = file.read(64)
     if head.startswith(_SQLITE):
         return _claude_mem(path, project)
     if path.suffix.lower() in _NOTES:
-        return Source("markdown", lambda: read_markdown(path, name=path.name))
+        form, read = _reader(path)
+        return Source(form, lambda: read(path, name=path.name))
     if path.suffix.lower() in {".jsonl", ".ndjson"} or _is_jsonl(path):
         return Source("jsonl", lambda: read_jsonl(path))
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"[", b"{"}:
@@ -85,9 +104,26 @@ def _claude_mem(path: Path, project: str | None) -> Source:
     )
 
 
-def _read_folder(folder: Path) -> Items:
+def _folder(folder: Path) -> Source:
+    if is_memory_folder(folder):
+        return Source("claude memory", lambda: _read_folder(folder, lambda _: read_memory_file))
+    forms = {_reader(file)[0] for file in islice(_notes_in(folder), _FORMS_OF)}
+    form = "basic memory" if "basic memory" in forms else "markdown notes"
+    return Source(form, lambda: _read_folder(folder, lambda file: _reader(file)[1]))
+
+
+def _read_folder(folder: Path, reader: Callable[[Path], _Read]) -> Items:
     for file in _notes_in(folder):
-        yield from read_markdown(file, name=str(file.relative_to(folder)))
+        yield from reader(file)(file, name=str(file.relative_to(folder)))
+
+
+def _reader(file: Path) -> tuple[str, _Read]:
+    """What a note's format is called, and who reads it."""
+    if file.name.lower() in INSTRUCTIONS:
+        return "agent instructions", read_instructions
+    if is_basic_memory(Lines(file).front):
+        return "basic memory", read_basic_memory
+    return "markdown", read_markdown
 
 
 def _notes_in(folder: Path) -> Iterator[Path]:
@@ -135,9 +171,11 @@ def _mem0_item(fields: Any) -> Item:
         raise ValueError('there is no text under "memory"')
     metadata = fields.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
+    categories = tags_of(fields.get("categories"), metadata.get("category"))
+    title = next((one for one in (fields.get("title"), metadata.get("title")) if one), "")
     return Item(
-        content=text,
-        namespace=str(metadata.get("namespace") or ""),
+        content=titled(str(title), text),
+        namespace=str(metadata.get("namespace") or "") or category_namespace(*categories),
         tags=tags_of(fields.get("categories"), metadata.get("tags"), metadata.get("category")),
         created_at=moment_of(fields.get("created_at")),
         updated_at=moment_of(fields.get("updated_at")),

@@ -5,6 +5,7 @@ Other programs write the same field in several ways; ``text_of`` and its neighbo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +16,32 @@ from msgspec import Meta, Struct
 
 from ...bus.anchors import Anchor, are_sound
 from ...bus.values import Provenance, Scope
+from ...stages.text.markup import namespace_of
 
 MemoryId = Annotated[str, Meta(pattern=r"^mem_[0-9a-z]{26}$")]
 ZonedTime = Annotated[datetime, Meta(tz=True)]
 # A number of seconds from here on is taken for milliseconds: it would be the year 5138.
 _MILLISECONDS_FROM = 1e11
 _TEXTS = ("content", "text", "memory")
+# What other programs call a kind of memory, beside the names that a marker may have.
+_KINDS = {
+    word: namespace
+    for namespace, words in {
+        "decisions": "choice adr",
+        "learnings": "fact insight finding discovery observation idea tip bugfix",
+        "patterns": "rule principle guideline practice best-practice standard technique method"
+        " workflow process style",
+        "blockers": "issue obstacle",
+        "context": "requirement constraint background architecture design overview config"
+        " configuration setup command reference resource tech technology fact-sheet",
+        "progress": "status milestone feature change done",
+        "tech-debt": "refactor refactoring cleanup fixme",
+        "gotchas": "warning caution pitfall caveat trap quirk limitation problem bug",
+        "tasks": "action next-step",
+        "preferences": "likes dislikes habit",
+    }.items()
+    for word in words.split()
+}
 _plain = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -102,15 +123,34 @@ def tags_of(*values: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for value in values for tag in strings_of(value)))
 
 
+def category_namespace(*categories: str) -> str:
+    """The namespace that the first of ``categories`` with one means, in any number; "" for none."""
+    for category in categories:
+        name = re.sub(r"[\s_]+", "-", category.strip().lower())
+        plain = name.removesuffix("s")
+        if found := namespace_of(name) or _KINDS.get(name) or _KINDS.get(plain):
+            return found
+    return ""
+
+
+def titled(title: str, text: str) -> str:
+    """``text`` below its ``title``, unless it has none or begins with it."""
+    title = " ".join(title.split())
+    return text if not title or text.lstrip("#* ").startswith(title) else f"{title}\n\n{text}"
+
+
 def moment_of(value: Any) -> datetime | None:
-    """A moment in ISO 8601 or as seconds or milliseconds since 1970; UTC where no zone is told."""
+    """A moment, UTC, from ISO 8601 or seconds or milliseconds since 1970.
+
+    Where no zone is told it is taken to be UTC already.
+    """
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             seconds = value / 1000 if value >= _MILLISECONDS_FROM else value
             return datetime.fromtimestamp(seconds, UTC)
         if isinstance(value, str) and value.strip():
             moment = datetime.fromisoformat(value.strip())
-            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError, OSError):
         pass
     return None
@@ -147,9 +187,11 @@ def _item(line: str) -> Item:
     text = text_of(fields, _TEXTS)
     if not text.strip():
         raise ValueError('there is no text: "content" or "text" must hold one')
+    categories = tags_of(fields.get("category"), fields.get("categories"))
     return Item(
-        content=text,
-        namespace=str(fields.get("namespace") or ""),
-        tags=tags_of(fields.get("tags")),
+        content=titled(text_of(fields, ("title",)), text),
+        namespace=str(fields.get("namespace") or "") or category_namespace(*categories),
+        tags=tags_of(fields.get("tags"), categories),
         created_at=moment_of(fields.get("created_at")),
+        updated_at=moment_of(fields.get("updated_at")),
     )

@@ -16,7 +16,18 @@ import msgspec
 from msgspec import structs
 
 from ...bus.values import NAMESPACES, Memory, Provenance
-from .item import BadImport, Item, Items, Ours, lines_of, moment_of, strings_of, tags_of
+from .item import (
+    BadImport,
+    Item,
+    Items,
+    Ours,
+    category_namespace,
+    lines_of,
+    moment_of,
+    strings_of,
+    tags_of,
+    titled,
+)
 
 _HEADING = re.compile(r"#{1,3}\s+(?P<title>.+?)\s*#*$")
 _NAMESPACE_NOTE = re.compile(r"\[(?P<namespace>[a-z-]+)\]\s*(?P<rest>.*)$")
@@ -28,6 +39,9 @@ _ESCAPED = re.compile(r"\\+<!-- subcog:")
 _NEEDS_ESCAPE = re.compile(r"\\*<!-- subcog:")
 _PROPERTY = re.compile(r"(?P<name>[\w-]+):\s*(?P<value>.*)$")
 _FRONT = "---"
+_MADE = ("created", "created_at", "date")
+_CHANGED = ("modified", "updated", "updated_at", "last_modified")
+_CATEGORIES = ("category", "categories")
 _FRONT_LINES = 50
 
 
@@ -140,10 +154,11 @@ class Notes:
     """Gathers notes: the text below each heading, with the heading as its first line."""
 
     def __init__(self, front: dict[str, Any], source: Provenance) -> None:
-        named = [*strings_of(front.get("namespace")), *strings_of(front.get("type"))]
-        self._namespace = next((name for name in named if name in NAMESPACES), "")
-        self._tags = tags_of(front.get("tags"))
-        self._made = _date_of(front)
+        kinds = tags_of(*(front.get(name) for name in ("namespace", "type", *_CATEGORIES)))
+        self._namespace = category_namespace(*kinds)
+        self._tags = tags_of(front.get("tags"), *(front.get(name) for name in _CATEGORIES))
+        self._made, self._changed = dates_of(front)
+        self._front_title = property_of(front, "title")
         self._source = source
         self._title = ""
         self._body: list[str] = []
@@ -172,16 +187,37 @@ class Notes:
             namespace, title = note["namespace"], note["rest"]
         if text:
             yield Item(
-                content=f"{title}\n\n{text}" if title else text,
+                content=titled(self._titles(title), text),
                 namespace=namespace,
                 tags=self._tags,
                 created_at=self._made,
+                updated_at=self._changed,
                 provenance=self._source,
             )
 
+    def _titles(self, heading: str) -> str:
+        """The title of the whole note, if it has one, and the heading."""
+        parts = dict.fromkeys(filter(None, (self._front_title, heading)))
+        return " / ".join(parts)
 
-def _date_of(front: dict[str, Any]) -> datetime | None:
-    for name in ("created", "created_at", "date"):
+
+def is_fence(line: str) -> bool:
+    """Whether a block of code begins or ends with ``line``."""
+    return _FENCE.match(line) is not None
+
+
+def property_of(front: dict[str, Any], name: str) -> str:
+    """A property of the beginning of a note, as it is written there."""
+    return ", ".join(strings_of(front.get(name)))
+
+
+def dates_of(front: dict[str, Any]) -> tuple[datetime | None, datetime | None]:
+    """When a note was made and when it was changed, as far as its properties say."""
+    return _date_of(front, _MADE), _date_of(front, _CHANGED)
+
+
+def _date_of(front: dict[str, Any], names: Iterable[str]) -> datetime | None:
+    for name in names:
         values = strings_of(front.get(name))
         if values and (moment := moment_of(values[0])):
             return moment

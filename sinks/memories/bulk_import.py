@@ -11,9 +11,15 @@ from datetime import datetime
 import anyio.to_thread
 from msgspec.structs import replace
 
-from ...bus.events import Admitted, Event, ImportAdmitted, ImportSettled, MemoriesStored
+from ...bus.events import (
+    Admitted,
+    Event,
+    ImportAdmitted,
+    ImportSettled,
+    MemoriesStored,
+)
 from ...bus.signals import emit, stored
-from ...bus.values import Encoding, Memory, Scope
+from ...bus.values import Encoding, ImportedItem, Memory, Scope
 from ..search.index import Encoder
 from ..store.rows import Row, content_hash
 from ..store.store import Store
@@ -54,6 +60,7 @@ class BulkImport:
             trace=event.trace,
             outcomes={name: count for name, count in outcomes.items() if count},
             redacted=sum(bool(one.content.redactions) for one in event.admitted),
+            items=tuple(batch.items) if event.rehearsal else (),
         )
         if not rows:
             return (settled,)
@@ -112,17 +119,17 @@ class BulkImport:
         for memory in memories:
             present = here.get(memory.id)
             if present is None and (memory.id in scopes or batch.bars(memory)):
-                batch.outcomes["forgotten"] += 1
+                batch.note(memory, "forgotten")
             elif present is None:
                 batch.add(memory, "stored")
                 here[memory.id] = memory
             elif batch.as_new:
                 is_same = _say_the_same(memory, present)
-                batch.outcomes["unchanged" if is_same else "differs"] += 1
+                batch.note(memory, "unchanged" if is_same else "differs")
             elif (newer := self._newer(memory, present)) is None:
-                batch.outcomes["unchanged"] += 1
+                batch.note(memory, "unchanged")
             elif batch.bars(newer) and not _say_the_same(newer, present):
-                batch.outcomes["forgotten"] += 1
+                batch.note(memory, "forgotten")
             else:
                 batch.add(newer, "updated")
                 here[memory.id] = newer
@@ -150,9 +157,9 @@ class BulkImport:
         known = await self._store.known_texts({_text(memory) for memory in memories})
         for memory in memories:
             if _text(memory) in known:
-                batch.outcomes["unchanged"] += 1
+                batch.note(memory, "unchanged")
             elif batch.bars(memory):
-                batch.outcomes["forgotten"] += 1
+                batch.note(memory, "forgotten")
             else:
                 known.add(_text(memory))
                 batch.add(memory, "stored")
@@ -168,6 +175,7 @@ class _Batch:
         self.as_new = as_new
         self.fresh: list[Memory] = []
         self.outcomes: Counter[str] = Counter()
+        self.items: list[ImportedItem] = []
         self._barred = barred
 
     def bars(self, memory: Memory) -> bool:
@@ -175,8 +183,15 @@ class _Batch:
         return (memory.scope, memory.content_hash) in self._barred
 
     def add(self, memory: Memory, outcome: str) -> None:
+        """Have ``memory`` written."""
         self.fresh.append(memory)
+        self.note(memory, outcome)
+
+    def note(self, memory: Memory, outcome: str) -> None:
+        """Count what becomes of ``memory``."""
         self.outcomes[outcome] += 1
+        item = ImportedItem(outcome=outcome, namespace=memory.namespace, summary=memory.summary)
+        self.items.append(item)
 
 
 def _whole(one: Admitted) -> Memory:

@@ -125,6 +125,12 @@ def test_a_dry_run_says_what_would_happen(alone, tmp_path):
     told = alone.ask("import", str(file), "--dry-run")
     assert (told["found"], told["imported"]) == (2, 0)
     assert told["would"] == {"stored": 1, "unchanged": 1}
+    assert [(item["outcome"], item["namespace"]) for item in told["items"]] == [
+        ("unchanged", "learnings"),
+        ("stored", "decisions"),
+    ]
+    shown = alone.run("import", str(file), "--dry-run").stdout.splitlines()
+    assert shown[1].split() == ["stored", "decisions", "Two"]
     assert alone.ask("status")["memories"] == 1
     assert alone.ask("import", str(file))["imported"] == 1
 
@@ -160,6 +166,19 @@ def test_a_folder_of_notes_is_imported_with_where_they_come_from(house, tmp_path
     assert (counts["format"], counts["imported"]) == ("markdown notes", 2)
     [memory] = house.ask("topics", "ops")["memories"]
     assert house.ask("get", memory["id"])["provenance"] == {"hook": "import", "file": "a.md"}
+
+
+def test_instructions_and_transcripts_are_told_apart(house, tmp_path):
+    (tmp_path / "CLAUDE.md").write_text("# Rules\n- Never merge on Fridays\n- See [x](y)\n")
+    counts = house.ask("import", str(tmp_path / "CLAUDE.md"))
+    assert (counts["format"], counts["imported"]) == ("agent instructions", 1)
+    [memory] = memories(lines(house))
+    assert (memory["namespace"], memory["summary"]) == ("patterns", "Never merge on Fridays")
+    (tmp_path / "s.jsonl").write_text('{"type": "user", "sessionId": "s", "content": "hi"}')
+    refused = house.run("import", str(tmp_path / "s.jsonl"))
+    assert refused.returncode == 1
+    assert "subcog learn --all" in refused.stderr
+    assert len(memories(lines(house))) == 1
 
 
 def test_claude_mem_brings_this_projects_observations(house, tmp_path):

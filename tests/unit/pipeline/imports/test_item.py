@@ -10,6 +10,7 @@ from subcog.pipeline.imports.item import (
     BadImport,
     Item,
     Ours,
+    category_namespace,
     moment_of,
     read_jsonl,
     strings_of,
@@ -143,3 +144,36 @@ def test_what_is_not_utf_8_is_told(tmp_path):
     (tmp_path / "in.jsonl").write_bytes(b'{"content": "\xff"}')
     with pytest.raises(BadImport, match="not UTF-8"):
         list(read_jsonl(tmp_path / "in.jsonl"))
+
+
+def test_title_category_and_times_are_kept(tmp_path):
+    file = tmp_path / "a.jsonl"
+    fields = {
+        "content": "bcrypt truncates",
+        "title": "Hashing",
+        "category": "warning",
+        "created_at": "2026-01-02T03:04:05+02:00",
+        "updated_at": "2026-01-03T10:00:00",
+    }
+    file.write_text(json.dumps(fields))
+    [item] = read_jsonl(file)
+    assert (item.content, item.namespace) == ("Hashing\n\nbcrypt truncates", "gotchas")
+    assert item.tags == ("warning",)
+    assert item.created_at.isoformat() == "2026-01-02T01:04:05+00:00"
+    assert item.updated_at == datetime(2026, 1, 3, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("category", "namespace"),
+    [
+        ("Decision", "decisions"),
+        ("rules", "patterns"),
+        ("Tech Debt", "tech-debt"),
+        ("requirements", "context"),
+        ("facts", "learnings"),
+        ("poetry", ""),
+        ("", ""),
+    ],
+)
+def test_a_category_means_a_namespace(category, namespace):
+    assert category_namespace(category) == namespace

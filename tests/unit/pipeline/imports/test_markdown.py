@@ -150,3 +150,12 @@ def test_what_is_not_utf_8_is_told_with_its_line(tmp_path):
 
 def test_an_empty_file_has_no_memories(tmp_path):
     assert read(tmp_path, "") == read(tmp_path, "\n\n# Only a title\n") == []
+
+
+def test_the_properties_of_a_note_are_kept(tmp_path):
+    front = "---\ntitle: Deploys\ncategory: rule\ndate: 2026-01-02\nupdated: 2026-02-01\n---\n"
+    first, second = read(tmp_path, f"{front}On Mondays.\n# Canary\nFirst one node.\n")
+    assert first.content == "Deploys\n\nOn Mondays."
+    assert second.content == "Deploys / Canary\n\nFirst one node."
+    assert (first.namespace, first.tags) == ("patterns", ("rule",))
+    assert first.updated_at == datetime(2026, 2, 1, tzinfo=UTC)
