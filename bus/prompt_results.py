@@ -22,6 +22,7 @@ from .values import (
 ABSTAINED = {
     "already_shown": "this session was shown all of it already",
     "disabled": "injection is switched off",
+    "in_instructions": "the agent's own files of instructions say it already",
     "low_confidence": "what the prompt asks for is not sure enough",
     "machine_turn": "no person typed the prompt",
     "no_intent": "the prompt asks for nothing that is searched for",

@@ -42,6 +42,7 @@ class ContextSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     min_relevance: Fraction
     min_relevance_beside: Fraction
     learn_from_use: bool
+    skip_instructed: bool
 
     @property
     def least_relevance(self) -> float:

@@ -34,7 +34,7 @@ from ..config.settings import (
     WeightSettings,
 )
 from .injection.beside import Beside
-from .injection.learned import NOTHING_LEARNED, Learned
+from .injection.instructions import NOTHING_KNOWN, Known
 from .injection.project_facts import Told, tell_facts
 from .injection.resources import OF_THE_WHOLE, CountTopic, more_key, resources, unnamed
 from .injection.select import Budget, Candidate, Choice, choose
@@ -93,12 +93,13 @@ def inject(
     now: datetime,
     clean: Callable[[str], str] = str,
     count_topic: CountTopic = _knows_none,
-    learned: Learned = NOTHING_LEARNED,
+    known: Known = NOTHING_KNOWN,
 ) -> ContextBuilt:
     """Choose memories and sessions for the prompt of ``event``, and put them into one envelope.
 
     ``clean`` redacts a text that comes out of the store. ``count_topic`` tells how many memories
-    are about a topic: one without any is not suggested. ``learned`` is what use says of memories.
+    are about a topic: one without any is not suggested. ``known`` is what use says of memories, and
+    what the agent's own files tell it in any case.
     What is chosen counts as shown to the session, and ``injected`` or ``abstained`` is emitted,
     unless this is a rehearsal.
     """
@@ -114,11 +115,11 @@ def inject(
     budget = Budget(room.tokens - facts.size.tokens, room.units - facts.size.units)
     if refusal is not None:
         candidates, choice = _choose_for_work(
-            event, candidates, refusal[1], shown, budget, now, clean, learned
+            event, candidates, refusal[1], shown, budget, now, clean, known
         )
     else:
         of_memories = Budget(budget.tokens - kept_free, budget.units)
-        choice = _choose(event, candidates, shown, settings.context, of_memories, now, learned)
+        choice = _choose(event, candidates, shown, settings.context, of_memories, now, known)
     quoted = quote_sessions(
         hits,
         event.enriched.parsed.text,
@@ -187,7 +188,7 @@ def _choose(
     context: ContextSettings,
     budget: Budget,
     now: datetime,
-    learned: Learned,
+    known: Known,
 ) -> Choice:
     found, hits = [one.memory for one in candidates], event.enriched.sessions
     refused_by_sessions = out_of_context(found, hits) | outdated(found, hits)
@@ -199,7 +200,7 @@ def _choose(
         ceiling=ceiling(_sure(event), context),
         budget=budget,
         now=now,
-        learned=learned,
+        known=known,
     )
     return replace(choice, why=choice.why | refused_by_sessions)
 
@@ -256,7 +257,7 @@ def _choose_for_work(
     budget: Budget,
     now: datetime,
     clean: Callable[[str], str],
-    learned: Learned,
+    known: Known,
 ) -> tuple[tuple[Candidate, ...], Choice]:
     """What bears on the work that a prompt orders, before the ``candidates``: those are refused."""
     about = tuple(
@@ -277,7 +278,7 @@ def _choose_for_work(
         ceiling=len(about),
         budget=budget,
         now=now,
-        learned=learned,
+        known=known,
     )
     reasons = {one.memory.id: one.why for one in event.enriched.bearing}
     taken = {one.memory.id: reasons[one.memory.id] for one in choice.chosen}
@@ -354,6 +355,8 @@ def _nothing_reason(
         return "search_unavailable"
     if choice.over_budget:
         return "no_room"
+    if choice.instructed:
+        return "in_instructions"
     return "already_shown" if choice.already_shown else "nothing_relevant"
 
 

@@ -171,6 +171,7 @@ class Calls:
 
     async def explain(self, params: TextParams, place: Place) -> ExplainResult:
         prompt = self._prompt(params.text, place)
+        await self._app.refresh_instructions(place, prompt.client)
         ready = await self._app.bus.request(prompt, ResponseReady, within_s=QUERY_S)
         candidates = [verdict.memory_id for verdict in ready.built.verdicts] if ready.built else []
         uses = await uses_of(self._app, candidates, known_only=True) if candidates else ()

@@ -38,7 +38,7 @@ from ...bus.events import (
 )
 from ...bus.ids import ulid_of
 from ...bus.signals import emit, settled
-from ...bus.values import AUTO_CAPTURED, Kept, Scope
+from ...bus.values import AUTO_CAPTURED, Kept, Place, Scope
 from ...config.load import SettingsError
 from ...config.paths import Paths
 from ...config.settings import RedactionSettings, Settings
@@ -48,6 +48,7 @@ from ...sinks.mcp.port import Changes
 from ...sinks.page.activity import Activity
 from ...sinks.project.git import head_commit, top_of
 from ...sinks.project.identity import Projects
+from ...sinks.project.instructions import InstructionFiles, user_folders
 from ...sinks.project.kinship import Kinship
 from ...sinks.project.succession import Succession
 from ...sinks.sessions import Sessions
@@ -60,13 +61,14 @@ from ...stages.enrich import Knowledge, enrich
 from ...stages.enrichment.guide_parser import read_guide
 from ...stages.enrichment.hindsight import Hindsight
 from ...stages.inject import MAX_TOKENS, inject
+from ...stages.injection.instructions import Instructed, InstructionFile, Known
 from ...stages.injection.learned import Learned
 from ...stages.injection.usefulness import MOST_LOWERED, usefulness
 from ...stages.language.code_names import code_names
 from ...stages.moments.greet import Background, greet
 from ...stages.moments.remedy import remedy
 from ...stages.moments.remind import remind
-from ...stages.moments.reminder import Known
+from ...stages.moments.reminder import KnownAtAct
 from ...stages.moments.warn import warn
 from ...stages.parse import parse
 from ...stages.ports import RecallUnavailable
@@ -191,6 +193,9 @@ class App:
         )
         context = settings.search_intent.context
         self.learned = Learned(self.archive, moves_floors=context.learn_from_use)
+        self.instructions = InstructionFiles(
+            InstructionFile, folders=user_folders(os.environ), enabled=context.skip_instructed
+        )
         self.uses = UseWatcher(self.archive, sessions=self.sessions, clock=clock)
         self.team = Team(
             settings.team.url,
@@ -271,9 +276,10 @@ class App:
     def _handlers(self) -> dict[str, Callable[[Any], Any]]:
         """The function of each stage, with what it needs from outside."""
         search, hook, late = self.settings.search_intent, self.settings.hook, self.archive
-        known = Known(self.code, self.learned)
+        known = KnownAtAct(self.code, self.learned)
         return {
             "parse": parse,
+            "read_instructions": lambda event: self.refresh_instructions(event.place, event.client),
             "enrich": partial(
                 enrich,
                 recall=late,
@@ -361,7 +367,9 @@ class App:
         if settings.enabled and event.source in SOURCES:
             said = await self.passages.before(event.place, event.session)
             told = last_session(said, now=self.clock(), clean=self.clean)
-        about = Background(facts, told, self.code, self.learned)
+        await self.refresh_instructions(event.place, event.client)
+        instructed = self._instructed(event.place, event.client)
+        about = Background(facts, told, self.code, self.learned, instructed)
         stage = self._moment(greet, settings, catalogue=self.archive, about=about)
         return await stage(event)
 
@@ -396,7 +404,7 @@ class App:
         return answer
 
     def _inject(self, event: IntentClassified, max_tokens: int = MAX_TOKENS) -> ContextBuilt:
-        search = self.settings.search_intent
+        search, prompt = self.settings.search_intent, event.enriched.prompt
         room = replace(search.context, max_tokens=min(search.context.max_tokens, max_tokens))
         return inject(
             event,
@@ -406,8 +414,15 @@ class App:
             now=self.clock(),
             clean=self.clean,
             count_topic=self._count_topic,
-            learned=self.learned,
+            known=Known(self.learned, self._instructed(prompt.place, prompt.client)),
         )
+
+    async def refresh_instructions(self, place: Place, client: str) -> None:
+        """Read what the agent's own files say at ``place``, as far as they changed."""
+        await self.instructions.refresh(place.root, client)
+
+    def _instructed(self, place: Place, client: str) -> Instructed:
+        return Instructed(self.instructions.known(place.root, client))
 
     def _count_topic(self, topic: str, scopes: tuple[Scope, ...]) -> int:
         archive = self.archive.loaded

@@ -34,6 +34,14 @@ ROUTES: tuple[Route, ...] = (
         produces=(e.PromptParsed,),
     ),
     Route(
+        "read_instructions",
+        e.PromptSubmitted,
+        "read again what the agent's own files of instructions say, where they changed",
+        concurrency=4,
+        capacity=16,
+        overflow=Overflow.DROP,
+    ),
+    Route(
         "enrich",
         e.PromptParsed,
         "recall candidates and sessions, read the project's facts, store what is marked",

@@ -19,7 +19,8 @@ from ..statements.comparison import Claim, Relation, claim_of, says_same
 from ..text.envelope import Note, enclose, note_of, preview, quote
 from ..text.unicode import Size, cut, size_of
 from .code_states import gone_reason, remark
-from .learned import BURIED, NOTHING_LEARNED, Learned, moved
+from .instructions import NOTHING_KNOWN, Instructed, Known, Otherwise, remarks
+from .learned import BURIED, Learned, moved
 
 
 class Budget(Struct, frozen=True):
@@ -177,6 +178,7 @@ class Candidate:
         self.value = self.relevance * weight
         self.score = min(1.0, self.value)
         self.code = code
+        self.otherwise: Otherwise | None = None
         self._kind = kind
         self._clean = clean
 
@@ -197,9 +199,10 @@ class Candidate:
     def summary(self) -> str:
         return preview(self._clean(self.memory.summary), _SUMMARY_CHARS)
 
-    @cached_property
+    @property
     def since(self) -> str:
-        return self._clean(remark(self.code))
+        """What the model has to know beside it: what it names has changed, or a file denies it."""
+        return remarks(self._clean(remark(self.code)), self.otherwise)
 
     @property
     def gone(self) -> str | None:
@@ -223,8 +226,8 @@ class Candidate:
 class Choice(Struct, frozen=True):
     """What was chosen, best first, the text it makes, and a word on every candidate, by id.
 
-    ``already_shown`` and ``over_budget`` tell whether a memory stayed out only because the session
-    had seen it, or only because there was no room.
+    ``already_shown``, ``instructed`` and ``over_budget`` tell whether a memory stayed out only
+    because the session had seen it, because the agent's own files say it, or for lack of room.
     """
 
     chosen: tuple[Candidate, ...]
@@ -233,6 +236,7 @@ class Choice(Struct, frozen=True):
     why: dict[str, str]
     already_shown: bool
     over_budget: bool
+    instructed: bool = False
 
 
 def choose(
@@ -244,7 +248,7 @@ def choose(
     ceiling: int,
     budget: Budget,
     now: datetime,
-    learned: Learned = NOTHING_LEARNED,
+    known: Known = NOTHING_KNOWN,
 ) -> Choice:
     """Choose at most ``ceiling`` of ``candidates`` (best first) whose envelope ``budget`` covers.
 
@@ -253,9 +257,10 @@ def choose(
     relevance itself as well as for the weighted score: a weight may push a memory out, and never
     lifts an irrelevant one in. Of two that contradict each other the newer is kept, even where it
     was shown before and brings nothing, and as relevant as the older; of two that say the same, the
-    better. What was ``learned`` from use moves the floors, where there are any, and decides between
-    two of equal value.
+    better. What is ``known`` of their use moves the floors, where there are any, and decides
+    between two of equal value. What the agent's own files instruct it anyway brings nothing.
     """
+    learned, instructed = known.learned, known.instructed
     shifts = {c.memory.id: learned.shift(c.memory.id) if floor else 0.0 for c in candidates}
     why = {c.memory.id: _merit(c, shifts[c.memory.id]) for c in candidates}
     wanted = _keep(candidates, why, lambda c: BURIED if learned.is_buried(c.memory.id) else None)
@@ -272,16 +277,21 @@ def choose(
     why |= {id_: "already shown in this session" for id_, was in seen.items() if was}
     best, rest = fresh[: ceiling + _SPARE], fresh[ceiling + _SPARE :]
     why |= {c.memory.id: f"over the ceiling of {ceiling}" for c in rest}
-    offers = [Offer(c.memory.id, c.value, partial(_notes, c)) for c in _distinct(best, why)]
+    news = _keep(best, why, lambda c: instructed.refusal(c.memory.content))
+    offers = [
+        Offer(c.memory.id, c.value, partial(_notes, c, instructed)) for c in _distinct(news, why)
+    ]
     packed = pack(offers, ceiling=ceiling, budget=budget, now=now)
     by_id = {c.memory.id: c for c in fresh}
+    why |= {id_: f"{why[id_]}; {said}" for id_ in packed.ids if (said := _denied(by_id[id_]))}
     return Choice(
         chosen=tuple(by_id[id_] for id_ in packed.ids),
         text=packed.text,
         tokens=packed.tokens,
         why=why | packed.refused,
         already_shown=len(fresh) < len(in_force),
-        over_budget=bool(fresh) and not packed.ids,
+        over_budget=bool(news) and not packed.ids,
+        instructed=len(news) < len(best),
     )
 
 
@@ -384,8 +394,17 @@ def _distinct(candidates: Iterable[Candidate], why: dict[str, str]) -> list[Cand
     return kept
 
 
-def _notes(candidate: Candidate) -> tuple[Note, ...]:
+def _denied(candidate: Candidate) -> str:
+    """Which sentence of which file contradicts it, in words; "" for none."""
+    other = candidate.otherwise
+    return (
+        f"{other.file} says otherwise: {preview(other.sentence, _SUMMARY_CHARS)}" if other else ""
+    )
+
+
+def _notes(candidate: Candidate, instructed: Instructed) -> tuple[Note, ...]:
     """The memory at length, in its own lines, where its score earns it; and as a preview."""
+    candidate.otherwise = instructed.otherwise(candidate.memory.content)
     text, since = candidate.text, candidate.since
     if len(text) <= SHORT_CHARS:
         return (note_of(candidate.memory, text, since=since, day=candidate.day),)

@@ -25,6 +25,7 @@ from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, ProjectFacts, S
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...config.settings import SessionStartSettings
 from ..injection.code_states import UNCHECKED, gone_reason, remark
+from ..injection.instructions import NOTHING_INSTRUCTED, Instructed, remarks
 from ..injection.learned import NOTHING_LEARNED, Learned
 from ..injection.select import Budget, Offer, Packed, contradicted, pack
 from ..ports import Catalogue, Code, Recall, Sessions
@@ -79,13 +80,15 @@ T = TypeVar("T")
 class Background(NamedTuple):
     """What is known beside the memories; ``last_session`` has harmless lines for the envelope.
 
-    ``code`` tells what became of the code that memories name, ``learned`` what use says of them.
+    ``code`` tells what became of the code that memories name, ``learned`` what use says of them,
+    ``instructed`` what the agent's own files tell it in any case.
     """
 
     facts: ProjectFacts = ProjectFacts()
     last_session: str = ""
     code: Code = UNCHECKED
     learned: Learned = NOTHING_LEARNED
+    instructed: Instructed = NOTHING_INSTRUCTED
 
 
 _NOTHING_KNOWN = Background()
@@ -117,7 +120,7 @@ async def greet(
     if looking.is_down:
         emit(degraded, "greet", reason="search.unavailable")
     states = await about.code.check((*looking.found_lost, *looking.found_latest), event.place)
-    packed, why = _pack(looking, sessions, clean, states)
+    packed, why = _pack(looking, sessions, clean, states, about.instructed)
     first = not sessions.is_greeted(event.session)
     parts = [packed.text]
     if first:
@@ -247,18 +250,23 @@ def _pack(
     sessions: Sessions,
     clean: Callable[[str], str],
     code: Mapping[str, CodeState],
+    instructed: Instructed,
 ) -> tuple[Packed, dict[str, str]]:
     """What is shown, and why each; what was lost comes before the rest."""
-    there = [m for m in looking.found_lost if gone_reason(code.get(m.id)) is None]
-    lost = {memory.id: memory for memory in there[: looking.count]}
-    latest = [
-        memory
-        for memory in looking.found_latest
-        if memory.id not in lost and gone_reason(code.get(memory.id)) is None
-    ]
-    memories = [*lost.values(), *latest[: looking.count]]
+
+    def is_news(memory: Memory) -> bool:
+        gone = gone_reason(code.get(memory.id))
+        return gone is None and instructed.refusal(memory.content) is None
+
+    lost = {memory.id: memory for memory in filter(is_news, looking.found_lost)}
+    lost = dict(islice(lost.items(), looking.count))
+    latest = filter(is_news, (m for m in looking.found_latest if m.id not in lost))
+    memories = [*lost.values(), *islice(latest, looking.count)]
     packed = pack(
-        [Offer(memory.id, 1.0, partial(_notes, memory, clean, code)) for memory in memories],
+        [
+            Offer(memory.id, 1.0, partial(_notes, memory, clean, code, instructed))
+            for memory in memories
+        ],
         ceiling=len(memories),
         budget=_WIDER_BUDGET if lost else _BUDGET,
         now=looking.now,
@@ -274,9 +282,12 @@ def _pack(
 
 
 def _notes(
-    memory: Memory, clean: Callable[[str], str], code: Mapping[str, CodeState]
+    memory: Memory,
+    clean: Callable[[str], str],
+    code: Mapping[str, CodeState],
+    instructed: Instructed,
 ) -> tuple[Note]:
-    since = clean(remark(code.get(memory.id)))
+    since = remarks(clean(remark(code.get(memory.id))), instructed.otherwise(memory.content))
     return (note_of(memory, preview(clean(memory.content), _NOTE_CHARS), since=since),)
 
 

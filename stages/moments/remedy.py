@@ -17,7 +17,7 @@ from ..ports import Recall, Sessions
 from ..text.unicode import one_line
 from .reminder import (
     NOTHING_KNOWN,
-    Known,
+    KnownAtAct,
     RatedHit,
     ReminderContext,
     abstain,
@@ -49,7 +49,7 @@ async def remedy(
     settings: FailureSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
-    known: Known = NOTHING_KNOWN,
+    known: KnownAtAct = NOTHING_KNOWN,
 ) -> tuple[Event, ...]:
     """The answer to a tool that failed: at most ``max_results`` memories about such a failure.
 

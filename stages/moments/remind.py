@@ -27,7 +27,7 @@ from ..text.envelope import neutralise, preview
 from .names import GENERIC_STEMS, mentions
 from .reminder import (
     NOTHING_KNOWN,
-    Known,
+    KnownAtAct,
     RatedHit,
     ReminderContext,
     abstain,
@@ -63,7 +63,7 @@ async def remind(
     settings: ToolSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
-    known: Known = NOTHING_KNOWN,
+    known: KnownAtAct = NOTHING_KNOWN,
 ) -> tuple[Event, ...]:
     """The answer to a tool that changed files: at most ``max_results`` memories about them.
 

@@ -24,6 +24,7 @@ from ...bus.events import (
 from ...bus.signals import abstained, emit, injected
 from ...bus.values import AUTO_CAPTURED, Hit, Memory, Shown
 from ..injection.code_states import UNCHECKED
+from ..injection.instructions import Known
 from ..injection.learned import NOTHING_LEARNED, Learned
 from ..injection.select import Budget, Candidate, Choice, choose
 from ..injection.usefulness import MOST_LOWERED
@@ -60,14 +61,14 @@ class ReminderContext(Struct, frozen=True, kw_only=True):
     most: int
 
 
-class Known(NamedTuple):
+class KnownAtAct(NamedTuple):
     """What is known of memories beside what they say: of their code, and of their use."""
 
     code: Code = UNCHECKED
     learned: Learned = NOTHING_LEARNED
 
 
-NOTHING_KNOWN = Known()
+NOTHING_KNOWN = KnownAtAct()
 
 
 class RatedHit(Struct, frozen=True):
@@ -119,7 +120,7 @@ def build_reminder(
         ceiling=occasion.most,
         budget=Budget(MAX_TOKENS, MAX_UNITS),
         now=now,
-        learned=learned,
+        known=Known(learned),
     )
     if not choice.chosen:
         return (abstain(event, occasion.stage, _reason(choice), choice.why),)

@@ -24,7 +24,7 @@ from ..injection.learned import Learned
 from ..ports import Failures, Recall, Sessions
 from .reminder import (
     NOTHING_KNOWN,
-    Known,
+    KnownAtAct,
     RatedHit,
     ReminderContext,
     abstain,
@@ -91,7 +91,7 @@ async def warn(
     settings: ActionSettings,
     now: datetime,
     clean: Callable[[str], str] = str,
-    known: Known = NOTHING_KNOWN,
+    known: KnownAtAct = NOTHING_KNOWN,
 ) -> tuple[Event, ...]:
     """The answer to an action that is about to be done: at most ``max_results`` memories.
 

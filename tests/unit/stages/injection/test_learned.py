@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from subcog.bus.usage import UseEvent, Usefulness
+from subcog.stages.injection.instructions import Known
 from subcog.stages.injection.learned import Learned, NoUses
 from subcog.stages.injection.select import Budget, Candidate, choose
 from subcog.stages.injection.usefulness import MOST_LOWERED, MOST_RAISED, mean, usefulness
@@ -45,7 +46,7 @@ def chosen(offered, learned, *, floor=FLOOR, ceiling=5):
         ceiling=ceiling,
         budget=Budget(2000, 8000),
         now=NOW,
-        learned=learned,
+        known=Known(learned),
     )
     return [one.memory.id for one in choice.chosen], choice.why
 
