@@ -38,16 +38,13 @@ _EITHER_WAY = frozenset((Relation.NEGATED, Relation.OTHER_NUMBER))
 
 
 class Otherwise(Struct, frozen=True):
-    """A sentence of ``file`` that contradicts a memory."""
+    """A sentence of ``file`` that contradicts a memory; both are empty where there is none."""
 
-    file: str
-    sentence: str
+    file: str = ""
+    sentence: str = ""
 
 
-def remarks(of_code: str, otherwise: Otherwise | None) -> str:
-    """What stands beside a memory: that its code changed, and which file says otherwise."""
-    denied = f"{otherwise.file} says otherwise" if otherwise else ""
-    return ", ".join(filter(None, (of_code, denied)))
+NOT_DENIED = Otherwise()
 
 
 class InstructionFile:
@@ -119,12 +116,12 @@ class Instructed(Struct, frozen=True):
         found = next((one.file for one in self.files if one.says(content)), None)
         return f"already in {found}" if found else None
 
-    def otherwise(self, content: str) -> Otherwise | None:
-        """What says otherwise than a memory."""
-        for one in self.files:
-            if sentence := one.contradiction(content):
-                return Otherwise(one.file, sentence)
-        return None
+    def otherwise(self, content: str) -> Otherwise:
+        """What says otherwise than a memory; empty for nothing."""
+        found = (
+            Otherwise(one.file, said) for one in self.files if (said := one.contradiction(content))
+        )
+        return next(found, NOT_DENIED)
 
 
 NOTHING_INSTRUCTED = Instructed()

@@ -19,7 +19,7 @@ from ..statements.comparison import Claim, Relation, claim_of, says_same
 from ..text.envelope import Note, enclose, note_of, preview, quote
 from ..text.unicode import Size, cut, size_of
 from .code_states import gone_reason, remark
-from .instructions import NOTHING_KNOWN, Instructed, Known, Otherwise, remarks
+from .instructions import NOT_DENIED, NOTHING_KNOWN, Instructed, Known
 from .learned import BURIED, Learned, moved
 
 
@@ -178,7 +178,7 @@ class Candidate:
         self.value = self.relevance * weight
         self.score = min(1.0, self.value)
         self.code = code
-        self.otherwise: Otherwise | None = None
+        self.otherwise = NOT_DENIED
         self._kind = kind
         self._clean = clean
 
@@ -199,10 +199,9 @@ class Candidate:
     def summary(self) -> str:
         return preview(self._clean(self.memory.summary), _SUMMARY_CHARS)
 
-    @property
+    @cached_property
     def since(self) -> str:
-        """What the model has to know beside it: what it names has changed, or a file denies it."""
-        return remarks(self._clean(remark(self.code)), self.otherwise)
+        return self._clean(remark(self.code))
 
     @property
     def gone(self) -> str | None:
@@ -405,11 +404,17 @@ def _denied(candidate: Candidate) -> str:
 def _notes(candidate: Candidate, instructed: Instructed) -> tuple[Note, ...]:
     """The memory at length, in its own lines, where its score earns it; and as a preview."""
     candidate.otherwise = instructed.otherwise(candidate.memory.content)
-    text, since = candidate.text, candidate.since
+    text = candidate.text
+    note = partial(
+        note_of,
+        candidate.memory,
+        since=candidate.since,
+        day=candidate.day,
+        denied_by=candidate.otherwise.file,
+    )
     if len(text) <= SHORT_CHARS:
-        return (note_of(candidate.memory, text, since=since, day=candidate.day),)
-    short = note_of(candidate.memory, preview(text, SHORT_CHARS), since=since, day=candidate.day)
+        return (note(text),)
+    short = note(preview(text, SHORT_CHARS))
     if candidate.brief or candidate.score < LONG_SCORE:
         return (short,)
-    long = note_of(candidate.memory, cut(text, LONG_CHARS), since=since, day=candidate.day)
-    return (long, short)
+    return (note(cut(text, LONG_CHARS)), short)

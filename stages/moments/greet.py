@@ -25,7 +25,7 @@ from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, ProjectFacts, S
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...config.settings import SessionStartSettings
 from ..injection.code_states import UNCHECKED, gone_reason, remark
-from ..injection.instructions import NOTHING_INSTRUCTED, Instructed, remarks
+from ..injection.instructions import NOTHING_INSTRUCTED, Instructed
 from ..injection.learned import NOTHING_LEARNED, Learned
 from ..injection.select import Budget, Offer, Packed, contradicted, pack
 from ..ports import Catalogue, Code, Recall, Sessions
@@ -287,8 +287,14 @@ def _notes(
     code: Mapping[str, CodeState],
     instructed: Instructed,
 ) -> tuple[Note]:
-    since = remarks(clean(remark(code.get(memory.id))), instructed.otherwise(memory.content))
-    return (note_of(memory, preview(clean(memory.content), _NOTE_CHARS), since=since),)
+    return (
+        note_of(
+            memory,
+            preview(clean(memory.content), _NOTE_CHARS),
+            since=clean(remark(code.get(memory.id))),
+            denied_by=instructed.otherwise(memory.content).file,
+        ),
+    )
 
 
 def _is_whole(memory: Memory) -> bool:

@@ -285,8 +285,8 @@ class Statement:
 
     @cached_property
     def plain(self) -> tuple[str, ...]:
-        """The words without articles."""
-        return tuple(word for word in self.tokens if word not in _ARTICLES)
+        """The words without articles and marks."""
+        return tuple(word for word in self.tokens if word not in _ARTICLES and word[-1].isalnum())
 
     @cached_property
     def line(self) -> str:

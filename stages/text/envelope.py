@@ -85,7 +85,8 @@ class Note(Value, frozen=True, kw_only=True):
     """One memory as it is quoted. ``source`` is made by ``source_of``; empty leaves it out.
 
     ``author`` is the member of the team who wrote it, as it was sent; empty leaves that out.
-    ``since`` says what changed in the code that it names, empty for nothing. ``day`` is given
+    ``since`` says what changed in the code that it names, empty for nothing; ``denied_by`` is a file
+    of instructions that says otherwise, by a name of our own. ``day`` is given
     instead of its age where the day itself was asked for.
     """
 
@@ -96,10 +97,18 @@ class Note(Value, frozen=True, kw_only=True):
     source: str = ""
     author: str = ""
     since: str = ""
+    denied_by: str = ""
     day: str = ""
 
 
-def note_of(memory: Memory, text: str | None = None, *, since: str = "", day: str = "") -> Note:
+def note_of(
+    memory: Memory,
+    text: str | None = None,
+    *,
+    since: str = "",
+    day: str = "",
+    denied_by: str = "",
+) -> Note:
     """``memory`` with what is known of where it came from; in full, or as ``text`` gives it."""
     return Note(
         id=memory.id,
@@ -109,6 +118,7 @@ def note_of(memory: Memory, text: str | None = None, *, since: str = "", day: st
         source=source_of(memory.provenance),
         author=memory.provenance.author,
         since=since,
+        denied_by=denied_by,
         day=day,
     )
 
@@ -179,6 +189,8 @@ def quote(note: Note, *, now: datetime) -> Iterator[str]:
         head += f" · from {note.source}"
     if note.since:
         head += f" · since then {preview(neutralise(note.since), MAX_SINCE_CHARS)}"
+    if note.denied_by:
+        head += f" · {note.denied_by} says otherwise"
     yield head
     for line in neutralise(note.text).strip("\n").split("\n"):
         if line.strip():

@@ -49,6 +49,18 @@ def test_memory_reaches_the_model_in_its_project_alone_and_only_when_asked_for(s
     assert LABEL not in texts_of(same_agent.ask(here, "rename foo to bar"))
 
 
+def test_what_claude_md_says_is_not_said_a_second_time(same_agent):
+    here = same_agent.remembering((MEMORY, "learnings"))
+    (here / "CLAUDE.md").write_text(f"# Rules\n\n- {MEMORY}.\n")
+    asked = texts_of(same_agent.ask(here, QUESTION))
+    assert asked.count("argon2id") == 1
+    there = same_agent.remembering((MEMORY, "learnings"))
+    (there / "CLAUDE.md").write_text("# Rules\n\n- We never use argon2id for password hashing.\n")
+    asked = texts_of(same_agent.ask(there, QUESTION))
+    assert MEMORY in asked.partition(LABEL)[2]
+    assert "CLAUDE.md says otherwise" in asked
+
+
 def test_marker_typed_as_a_prompt_is_stored_and_found(same_agent):
     here = same_agent.remembering()
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from subcog.stages.injection.instructions import Instructed, InstructionFile
+from subcog.stages.injection.instructions import NOT_DENIED, Instructed, InstructionFile
 
 FILE = """# Shop
 
@@ -17,7 +17,8 @@ FILE = """# Shop
 - We use pnpm for the frontend packages, never npm.
 - The payment worker retries three times.
 - Redis is the job queue.
-- Passwords are hashed with argon2id. Sessions last 30 minutes.
+- We use argon2id because bcrypt truncates.
+- Passwords are salted with 16 bytes. Sessions last 30 minutes.
 - We deploy with ArgoCD, and every release is tagged by the release bot on Tuesdays.
 """
 
@@ -31,15 +32,16 @@ def told():
     "memory",
     [
         "We use pnpm for the frontend packages, never npm",
+        "We use argon2id because bcrypt truncates",
         "The payment worker retries three times.",
-        "Passwords are hashed with argon2id.",
+        "Passwords are salted with 16 bytes.",
         "We deploy with ArgoCD",
-        "Passwords are hashed with argon2id. The payment worker retries three times.",
+        "Passwords are salted with 16 bytes. The payment worker retries three times.",
     ],
 )
 def test_what_is_said_already_brings_nothing(told, memory):
     assert told.refusal(memory) == "already in CLAUDE.md"
-    assert told.otherwise(memory) is None
+    assert told.otherwise(memory) == NOT_DENIED
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ def test_what_is_said_otherwise_is_named(told, memory, said):
     ],
 )
 def test_of_what_is_not_said_nothing_is_told(told, memory):
-    assert (told.refusal(memory), told.otherwise(memory)) == (None, None)
+    assert (told.refusal(memory), told.otherwise(memory)) == (None, NOT_DENIED)
 
 
 def test_a_hostile_file_takes_no_time(told):

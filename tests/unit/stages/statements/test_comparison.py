@@ -298,6 +298,13 @@ def test_a_text_without_a_contraction_is_spelled_out_like_any_other(text):
     assert spelled_words(text) == [part for word in words(text) for part in spelled_out(word)]
 
 
+@pytest.mark.parametrize("mark", [".", "!", " .", ";", ""])
+def test_a_mark_at_the_end_changes_nothing(mark):
+    text = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
+    assert compare(text, text + mark) is Relation.SAME
+    assert compare(text + mark, text) is Relation.SAME
+
+
 def test_another_article_changes_nothing():
     said = "We chose {} sitemap over the fixture, since the container cannot be reached from home."
     assert not contradicts(said.format("a"), said.format("the"))
