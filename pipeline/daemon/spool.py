@@ -48,7 +48,7 @@ async def drain(folder: Path, app: App, entrance: HookHandler) -> int:
     for file in sorted(await anyio.to_thread.run_sync(_entries, folder)):
         try:
             done = await _store(file, app, entrance)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             _log.warning("skipped an unreadable spool entry", extra={"error": type(error).__name__})
             await anyio.to_thread.run_sync(file.replace, file.with_suffix(".bad"))
             continue

@@ -61,7 +61,7 @@ def _note_and_find(database: Path, file: Path, told: set[str]) -> tuple[str, ...
 
     try:
         known = msgspec.json.decode(file.read_bytes(), type=set[str])
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         known = set()
     seen = damage_seen(database)
     if told:

@@ -206,7 +206,7 @@ def _read_note(file: Path) -> MissedStart | None:
             return msgspec.json.decode(source.read(MAX_NOTE_BYTES), type=MissedStart)
     except OSError:
         return None
-    except ValueError:
+    except (ValueError, RecursionError):
         return MissedStart(id="", session_id="")
 
 

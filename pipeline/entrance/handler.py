@@ -70,6 +70,7 @@ LEAST_S = 0.02
 
 _LONGEST_WAIT_S = 10.0
 _TIME_DIGITS = 12
+_MAX_DIGITS = 9
 _log = logging.getLogger(__name__)
 
 
@@ -102,7 +103,7 @@ class HookHandler:
         hook, archive = self._app.settings.hook, self._app.archive
         total_ms = hook.total_ms if archive.settled else hook.start_ms
         budget_ms = fields.get("budget_ms", "")
-        if not archive.settled and budget_ms.isdecimal():
+        if not archive.settled and budget_ms.isdecimal() and len(budget_ms) <= _MAX_DIGITS:
             total_ms = min(total_ms, int(budget_ms))
         waited = waited_s(fields.get("id", ""), now=time(), since=archive.settled_at)
         return (total_ms - PIPE_MS) / 1000 - waited

@@ -64,8 +64,8 @@ class Acts:
         """Do it; the answer says what was done, and what of it can be undone."""
         try:
             act = msgspec.json.decode(await body_of(request), type=Act)
-        except msgspec.DecodeError as error:
-            raise Refused(str(error)) from None
+        except (ValueError, RecursionError) as error:
+            raise Refused(f"this is no change of a memory: {error}") from None
         fields = visit_of(request).fields
         if act.do == "undo":
             return JSONResponse(await self._undo(fields, act))

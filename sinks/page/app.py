@@ -73,7 +73,7 @@ class Page:
         """Trade an invitation for a visit."""
         try:
             code = msgspec.json.decode(await body_of(request), type=dict[str, str])["code"]
-        except (msgspec.DecodeError, KeyError):
+        except (ValueError, KeyError, RecursionError):
             raise Refused("no code was sent") from None
         visit = self._visits.enter(code)
         if visit is None:

@@ -60,5 +60,5 @@ def _read(file: Path) -> tuple[LastHook, ...]:
     try:
         with file.open("rb") as opened:
             return msgspec.json.decode(opened.read(_MAX_BYTES), type=tuple[LastHook, ...])
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return ()

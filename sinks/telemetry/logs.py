@@ -230,7 +230,7 @@ def read_traces(file: Path) -> Iterator[dict[str, Any]]:
     for line in _lines(file):
         try:
             trace = msgspec.json.decode(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue  # a line that was cut when the disk was full
         if isinstance(trace, dict) and isinstance(trace.get("id"), str):
             yield trace
@@ -254,7 +254,7 @@ def prompt_outcomes(file: Path, project: str) -> Iterator[PromptOutcome]:
     for line in _lines(file):
         try:
             outcome = msgspec.json.decode(line, type=PromptOutcome)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue  # cut, or of another version
         if outcome.project == project:
             yield outcome

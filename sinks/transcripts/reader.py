@@ -205,7 +205,7 @@ def _load(file: Path) -> dict[str, Mark]:
             return msgspec.json.decode(file.read_bytes(), type=dict[str, Mark])
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (OSError, ValueError, RecursionError):
         pass
     _log.warning("cannot read the transcript positions; transcripts are read again")
     return {}

@@ -102,9 +102,10 @@ def _stored(house):
     return [memory["content"] for memory in found]
 
 
-def test_an_entry_of_the_spool_that_is_damaged_is_set_aside(alone):
+@pytest.mark.parametrize("damaged", ["{", '{"x":' * 5000 + "1" + "}" * 5000])
+def test_an_entry_of_the_spool_that_is_damaged_is_set_aside(alone, damaged):
     alone.paths.spool.mkdir(parents=True)
-    (alone.paths.spool / f"{'0' * 32}.json").write_text("{")
+    (alone.paths.spool / f"{'0' * 32}.json").write_text(damaged)
     alone.start()
     while list(alone.paths.spool.glob("*.json")):
         alone.ask("status")

@@ -1,0 +1,1 @@
+"""Hostile input at every door of a real daemon: ``make fuzz``."""
