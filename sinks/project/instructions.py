@@ -143,8 +143,7 @@ class InstructionFiles(Generic[T]):
 
     def _files(self, root: Path, client: str, look: Look) -> Iterator[T]:
         # Whoever asks beside a session, as `subcog explain` does, may mean any agent.
-        names = tuple(_AGENTS) if client == "cli" else (client if client in _AGENTS else "claude",)
-        for name in names:
+        for name in _AGENTS if client == "cli" else _AGENTS.keys() & {client}:
             folder = self._folders[name]
             reading = _Reading(look, (_real(root), _real(folder)), _AGENTS[name])
             for text in reading.texts(root, folder):

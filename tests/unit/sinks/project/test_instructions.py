@@ -64,6 +64,7 @@ def test_each_agent_has_files_of_its_own(files, root, home):
     assert known(files, root, "codex") == (("AGENTS.md", "of codex"),)
     assert known(files, root, "gemini") == (("GEMINI.md", "of gemini"),)
     assert len(known(files, root, "cli")) == 5
+    assert known(files, root, "other") == ()
 
 
 def test_the_agents_own_memory_is_read_as_far_as_the_agent_reads_it(files, root, home):
