@@ -114,10 +114,25 @@ def install_command(
             "subcog is also installed as a plugin, so every hook would run twice. "
             "Keep one: `subcog uninstall`, or `claude plugin uninstall subcog`."
         )
+    if is_temporary(Path(sys.prefix)):
+        notes.append(
+            "This runs out of a cache, as `uvx` and `pipx run` do, and stops working when that is "
+            "cleaned. Install it where it stays: `uv tool install subcog`, then `subcog install`."
+        )
     if not as_json and not dry_run:
         notes += _learnable() if sys.stdout.isatty() else []
         notes.append(FIRST_STEPS.format(agent=agent.title))
     _report(changes, notes, as_json, dry_run)
+
+
+def is_temporary(prefix: Path) -> bool:
+    """Whether an environment lies where `uvx` and `pipx run` make theirs."""
+    parts = prefix.resolve().parts
+    return (
+        "archive-v0" in parts
+        or "environments-v2" in parts
+        or (".cache" in parts and "pipx" in parts)
+    )
 
 
 def _learnable() -> list[str]:

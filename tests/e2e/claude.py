@@ -12,6 +12,7 @@ from typing import Any
 from .messages_api import MessagesApi
 
 CHECKOUT = Path(__file__).parents[2]
+PLUGIN = CHECKOUT / "hooks"
 SUBCOG = Path(sys.executable).parent / "subcog"
 # Nobody listens there: what would leave the machine fails at once.
 DEAD_PROXY = "http://127.0.0.1:9"
@@ -122,7 +123,7 @@ class Agent:
         return here
 
     def start(
-        self, project: Path, *, plugin: Path | None = CHECKOUT, more: tuple[str, ...] = ()
+        self, project: Path, *, plugin: Path | None = PLUGIN, more: tuple[str, ...] = ()
     ) -> Session:
         """Begin a session in ``project``, with subcog as a plugin unless told otherwise."""
         command = [str(self.binary), "-p", "--verbose", "--permission-mode", "bypassPermissions"]

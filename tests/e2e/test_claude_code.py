@@ -153,9 +153,9 @@ def test_installed_hooks_do_the_same_as_the_plugin(agent):
 
 
 def test_plugin_is_valid(claude, tmp_path):
-    for manifest in ("plugin.json", "marketplace.json"):
+    for folder in (CHECKOUT, CHECKOUT / "hooks"):
         done = subprocess.run(
-            [str(claude), "plugin", "validate", "--strict", CHECKOUT / ".claude-plugin" / manifest],
+            [str(claude), "plugin", "validate", "--strict", folder],
             env={"HOME": str(tmp_path), "PATH": os.path.dirname(sys.executable)},
             capture_output=True,
             check=False,

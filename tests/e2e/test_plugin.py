@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from .other_agents import marketplace
 
 MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
 QUESTION = "how do I hash passwords here?"
+
+MOST_COPIED_BYTES = 1_000_000
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +39,10 @@ def test_installed_from_the_marketplace_it_works_until_it_is_uninstalled(agent):
     claude(agent, "plugin", "validate", "--strict", str(CHECKOUT))
     claude(agent, "plugin", "marketplace", "add", str(marketplace(agent.root / "clone")))
     claude(agent, "plugin", "install", "subcog@subcog")
+    folder = agent.env.get("CLAUDE_CONFIG_DIR") or f"{agent.env['HOME']}/.claude"
+    copies = Path(folder, "plugins", "cache")
+    copied = [file.stat().st_size for file in copies.rglob("*") if file.is_file()]
+    assert 0 < sum(copied) < MOST_COPIED_BYTES
 
     body = agent.ask(here, QUESTION, plugin=None)
     assert MEMORY in texts_of(body)

@@ -174,7 +174,7 @@ def test_the_changelog_knows_the_kinds_in_their_order():
 
 def test_the_version_is_the_same_wherever_it_stands():
     project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]["version"]
-    plugin = json.loads((HOUSE / ".claude-plugin" / "plugin.json").read_text())["version"]
+    plugin = json.loads((HOUSE / "hooks/.claude-plugin/plugin.json").read_text())["version"]
     assert project == plugin == VERSION
 
 

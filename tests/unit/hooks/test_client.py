@@ -334,11 +334,11 @@ def test_version_is_that_of_the_package():
 
 def test_plugin_runs_the_pipe_for_the_events_that_are_answered():
     hooks = json.loads((CHECKOUT / "hooks" / "hooks.json").read_text())["hooks"]
-    plugin = json.loads((CHECKOUT / ".claude-plugin" / "plugin.json").read_text())
+    plugin = json.loads((CHECKOUT / "hooks/.claude-plugin/plugin.json").read_text())
 
     assert plugin["version"] == client.VERSION
     assert set(hooks) == set(HOOK_EVENTS) - set(LATE_EVENTS)
     for event, groups in hooks.items():
         (entry,) = groups[0]["hooks"]
-        expected = f'python3 -I -S "${{CLAUDE_PLUGIN_ROOT}}/hooks/client.py" {event}'
+        expected = f'python3 -I -S "${{CLAUDE_PLUGIN_ROOT}}/client.py" {event}'
         assert (entry["type"], entry["command"]) == ("command", expected)
