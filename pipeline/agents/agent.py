@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,10 +23,11 @@ _OUR_URL = re.compile(r"http://127\.0\.0\.1:\d{1,5}/hooks/[A-Za-z]{1,64}")
 MAX_NAME_CHARS = 256
 MAX_PATH_CHARS = 4096
 """No agent has longer names, and no file system longer paths; what is longer is not there."""
+_NAMES = ("session_id", "agent_id", "tool_use_id")
+_IDENTIFIER = re.compile(r"[\w.:@/+=-]*")
+_DIGEST_DIGITS = 32
 _BOUNDED = {
-    "session_id": MAX_NAME_CHARS,
-    "agent_id": MAX_NAME_CHARS,
-    "tool_use_id": MAX_NAME_CHARS,
+    **dict.fromkeys(_NAMES, MAX_NAME_CHARS),
     "cwd": MAX_PATH_CHARS,
     "transcript_path": MAX_PATH_CHARS,
     "agent_transcript_path": MAX_PATH_CHARS,
@@ -206,7 +208,19 @@ def read_payload(body: bytes) -> Payload:
     for name, limit in _BOUNDED.items():
         if len(getattr(payload, name) or "") > limit:
             setattr(payload, name, "")
+    for name in _NAMES:
+        setattr(payload, name, identifier(getattr(payload, name)))
     return payload
+
+
+def identifier(name: str) -> str:
+    """``name``, or where it is a text and no name, a digest of it.
+
+    Names of sessions are written down as they are; a text may hold what must not be.
+    """
+    if _IDENTIFIER.fullmatch(name):
+        return name
+    return sha256(name.encode("utf-8", "replace")).hexdigest()[:_DIGEST_DIGITS]
 
 
 def _decode(body: bytes) -> Payload:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ...bus.events import CaptureRequested, PromptSubmitted
 from ...bus.signals import emit, redacted
 from ...stages.text.markup import split_markers
-from ..agents.agent import Payload
+from ..agents.agent import Payload, identifier
 from ..app.app import App
 from ..entrance.handler import HookHandler, trace_of
 
@@ -83,7 +83,7 @@ async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
         return False
     prompt = PromptSubmitted(
         trace=trace,
-        session=entry.payload.session_id,
+        session=identifier(entry.payload.session_id),
         client=entry.fields.get("client", ""),
         place=entrance.place(entry.fields, entry.payload.cwd),
         text=entry.payload.prompt,

@@ -34,7 +34,7 @@ from ...sinks.transcripts.reader import Outcomes
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
 from ...stages.text.markup import split_markers
 from ...stages.text.unicode import well_formed
-from ..agents.agent import Payload, read_payload
+from ..agents.agent import Payload, identifier, read_payload
 from ..app.app import App
 from .damage import DamageNotice
 from .events import (
@@ -249,7 +249,7 @@ class HookHandler:
         directory = self.project_dir(payload.session_id, fields, start)
         return HookCall(
             trace=trace_of(fields.get("id", "")) or self._app.new_id(),
-            session=payload.session_id or fields.get("session", ""),
+            session=payload.session_id or identifier(fields.get("session", "")),
             client=client,
             place=self.place(fields | {"project": directory}, payload.cwd),
             payload=payload,

@@ -85,7 +85,7 @@ def _is_jsonl(path: Path) -> bool:
     try:
         line = next((line for _, line in lines_of(path) if line.strip()), "")
         value: Any = msgspec.json.decode(line)
-    except (msgspec.DecodeError, BadImport):
+    except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and memories_in(value) is None
 
@@ -149,7 +149,7 @@ def read_mem0(file: Path) -> Items:
     """The memories of ``file``. Raises ``BadImport`` and ``OSError``."""
     try:
         value = msgspec.json.decode(file.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadImport(file, f"it is no JSON: {error}") from None
     found = memories_in(value)
     if found is None:

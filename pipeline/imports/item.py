@@ -111,7 +111,7 @@ def strings_of(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         try:
             value = msgspec.json.decode(value)
-        except msgspec.DecodeError:
+        except (ValueError, RecursionError):
             value = value.split(",")
     if not isinstance(value, list | tuple):
         return ()
@@ -165,7 +165,7 @@ def read_jsonl(file: Path) -> Items:
         if line.strip():
             try:
                 yield _item(line)
-            except (msgspec.DecodeError, ValueError) as error:
+            except (ValueError, RecursionError) as error:
                 raise BadImport(file, str(error), number) from None
 
 

@@ -139,7 +139,7 @@ def _ours(file: Path, number: int, packed: str, lines: Iterable[tuple[int, str]]
     try:
         fields = msgspec.json.decode(packed, type=dict[str, Any])
         return msgspec.convert(fields | {"content": "\n".join(_without_heading(body))}, Ours)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise BadImport(file, str(error), number) from None
 
 

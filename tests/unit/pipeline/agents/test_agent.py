@@ -42,3 +42,13 @@ def test_a_name_or_path_longer_than_any_is_not_there(field):
 
 def test_a_path_that_is_null_is_no_trouble():
     assert read_payload(b'{"transcript_path":null}').transcript_path is None
+
+
+def test_a_text_in_the_place_of_a_name_is_not_written_down_as_it_is():
+    text = "the token is ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+    named = [read_payload(json.dumps({"session_id": one}).encode()) for one in (text, text + "!")]
+    assert "token" not in named[0].session_id
+    assert named[0].session_id != named[1].session_id
+    assert named[0].session_id == read_payload(json.dumps({"session_id": text}).encode()).session_id
+    for name in ("0b5f1a52-6a0e-4a52-9d3e-0e5a0d6d8c11", "s1/agent", "", "ses_9:x=y@z"):
+        assert read_payload(json.dumps({"session_id": name}).encode()).session_id == name
