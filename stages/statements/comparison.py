@@ -100,6 +100,12 @@ class Claim:
         return self.words & _DENIALS
 
     @cached_property
+    def denied(self) -> frozenset[str]:
+        """The words that a denial governs, in its first sentences; most claims have no denial."""
+        read = (one.read for one in self.sentences) if self.denials else ()
+        return frozenset().union(*(one.denied for one in read))
+
+    @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
         """Its first sentences."""
         return tuple(map(Sentence, sentences_of(self._text, MOST_NEWER)))
@@ -234,6 +240,8 @@ def _adds_nothing(weaker: Claim, better: Claim) -> bool:
     if weaker.denials ^ better.denials or any(
         map(str.isdigit, "".join(weaker.words - better.words))
     ):
+        return False
+    if weaker.denied != better.denied:  # "pnpm, never npm" is not "npm, never pnpm"
         return False
     joint = len(weaker.words | better.words)
     return common >= _SAME_CONTAINED * len(weaker.words) or common >= _SAME_JACCARD * joint

@@ -73,6 +73,10 @@ def test_of_what_is_not_said_nothing_is_told(told, memory):
     assert (told.refusal(memory), told.otherwise(memory)) == (None, NOT_DENIED)
 
 
+def test_the_opposite_in_the_same_words_is_not_said_already(told):
+    assert told.refusal("We use npm for the frontend packages, never pnpm") is None
+
+
 def test_a_hostile_file_takes_no_time(told):
     huge = "- We use pnpm for the frontend packages, never npm\n" * 20_000
     began = time.process_time()

@@ -305,6 +305,20 @@ def test_a_mark_at_the_end_changes_nothing(mark):
     assert compare(text + mark, text) is Relation.SAME
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("We use pnpm, never npm", "We use npm, never pnpm"),
+        ("We deploy with ArgoCD, never with kubectl", "We deploy with kubectl, never with ArgoCD"),
+        ("Always pnpm, never npm", "Never pnpm, always npm"),
+    ],
+)
+def test_the_same_words_with_another_denied_are_not_the_same(one, other):
+    assert not says_same(one, other)
+    assert not says_same(other, one)
+    assert says_same(one, f"{one}.")
+
+
 def test_another_article_changes_nothing():
     said = "We chose {} sitemap over the fixture, since the container cannot be reached from home."
     assert not contradicts(said.format("a"), said.format("the"))
