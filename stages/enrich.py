@@ -24,9 +24,8 @@ from .enrichment.assemble import (
     relevant,
     with_references,
 )
-from .enrichment.bearing import RELEVANCE, bearing, gives_work
 from .enrichment.hindsight import Hindsight, find_span, recollect
-from .enrichment.matching import Subject
+from .enrichment.matching import RELEVANCE, Subject, bearing, gives_work
 from .injection.code_states import UNCHECKED
 from .language.answer_type import EXPLORATORY, answer_types, floors
 from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall

@@ -33,10 +33,9 @@ from ..config.settings import (
     SessionsSettings,
     WeightSettings,
 )
-from .injection.beside import Beside
 from .injection.instructions import NOTHING_KNOWN, Known
 from .injection.project_facts import Told, tell_facts
-from .injection.resources import OF_THE_WHOLE, CountTopic, more_key, resources, unnamed
+from .injection.resources import OF_THE_WHOLE, Beside, CountTopic, more_key, resources, unnamed
 from .injection.select import Budget, Candidate, Choice, choose
 from .language.answer_type import answer_types
 from .language.project_question import asked_of_project

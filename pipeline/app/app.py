@@ -47,10 +47,9 @@ from ...sinks.indexes.guide_index import GuideIndex
 from ...sinks.mcp.port import Changes
 from ...sinks.page.activity import Activity
 from ...sinks.project.git import head_commit, top_of
-from ...sinks.project.identity import Projects
+from ...sinks.project.identity import Projects, Succession
 from ...sinks.project.instructions import InstructionFiles, user_folders
 from ...sinks.project.kinship import Kinship
-from ...sinks.project.succession import Succession
 from ...sinks.sessions import Sessions
 from ...sinks.telemetry.logs import AuditLog, DegradationLog, PromptLog
 from ...sinks.transcripts.reader import Transcripts
@@ -62,8 +61,7 @@ from ...stages.enrichment.guide_parser import read_guide
 from ...stages.enrichment.hindsight import Hindsight
 from ...stages.inject import MAX_TOKENS, inject
 from ...stages.injection.instructions import Instructed, InstructionFile, Known
-from ...stages.injection.learned import Learned
-from ...stages.injection.usefulness import MOST_LOWERED, usefulness
+from ...stages.injection.usefulness import MOST_LOWERED, Learned, usefulness
 from ...stages.language.code_names import code_names
 from ...stages.moments.greet import Background, greet
 from ...stages.moments.remedy import remedy
@@ -91,8 +89,7 @@ if TYPE_CHECKING:
     from ...sinks.models.intent_classifier import LocalClassifier
     from ...sinks.store.store import Store
     from ...sinks.store.writes import ChangeQueue
-    from .consolidation import Consolidation
-    from .llm import LanguageModelService
+    from .llm import Consolidation, LanguageModelService
 
 INDEXING = ("index", "unindex", "topics", "untopic")
 _log = logging.getLogger(__name__)
@@ -246,7 +243,7 @@ class App:
     def _build_consolidation(self) -> Consolidation | None:
         if self.llm is None:
             return None
-        from .consolidation import Consolidation
+        from .llm import Consolidation
 
         return Consolidation(
             self.llm.model,

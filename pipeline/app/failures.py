@@ -16,7 +16,6 @@ from ...bus.values import AUTO_CAPTURED, COMMAND_TOOL, EARNED_PERCENT, Provenanc
 from ...config.settings import FailureCaptureSettings
 from ...sinks.project.git import head_commit
 from ...sinks.sessions import Sessions
-from ...stages.actions.attempts import Attempts
 from ...stages.actions.commands import MAX_CHARS, command_shape, read_line
 from ...stages.actions.failures import (
     NAMESPACE,
@@ -25,7 +24,7 @@ from ...stages.actions.failures import (
     read_record,
     repetition,
 )
-from ...stages.actions.mends import telling_lines
+from ...stages.actions.mends import Attempts, telling_lines
 from ...stages.moments.reminder import context_of
 from ...stages.ports import Failures
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections import deque
@@ -10,17 +11,32 @@ from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
 
 from cachetools import LRUCache
+from msgspec.structs import replace
 
 from ...bus.bus import BusClosed
-from ...bus.events import ContextBuilt, IntentClassified, IntentRefined
-from ...bus.values import Hit, Scope
+from ...bus.events import (
+    CaptureRequested,
+    CaptureSettled,
+    ContextBuilt,
+    IntentClassified,
+    IntentRefined,
+    SessionReviewed,
+)
+from ...bus.sessions import Passage
+from ...bus.signals import degraded, emit
+from ...bus.values import AUTO_CAPTURED, Hit, Provenance, Query, Scope
 from ...config.settings import Settings
 from ...sinks.llm.circuit_breaker import CircuitBreaker
 from ...sinks.llm.language_model import LanguageModel, PromptSpec
 from ...sinks.llm.worker_process import Configure, ModelProcess
 from ...sinks.sessions import Sessions, emit_late
+from ...stages.capture import consolidation
+from ...stages.capture.consolidation import Consolidated
+from ...stages.capture.review import is_known
 from ...stages.classify import ModelRacer, changes_context, with_intent
 from ...stages.language.search_intent import MAX_CLEAN_CHARS, SYSTEM, ends, question, read_answer
+from ...stages.ports import Recall
+from .archives import Conversations, NotStored
 
 # -P: the directory it starts in may be an agent's project, and nothing is imported from there.
 COMMAND = (sys.executable, "-P", "-m", "subcog.sinks.llm.worker")
@@ -35,6 +51,11 @@ EACH_S = 0.001
 
 Inject = Callable[[IntentClassified], ContextBuilt]
 Current = Callable[[tuple[Hit, ...], tuple[Scope, ...]], Awaitable[tuple[Hit, ...]]]
+WITHIN_S = 60.0
+TAG = "consolidated"
+_log = logging.getLogger(__name__)
+
+Capture = Callable[[CaptureRequested], Awaitable[CaptureSettled]]
 
 
 class LanguageModelService:
@@ -163,3 +184,91 @@ class Reserve:
         took_s = sorted(self._took_s)
         p99_s = took_s[len(took_s) * 99 // 100] if took_s else 0.0
         return max(self._floor_s, p99_s) + racing * EACH_S
+
+
+class Consolidation:
+    """Has the model sum up a session that is over, where ``llm.consolidate`` allows it.
+
+    ``clean`` redacts what leaves the machine; what is captured goes the way of all captures. What
+    the daemon's end cuts off is not made up for: what was said is kept, and is found without it.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        *,
+        conversations: Conversations,
+        recall: Recall,
+        capture: Capture,
+        clean: Callable[[str], str],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._model = model
+        self._conversations = conversations
+        self._recall = recall
+        self._capture = capture
+        self._clean = clean
+        self._new_id = new_id
+
+    async def consolidate(self, event: SessionReviewed) -> None:
+        """Keep what the model makes of the session, as far as what was said bears it out."""
+        said = await self._conversations.all_of(event.place, event.session)
+        cleaned = [replace(one, text=self._clean(one.text)) for one in said]
+        if not (part := consolidation.read_part(cleaned)):
+            return
+        answer = await self._model.complete(
+            consolidation.SYSTEM,
+            consolidation.question(part),
+            max_tokens=consolidation.MAX_ANSWER_TOKENS,
+            within_s=WITHIN_S,
+        )
+        try:
+            found = consolidation.read_answer(answer, part)
+        except ValueError:
+            emit(degraded, "consolidate", reason="model.no_answer")
+            return
+        try:
+            kept = sum([await self._keep(event, one) for one in found])
+        except NotStored:
+            emit(degraded, "consolidate", reason="store.unavailable")
+            return
+        _log.info("a session was summed up", extra={"passages": len(part), "memories": kept})
+
+    async def _keep(self, event: SessionReviewed, found: Consolidated) -> bool:
+        """Capture one memory, unless it is known; whether it was kept."""
+        if is_known(found.text, await self._like(event, found.text)):
+            return False
+        settled = await self._capture(
+            CaptureRequested(
+                trace=self._new_id(),
+                id=found.memory_id,
+                text=found.text,
+                scope=event.place.project,
+                namespace=found.namespace,
+                tags=(AUTO_CAPTURED, TAG),
+                explicit=False,
+                provenance=Provenance(
+                    hook="SessionEnd",
+                    session=event.session,
+                    client=event.client,
+                    branch=event.place.branch or "",
+                    said=_ids(found.sources),
+                ),
+                said_at=found.sources[-1].said_at,
+                root=event.place.root,
+            )
+        )
+        if not settled.kept.is_settled:
+            raise NotStored
+        return settled.kept.outcome != "declined"
+
+    async def _like(self, event: SessionReviewed, text: str) -> tuple[Hit, ...]:
+        query = Query(text=text, scopes=event.place.readable, limit=5)
+        try:
+            return (await self._recall.recall(query)).hits
+        except ConnectionError:
+            raise NotStored from None
+
+
+def _ids(sources: tuple[Passage, ...]) -> str:
+    return " ".join(one.id for one in sources)

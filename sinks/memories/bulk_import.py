@@ -23,7 +23,7 @@ from ...bus.values import Encoding, ImportedItem, Memory, Scope
 from ..search.index import Encoder
 from ..store.rows import Row, content_hash
 from ..store.store import Store
-from ..store.wording import wording_of
+from ..store.tombstones import wording_of
 from .lifecycle import Lifecycle
 
 # The first characters of an id are the time it was made, the rest tells it from others.

@@ -20,8 +20,7 @@ from ..store.errors import explain
 from ..store.migrations import tables
 from ..store.rows import naive, to_memory
 from ..store.sql import attach
-from ..store.tombstones import Note, Print, add_notes, latest_notes, print_of
-from ..store.wording import wording_of
+from ..store.tombstones import Note, Print, add_notes, latest_notes, print_of, wording_of
 from ..store.writes import add_tombstones
 from ..team.outbox import Outbox, drop_ids
 

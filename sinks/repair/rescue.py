@@ -18,16 +18,17 @@ from msgspec import Struct
 
 from ..files import free_name, sync_directory
 from ..store.database import Database
-from ..store.errors import explain, unavailable
+from ..store.errors import StoreUnavailable, explain, unavailable
 from ..store.rows import naive
-from ..store.wal import wal_of
+from ..store.wal import entries, first_entry, kind_of, wal_of
 from .carry_over import carry_over, read_buried_file
 from .kept_copies import find_copies
-from .log_rows import replay_rows
 from .salvage import Salvaged, can_attach, fill_up, salvage
 
 _MEMORY_LIMIT_MB = 256
 _SALVAGED = "salvaged.duckdb"
+_USE_TABLE, _ADD_ROWS, _COMMIT = 25, 26, 100
+_TABLES = (b"versions", b"forgotten_texts", b"merged_texts")
 
 
 class Mended(Struct, frozen=True, kw_only=True):
@@ -155,3 +156,45 @@ def log_bytes(database: Path) -> int:
     """The size of the log beside ``database``."""
     wal = wal_of(database)
     return wal.stat().st_size if wal.exists() else 0
+
+
+def replay_rows(log: Path, target: Path, now: datetime) -> bool:
+    """Make a database at ``target`` with the memories that ``log`` adds; False where none is read.
+
+    It also has what the log notes as forgotten. For a log that cannot be replayed into its own
+    file, since that is damaged: to add rows needs no block of the file, so the entries that do (the
+    table that is meant, rows added, a commit) are replayed by DuckDB into an empty database.
+    """
+    data = log.read_bytes()
+    _make_empty(target, now)
+    head = first_entry(wal_of(target).read_bytes())
+    wal_of(target).write_bytes(head + b"".join(_additions(data)))
+    database = Database(target, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now)
+    try:
+        database.open()
+    except StoreUnavailable:
+        return False
+    database.close()
+    return True
+
+
+def _make_empty(target: Path, now: datetime) -> None:
+    """An empty database with a log of its own beside it, as a crash leaves the two."""
+    database = Database(target, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now)
+    database.open()
+    with database.transaction() as connection:
+        connection.execute("INSERT INTO store.team VALUES ('replayed', '')")
+    file, log = target.read_bytes(), wal_of(target).read_bytes()
+    database.close()
+    target.write_bytes(file)
+    wal_of(target).write_bytes(log)
+
+
+def _additions(log: bytes) -> Iterator[bytes]:
+    is_wanted = False
+    for entry in entries(log):
+        kind = kind_of(entry)
+        if kind == _USE_TABLE:
+            is_wanted = any(table in entry for table in _TABLES)
+        if kind == _COMMIT or (is_wanted and kind in {_USE_TABLE, _ADD_ROWS}):
+            yield entry

@@ -9,7 +9,9 @@ try whether a text was the one.
 
 from __future__ import annotations
 
+import re
 import secrets
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -18,7 +20,6 @@ from typing import NamedTuple
 from duckdb import DuckDBPyConnection
 
 from .rows import Record, naive, to_memory
-from .wording import wording_of
 from .writes import Insert, among, delete_uses, delete_where, heads, insert
 
 _KEY_BYTES = 32
@@ -40,6 +41,25 @@ _LATEST = (
     "SELECT key, digest, max(noted_at), arg_max(lifted, noted_at) "
     "FROM store.forgotten_texts GROUP BY key, digest"
 )
+# What a reader cannot see: controls, soft hyphens, joiners, bidi marks, variation selectors, tags.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]+"
+)
+_TYPOGRAPHY = str.maketrans(
+    dict.fromkeys("‘’‚‛´", "'")
+    | dict.fromkeys("“”„‟«»‹›", '"')
+    | dict.fromkeys("‐‒–−", "-")
+    | dict.fromkeys("—―", " ")
+    | dict.fromkeys("。、·", ".")
+)
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
+_EMPHASIS = re.compile(r"`+|\*{2,}|~{2,}")
+_LINE_START = re.compile(r"^[ \t]*+(?:(?:[#>+*•-]++|\d{1,3}[.)])[ \t]++)+", re.MULTILINE)
+# A comma between two digits is part of a number.
+_COMMA = re.compile(r"(?<!\d)[,;]|[,;](?!\d)")
+_OPENING = "\"'*_~()[]{}¿¡"
+_CLOSING = _OPENING + ".:!?"
 
 
 class Print(NamedTuple):
@@ -224,3 +244,40 @@ class Tombstones:
     def roll_back(self) -> None:
         """What was noted since the last one is not."""
         self._pending = []
+
+
+def wording_of(text: str) -> str:
+    """``text`` as it is compared: equal for texts that differ in nothing but their form.
+
+    Case, white space, the Unicode form of characters, what cannot be seen, Markdown's emphasis,
+    links, headings and list marks, quotation marks and the punctuation around words make no
+    difference. Words, their order, digits and signs such as ``+``, ``#``, ``=`` and a leading
+    ``!``, ``.`` or ``-`` do. A text of nothing but punctuation stays as it is. Takes 10 µs for a
+    sentence, and time linear in ``text``.
+    """
+    plain = text
+    if "](" in plain:
+        plain = _LINK.sub(r"\1", plain)
+    plain = _folded(plain)
+    if "`" in plain or "**" in plain or "~~" in plain:
+        plain = _EMPHASIS.sub("", plain)
+    if "\n" in plain or not plain[:1].isalpha():
+        plain = _LINE_START.sub("", plain)
+    if "," in plain or ";" in plain:
+        plain = _COMMA.sub(" ", plain)
+    said = [word if word.isalnum() else _bare(word) for word in plain.split()]
+    return " ".join(filter(None, said)) or " ".join(text.split())
+
+
+def _bare(word: str) -> str:
+    """``word`` without the punctuation around it; "" for a dash."""
+    bare = word.lstrip(_OPENING).rstrip(_CLOSING)
+    return bare if bare.strip("-") else ""
+
+
+def _folded(text: str) -> str:
+    """``text`` in one case and one Unicode form, without what cannot be seen."""
+    if text.isascii():
+        return (text if text.isprintable() else _HIDDEN.sub("", text)).lower()
+    folded = unicodedata.normalize("NFKC", _HIDDEN.sub("", text)).casefold()
+    return unicodedata.normalize("NFKC", folded).translate(_TYPOGRAPHY)

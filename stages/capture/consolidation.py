@@ -20,7 +20,7 @@ from ..language.topics import retrieval_words
 from ..language.words import is_negation, words
 from ..statements.canonical import stem
 from ..statements.comparison import contradicts
-from ..text.model_answers import objects_in
+from ..text.notes import objects_in
 from ..text.unicode import one_line, visible
 
 NAMESPACES = ("decisions", "learnings", "patterns", "blockers", "preferences")

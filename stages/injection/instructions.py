@@ -15,7 +15,7 @@ from ..statements.comparison import Claim, Relation, claim_of, compare, says_sam
 from ..statements.statement import sentences_of
 from ..text.notes import pieces
 from ..text.unicode import cut
-from .learned import NOTHING_LEARNED, Learned
+from .usefulness import NOTHING_LEARNED, Learned
 
 MAX_STATEMENTS = 1500
 """Of one file. Each is compared only where it shares words with a memory."""

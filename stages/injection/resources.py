@@ -1,12 +1,17 @@
-"""Where there is more about what a prompt asks: addresses that an MCP client can read."""
+"""What stands beside memories and sessions: facts, and addresses an MCP client can read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from urllib.parse import quote, unquote
 
+from msgspec import Struct
+
 from ...bus.values import Scope, SearchIntent
-from ..text.envelope import MORE
+from ..text.envelope import MORE, extend
+from ..text.unicode import size_of
+from .project_facts import Told
+from .select import Budget
 
 CountTopic = Callable[[str, tuple[Scope, ...]], int]
 """How many memories are about a topic in these scopes."""
@@ -65,3 +70,26 @@ def more_key(address: str) -> tuple[str, int]:
 
 def _quote(text: str) -> str:
     return quote(text[:_MAX_TOPIC_CHARS], safe="", errors="replace")
+
+
+class Beside(Struct, frozen=True):
+    """Facts and addresses, and the ``room`` that the whole context has.
+
+    ``suggested`` are all addresses that are reported, ``named`` those that the model reads.
+    """
+
+    facts: Told = Told()
+    suggested: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    room: Budget = Budget(0, 0)
+
+    def add_to(self, text: str) -> str:
+        """The envelope ``text`` with the facts, and with the addresses where there is room."""
+        text = extend(text, self.facts.lines)
+        longer = extend(text, (more_line(self.named),)) if self.named else text
+        return longer if self.room.covers(size_of(longer)) else text
+
+    def keys(self, text: str) -> frozenset[tuple[str, int]]:
+        """What is noted as shown where ``text`` came of ``add_to``."""
+        named = self.named if self.named and more_line(self.named) in text else ()
+        return self.facts.keys | frozenset(map(more_key, named))

@@ -20,7 +20,7 @@ from ..text.envelope import Note, enclose, note_of, preview, quote
 from ..text.unicode import Size, cut, size_of
 from .code_states import gone_reason, remark
 from .instructions import NOT_DENIED, NOTHING_KNOWN, Instructed, Known
-from .learned import BURIED, Learned, moved
+from .usefulness import BURIED, Learned, moved
 
 
 class Budget(Struct, frozen=True):

@@ -12,7 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 
+from msgspec import Struct
+
 from ...bus.usage import UseEvent, Usefulness
+from ..ports import Uses
 
 PRIOR_SESSIONS = 4.0
 """What the prior weighs, in sessions."""
@@ -43,6 +46,8 @@ _UNUSED_SESSIONS = 0.5
 _KEPT_SHARE = 0.8
 _MOST_SESSIONS = 10.0
 _TWO_SIDED_95 = 1.96
+# A shift below this would not be seen in a floor of two decimals.
+_SEEN = 0.005
 
 
 def usefulness(events: Iterable[UseEvent]) -> Usefulness:
@@ -161,3 +166,48 @@ def _polygammas(x: float) -> tuple[float, float, float]:
 
 def _chance(log_odds: float) -> float:
     return 1 / (1 + math.exp(-log_odds))
+
+
+class NoUses:
+    """Knows nothing of any memory."""
+
+    usual = Usefulness()
+
+    def of(self, memory_id: str) -> Usefulness:
+        return self.usual
+
+
+class Learned(Struct, frozen=True):
+    """What the ``uses`` of memories say; floors are moved only if ``moves_floors``."""
+
+    uses: Uses = NoUses()
+    moves_floors: bool = True
+
+    def is_buried(self, memory_id: str) -> bool:
+        """Whether the user does not want it shown unasked."""
+        return self.uses.of(memory_id).buried
+
+    def mean(self, memory_id: str) -> float:
+        """The expected chance that it helps, 0.0–1.0."""
+        return mean(self.uses.of(memory_id), self.uses.usual)
+
+    def interval(self, memory_id: str) -> tuple[float, float]:
+        """Where that chance lies with a probability of 95 %."""
+        return interval(self.uses.of(memory_id), self.uses.usual)
+
+    def shift(self, memory_id: str) -> float:
+        """What is added to the floor for it; 0.0 for one of which nothing is known."""
+        if not self.moves_floors:
+            return 0.0
+        return floor_shift(self.uses.of(memory_id), self.uses.usual)
+
+
+NOTHING_LEARNED = Learned()
+BURIED = "buried by the user: shown only where it is asked for"
+
+
+def moved(shift: float) -> str:
+    """What is said of a floor that was moved by ``shift``; "" where that cannot be seen."""
+    if abs(shift) < _SEEN:
+        return ""
+    return f"{'raised' if shift > 0 else 'lowered'} by {abs(shift):.2f} after its use so far"

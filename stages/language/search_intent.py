@@ -25,7 +25,7 @@ from ...bus.values import (
     WorkKind,
     WorkSignal,
 )
-from ..text.model_answers import objects_in
+from ..text.notes import objects_in
 from ..text.unicode import one_line, visible
 from .sentences import (
     WHY,

@@ -26,8 +26,8 @@ from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...config.settings import SessionStartSettings
 from ..injection.code_states import UNCHECKED, gone_reason, remark
 from ..injection.instructions import NOTHING_INSTRUCTED, Instructed
-from ..injection.learned import NOTHING_LEARNED, Learned
 from ..injection.select import Budget, Offer, Packed, contradicted, pack
+from ..injection.usefulness import NOTHING_LEARNED, Learned
 from ..ports import Catalogue, Code, Recall, Sessions
 from ..text.envelope import (
     NOTHING,

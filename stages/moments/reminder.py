@@ -25,9 +25,8 @@ from ...bus.signals import abstained, emit, injected
 from ...bus.values import AUTO_CAPTURED, Hit, Memory, Shown
 from ..injection.code_states import UNCHECKED
 from ..injection.instructions import Known
-from ..injection.learned import NOTHING_LEARNED, Learned
 from ..injection.select import Budget, Candidate, Choice, choose
-from ..injection.usefulness import MOST_LOWERED
+from ..injection.usefulness import MOST_LOWERED, NOTHING_LEARNED, Learned
 from ..ports import Code, Sessions
 from ..text.envelope import NOTHING, hook_answer
 from ..text.unicode import well_formed

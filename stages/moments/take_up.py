@@ -17,10 +17,9 @@ from ...bus.values import Action, Memory
 from ..actions.commands import Command, read_line
 from ..actions.failures import FailureRecord, Repetition, read_record, repetition
 from ..actions.match import claims_of, speaks_against, terms
-from ..language.words import fold
+from ..language.words import fold, words_of
 from ..text.markup import own_text
 from .names import MOST_NAMES, Name, ReadText, names_of
-from .objection import is_about_memory, objection_of, speaks_of
 
 MOST_SHOWN = 64
 """So many memories of a session are followed, the latest."""
@@ -37,6 +36,27 @@ _ID = re.compile(r"\bmem_[0-9a-z]{10,40}\b")
 # To delete a memory, or to put another in its place, is no use of it.
 _PUTS_AWAY = re.compile(r"\b(?:forget|supersede|expire|bury|update)\b")
 _WORD = re.compile(r"[a-z]\w{3,}")
+READ_CHARS = 600
+"""An objection comes first. What comes after so much is about something else."""
+
+_LEAST_SHARED = 2
+_MEMORY_CHARS = 2_000
+_OBJECTS = re.compile(
+    r"\b(?:(?:that|this|it)(?:'s| is| was|'re| are)? (?:just |simply |completely |totally )?"
+    r"(?:not (?:right|true|correct|how|the case|so|what we)|wrong|incorrect|outdated|obsolete|stale"
+    r"|old|false|out of date|no longer)"
+    r"|(?:outdated|obsolete|out of date|no longer (?:true|holds?|valid|the case|correct|applies))"
+    r"|not any ?more|isn't true|isn't right"
+    r"|we (?:don't|do not|no longer|never|stopped|quit|dropped|abandoned|replaced|got rid of"
+    r"|moved (?:away|off|from)|switched|changed|migrated)"
+    r"|(?:stop|don't|do not) (?:using|use|trust(?:ing)?|rely(?:ing)?)"
+    r"|(?:forget|ignore) (?:that|this|the) (?:memory|note))\b"
+    r"|\A(?:no|nope|wrong|incorrect|not true)\b[,.:!; –—-]+(?!(?:problem|idea|worries|rush|need)\b)"
+    r".{0,80}\b(?:not|n't|never|no longer|instead|anymore|wrong|outdated)\b"
+)
+_OF_MEMORY = re.compile(r"\b(?:memory|memories|note|notes|subcog)\b")
+_SENTENCES = re.compile(r"(?<=[.!?\n])\s+|\n")
+_MOST_SENTENCES = 3
 
 
 class Use(NamedTuple):
@@ -304,3 +324,29 @@ def _both_ends(text: str) -> str:
     if len(text) <= _ANSWER_START + _ANSWER_END:
         return text
     return f"{text[:_ANSWER_START]}\n{text[-_ANSWER_END:]}"
+
+
+def objection_of(prompt: str) -> str:
+    """The sentences of ``prompt`` that object to something, folded; "" where none does."""
+    begin = fold(prompt[:READ_CHARS]).strip()
+    if "```" in begin or _OBJECTS.search(begin) is None:
+        return ""
+    first = _SENTENCES.split(begin)[:_MOST_SENTENCES]
+    text = " ".join(first)
+    return text if _OBJECTS.search(text) else ""
+
+
+def speaks_of(objection: str, content: str) -> int:
+    """How much of the memory ``content`` an objection names: 0 where it is about something else.
+
+    Its names count twice; a single ordinary word is not enough.
+    """
+    read = ReadText(objection)
+    named = sum(read.knows(name) for name in names_of(content[:_MEMORY_CHARS]))
+    shared = len(set(words_of(objection)) & set(words_of(content[:_MEMORY_CHARS])))
+    return 2 * named + shared if named or shared >= _LEAST_SHARED else 0
+
+
+def is_about_memory(objection: str) -> bool:
+    """Whether it says itself that a note of the memory is meant."""
+    return _OF_MEMORY.search(objection) is not None

@@ -20,7 +20,7 @@ from ..actions.commands import Command, read_line
 from ..actions.failures import CERTAIN, Repetition, read_record, repetition
 from ..actions.match import LIMIT, Matcher
 from ..actions.reading import ActionText, read_action
-from ..injection.learned import Learned
+from ..injection.usefulness import Learned
 from ..ports import Failures, Recall, Sessions
 from .reminder import (
     NOTHING_KNOWN,

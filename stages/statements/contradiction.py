@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from ...config.linear_model import LinearModel
-from .canonical import canonical
+from .canonical import NOTHING, canonical
 from .statement import Statement
-from .steps import NOTHING
 
 WEIGHTS: Final = Path(__file__).with_name("contradiction.json")
 SUBJECT: Final = (

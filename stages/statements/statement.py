@@ -23,9 +23,9 @@ from .canonical import (
     canonical,
     is_technology,
     measure,
+    steps_of,
 )
 from .changes import replaced_phrases, says_new
-from .steps import steps_of
 
 MOST_TOKENS = 48
 """What a longer sentence adds is no claim."""

@@ -1,4 +1,4 @@
-"""Splits Markdown that people write for agents (CLAUDE.md, AGENTS.md) into what it says.
+"""Splits Markdown that people write for agents (CLAUDE.md, AGENTS.md), and reads a model's answer.
 
 A piece is a list item with what is nested below it, a numbered list, a table or a paragraph; a
 block of code belongs to what introduces it. Front matter, comments, lines that only import or link
@@ -7,9 +7,11 @@ to something, and tables of contents are no pieces.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 _HEADING = re.compile(r"(?P<level>#{1,6})\s+(?P<title>.+?)\s*#*$")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
@@ -25,6 +27,9 @@ _POINTS = re.compile(r"\b(?:see(?: also)?|and|or|more|at|in|the)\b", re.IGNORECA
 _WORD = re.compile(r"\w")
 _FRONT_LINES = 50
 _TAB = "    "
+_DECODER = json.JSONDecoder()
+# So many opening braces of an answer are tried; models put a sentence before it, or an example.
+_MOST_OBJECTS = 4
 
 
 class Piece(NamedTuple):
@@ -164,3 +169,13 @@ class _Splitter:
         named = [self._headings[at] for at in (levels[1:] if levels[:1] == [1] else levels)]
         named = named or [self._headings[at] for at in levels]
         return " / ".join([*named, self._lead] if with_lead and self._lead else named)
+
+
+def objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """The first JSON objects in ``text``, whatever stands around them."""
+    starts = (match.start() for match in re.finditer(r"\{", text))
+    for start in islice(starts, _MOST_OBJECTS):
+        try:
+            yield _DECODER.raw_decode(text, start)[0]
+        except (ValueError, RecursionError):
+            continue

@@ -38,7 +38,7 @@ from subcog.pipeline.imports.markdown import write_memory
 from subcog.sinks.repair.kept_copies import find_copies
 from subcog.sinks.repair.repair import repair
 from subcog.sinks.store.rows import Row, content_hash
-from subcog.sinks.store.wording import wording_of
+from subcog.sinks.store.tombstones import wording_of
 from tests.fakes import NOW, PLACE
 from tests.fault.ruins import break_column
 from tests.forms import FORMS, statements

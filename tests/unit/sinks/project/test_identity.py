@@ -5,8 +5,7 @@ import subprocess
 
 import pytest
 
-from subcog.sinks.project.identity import Projects
-from subcog.sinks.project.succession import Succession
+from subcog.sinks.project.identity import Projects, Succession
 
 git = pytest.mark.skipif(shutil.which("git") is None, reason="git makes these repositories")
 

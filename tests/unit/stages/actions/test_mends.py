@@ -1,9 +1,15 @@
 import pytest
 
 from subcog.bus.values import Action
-from subcog.stages.actions.attempts import Attempts
 from subcog.stages.actions.commands import read_line
-from subcog.stages.actions.mends import is_worth_watching, telling_lines
+from subcog.stages.actions.mends import (
+    MAX_EDITS,
+    MAX_FAILED,
+    MAX_USES,
+    Attempts,
+    is_worth_watching,
+    telling_lines,
+)
 from tests.waiting import ends_soon
 
 LOCKED = "Exit code 1\nOperationalError: database is locked"
@@ -13,6 +19,7 @@ ASSERTED = "Exit code 1\nFAILED tests/test_a.py::test_a - AssertionError: assert
 REFUSED = "Exit code 1\nError: connect ECONNREFUSED 127.0.0.1:5432"
 NOT_FOUND = "Exit code 127\nbash: pytest: command not found"
 NO_TARGET = "make: *** No rule to make target 'tests'.  Stop."
+ERROR = "OperationalError: database is locked"
 
 
 def edit(path, added="", removed="x"):
@@ -208,3 +215,54 @@ def test_of_a_long_output_whole_lines_are_read(unit):
 @pytest.mark.parametrize("line", ["x" * 300, "psql -c 'select 1'", "curl http://a", "git pull"])
 def test_some_commands_are_not_watched(line):
     assert not is_worth_watching(read_line(line).commands[0])
+
+
+def failing(attempts, line):
+    attempts.failed(line, (ERROR,), ERROR)
+
+
+def test_only_the_latest_failures_are_remembered():
+    attempts = Attempts()
+    for number in range(10 * MAX_FAILED):
+        failing(attempts, f"make dev{number}")
+    assert len(attempts) == MAX_FAILED
+    assert attempts.passed(f"make dev{10 * MAX_FAILED - 1} --fast")
+
+
+@pytest.mark.parametrize(("uses", "count"), [(MAX_USES - 1, 1), (MAX_USES, 0)])
+def test_a_failure_of_long_ago_is_forgotten(uses, count):
+    attempts = Attempts()
+    failing(attempts, "make dev")
+    for _ in range(uses):
+        attempts.passed("ls")
+    assert len(attempts.passed("make dev --fast")) == count
+
+
+def test_of_many_edits_nothing_is_concluded():
+    attempts = Attempts()
+    failing(attempts, "make dev")
+    for _ in range(MAX_EDITS + 1):
+        attempts.edited(Action(tool="Edit", paths=("a.toml",), written="locked", replaced="x"))
+    assert attempts.passed("make dev") == ()
+
+
+def test_a_huge_edit_is_kept_small():
+    attempts = Attempts()
+    failing(attempts, "make dev")
+    big = "word " * 1_000_000
+    attempts.edited(Action(tool="Edit", paths=("a.toml",), written=big, replaced="x"))
+    assert attempts.passed("make dev") == ()
+
+
+@pytest.mark.parametrize("line", ["", "\0", "'", "x" * 100_000, "make dev | tail", "a && b"])
+def test_a_line_of_which_nothing_is_certain_is_not_remembered(line):
+    attempts = Attempts()
+    failing(attempts, line)
+    assert len(attempts) == 0
+
+
+def test_what_may_have_made_the_difference_leaves_doubt():
+    attempts = Attempts()
+    failing(attempts, "make dev")
+    attempts.disturb()
+    assert attempts.passed("make dev --fast") == ()

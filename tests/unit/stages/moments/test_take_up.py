@@ -4,7 +4,15 @@ import time
 import pytest
 
 from subcog.bus.values import Action
-from subcog.stages.moments.take_up import KNOWN_CHARS, MOST_SHOWN, Showings, Use
+from subcog.stages.moments.take_up import (
+    KNOWN_CHARS,
+    MOST_SHOWN,
+    Showings,
+    Use,
+    is_about_memory,
+    objection_of,
+    speaks_of,
+)
 from tests.fakes import make_memory
 
 _BARE = ["shown", "untraceable"]
@@ -14,6 +22,7 @@ RECORD = (
     "`pytest -n 8 tests/api` fails: OperationalError: database is locked. "
     "What works: `pytest -n 0 tests/api`.\nWhat differs: `-n 0` instead of `-n 8`."
 )
+CACHE = "We keep sessions in Redis, with a time to live of 30 minutes"
 
 
 def make_record():
@@ -247,3 +256,46 @@ def test_what_the_prompt_named_already_is_nothing_to_look_out_for():
     showings.prompted(f"is it still so that {POOL}?")
     kinds = [use.kind for use in showings.show([make_memory(content=POOL)], trace="p")]
     assert kinds == _BARE
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "no, that's outdated: sessions live in Postgres now",
+        "That's wrong. We don't keep sessions in Redis any more",
+        "we no longer use redis for sessions",
+        "No — we moved off Redis for the sessions last month",
+        "stop using redis for that",
+        "Nope, sessions are not in Redis",
+    ],
+)
+def test_an_objection_that_names_the_subject_is_seen(prompt):
+    assert speaks_of(objection_of(prompt), CACHE)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "no problem, now add sessions for redis",
+        "no idea why, but redis keeps the sessions too long",
+        "How long do we keep sessions in redis?",
+        "now add a test for the redis sessions",
+        "yes, that's right, redis keeps the sessions",
+        "actually, show me the session code of redis first",
+        "```\nthat's wrong: sessions in redis\n```",
+        "go on. " * 200 + "that's outdated: sessions in redis",
+    ],
+)
+def test_what_objects_to_nothing_is_no_objection(prompt):
+    assert objection_of(prompt) == ""
+
+
+@pytest.mark.parametrize("prompt", ["no, that's wrong", "we don't want tabs here, use spaces"])
+def test_an_objection_to_something_else_does_not_speak_of_it(prompt):
+    assert objection_of(prompt)
+    assert not speaks_of(objection_of(prompt), CACHE)
+
+
+def test_an_objection_may_say_that_a_note_is_meant():
+    assert is_about_memory(objection_of("that memory is outdated"))
+    assert not is_about_memory(objection_of("that approach is outdated"))

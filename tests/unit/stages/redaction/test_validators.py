@@ -2,9 +2,8 @@ import re
 
 import pytest
 
-from subcog.stages.redaction.people import card, email, iban, phone
 from subcog.stages.redaction.redact import RULES_FILE
-from subcog.stages.redaction.validators import CHECKS
+from subcog.stages.redaction.validators import CHECKS, card, email, iban, phone
 from subcog.stages.redaction.values import is_mixed, is_random, shannon_entropy
 
 

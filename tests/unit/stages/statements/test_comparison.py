@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subcog.stages.language.words import is_negation, spelled_out, spelled_words, words
-from subcog.stages.statements.bound import Bound
 from subcog.stages.statements.comparison import (
     FLOOR,
+    Bound,
     Claim,
     Relation,
     amends,

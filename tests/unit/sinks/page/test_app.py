@@ -3,7 +3,7 @@
 import pytest
 from starlette.datastructures import Headers
 
-from subcog.sinks.page.access import is_foreign
+from subcog.sinks.page.app import is_foreign
 
 HOST = "127.0.0.1:4711"
 OWN = f"http://{HOST}"
