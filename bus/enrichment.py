@@ -8,7 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from .values import Memory, Scope, Value, WorkKind
+from .prompts import WorkKind
+from .values import Memory, Scope, Value
 
 GUIDES: tuple[str, ...] = ("tasks", "patterns", "gotchas")
 """The namespaces whose memories guide work: what was tried, how it is done, what bites."""

@@ -12,6 +12,16 @@ from msgspec import Struct
 
 from .anchors import CodeState
 from .enrichment import Bearing, Enrichment
+from .prompts import (
+    MemoryContext,
+    Parsed,
+    ProjectAnswer,
+    ProjectFacts,
+    SearchIntent,
+    Span,
+    Verdict,
+    Vote,
+)
 from .sessions import SessionHit, SessionVerdict
 from .values import (
     Action,
@@ -21,20 +31,12 @@ from .values import (
     ImportedItem,
     Kept,
     Memory,
-    MemoryContext,
-    Parsed,
     Place,
-    ProjectAnswer,
-    ProjectFacts,
     Provenance,
     Query,
     Recalled,
     Scope,
-    SearchIntent,
     Shown,
-    Span,
-    Verdict,
-    Vote,
 )
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, Raw, UnsetType
 
 from .enrichment import ApplicablePattern, Gotcha, RecentWork, SimilarTask, Suggestion
-from .results import Result, UseResult
-from .sessions import SessionVerdict
-from .values import (
+from .prompts import (
     DetectionSource,
     Evidence,
     IntentType,
@@ -18,6 +16,8 @@ from .values import (
     Verdict,
     WorkKind,
 )
+from .results import Result, UseResult
+from .sessions import SessionVerdict
 
 ABSTAINED = {
     "already_shown": "this session was shown all of it already",

@@ -6,7 +6,6 @@ sorts the hits of one query. Confidences are whole percent. Times are aware UTC 
 
 from __future__ import annotations
 
-import enum
 import zlib
 from datetime import datetime
 from typing import Literal
@@ -29,40 +28,6 @@ NAMESPACES: tuple[str, ...] = (
 )
 
 Mode = Literal["hybrid", "text", "vector"]
-
-
-class IntentType(enum.StrEnum):
-    """What kind of search a prompt asks for."""
-
-    HOWTO = "howto"
-    LOCATION = "location"
-    EXPLANATION = "explanation"
-    COMPARISON = "comparison"
-    TROUBLESHOOT = "troubleshoot"
-    GENERAL = "general"
-
-
-class DetectionSource(enum.StrEnum):
-    """Which classifier contributed to an intent."""
-
-    KEYWORD = "keyword"
-    LOCAL = "local"
-    LLM = "llm"
-    HYBRID = "hybrid"
-
-
-class WorkKind(enum.StrEnum):
-    """What kind of work a prompt asks for."""
-
-    FEATURE = "FEATURE"
-    BUGFIX = "BUGFIX"
-    REFACTOR = "REFACTOR"
-    TEST = "TEST"
-    DOCS = "DOCS"
-    PERFORMANCE = "PERFORMANCE"
-    REVIEW = "REVIEW"
-    CHORE = "CHORE"
-    QUESTION = "QUESTION"
 
 
 class Value(Struct, frozen=True, kw_only=True):
@@ -251,38 +216,15 @@ class Recalled(Value, frozen=True, kw_only=True):
     degraded: str | None = None
 
 
-# --- what a prompt says --------------------------------------------------------------------------
-
-
-class Marked(Value, frozen=True, kw_only=True):
-    """An explicit marker: what to keep, and where. ``namespace`` None means detect it."""
-
-    content: str
-    marker: str
-    namespace: str | None = None
-    tag: str | None = None
-
-
-class Signal(Value, frozen=True, kw_only=True):
-    """A phrase that hints at something worth keeping. ``kind`` is a namespace-like word.
-
-    ``namespace`` is where it would be kept.
-    """
-
-    kind: str
-    phrase: str
-    start: int
-    end: int
-    namespace: str = ""
-    confidence_percent: int = 0
+# --- what is found worth keeping ------------------------------------------------------------------
 
 
 AUTO_CAPTURED = "auto-captured"
+"""The tag of what nobody asked to be kept."""
 LEARN = "learn"
 """Stands where a hook does for what was learned from a transcript afterwards."""
 UNASKED = frozenset({"Stop", "SubagentStop", "SessionEnd", "PreCompact", "PostToolUse", LEARN})
 """The hooks at which something is kept that nobody asked to keep."""
-"""The tag of what nobody asked to be kept."""
 
 EARNED_PERCENT = 95
 """The confidence of what may become a memory by itself; what is merely found has less."""
@@ -305,128 +247,6 @@ class Noted(Value, frozen=True, kw_only=True):
     start: int
     end: int
     earned: bool = False
-
-
-class WorkSignal(Value, frozen=True, kw_only=True):
-    """A word of a prompt that tells what kind of work it asks for, as it is written there."""
-
-    keyword: str
-    kind: WorkKind
-
-
-class Reference(Value, frozen=True, kw_only=True):
-    """A phrase that points at something said or done before ("the auth thing", "like last time").
-
-    ``about`` is what it names beside that: words, or for a number the number itself.
-    """
-
-    text: str
-    kind: Literal["subject", "time", "number"]
-    about: str = ""
-
-
-class Span(Struct, frozen=True):
-    """A time from ``since`` on and before ``until``, both aware, in the zone of who asked."""
-
-    since: datetime
-    until: datetime
-
-
-TimeSide = Literal["in", "since", "after", "until", "before"]
-
-
-class TimeExpression(Struct, frozen=True):
-    """Words for a time, in English and lower case; ``kind`` is their rule of the grammar.
-
-    ``side`` tells which part of the time is asked for.
-    """
-
-    kind: str
-    text: str
-    side: TimeSide = "in"
-
-
-class Retrospect(Value, frozen=True, kw_only=True):
-    """A question about a time, or about the whole: what was said then, rather than on a subject.
-
-    ``times`` are all to be met; without any it asks about the ``whole``, or where work was left
-    (``left_off``). ``namespaces`` are those that it names. ``subject``: it asks about something in
-    particular as well.
-    """
-
-    times: tuple[TimeExpression, ...] = ()
-    namespaces: tuple[str, ...] = ()
-    left_off: bool = False
-    subject: bool = False
-
-    @property
-    def whole(self) -> bool:
-        """Whether it asks for an overview of everything that is remembered."""
-        return not (self.times or self.left_off)
-
-
-class Entity(Value, frozen=True, kw_only=True):
-    """Something named: ``kind`` is path, symbol, technology, error, message, version or feature."""
-
-    kind: str
-    value: str
-
-
-class Parsed(Value, frozen=True, kw_only=True):
-    """A prompt taken apart. ``text`` has neither markers, private spans nor our own envelope.
-
-    ``query`` is what is searched for, empty where there is nothing to ask. ``pasted``: most of the
-    text is a log, a trace or the like; ``question`` is then what was typed beside it and the lines
-    that tell what went wrong. Else it is the text, after the prompt before where it needs that to
-    be understood.
-    """
-
-    text: str
-    query: str
-    question: str = ""
-    pasted: bool = False
-    words: tuple[str, ...] = ()
-    marked: tuple[Marked, ...] = ()
-    signals: tuple[Signal, ...] = ()
-    entities: tuple[Entity, ...] = ()
-    references: tuple[Reference, ...] = ()
-    work: tuple[WorkSignal, ...] = ()
-    retrospect: Retrospect | None = None
-    machine: bool = False
-
-
-class Evidence(Value, frozen=True, kw_only=True):
-    """A matched search signal: which one, for which type, at which characters of the text."""
-
-    signal: str
-    intent: IntentType
-    start: int
-    end: int
-
-
-class SearchIntent(Value, frozen=True, kw_only=True):
-    """What is searched for. ``arithmetic`` tells how the confidence came about, a step an entry."""
-
-    intent_type: IntentType
-    confidence_percent: int
-    keywords: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    source: DetectionSource = DetectionSource.KEYWORD
-    evidence: tuple[Evidence, ...] = ()
-    arithmetic: tuple[str, ...] = ()
-
-
-class Vote(Value, frozen=True, kw_only=True):
-    """One racer's answer: an intent, or None for 'no search intent'; and how long it took.
-
-    ``missing`` is set where the racer gave no answer, and is the reason, a constant.
-    """
-
-    racer: DetectionSource
-    intent: SearchIntent | None
-    took_ms: float
-    note: str = ""
-    missing: str = ""
 
 
 # --- what an agent does with a tool ---------------------------------------------------------------
@@ -457,37 +277,7 @@ class Action(Value, frozen=True, kw_only=True):
         return "\n".join(filter(None, (self.written, self.command)))
 
 
-# --- what comes back -----------------------------------------------------------------------------
-
-
-class ProjectFacts(Value, frozen=True, kw_only=True):
-    """What the project's own files say about it. Empty where unknown.
-
-    ``sources`` has pairs of a field and the file, from the project's directory on, that said it.
-    ``degraded`` says, a constant each, which of the files could not be used as it is.
-    """
-
-    name: str = ""
-    stack: tuple[str, ...] = ()
-    package_manager: str = ""
-    test_command: str = ""
-    build_command: str = ""
-    lint_command: str = ""
-    start_command: str = ""
-    quirks: tuple[str, ...] = ()
-    sources: tuple[tuple[str, str], ...] = ()
-    degraded: tuple[str, ...] = ()
-
-
-class ProjectAnswer(Value, frozen=True, kw_only=True):
-    """What became of a question about the project itself: the ``fact`` that was asked for.
-
-    ``fact`` is a field of ``ProjectFacts``, and ``source`` the file that says it.
-    """
-
-    fact: str
-    outcome: Literal["shown", "already_shown", "unknown", "no_room"]
-    source: str = ""
+# --- what became of it ----------------------------------------------------------------------------
 
 
 class Kept(Value, frozen=True, kw_only=True):
@@ -523,38 +313,6 @@ class ImportedItem(Value, frozen=True, kw_only=True):
     summary: str
 
 
-class Verdict(Value, frozen=True, kw_only=True):
-    """Why a candidate was injected, or was not. ``score`` is relevance × weight, at most 1.0.
-
-    ``by_words`` is as in ``Hit``.
-    """
-
-    memory_id: str
-    namespace: str
-    summary: str
-    text: float
-    late: float
-    vector: float
-    relevance: float
-    weight: float
-    score: float
-    injected: bool
-    why: str
-    by_words: float | None = None
-
-
-class InjectedMemory(Value, frozen=True, kw_only=True):
-    """A memory as it went into the context. ``score`` is absolute.
-
-    ``content_preview`` is there where somebody asked for details, and empty else.
-    """
-
-    id: str
-    namespace: str
-    content_preview: str
-    score: float
-
-
 class Shown(Value, frozen=True, kw_only=True):
     """A memory that went into a context at a moment that is no prompt, and why.
 
@@ -566,12 +324,51 @@ class Shown(Value, frozen=True, kw_only=True):
     why: str
 
 
-class MemoryContext(Value, frozen=True, kw_only=True):
-    """What the prompt hook reports beside the text it adds."""
+UseKind = Literal[
+    "shown",
+    "untraceable",
+    "taken_up",
+    "quoted",
+    "captured_again",
+    "heeded",
+    "corrected",
+    "failed_anyway",
+    "kept",
+    "buried",
+]
+"""What may become of a memory, an event each.
 
-    search_intent_detected: bool
-    intent_type: str | None = None
-    topics: tuple[str, ...] = ()
-    injected_memories: tuple[InjectedMemory, ...] = ()
-    reminder: str | None = None
-    suggested_resources: tuple[str, ...] = ()
+``shown``: it went into a context; ``untraceable``, beside that: it names nothing by which its use
+could be told. ``taken_up``: what it names and the prompt did not, was used
+afterwards. ``quoted``: the agent named its id. ``captured_again``: somebody wanted it kept once
+more. ``heeded``: the failure it warned of did not come. ``corrected``: the user objected right
+after. ``failed_anyway``: what it warned of failed again. ``kept`` and ``buried`` are the votes of
+the user.
+"""
+
+
+class UseEvent(Value, frozen=True, kw_only=True):
+    """One thing that happened to a memory in a session. Times are aware UTC.
+
+    ``moment`` is the hook at which it happened, ``rank`` its place in the context, counted from 1,
+    or 0 where there is none. ``detail`` says in a few words what was seen, and never quotes.
+    """
+
+    memory_id: str
+    session: str
+    at: datetime
+    kind: UseKind
+    moment: str = ""
+    rank: int = 0
+    detail: str = ""
+
+
+class Usefulness(Value, frozen=True, kw_only=True):
+    """The evidence on one memory: sessions in which it helped, and in which it did not.
+
+    Both are sums of weights, 0.0 and more. ``buried``: the user does not want it unasked.
+    """
+
+    helped: float = 0.0
+    idle: float = 0.0
+    buried: bool = False

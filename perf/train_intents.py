@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from subcog.bus.values import IntentType
+from subcog.bus.prompts import IntentType
 from subcog.config.linear_model import LinearModel
 from subcog.pipeline.evaluation.intents import Guess, figures
 from subcog.sinks.models.intent_classifier import CHAT, NAMES, ORDER, WEIGHTS

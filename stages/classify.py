@@ -12,8 +12,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ..bus.events import IntentClassified, IntentRefined, PromptEnriched
+from ..bus.prompts import DetectionSource, IntentType, Parsed, SearchIntent, Vote, WorkSignal
 from ..bus.signals import classified, degraded, emit, fell_back
-from ..bus.values import DetectionSource, Hit, IntentType, Parsed, SearchIntent, Vote, WorkSignal
+from ..bus.values import Hit
 from ..config.languages import ENGLISH, language_of
 from ..config.settings import SearchIntentSettings
 from .inject import ceiling

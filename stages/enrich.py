@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from ..bus.enrichment import GUIDES, Bearing, Enrichment, Guide
 from ..bus.events import PromptEnriched, PromptParsed
+from ..bus.prompts import Marked, Parsed, ProjectFacts, Retrospect, Span
 from ..bus.sessions import SessionHit
 from ..bus.signals import degraded, emit
-from ..bus.values import Hit, Kept, Marked, Parsed, ProjectFacts, Query, Retrospect, Span
+from ..bus.values import Hit, Kept, Query
 from .enrichment.assemble import (
     MIN_RELEVANCE,
     add_for_readers,

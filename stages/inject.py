@@ -17,16 +17,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..bus.events import ContextBuilt, IntentClassified
+from ..bus.prompts import DetectionSource, InjectedMemory, IntentType, MemoryContext, Verdict
 from ..bus.signals import NamedSignal, abstained, emit, injected, judged, told
-from ..bus.values import (
-    DetectionSource,
-    Hit,
-    InjectedMemory,
-    IntentType,
-    MemoryContext,
-    Scope,
-    Verdict,
-)
+from ..bus.values import Hit, Scope
 from ..config.settings import (
     ContextSettings,
     SearchIntentSettings,

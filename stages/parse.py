@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..bus.events import PromptParsed, PromptSubmitted
-from ..bus.values import Noted, Parsed, Signal
+from ..bus.prompts import Parsed, Signal
+from ..bus.values import Noted
 from .actions.error_lines import salient_lines
 from .capture.statement_classifier import find_noteworthy
 from .capture.statements import READ_CHARS

@@ -8,20 +8,9 @@ from typing import Protocol
 from ..bus.anchors import CodeState
 from ..bus.enrichment import Guide
 from ..bus.events import PromptSubmitted
+from ..bus.prompts import Marked, ProjectFacts, Span, Vote
 from ..bus.sessions import SessionHit
-from ..bus.usage import Usefulness
-from ..bus.values import (
-    Kept,
-    Marked,
-    Memory,
-    Place,
-    ProjectFacts,
-    Query,
-    Recalled,
-    Scope,
-    Span,
-    Vote,
-)
+from ..bus.values import Kept, Memory, Place, Query, Recalled, Scope, Usefulness
 
 
 class RecallUnavailable(ConnectionError):

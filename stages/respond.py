@@ -14,16 +14,8 @@ import msgspec
 
 from ..bus.enrichment import Conflict, Enrichment
 from ..bus.events import ContextBuilt, PromptEnriched, ResponseReady
-from ..bus.values import (
-    NAMESPACES,
-    Entity,
-    Kept,
-    Marked,
-    Parsed,
-    ProjectFacts,
-    Reference,
-    SearchIntent,
-)
+from ..bus.prompts import Entity, Marked, Parsed, ProjectFacts, Reference, SearchIntent
+from ..bus.values import NAMESPACES, Kept
 from .language.work_kind import primary
 from .text.envelope import NOTHING, hook_answer
 from .text.unicode import count_tokens, cut, one_line, visible, well_formed

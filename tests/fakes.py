@@ -18,23 +18,17 @@ from subcog.bus.events import (
     PromptParsed,
     PromptSubmitted,
 )
-from subcog.bus.values import (
+from subcog.bus.prompts import (
     DetectionSource,
-    Hit,
     IntentType,
-    Kept,
     Marked,
-    Memory,
     MemoryContext,
     Parsed,
-    Place,
     ProjectFacts,
-    Query,
-    Recalled,
-    Scope,
     SearchIntent,
     Vote,
 )
+from subcog.bus.values import Hit, Kept, Memory, Place, Query, Recalled, Scope
 from subcog.config.load import DEFAULTS
 from subcog.config.settings import SearchIntentSettings, SessionsSettings
 from subcog.stages.actions.failures import failing_shapes

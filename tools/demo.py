@@ -22,7 +22,8 @@ from rich.console import Console
 from rich.rule import Rule
 
 from subcog.bus.prompt_results import ExplainResult
-from subcog.bus.results import CaptureResult, StopResult
+from subcog.bus.results import CaptureResult
+from subcog.bus.service_results import StopResult
 from subcog.config.paths import find_paths
 from subcog.hooks import client as pipe
 from subcog.pipeline.cli.client import Client, DaemonUnreachable

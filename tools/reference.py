@@ -20,7 +20,7 @@ import click
 import msgspec
 import msgspec.inspect as kinds
 
-from subcog.bus import enrichment, events, signals, values
+from subcog.bus import enrichment, events, prompts, signals, values
 from subcog.config.load import DEFAULTS, load_settings, variable
 from subcog.config.settings import Settings
 from subcog.pipeline.app.routes import ENTRANCES, EXITS, ROUTES, diagram
@@ -271,7 +271,8 @@ def events_page() -> list[str]:
     for event in (one for one in _structs(events, events.Event) if one is not events.AgentEvent):
         lines += _struct(event, f"{event.__name__} · `{event.__struct_config__.tag}`")
     lines += ["", "# Values that events carry"]
-    carried = (*_structs(values, values.Value), *_structs(enrichment, values.Value))
+    modules = (values, prompts, enrichment)
+    carried = [one for module in modules for one in _structs(module, values.Value)]
     for value in (values.Scope, values.CleanText, values.Encoding, *carried):
         lines += _struct(value, value.__name__)
     return lines

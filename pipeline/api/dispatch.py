@@ -16,8 +16,10 @@ from ...bus.events import (
     ResponseReady,
 )
 from ...bus.prompt_results import ClassifyResult, ExplainResult
-from ...bus.results import CaptureResult, RecallResult, StatusResult, TopicResult, TopicsResult
-from ...bus.values import Place, ProjectFacts, Provenance, Query
+from ...bus.prompts import ProjectFacts
+from ...bus.results import CaptureResult, RecallResult, TopicResult, TopicsResult
+from ...bus.service_results import StatusResult
+from ...bus.values import Place, Provenance, Query
 from ...stages.language.search_intent import ends
 from ...stages.parse import parse
 from ..app.app import App

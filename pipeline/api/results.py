@@ -19,6 +19,7 @@ from ...bus.prompt_results import (
     InjectStep,
     VoteResult,
 )
+from ...bus.prompts import SearchIntent
 from ...bus.results import (
     CaptureResult,
     CodePlace,
@@ -41,7 +42,7 @@ from ...bus.results import (
     WhyResult,
 )
 from ...bus.sessions import Passage
-from ...bus.values import UNASKED, Hit, Memory, Provenance, Query, Recalled, SearchIntent
+from ...bus.values import UNASKED, Hit, Memory, Provenance, Query, Recalled
 from ...stages.injection.select import contradicted
 from ...stages.respond import enriched_intent
 from ...stages.text.envelope import author_name, source_of

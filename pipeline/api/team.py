@@ -14,12 +14,12 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from ...bus.results import Problem
-from ...bus.team_results import (
+from ...bus.service_results import (
     JoinResult,
     LeaveResult,
     NotJoined,
     Presence,
+    Problem,
     SharedProject,
     ShareResult,
     TeamProject,

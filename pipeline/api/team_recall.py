@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, structs
 
-from ...bus.team_results import TeamMemory
+from ...bus.service_results import TeamMemory
 from ...bus.values import Hit, Query, Scope
 from ...stages.redaction.redact import Redactor
 from ...stages.text.envelope import author_name

@@ -16,13 +16,8 @@ import anyio.to_thread
 from msgspec.structs import asdict, replace
 
 from ...bus.events import Draft, ImportRequested, ImportSettled
-from ...bus.results import (
-    BackupResult,
-    ExportPage,
-    ForgottenSince,
-    ImportResult,
-    RestoreResult,
-)
+from ...bus.results import ExportPage, ImportResult
+from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult
 from ...bus.values import Memory, Place
 from ...sinks.files import private_opener
 from ..app.app import App

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from anyio import to_thread
 
 from ...bus.results import UseResult, UseSeen, VotesResult
-from ...bus.usage import DayStats, MostUsed, StatsResult, UseEvent
-from ...bus.values import Place
+from ...bus.service_results import DayStats, MostUsed, StatsResult
+from ...bus.values import Place, UseEvent
 from ...sinks.telemetry.logs import PromptOutcome, prompt_outcomes
 from ...stages.injection.usefulness import HELPED, VOTES
 from ..app.app import App

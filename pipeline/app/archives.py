@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import anyio
 
 from ...bus.events import Event, ReviewRequested
+from ...bus.prompts import Span
 from ...bus.sessions import Passage, SessionHit
 from ...bus.signals import degraded, emit, fell_back
-from ...bus.usage import Usefulness
-from ...bus.values import Hit, Memory, Place, Query, Recalled, Scope, Span
+from ...bus.values import Hit, Memory, Place, Query, Recalled, Scope, Usefulness
 from ...config.settings import SessionsSettings
 from ...stages.ports import RecallUnavailable
 from ...stages.sessions.exchanges import Utterance

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from ...bus.bus import Bus
 from ...bus.events import CaptureRequested, CaptureSettled, PromptSubmitted, ReviewRequested
 from ...bus.ids import next_ulid
-from ...bus.values import Hit, Kept, Marked, Provenance, Query
+from ...bus.prompts import Marked
+from ...bus.values import Hit, Kept, Provenance, Query
 from ...config.settings import ReviewSettings, Settings
 from ...sinks.project.git import head_commit
 from ...stages.capture import review

@@ -24,8 +24,8 @@ from ...bus.events import (
     ToolUsed,
     TurnEnded,
 )
-from ...bus.usage import UseEvent
-from ...bus.values import Memory, ProjectFacts
+from ...bus.prompts import ProjectFacts
+from ...bus.values import Memory, UseEvent
 from ...sinks.sessions import Sessions
 from ...stages.moments.take_up import Showings, Use
 from ...stages.text.markup import is_machine, own_text

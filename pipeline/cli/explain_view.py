@@ -20,9 +20,9 @@ from ...bus.prompt_results import (
     ExplainResult,
     InjectStep,
 )
+from ...bus.prompts import Parsed, ProjectAnswer, Verdict
 from ...bus.results import UseResult
 from ...bus.sessions import SessionVerdict
-from ...bus.values import Parsed, ProjectAnswer, Verdict
 
 _IN_BRIEF = 4
 

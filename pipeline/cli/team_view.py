@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...bus.results import TeamSummary
-from ...bus.team_results import (
+from ...bus.service_results import (
     JoinResult,
     LeaveResult,
     SharedProject,
@@ -20,6 +19,7 @@ from ...bus.team_results import (
     TeamProject,
     TeamRecallResult,
     TeamStatusResult,
+    TeamSummary,
     UnshareResult,
 )
 from ...stages.text.envelope import age_in_words, author_name

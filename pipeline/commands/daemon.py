@@ -14,7 +14,7 @@ from typing import Any
 import click
 import msgspec
 
-from ...bus.results import StatusResult, StopResult
+from ...bus.service_results import StatusResult, StopResult
 from ..cli.client import DaemonHung, DaemonUnreachable
 from .shared import daemon, json_option, our_paths, our_settings, show_json
 

@@ -13,7 +13,8 @@ import click
 from msgspec import UNSET
 from msgspec.structs import astuple, replace
 
-from ...bus.results import BackupSummary, IndexStatus, NoDaemon, ProjectResult, StatusResult
+from ...bus.results import ProjectResult
+from ...bus.service_results import BackupSummary, IndexStatus, NoDaemon, StatusResult
 from ...config.load import Origin
 from ..cli.client import DaemonHung, DaemonUnreachable
 from .shared import (
@@ -79,7 +80,7 @@ def ui_command(no_browser: bool, project: Path | None, as_json: bool) -> None:
     It shows what is remembered, kept and injected, and why, and lets you edit, forget and undo. The
     address that is printed lets one browser in, once, within a minute.
     """
-    from ...bus.results import PageResult
+    from ...bus.service_results import PageResult
 
     with daemon(project) as client:
         answer = client.call("open_page", PageResult)
@@ -319,7 +320,7 @@ def stats_command(days: int, project: Path | None, as_json: bool) -> None:
     Used are memories that were seen to help: what they name was taken up, or what they warn of was
     heeded. Prompts and tokens are known as far back as the trace of prompts goes.
     """
-    from ...bus.usage import StatsResult
+    from ...bus.service_results import StatsResult
 
     with daemon(project) as client:
         answer = client.call("stats", StatsResult, {"days": days})

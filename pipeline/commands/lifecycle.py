@@ -23,12 +23,12 @@ from ...bus.results import (
     StaleMemory,
     StalePage,
     StaleResult,
-    StatusResult,
     UndoResult,
     UseResult,
     VotesResult,
     WhyResult,
 )
+from ...bus.service_results import StatusResult
 from ..cli.client import Client
 from .memory import namespace_choice
 from .shared import by, daemon, json_option, project_option, shorten, show_json, when

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import click
 from msgspec import Struct
 
-from ...bus.results import StatusResult
+from ...bus.service_results import StatusResult
 from ...hooks import client
 from .shared import daemon, json_option, our_paths, project_option, show_json
 

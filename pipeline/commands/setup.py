@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from ...bus.results import StatusResult
+from ...bus.service_results import StatusResult
 from ..agents.agent import Agent
 from ..agents.install import (
     AGENTS,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from ...bus.team_results import (
+from ...bus.service_results import (
     JoinResult,
     LeaveResult,
     NotJoined,

@@ -14,17 +14,8 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from ...bus.results import (
-    BackupResult,
-    CopiesResult,
-    CopyResult,
-    ExportPage,
-    ForgottenSince,
-    ImportResult,
-    RemovedCopies,
-    RestoreResult,
-    StatusResult,
-)
+from ...bus.results import CopiesResult, CopyResult, ExportPage, ImportResult, RemovedCopies
+from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult, StatusResult
 from ...bus.values import ImportedItem, Memory
 from ...stages.text.envelope import author_name
 from ..cli.client import Client

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from ...bus.results import BackupSummary
+from ...bus.service_results import BackupSummary
 from ...config.paths import Paths
 from ...config.settings import BackupSettings
 from ..app.archives import LazyArchive

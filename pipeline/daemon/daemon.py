@@ -19,7 +19,7 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec import convert
 
-from ...bus.results import (
+from ...bus.service_results import (
     HookActivity,
     ModelStatus,
     PageResult,

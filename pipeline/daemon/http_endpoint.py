@@ -18,7 +18,7 @@ import anyio.to_thread
 import msgspec
 
 from ...bus import signals
-from ...bus.results import IndexStatus
+from ...bus.service_results import IndexStatus
 from ...bus.signals import NamedSignal, emit
 from ...bus.values import Scope
 from ...config.paths import Paths

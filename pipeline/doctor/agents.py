@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
-from ...bus.results import CaptureResult, ForgetResult, HookActivity, RecallResult
+from ...bus.results import CaptureResult, ForgetResult, RecallResult
+from ...bus.service_results import HookActivity
 from ...config.load import SettingsError, load_settings
 from ...config.paths import Paths
 from ..agents.agent import Agent, Hook, Wiring

@@ -16,7 +16,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...bus.results import ProjectResult, StatusResult, StopResult
+from ...bus.results import ProjectResult
+from ...bus.service_results import StatusResult, StopResult
 from ...config.load import SettingsError, load_settings, without_password
 from ...config.paths import Paths
 from ...config.settings import SessionsSettings

@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...bus.values import Memory, Scope, Span
+from ...bus.prompts import Span
+from ...bus.values import Memory, Scope
 from ...config.paths import find_paths
 from ...config.settings import Settings
 from ...sinks.models.analyzer import searchable

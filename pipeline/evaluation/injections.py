@@ -26,7 +26,8 @@ import anyio
 import msgspec
 
 from ...bus.events import ContextBuilt, PromptSubmitted
-from ...bus.values import Kept, Marked, Memory, Place, ProjectFacts, Scope
+from ...bus.prompts import Marked, ProjectFacts
+from ...bus.values import Kept, Memory, Place, Scope
 from ...config.settings import Settings
 from ...sinks.models import cross_encoder
 from ...sinks.models.embedder import Embedder

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ...bus.values import IntentType, SearchIntent
+from ...bus.prompts import IntentType, SearchIntent
 from ...stages.classify import is_settled, keyword_vote, local_vote, merge
 from ...stages.language.work_kind import work_signals
 from ...stages.ports import Local

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from ...bus.usage import UseEvent, Usefulness, UseKind
+from ...bus.values import UseEvent, Usefulness, UseKind
 from ...stages.injection.usefulness import floor_shift, together, usefulness
 from .users import Offered, Prompt, Session, User
 

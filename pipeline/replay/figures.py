@@ -20,7 +20,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from ...bus.usage import UseKind
+from ...bus.values import UseKind
 from ...stages.injection.usefulness import floor_shift, usefulness
 from ..evaluation.shares import Interval, Progress, share
 from .arms import Counts, Played, event, placebo, with_rule, without

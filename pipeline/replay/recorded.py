@@ -17,7 +17,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ...bus.usage import UseEvent
+from ...bus.values import UseEvent
 from ...config.settings import ContextSettings
 from ...stages.injection.usefulness import helps
 from ..evaluation.dataset import read_rows

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ...bus.usage import UseKind
+from ...bus.values import UseKind
 from .candidates import Area, Asked, Recording
 
 

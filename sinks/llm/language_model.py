@@ -20,8 +20,8 @@ from cachetools import LRUCache
 from msgspec import Struct
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
+from ...bus.prompts import DetectionSource, SearchIntent, Vote
 from ...bus.signals import asked, emit
-from ...bus.values import DetectionSource, SearchIntent, Vote
 from .circuit_breaker import CircuitBreaker, State
 from .worker_process import Answer, Ask, ModelProcess, Trouble, WorkerGone
 

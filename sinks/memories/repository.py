@@ -27,8 +27,7 @@ from ...bus.events import (
     MemoryForgotten,
 )
 from ...bus.signals import degraded, emit
-from ...bus.usage import UseEvent, Usefulness
-from ...bus.values import Memory, Scope
+from ...bus.values import Memory, Scope, UseEvent, Usefulness
 from ..indexes.failure_index import FailureIndex
 from ..indexes.file_index import FileIndex
 from ..indexes.topic_index import TopicIndex

@@ -19,8 +19,7 @@ from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
 from ...bus.signals import emit, used
-from ...bus.usage import UseEvent, Usefulness
-from ...bus.values import UNASKED, Scope
+from ...bus.values import UNASKED, Scope, UseEvent, Usefulness
 from ..store import reads, uses
 from ..store.errors import StoreUnavailable
 from ..store.store import Store

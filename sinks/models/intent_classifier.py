@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ...bus.values import IntentType
+from ...bus.prompts import IntentType
 from ...config.linear_model import LinearModel
 
 WEIGHTS = Path(__file__).with_name("intents.json")

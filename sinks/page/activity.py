@@ -16,8 +16,9 @@ import anyio
 from msgspec import Struct
 
 from ...bus.events import CaptureSettled, MemoriesShown, MemoryForgotten, ResponseReady
+from ...bus.prompts import Verdict
 from ...bus.sessions import SessionVerdict
-from ...bus.values import AUTO_CAPTURED, Kept, Scope, Shown, Verdict
+from ...bus.values import AUTO_CAPTURED, Kept, Scope, Shown
 
 MAX_ENTRIES = 200
 MAX_TEXT = 600

@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from ...bus.prompt_results import ExplainResult
+from ...bus.prompts import Verdict
 from ...bus.results import (
     FoundMemory,
     HistoryResult,
@@ -26,9 +27,9 @@ from ...bus.results import (
     RecallResult,
     Result,
     StalePage,
-    StatusResult,
     WhyResult,
 )
+from ...bus.service_results import StatusResult, TeamStatusResult
 from ...bus.sessions import (
     FoundSession,
     FoundSessions,
@@ -36,8 +37,7 @@ from ...bus.sessions import (
     SessionResult,
     SessionsResult,
 )
-from ...bus.team_results import TeamStatusResult
-from ...bus.values import NAMESPACES, Verdict
+from ...bus.values import NAMESPACES
 from .activity import Activity, Entry, MomentSeen, PromptSeen
 from .port import PagePort, Refused
 from .render import render, times

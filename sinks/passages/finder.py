@@ -11,8 +11,9 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
+from ...bus.prompts import Span
 from ...bus.sessions import Passage, SessionHit
-from ...bus.values import Scope, Span
+from ...bus.values import Scope
 from ..store.store import Store
 from . import table
 from .index import Found, PassageIndex, load_relevance

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from ...bus.values import ProjectFacts
+from ...bus.prompts import ProjectFacts
 from ..files import Look
 
 FILE = Path(".claude/memory/project-context.yaml")

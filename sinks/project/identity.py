@@ -18,7 +18,8 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 from cachetools import LRUCache
 
-from ...bus.values import Place, ProjectFacts, Scope
+from ...bus.prompts import ProjectFacts
+from ...bus.values import Place, Scope
 from ..files import Look, Stamp, replace_file, unchanged
 from .git import find_repository, working_tree_of
 from .kinship import Kinship

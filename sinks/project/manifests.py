@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from ...bus.values import ProjectFacts
+from ...bus.prompts import ProjectFacts
 from ..files import Look
 from .context_file import read_context
 

@@ -19,7 +19,8 @@ from anyio import CancelScope, CapacityLimiter, get_cancelled_exc_class
 from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
-from ...bus.values import Memory, Scope, Span
+from ...bus.prompts import Span
+from ...bus.values import Memory, Scope
 from .rows import Usage, aware, fingerprint, naive, to_memory, to_scope, usage_of
 from .sql import by_count
 from .writes import among

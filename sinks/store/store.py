@@ -15,7 +15,8 @@ import anyio.to_thread
 from anyio import CancelScope, CapacityLimiter
 from duckdb import DuckDBPyConnection
 
-from ...bus.values import Memory, Scope, Span
+from ...bus.prompts import Span
+from ...bus.values import Memory, Scope
 from . import reads
 from .database import Database
 from .errors import StoreUnavailable, closed

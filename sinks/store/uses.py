@@ -18,8 +18,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
-from ...bus.usage import UseEvent
-from ...bus.values import Scope
+from ...bus.values import Scope, UseEvent
 from .reads import scope_texts
 from .rows import aware, naive
 from .writes import Insert, among, delete_where, insert

@@ -30,9 +30,9 @@ from msgspec import Struct
 
 from ...bus.enrichment import Enrichment
 from ...bus.events import ContextBuilt, IntentClassified, PromptEnriched, ResponseReady
+from ...bus.prompts import Verdict
 from ...bus.sessions import SessionVerdict
 from ...bus.signals import degraded, delivered, redacted
-from ...bus.values import Verdict
 from ...config.settings import TraceSettings
 from ..files import RotatingFile
 

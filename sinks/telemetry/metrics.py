@@ -24,9 +24,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from ...bus import signals
+from ...bus.prompts import Vote
 from ...bus.sessions import SessionOutcome
-from ...bus.usage import UseKind
-from ...bus.values import Vote
+from ...bus.values import UseKind
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 # From 1 ms to 1 s: a prompt has 200 ms.

@@ -19,7 +19,8 @@ from ...bus.enrichment import (
     SimilarTask,
     Suggestion,
 )
-from ...bus.values import Hit, Parsed, WorkKind
+from ...bus.prompts import Parsed, WorkKind
+from ...bus.values import Hit
 from ..language.sentences import ORDER_VERBS
 from ..statements.comparison import Relation, compare
 from .matching import Cosines, Subject, Tidy, applicable_patterns, known_gotchas, similar_tasks

@@ -15,8 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.events import PromptSubmitted
+from ...bus.prompts import Retrospect, Span, TimeExpression
 from ...bus.sessions import SessionHit
-from ...bus.values import Memory, Query, Retrospect, Span, TimeExpression
+from ...bus.values import Memory, Query
 from ..language.words import STOP_WORDS, words_of
 from ..ports import Chronicle, Conversations, Recall
 from .time_spans import day_stated, span_of

@@ -16,7 +16,7 @@ from ...bus.enrichment import (
     SimilarTask,
     Traits,
 )
-from ...bus.values import Parsed, ProjectFacts, WorkKind
+from ...bus.prompts import Parsed, ProjectFacts, WorkKind
 from ...config.linear_model import LinearModel
 from ..language.words import TECHNOLOGIES, domains_of, technology, words_of
 from ..language.work_kind import primary

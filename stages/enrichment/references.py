@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from ...bus.enrichment import Guide, ResolvedReference, SimilarTask
-from ...bus.values import Hit, Memory, Reference
+from ...bus.prompts import Reference
+from ...bus.values import Hit, Memory
 from ..language.words import domains_of, words_of
 
 MAX_REFERENCES = 10

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time, timedelta, tzinfo
 
-from ...bus.values import Span, TimeExpression
+from ...bus.prompts import Span, TimeExpression
 from ..language.time_expressions import MONTHS, UNITS, WEEKDAYS
 
 LATELY_DAYS = 14

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from ...bus.values import ProjectAnswer, ProjectFacts
+from ...bus.prompts import ProjectAnswer, ProjectFacts
 from ..language.project_question import BUILD, LINT, MANAGER, QUIRKS, STACK, START, TEST
 from ..text.envelope import neutralise, quote_facts
 from ..text.unicode import Size, one_line, size_of

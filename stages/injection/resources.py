@@ -7,7 +7,8 @@ from urllib.parse import quote, unquote
 
 from msgspec import Struct
 
-from ...bus.values import Scope, SearchIntent
+from ...bus.prompts import SearchIntent
+from ...bus.values import Scope
 from ..text.envelope import MORE, extend
 from ..text.unicode import size_of
 from .project_facts import Told

@@ -13,7 +13,8 @@ from itertools import groupby, islice
 from msgspec import Struct
 
 from ...bus.anchors import CodeState
-from ...bus.values import Hit, IntentType, Memory
+from ...bus.prompts import IntentType
+from ...bus.values import Hit, Memory
 from ..language.answer_type import adjust_for_answer_type
 from ..statements.comparison import Claim, Relation, claim_of, says_same
 from ..text.envelope import Note, enclose, note_of, preview, quote

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
-from ...bus.usage import UseEvent, Usefulness
+from ...bus.values import UseEvent, Usefulness
 from ..ports import Uses
 
 PRIOR_SESSIONS = 4.0

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ...bus.values import IntentType, Memory
+from ...bus.prompts import IntentType
+from ...bus.values import Memory
 from ...config.languages import ENGLISH, language_of
 from ...config.linear_model import LinearModel
 from .questions import asked_types

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ...bus.values import SearchIntent
+from ...bus.prompts import SearchIntent
 from .paste import find_paste
 from .search_intent import detect_search_intent
 from .sentences import (

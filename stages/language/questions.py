@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ...bus.values import IntentType, SearchIntent
+from ...bus.prompts import IntentType, SearchIntent
 from ...config.languages import ENGLISH, fold, language_of, words_of
 from .topics import MAX_TOPICS
 from .words import load_lexicon

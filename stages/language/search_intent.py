@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from ...bus.values import (
+from ...bus.prompts import (
     DetectionSource,
     Evidence,
     IntentType,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ...bus.values import IntentType
+from ...bus.prompts import IntentType
 from .words import FILLERS, STOP_WORDS, WORD, BadLexicon, fold, is_negation, load_lexicon, word_list
 
 HEAD_CHARS = 1100

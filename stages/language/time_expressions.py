@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ...bus.values import TimeExpression, TimeSide
+from ...bus.prompts import TimeExpression, TimeSide
 from .words import fold, load_lexicon
 
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()

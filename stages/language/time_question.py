@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ...bus.values import Retrospect, TimeExpression
+from ...bus.prompts import Retrospect, TimeExpression
 from .sentences import ORDER_VERBS
 from .time_expressions import LEXICON, MONTHS, canonical, find_times, plain, telling_words
 from .words import FILLERS

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, repeat
 
-from ...bus.values import Entity, Evidence, IntentType
+from ...bus.prompts import Entity, Evidence, IntentType
 from .sentences import Sentence, phrase_at, word_spans
 from .words import STOP_WORDS, TECHNOLOGIES, fold, word_list
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ...bus.values import WorkKind, WorkSignal
+from ...bus.prompts import WorkKind, WorkSignal
 from .sentences import (
     Sentence,
     addresses_agent,

@@ -20,8 +20,9 @@ import msgspec
 
 from ...bus.anchors import CodeState
 from ...bus.events import Event, MemoriesShown, ResponseReady, SessionStarted
+from ...bus.prompts import ProjectFacts
 from ...bus.signals import abstained, degraded, emit, injected
-from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, ProjectFacts, Scope, Shown
+from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, Scope, Shown
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...config.settings import SessionStartSettings
 from ..injection.code_states import UNCHECKED, gone_reason, remark

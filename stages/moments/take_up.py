@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Literal, NamedTuple
 
-from ...bus.usage import UseKind
-from ...bus.values import Action, Memory
+from ...bus.values import Action, Memory, UseKind
 from ..actions.commands import Command, read_line
 from ..actions.failures import FailureRecord, Repetition, read_record, repetition
 from ..actions.match import claims_of, speaks_against, terms

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ...bus.values import NAMESPACES, Marked
+from ...bus.prompts import Marked
+from ...bus.values import NAMESPACES
 from .envelope import strip_envelopes
 from .unicode import fenced, visible
 

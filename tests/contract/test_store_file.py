@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from subcog.bus.values import Span
+from subcog.bus.prompts import Span
 from tests.stores import HERE, FakeClock, make_row, opened
 
 

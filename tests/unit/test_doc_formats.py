@@ -8,21 +8,10 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from subcog.bus import frames, results, sessions, team_results
+from subcog.bus import frames, results, service_results, sessions
 from subcog.bus.events import CaptureSettled, IntentClassified, PromptEnriched, PromptSubmitted
-from subcog.bus.values import (
-    Hit,
-    IntentType,
-    Kept,
-    Memory,
-    Parsed,
-    Place,
-    ProjectFacts,
-    Query,
-    Recalled,
-    Scope,
-    SearchIntent,
-)
+from subcog.bus.prompts import IntentType, Parsed, ProjectFacts, SearchIntent
+from subcog.bus.values import Hit, Kept, Memory, Place, Query, Recalled, Scope
 from subcog.pipeline.api import results as answers
 from tests.fakes import make_result
 
@@ -82,7 +71,7 @@ def test_documented_answers_have_the_fields_of_the_code(heading):
 
 
 def test_the_documented_status_has_the_fields_of_the_code():
-    assert list(_documented("status")) == list(results.StatusResult.__struct_fields__)
+    assert list(_documented("status")) == list(service_results.StatusResult.__struct_fields__)
 
 
 ROWS = {
@@ -93,15 +82,15 @@ ROWS = {
     "recall --sessions": sessions.FoundSessions,
     "learn": sessions.LearnedAll,
     "learn --dry-run": sessions.LearnPlan,
-    "team join": team_results.JoinResult,
-    "team share": team_results.ShareResult,
-    "team unshare": team_results.UnshareResult,
-    "team leave": team_results.LeaveResult,
-    "team status": team_results.TeamStatusResult,
-    "backup": results.BackupResult,
+    "team join": service_results.JoinResult,
+    "team share": service_results.ShareResult,
+    "team unshare": service_results.UnshareResult,
+    "team leave": service_results.LeaveResult,
+    "team status": service_results.TeamStatusResult,
+    "backup": service_results.BackupResult,
     "copies": results.CopiesResult,
-    "restore FILE": results.RestoreResult,
-    "daemon stop": results.StopResult,
+    "restore FILE": service_results.RestoreResult,
+    "daemon stop": service_results.StopResult,
 }
 
 

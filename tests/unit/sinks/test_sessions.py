@@ -4,8 +4,9 @@ from operator import itemgetter
 import pytest
 
 from subcog.bus.events import IntentRefined, MemoriesShown
+from subcog.bus.prompts import DetectionSource, Verdict, Vote
 from subcog.bus.signals import asked
-from subcog.bus.values import DetectionSource, Shown, Verdict, Vote
+from subcog.bus.values import Shown
 from subcog.sinks.sessions import MAX_LATE_AGE_S, MAX_REASONS, Reason, Sessions, emit_late
 from tests.emissions import emitted
 from tests.fakes import NOW, make_built, make_classified, make_intent, make_parsed, make_prompt

@@ -5,19 +5,18 @@ import msgspec
 import pytest
 
 from subcog.bus.events import IntentRefined, PromptEnriched, PromptSubmitted
-from subcog.bus.signals import classified, degraded, fell_back
-from subcog.bus.values import (
+from subcog.bus.prompts import (
     DetectionSource,
     IntentType,
     Parsed,
-    Place,
     ProjectFacts,
-    Scope,
     SearchIntent,
     Vote,
     WorkKind,
     WorkSignal,
 )
+from subcog.bus.signals import classified, degraded, fell_back
+from subcog.bus.values import Place, Scope
 from subcog.stages.classify import (
     Late,
     ModelRacer,

@@ -1,7 +1,7 @@
 import pytest
 
 from subcog.bus.events import IntentRefined
-from subcog.bus.values import DetectionSource, IntentType, Vote
+from subcog.bus.prompts import DetectionSource, IntentType, Vote
 from subcog.stages.classify import changes_context, with_intent
 from tests.fakes import make_classified, make_hits, make_intent, make_settings
 

@@ -5,8 +5,8 @@ import pytest
 from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 
+from subcog.bus.prompts import Marked, ProjectFacts
 from subcog.bus.signals import degraded
-from subcog.bus.values import Marked, ProjectFacts
 from subcog.stages.enrich import Knowledge, enrich
 from subcog.stages.enrichment.guide_parser import read_guide
 from subcog.stages.enrichment.hindsight import Hindsight

@@ -7,9 +7,10 @@ from msgspec.structs import replace
 
 from subcog.bus import signals as bus_signals
 from subcog.bus.anchors import Anchor
+from subcog.bus.prompts import IntentType, ProjectFacts, Span
 from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.signals import abstained, injected, told
-from subcog.bus.values import NAMESPACES, IntentType, ProjectFacts, Span
+from subcog.bus.values import NAMESPACES
 from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject, weight
 from subcog.stages.language.time_question import read_time_question
 from subcog.stages.text.unicode import count_tokens

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from subcog.bus.enrichment import Enrichment, SimilarTask
 from subcog.bus.events import PromptEnriched
-from subcog.bus.values import InjectedMemory, Kept, Marked, MemoryContext, ProjectFacts, Signal
+from subcog.bus.prompts import InjectedMemory, Marked, MemoryContext, ProjectFacts, Signal
+from subcog.bus.values import Kept
 from subcog.stages.inject import inject
 from subcog.stages.parse import parse
 from subcog.stages.respond import enriched_intent, respond

@@ -6,7 +6,8 @@ import pytest
 from subcog.bus.bus import Bus
 from subcog.bus.events import CaptureRequested, CaptureSettled, PromptSubmitted
 from subcog.bus.ids import next_ulid, ulid
-from subcog.bus.values import Kept, Marked, Place, Scope
+from subcog.bus.prompts import Marked
+from subcog.bus.values import Kept, Place, Scope
 from subcog.pipeline.app import captures
 from subcog.pipeline.app.archives import RedactionCache
 from subcog.pipeline.app.captures import CaptureService

@@ -6,8 +6,9 @@ import pytest
 
 from subcog.bus.bus import BusClosed
 from subcog.bus.events import IntentRefined
+from subcog.bus.prompts import DetectionSource, Vote
 from subcog.bus.signals import asked
-from subcog.bus.values import DetectionSource, Scope, Vote
+from subcog.bus.values import Scope
 from subcog.config.load import load_settings
 from subcog.pipeline.app import llm as asking_module
 from subcog.pipeline.app.llm import LanguageModelService

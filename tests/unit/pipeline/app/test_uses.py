@@ -15,15 +15,8 @@ from subcog.bus.events import (
     ToolUsed,
     TurnEnded,
 )
-from subcog.bus.values import (
-    Action,
-    InjectedMemory,
-    Kept,
-    MemoryContext,
-    ProjectFacts,
-    Provenance,
-    Shown,
-)
+from subcog.bus.prompts import InjectedMemory, MemoryContext, ProjectFacts
+from subcog.bus.values import Action, Kept, Provenance, Shown
 from subcog.pipeline.app.routes import ROUTES
 from subcog.pipeline.app.uses import MAX_SESSION_CHARS, Followed, UseWatcher
 from subcog.sinks.sessions import Sessions

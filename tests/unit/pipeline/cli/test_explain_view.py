@@ -17,8 +17,8 @@ from subcog.bus.enrichment import (
 )
 from subcog.bus.events import ResponseReady
 from subcog.bus.prompt_results import ExplainResult
+from subcog.bus.prompts import ProjectAnswer, ProjectFacts, Verdict
 from subcog.bus.sessions import SessionVerdict
-from subcog.bus.values import ProjectAnswer, ProjectFacts, Verdict
 from subcog.pipeline.api.results import explain_answer
 from subcog.pipeline.cli.explain_view import brief, explanation, trace_page
 from subcog.stages.parse import parse

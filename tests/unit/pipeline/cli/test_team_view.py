@@ -2,13 +2,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from subcog.bus.results import TeamSummary
-from subcog.bus.team_results import (
+from subcog.bus.service_results import (
     JoinResult,
     LeaveResult,
     ShareResult,
     TeamRecallResult,
     TeamStatusResult,
+    TeamSummary,
     UnshareResult,
 )
 from subcog.pipeline.cli.team_view import (

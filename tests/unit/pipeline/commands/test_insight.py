@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from subcog.bus.results import IndexStatus
+from subcog.bus.service_results import IndexStatus
 from subcog.pipeline.commands.insight import config_command, describe_index
 
 SIZES = IndexStatus(bytes=1_234_567, scopes=2, without_vectors=0, in_topics=31)

@@ -4,7 +4,8 @@ from pathlib import PurePath
 
 import pytest
 
-from subcog.bus.results import ProjectResult, StatusResult
+from subcog.bus.results import ProjectResult
+from subcog.bus.service_results import StatusResult
 from subcog.config.paths import find_paths
 from subcog.pipeline.doctor.installation import (
     examine_project,

@@ -3,7 +3,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 from msgspec import to_builtins
 
-from subcog.bus.values import IntentType
+from subcog.bus.prompts import IntentType
 from subcog.pipeline.evaluation.dataset import read_rows
 from subcog.pipeline.evaluation.intents import (
     Guess,

@@ -8,8 +8,8 @@ from operator import itemgetter
 import anyio
 from anyio import wait_all_tasks_blocked
 
+from subcog.bus.prompts import DetectionSource, IntentType, SearchIntent
 from subcog.bus.signals import asked
-from subcog.bus.values import DetectionSource, IntentType, SearchIntent
 from subcog.sinks.llm.circuit_breaker import CircuitBreaker
 from subcog.sinks.llm.language_model import LanguageModel, PromptSpec
 from subcog.sinks.llm.worker_process import Answer

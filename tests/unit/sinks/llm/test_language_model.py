@@ -4,7 +4,7 @@ import anyio
 import pytest
 from anyio import wait_all_tasks_blocked
 
-from subcog.bus.values import DetectionSource
+from subcog.bus.prompts import DetectionSource
 from subcog.sinks.llm import language_model as model_module
 from subcog.sinks.llm.circuit_breaker import State
 from subcog.sinks.llm.language_model import MAX_CACHED, MAX_CALLS

@@ -7,8 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.bus.events import ContextBuilt, ForgetRequested, MemoriesShown
+from subcog.bus.prompts import InjectedMemory, MemoryContext
 from subcog.bus.signals import degraded
-from subcog.bus.values import InjectedMemory, MemoryContext, Query, Shown
+from subcog.bus.values import Query, Shown
 from subcog.sinks.store.errors import StoreUnavailable
 from tests.archives import opened_desk
 from tests.emissions import emitted

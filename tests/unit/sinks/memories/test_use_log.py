@@ -6,7 +6,7 @@ import pytest
 
 from subcog.bus.events import MemoryForgotten
 from subcog.bus.signals import used
-from subcog.bus.usage import UseEvent, Usefulness
+from subcog.bus.values import UseEvent, Usefulness
 from subcog.sinks.memories.use_log import KEEP_DAYS, UseLog, count_nothing
 from subcog.stages.injection.usefulness import together, usefulness
 from tests.emissions import emitted

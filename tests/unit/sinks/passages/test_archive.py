@@ -3,7 +3,7 @@ from datetime import timedelta
 import anyio
 import pytest
 
-from subcog.bus.values import Span
+from subcog.bus.prompts import Span
 from subcog.sinks.passages import archive as module
 from subcog.sinks.passages.index import CONTEXT_PASSAGES
 from tests.stores import FakeClock

@@ -1,7 +1,7 @@
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.values import ProjectFacts
+from subcog.bus.prompts import ProjectFacts
 from subcog.sinks.files import Look
 from subcog.sinks.project.context_file import FILE, display_name, named_in, read_context
 from tests.waiting import ends_soon

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from subcog.bus.values import ProjectFacts
+from subcog.bus.prompts import ProjectFacts
 from subcog.sinks.files import Look
 from subcog.sinks.project.identity import Projects
 from subcog.sinks.project.manifests import read_tooling

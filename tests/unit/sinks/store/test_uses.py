@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from subcog.bus.usage import UseEvent
+from subcog.bus.values import UseEvent
 from subcog.sinks.store import uses
 from tests.stores import ELSEWHERE, HERE, START, make_row, opened
 

@@ -4,8 +4,8 @@ import msgspec
 
 from subcog.bus.enrichment import Conflict, Enrichment, Side
 from subcog.bus.events import ResponseReady
+from subcog.bus.prompts import InjectedMemory, MemoryContext, Verdict
 from subcog.bus.signals import delivered, emit
-from subcog.bus.values import InjectedMemory, MemoryContext, Verdict
 from subcog.config.settings import TraceSettings
 from subcog.sinks.telemetry.logs import STAGES, PromptLog, read_traces
 from tests.fakes import (

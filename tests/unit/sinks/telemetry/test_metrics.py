@@ -2,8 +2,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from subcog.bus import signals
+from subcog.bus.prompts import DetectionSource, Vote
 from subcog.bus.signals import emit
-from subcog.bus.values import DetectionSource, Vote
 from subcog.sinks.telemetry.metrics import MAX_SERIES, Metrics
 
 

@@ -3,7 +3,8 @@ from datetime import timedelta
 import pytest
 
 from subcog.bus.enrichment import ApplicablePattern, SimilarTask
-from subcog.bus.values import ProjectFacts, Provenance, Scope
+from subcog.bus.prompts import ProjectFacts
+from subcog.bus.values import Provenance, Scope
 from subcog.stages.enrichment.assemble import (
     MIN_RELEVANCE,
     add_for_readers,

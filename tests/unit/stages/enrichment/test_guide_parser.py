@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.values import WorkKind
+from subcog.bus.prompts import WorkKind
 from subcog.stages.enrichment.guide_parser import read_guide
 from tests.fakes import make_memory
 from tests.waiting import ends_soon

@@ -3,8 +3,9 @@ from datetime import UTC, datetime
 import anyio
 import pytest
 
+from subcog.bus.prompts import Retrospect
 from subcog.bus.sessions import Passage, SessionHit
-from subcog.bus.values import Provenance, Retrospect
+from subcog.bus.values import Provenance
 from subcog.stages.enrichment.hindsight import (
     LEFT_OFF_DAYS,
     MOST_LEFT_OFF,

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from subcog.bus.enrichment import ResolvedReference
-from subcog.bus.values import ProjectFacts
+from subcog.bus.prompts import ProjectFacts
 from subcog.stages.enrichment.guide_parser import read_guide
 from subcog.stages.enrichment.matching import (
     MOST_BEARING,

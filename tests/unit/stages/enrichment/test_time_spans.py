@@ -3,7 +3,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from subcog.bus.values import TimeExpression
+from subcog.bus.prompts import TimeExpression
 from subcog.stages.enrichment.time_spans import day_stated, span_of
 from subcog.stages.language.time_expressions import canonical, find_times
 

@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.values import ProjectFacts
+from subcog.bus.prompts import ProjectFacts
 from subcog.stages.injection.project_facts import MAX_TOKENS, Told, tell_facts
 from subcog.stages.text.envelope import enclose, strip_envelopes
 

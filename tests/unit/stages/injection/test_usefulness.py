@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subcog.bus.usage import UseEvent, Usefulness
+from subcog.bus.values import UseEvent, Usefulness
 from subcog.stages.injection.instructions import Known
 from subcog.stages.injection.select import Budget, Candidate, choose
 from subcog.stages.injection.usefulness import (

@@ -1,6 +1,7 @@
 import pytest
 
-from subcog.bus.values import NAMESPACES, IntentType
+from subcog.bus.prompts import IntentType
+from subcog.bus.values import NAMESPACES
 from subcog.stages.language.answer_type import (
     MOST_DROP,
     MOST_LIFT,

@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.values import IntentType
+from subcog.bus.prompts import IntentType
 from subcog.stages.language.questions import read_question
 
 EXPLAINS, SHOWS_WAY, LOCATES, MENDS, ANY = (

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subcog.bus.values import DetectionSource, IntentType, SearchIntent
+from subcog.bus.prompts import DetectionSource, IntentType, SearchIntent
 from subcog.stages.language.search_intent import detect_search_intent
 from subcog.stages.language.sentences import PHRASES
 from subcog.stages.language.words import fold

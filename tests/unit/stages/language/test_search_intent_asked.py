@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subcog.bus.values import DetectionSource, IntentType
+from subcog.bus.prompts import DetectionSource, IntentType
 from subcog.stages.language.search_intent import (
     MAX_ANSWER_CHARS,
     MAX_PROMPT_CHARS,

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from subcog.bus.values import IntentType
+from subcog.bus.prompts import IntentType
 from subcog.stages.language.sentences import (
     HEAD_CHARS,
     PHRASES,

@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.values import TimeExpression
+from subcog.bus.prompts import TimeExpression
 from subcog.stages.language.time_expressions import canonical, find_times, telling_words
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.values import IntentType, Retrospect
+from subcog.bus.prompts import IntentType, Retrospect
 from subcog.stages.language.search_intent import detect_search_intent
 from subcog.stages.language.time_question import read_time_question
 

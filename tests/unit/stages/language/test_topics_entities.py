@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.values import Entity
+from subcog.bus.prompts import Entity
 from subcog.stages.language.topics import find_entities
 from tests.waiting import ends_soon
 

@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.values import WorkKind
+from subcog.bus.prompts import WorkKind
 from subcog.stages.language.work_kind import MAX_SIGNALS, primary, work_signals
 from tests.waiting import ends_soon
 

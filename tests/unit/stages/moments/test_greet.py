@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.bus.events import MemoriesShown, SessionStarted
+from subcog.bus.prompts import ProjectFacts
 from subcog.bus.signals import degraded
-from subcog.bus.values import ProjectFacts, Scope
+from subcog.bus.values import Scope
 from subcog.config.settings import SessionStartSettings
 from subcog.stages.moments.greet import MAX_TOKENS, MAX_UNITS, Background, greet
 from subcog.stages.moments.guidance import guidance

@@ -1,6 +1,7 @@
 import pytest
 
-from subcog.bus.values import NAMESPACES, Marked
+from subcog.bus.prompts import Marked
+from subcog.bus.values import NAMESPACES
 from subcog.stages.text.markup import (
     namespace_of,
     split_markers,
