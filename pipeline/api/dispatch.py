@@ -169,7 +169,7 @@ class Calls:
     async def classify(self, params: TextParams, place: Place) -> ClassifyResult:
         prompt = self._prompt(params.text, place)
         parsed = parse(prompt)
-        event = await self._app.classify(
+        event = await self._app.handlers.classify(
             PromptEnriched(
                 trace=prompt.trace, prompt=prompt, parsed=parsed.parsed, project=ProjectFacts()
             )
@@ -178,7 +178,7 @@ class Calls:
 
     async def explain(self, params: TextParams, place: Place) -> ExplainResult:
         prompt = self._prompt(params.text, place)
-        await self._app.refresh_instructions(place, prompt.client)
+        await self._app.handlers.refresh_instructions(place, prompt.client)
         ready = await self._app.bus.request(prompt, ResponseReady, within_s=QUERY_S)
         candidates = [verdict.memory_id for verdict in ready.built.verdicts] if ready.built else []
         uses = await uses_of(self._app, candidates, known_only=True) if candidates else ()

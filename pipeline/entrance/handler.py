@@ -215,7 +215,7 @@ class HookHandler:
             return body
         late = ""
         with anyio.move_on_after(LATE_S), contextlib.suppress(ConnectionError):
-            late = await self._app.late_context(
+            late = await self._app.handlers.late_context(
                 call.payload.session_id, project=call.place.project, max_tokens=room_beside(own)
             )
         return with_context(event, body, well_formed(late)) if late else body

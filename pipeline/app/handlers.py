@@ -1,0 +1,266 @@
+"""How each stage is called: the handlers of the routes, with what they need from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+from msgspec.structs import replace
+
+from ...bus.events import (
+    CaptureSettled,
+    ContextBuilt,
+    Event,
+    ForgetRequested,
+    ImportAdmitted,
+    ImportRequested,
+    IntentClassified,
+    IntentRefined,
+    PromptEnriched,
+    QueryAnswered,
+    QueryRequested,
+    ResponseReady,
+    SessionReviewed,
+    SessionStarted,
+    StoreRequested,
+)
+from ...bus.signals import emit, settled
+from ...bus.values import AUTO_CAPTURED, Kept, Place, Scope
+from ...stages.capture import task_record as task
+from ...stages.classify import classify, may_search
+from ...stages.enrich import Knowledge, enrich
+from ...stages.enrichment.hindsight import Hindsight
+from ...stages.inject import MAX_TOKENS, inject
+from ...stages.injection.instructions import Instructed, Known
+from ...stages.injection.usefulness import MOST_LOWERED
+from ...stages.moments.greet import Background, greet
+from ...stages.moments.remedy import remedy
+from ...stages.moments.remind import remind
+from ...stages.moments.reminder import KnownAtAct
+from ...stages.moments.warn import warn
+from ...stages.parse import parse
+from ...stages.ports import RecallUnavailable
+from ...stages.redaction.admit import admit, detect
+from ...stages.redaction.redact import redact, with_warning
+from ...stages.respond import respond
+from ...stages.sessions.quote import SOURCES, last_session
+from .archives import Published
+
+if TYPE_CHECKING:
+    from .app import App
+
+
+class Handlers:
+    """What each stage of ``app`` is called with, and what is done beside it."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def table(self) -> dict[str, Callable[[Any], Any]]:
+        """The function of each stage, with what it needs from outside."""
+        app, late = self._app, self._app.archive
+        search, hook = app.settings.search_intent, app.settings.hook
+        known = KnownAtAct(app.code, app.learned)
+        return {
+            "parse": parse,
+            "read_instructions": lambda event: self.refresh_instructions(event.place, event.client),
+            "enrich": partial(
+                enrich,
+                recall=late,
+                keeper=app.captures,
+                projects=app.projects,
+                limit=search.context.max_count,
+                min_relevance=max(0.0, search.context.least_relevance - MOST_LOWERED),
+                knowledge=Knowledge(app.lore, late, app.clock, app.clean, app.code),
+                conversations=app.passages,
+                hindsight=Hindsight(late, app.clock),
+                may_search=lambda parsed: self._model_races() or may_search(parsed, app.local),
+            ),
+            "classify": self.classify,
+            "inject": self._inject,
+            "respond": self._respond,
+            "refine": self._refine,
+            "greet": self._greet,
+            "warn": self._moment(warn, hook.pre_tool_use, failures=late, known=known),
+            "remind": self._moment(remind, hook.post_tool_use, catalogue=late, known=known),
+            "remedy": self._moment(remedy, hook.post_tool_use_failure, known=known),
+            "note_failure": app.failures.note_failure,
+            "note_mend": app.failures.note_mend,
+            **app.uses.handlers,
+            "use_shown": late.counter(lambda archive, event: archive.count_shown(event)),
+            "reasons_shown": app.sessions.note_shown_reasons,
+            "preserve": app.reviewer.preserve,
+            "finish_turn": app.reviewer.finish_turn,
+            "finish_session": app.reviewer.finish_session,
+            "review": app.reviewer.review,
+            "consolidate": self._consolidate,
+            "detect": partial(detect, max_chars=app.settings.capture.max_chars),
+            "redact": partial(redact, redactor=app.redactor),
+            "store": self._store,
+            "anchor": late.handler(lambda archive, event: archive.captures.anchor(event)),
+            "forget": self._forget,
+            "supersede": late.handler(lambda archive, event: archive.lifecycle.supersede(event)),
+            "expire": late.handler(lambda archive, event: archive.lifecycle.expire(event)),
+            "restore": late.handler(lambda archive, event: archive.lifecycle.restore(event)),
+            "admit": self._admit,
+            "import": late.handler(lambda archive, event: archive.bulk_import.store(event)),
+            "use": late.counter(lambda archive, event: archive.count_uses(event)),
+            "index": late.handler(lambda archive, event: archive.index_stored(event)),
+            "unindex": late.handler(lambda archive, event: archive.unindex(event)),
+            "topics": late.handler(lambda archive, event: archive.note_topics(event)),
+            "untopic": late.handler(lambda archive, event: archive.drop_topics(event)),
+            "settle": self._settle,
+            "reasons": app.sessions.note_reasons,
+            "trace": app.prompt_log.note,
+            "record_prompt": app.activity.note_prompt,
+            "record_shown": app.activity.note_shown,
+            "record_capture": app.activity.note_capture,
+            "record_forgotten": app.activity.note_forgotten,
+            "load_reranker": late.handler(lambda archive, event: archive.load_reranker()),
+            "guides": app.lore.stored,
+            "unguide": app.lore.forgotten,
+            "warm": app.lore.warm,
+            "push": app.team.nudge,
+            "push_gone": app.team.nudge,
+            "announce": app.changes.stored,
+            "announce_gone": app.changes.forgotten,
+            "answer": self._answer,
+        }
+
+    def _moment(
+        self, stage: Callable[..., Awaitable[Published]], settings: Any, **ports: Any
+    ) -> Callable[[Event], Awaitable[Published]]:
+        """The handler of a stage that brings something up unasked, under its hook's settings."""
+
+        async def handle(event: Event) -> Published:
+            return await stage(
+                event,
+                recall=self._app.archive,
+                sessions=self._app.sessions,
+                settings=settings,
+                now=self._app.clock(),
+                clean=self._app.clean,
+                **ports,
+            )
+
+        return handle
+
+    async def _greet(self, event: SessionStarted) -> Published:
+        settings, told = self._app.settings.hook.session_start, ""
+        facts = await anyio.to_thread.run_sync(self._app.projects.facts, event.place.root)
+        if settings.enabled and event.source in SOURCES:
+            said = await self._app.passages.before(event.place, event.session)
+            told = last_session(said, now=self._app.clock(), clean=self._app.clean)
+        await self.refresh_instructions(event.place, event.client)
+        instructed = self._instructed(event.place, event.client)
+        about = Background(facts, told, self._app.code, self._app.learned, instructed)
+        stage = self._moment(greet, settings, catalogue=self._app.archive, about=about)
+        return await stage(event)
+
+    async def _consolidate(self, event: SessionReviewed) -> None:
+        if self._app.consolidation is not None:
+            await self._app.consolidation.consolidate(event)
+
+    def _settle(self, event: CaptureSettled) -> None:
+        if (memory := event.memory) is not None:
+            session = memory.provenance.session
+            self._app.sessions.note_capture(session, memory.id)
+            is_news = event.kept.outcome == "stored" and memory.namespace != task.NAMESPACE
+            if is_news and AUTO_CAPTURED in memory.tags:
+                self._app.sessions.note_unasked(session, memory.id, memory.namespace)
+        emit(settled, "settle", outcome=event.kept.outcome)
+        warns = self._app.settings.redaction.mode == "warn"
+        self._app.captures.settle(with_warning(event) if warns else event)
+
+    def _model_races(self) -> bool:
+        return self._app.llm is not None and self._app.llm.racer.is_asked(decisive=False)
+
+    async def classify(self, event: PromptEnriched) -> IntentClassified:
+        """What a prompt searches for, by every racer there is."""
+        if self._app.llm is None:
+            return await classify(event, local=self._app.local)
+        answer = await classify(event, local=self._app.local, model=self._app.llm.racer)
+        self._app.llm.reserve.begin(event.trace)
+        return answer
+
+    def _inject(self, event: IntentClassified, max_tokens: int = MAX_TOKENS) -> ContextBuilt:
+        search, prompt = self._app.settings.search_intent, event.enriched.prompt
+        room = replace(search.context, max_tokens=min(search.context.max_tokens, max_tokens))
+        return inject(
+            event,
+            settings=replace(search, context=room),
+            quoting=self._app.settings.sessions,
+            sessions=self._app.sessions,
+            now=self._app.clock(),
+            clean=self._app.clean,
+            count_topic=self._count_topic,
+            known=Known(self._app.learned, self._instructed(prompt.place, prompt.client)),
+        )
+
+    async def refresh_instructions(self, place: Place, client: str) -> None:
+        """Read what the agent's own files say at ``place``, as far as they changed."""
+        await self._app.instructions.refresh(place.root, client)
+
+    def _instructed(self, place: Place, client: str) -> Instructed:
+        return Instructed(self._app.instructions.known(place.root, client))
+
+    def _count_topic(self, topic: str, scopes: tuple[Scope, ...]) -> int:
+        archive = self._app.archive.loaded
+        return 0 if archive is None else archive.topics.count_about(topic, scopes)
+
+    def _respond(self, event: ContextBuilt) -> ResponseReady:
+        if self._app.llm is not None:
+            self._app.llm.reserve.end(event.trace)
+        wanted, prompt = self._app.settings.hook.user_prompt, event.classified.enriched.prompt
+        tells = wanted.notices and not prompt.rehearsal
+        return respond(
+            event,
+            suggest=wanted.suggest_captures,
+            notices=tells,
+            kept=self._app.sessions.take_unasked(prompt.session) if tells else (),
+            clean=self._app.clean,
+        )
+
+    def _refine(self, event: IntentRefined) -> None:
+        if self._app.llm is not None:
+            self._app.llm.refine(event)
+
+    async def late_context(self, session: str, *, project: Scope, max_tokens: int) -> str:
+        """The model's late answer to the session's last prompt in ``project``, once; or ""."""
+        if self._app.llm is None:
+            return ""
+        choose = partial(self._inject, max_tokens=max_tokens)
+        return await self._app.llm.late_context(
+            session, project=project, current=self._app.archive.current, inject=choose
+        )
+
+    async def _store(self, event: StoreRequested) -> tuple[Event, ...]:
+        try:
+            archive = await self._app.archive.get()
+        except RecallUnavailable as error:
+            kept = Kept(outcome="failed", namespace=event.namespace, reason=str(error))
+            return (CaptureSettled(trace=event.trace, kept=kept),)
+        return await archive.captures.store(event)
+
+    async def _forget(self, event: ForgetRequested) -> tuple[Event, ...]:
+        """Forget a memory, and the passages of sessions that say it."""
+        archive = await self._app.archive.get()
+        found = await archive.store.get([event.id], event.scopes)
+        events = await archive.forget(event)
+        if self._app.settings.sessions.enabled:
+            passages = await self._app.passages.get()
+            for memory in found:
+                await passages.forget_saying(memory.scope, memory.content)
+        return events
+
+    async def _admit(self, event: ImportRequested) -> ImportAdmitted:
+        max_chars = self._app.settings.capture.max_chars
+        work = partial(admit, event, redactor=self._app.redactor, max_chars=max_chars)
+        return await anyio.to_thread.run_sync(work)
+
+    async def _answer(self, event: QueryRequested) -> QueryAnswered:
+        recalled = await self._app.archive.recall(event.query)
+        return QueryAnswered(trace=event.trace, query=event.query, recalled=recalled)
