@@ -1,8 +1,10 @@
-"""What the daemon answers of one prompt: its intent, and what each stage decided about it."""
+"""What is told of one prompt: its intent, what each stage decided about it, and its trace."""
 
 from __future__ import annotations
 
-from msgspec import UNSET, Raw, UnsetType
+from datetime import datetime
+
+from msgspec import UNSET, Raw, UnsetType, field
 
 from .enrichment import ApplicablePattern, Gotcha, RecentWork, SimilarTask, Suggestion
 from .prompts import (
@@ -201,3 +203,129 @@ class ExplainResult(Result, frozen=True, kw_only=True):
     context: str
     memory_context: MemoryContext
     response: Raw
+
+
+# --- the trace of a prompt -----------------------------------------------------------------------
+
+
+class TracedPrompt(Result, frozen=True, kw_only=True):
+    """What a prompt was, by a hash and counts. ``entities`` are counted by kind."""
+
+    sha256: str
+    characters: int
+    machine: bool = False
+    work: tuple[str, ...] = ()
+    entities: dict[str, int] = field(default_factory=dict)
+    references: tuple[str, ...] = ()
+    markers: int = 0
+
+
+class TracedSide(Result, frozen=True, kw_only=True):
+    """A memory of a conflict; ``score`` tells how it came about."""
+
+    id: str
+    score: str
+
+
+class TracedConflict(Result, frozen=True, kw_only=True):
+    """A conflict that was resolved."""
+
+    about: str = ""
+    winner: TracedSide
+    loser: TracedSide
+
+
+class TracedCapture(Result, frozen=True, kw_only=True):
+    """What became of a marker."""
+
+    outcome: str
+    id: str | None
+
+
+class TracedEnrichment(Result, frozen=True, kw_only=True):
+    """What was found, by id; tasks, patterns and references with how sure they are."""
+
+    candidates: int
+    similar_tasks: dict[str, float] = field(default_factory=dict)
+    patterns: dict[str, float] = field(default_factory=dict)
+    gotchas: tuple[str, ...] = ()
+    resolved: dict[str, float] = field(default_factory=dict)
+    conflicts: tuple[TracedConflict, ...] = ()
+    kept: tuple[TracedCapture, ...] = ()
+    degraded: tuple[str, ...] = ()
+
+
+class TracedVote(Result, frozen=True, kw_only=True):
+    """What one classifier said, or why it said nothing (``missing``)."""
+
+    racer: str
+    intent_type: str | None
+    confidence: float = 0.0
+    missing: str | None
+    took_ms: float
+
+
+class TracedIntent(Result, frozen=True, kw_only=True):
+    """What the prompt was classified as; no ``intent_type`` where it is no search."""
+
+    intent_type: str | None
+    confidence: float
+    source: str | None
+    votes: tuple[TracedVote, ...] = ()
+
+
+class TracedVerdict(Result, frozen=True, kw_only=True):
+    """Why a memory was injected, or was not."""
+
+    id: str
+    relevance: float = 0.0
+    weight: float = 0.0
+    injected: bool
+    why: str
+
+
+class TracedSession(Result, frozen=True, kw_only=True):
+    """Why an earlier session was quoted, or was not."""
+
+    id: str
+    began_at: datetime
+    relevance: float = 0.0
+    quoted: bool
+    why: str
+
+
+class TracedInjection(Result, frozen=True, kw_only=True):
+    """What was injected. Older versions wrote no ``sessions`` and no ``answers``."""
+
+    tokens: int
+    abstained: str | None
+    memories: tuple[str, ...] = ()
+    verdicts: tuple[TracedVerdict, ...] = ()
+    sessions: tuple[TracedSession, ...] = ()
+    answers: dict[str, str] = field(default_factory=dict)
+
+
+class TracedText(Result, frozen=True, kw_only=True):
+    """Redacted text, where ``trace.keep_text`` is set."""
+
+    prompt: str
+    words: str = ""
+    topics: tuple[str, ...] = ()
+    context: str = ""
+
+
+class Trace(Result, frozen=True, kw_only=True):
+    """A line of the log of prompts. ``took_ms`` is the sum of ``stages_ms``."""
+
+    id: str
+    time: datetime
+    project: str
+    session: str = ""
+    client: str = ""
+    prompt: TracedPrompt
+    enrich: TracedEnrichment
+    classify: TracedIntent
+    inject: TracedInjection
+    stages_ms: dict[str, float]
+    took_ms: float = 0.0
+    text: TracedText | UnsetType = UNSET

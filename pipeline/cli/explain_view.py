@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import Any
 
 from msgspec import UNSET
 from rich.console import Console, Group, RenderableType
@@ -19,6 +17,9 @@ from ...bus.prompt_results import (
     EnrichedIntent,
     ExplainResult,
     InjectStep,
+    Trace,
+    TracedEnrichment,
+    TracedIntent,
 )
 from ...bus.prompts import Parsed, ProjectAnswer, Verdict
 from ...bus.results import UseResult
@@ -244,68 +245,63 @@ def _outcome(answer: ExplainResult) -> RenderableType:
     return Group(nothing, context) if answer.inject.abstained else context
 
 
-def show_trace(trace: dict[str, Any]) -> None:
+def show_trace(trace: Trace) -> None:
     """Print one trace as a page."""
     Console().print(trace_page(trace))
 
 
-def trace_page(trace: dict[str, Any]) -> RenderableType:
+def trace_page(trace: Trace) -> RenderableType:
     """One trace, a row a stage."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold cyan", no_wrap=True)
     table.add_column()
     for name, told in _rows(trace):
         table.add_row(name, escape(told))
-    when = datetime.fromisoformat(trace["time"]).astimezone()
     return Panel(
         table,
-        title=f"[bold]{escape(trace['id'])}[/] {when:%Y-%m-%d %H:%M:%S}",
-        subtitle=escape(trace["project"]),
+        title=f"[bold]{escape(trace.id)}[/] {trace.time.astimezone():%Y-%m-%d %H:%M:%S}",
+        subtitle=escape(trace.project),
         title_align="left",
         subtitle_align="right",
     )
 
 
-def _rows(trace: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    prompt, found, inject = trace["prompt"], trace["enrich"], trace["inject"]
-    if text := trace.get("text"):
-        yield "text", text["prompt"]
-    yield "prompt", f"{prompt['characters']} characters, sha256 {prompt['sha256']}"
-    named = ", ".join(f"{count} {kind}" for kind, count in prompt["entities"].items())
-    work = ", ".join(dict.fromkeys(prompt["work"])).lower()
+def _rows(trace: Trace) -> Iterator[tuple[str, str]]:
+    prompt, inject = trace.prompt, trace.inject
+    if trace.text:
+        yield "text", trace.text.prompt
+    yield "prompt", f"{prompt.characters} characters, sha256 {prompt.sha256}"
+    named = ", ".join(f"{count} {kind}" for kind, count in prompt.entities.items())
+    work = ", ".join(dict.fromkeys(prompt.work)).lower()
     yield "parse", f"work {work or 'none'}; names {named or 'nothing'}"
-    yield "enrich", _enriched(found)
-    for conflict in found["conflicts"]:
-        won, lost = conflict["winner"], conflict["loser"]
-        yield "", f"{won['id']} ({won['score']}) over {lost['id']} ({lost['score']})"
-    yield "classify", _classified(trace["classify"])
-    yield "inject", inject["abstained"] or f"{len(inject['memories'])}, {inject['tokens']} tokens"
-    for verdict in inject["verdicts"]:
-        mark = "✓" if verdict["injected"] else "·"
-        yield "", f"{mark} {verdict['id']} {verdict['why']}"
-    for told in inject.get("sessions", ()):  # missing in the traces of older versions
-        mark = "✓" if told["quoted"] else "·"
-        yield "", f"{mark} session {told['id']} of {told['began_at'][:10]}: {told['why']}"
-    for fact, outcome in inject.get("answers", {}).items():
+    yield "enrich", _enriched(trace.enrich)
+    for conflict in trace.enrich.conflicts:
+        won, lost = conflict.winner, conflict.loser
+        yield "", f"{won.id} ({won.score}) over {lost.id} ({lost.score})"
+    yield "classify", _classified(trace.classify)
+    yield "inject", inject.abstained or f"{len(inject.memories)}, {inject.tokens} tokens"
+    for verdict in inject.verdicts:
+        yield "", f"{'✓' if verdict.injected else '·'} {verdict.id} {verdict.why}"
+    for told in inject.sessions:
+        mark = "✓" if told.quoted else "·"
+        yield "", f"{mark} session {told.id} of {told.began_at:%Y-%m-%d}: {told.why}"
+    for fact, outcome in inject.answers.items():
         yield "", f"project's {fact.replace('_', ' ')} {outcome.replace('_', ' ')}"
-    yield "took", timings(trace["stages_ms"])
+    yield "took", timings(trace.stages_ms)
 
 
-def _enriched(found: dict[str, Any]) -> str:
+def _enriched(found: TracedEnrichment) -> str:
     names = ("similar_tasks", "patterns", "gotchas", "resolved", "conflicts")
-    parts = [f"{found['candidates']} candidates"]
-    parts += [f"{len(found[name])} {name.replace('_', ' ')}" for name in names if found[name]]
-    return ", ".join([*parts, *found["degraded"]])
+    counts = {name.replace("_", " "): len(getattr(found, name)) for name in names}
+    parts = [f"{count} {name}" for name, count in counts.items() if count]
+    return ", ".join([f"{found.candidates} candidates", *parts, *found.degraded])
 
 
-def _classified(told: dict[str, Any]) -> str:
+def _classified(told: TracedIntent) -> str:
     votes = ", ".join(
-        f"{vote['racer']} {_voted(vote)} in {vote['took_ms']} ms" for vote in told["votes"]
+        f"{vote.racer} {vote.intent_type or vote.missing or 'none'} in {vote.took_ms} ms"
+        for vote in told.votes
     )
-    if told["intent_type"] is None:
+    if told.intent_type is None:
         return f"no search intent ({votes})"
-    return f"{told['intent_type']}, {told['confidence']:.0%} by {told['source']} ({votes})"
-
-
-def _voted(vote: dict[str, Any]) -> str:
-    return str(vote["intent_type"] or vote["missing"] or "none")
+    return f"{told.intent_type}, {told.confidence:.0%} by {told.source} ({votes})"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
-from msgspec import UNSET
+from msgspec import UNSET, convert
 from msgspec.structs import astuple, replace
 
 from ...bus.results import ProjectResult
@@ -26,6 +27,9 @@ from .shared import (
     shorten,
     show_json,
 )
+
+if TYPE_CHECKING:
+    from ...bus.prompt_results import TracedInjection
 
 
 @click.command()
@@ -270,7 +274,7 @@ def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A
 
     traces = read_traces(our_paths().traces)
     if id is None:
-        _list(list(islice(traces, limit)), as_json)
+        _list(islice(traces, limit), as_json)
         return
     found = next((trace for trace in traces if trace["id"].startswith(id.lower())), None)
     if found is None:
@@ -278,30 +282,33 @@ def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A
     if as_json:
         show_json(found)
     else:
+        from ...bus.prompt_results import Trace
         from ..cli.explain_view import show_trace
 
-        show_trace(found)
+        show_trace(convert(found, Trace))
 
 
-def _list(traces: list[dict[str, Any]], as_json: bool) -> None:
+def _list(found: Iterable[object], as_json: bool) -> None:
     if as_json:
-        show_json({"traces": traces})
+        show_json({"traces": list(found)})
         return
+    from ...bus.prompt_results import Trace
+
+    traces = [convert(one, Trace) for one in found]
     if not traces:
         click.echo("no prompts traced yet")
     for trace in traces:
-        when = datetime.fromisoformat(trace["time"]).astimezone()
-        kind = trace["classify"]["intent_type"] or "–"
+        when, kind = trace.time.astimezone(), trace.classify.intent_type or "–"
         click.echo(
-            f"{trace['id']}  {when:%Y-%m-%d %H:%M:%S}  {trace['took_ms']:>7.1f} ms  {kind:<12}"
-            f"  {_outcome(trace['inject'])}"
+            f"{trace.id}  {when:%Y-%m-%d %H:%M:%S}  {trace.took_ms:>7.1f} ms  {kind:<12}"
+            f"  {_outcome(trace.inject)}"
         )
 
 
-def _outcome(inject: dict[str, Any]) -> str:
-    if inject["abstained"]:
-        return f"nothing injected: {inject['abstained']}"
-    return f"{len(inject['memories'])} memories, {inject['tokens']} tokens"
+def _outcome(inject: TracedInjection) -> str:
+    if inject.abstained:
+        return f"nothing injected: {inject.abstained}"
+    return f"{len(inject.memories)} memories, {inject.tokens} tokens"
 
 
 @click.command()

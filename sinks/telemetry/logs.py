@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
@@ -26,11 +27,25 @@ from typing import Any
 import anyio.to_thread
 import msgspec
 from cachetools import FIFOCache
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from ...bus.enrichment import Enrichment
+from ...bus.enrichment import Side
 from ...bus.events import ContextBuilt, IntentClassified, PromptEnriched, ResponseReady
-from ...bus.prompts import Verdict
+from ...bus.prompt_results import (
+    Trace,
+    TracedCapture,
+    TracedConflict,
+    TracedEnrichment,
+    TracedInjection,
+    TracedIntent,
+    TracedPrompt,
+    TracedSession,
+    TracedSide,
+    TracedText,
+    TracedVerdict,
+    TracedVote,
+)
+from ...bus.prompts import Verdict, Vote
 from ...bus.sessions import SessionVerdict
 from ...bus.signals import degraded, delivered, redacted
 from ...config.settings import TraceSettings
@@ -193,36 +208,32 @@ class PromptLog:
             return
         self._timed.setdefault(trace, {})[stage] = round(took_s * 1000, 3)
 
-    def _record(self, built: ContextBuilt) -> dict[str, Any]:
-        enriched = built.classified.enriched
-        prompt, stages = enriched.prompt, self.stages(built.trace)
-        record = {
-            "id": built.trace,
-            "time": self._clock(),
-            "project": prompt.place.project.id,
-            "session": prompt.session,
-            "client": prompt.client,
-            "prompt": {
-                "sha256": sha256(prompt.text.encode("utf-8", "replace")).hexdigest()[:_HASH_DIGITS],
-                "characters": len(prompt.text),
-                **_parsed(enriched),
-            },
-            "enrich": _enriched(enriched),
-            "classify": _classified(built.classified),
-            "inject": _injected(built),
-            "stages_ms": stages,
-            "took_ms": round(sum(stages.values()), 3),
-        }
-        return record | ({"text": self._text(built)} if self._settings.keep_text else {})
+    def _record(self, built: ContextBuilt) -> Trace:
+        classified, stages = built.classified, self.stages(built.trace)
+        prompt = classified.enriched.prompt
+        return Trace(
+            id=built.trace,
+            time=self._clock(),
+            project=prompt.place.project.id,
+            session=prompt.session,
+            client=prompt.client,
+            prompt=_parsed(classified.enriched),
+            enrich=_enriched(classified.enriched),
+            classify=_classified(classified),
+            inject=_injected(built),
+            stages_ms=stages,
+            took_ms=round(sum(stages.values()), 3),
+            text=self._text(built) if self._settings.keep_text else UNSET,
+        )
 
-    def _text(self, built: ContextBuilt) -> dict[str, Any]:
+    def _text(self, built: ContextBuilt) -> TracedText:
         parsed, intent = built.classified.enriched.parsed, built.classified.intent
-        return {
-            "prompt": self._clean(parsed.text)[:_MAX_TEXT_CHARS],
-            "words": self._clean(" ".join(parsed.words))[:_MAX_TEXT_CHARS],
-            "topics": [self._clean(topic) for topic in (intent.topics if intent else ())],
-            "context": self._clean(built.text),
-        }
+        return TracedText(
+            prompt=self._clean(parsed.text)[:_MAX_TEXT_CHARS],
+            words=self._clean(" ".join(parsed.words))[:_MAX_TEXT_CHARS],
+            topics=tuple(self._clean(topic) for topic in (intent.topics if intent else ())),
+            context=self._clean(built.text),
+        )
 
 
 def read_traces(file: Path) -> Iterator[dict[str, Any]]:
@@ -264,84 +275,86 @@ def _lines(file: Path) -> Iterator[bytes]:
     return RotatingFile(file, max_bytes=TRACE_BYTES, backups=TRACE_BACKUPS).lines()
 
 
-def _parsed(enriched: PromptEnriched) -> dict[str, Any]:
-    parsed = enriched.parsed
-    kinds = [entity.kind for entity in parsed.entities]
-    return {
-        "machine": parsed.machine,
-        "work": [signal.kind.value for signal in parsed.work],
-        "entities": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
-        "references": [reference.kind for reference in parsed.references],
-        "markers": len(parsed.marked),
-    }
+def _parsed(enriched: PromptEnriched) -> TracedPrompt:
+    parsed, text = enriched.parsed, enriched.prompt.text
+    return TracedPrompt(
+        sha256=sha256(text.encode("utf-8", "replace")).hexdigest()[:_HASH_DIGITS],
+        characters=len(text),
+        machine=parsed.machine,
+        work=tuple(signal.kind.value for signal in parsed.work),
+        entities=dict(Counter(entity.kind for entity in parsed.entities)),
+        references=tuple(reference.kind for reference in parsed.references),
+        markers=len(parsed.marked),
+    )
 
 
-def _enriched(enriched: PromptEnriched) -> dict[str, Any]:
-    found: Enrichment = enriched.enrichment
-    return {
-        "candidates": len(enriched.candidates),
-        "similar_tasks": {task.id: task.similarity for task in found.similar_tasks},
-        "patterns": {pattern.id: pattern.match_score for pattern in found.applicable_patterns},
-        "gotchas": [gotcha.id for gotcha in found.known_gotchas],
-        "resolved": {one.id: one.confidence for one in found.resolved_references},
-        "conflicts": [
-            {
-                "about": conflict.about,
-                "winner": {"id": conflict.winner.id, "score": conflict.winner.arithmetic},
-                "loser": {"id": conflict.loser.id, "score": conflict.loser.arithmetic},
-            }
-            for conflict in found.conflicts
-        ],
-        "kept": [{"outcome": kept.outcome, "id": kept.memory_id} for kept in enriched.kept],
-        "degraded": enriched.degraded,
-    }
+def _enriched(enriched: PromptEnriched) -> TracedEnrichment:
+    found = enriched.enrichment
+    return TracedEnrichment(
+        candidates=len(enriched.candidates),
+        similar_tasks={task.id: task.similarity for task in found.similar_tasks},
+        patterns={pattern.id: pattern.match_score for pattern in found.applicable_patterns},
+        gotchas=tuple(gotcha.id for gotcha in found.known_gotchas),
+        resolved={one.id: one.confidence for one in found.resolved_references},
+        conflicts=tuple(
+            TracedConflict(about=one.about, winner=_side(one.winner), loser=_side(one.loser))
+            for one in found.conflicts
+        ),
+        kept=tuple(TracedCapture(outcome=k.outcome, id=k.memory_id) for k in enriched.kept),
+        degraded=enriched.degraded,
+    )
 
 
-def _classified(event: IntentClassified) -> dict[str, Any]:
+def _side(side: Side) -> TracedSide:
+    return TracedSide(id=side.id, score=side.arithmetic)
+
+
+def _classified(event: IntentClassified) -> TracedIntent:
     intent = event.intent
-    return {
-        "intent_type": intent.intent_type.value if intent else None,
-        "confidence": intent.confidence_percent / 100 if intent else 0.0,
-        "source": intent.source.value if intent else None,
-        "votes": [
-            {
-                "racer": vote.racer.value,
-                "intent_type": vote.intent.intent_type.value if vote.intent else None,
-                "confidence": vote.intent.confidence_percent / 100 if vote.intent else 0.0,
-                "missing": vote.missing,
-                "took_ms": round(vote.took_ms, 3),
-            }
-            for vote in event.votes
-        ],
-    }
+    return TracedIntent(
+        intent_type=intent.intent_type.value if intent else None,
+        confidence=intent.confidence_percent / 100 if intent else 0.0,
+        source=intent.source.value if intent else None,
+        votes=tuple(map(_voted, event.votes)),
+    )
 
 
-def _injected(built: ContextBuilt) -> dict[str, Any]:
-    return {
-        "tokens": built.tokens,
-        "abstained": built.abstained,
-        "memories": [memory.id for memory in built.context.injected_memories],
-        "verdicts": [_verdict(one) for one in built.verdicts[:_MAX_VERDICTS]],
-        "sessions": [_session_verdict(one) for one in built.sessions],
-        "answers": {one.fact: one.outcome for one in built.answers},
-    }
+def _voted(vote: Vote) -> TracedVote:
+    return TracedVote(
+        racer=vote.racer.value,
+        intent_type=vote.intent.intent_type.value if vote.intent else None,
+        confidence=vote.intent.confidence_percent / 100 if vote.intent else 0.0,
+        missing=vote.missing,
+        took_ms=round(vote.took_ms, 3),
+    )
 
 
-def _verdict(verdict: Verdict) -> Mapping[str, Any]:
-    return {
-        "id": verdict.memory_id,
-        "relevance": round(verdict.relevance, 4),
-        "weight": verdict.weight,
-        "injected": verdict.injected,
-        "why": verdict.why,
-    }
+def _injected(built: ContextBuilt) -> TracedInjection:
+    return TracedInjection(
+        tokens=built.tokens,
+        abstained=built.abstained,
+        memories=tuple(memory.id for memory in built.context.injected_memories),
+        verdicts=tuple(map(_verdict, built.verdicts[:_MAX_VERDICTS])),
+        sessions=tuple(map(_session_verdict, built.sessions)),
+        answers={one.fact: one.outcome for one in built.answers},
+    )
 
 
-def _session_verdict(verdict: SessionVerdict) -> Mapping[str, Any]:
-    return {
-        "id": verdict.session,
-        "began_at": verdict.began_at,
-        "relevance": verdict.relevance,
-        "quoted": verdict.quoted,
-        "why": verdict.why,
-    }
+def _verdict(verdict: Verdict) -> TracedVerdict:
+    return TracedVerdict(
+        id=verdict.memory_id,
+        relevance=round(verdict.relevance, 4),
+        weight=verdict.weight,
+        injected=verdict.injected,
+        why=verdict.why,
+    )
+
+
+def _session_verdict(verdict: SessionVerdict) -> TracedSession:
+    return TracedSession(
+        id=verdict.session,
+        began_at=verdict.began_at,
+        relevance=verdict.relevance,
+        quoted=verdict.quoted,
+        why=verdict.why,
+    )

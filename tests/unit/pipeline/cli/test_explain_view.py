@@ -16,7 +16,7 @@ from subcog.bus.enrichment import (
     Suggestion,
 )
 from subcog.bus.events import ResponseReady
-from subcog.bus.prompt_results import ExplainResult
+from subcog.bus.prompt_results import ExplainResult, Trace
 from subcog.bus.prompts import ProjectAnswer, ProjectFacts, Verdict
 from subcog.bus.sessions import SessionVerdict
 from subcog.pipeline.api.results import explain_answer
@@ -225,7 +225,7 @@ def test_a_trace_has_a_row_for_each_stage():
         },
         "stages_ms": {"parse": 0.5},
     }  # fmt: skip
-    page = drawn(trace_page(trace))
+    page = drawn(trace_page(msgspec.convert(trace, Trace)))
     for told in (
         "what [red] was said",
         "9 characters, sha256 ff",
