@@ -72,33 +72,18 @@ ROUTES: tuple[Route, ...] = (
         "keep a late answer of the language model for the session's next hook",
     ),
     # other moments
-    Route(
-        "greet",
-        e.SessionStarted,
-        "greet a new session with open blockers, tasks and recent decisions",
-        produces=(e.ResponseReady, e.MemoriesShown),
-        concurrency=16,
-    ),
-    Route(
-        "warn",
-        e.ActionProposed,
-        "show what warns of an action that is about to be done",
-        produces=(e.ResponseReady, e.MemoriesShown),
-        concurrency=16,
-    ),
-    Route(
-        "remind",
-        e.ToolUsed,
-        "show what is known about a file that was changed",
-        produces=(e.ResponseReady, e.MemoriesShown),
-        concurrency=16,
-    ),
-    Route(
-        "remedy",
-        e.ToolFailed,
-        "show what is known about an error",
-        produces=(e.ResponseReady, e.MemoriesShown),
-        concurrency=16,
+    *(
+        Route(stage, event, about, produces=(e.ResponseReady, e.MemoriesShown), concurrency=16)
+        for stage, event, about in (
+            (
+                "greet",
+                e.SessionStarted,
+                "greet a new session with open blockers, tasks and recent decisions",
+            ),
+            ("warn", e.ActionProposed, "show what warns of an action that is about to be done"),
+            ("remind", e.ToolUsed, "show what is known about a file that was changed"),
+            ("remedy", e.ToolFailed, "show what is known about an error"),
+        )
     ),
     Route(
         "note_failure",
@@ -123,17 +108,12 @@ ROUTES: tuple[Route, ...] = (
         publishes_during=(e.ReviewRequested,),
         concurrency=16,
     ),
-    Route(
-        "finish_turn",
-        e.TurnEnded,
-        "request a review of the turn",
-        produces=(e.ReviewRequested,),
-    ),
-    Route(
-        "finish_session",
-        e.SessionEnded,
-        "request a review of the end of a session",
-        produces=(e.ReviewRequested,),
+    *(
+        Route(stage, event, f"request a review of the {what}", produces=(e.ReviewRequested,))
+        for stage, event, what in (
+            ("finish_turn", e.TurnEnded, "turn"),
+            ("finish_session", e.SessionEnded, "end of a session"),
+        )
     ),
     Route(
         "review",
@@ -219,23 +199,13 @@ ROUTES: tuple[Route, ...] = (
         produces=(e.MemoryForgotten, e.ForgetSettled),
     ),
     # the life of a memory
-    Route(
-        "supersede",
-        e.SupersedeRequested,
-        "mark one memory as replaced by another",
-        produces=(e.MemoriesStored, e.ChangeSettled),
-    ),
-    Route(
-        "expire",
-        e.ExpireRequested,
-        "end the validity of a memory",
-        produces=(e.MemoriesStored, e.ChangeSettled),
-    ),
-    Route(
-        "restore",
-        e.RestoreRequested,
-        "make a superseded or expired memory valid again",
-        produces=(e.MemoriesStored, e.ChangeSettled),
+    *(
+        Route(stage, event, about, produces=(e.MemoriesStored, e.ChangeSettled))
+        for stage, event, about in (
+            ("supersede", e.SupersedeRequested, "mark one memory as replaced by another"),
+            ("expire", e.ExpireRequested, "end the validity of a memory"),
+            ("restore", e.RestoreRequested, "make a superseded or expired memory valid again"),
+        )
     ),
     # many at once
     Route(
@@ -261,43 +231,21 @@ ROUTES: tuple[Route, ...] = (
     Route("load_reranker", e.MemoriesStored, "load the reranker when the first memory is stored"),
     Route("announce", e.MemoriesStored, "notify open MCP sessions"),
     Route("announce_gone", e.MemoryForgotten, "notify open MCP sessions"),
-    # to the team
-    Route(
-        "push",
-        e.MemoriesStored,
-        "wake the sending of shared memories to the team",
-        overflow=Overflow.DROP,
-    ),
-    Route(
-        "push_gone",
-        e.MemoryForgotten,
-        "wake the sending of a deletion to the team",
-        overflow=Overflow.DROP,
-    ),
-    # the page
-    Route(
-        "record_prompt",
-        e.ResponseReady,
-        "record an answered prompt for the page",
-        overflow=Overflow.DROP,
-    ),
-    Route(
-        "record_shown",
-        e.MemoriesShown,
-        "record for the page what was shown at another moment",
-        overflow=Overflow.DROP,
-    ),
-    Route(
-        "record_capture",
-        e.CaptureSettled,
-        "record a settled capture for the page",
-        overflow=Overflow.DROP,
-    ),
-    Route(
-        "record_forgotten",
-        e.MemoryForgotten,
-        "record a deletion for the page",
-        overflow=Overflow.DROP,
+    # to the team and to the page, which do without one now and then
+    *(
+        Route(stage, event, about, overflow=Overflow.DROP)
+        for stage, event, about in (
+            ("push", e.MemoriesStored, "wake the sending of shared memories to the team"),
+            ("push_gone", e.MemoryForgotten, "wake the sending of a deletion to the team"),
+            ("record_prompt", e.ResponseReady, "record an answered prompt for the page"),
+            (
+                "record_shown",
+                e.MemoriesShown,
+                "record for the page what was shown at another moment",
+            ),
+            ("record_capture", e.CaptureSettled, "record a settled capture for the page"),
+            ("record_forgotten", e.MemoryForgotten, "record a deletion for the page"),
+        )
     ),
     # a query
     Route(
