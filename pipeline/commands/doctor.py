@@ -12,7 +12,8 @@ from msgspec import Struct
 from ...config.paths import Paths
 from ..agents.install import our_parts
 from ..doctor import agents
-from ..doctor.installation import Finding, Installation, Unrepaired
+from ..doctor.findings import Finding, Unrepaired
+from ..doctor.installation import Installation
 from .shared import json_option, our_paths, show_json
 
 

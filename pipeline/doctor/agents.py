@@ -36,7 +36,7 @@ from ..agents.install import (
 )
 from ..agents.settings_file import SettingsUnreadable
 from ..cli.client import CallFailed, Client, DaemonUnreachable
-from .installation import Finding, Unrepaired
+from .findings import Finding, Unrepaired
 
 Env = Mapping[str, str]
 TEXT = "The canary lives in the blue aviary behind the observatory"

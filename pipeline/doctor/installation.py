@@ -1,35 +1,39 @@
-"""What a check finds; the checks of this installation: interpreter, settings, files, database."""
+"""The checks of this installation: interpreter, settings, files, daemon, database."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
-import platform
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
-
-from msgspec import Struct
 
 from ...bus.results import ProjectResult
 from ...bus.service_results import StatusResult, StopResult
 from ...config.load import SettingsError, load_settings, without_password
 from ...config.paths import Paths
-from ...config.settings import SessionsSettings
 from ...hooks.client import VERSION
 from ...sinks.store.errors import StoreUnavailable
 from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
 from ..daemon.server import AlreadyRunning, only_one, socket_path, unlisten
+from .findings import (
+    Finding,
+    Unrepaired,
+    examine_backups,
+    examine_damage,
+    examine_model,
+    examine_project,
+    examine_reranker,
+    examine_sessions,
+    examine_team,
+)
 
-Repair = Callable[[], tuple[str, ...]]
-# A team that is behind for longer, in seconds, is not merely slow.
-LAG_S = 3600.0
 Env = Mapping[str, str]
 # Folders may be searched by their owner alone, files read and written.
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
@@ -37,96 +41,6 @@ FOLDER_MODE, FILE_MODE = 0o700, 0o600
 LOAD_S = 20.0
 LEAVE_S = 10.0
 POLL_S = 0.02
-
-
-class Unrepaired(RuntimeError):
-    """Something could not be repaired; the message says why, and what to do instead."""
-
-
-class Finding(Struct, frozen=True, kw_only=True):
-    """The check's name, whether it passed, what was seen, and how to fix it.
-
-    ``repair`` repairs it and returns what it did, a line each; None where only the user can. Raises
-    ``Unrepaired`` or ``OSError``.
-    """
-
-    check: str
-    ok: bool
-    seen: str
-    mend: str = ""
-    repair: Repair | None = None
-
-
-def examine_sessions(
-    status: StatusResult | None, settings: SessionsSettings, project: PurePath
-) -> Finding:
-    """What is kept of sessions, and whether anything said in ``project`` is."""
-    excluded = next((one for one in settings.exclude if project.is_relative_to(one)), None)
-    if not settings.enabled:
-        seen = "switched off; nothing that is said is kept (sessions.enabled)"
-    elif excluded is not None:
-        seen = f"nothing said in this project is kept (sessions.exclude has {excluded})"
-    elif status is None or status.sessions is None:
-        seen = "still being loaded, or no daemon could be asked"
-    else:
-        seen = f"{status.sessions} sessions, {status.passages} passages"
-    return Finding(check="sessions", ok=True, seen=seen)
-
-
-def examine_team(status: StatusResult | None) -> Finding:
-    """What the daemon's ``status`` says of it."""
-    team = status.team if status else None
-    if team is None:
-        return Finding(check="team", ok=True, seen="no team joined")
-    seen = f"{team.team} as {team.member}, on {team.server}"
-    if problem := team.problem:
-        mend = f"{problem.message.rstrip('.')}. New memories are sent later."
-        return Finding(check="team", ok=False, seen=f"{seen}: {problem.reason}", mend=mend)
-    if team.lag_s is not None and team.lag_s > LAG_S:
-        hours = team.lag_s / 3600
-        seen = f"{seen}: behind for {hours:.0f} h, and {team.outbox} changes wait to be sent"
-        mend = "`subcog team status` shows why"
-        return Finding(check="team", ok=False, seen=seen, mend=mend)
-    return Finding(check="team", ok=True, seen=seen)
-
-
-def examine_backups(status: StatusResult) -> Finding:
-    """Whether the backups that are made without being asked for are made."""
-    backup = status.backup
-    if backup is None:
-        return Finding(check="backups", ok=True, seen="none are made (backup.enabled)")
-    if backup.problem:
-        mend = f"look at {backup.folder}, or name another directory in backup.folder"
-        return Finding(check="backups", ok=False, seen=backup.problem, mend=mend)
-    newest = backup.newest or "the first is made when the daemon has some rest"
-    return Finding(check="backups", ok=True, seen=f"{backup.count} in {backup.folder}: {newest}")
-
-
-def examine_damage(status: StatusResult) -> Finding:
-    """What was found damaged, for as long as its copies are kept."""
-    if not status.damage:
-        return Finding(check="damage", ok=True, seen="none was found")
-    mend = "compare what is there with a backup, then remove what is kept aside"
-    was_told = not any("damaged log" in one for one in status.damage)  # by the repair
-    return Finding(check="damage", ok=was_told, seen="; ".join(status.damage), mend=mend)
-
-
-def examine_project(answer: ProjectResult | None) -> Finding:
-    """What the daemon says of the directory that the doctor was called in."""
-    if answer is None:
-        return Finding(check="project", ok=True, seen="no daemon could be asked")
-    if not answer.claimed:
-        return Finding(check="project", ok=True, seen=answer.project)
-    seen = (
-        f"{answer.project}: it names the remote of {answer.claimed}, and shares no commit with it"
-    )
-    return Finding(
-        check="project",
-        ok=False,
-        seen=seen,
-        mend="if it is that project, `subcog project alias` joins its memory; else "
-        "`subcog project split` says so",
-    )
 
 
 class Installation:
@@ -149,8 +63,8 @@ class Installation:
             return  # there is no way to a daemon, and asking would only wait
         self.status, error = _ask(self._paths)
         yield _daemon(self._paths, self.status, error)
-        yield reading(self.status)
-        yield _model(self.status)
+        yield examine_reranker(self.status)
+        yield examine_model(self.status)
         yield examine_team(self.status)
         yield examine_project(_project(self._paths, self._env) if self.status else None)
         yield from _sessions(self._paths, self._env, self.status)
@@ -334,45 +248,6 @@ def _daemon(paths: Paths, status: StatusResult | None, error: str) -> Finding:
         seen = f"{seen}, while the command line has {VERSION}"
         return Finding(check="daemon", ok=False, seen=seen, mend=mend)
     return Finding(check="daemon", ok=True, seen=seen)
-
-
-def reading(status: StatusResult | None) -> Finding:
-    """Whether the reranker can be used in this installation."""
-    from ...sinks.models.cross_encoder import CrossEncoder
-
-    try:
-        CrossEncoder.load()
-    except ImportError:
-        seen = "onnxruntime is missing, so search results are not reranked"
-        mend = "`pip install onnxruntime`, and `subcog daemon stop`"
-        return Finding(check="reranking", ok=not _has_onnxruntime(), seen=seen, mend=mend)
-    except (OSError, ValueError) as error:
-        mend = "reinstall subcog: one of its files is damaged"
-        return Finding(check="reranking", ok=False, seen=str(error), mend=mend)
-    seen = "the reranker is available"
-    if status is not None and status.index is not None and status.index.reranks_cut:
-        seen += f"; there was no time for all of it at {status.index.reranks_cut} questions"
-    return Finding(check="reranking", ok=True, seen=seen)
-
-
-def _has_onnxruntime() -> bool:
-    """Whether there is an ``onnxruntime`` for this machine: not for Macs with Intel processors."""
-    return not (sys.platform == "darwin" and platform.machine() == "x86_64")
-
-
-def _model(status: StatusResult | None) -> Finding:
-    """Whether the language model that the settings name can be asked."""
-    llm = status.llm if status else None
-    if llm is None:
-        return Finding(check="language model", ok=True, seen="none is configured")
-    if llm.problem:
-        return Finding(
-            check="language model", ok=False, seen=llm.problem, mend="correct the [llm] settings"
-        )
-    seen = f"{llm.model}, circuit breaker {llm.breaker}"
-    well = llm.breaker != "open"
-    mend = "check that the model can be reached and that its key is valid"
-    return Finding(check="language model", ok=well, seen=seen, mend=mend)
 
 
 def _sessions(paths: Paths, env: Env, status: StatusResult | None) -> Iterator[Finding]:

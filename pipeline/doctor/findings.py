@@ -1,0 +1,149 @@
+"""What a check finds, and what the status of the daemon says about the installation."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import PurePath
+
+from msgspec import Struct
+
+from ...bus.results import ProjectResult
+from ...bus.service_results import StatusResult
+from ...config.settings import SessionsSettings
+
+Repair = Callable[[], tuple[str, ...]]
+
+
+# A team that is behind for longer, in seconds, is not merely slow.
+LAG_S = 3600.0
+
+
+class Unrepaired(RuntimeError):
+    """Something could not be repaired; the message says why, and what to do instead."""
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """The check's name, whether it passed, what was seen, and how to fix it.
+
+    ``repair`` repairs it and returns what it did, a line each; None where only the user can. Raises
+    ``Unrepaired`` or ``OSError``.
+    """
+
+    check: str
+    ok: bool
+    seen: str
+    mend: str = ""
+    repair: Repair | None = None
+
+
+def examine_sessions(
+    status: StatusResult | None, settings: SessionsSettings, project: PurePath
+) -> Finding:
+    """What is kept of sessions, and whether anything said in ``project`` is."""
+    excluded = next((one for one in settings.exclude if project.is_relative_to(one)), None)
+    if not settings.enabled:
+        seen = "switched off; nothing that is said is kept (sessions.enabled)"
+    elif excluded is not None:
+        seen = f"nothing said in this project is kept (sessions.exclude has {excluded})"
+    elif status is None or status.sessions is None:
+        seen = "still being loaded, or no daemon could be asked"
+    else:
+        seen = f"{status.sessions} sessions, {status.passages} passages"
+    return Finding(check="sessions", ok=True, seen=seen)
+
+
+def examine_team(status: StatusResult | None) -> Finding:
+    """What the daemon's ``status`` says of it."""
+    team = status.team if status else None
+    if team is None:
+        return Finding(check="team", ok=True, seen="no team joined")
+    seen = f"{team.team} as {team.member}, on {team.server}"
+    if problem := team.problem:
+        mend = f"{problem.message.rstrip('.')}. New memories are sent later."
+        return Finding(check="team", ok=False, seen=f"{seen}: {problem.reason}", mend=mend)
+    if team.lag_s is not None and team.lag_s > LAG_S:
+        hours = team.lag_s / 3600
+        seen = f"{seen}: behind for {hours:.0f} h, and {team.outbox} changes wait to be sent"
+        mend = "`subcog team status` shows why"
+        return Finding(check="team", ok=False, seen=seen, mend=mend)
+    return Finding(check="team", ok=True, seen=seen)
+
+
+def examine_backups(status: StatusResult) -> Finding:
+    """Whether the backups that are made without being asked for are made."""
+    backup = status.backup
+    if backup is None:
+        return Finding(check="backups", ok=True, seen="none are made (backup.enabled)")
+    if backup.problem:
+        mend = f"look at {backup.folder}, or name another directory in backup.folder"
+        return Finding(check="backups", ok=False, seen=backup.problem, mend=mend)
+    newest = backup.newest or "the first is made when the daemon has some rest"
+    return Finding(check="backups", ok=True, seen=f"{backup.count} in {backup.folder}: {newest}")
+
+
+def examine_damage(status: StatusResult) -> Finding:
+    """What was found damaged, for as long as its copies are kept."""
+    if not status.damage:
+        return Finding(check="damage", ok=True, seen="none was found")
+    mend = "compare what is there with a backup, then remove what is kept aside"
+    was_told = not any("damaged log" in one for one in status.damage)  # by the repair
+    return Finding(check="damage", ok=was_told, seen="; ".join(status.damage), mend=mend)
+
+
+def examine_project(answer: ProjectResult | None) -> Finding:
+    """What the daemon says of the directory that the doctor was called in."""
+    if answer is None:
+        return Finding(check="project", ok=True, seen="no daemon could be asked")
+    if not answer.claimed:
+        return Finding(check="project", ok=True, seen=answer.project)
+    seen = (
+        f"{answer.project}: it names the remote of {answer.claimed}, and shares no commit with it"
+    )
+    return Finding(
+        check="project",
+        ok=False,
+        seen=seen,
+        mend="if it is that project, `subcog project alias` joins its memory; else "
+        "`subcog project split` says so",
+    )
+
+
+def examine_reranker(status: StatusResult | None) -> Finding:
+    """Whether the reranker can be used in this installation."""
+    from ...sinks.models.cross_encoder import CrossEncoder
+
+    try:
+        CrossEncoder.load()
+    except ImportError:
+        seen = "onnxruntime is missing, so search results are not reranked"
+        mend = "`pip install onnxruntime`, and `subcog daemon stop`"
+        return Finding(check="reranking", ok=not _has_onnxruntime(), seen=seen, mend=mend)
+    except (OSError, ValueError) as error:
+        mend = "reinstall subcog: one of its files is damaged"
+        return Finding(check="reranking", ok=False, seen=str(error), mend=mend)
+    seen = "the reranker is available"
+    if status is not None and status.index is not None and status.index.reranks_cut:
+        seen += f"; there was no time for all of it at {status.index.reranks_cut} questions"
+    return Finding(check="reranking", ok=True, seen=seen)
+
+
+def _has_onnxruntime() -> bool:
+    """Whether there is an ``onnxruntime`` for this machine: not for Macs with Intel processors."""
+    return not (sys.platform == "darwin" and platform.machine() == "x86_64")
+
+
+def examine_model(status: StatusResult | None) -> Finding:
+    """Whether the language model that the settings name can be asked."""
+    llm = status.llm if status else None
+    if llm is None:
+        return Finding(check="language model", ok=True, seen="none is configured")
+    if llm.problem:
+        return Finding(
+            check="language model", ok=False, seen=llm.problem, mend="correct the [llm] settings"
+        )
+    seen = f"{llm.model}, circuit breaker {llm.breaker}"
+    well = llm.breaker != "open"
+    mend = "check that the model can be reached and that its key is valid"
+    return Finding(check="language model", ok=well, seen=seen, mend=mend)
