@@ -17,6 +17,7 @@ from typing import Generic, NamedTuple, TypeVar
 from cachetools import LRUCache
 
 from ...bus.values import Place, ProjectFacts, Scope
+from ...config.patterns import regex
 from ..files import Look, Stamp, unchanged
 from .git import find_repository, working_tree_of
 from .kinship import Kinship
@@ -26,7 +27,7 @@ from .succession import Succession
 _CACHED = 256
 _ID_HEX_DIGITS = 12
 _MAX_NAME_CHARS = 40
-_LOCATION = re.compile(r":\d{1,6}(?::\d{1,6})?$")
+_LOCATION = regex(r":\d{1,6}(?::\d{1,6})?$")
 _FETCHED = ("FETCH_HEAD", "packed-refs", "refs/heads", "refs/remotes/origin")
 _T = TypeVar("_T")
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...config.patterns import regex
 from ..text.summary import summarise
 from ..text.unicode import cut, fenced, one_line
 from .records import is_record
 
 MAX_CONCLUSION_CHARS = 320
 
-_ENDS = re.compile(r"(?<=[.!?])[\"')*_]{0,3}\s+(?=[\"'(*_`]{0,3}[A-Z0-9/])|\n+")
-_DECORATION = re.compile(
-    r"^\s*(?:#{1,6}\s+|>\s*|[-*+•]\s+|\d{1,3}[.)]\s+)+|\*\*|(?<!\w)__|__(?!\w)"
-)
-_LABEL = re.compile(
+_ENDS = regex(r"(?<=[.!?])[\"')*_]{0,3}\s+(?=[\"'(*_`]{0,3}[A-Z0-9/])|\n+")
+_DECORATION = regex(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•]\s+|\d{1,3}[.)]\s+)+|\*\*|(?<!\w)__|__(?!\w)")
+_LABEL = regex(
     r"^(?:the )?(?:root )?(?:cause|fix|solution|problem|issue|bug|summary|what (?:was wrong"
     r"|changed|i did)"
     r"|changes?(?: made)?)\s*[:–—-]\s+(?=\S)",
     re.IGNORECASE,
 )
 # What the prompts of a project share: it says how to work, and not what was wanted.
-_BOILERPLATE = re.compile(
+_BOILERPLATE = regex(
     r"\b(?:failing (?:repro\w*|test|tests|case|example)|repro(?:duction|ducer)?(?: script| test)?) "
     r"(?:is|are|can be found|lives|sits) (?:at|in|under)\b"
     r"|^(?:please )?(?:make sure|ensure|verify|check)(?: that)? (?:all |the |existing "
@@ -39,14 +38,14 @@ _BOILERPLATE = re.compile(
     r"|^(?:thanks?|thank you|please|hi|hello)\W*$",
     re.IGNORECASE,
 )
-_TRAILING = re.compile(
+_TRAILING = regex(
     r",? (?:and |but )?(?:without (?:breaking|changing|affecting) (?:any |the |existing |other )*"
     r"(?:behaviou?r|functionality|tests?|features?|code|apis?)"
     r"|(?:and )?(?:make sure|ensure) (?:that )?(?:all |the |existing )*tests? (?:still )?pass\w*"
     r"|so that (?:all |the )*tests? pass\w*)[^.!?]*(?=[.!?]|$)",
     re.IGNORECASE,
 )
-_CHEER = re.compile(
+_CHEER = regex(
     r"^(?:(?:perfect|great|excellent|done|success|finished|nice|good|awesome|all set|ok|okay|yes"
     r"|now)\b[^\w]*)+$"
     r"|^(?:perfect|great|excellent|awesome)!"
@@ -61,7 +60,7 @@ _CHEER = re.compile(
     r"|pass\w*|tests?)\b",
     re.IGNORECASE,
 )
-_CAUSE = re.compile(
+_CAUSE = regex(
     r"\b(?:because|root cause|caused by|cause was|cause is|due to|turn(?:s|ed) out|the reason"
     r"|was that|is that"
     r"|happened when|came from|comes from|stems? from|didn't|did not|never|ignored|missing"
@@ -71,7 +70,7 @@ _CAUSE = re.compile(
     r"(?:was|is))\b",
     re.IGNORECASE,
 )
-_FIX = re.compile(
+_FIX = regex(
     r"\b(?:fix(?:ed|es)?\b(?! (?:is|are) (?:minimal|focused|complete|simple|clean|small))"
     r"|now (?:\w+s|\w+ed)\b"
     r"|chang(?:ed|es)|replac(?:ed|es)|add(?:ed|s)|mov(?:ed|es)|remov(?:ed|es)|switch(?:ed|es) to"

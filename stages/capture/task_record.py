@@ -22,6 +22,7 @@ from msgspec import Struct
 from ...bus.ids import ulid_of
 from ...bus.sessions import Message, ToolResult
 from ...bus.values import AUTO_CAPTURED
+from ...config.patterns import regex
 from ..language.topics import retrieval_words
 from ..language.words import fold
 from ..text.markup import is_machine, own_text
@@ -42,7 +43,7 @@ _MAX_COMMAND_CHARS = 80
 _MAX_RUNNING = 64
 _READ_CHARS = 4000
 
-_TESTS = re.compile(
+_TESTS = regex(
     r"(?:\w+=\S* +|(?:timeout \S+|(?:uv|poetry|hatch|pdm|bundle|pnpm|yarn) (?:run|exec)|npx|sudo"
     r"|time|env|(?:ba|z)?sh -l?c) +['\"]?)*(?:\S*/)?"
     r"(?:(?:python[\d.]* (?:-\S+ )*-m )?(?:pytest|py\.test|unittest|tox|nox|jest|vitest|mocha|ava"
@@ -51,23 +52,23 @@ _TESTS = re.compile(
     r"|composer|rails|flutter|dart|zig|lein|sbt)(?: run)?(?: -\S+)* (?:tests?|check|verify)"
     r"(?::\S+)?)(?![\w.-])"
 )
-_NEXT_COMMAND = re.compile(r"(?:;|&&?|\|\|?|\n)\s*")
-_FAILED = re.compile(r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|^FAILED?\b|^FAIL:", re.M)
-_INTERRUPTED = re.compile(r"\[Request interrupted by user")
+_NEXT_COMMAND = regex(r"(?:;|&&?|\|\|?|\n)\s*")
+_FAILED = regex(r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|^FAILED?\b|^FAIL:", re.M)
+_INTERRUPTED = regex(r"\[Request interrupted by user")
 # A prompt that goes on with what is being done, rather than asking for something else.
-_GOES_ON = re.compile(
+_GOES_ON = regex(
     r"(?:yes|no|nope|ok(?:ay)?|sure|thanks?|thank you|good|great|nice|perfect|wait|stop|also|and"
     r"|but|then|now|so|still|again|go on|go ahead|continue|proceed|do it|try|retry|hm+|actually"
     r"|please (?:also|continue|go on|do)|that|this|it|same|instead|undo|revert|why|looks?|run"
     r"|commit|push)\b",
     re.IGNORECASE,
 )
-_GAVE_UP = re.compile(
+_GAVE_UP = regex(
     r"\b(?:could ?n['o]t|could not|cannot|can't|unable to|not able to|failed to|ga?ve up"
     r"|did(?: not|n't) work|does(?: not|n't) work|still fail(?:s|ing)?|rolled back|no luck)\b",
     re.IGNORECASE,
 )
-_LEFT_OPEN = re.compile(
+_LEFT_OPEN = regex(
     r"\b(?:not yet|unfinished|incomplete|partially|still (?:needs?|missing|open|to do|have to)"
     r"|remains? to be|left to do|is blocked|are blocked|todo)\b",
     re.IGNORECASE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from ...bus.enrichment import ApplicablePattern, Gotcha, Guide, SimilarTask, Traits
 from ...bus.values import Parsed, ProjectFacts, WorkKind
 from ...config.linear_model import LinearModel
+from ...config.patterns import regex
 from ..language.words import TECHNOLOGIES, domains_of, technology, words_of
 from ..language.work_kind import primary
 
@@ -22,7 +22,7 @@ WORDS_WEIGHTS = Path(__file__).with_name("task_similarity_words.json")
 
 # What an order does to its subject says little about the subject.
 _DOES = frozenset("add implement fix build make write create let user".split())
-_HEAD_END = re.compile(
+_HEAD_END = regex(
     r"\b(?:for|to|in|on|of|from|with|by|at|when|after|between|behind|into|that|so|and|about)\b"
 )
 _TASK_CHARS = 300

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from ...config.patterns import regex
 from ..language.words import fold, words_of
 from .names import ReadText, names_of
 
@@ -12,7 +11,7 @@ READ_CHARS = 600
 
 _LEAST_SHARED = 2
 _MEMORY_CHARS = 2_000
-_OBJECTS = re.compile(
+_OBJECTS = regex(
     r"\b(?:(?:that|this|it)(?:'s| is| was|'re| are)? (?:just |simply |completely |totally )?"
     r"(?:not (?:right|true|correct|how|the case|so|what we)|wrong|incorrect|outdated|obsolete|stale"
     r"|old|false|out of date|no longer)"
@@ -25,8 +24,8 @@ _OBJECTS = re.compile(
     r"|\A(?:no|nope|wrong|incorrect|not true)\b[,.:!; –—-]+(?!(?:problem|idea|worries|rush|need)\b)"
     r".{0,80}\b(?:not|n't|never|no longer|instead|anymore|wrong|outdated)\b"
 )
-_OF_MEMORY = re.compile(r"\b(?:memory|memories|note|notes|subcog)\b")
-_SENTENCES = re.compile(r"(?<=[.!?\n])\s+|\n")
+_OF_MEMORY = regex(r"\b(?:memory|memories|note|notes|subcog)\b")
+_SENTENCES = regex(r"(?<=[.!?\n])\s+|\n")
 _MOST_SENTENCES = 3
 
 

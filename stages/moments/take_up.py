@@ -7,13 +7,13 @@ doing that is no use of it. Whoever read a name elsewhere meanwhile is not told 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Literal, NamedTuple
 
 from ...bus.usage import UseKind
 from ...bus.values import Action, Memory
+from ...config.patterns import regex
 from ..actions.commands import Command, read_line
 from ..actions.failures import FailureRecord, Repetition, read_record, repetition
 from ..actions.match import claims_of, speaks_against, terms
@@ -33,10 +33,10 @@ _LONG_CHARS = 4_000
 _FEW, _SOME = 3, 8
 _CONTENT_CHARS = 2_000
 _ANSWER_START, _ANSWER_END = 5_000, 3_000
-_ID = re.compile(r"\bmem_[0-9a-z]{10,40}\b")
+_ID = regex(r"\bmem_[0-9a-z]{10,40}\b")
 # To delete a memory, or to put another in its place, is no use of it.
-_PUTS_AWAY = re.compile(r"\b(?:forget|supersede|expire|bury|update)\b")
-_WORD = re.compile(r"[a-z]\w{3,}")
+_PUTS_AWAY = regex(r"\b(?:forget|supersede|expire|bury|update)\b")
+_WORD = regex(r"[a-z]\w{3,}")
 
 
 class Use(NamedTuple):
