@@ -6,13 +6,14 @@ something. The words that tell the languages apart are in ``languages.toml``.
 
 from __future__ import annotations
 
-import re
 import tomllib
 import unicodedata
 from functools import cache, lru_cache
 from pathlib import Path
 
 from msgspec import Struct, convert
+
+from .patterns import regex
 
 ENGLISH = ""
 """What a text is taken for in which no other language is found."""
@@ -24,16 +25,16 @@ LANGUAGES_FILE = Path(__file__).with_name("languages.toml")
 
 # What of a text is looked at: its beginning tells.
 _READ_CHARS = 600
-_WORD = re.compile(r"[a-z]+")
-_LETTERS = re.compile(r"[^\W\d_]+")
-_KANA = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9d]")
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_WORD = regex(r"[a-z]+")
+_LETTERS = regex(r"[^\W\d_]+")
+_KANA = regex(r"[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9d]")
+_HAN = regex(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_CYRILLIC = regex(r"[\u0400-\u04ff]")
 # Letters that are not Latin; not the marks and signs of any text.
-_OTHER_SCRIPT = re.compile(
+_OTHER_SCRIPT = regex(
     r"[\u0370-\u1dff\u2c00-\u2dff\u3040-\ud7ff\uf900-\ufaff\ufb1d-\ufeff\uff66-\uffdc]"
 )
-_LATIN = re.compile(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
+_LATIN = regex(r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]")
 # How much a word counts: one that is a word of that language alone, and one that may be another.
 _STRONG, _WEAK = 2, 1
 # In a text of no more words than these one strong word is enough.

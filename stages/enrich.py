@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -17,6 +16,7 @@ from ..bus.prompts import Marked, Parsed, ProjectFacts, Retrospect, Span
 from ..bus.sessions import SessionHit
 from ..bus.signals import degraded, emit
 from ..bus.values import Hit, Kept, Query
+from ..config.patterns import regex
 from .enrichment.assemble import (
     MIN_RELEVANCE,
     add_for_readers,
@@ -37,7 +37,7 @@ SEARCH_UNAVAILABLE = "search.unavailable"
 _MOST_PATHS = 10
 _MOST_REFERENCED = 10
 # Without brackets, colons and anything but ASCII there is nothing to neutralise.
-_PLAIN = re.compile(r"[ !-9;=?-Z^-~]*")
+_PLAIN = regex(r"[ !-9;=?-Z^-~]*")
 
 
 class Knowledge(Struct, frozen=True):

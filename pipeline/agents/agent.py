@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
@@ -13,18 +12,20 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Raw, Struct
 
+from ...config.patterns import regex
+
 Env = Mapping[str, str]
 Version = tuple[int, ...]
 SERVER = "subcog"
 HOOK_TOOL = "hook"
 # An HTTP hook of ours says whose it is; that is also how it is recognised.
 CLIENT_HEADER = "X-Subcog-Client"
-_OUR_URL = re.compile(r"http://127\.0\.0\.1:\d{1,5}/hooks/[A-Za-z]{1,64}")
+_OUR_URL = regex(r"http://127\.0\.0\.1:\d{1,5}/hooks/[A-Za-z]{1,64}")
 MAX_NAME_CHARS = 256
 MAX_PATH_CHARS = 4096
 """No agent has longer names, and no file system longer paths; what is longer is not there."""
 _NAMES = ("session_id", "agent_id", "tool_use_id")
-_IDENTIFIER = re.compile(r"[\w.:@/+=-]*")
+_IDENTIFIER = regex(r"[\w.:@/+=-]*")
 _DIGEST_DIGITS = 32
 _BOUNDED = {
     **dict.fromkeys(_NAMES, MAX_NAME_CHARS),

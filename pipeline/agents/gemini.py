@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, Struct
 
+from ...config.patterns import regex
 from .agent import Agent, Env, Payload, Place, home
 from .json_settings import json_place
 
@@ -23,8 +24,8 @@ EVENTS = {
 TOOLS = {"write_file": "Write", "replace": "Edit", "run_shell_command": "Bash", "read_file": "Read"}
 MAX_ERROR_CHARS = 4000
 # What SessionStart's hooks said comes back in front of the first prompt.
-_CONTEXT = re.compile(r"\A(?:\s*<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
-_EXIT_CODE = re.compile(r"^Exit Code: ([1-9]\d{0,9})\s*$", re.MULTILINE)
+_CONTEXT = regex(r"\A(?:\s*<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
+_EXIT_CODE = regex(r"^Exit Code: ([1-9]\d{0,9})\s*$", re.MULTILINE)
 
 
 class _Error(Struct):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -23,6 +22,7 @@ from msgspec import Struct
 
 from ...config.load import load_settings
 from ...config.paths import Paths
+from ...config.patterns import regex
 from ...sinks.http.credentials import http_token, last_port
 from .agent import CLIENT_HEADER, HOOK_TOOL, SERVER, Agent, Env, Hook, Place, Version, Wiring
 from .claude import AGENT as CLAUDE
@@ -53,7 +53,7 @@ MOVERS = ("SUBCOG_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 # Not in the plugin's hooks.json, which every version has to understand.
 LATE_EVENTS = {"PostToolUseFailure": 10}
 VERSION_S = 10
-_VERSION = re.compile(r"(?<![\d.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
+_VERSION = regex(r"(?<![\d.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
 
 
 class Transport(Protocol):

@@ -7,17 +7,17 @@ share; the entry of the MCP server stands where the agent keeps those.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...config.patterns import regex
 from .agent import SERVER, Hook, Place, Wiring, is_our_hook, is_our_server
 
 KeyPath = tuple["str | int", ...]
-_SCALAR = re.compile(r"[^\s,\]}]+")
-_BLANK = re.compile(r"[ \t\r\n]*")
+_SCALAR = regex(r"[^\s,\]}]+")
+_BLANK = regex(r"[ \t\r\n]*")
 DEFAULT_INDENT = "  "
 
 

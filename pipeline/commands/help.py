@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from ...config.patterns import regex
 from .shared import json_option, show_json
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs"
@@ -33,7 +34,7 @@ TOPICS = {
     "signals": ("reference/signals.md", "every signal"),
     "routes": ("reference/routes.md", "which stage consumes and produces which event"),
 }
-_COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
+_COMMENT = regex(r"<!--.*?-->\n*", re.DOTALL)
 
 
 @click.command()

@@ -5,7 +5,6 @@ And the user's votes on them: ``bury`` and ``keep``.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,16 +28,17 @@ from ...bus.results import (
     WhyResult,
 )
 from ...bus.service_results import StatusResult
+from ...config.patterns import regex
 from ..cli.client import Client
 from .memory import namespace_choice
 from .shared import by, daemon, json_option, project_option, shorten, show_json, when
 
-_SPAN = re.compile(r"\+?(?P<count>\d{1,5})\s*(?P<unit>[mhdw])")
+_SPAN = regex(r"\+?(?P<count>\d{1,5})\s*(?P<unit>[mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 # The fields of a provenance that are shown without their names.
 _BARE = ("author", "hook")
 MAX_VERSION = 1_000_000_000
-_MEMORY = re.compile(r"(?:subcog://memory/)?mem_[0-9a-z]+")
+_MEMORY = regex(r"(?:subcog://memory/)?mem_[0-9a-z]+")
 
 
 @click.command()

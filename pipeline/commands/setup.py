@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import click
 from msgspec import Struct
 
 from ...bus.service_results import StatusResult
+from ...config.patterns import regex
 from ..agents.agent import Agent
 from ..agents.install import (
     AGENTS,
@@ -33,7 +33,7 @@ from ..agents.install import (
 from ..agents.transcripts import count_transcripts
 from .shared import daemon, json_option, our_paths, our_settings, show_json
 
-_TOKEN = re.compile(r"Bearer [\w-]+")
+_TOKEN = regex(r"Bearer [\w-]+")
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print the change; change nothing.")
 client_argument = click.argument(

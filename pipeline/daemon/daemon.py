@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import anyio
@@ -29,6 +30,7 @@ from ...bus.service_results import (
 )
 from ...config.load import Loaded
 from ...config.paths import Paths
+from ...config.patterns import compile_pending
 from ...hooks.client import VERSION
 from ...sinks.mcp.lazy_app import LazyApp
 from ...sinks.page.visits import INVITATION_S, Visits
@@ -59,6 +61,8 @@ ACTIVITY_SAVE_S = 10.0
 QUIET_S = 20.0
 TRIM_S = 24 * 3600.0
 CHECK_S = 5.0
+# Between two patterns: whoever asks meanwhile is answered first.
+COMPILE_PAUSE_S = 0.005
 
 
 class Daemon:
@@ -136,6 +140,15 @@ class Daemon:
         await self._app.build_topics()
         gc.freeze()
         gc.enable()
+        await self._compile_patterns()
+
+    async def _compile_patterns(self) -> None:
+        """Compile what nothing has used yet, so that no later request waits for it.
+
+        Raises ``BadRule``, which ends the daemon.
+        """
+        for _ in chain(self._app.redactor.compile_pending(), compile_pending()):
+            await anyio.sleep(COMPILE_PAUSE_S)
 
     async def _drain_spool(self) -> None:
         """Drain at once, and whenever a hook has spooled something since."""

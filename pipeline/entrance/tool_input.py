@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...bus.values import Action
+from ...config.patterns import regex
 
 MAX_TEXT_CHARS = 20_000
 MAX_PATHS = 10
@@ -21,8 +22,8 @@ _MAX_EDITS_BYTES = 256 * 1024
 # The bytes of one character, and of an escaped one: two halves of six bytes each.
 _MOST_BYTES = 4
 _LONGEST_ESCAPE = 13
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: ([^\n]+)$", re.MULTILINE)
-_EXIT_CODE = re.compile(
+_PATCHED = regex(r"^\*\*\* (?:Add|Update|Delete) File: ([^\n]+)$", re.MULTILINE)
+_EXIT_CODE = regex(
     r"\s*(?:Exit code|Process exited with code|exit status|Command failed with exit code)"
     r":? (\d{1,3})\b",
     re.IGNORECASE,

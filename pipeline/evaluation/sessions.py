@@ -27,6 +27,7 @@ from msgspec import Struct
 
 from ...bus.events import PromptSubmitted, ResponseReady, SessionEnded, TurnEnded
 from ...bus.values import Place, Scope
+from ...config.patterns import regex
 from ...config.settings import Settings
 from ..app.app import App
 from .dataset import read_rows, scratch_app
@@ -42,7 +43,7 @@ _SETTLED_S = 600.0
 _ANSWER_S = 60.0
 _CHARS_A_TOKEN = 4
 _PAGE = 1000
-_WORD = re.compile(r"[a-z0-9_]+(?:\.[0-9]+)?")
+_WORD = regex(r"[a-z0-9_]+(?:\.[0-9]+)?")
 _STOP = frozenset(
     "the a an of to and or is are be was were in on at for by with from as it its that this those"
     " these not no only never always than then so if else when where which who whom whose we our"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...bus.values import Provenance
+from ...config.patterns import regex
 from ...stages.capture.statement_classifier import detect_namespace
 from ...stages.capture.statement_forms import SAYS
 from ...stages.text.notes import pieces
@@ -38,7 +39,7 @@ _CLAUDE_KINDS = {
 }
 # In which namespace that stands below a heading with such words, unless it says itself.
 _HEADINGS = tuple(
-    (namespace, re.compile(rf"\b(?:{words})", re.IGNORECASE))
+    (namespace, regex(rf"\b(?:{words})", re.IGNORECASE))
     for namespace, words in (
         ("decisions", r"decisions?\b|decided|adrs?\b|rationale"),
         ("gotchas", r"gotchas?|pitfalls?|caveats?|known (?:issues?|bugs|problems)|quirks?"),
@@ -50,25 +51,25 @@ _HEADINGS = tuple(
          r"|practices|workflow|do'?s\b|don'?ts\b|never\b|always\b|must\b"),
     )
 )  # fmt: skip
-_RULE = re.compile(
+_RULE = regex(
     r"\W*(?:(?:please|important|note|critical)\W+)*(?:always|never|do not|don't|must|should|only"
     r"|avoid|prefer|ensure|make sure|keep|use|follow|write|add|put|name|ask|check|include|respect"
     r"|treat|wrap|validate|document|update|create|commit|return|handle|every|each|all|no)\b",
     re.IGNORECASE,
 )
-_OBLIGES = re.compile(
+_OBLIGES = regex(
     r"\b(?:must(?: not)?|never|always|should(?: not)?|do not|don't|is required|are required"
     r"|mandatory|forbidden|not allowed)\b",
     re.IGNORECASE,
 )
 _TOLD_NAMESPACES = frozenset(("decisions", "gotchas", "tech-debt", "tasks", "blockers"))
-_COMMAND = re.compile(
+_COMMAND = regex(
     r"^\s*(?:[\w /()-]{1,40}:\s*)?`[^`\n]+`(?:\s*[-\u2013\u2014:#(].*)?$"  # "Test: `make test`"
     r"|^\s*(?:run|start|build|test|lint|format|install|deploy)\b[^`\n]{0,60}`[^`\n]+`"
     r"|^\s*(?:```|~~~)",
     re.IGNORECASE | re.MULTILINE,
 )
-_INDEX_LINE = re.compile(r"\s*[-*+]\s+\[[^\]\n]*\]\([^)\n]*\.md\)")
+_INDEX_LINE = regex(r"\s*[-*+]\s+\[[^\]\n]*\]\([^)\n]*\.md\)")
 
 
 def is_memory_folder(folder: Path) -> bool:
@@ -132,7 +133,7 @@ def namespace_of_piece(title: str, text: str) -> str:
         return found
     if named and named != "patterns":
         return named
-    if re.search(SAYS["decision"], text):
+    if SAYS["decision"].search(text):
         return "decisions"
     if _COMMAND.search(text) and not _OBLIGES.search(text):
         return "context"

@@ -6,25 +6,25 @@ observations is one memory a heading. Relations and other lines that only link a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ...bus.values import Provenance
+from ...config.patterns import regex
 from ...stages.text.notes import is_link
 from ...stages.text.summary import summarise
 from .item import Item, Items, category_namespace, tags_of, titled
 from .markdown import Lines, Notes, dates_of, is_fence, property_of
 
 # A box to tick is no category, and a link no observation.
-_OBSERVATION = re.compile(
+_OBSERVATION = regex(
     r"\s*[-*+]\s+\[(?![ xX/-]?\]|\[)(?P<category>[^\[\]\n]{1,60})\](?!\()\s+(?P<said>\S.*)$"
 )
-_RELATION = re.compile(r"\s*[-*+]\s+(?:[\w-]+ ){0,5}\[\[[^\]\n]+\]\]\s*(?:\([^()\n]*\))?\s*$")
-_CONTEXT = re.compile(r"\s*(?P<context>\([^()\n]+\))$")
-_TAG = re.compile(r"(?<!\S)#(?P<tag>\w[\w/-]*)")
-_LAST_TAGS = re.compile(r"(?:\s*(?<!\S)#\w[\w/-]*)+$")
+_RELATION = regex(r"\s*[-*+]\s+(?:[\w-]+ ){0,5}\[\[[^\]\n]+\]\]\s*(?:\([^()\n]*\))?\s*$")
+_CONTEXT = regex(r"\s*(?P<context>\([^()\n]+\))$")
+_TAG = regex(r"(?<!\S)#(?P<tag>\w[\w/-]*)")
+_LAST_TAGS = regex(r"(?:\s*(?<!\S)#\w[\w/-]*)+$")
 
 
 def is_basic_memory(front: dict[str, Any]) -> bool:

@@ -6,7 +6,6 @@ them, as JSON; the heading after it is for readers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ import msgspec
 from msgspec import structs
 
 from ...bus.values import NAMESPACES, Memory, Provenance
+from ...config.patterns import regex
 from .item import (
     BadImport,
     Item,
@@ -29,15 +29,15 @@ from .item import (
     titled,
 )
 
-_HEADING = re.compile(r"#{1,3}\s+(?P<title>.+?)\s*#*$")
-_NAMESPACE_NOTE = re.compile(r"\[(?P<namespace>[a-z-]+)\]\s*(?P<rest>.*)$")
-_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-_BEGIN = re.compile(r"<!-- subcog:memory (?P<fields>\{.*\}) -->$")
+_HEADING = regex(r"#{1,3}\s+(?P<title>.+?)\s*#*$")
+_NAMESPACE_NOTE = regex(r"\[(?P<namespace>[a-z-]+)\]\s*(?P<rest>.*)$")
+_FENCE = regex(r"\s{0,3}(`{3,}|~{3,})")
+_BEGIN = regex(r"<!-- subcog:memory (?P<fields>\{.*\}) -->$")
 _END = "<!-- subcog:end -->"
 _OURS = "<!-- subcog:"
-_ESCAPED = re.compile(r"\\+<!-- subcog:")
-_NEEDS_ESCAPE = re.compile(r"\\*<!-- subcog:")
-_PROPERTY = re.compile(r"(?P<name>[\w-]+):\s*(?P<value>.*)$")
+_ESCAPED = regex(r"\\+<!-- subcog:")
+_NEEDS_ESCAPE = regex(r"\\*<!-- subcog:")
+_PROPERTY = regex(r"(?P<name>[\w-]+):\s*(?P<value>.*)$")
 _FRONT = "---"
 _MADE = ("created", "created_at", "date")
 _CHANGED = ("modified", "updated", "updated_at", "last_modified")

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from ...bus.anchors import is_inside
+from ...config.patterns import regex
 
 MAX_BYTES = 1_000_000
 """A larger file is no source text that somebody wrote."""
@@ -29,7 +30,7 @@ _GENERATED = frozenset(
     "node_modules bower_components vendor dist build target out coverage site-packages __pycache__"
     " venv env".split()
 )
-_SECRET = re.compile(
+_SECRET = regex(
     r"\.env(?!\.(?:example|sample|template)$)(?:\..*)?|.*\.(?:pem|key|p12|pfx|jks|keystore)"
     r"|id_(?:rsa|dsa|ecdsa|ed25519).*|\.?(?:secrets?|credentials?|htpasswd|netrc|pgpass)(?:\..*)?",
     re.IGNORECASE,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...config.patterns import regex
 from .languages import GO, GRAMMARS, JAVA, PYTHON, RUST, Grammar
 
 if TYPE_CHECKING:
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
 
 MOST_DEFINITIONS = 20_000
 
-_NAME = re.compile(r"[^\W\d][\w$-]*")
-_GENERIC = re.compile(r"[<\[].*", re.DOTALL)
-_ASSIGNED = re.compile(r"(?:module\.)?(?:exports\.)?")
+_NAME = regex(r"[^\W\d][\w$-]*")
+_GENERIC = regex(r"[<\[].*", re.DOTALL)
+_ASSIGNED = regex(r"(?:module\.)?(?:exports\.)?")
 
 
 class Definition(NamedTuple):

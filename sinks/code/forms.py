@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from ...config.patterns import regex
 from .languages import GRAMMARS, PYTHON, Grammar, is_typescript
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ _OPEN, _CLOSE, _MARK = "\x01", "\x02", "\x03"
 _CLOSERS = frozenset(") ] } >".split())
 _BRACKETS = frozenset("( )".split())
 _GAP = b" \t\r\n\\\f\x0b"
-_PREFIX = re.compile(r"([A-Za-z]*)('''|\"\"\"|'|\")")
-_QUOTE_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
-_ZEROS = re.compile(r"(\.\d*?)0+(?=e|$)")
+_PREFIX = regex(r"([A-Za-z]*)('''|\"\"\"|'|\")")
+_QUOTE_ESCAPE = regex(r"\\(.)", re.DOTALL)
+_IDENTIFIER = regex(r"[A-Za-z_$][\w$]*")
+_ZEROS = regex(r"(\.\d*?)0+(?=e|$)")
 _KEYED = frozenset("pair property_signature public_field_definition enum_assignment".split())
 _WHERE = frozenset("package_clause package_declaration".split())
 _ALTERNATIVES = frozenset("union_type intersection_type".split())

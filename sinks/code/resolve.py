@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from msgspec.structs import replace
 
 from ...bus.anchors import MAX_ANCHORS, MAX_SYMBOL_CHARS, Anchor, CodeName, is_inside
+from ...config.patterns import regex
 from .checkout import Checkout, Unreadable
 from .outline import Outline, are_related, outline
 from .survey import Late, Place, Survey, count_like, is_code, survey
@@ -24,12 +25,12 @@ _COMMAND_FILES = {
     "just": (("justfile", "Justfile", ".justfile"), ""),
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), (("package.json",), "scripts.")),
 }
-_SECRET_KEY = re.compile(
+_SECRET_KEY = regex(
     r"(?:.*[._-])?(?:password|passwd|passphrase|secret|secrets|api[_-]?key|private[_-]?key"
     r"|credentials?|(?:access|auth|bearer|refresh)[_-]?token)",
     re.IGNORECASE,
 )
-_FILE_NAME = re.compile(r"[^/]*\.[A-Za-z]\w*|Makefile|Dockerfile|[Jj]ustfile")
+_FILE_NAME = regex(r"[^/]*\.[A-Za-z]\w*|Makefile|Dockerfile|[Jj]ustfile")
 
 Told = Callable[[tuple[Anchor, ...]], None]
 

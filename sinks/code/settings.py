@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped]
 
+from ...config.patterns import regex
+
 MAX_SETTINGS_BYTES = 200_000
 """A longer file is data, and compared by its lines."""
 
@@ -161,7 +163,7 @@ def read_json(text: str) -> Iterator[Setting]:
         raise NotReadable(str(type(error).__name__)) from None
 
 
-_JSON_EXTRAS = re.compile(
+_JSON_EXTRAS = regex(
     r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*+[}\]])', re.DOTALL
 )
 
@@ -209,10 +211,10 @@ def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
 # --- Makefiles and justfiles ----------------------------------------------------------------------
 
 _MAKEFILES = frozenset(("Makefile", "makefile", "GNUmakefile"))
-_RULE = re.compile(r"@?([A-Za-z0-9_][\w./%-]*(?:[ \t]+[\w./%-]+)*)([^:=\n]*):(?![:=])(.*)")
-_VARIABLE = re.compile(r"(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*(?::{0,3}|\?|\+)=(.*)")
-_CONTINUED = re.compile(r"\\\n[ \t]*")
-_COMMENT = re.compile(r"(?:^|[ \t])#.*")
+_RULE = regex(r"@?([A-Za-z0-9_][\w./%-]*(?:[ \t]+[\w./%-]+)*)([^:=\n]*):(?![:=])(.*)")
+_VARIABLE = regex(r"(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*(?::{0,3}|\?|\+)=(.*)")
+_CONTINUED = regex(r"\\\n[ \t]*")
+_COMMENT = regex(r"(?:^|[ \t])#.*")
 
 
 def read_makefile(text: str) -> Iterator[Setting]:

@@ -6,11 +6,11 @@ Whether it means the same file of that name is decided by whoever reads the memo
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterable, Iterator
 
 from ...bus.values import Memory, Scope
+from ...config.patterns import regex
 
 MOST_FOUND = 20
 MAX_NAMES = 20
@@ -18,7 +18,7 @@ MAX_NAMES = 20
 _READ_CHARS = 4_000
 _MOST_CHARS = 80
 # Dots are rare, so they are looked for first, and the name before each is read backwards.
-_EXTENSION = re.compile(r"\.[A-Za-z]\w{0,7}(?![\w-]|\.\w)")
+_EXTENSION = regex(r"\.[A-Za-z]\w{0,7}(?![\w-]|\.\w)")
 
 
 class FileIndex:

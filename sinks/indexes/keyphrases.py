@@ -8,7 +8,6 @@ the topics of a scope those are listed that divide its memories best, 60 at most
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from math import log, log2
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bus.values import NAMESPACES, Memory
+from ...config.patterns import regex
 from ..models.analyzer import DULL_WORDS
 
 MAX_KEYWORDS = 6
@@ -29,12 +29,12 @@ _REMEMBERED_WORDS = 20_000
 _REMEMBERED_CHARS = 30
 
 # A name may hold these marks; what else is between words ends a phrase, and so does a full stop.
-_TOKEN = re.compile(r"[\w.'’#+-]+|[^\w ]+")
+_TOKEN = regex(r"[\w.'’#+-]+|[^\w ]+")
 _EDGES = "-_.'’"
-_SEPARATORS = re.compile(r"[-_\s/:,;]+")
-_HASH = re.compile(r"[0-9a-f]{7,}\Z")
-_LETTERS = re.compile(r"[^\W\d_]{2}")
-_INNER_CAPITAL = re.compile(r"[^\W\d_][A-Z]|[A-Z]{2}")
+_SEPARATORS = regex(r"[-_\s/:,;]+")
+_HASH = regex(r"[0-9a-f]{7,}\Z")
+_LETTERS = regex(r"[^\W\d_]{2}")
+_INNER_CAPITAL = regex(r"[^\W\d_][A-Z]|[A-Z]{2}")
 
 _KEPT_AS_IS_WORDS = """
     alias always analysis atlas aws basis bus canvas chaos cosmos css dns gas https ios jenkins js

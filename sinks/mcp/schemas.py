@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -11,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ...bus.results import MemoryResult, Result, Topic
 from ...bus.sessions import FoundSessions
 from ...bus.values import Mode
+from ...config.patterns import regex
 from ...config.settings import Namespace
 
 MAX_QUERY = 2000
@@ -197,7 +197,7 @@ class StatusResult(Result, frozen=True, kw_only=True):
 
 Json = dict[str, Any]
 S = TypeVar("S", bound=msgspec.Struct)
-_AT = re.compile(r" - at `\$\.?([\w-]*)[^`]*`$")
+_AT = regex(r" - at `\$\.?([\w-]*)[^`]*`$")
 
 
 def schema_of(kind: type[msgspec.Struct]) -> Json:

@@ -5,7 +5,6 @@ What each takes and returns is in ``schemas.py``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import Any, Literal
@@ -16,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
 from ...bus.results import Result
+from ...config.patterns import regex
 from .port import ClientPort, Json, Refused
 from .schemas import (
     Arguments,
@@ -277,7 +277,7 @@ def _text(text: str) -> types.TextContent:
 
 
 NAME = "hook"
-_TEMPLATE = re.compile(r"\$\{[\w.]{1,100}\}")
+_TEMPLATE = regex(r"\$\{[\w.]{1,100}\}")
 # Fields that are JSON themselves, and come as a text.
 _JSON = ("tool_input", "tool_response")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from datetime import UTC, datetime
 from functools import cache
@@ -12,10 +11,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ...bus.prompt_results import ABSTAINED
+from ...config.patterns import regex
 
 FOLDER = Path(__file__).parent
 # Control characters, directions, and what has no width, but for the joiners that scripts need.
-_UNSEEN = re.compile(
+_UNSEEN = regex(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )

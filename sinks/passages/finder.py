@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ...bus.prompts import Span
 from ...bus.sessions import Passage, SessionHit
 from ...bus.values import Scope
+from ...config.patterns import regex
 from ..store.store import Store
 from . import table
 from .index import Found, PassageIndex, load_relevance
@@ -34,8 +35,8 @@ _FEWEST_STATED_WORDS = 4
 # So many of the user's short words of a session are compared with those of another one.
 _STATEMENT_CHARS = 400
 _MOST_STATEMENTS = 12
-_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
-_ASKS = re.compile(
+_SENTENCE = regex(r"[^.!?\n]+[.!?]*")
+_ASKS = regex(
     r"\?\s*$|^\W*(?:and |so |but |ok |hi |hey )*(?:how|what|why|where|when|which|who|whose|is|are"
     r"|was|were|do|does|did|can|could|should|would|will|have|has)\b",
     re.IGNORECASE,

@@ -8,7 +8,6 @@ Only commits count: the names of other objects are no secret, such as that of a 
 from __future__ import annotations
 
 import os
-import re
 import stat
 import zlib
 from collections.abc import Iterable, Iterator
@@ -16,12 +15,13 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
+from ...config.patterns import regex
 from ..files import Look
 
 MOST_NAMED = 64
 """Commits of a repository that are compared."""
 
-_NAME = re.compile(r"\^?([0-9a-f]{40}(?:[0-9a-f]{24})?)(?=\s|\Z)")
+_NAME = regex(r"\^?([0-9a-f]{40}(?:[0-9a-f]{24})?)(?=\s|\Z)")
 _LOOSE = ("refs/heads", "refs/remotes/origin", "refs/tags")
 _MAX_REF_BYTES = 256
 _MAX_PACKED_BYTES = 4_000_000

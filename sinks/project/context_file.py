@@ -15,6 +15,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from ...bus.prompts import ProjectFacts
+from ...config.patterns import regex
 from ..files import Look
 
 FILE = Path(".claude/memory/project-context.yaml")
@@ -52,7 +53,7 @@ _NAMES = {re.sub(r"[._-]", "", name.lower()): name for name in _TECHNOLOGIES} | 
 }
 # Words of a sentence before they are names.
 _ORDINARY = frozenset("go next express echo gin spring swift node rust phoenix bun remix".split())
-_WORD = re.compile(r"[A-Za-z][\w.+-]*\w")
+_WORD = regex(r"[A-Za-z][\w.+-]*\w")
 
 
 class _Refused(ValueError):

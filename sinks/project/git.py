@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from ...config.patterns import regex
 from ..files import Look
 
 _MAX_LEVELS = 40
@@ -20,18 +21,18 @@ _MAX_POINTER_BYTES = 8_192
 _MAX_CONFIG_BYTES = 262_144
 _MAX_BRANCH_CHARS = 250
 
-_SECTION = re.compile(r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]\s*')
-_SETTING = re.compile(r"([A-Za-z][\w-]*)\s*=\s*(.*)")
-_COMMENT = re.compile(r"(?:^|\s)[#;].*$")
-_BRANCH = re.compile(r"ref:\s*refs/heads/(\S+)\s*\Z")
-_DETACHED = re.compile(r"[0-9a-f]{40,64}\s*\Z")
+_SECTION = regex(r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]\s*')
+_SETTING = regex(r"([A-Za-z][\w-]*)\s*=\s*(.*)")
+_COMMENT = regex(r"(?:^|\s)[#;].*$")
+_BRANCH = regex(r"ref:\s*refs/heads/(\S+)\s*\Z")
+_DETACHED = regex(r"[0-9a-f]{40,64}\s*\Z")
 
-_URL = re.compile(
+_URL = regex(
     r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?:(?P<user>[^/@:]*)(?::[^/@]*)?@)?(?P<host>\[[^]/]+\]|[^/:]*)"
     r"(?::(?P<port>\d*))?/(?P<path>.*)",
     re.IGNORECASE,
 )
-_SCP = re.compile(r"(?:(?P<user>[^/@:]+)@)?(?P<host>\[[^]/]+\]|[^/:]{2,}):(?!//)(?P<path>.+)")
+_SCP = regex(r"(?:(?P<user>[^/@:]+)@)?(?P<host>\[[^]/]+\]|[^/:]{2,}):(?!//)(?P<path>.+)")
 # The port of each protocol says nothing; of the web it is either one, as behind a proxy.
 _DEFAULT_PORTS = {"ssh": {"22"}, "git": {"9418"}, "http": {"80", "443"}, "https": {"80", "443"}}
 _WEB = ("http", "https")
@@ -39,9 +40,9 @@ _WEB = ("http", "https")
 FORGES = frozenset(
     {"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitea.com", "gitee.com"}
 )
-_OF_FORGES = re.compile(r"(?:www|ssh|altssh)\.(?P<forge>.+)")
+_OF_FORGES = regex(r"(?:www|ssh|altssh)\.(?P<forge>.+)")
 
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\s*\Z")
+_COMMIT = regex(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\s*\Z")
 _MAX_REF_BYTES = 256
 _MAX_PACKED_BYTES = 4_000_000
 

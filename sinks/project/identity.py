@@ -20,6 +20,7 @@ from cachetools import LRUCache
 
 from ...bus.prompts import ProjectFacts
 from ...bus.values import Place, Scope
+from ...config.patterns import regex
 from ..files import Look, Stamp, replace_file, unchanged
 from .git import find_repository, working_tree_of
 from .kinship import Kinship
@@ -28,7 +29,7 @@ from .manifests import read_facts
 _CACHED = 256
 _ID_HEX_DIGITS = 12
 _MAX_NAME_CHARS = 40
-_LOCATION = re.compile(r":\d{1,6}(?::\d{1,6})?$")
+_LOCATION = regex(r":\d{1,6}(?::\d{1,6})?$")
 _FETCHED = ("FETCH_HEAD", "packed-refs", "refs/heads", "refs/remotes/origin")
 _T = TypeVar("_T")
 MAX_ENTRIES = 10_000

@@ -20,6 +20,7 @@ import anyio.to_thread
 from cachetools import LRUCache
 from msgspec import Struct
 
+from ...config.patterns import regex
 from ..files import Look, Stamp, unchanged
 
 MAX_FILES = 12
@@ -38,8 +39,8 @@ CHECKED_S = 3.0
 """For so long nobody looks whether the files have changed."""
 
 _CACHED = 64
-_IMPORT = re.compile(r"(?:^|(?<=\s))@(?P<path>[\w~./-][^\s`]*)", re.MULTILINE)
-_CODE = re.compile(r"^(?P<fence>\s*(?:```|~~~)).*?(?:^(?P=fence)|\Z)|`[^`\n]*`", re.M | re.S)
+_IMPORT = regex(r"(?:^|(?<=\s))@(?P<path>[\w~./-][^\s`]*)", re.MULTILINE)
+_CODE = regex(r"^(?P<fence>\s*(?:```|~~~)).*?(?:^(?P=fence)|\Z)|`[^`\n]*`", re.M | re.S)
 
 T = TypeVar("T")
 

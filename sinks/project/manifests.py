@@ -16,6 +16,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from ...bus.prompts import ProjectFacts
+from ...config.patterns import regex
 from ..files import Look
 from .context_file import read_context
 
@@ -63,13 +64,13 @@ _LOCKS = {
     "package-lock.json": "npm",
 }
 _PYTHON_LOCKS = {"uv.lock": "uv", "poetry.lock": "poetry", "pdm.lock": "pdm"}
-_VERSION = re.compile(r"\s[<>=~^v]{0,3}\d.*", re.DOTALL)
-_MAJOR = re.compile(r"(\d{1,4})(?:\.|\b)")
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
-_TARGET = re.compile(r"^(test|tests|build|lint|check|run|start|dev|serve)\s*:(?!=)", re.MULTILINE)
-_GO_MODULE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
-_GO_VERSION = re.compile(r"^go\s+(\d+\.\d+)", re.MULTILINE)
-_GO_REQUIRE = re.compile(r"^\s*(?:require\s+)?(\S+)\s+v(\S+)", re.MULTILINE)
+_VERSION = regex(r"\s[<>=~^v]{0,3}\d.*", re.DOTALL)
+_MAJOR = regex(r"(\d{1,4})(?:\.|\b)")
+_REQUIREMENT = regex(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+_TARGET = regex(r"^(test|tests|build|lint|check|run|start|dev|serve)\s*:(?!=)", re.MULTILINE)
+_GO_MODULE = regex(r"^module\s+(\S+)", re.MULTILINE)
+_GO_VERSION = regex(r"^go\s+(\d+\.\d+)", re.MULTILINE)
+_GO_REQUIRE = regex(r"^\s*(?:require\s+)?(\S+)\s+v(\S+)", re.MULTILINE)
 
 
 def read_facts(root: Path, look: Look) -> ProjectFacts:
@@ -305,15 +306,15 @@ _QUIRKS = {
     ".envrc": "The environment is set by direnv",
 }
 _VERSIONS = {".python-version": "Python", ".nvmrc": "Node.js", ".ruby-version": "Ruby"}
-_PINNED = re.compile(r"v?(\d{1,3}(?:\.\d{1,3}){0,2})\s*$")
+_PINNED = regex(r"v?(\d{1,3}(?:\.\d{1,3}){0,2})\s*$")
 _CI_FILES = (".gitlab-ci.yml", "azure-pipelines.yml", ".circleci/config.yml")
-_RUN = re.compile(r"^[ \t]{0,40}(?:- )?(?:run:[ \t]{0,4})?(\S[^\n]{2,200})$", re.MULTILINE)
+_RUN = regex(r"^[ \t]{0,40}(?:- )?(?:run:[ \t]{0,4})?(\S[^\n]{2,200})$", re.MULTILINE)
 _KINDS = {
-    "test": re.compile(r"\b(?:pytest|tox|nox|test|tests|vitest|jest|rspec)\b"),
-    "lint": re.compile(r"\b(?:lint|ruff|eslint|clippy|flake8|golangci-lint|rubocop|credo)\b"),
-    "build": re.compile(r"\b(?:build|compile)\b"),
+    "test": regex(r"\b(?:pytest|tox|nox|test|tests|vitest|jest|rspec)\b"),
+    "lint": regex(r"\b(?:lint|ruff|eslint|clippy|flake8|golangci-lint|rubocop|credo)\b"),
+    "build": regex(r"\b(?:build|compile)\b"),
 }
-_TOOL = re.compile(
+_TOOL = regex(
     r"^(?:uv run |poetry run |pdm run |npx |pnpm |npm |yarn |bun |make |just |cargo |go |mix "
     r"|bundle |gradle |\./gradlew |mvn |tox\b|nox\b|pytest\b|ruff\b|hatch |rake |python -m )"
 )

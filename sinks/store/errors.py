@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Literal, cast
 
 import duckdb
 
+from ...config.patterns import regex
+
 Reason = Literal[
     "held", "newer", "foreign", "busy", "full", "read_only", "damaged", "gone", "closed", "failed"
 ]
 
-_HOLDER = re.compile(r"Conflicting lock is held in (.+?) \(PID (\d+)\)")
+_HOLDER = regex(r"Conflicting lock is held in (.+?) \(PID (\d+)\)")
 _LOCKED = "lock on file"
 _TWICE = "is already attached"
 _BUSY = ("Cannot CHECKPOINT",)

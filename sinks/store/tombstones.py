@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from duckdb import DuckDBPyConnection
 
+from ...config.patterns import regex
 from .rows import Record, naive, to_memory
 from .writes import Insert, among, delete_uses, delete_where, heads, insert
 
@@ -42,7 +43,7 @@ _LATEST = (
     "FROM store.forgotten_texts GROUP BY key, digest"
 )
 # What a reader cannot see: controls, soft hyphens, joiners, bidi marks, variation selectors, tags.
-_HIDDEN = re.compile(
+_HIDDEN = regex(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]+"
 )
@@ -53,11 +54,11 @@ _TYPOGRAPHY = str.maketrans(
     | dict.fromkeys("—―", " ")
     | dict.fromkeys("。、·", ".")
 )
-_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
-_EMPHASIS = re.compile(r"`+|\*{2,}|~{2,}")
-_LINE_START = re.compile(r"^[ \t]*+(?:(?:[#>+*•-]++|\d{1,3}[.)])[ \t]++)+", re.MULTILINE)
+_LINK = regex(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
+_EMPHASIS = regex(r"`+|\*{2,}|~{2,}")
+_LINE_START = regex(r"^[ \t]*+(?:(?:[#>+*•-]++|\d{1,3}[.)])[ \t]++)+", re.MULTILINE)
 # A comma between two digits is part of a number.
-_COMMA = re.compile(r"(?<!\d)[,;]|[,;](?!\d)")
+_COMMA = regex(r"(?<!\d)[,;]|[,;](?!\d)")
 _OPENING = "\"'*_~()[]{}¿¡"
 _CLOSING = _OPENING + ".:!?"
 

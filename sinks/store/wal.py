@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import filecmp
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from datetime import datetime
@@ -18,10 +17,11 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
+from ...config.patterns import regex
 from ..files import free_name, private_opener
 from .errors import unavailable
 
-_POSITION = re.compile(r"Corrupt WAL file: entry at byte position (\d+)")
+_POSITION = regex(r"Corrupt WAL file: entry at byte position (\d+)")
 # An entry is its size and its checksum, 8 bytes each, and then its data. DuckDB names the
 # position of the data.
 _ENTRY_HEAD = 16

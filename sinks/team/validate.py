@@ -7,7 +7,6 @@ does not fit the model here it is computed anew from the text.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 
 from ...bus.anchors import are_sound
 from ...bus.values import NAMESPACES, Encoding, Memory, Scope
+from ...config.patterns import regex
 from ..models.embedder import Embedder
 from ..search.index import Encoder
 from ..store.rows import Record, Row, content_hash, row_of, to_record
@@ -27,11 +27,11 @@ from .protocol import Change
 # The author of a foreign version where the server does not name one.
 OTHERS = "another member"
 
-_ID = re.compile(r"mem_[0-7][0-9a-hjkmnp-tv-z]{25}")
+_ID = regex(r"mem_[0-7][0-9a-hjkmnp-tv-z]{25}")
 # What redaction removes from every text that is written: controls, bidi marks and tags.
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+_HIDDEN = regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 # A content hash of another form matches no text here.
-_HASH = re.compile(r"[0-9a-f]{64}")
+_HASH = regex(r"[0-9a-f]{64}")
 _MOST_CHARS = 100_000
 _MOST_SUMMARY_CHARS = 2_000
 _MOST_FIELD_CHARS = 4_096

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...bus.sessions import Message, ToolCall, ToolResult
+from ...config.patterns import regex
 
 MAX_PARTS = 100
 NULL = Raw(b"null")
@@ -104,7 +105,7 @@ _ROLES: dict[str, Literal["user", "assistant"]] = {
 }
 _CALLS = ("function_call", "custom_tool_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_CODEX_EXIT = re.compile(r"^(?:Process exited with code|Exit code:) ([1-9]\d{0,9})\s*$", re.M)
+_CODEX_EXIT = regex(r"^(?:Process exited with code|Exit code:) ([1-9]\d{0,9})\s*$", re.M)
 
 
 class _Payload(Struct):
@@ -155,7 +156,7 @@ def _codex_result(call_id: str, output: Any) -> ToolResult:
 
 
 _OPEN, _CLOSE = "<hook_context>", "</hook_context>"
-_GEMINI_EXIT = re.compile(r"^Exit Code: [1-9]\d{0,9}\s*$", re.M)
+_GEMINI_EXIT = regex(r"^Exit Code: [1-9]\d{0,9}\s*$", re.M)
 
 
 class GeminiCall(Struct):

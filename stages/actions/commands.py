@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.values import Value
+from ...config.patterns import regex
 from .reading import looks
 
 MAX_CHARS = 2_000
@@ -23,22 +24,22 @@ MAX_CHARS = 2_000
 
 _MAX_COMMANDS = 32
 _OPERATORS = ";|&<>()\n"
-_OPAQUE = re.compile(r"\$\(|`|<<|<\(|>\(|[\x00-\x08\x0e-\x1f\x7f]")
-_TO_NOWHERE = re.compile(r"(?<=\s)[012]>(?:&[012-]|>?[ \t]*[\w./-]+)")
-_COMMENT = re.compile(r"^[ \t]*#[^\n]*$", re.MULTILINE)
+_OPAQUE = regex(r"\$\(|`|<<|<\(|>\(|[\x00-\x08\x0e-\x1f\x7f]")
+_TO_NOWHERE = regex(r"(?<=\s)[012]>(?:&[012-]|>?[ \t]*[\w./-]+)")
+_COMMENT = regex(r"^[ \t]*#[^\n]*$", re.MULTILINE)
 _KEYWORDS = frozenset(
     "for while until if then else elif fi do done case esac function select { } ! [[ coproc".split()
 )
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
-_DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
-_NUMBER = re.compile(r"[+-]?\d+(?:[.,:]\d+)*[A-Za-z%]{0,3}")
-_SHORT_WITH_NUMBER = re.compile(r"(-[A-Za-z])=?(\d+)")
-_LONG_WITH_VALUE = re.compile(r"(--?[A-Za-z][\w.-]*)=(.*)", re.DOTALL)
-_FLAG = re.compile(r"--?[A-Za-z][\w.:-]*")
-_HASH = re.compile(r"(?=[a-f]*\d)[0-9a-f]{7,64}|[\w-]*\d[\w-]{24,}")
-_FILE_NAME = re.compile(r"[\w.@+-]*\.[A-Za-z]\w{0,7}|\.{1,2}|~")
-_DIGITS = re.compile(r"\d+(?:\.\d+)*")
-_NEEDS_QUOTES = re.compile(r"[\s'\"\\;|&<>()#]")
+_ASSIGNED = regex(r"[A-Za-z_]\w*\+?=")
+_DURATION = regex(r"\d+(?:\.\d+)?[smhd]?")
+_NUMBER = regex(r"[+-]?\d+(?:[.,:]\d+)*[A-Za-z%]{0,3}")
+_SHORT_WITH_NUMBER = regex(r"(-[A-Za-z])=?(\d+)")
+_LONG_WITH_VALUE = regex(r"(--?[A-Za-z][\w.-]*)=(.*)", re.DOTALL)
+_FLAG = regex(r"--?[A-Za-z][\w.:-]*")
+_HASH = regex(r"(?=[a-f]*\d)[0-9a-f]{7,64}|[\w-]*\d[\w-]{24,}")
+_FILE_NAME = regex(r"[\w.@+-]*\.[A-Za-z]\w{0,7}|\.{1,2}|~")
+_DIGITS = regex(r"\d+(?:\.\d+)*")
+_NEEDS_QUOTES = regex(r"[\s'\"\\;|&<>()#]")
 _MOST_WORD_CHARS = 60
 
 # What runs another program, with the number of words that its options take.
@@ -51,7 +52,7 @@ _RUNS = {
 }
 _DIRECT = frozenset({"npx", "bunx", "pipx"})
 _RUN_OPTIONS = frozenset("--extra --with --group --python -p --package --only-group".split())
-_INTERPRETERS = re.compile(r"python[\d.]*|node|bash|sh|zsh|ruby|perl|php|bun|tsx|ts-node|deno")
+_INTERPRETERS = regex(r"python[\d.]*|node|bash|sh|zsh|ruby|perl|php|bun|tsx|ts-node|deno")
 _ADD_NOTHING = frozenset(
     "cd pushd popd echo printf true : export set unset source . sleep pwd shopt alias ulimit umask"
     " wait clear".split()
@@ -60,12 +61,12 @@ _ADD_NOTHING = frozenset(
 _PREPARE = frozenset("popd export set unset source . shopt alias ulimit umask".split())
 
 # Options that change what is printed, and nothing that decides whether a command passes.
-_REPORTS = re.compile(
+_REPORTS = regex(
     r"--(?:verbose|quiet|silent|colou?r|no-colou?r|tb|no-header|no-summary|durations|maxfail"
     r"|reporter|progress|no-progress|log-?level|exitfirst|capture|bail)"
 )
-_REPORTS_SHORTLY = re.compile(r"-(?:v+|q+)")
-_REPORTS_OF_TESTS = re.compile(r"-[vqsx]+|-r\w+")
+_REPORTS_SHORTLY = regex(r"-(?:v+|q+)")
+_REPORTS_OF_TESTS = regex(r"-[vqsx]+|-r\w+")
 _TAKES_SHORT = frozenset(
     "pytest py.test tox nox cargo go npm pnpm yarn pip pip3 ruff mypy jest vitest make mvn gradle"
     " gradlew".split()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from ...config.patterns import regex
 from ..language.words import word_list
 from ..text.unicode import one_line, visible
 
@@ -14,36 +15,36 @@ MAX_LINE_CHARS = 240
 _HEAD_CHARS = 2000
 _TAIL_CHARS = 6000
 # What says only that something failed, or that the agent misused its own tool, or was stopped.
-_EMPTY = re.compile(
+_EMPTY = regex(
     r"\s*(?:(?:process |command )?(?:exited|failed|exit|exit code|exit status|code)(?: with)?"
     r"(?: exit)?(?: code| status)?:? ?-?\d{1,4}\.?|error|failed|command failed)?\s*",
     re.IGNORECASE,
 )
-_MISUSE = re.compile(
+_MISUSE = regex(
     r"\s*(?:<tool_use_error>|\[Request interrupted|The user doesn't want|The tool use was rejected"
     r"|InputValidationError|Permission to use|User rejected|File has not been read yet"
     r"|String to replace not found)",
     re.IGNORECASE,
 )
-_STRONG = re.compile(
+_STRONG = regex(
     r"\b[A-Z]\w*(?:Error|Exception|Failure|Panic)\b\W|\berror\[\w+\]|\b(?:error|fatal|panic(?:ked)?"
     r"|FATAL)\b\W|\bE[A-Z]{4,14}\b|\b[A-Z]{1,5}\d{3,5}\b|\*\* \("
 )
-_WEAK = re.compile(
+_WEAK = regex(
     r"\b(?:error|failed|failing|failure|cannot|can't|could not|couldn't|unable|denied|refused|reset"
     r"|not found|undefined|unexpected|timed? ?out|missing|invalid|no such|conflict|killed|out of"
     r"|segmentation|does not|doesn't|did not|already|unresolved|unknown|mismatch|expired|locked"
     r"|unreachable|abort(?:ed)?|crash(?:ed)?|overflow|deadlock|not supported|unsupported)\b",
     re.IGNORECASE,
 )
-_ACCIDENTAL = re.compile(
+_ACCIDENTAL = regex(
     r"\b0x[0-9a-fA-F]+\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{12,64}\b"
     r"|\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?Z?)?\b|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"
     r"|:\d{1,6}:\d{1,6}\b|\b\d{6,}\b|#PID<[\d.]+>"
 )
-_LINE_NUMBER = re.compile(r"(\.[A-Za-z]{1,4}):\d{1,6}\b")
-_FOLDERS = re.compile(r"(?<![\w:/])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@+-]+)*[/\\](?=[\w.@+-]+)")
-_WORD = re.compile(r"[A-Za-z_][\w.-]*\w|\d{3,5}")
+_LINE_NUMBER = regex(r"(\.[A-Za-z]{1,4}):\d{1,6}\b")
+_FOLDERS = regex(r"(?<![\w:/])(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w.@+-]+)*[/\\](?=[\w.@+-]+)")
+_WORD = regex(r"[A-Za-z_][\w.-]*\w|\d{3,5}")
 _GENERIC = word_list("error_words")
 
 

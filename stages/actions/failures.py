@@ -19,13 +19,14 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from ...bus.values import Memory, Value
+from ...config.patterns import regex
 from .commands import Command, Unit, command_shape, is_path, read_line
 
 NAMESPACE = "gotchas"
 CERTAIN = 0.97
 """The relevance of a record for a command that repeats the failure."""
 
-_TRAILING_VERSION = re.compile(r"[\d.]+\Z")
+_TRAILING_VERSION = regex(r"[\d.]+\Z")
 
 
 class FailureRecord(Value, frozen=True, kw_only=True):
@@ -58,7 +59,7 @@ class Repetition(StrEnum):
 
 
 _AFTER = "the same after a change of "
-_RECORD = re.compile(
+_RECORD = regex(
     r"`(?P<failed>[^`\n]{1,400})` fails: (?P<error>[^\n]*)\. What works: "
     rf"(?:`(?P<works>[^`\n]{{1,400}})`|{_AFTER}(?P<files>`[^\n]*`))\.(?:\n|\Z)"
 )

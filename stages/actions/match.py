@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from ...bus.values import Hit
 from ...config.linear_model import LinearModel
+from ...config.patterns import regex
 from .reading import ActionText
 
 WEIGHTS = Path(__file__).with_name("action_relevance.json")
@@ -39,9 +40,9 @@ SURE = 0.9
 _MOST = 3.0
 _READ_CHARS = 2_000
 _SMALLEST = 1e-4
-_TERM = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_@$](?:[.$/:@-]{0,3}\w)+|\d(?:\.?\w)+")
-_TERM_PARTS = re.compile(r"[./:@\s]|(?<![\w-])-{1,2}")
-_AGAINST = re.compile(
+_TERM = regex(r"--?[A-Za-z][\w-]*|[A-Za-z_@$](?:[.$/:@-]{0,3}\w)+|\d(?:\.?\w)+")
+_TERM_PARTS = regex(r"[./:@\s]|(?<![\w-])-{1,2}")
+_AGAINST = regex(
     r"\b(?:never|no|not|\w+n't|dont|cannot|avoid|without|forbidden|banned?|bare|plain|raw"
     r"|instead of|rather than|refuse[sd]?|reject(?:ed|s)?|dropped|turned down|hands off|stop using"
     r"|nobody"
@@ -49,23 +50,21 @@ _AGAINST = re.compile(
     r"|destroy(?:s|ed)?|crash(?:es|ed)?)\b",
     re.IGNORECASE,
 )
-_ASKS = re.compile(
+_ASKS = regex(
     r"\b(?:use|always|only|must|via|through|call|run|instead|prefer|keep|put|add|set|pass|wrap"
     r"|should|needs?)\b",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(
+_CLAUSE = regex(
     r"(?<=[.;!?])\s+|\n|,\s+|\s[-–—]+\s|→|=>|:\s|\bbut\b|\binstead\b(?! of)|\buse\b|[()]"
 )
-_ASKED_FOR = re.compile(r"\b(?:use|via|through|only|always)\s+([^.;,]{2,60})", re.IGNORECASE)
-_HARMLESS_PLACE = re.compile(
+_ASKED_FOR = regex(r"\b(?:use|via|through|only|always)\s+([^.;,]{2,60})", re.IGNORECASE)
+_HARMLESS_PLACE = regex(
     r"\b(?:local|localhost|127\.0\.0\.1|docker|sandbox|dry[-_]?run|test|dev)\b|--(?:dry-run|check|help)",
     re.IGNORECASE,
 )
-_SHARED_PLACE = re.compile(
-    r"\b(?:prod|production|staging|live|main|master|shared)\b", re.IGNORECASE
-)
-_DOCUMENT = re.compile(r"\.(?:md|mdx|rst|txt|adoc)\Z")
+_SHARED_PLACE = regex(r"\b(?:prod|production|staging|live|main|master|shared)\b", re.IGNORECASE)
+_DOCUMENT = regex(r"\.(?:md|mdx|rst|txt|adoc)\Z")
 
 
 class Claims(Struct, frozen=True):
@@ -211,19 +210,17 @@ def _model() -> LinearModel:
 # --- the very command -----------------------------------------------------------------------------
 
 
-_CODE = re.compile(r"`([^`\n]{3,80})`")
-_STATEMENT = re.compile(
+_CODE = regex(r"`([^`\n]{3,80})`")
+_STATEMENT = regex(
     r"(?<=[.;!?])\s+|\n|→|=>|\bbut\b|\binstead\b(?! of)|(?<!not )(?<!n't )(?<!never )\buse\b"
     r"|,\s+always\b",
     re.IGNORECASE,
 )
-_HARMS = re.compile(
-    r"\b(?:break|fail|kill|lose|lost|wipe|hang|crash|destroy|drop|prune)", re.IGNORECASE
-)
+_HARMS = regex(r"\b(?:break|fail|kill|lose|lost|wipe|hang|crash|destroy|drop|prune)", re.IGNORECASE)
 # What is denied is the command as it stands: with more arguments it is another one.
-_BARE = re.compile(r"\b(?:bare|plain|raw|blanket|alone|without)\b", re.IGNORECASE)
-_TRIES = re.compile(r"\s--?(?:check|dry[-_]?run|help|noop|what-?if)\b")
-_RUNNER = re.compile(
+_BARE = regex(r"\b(?:bare|plain|raw|blanket|alone|without)\b", re.IGNORECASE)
+_TRIES = regex(r"\s--?(?:check|dry[-_]?run|help|noop|what-?if)\b")
+_RUNNER = regex(
     r"(?:(?:sudo|time|command|npx|bunx|pnpm exec|uv run|poetry run|pipenv run|bundle exec) +"
     r"|\w+=\S* +)+"
 )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from ...bus.values import Action, Value
+from ...config.patterns import regex
 from ..text.unicode import cut
 from .commands import Command, ShellLine, Unit, is_path, read_line
 from .error_lines import salient_lines, salient_terms
@@ -36,7 +37,7 @@ _TESTS = frozenset(("pytest", "py.test"))
 _PROGRAM_IN_TEXT = frozenset(("-c", "-e", "--eval", "-p", "--print"))
 _TASK_RUNNERS = frozenset("make just task rake npm pnpm yarn bun composer invoke nox".split())
 # The command was stopped, or the agent's own tool refused it.
-_STOPPED = re.compile(
+_STOPPED = regex(
     r"timed? ?out|\bkilled\b|\bterminated\b|interrupted|SIG(?:KILL|TERM|INT|HUP)"
     r"|exit(?:ed)?(?: with)?(?: code| status)?:? ?(?:124|130|137|143)\b|\bcd: |<tool_use_error>"
     r"|The user doesn't want|Permission to use|requires approval|User rejected|blocked by"
@@ -44,7 +45,7 @@ _STOPPED = re.compile(
     re.IGNORECASE,
 )
 # It fails by itself, and passes by itself later.
-_TRANSIENT = re.compile(
+_TRANSIENT = regex(
     r"connection (?:refused|reset|aborted|closed|error)|\b(?:ECONN\w+|ETIMEDOUT|ENOTFOUND"
     r"|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)\b|could not resolve (?:host|proxy)|name resolution"
     r"|\b(?:host|network|server) (?:is )?unreachable|temporar(?:y|ily)|\bnetwork\b"
@@ -56,7 +57,7 @@ _TRANSIENT = re.compile(
     re.IGNORECASE,
 )
 # With these, less is done than without: they show no way that works.
-_EVADES = re.compile(
+_EVADES = regex(
     r"--?(?:accept|allow|bail|changed|check$|co$|collect-only|continue|cov|deselect|dry-?run"
     r"|exclude|exit-zero|fail|fake|ff$|filter|fix|force|grep|help|if-present|ignore|keep-going"
     r"|last-failed|lf$|list|max-warnings|no-?(?:build|check|emit|error|fail|strict|test|verify)"
@@ -70,12 +71,12 @@ _LINTERS = frozenset(
     "ruff mypy pyright flake8 pylint black isort eslint tsc prettier biome stylelint shellcheck"
     " clippy rubocop golangci-lint hadolint bandit pre-commit".split()
 )
-_UNKNOWN_TASK = re.compile(
+_UNKNOWN_TASK = regex(
     r"no rule|missing script|unknown|not found|not (?:exist|contain|recogni)|no such|did you mean"
     r"|undefined|not defined|couldn't find|could not find|don't know how",
     re.IGNORECASE,
 )
-_CONFIGURES = re.compile(
+_CONFIGURES = regex(
     r"(?:\.env(?:\.[\w.-]+)?|[\w.-]+\.(?:toml|cfg|ini|ya?ml|jsonc?|json5|conf|properties|lock|env"
     r"|gradle|gradle\.kts|config\.[cm]?[jt]s|csproj|sln)|\.\w[\w.-]*rc(?:\.\w+)?|[Mm]akefile"
     r"|GNUmakefile|\w*Dockerfile[\w.-]*|Dockerfile|requirements[\w./-]*\.txt"
@@ -83,12 +84,11 @@ _CONFIGURES = re.compile(
     r"|Procfile|\.tool-versions|\.nvmrc|\.node-version|\.python-version|\.ruby-version|[Jj]ustfile"
     r"|Vagrantfile|Rakefile|\.dockerignore|\.npmrc)"
 )
-_IS_TEST = re.compile(
+_IS_TEST = regex(
     r"(?:^|/)(?:tests?|specs?|__tests__|fixtures?|testdata|snapshots?|e2e)/"
     r"|(?:^|/)(?:test_|conftest)[^/]*$|[._](?:test|spec)\.\w+$",
     re.IGNORECASE,
 )
-_DOCUMENT = re.compile(r"\.(?:md|mdx|rst|txt|adoc)\Z", re.IGNORECASE)
 MAX_FAILED = 16
 MAX_EDITS = 8
 MAX_USES = 60
@@ -100,6 +100,7 @@ _CHANGED_CHARS = 4_000
 _CHECKS = frozenset(
     "pytest py.test ruff mypy pyright flake8 pylint eslint tsc jest vitest shellcheck".split()
 )
+_DOCUMENT = regex(r"\.(?:md|mdx|rst|txt|adoc)\Z", re.IGNORECASE)
 
 
 class Edit(Value, frozen=True, kw_only=True):

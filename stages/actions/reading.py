@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ...bus.values import Action, Value
+from ...config.patterns import regex
 from ..text.unicode import one_line
 
 MAX_LINES = 80
@@ -17,8 +18,8 @@ QUERY_CHARS = 400
 _OUTSIDE_PARTS = 3
 _READ_CHARS = 6_000
 # Where one command of a shell line ends and the next begins.
-_SEPARATOR = re.compile(r"\s*(?:&&|\|\||[;\n|])\s*")
-_LOOKS = re.compile(
+_SEPARATOR = regex(r"\s*(?:&&|\|\||[;\n|])\s*")
+_LOOKS = regex(
     r"(?:(?:sudo|time|command|timeout \S+) +|cd \S+ *$|\w+=\S+ +)*(?:"
     r"(?:rg|e?grep|ag|ack|cat|bat|less|more|head|tail|ls|ll|tree|find|fd|stat|file|wc|du|df|pwd|cd"
     r"|echo|printf|which|type|man|diff|jq|yq|sort|uniq|cut|awk|column|date|env|whoami|ps|top)\b"

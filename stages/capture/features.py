@@ -7,7 +7,6 @@ stand in ``signals.json``, written by ``perf/train_captures.py``.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...config.linear_model import LinearModel, logistic
+from ...config.patterns import regex
 from ..language.sentences import ORDER_VERBS
 from ..language.words import FILLERS, is_negation, load_lexicon
 from .statements import Statement
@@ -47,7 +47,7 @@ LONG_FROM = frozenset(_words(phrase)[0] for phrase in CUES_OF if phrase not in S
 
 MAX_TOKENS = 120
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     r"`[^`\n]{1,200}`"
     r'|(?:"[^"\n]{1,300}"|“[^”\n]{1,300}”|„[^“”\n]{1,300}[“”]|« ?[^»\n]{1,300}»)'
     r"|https?://\S{1,300}"
@@ -56,9 +56,9 @@ _TOKEN = re.compile(
     r"|[:;,?!()→—–%=…|？！，。、：；]"
 )
 _QUOTED_WORDS = 3
-_NUMBER = re.compile(r"[\d.,:/-]*\d\w{0,3}$")
-_CODE = re.compile(r"_|[a-z][A-Z]|\w[./:\\@]\w|[a-z]\d|\d[a-z]")
-_HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NUMBER = regex(r"[\d.,:/-]*\d\w{0,3}$")
+_CODE = regex(r"_|[a-z][A-Z]|\w[./:\\@]\w|[a-z]\d|\d[a-z]")
+_HAN = regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ASKING = frozenset(
     "what why how where when who which should shall could would can do does did is are was were has"
     " have soll sollen kannst was wie warum peux pourquoi pode puedes quieres".split()

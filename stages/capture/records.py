@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ...config.patterns import regex
 from ..text.markup import namespace_of
 from .statements import own_lines
 
@@ -56,17 +57,17 @@ _DETAILS = frozenset(
 _MAY_LABEL = ("prose", "item", "heading")
 MAX_RECORD_CHARS = 2_000
 _ITEM = r"[ \t]*(?:(?:[-*+•–]|\d{1,3}[.)])[ \t]+)?(?:\[[ xX]\][ \t]+)?"
-_LABELLED = re.compile(
+_LABELLED = regex(
     rf"{_ITEM}(?P<bold>\*\*|__)(?P<label>[^*_:：\n]{{2,40}}?)[ \t]*"
     r"(?:[:：][ \t]*(?P=bold)[ \t]*[:：]?|(?P=bold)[ \t]*[:：])[ \t]*(?P<said>\S.*)"
 )
-_MARKED = re.compile(
+_MARKED = regex(
     rf"{_ITEM}\[(?:remember|capture)(?:[ \t]?:[ \t]?(?P<ns>[\w-]{{1,40}}))?\](?!\()"
     r"[ \t]*:?[ \t]*(?P<said>\S.*)",
     re.IGNORECASE,
 )
 # A form that nobody filled in, and the words of a line that says that there is nothing to say.
-_UNFILLED = re.compile(r"\W*[\[<{(][^\n]*[\]>})]\W*|\W*")
+_UNFILLED = regex(r"\W*[\[<{(][^\n]*[\]>})]\W*|\W*")
 _EMPTY_WORDS = frozenset(
     "still currently to be not yet none no nothing n a na tbd tbc tba pending unknown todo open"
     " unclear undecided unresolved resolved done confirmed decided determined discussed required"
@@ -78,8 +79,8 @@ _EMPTY_WORDS = frozenset(
 )
 _LEAST_CHARS = 8
 _LEAST_WORDS = 2
-_STARS = re.compile(r"\*\*|(?<!\w)__|__(?!\w)")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_STARS = regex(r"\*\*|(?<!\w)__|__(?!\w)")
+_UNSPACED = regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 class Record(NamedTuple):

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ...bus.ids import ulid_of
 from ...bus.sessions import Message
 from ...bus.values import AUTO_CAPTURED, Hit, Noted, Scope
+from ...config.patterns import regex
 from ..language.topics import retrieval_words
 from ..language.words import is_negation, words
 from ..statements.comparison import contradicts
@@ -32,7 +33,7 @@ _SAME_MEANING = 0.9
 # Within one look, where both are one conversation's, less of it is enough.
 _SAID_AGAIN = 0.75
 # Such a word can turn a statement into its opposite, and the rest of its words stay the same.
-_CHANGES = re.compile(
+_CHANGES = regex(
     r"\b(?:rather than|switch(?:ed)?|replac\w+|chang\w+|drop(?:ped)?|revert\w*|moved?|anymore"
     r"|migrat\w+)\b",
     re.IGNORECASE,

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ...bus.values import EARNED_PERCENT, Noted
+from ...config.patterns import regex
 from ..text.envelope import strip_envelopes
 from ..text.markup import strip_private
 from ..text.summary import headline
@@ -54,7 +55,7 @@ _MATTERS = frozenset(
     ("decision", "trap", "blocker", "resolution", "preference", "progress", "pattern", "debt")
 )
 _ASKING = ("?", "？")
-_ASKS = re.compile(
+_ASKS = regex(
     r"\W{0,8}(?:(?:and|so|but|ok|hm+|btw)[ ,]+)?(?:what|what's|why|how|where|who|whose|any idea)\b",
     re.IGNORECASE,
 )

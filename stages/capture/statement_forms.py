@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 
+from ...config.patterns import regex
+
 # Such a sentence goes on with a talk, and says nothing without what was said before it.
-FRAGMENT = re.compile(
+FRAGMENT = regex(
     r"^\W*(?:no+|nope|nah|yes|yep|yeah|ye|ok(?:ay)?|and|but|so|or|also|plus|then|only|at least"
     r"|stays?"
     r"|not|both|same|either|neither|those|these|that|this|that's|its?|it's|they|they're|he|she"
@@ -27,7 +29,7 @@ FEWEST_WORDS = 6
 
 # In such a sentence somebody asks, wonders, proposes, reports, quotes, or means this once.
 VETOES = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    regex(pattern, re.IGNORECASE)
     for pattern in (
         r"\b(?:complain\w*|angry|annoy\w+|furious|i wan(?:na|t to)|i(?:'d| would) like to|i need to"
         r"|we(?:'ll| will) (?:ship|release|merge|start|fix|talk|see|look|wait|discuss))\b",
@@ -255,9 +257,9 @@ _FORMS = {
         r"\b(?:ich (?:bevorzuge|mag|möchte|will) |je préfère|prefiero|prefiro|no quiero que)",
     ),
 }
-QUOTED = re.compile(r"`[^`\n]*`|[\"“„«][^\"”“»\n]{1,300}[\"”“»]|(?<!\w)'[^'\n]{8,300}'(?!\w)")
+QUOTED = regex(r"`[^`\n]*`|[\"“„«][^\"”“»\n]{1,300}[\"”“»]|(?<!\w)'[^'\n]{8,300}'(?!\w)")
 # What comes before or after it in a message can take a statement back, or make it a question.
-TAKES_BACK = re.compile(
+TAKES_BACK = regex(
     r"\b(?:(?:oh |hm+,? |no,? |or )?(?:wait|hold on)|actually,? (?:no|scratch|forget|let|wait|not"
     r"|never"
     r"|that|i)|on second thought\w*|scratch that|scrap that|never ?mind|nvm|forget (?:it|that|what)"
@@ -266,7 +268,7 @@ TAKES_BACK = re.compile(
     r"|confirmed)|no decision|undecided|or not)\b",
     re.IGNORECASE,
 )
-ASKS_BACK = re.compile(
+ASKS_BACK = regex(
     r"^\W*(?:(?:or|and|but|so)[ ,]+)*(?:right|ok|okay|agree\w*|agreed|thoughts|opinions?"
     r"|what do you"
     r"|what would|what's your|does (?:that|this|it)|do you|is (?:that|this|it)|are (?:there|you)"
@@ -276,7 +278,7 @@ ASKS_BACK = re.compile(
     r"|sounds?|sane|good idea|bad idea|what if|how about|what about|why not)\b.*[?？]\W*$|\bwdyt\b",
     re.IGNORECASE,
 )
-DENIES = re.compile(
+DENIES = regex(
     r"^\W*(?:(?:but|and|however|aber) |no, )*(?:that|this|das)(?:'s| is| was| ist| war)"
     r"(?: \w+){0,2} (?:wrong|false|outdated|incorrect|obsolete|reverted|undone|withdrawn|a mistake"
     r"|falsch|veraltet)\b"
@@ -285,7 +287,7 @@ DENIES = re.compile(
     re.IGNORECASE,
 )
 # With these the speaker names others, and speaks for themselves nevertheless.
-SPEAKS_FOR_SELF = re.compile(
+SPEAKS_FOR_SELF = regex(
     r"\baccording to (?:our|my)(?: \w+)?"
     r" (?:measure\w+|benchmarks?|tests?|numbers|figures|data|experiments?|analysis|results?"
     r"|metrics|profiling|traces)\b"
@@ -293,14 +295,14 @@ SPEAKS_FOR_SELF = re.compile(
     r"|^[^,]{1,80}, but (?=(?:we|i)(?:'ve| have)? (?:decided|chose|agreed|settled|opted)\b)",
     re.IGNORECASE,
 )
-SUPPOSES = re.compile(
+SUPPOSES = regex(
     r"\b(?:imagine|suppose|supposing|assum(?:e|ing)|hypothetical\w*|let's (?:say|pretend)|what if"
     r"|example"
     r"|e\.g\.|for instance|as a joke|thought experiment|play(?:ing)? devil|in an ideal"
     r"|someone (?:says|said))\b",
     re.IGNORECASE,
 )
-LEADS_TO_RULES = re.compile(
+LEADS_TO_RULES = regex(
     r"\b(?:rules?|conventions?|decid\w*|decisions?|prefer\w*|always|never|from now on|remember"
     r"|agreed"
     r"|style|guidelines?|standards?|policy|policies|going forward|in (?:the )?future|habits?"
@@ -309,11 +311,11 @@ LEADS_TO_RULES = re.compile(
     re.IGNORECASE,
 )
 SAYS = {
-    kind: re.compile("|".join(f"(?:{form})" for form in forms), re.IGNORECASE)
+    kind: regex("|".join(f"(?:{form})" for form in forms), re.IGNORECASE)
     for kind, forms in _FORMS.items()
 }
 # A form that says in so many words that it is one: the model's doubt weighs less.
-OUTRIGHT = re.compile(
+OUTRIGHT = regex(
     r"\bi(?:'d)? (?:really |always |generally |much |strongly |personally )*prefer\b"
     r"|\bi (?:really |absolutely )*(?:hate|dislike|can't stand|don't like|always want)\b"
     r" (?!this|it|that|these|the|how|to)"
@@ -324,7 +326,7 @@ OUTRIGHT = re.compile(
     re.IGNORECASE,
 )
 # With one of these alone the model decides.
-HINT = re.compile(
+HINT = regex(
     r"^\W*(?:please |and |also )*(?:no|don't|dont|do not|keep|use|prefer|leave|only|give|answer"
     r"|call)\b"
     r"|\b(?:instead of|rather than|in general|generally|we use|we only|must|everywhere"
@@ -332,7 +334,7 @@ HINT = re.compile(
     r"|\b(?:one|two) \w+ per \w+\b",
     re.IGNORECASE,
 )
-MINE = re.compile(
+MINE = regex(
     r"\b(?:i|i'd|i'm|i'll|me|my|mine|your (?:answers?|replies|explanations?)|answers?"
     r"|explanations?|emojis?"
     r"|apologi[sz]e|summar(?:y|ies)|ich|mir|je|prefiero|prefiro|quiero)\b",

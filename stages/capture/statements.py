@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...config.patterns import regex
 from ..text.envelope import strip_envelopes
 from ..text.markup import split_markers, strip_private
 from ..text.unicode import fenced, is_quoted, visible
@@ -19,13 +20,13 @@ MAX_STATEMENTS = 400
 MAX_STATEMENT_CHARS = 1_000
 
 _WRAPPED_AT = 60
-_ITEM = re.compile(r"[ \t]*(?:[-*+•–]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
-_HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(.*)")
-_BOLD_LEAD = re.compile(r"[ \t]*(?:\*\*|__)[^*_\n]{1,60}(?:\*\*|__)(?:[ \t]*:)?[ \t]*$")
-_RULE = re.compile(r"[ \t]*([-=_*])(?:[ \t]*\1){2,}[ \t]*$")
-_TAG_OPENS = re.compile(r"[ \t]*<([a-zA-Z][\w:.-]{0,60})(?:\s[^<>\n]{0,400})?>")
+_ITEM = regex(r"[ \t]*(?:[-*+•–]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+_HEADING = regex(r"[ \t]{0,3}#{1,6}[ \t]+(.*)")
+_BOLD_LEAD = regex(r"[ \t]*(?:\*\*|__)[^*_\n]{1,60}(?:\*\*|__)(?:[ \t]*:)?[ \t]*$")
+_RULE = regex(r"[ \t]*([-=_*])(?:[ \t]*\1){2,}[ \t]*$")
+_TAG_OPENS = regex(r"[ \t]*<([a-zA-Z][\w:.-]{0,60})(?:\s[^<>\n]{0,400})?>")
 # What a program wrote, or what came through a clipboard.
-_PRINTED = re.compile(
+_PRINTED = regex(
     r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d|\[?\d\d:\d\d(?::\d\d)?\]?[ ,.]|\[\s*\d+\.\d*\]"
     r"|\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL|CRITICAL)\b[\]: ]"
     r"|at \S+\(|at \S+ \(|File \"|Traceback \(most recent|Caused by:|goroutine \d|panicked at"
@@ -35,7 +36,7 @@ _PRINTED = re.compile(
     r"|(?:feat|fix|docs|chore|refactor|test|perf|build|ci|style|revert)(?:\([^)\n]{0,80}\))?!?: )"
 )
 # Notes of ours in a shape that their envelope does not show: escaped, or line by line.
-_OURS = re.compile(r"[ \t>|]{0,20}(?:&gt;|&lt;/?subcog-|(?:[-*•][ \t]{1,4})?mem_\w{4,40} · )")
+_OURS = regex(r"[ \t>|]{0,20}(?:&gt;|&lt;/?subcog-|(?:[-*•][ \t]{1,4})?mem_\w{4,40} · )")
 _KINDS = (
     ("rule", _RULE),
     ("heading", _HEADING),
@@ -43,13 +44,13 @@ _KINDS = (
     ("item", _ITEM),
     ("printed", _PRINTED),
 )
-_PASTE_BEGINS = re.compile(
+_PASTE_BEGINS = regex(
     r"\s*(?:[A-Z][A-Z0-9]{1,9}-\d+\b[:. ]|As an? \S.{0,80}\bI want\b|\*\*[^*\n]{1,60}\*\* commented"
     r"|\*\*[^*\n]{1,50}commented\*\*|#{3,4} |(?:Subject|From|To|Betreff|Von|Objet): "
     r"|(?:Dear|Sehr geehrte|Hi all|Hello all|Hallo zusammen)\b)"
 )
-_SPEAKER = re.compile(r"\s*(?:\[[^\]\n]{1,20}\] ?)?[A-Z][\w.-]{1,20}(?: [A-Z][\w.-]{0,20})?: \S")
-_LETTER = re.compile(
+_SPEAKER = regex(r"\s*(?:\[[^\]\n]{1,20}\] ?)?[A-Z][\w.-]{1,20}(?: [A-Z][\w.-]{0,20})?: \S")
+_LETTER = regex(
     r"\s*(?:Dear|Hi|Hello|Hallo|Liebe[rs]?|Sehr geehrte[rs]?|Bonjour|Cher|Chère|Hola|Estimad[oa]"
     r"|Olá|Prezad[oa])\b[^\n]{0,60},\s*$"
 )
@@ -65,24 +66,24 @@ _HANDS_OVER = (
     r"|sentence|paragraph|review|comment|notes|message|file"
 )
 _FOREIGN_LEADS = {
-    "assistant": re.compile(rf"\b(?:{_QUOTES_OTHERS})\b[^\n]{{0,80}}$", re.IGNORECASE),
-    "user": re.compile(rf"\b(?:{_QUOTES_OTHERS}|{_HANDS_OVER})\b[^\n]{{0,80}}$", re.IGNORECASE),
+    "assistant": regex(rf"\b(?:{_QUOTES_OTHERS})\b[^\n]{{0,80}}$", re.IGNORECASE),
+    "user": regex(rf"\b(?:{_QUOTES_OTHERS}|{_HANDS_OVER})\b[^\n]{{0,80}}$", re.IGNORECASE),
 }
 # Such a source, and that it says something, before a colon: what follows are its words.
-_SOURCE = re.compile(
+_SOURCE = regex(
     r"\b(?:readme|contributing|docs?|documentation|change-?log|wiki|e-?mail|letter|comment|issue"
     r"|ticket|file|article|blog|page|transcript|thread|notes?|description|commit|message)\b"
     r"|\.(?:md|txt|rst|adoc)\b",
     re.IGNORECASE,
 )
-_TELLS = re.compile(
+_TELLS = regex(
     r"\b(?:says?|said|reads|contains?|states?|stated|wrote|writes|mentions?|the following"
     r"|(?:this|the|a) (?:text|sentence|paragraph|line)|found (?:this |it )?in)\b",
     re.IGNORECASE,
 )
 _SOURCE_CHARS = 160
-_ENDS = re.compile(r"`[^`\n]{1,200}`|(?<![.!?…])[.!?…]+[\"'”»)\]*_]{0,3}(?=\s)|[。！？]+|\n")
-_ABBREVIATION = re.compile(
+_ENDS = regex(r"`[^`\n]{1,200}`|(?<![.!?…])[.!?…]+[\"'”»)\]*_]{0,3}(?=\s)|[。！？]+|\n")
+_ABBREVIATION = regex(
     r"\b(?:e\.g|i\.e|z\.B|d\.h|u\.a|bzw|vs|etc|cf|Dr|Mr|Mrs|Ms|No|Nr|St|approx|ca|resp|incl|max"
     r"|min|p\.ex|[A-Z])\.$"
 )

@@ -22,6 +22,7 @@ from msgspec import Struct
 from ...bus.ids import ulid_of
 from ...bus.sessions import Message, ToolResult
 from ...bus.values import AUTO_CAPTURED
+from ...config.patterns import regex
 from ..language.topics import retrieval_words
 from ..language.words import fold
 from ..text.markup import is_machine, own_text
@@ -43,7 +44,7 @@ _MAX_COMMAND_CHARS = 80
 _MAX_RUNNING = 64
 _READ_CHARS = 4000
 
-_TESTS = re.compile(
+_TESTS = regex(
     r"(?:\w+=\S* +|(?:timeout \S+|(?:uv|poetry|hatch|pdm|bundle|pnpm|yarn) (?:run|exec)|npx|sudo"
     r"|time|env|(?:ba|z)?sh -l?c) +['\"]?)*(?:\S*/)?"
     r"(?:(?:python[\d.]* (?:-\S+ )*-m )?(?:pytest|py\.test|unittest|tox|nox|jest|vitest|mocha|ava"
@@ -52,23 +53,23 @@ _TESTS = re.compile(
     r"|composer|rails|flutter|dart|zig|lein|sbt)(?: run)?(?: -\S+)* (?:tests?|check|verify)"
     r"(?::\S+)?)(?![\w.-])"
 )
-_NEXT_COMMAND = re.compile(r"(?:;|&&?|\|\|?|\n)\s*")
-_FAILED = re.compile(r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|^FAILED?\b|^FAIL:", re.M)
-_INTERRUPTED = re.compile(r"\[Request interrupted by user")
+_NEXT_COMMAND = regex(r"(?:;|&&?|\|\|?|\n)\s*")
+_FAILED = regex(r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|^FAILED?\b|^FAIL:", re.M)
+_INTERRUPTED = regex(r"\[Request interrupted by user")
 # A prompt that goes on with what is being done, rather than asking for something else.
-_GOES_ON = re.compile(
+_GOES_ON = regex(
     r"(?:yes|no|nope|ok(?:ay)?|sure|thanks?|thank you|good|great|nice|perfect|wait|stop|also|and"
     r"|but|then|now|so|still|again|go on|go ahead|continue|proceed|do it|try|retry|hm+|actually"
     r"|please (?:also|continue|go on|do)|that|this|it|same|instead|undo|revert|why|looks?|run"
     r"|commit|push)\b",
     re.IGNORECASE,
 )
-_GAVE_UP = re.compile(
+_GAVE_UP = regex(
     r"\b(?:could ?n['o]t|could not|cannot|can't|unable to|not able to|failed to|ga?ve up"
     r"|did(?: not|n't) work|does(?: not|n't) work|still fail(?:s|ing)?|rolled back|no luck)\b",
     re.IGNORECASE,
 )
-_LEFT_OPEN = re.compile(
+_LEFT_OPEN = regex(
     r"\b(?:not yet|unfinished|incomplete|partially|still (?:needs?|missing|open|to do|have to)"
     r"|remains? to be|left to do|is blocked|are blocked|todo)\b",
     re.IGNORECASE,
@@ -86,18 +87,16 @@ _COMMON = frozenset(
 Outcome = Literal["success", "failure", "unfinished"]
 MAX_CONCLUSION_CHARS = 320
 
-_ENDS = re.compile(r"(?<=[.!?])[\"')*_]{0,3}\s+(?=[\"'(*_`]{0,3}[A-Z0-9/])|\n+")
-_DECORATION = re.compile(
-    r"^\s*(?:#{1,6}\s+|>\s*|[-*+•]\s+|\d{1,3}[.)]\s+)+|\*\*|(?<!\w)__|__(?!\w)"
-)
-_LABEL = re.compile(
+_ENDS = regex(r"(?<=[.!?])[\"')*_]{0,3}\s+(?=[\"'(*_`]{0,3}[A-Z0-9/])|\n+")
+_DECORATION = regex(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•]\s+|\d{1,3}[.)]\s+)+|\*\*|(?<!\w)__|__(?!\w)")
+_LABEL = regex(
     r"^(?:the )?(?:root )?(?:cause|fix|solution|problem|issue|bug|summary|what (?:was wrong"
     r"|changed|i did)"
     r"|changes?(?: made)?)\s*[:–—-]\s+(?=\S)",
     re.IGNORECASE,
 )
 # What the prompts of a project share: it says how to work, and not what was wanted.
-_BOILERPLATE = re.compile(
+_BOILERPLATE = regex(
     r"\b(?:failing (?:repro\w*|test|tests|case|example)|repro(?:duction|ducer)?(?: script| test)?) "
     r"(?:is|are|can be found|lives|sits) (?:at|in|under)\b"
     r"|^(?:please )?(?:make sure|ensure|verify|check)(?: that)? (?:all |the |existing "
@@ -114,14 +113,14 @@ _BOILERPLATE = re.compile(
     r"|^(?:thanks?|thank you|please|hi|hello)\W*$",
     re.IGNORECASE,
 )
-_TRAILING = re.compile(
+_TRAILING = regex(
     r",? (?:and |but )?(?:without (?:breaking|changing|affecting) (?:any |the |existing |other )*"
     r"(?:behaviou?r|functionality|tests?|features?|code|apis?)"
     r"|(?:and )?(?:make sure|ensure) (?:that )?(?:all |the |existing )*tests? (?:still )?pass\w*"
     r"|so that (?:all |the )*tests? pass\w*)[^.!?]*(?=[.!?]|$)",
     re.IGNORECASE,
 )
-_CHEER = re.compile(
+_CHEER = regex(
     r"^(?:(?:perfect|great|excellent|done|success|finished|nice|good|awesome|all set|ok|okay|yes"
     r"|now)\b[^\w]*)+$"
     r"|^(?:perfect|great|excellent|awesome)!"
@@ -136,7 +135,7 @@ _CHEER = re.compile(
     r"|pass\w*|tests?)\b",
     re.IGNORECASE,
 )
-_CAUSE = re.compile(
+_CAUSE = regex(
     r"\b(?:because|root cause|caused by|cause was|cause is|due to|turn(?:s|ed) out|the reason"
     r"|was that|is that"
     r"|happened when|came from|comes from|stems? from|didn't|did not|never|ignored|missing"
@@ -146,7 +145,7 @@ _CAUSE = re.compile(
     r"(?:was|is))\b",
     re.IGNORECASE,
 )
-_FIX = re.compile(
+_FIX = regex(
     r"\b(?:fix(?:ed|es)?\b(?! (?:is|are) (?:minimal|focused|complete|simple|clean|small))"
     r"|now (?:\w+s|\w+ed)\b"
     r"|chang(?:ed|es)|replac(?:ed|es)|add(?:ed|s)|mov(?:ed|es)|remov(?:ed|es)|switch(?:ed|es) to"

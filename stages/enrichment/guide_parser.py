@@ -21,6 +21,7 @@ import msgspec
 
 from ...bus.enrichment import Guide, Outcome
 from ...bus.values import Memory
+from ...config.patterns import regex
 from ..language.words import TECHNOLOGIES, domains_of, technology, words_of
 from ..language.work_kind import primary, work_signals
 from ..text.envelope import neutralise, preview
@@ -51,15 +52,15 @@ _LABELS = {
 _FIELD_OF = {
     label.replace("~", " "): field for field, labels in _LABELS.items() for label in labels.split()
 }
-_LABEL = re.compile(
+_LABEL = regex(
     r"(?:^|[\n.;|]|\s[–—-]\s)[ \t>*#_-]{0,8}("
     + "|".join(sorted((re.escape(label) for label in _FIELD_OF), key=len, reverse=True))
     + r")[ \t*_]{0,4}:[ \t*_]{0,4}",
     re.IGNORECASE,
 )
-_BULLET = re.compile(r"\n[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+")
-_NAMED = re.compile(r"^([^:\n.!?`]{3,60}?)(?::| [–—-]) +(\S.*)", re.DOTALL)
-_SENTENCE = re.compile(r"(?<=[.!?])\s")
+_BULLET = regex(r"\n[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+")
+_NAMED = regex(r"^([^:\n.!?`]{3,60}?)(?::| [–—-]) +(\S.*)", re.DOTALL)
+_SENTENCE = regex(r"(?<=[.!?])\s")
 _OUTCOMES: dict[Outcome, tuple[str, ...]] = {
     "success": ("success", "succeed", "succeeded", "successful", "worked", "works", "done", "ok"),
     "failure": ("failure", "fail", "failed", "abandoned", "reverted", "broke", "rejected"),

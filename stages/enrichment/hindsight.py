@@ -18,6 +18,7 @@ from ...bus.events import PromptSubmitted
 from ...bus.prompts import Retrospect, Span, TimeExpression
 from ...bus.sessions import SessionHit
 from ...bus.values import Memory, Query
+from ...config.patterns import regex
 from ..language.words import STOP_WORDS, words_of
 from ..ports import Chronicle, Conversations, Recall
 from .time_spans import day_stated, span_of
@@ -38,24 +39,22 @@ _MOST_READ = 100
 _MOST_EVENTS = 10
 _RANK_OFFSET = 10
 _MOST_TASKS = 50
-_HAPPENED = re.compile(
+_HAPPENED = regex(
     r"\b(?:released|roll(?:ed)?[ -]?out|went (?:live|out|operational)|live since|is (?:out|live)"
     r"|operational|shipped|published|deployed|launched|tagged|migrated|done|finished|completed|merged"
     r"|switched|moved|upgraded|happened|broke)\b",
     re.IGNORECASE,
 )
-_PLANNED = re.compile(
-    r"\b(?:planned|scheduled|upcoming|will|due|to be|until|before)\b", re.IGNORECASE
-)
-_RELEASED = re.compile(r"\b(?:releas|version|fw |roll(?:ed)?[ -]?out|live)|\d+\.\d+", re.IGNORECASE)
-_VERSION = re.compile(r"(?<![\w.])[a-z]{0,4}\d+\.\d[\w.]*", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?<=[.;!?])\s+")
+_PLANNED = regex(r"\b(?:planned|scheduled|upcoming|will|due|to be|until|before)\b", re.IGNORECASE)
+_RELEASED = regex(r"\b(?:releas|version|fw |roll(?:ed)?[ -]?out|live)|\d+\.\d+", re.IGNORECASE)
+_VERSION = regex(r"(?<![\w.])[a-z]{0,4}\d+\.\d[\w.]*", re.IGNORECASE)
+_SENTENCE = regex(r"(?<=[.;!?])\s+")
 _EVENT_WORDS = frozenset(
     "release launch rollout version model firmware golive live operational went released shipped"
     " published deployed out last latest".split()
 )
 _STEM_CHARS = 5
-_DECIDES = re.compile(
+_DECIDES = regex(
     r"\b(?:decid|agree|settle|let's (?:use|go|keep|take|do)|instead|from now on|must|never|always"
     r"|no longer|we (?:use|will|go with|keep)|entscheid|entschied|beschlossen|décid)",
     re.IGNORECASE,

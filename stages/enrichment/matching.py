@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -18,6 +17,7 @@ from ...bus.enrichment import (
 )
 from ...bus.prompts import Parsed, ProjectFacts, WorkKind
 from ...config.linear_model import LinearModel
+from ...config.patterns import regex
 from ..language.words import TECHNOLOGIES, domains_of, technology, words_of
 from ..language.work_kind import primary
 
@@ -30,7 +30,7 @@ WORDS_WEIGHTS = Path(__file__).with_name("task_similarity_words.json")
 
 # What an order does to its subject says little about the subject.
 _DOES = frozenset("add implement fix build make write create let user".split())
-_HEAD_END = re.compile(
+_HEAD_END = regex(
     r"\b(?:for|to|in|on|of|from|with|by|at|when|after|between|behind|into|that|so|and|about)\b"
 )
 _TASK_CHARS = 300

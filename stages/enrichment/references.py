@@ -11,6 +11,7 @@ from msgspec import Struct
 from ...bus.enrichment import Guide, ResolvedReference, SimilarTask
 from ...bus.prompts import Reference
 from ...bus.values import Hit, Memory
+from ...config.patterns import regex
 from ..language.words import domains_of, words_of
 
 MAX_REFERENCES = 10
@@ -30,31 +31,31 @@ _DID = (
     r"|wrote|built|mentioned|implemented|started"
 )
 # "the auth thing from yesterday", "the bug we fixed": what it is, and when or who did it.
-_PAST = re.compile(
+_PAST = regex(
     rf"\b(?:the|that|this|our|my) (?P<about>(?:[\w-]{{1,30}} ){{0,3}}?)(?P<noun>{_THING}|one)"
     rf" (?:(?:from )?(?:{_MOMENT})|(?:that )?(?:we|i|you) (?:{_DID}))\b",
     re.IGNORECASE,
 )
 # "the auth thing", "that migration": nothing but a name, or a finger that points.
-_VAGUE = re.compile(
+_VAGUE = regex(
     r"\b(?:the|that|this|our|my) (?P<about>(?:[\w-]{1,30} ){1,3}?)(?:thing|things|stuff|trick)\b"
     rf"|\bthat (?P<same>(?:[\w-]{{1,30}} ){{0,2}}?(?:{_THING}))\b"
     r"(?! (?:is|was|are|were|does|that)\b)",
     re.IGNORECASE,
 )
-_SAID = re.compile(
+_SAID = regex(
     r"\b(?:as|like|what) (?:we|i|you) (?:discussed|said|agreed|decided|did|tried|used|mentioned)"
     rf"(?: (?:{_MOMENT}))?\b",
     re.IGNORECASE,
 )
-_TIME = re.compile(
+_TIME = regex(
     r"\b(?:like|same as|as) (?:last time|before|yesterday|usual|the last one|the other one)\b"
     r"|\b(?:last time|the other day|last (?:week|month|sprint|session|friday|monday|tuesday"
     r"|wednesday|thursday)"
     r"|yesterday|earlier today|previously)\b",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(
+_NUMBER = regex(
     r"\b(?:pr|pull request|issue|ticket|mr|merge request|bug) ?#?(?P<about>\d{1,7})\b"
     r"|(?<![\w&/#])#(?P<hash>\d{1,7})\b|\b(?P<key>[A-Z]{2,10}-\d{1,6})\b(?!-)",
     re.IGNORECASE,
@@ -118,11 +119,11 @@ _OUT_OF_TIME = 0.6
 _DONE = frozenset(("tasks", "progress", "decisions", "learnings", "blockers"))
 _READ_CHARS = 1000
 _WINDOWS = (
-    (re.compile(r"\b(?:today|this morning|earlier)\b", re.IGNORECASE), timedelta(days=1)),
-    (re.compile(r"\byesterday\b", re.IGNORECASE), timedelta(days=2)),
-    (re.compile(r"\b(?:the other day|last \w*day|this week)\b", re.IGNORECASE), timedelta(days=7)),
-    (re.compile(r"\blast (?:week|sprint|session)\b", re.IGNORECASE), timedelta(days=14)),
-    (re.compile(r"\blast month\b", re.IGNORECASE), timedelta(days=62)),
+    (regex(r"\b(?:today|this morning|earlier)\b", re.IGNORECASE), timedelta(days=1)),
+    (regex(r"\byesterday\b", re.IGNORECASE), timedelta(days=2)),
+    (regex(r"\b(?:the other day|last \w*day|this week)\b", re.IGNORECASE), timedelta(days=7)),
+    (regex(r"\blast (?:week|sprint|session)\b", re.IGNORECASE), timedelta(days=14)),
+    (regex(r"\blast month\b", re.IGNORECASE), timedelta(days=62)),
 )
 
 

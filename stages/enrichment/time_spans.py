@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time, timedelta, tzinfo
 
 from ...bus.prompts import Span, TimeExpression
+from ...config.patterns import regex
 from ..language.time_expressions import MONTHS, UNITS, WEEKDAYS
 
 LATELY_DAYS = 14
@@ -20,8 +21,8 @@ LATELY_DAYS = 14
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
 _LONG_AGO, _FAR_AHEAD = datetime.fromisoformat("2000-01-01"), datetime.fromisoformat("2099-12-31")
 _MONTH = "|".join(MONTHS)
-_DAY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th|\b)")
-_STATED = re.compile(
+_DAY = regex(r"\b(\d{1,2})(?:st|nd|rd|th|\b)")
+_STATED = regex(
     rf"\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}}\.? (?:{_MONTH}) 20\d\d\b"
     rf"|\b(?:{_MONTH}) \d{{1,2}},? 20\d\d\b"
 )

@@ -8,7 +8,6 @@ preference. ``perf/fit_relevance.py`` fits the log-odds in ``answer_type.json``.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from ...bus.prompts import IntentType
 from ...bus.values import Memory
 from ...config.languages import ENGLISH, language_of
 from ...config.linear_model import LinearModel
+from ...config.patterns import regex
 from .questions import asked_types
 
 # The start and the end of a prompt; what lies between in a longer one is pasted.
@@ -51,13 +51,13 @@ _WANTS = {
     r"|outages|things|experience)\b|\bobliged\b|\bhappened\b|\bstate (?:of|and)\b"
     r"|\bhow do we \w+ and\b",
 }
-_WANTED = {want: re.compile(pattern) for want, pattern in _WANTS.items()}
-_REASON = re.compile(
+_WANTED = {want: regex(pattern) for want, pattern in _WANTS.items()}
+_REASON = regex(
     r"\b(?:because|since|as|due|so that|thus|therefore|cost|lost|too|made|dropped|rejected"
     r"|declined|refused|tried|instead|would)\b"
 )
-_DIGIT = re.compile(r"\d")
-_ANY_NUMBER = re.compile(r"[\d一二三四五六七八九十百千万两半]")
+_DIGIT = regex(r"\d")
+_ANY_NUMBER = regex(r"[\d一二三四五六七八九十百千万两半]")
 
 _GROUPS = {
     "gotchas": "problem",

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ...bus.anchors import CodeName
+from ...config.patterns import regex
 from .topics import is_path
 from .words import STOP_WORDS, TECHNOLOGIES, word_list
 
@@ -18,28 +19,28 @@ MAX_NAMES = 24
 
 _READ_CHARS = 8_000
 _MAX_VALUE_CHARS = 200
-_FENCED = re.compile(r"^[ \t]{0,8}(```+|~~~+).*?(?:^[ \t]{0,8}\1[`~]*[ \t]*$|\Z)", re.M | re.S)
-_SPAN = re.compile(r"`([^`\n]{1,300})`")
-_TOKEN = re.compile(r"[^\s`'\"“”‘’<>|,;{}]{1,300}")
+_FENCED = regex(r"^[ \t]{0,8}(```+|~~~+).*?(?:^[ \t]{0,8}\1[`~]*[ \t]*$|\Z)", re.M | re.S)
+_SPAN = regex(r"`([^`\n]{1,300})`")
+_TOKEN = regex(r"[^\s`'\"“”‘’<>|,;{}]{1,300}")
 _LEFT, _RIGHT = "([*_!?-", ".:!?)]*="
-_LINE = re.compile(r"(?::|#L)(\d{1,6})(?:[:-]L?\d{1,6})?$")
-_MEMBER = re.compile(r"(?:::|:|#)([A-Za-z_$][\w$.:]*)(?:\(.*)?$")
+_LINE = regex(r"(?::|#L)(\d{1,6})(?:[:-]L?\d{1,6})?$")
+_MEMBER = regex(r"(?:::|:|#)([A-Za-z_$][\w$.:]*)(?:\(.*)?$")
 
 _NAME = r"[A-Za-z_$][\w$]*"
-_QUALIFIED = re.compile(rf"@?\(?\*?({_NAME}(?:\)?(?:\.|::|#|->)#?{_NAME})*)(\(.*\)?)?(?:\[.*\])?")
-_KEY = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*")
-_CODE_FORM = re.compile(
+_QUALIFIED = regex(rf"@?\(?\*?({_NAME}(?:\)?(?:\.|::|#|->)#?{_NAME})*)(\(.*\)?)?(?:\[.*\])?")
+_KEY = regex(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*")
+_CODE_FORM = regex(
     r"_*[A-Za-z]\w*_\w+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]*)+"
     r"|(?:[A-Z][a-z0-9]+){2,}|[A-Z]{2,}[a-z]\w*|_+[a-z]\w*"
 )
-_SEPARATOR = re.compile(r"\)?(?:::|#|->|\.)#?")
+_SEPARATOR = regex(r"\)?(?:::|#|->|\.)#?")
 _KINDS = frozenset(
     "function method class struct type interface constant const variable key setting field enum"
     " component hook fixture handler helper decorator attribute option trait flag property"
     " target recipe task script func fn def parameter module export receiver".split()
 )
 _BEFORE_FILE = frozenset("in of from at inside within".split())
-_COMMAND = re.compile(
+_COMMAND = regex(
     r"(?<![\w./-])(g?make|just|npm|pnpm|yarn|bun)[ \t]+((?:-\S+[ \t]+)*)"
     r"(run[ \t]+|run-script[ \t]+)?([A-Za-z0-9_][\w:./-]{0,60})"
 )
@@ -51,7 +52,7 @@ _NO_TARGETS = frozenset(
 _PLAIN_WORDS = STOP_WORDS | TECHNOLOGIES | _KINDS
 # What a sentence that orders something begins with, with a capital letter as a type has one.
 _ORDERS = word_list("actions") | frozenset("call cache keep set read never always must do".split())
-_PROPER = re.compile(r"[A-Z]\w*[a-z]\w*")
+_PROPER = regex(r"[A-Z]\w*[a-z]\w*")
 
 
 def code_names(text: str) -> tuple[CodeName, ...]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ...bus.prompts import SearchIntent
+from ...config.patterns import regex
 from .paste import find_paste
 from .search_intent import detect_search_intent
 from .sentences import (
@@ -33,11 +34,11 @@ MAX_WORDS = 160
 CUE = "="
 NAME = "~"
 
-_PLAIN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+_PLAIN = regex(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _LENGTHS = (1, 2, 3, 5, 8, 12, 18, 30, 60)
 _WHOLE_WORDS = 3
-_TICKET = re.compile(r"\W{0,3}(?:todo|fixme|hack|ticket|story|bug|[a-z]{2,5}-\d+)\b", re.IGNORECASE)
-_HEADED = re.compile(r"[\w./()-]+(?: [\w./-]+){0,2}: ")
+_TICKET = regex(r"\W{0,3}(?:todo|fixme|hack|ticket|story|bug|[a-z]{2,5}-\d+)\b", re.IGNORECASE)
+_HEADED = regex(r"[\w./()-]+(?: [\w./-]+){0,2}: ")
 _CLASSES = {
     "filler": FILLERS,
     "order": ORDER_VERBS,

@@ -7,6 +7,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from ...config.patterns import regex
 from .sentences import is_pasted_line
 from .words import STOP_WORDS, words
 
@@ -16,7 +17,7 @@ _MOSTLY = 0.6
 _MOST_OWN_WORDS = 14
 
 _LEVELS = "error|warning|warn|fatal|panic|failed|fail|info|debug|note|exception"
-_MACHINE = re.compile(
+_MACHINE = regex(
     rf"\s*(?:(?:\w+: )?(?:{_LEVELS})\b\s*[:\[]"  # a message of a compiler, a level of a log
     r"|(?:[\w.]+/)+[\w.]+:\d|\w+=\S|level=|\d[\d:./-]{5,}|\[?\d\d:\d\d"  # a place, a field, a time
     r"|[{\[<|%*+=@]|-{3}|\+\+\+|diff |[-+] {2,}\S|CONFLICT\b|Auto-merging\b"  # data, a diff
@@ -25,14 +26,14 @@ _MACHINE = re.compile(
     re.IGNORECASE,
 )
 # A line by itself is pasted only where nobody types such a thing.
-_ALONE = re.compile(
+_ALONE = regex(
     r"\s*(?:(?:\w+ ?)?(?:error|fatal|panic|exception)\b\s*[:\[]|[{\[]\s*[\"{\[]"
     r"|[\w.]+(?:Error|Exception):)",
     re.IGNORECASE,
 )
 _ALONE_CHARS = 60
-_TESTS_ALONE = re.compile(r"\s*(?:(?:FAILED|PASSED|ERROR) \S+::\S|=+ .*\b\d+ (?:passed|failed)\b)")
-_ODD = re.compile(r"[^\w\s.,;:'\"?!()\u2019-]|\d{4,}|\w[._/:\\-]\w|[A-Z]{4,}")
+_TESTS_ALONE = regex(r"\s*(?:(?:FAILED|PASSED|ERROR) \S+::\S|=+ .*\b\d+ (?:passed|failed)\b)")
+_ODD = regex(r"[^\w\s.,;:'\"?!()\u2019-]|\d{4,}|\w[._/:\\-]\w|[A-Z]{4,}")
 
 
 class Paste(Struct, frozen=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from ...config.patterns import regex
 from .sentences import Sentence, addresses_agent, prompt_sentences
 from .words import FILLERS, fold
 
@@ -50,13 +51,13 @@ _IGNORED = FILLERS | frozenset(
     "any have tech technical programming main dev development unit suite whole full and".split()
 )
 _PHRASES = (
-    (re.compile(r"\b(?:package|packages|dependency)[ -]manager\b"), "package-manager"),
-    (re.compile(r"\b(?:written|coded|programmed) in\b"), "using stack"),
-    (re.compile(r"\b(?:built|made|build) (?:with|on|of|from)\b(?=\W*$)"), "using stack"),
-    (re.compile(r"\b(?:in|on|for|of|within) (?:this|the|our|my) "
+    (regex(r"\b(?:package|packages|dependency)[ -]manager\b"), "package-manager"),
+    (regex(r"\b(?:written|coded|programmed) in\b"), "using stack"),
+    (regex(r"\b(?:built|made|build) (?:with|on|of|from)\b(?=\W*$)"), "using stack"),
+    (regex(r"\b(?:in|on|for|of|within) (?:this|the|our|my) "
                 r"(?:project|repo|repository|codebase|code base|app)\b"), " "),
 )  # fmt: skip
-_LEAD = re.compile(
+_LEAD = regex(
     r"^(?:(?:hey|hi|ok|so|and|please|sorry|quick question)\W+)*"
     r"(?:(?:(?:can|could|would|will) (?:you|someone|anyone) )?(?:please )?"
     r"(?:tell|remind|show) me(?: again)?(?: about)?"
@@ -65,32 +66,32 @@ _LEAD = re.compile(
     r"|i (?:want|need|would like|'d like) to know|i(?:'m| am) not sure|not sure|remember)"
     r"[\s,:]+(?=how|what|which|the )"
 )
-_ADVICE = re.compile(r"\bshould\b|\ba (?:stack|framework|language|package-manager)\b")
+_ADVICE = regex(r"\bshould\b|\ba (?:stack|framework|language|package-manager)\b")
 
-_ASKS_HOW = re.compile(r"HA?[RSTBLCO][RSTBLCOA]*")
-_STATUS = re.compile(r"HA[TBL]+O*")
-_ASKS_COMMAND = re.compile(
+_ASKS_HOW = regex(r"HA?[RSTBLCO][RSTBLCOA]*")
+_STATUS = regex(r"HA[TBL]+O*")
+_ASKS_COMMAND = regex(
     r"WA?[TBLS]*C[RSTBLOUA]*"  # "what is the test command", "which command runs the tests"
     r"|WA?O?[RU]+[TBLSRO]*[TBLS][TBLSRO]*"  # "what do we run to lint"
     r"|WA?LA?U[AO]*"  # "which linter do we use"
 )
-_ASKS_ALL = re.compile(r"W[AE]?D[AOU]*")
-_NAMES_COMMAND = re.compile(r"A{0,2}[TBLS]+[CD]O?")
-_ASKS_STACK = re.compile(r"W[AEOUTL]*K[AEOUK]*|K+")
-_ASKS_MANAGER = re.compile(
+_ASKS_ALL = regex(r"W[AE]?D[AOU]*")
+_NAMES_COMMAND = regex(r"A{0,2}[TBLS]+[CD]O?")
+_ASKS_STACK = regex(r"W[AEOUTL]*K[AEOUK]*|K+")
+_ASKS_MANAGER = regex(
     r"W?[AEOU]*M[AEOU]*"  # "which package manager do we use"
     r"|[AEOU]+N(?:XN)+|[AEOU]*UN"  # "is this npm or yarn", "do we use uv"
     r"|HIP+|WA?UIP+"  # "how do I install the dependencies"
 )
-_ASKS_QUIRKS = re.compile(r"W?[AEOU]*Q[AO]*")
+_ASKS_QUIRKS = regex(r"W?[AEOU]*Q[AO]*")
 _COMMANDS = {"T": TEST, "B": BUILD, "L": LINT, "S": START}
 # Every question that is recognised has one of these; most prompts have none.
-_MAY_ASK = re.compile(
+_MAY_ASK = regex(
     r"\b(?:h[ow]{2}\b|w(?!ith\b)[achit]{2,5}|com\w{2,5}|cmd|s[tack]{3,4}\b|fram|lang|tech"
     r"|manager|package|quirk|peculiar|oddit|p?npm|yarn|bun|pip|uv|poetry|pdm|conda)",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[\w'-]+")
+_WORD = regex(r"[\w'-]+")
 
 
 def asked_of_project(text: str) -> tuple[str, ...]:

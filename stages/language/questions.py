@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ...bus.prompts import IntentType, SearchIntent
 from ...config.languages import ENGLISH, fold, language_of, words_of
+from ...config.patterns import regex
 from .topics import MAX_TOPICS
 from .words import load_lexicon
 
@@ -21,9 +22,9 @@ QUESTIONS_FILE = Path(__file__).with_name("questions.toml")
 
 _READ_CHARS = 1000
 _ASKED_PERCENT = 85
-_CLAUSE = re.compile(r"[.!;:,\n。！、，；：]+|\s[-–—]\s|\b(?:und|aber|y|et|mais|ma|mas|но)\b")
-_MARK = re.compile(r"[?？¿؟]")
-_WORD = re.compile(r"[^\W\d_]\w*(?:[-']\w+)*")
+_CLAUSE = regex(r"[.!;:,\n。！、，；：]+|\s[-–—]\s|\b(?:und|aber|y|et|mais|ma|mas|но)\b")
+_MARK = regex(r"[?？¿؟]")
+_WORD = regex(r"[^\W\d_]\w*(?:[-']\w+)*")
 _UNSPACED = frozenset(("zh", "ja"))
 _INTENT_OF = {
     "reason": IntentType.EXPLANATION,

@@ -6,7 +6,6 @@ between in a longer one is pasted material, and the question stands before or af
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ...bus.prompts import IntentType
+from ...config.patterns import regex
 from .words import FILLERS, STOP_WORDS, WORD, BadLexicon, fold, is_negation, load_lexicon, word_list
 
 HEAD_CHARS = 1100
@@ -23,20 +23,20 @@ TAIL_CHARS = 700
 MAX_WORDS = 320
 MAX_SENTENCES = 36
 
-_TOKEN = re.compile(
+_TOKEN = regex(
     rf"(`[^`\n]*`|{WORD})"  # a word, a name, inline code
     r"|([?!.\n]+)"  # the end of a sentence
     r"|([,;:()\u2013\u2014]+)"  # the end of a clause
 )
-_PASTED_LINE = re.compile(
+_PASTED_LINE = regex(
     r"\s*(?:>|\d{4}-\d\d-\d\d[T ]\d|\[?\d\d:\d\d:\d\d|\[\s*\d+[.\d]*\]"
     r"|\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL|CRITICAL)\b"
     r"|at \S+\(|File \"|Traceback \(most recent|Caused by:|goroutine \d|panicked at|npm ERR!"
     r"|error\[E\d|diff --git |index [0-9a-f]{7}|@@ |\+\+\+ |--- \S|[\w.]*(?:Error|Exception): "
     r"|\$ |>>> |\*\* \(|(?:FAILED|PASSED|ok|not ok) [\w/.:-]+(?:\s|$)|\|\s|#\d+ 0x)"
 )
-_INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
-_COMMIT = re.compile(
+_INDENTED = regex(r"(?: {4}|\t)\s*\S")
+_COMMIT = regex(
     r"(?:feat|fix|docs|chore|refactor|test|tests|perf|build|ci|style|revert|wip)"
     r"(?:\([^)\n]{0,80}\))?!?: "
 )

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ...bus.prompts import TimeExpression, TimeSide
+from ...config.patterns import regex
 from .words import fold, load_lexicon
 
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
@@ -55,30 +56,30 @@ _SAID_IN_ENGLISH = frozenset(
 ) | frozenset(_OF_LANGUAGE[_ENGLISH])
 _NUMBER = r"(\d{1,2})(?:st|nd|rd|th)?"
 _PHRASES = (
-    (re.compile(r"\bl?il y a (?=\w+ (?:jour|semaine|mois|an))"), "ago "),
-    (re.compile(r"\bfin de semana\b|\bfin de semaine\b|\bweek-end\b"), "weekend"),
-    (re.compile(r"\bday before yesterday\b|\bavant-hier\b|\bantes de ayer\b|\beergisteren\b"),
+    (regex(r"\bl?il y a (?=\w+ (?:jour|semaine|mois|an))"), "ago "),
+    (regex(r"\bfin de semana\b|\bfin de semaine\b|\bweek-end\b"), "weekend"),
+    (regex(r"\bday before yesterday\b|\bavant-hier\b|\bantes de ayer\b|\beergisteren\b"),
      "the-day-before-yesterday"),
-    (re.compile(r"\bcouple of\b"), "couple"),
-    (re.compile(r"\bgo-?lives?\b|\bgoing live\b"), "golive"),
-    (re.compile(r"\bstehen geblieben\b"), "stehengeblieben"),
-    (re.compile(r"\bmach(?:e|en wir)? weiter\b"), "weiter"),
-    (re.compile(r"\b(?:s'est|est)(?:-il)? passe\b"), "arrive"),
-    (re.compile(r"\bqu'(?=\w)"), "que "),
-    (re.compile(r"\b[cdjlmns]'(?=\w)"), ""),
-    (re.compile(r"\bsum(?:med|s)? up\b"), "summary"),
-    (re.compile(r"\b(summary|recap) of (?:the|my|our) (?=week|month|year|quarter)"),
+    (regex(r"\bcouple of\b"), "couple"),
+    (regex(r"\bgo-?lives?\b|\bgoing live\b"), "golive"),
+    (regex(r"\bstehen geblieben\b"), "stehengeblieben"),
+    (regex(r"\bmach(?:e|en wir)? weiter\b"), "weiter"),
+    (regex(r"\b(?:s'est|est)(?:-il)? passe\b"), "arrive"),
+    (regex(r"\bqu'(?=\w)"), "que "),
+    (regex(r"\b[cdjlmns]'(?=\w)"), ""),
+    (regex(r"\bsum(?:med|s)? up\b"), "summary"),
+    (regex(r"\b(summary|recap) of (?:the|my|our) (?=week|month|year|quarter)"),
      r"\1 of this "),
-    (re.compile(rf"\b(?:from|between) (?:the )?{_NUMBER} (?:to|and|until) (?:the )?{_NUMBER} "
+    (regex(rf"\b(?:from|between) (?:the )?{_NUMBER} (?:to|and|until) (?:the )?{_NUMBER} "
                 rf"(?:of )?({'|'.join(MONTHS)})"),
      r"between \1 \3 and \2 \3"),
-    (re.compile(r"\b(up to now|until now|to date|as of now|hasta ahora|jusqu'ici|bis jetzt)\b"),
+    (regex(r"\b(up to now|until now|to date|as of now|hasta ahora|jusqu'ici|bis jetzt)\b"),
      "so-far"),
-    (re.compile(r"\bso far\b"), "so-far"),
-    (re.compile(r"(?<=[' ]s |is |re |ft |ll )to do\b|\bto-?dos?\b"), "todo"),
-    (re.compile(r"(?<=\w)'(?=(?:s|ve|re|d|ll|m)\b)"), " '"),
+    (regex(r"\bso far\b"), "so-far"),
+    (regex(r"(?<=[' ]s |is |re |ft |ll )to do\b|\bto-?dos?\b"), "todo"),
+    (regex(r"(?<=\w)'(?=(?:s|ve|re|d|ll|m)\b)"), " '"),
 )  # fmt: skip
-_TOKEN = re.compile(r"[\w][\w.'/+-]*[\w+]|\w|'(?:s|ve|re|d|ll|m)\b")
+_TOKEN = regex(r"[\w][\w.'/+-]*[\w+]|\w|'(?:s|ve|re|d|ll|m)\b")
 
 
 # Every question of another language has a word for one of these.
@@ -164,14 +165,12 @@ _ANCHOR = (
     r"(?:been )?(?:out|live|operational|released|shipped|published|deployed|there|rolled out)?)?"
     rf"|(?:(?:our|last|that|big|latest) ){{0,2}}(?:{_EVENT})(?: (?:of|to|from) [\w.-]+)?"
 )
-_EXPRESSION = re.compile(
+_EXPRESSION = regex(
     rf"(?<!\S)(?:(?P<side>{_PREPOSITIONS}) )?(?:"
     + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _GRAMMAR.items())
     + r")(?!\S)(?= (?P<next>(?:up )?to|until|through|onwards?)\b)?"
 )
-_EVENTFUL = re.compile(
-    rf"(?<!\S)(?P<side>since|after|before|until|up to|by) (?P<a>{_ANCHOR})(?!\S)"
-)
+_EVENTFUL = regex(rf"(?<!\S)(?P<side>since|after|before|until|up to|by) (?P<a>{_ANCHOR})(?!\S)")
 _AMBIGUOUS = frozenset(("march", "may"))
 _SIDES: Mapping[str, TimeSide] = {
     "since": "since",

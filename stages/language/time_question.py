@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ...bus.prompts import Retrospect, TimeExpression
+from ...config.patterns import regex
 from .sentences import ORDER_VERBS
 from .time_expressions import LEXICON, MONTHS, canonical, find_times, plain, telling_words
 from .words import FILLERS
@@ -31,7 +32,7 @@ _KNOWN = _FRAME | _CORE | FILLERS | frozenset(_NAMESPACE_OF)
 _WEAK = frozenset("find finding found discover discovered".split())
 
 # Every question that is recognised has one of these; most prompts have none.
-_MAY_ASK = re.compile(
+_MAY_ASK = regex(
     r"\b(?:yesterday|today|tonight|yday|since|ago|hours?|lately|recent\w*|of late|weekend"
     r"|missed|miss"
     r"|(?:last|past|previous|this|latest|newest|first) (?:\w+ ){0,3}(?:night|morning|afternoon"
@@ -48,17 +49,17 @@ _MAY_ASK = re.compile(
     r"|application|product|system)"
     rf"|{'|'.join(map(re.escape, sorted(telling_words())))})\b"
 )
-_PASTED = re.compile(r"```|^\s*[-*>|] ", re.MULTILINE)
-_SENTENCE = re.compile(r"[^?!\n;.]*(?:\.(?!\s|$)[^?!\n;.]*|(?<=\d)\.[^?!\n;.]*)*[?!\n;.]*")
+_PASTED = regex(r"```|^\s*[-*>|] ", re.MULTILINE)
+_SENTENCE = regex(r"[^?!\n;.]*(?:\.(?!\s|$)[^?!\n;.]*|(?<=\d)\.[^?!\n;.]*)*[?!\n;.]*")
 # Who a summary is for: a person, or people who meet.
-_RECIPIENT = re.compile(
+_RECIPIENT = regex(
     r"\b(summary|recap|write-?up|report|log|overview|digest|update|rundown|notes)\b(.{0,40}?)"
     r"\bfor (?:the |our |my |a )?(?:[A-Z]\w+|(?:\w+ ){0,2}(?:call|meeting|standup|team|boss"
     r"|stand-up|client|customer|newsletter|stakeholders|manager|retro|colleagues?|management|report))\b"
 )
 _WE = r"(?:we|i|you|us|things)(?: 'd| had| have| 've| last)?"
 _AGAIN = r"(?= (?:again|and|before|exactly|in|last|on|when|with|yesterday)\b|$)"
-_LEFT_OFF = re.compile(
+_LEFT_OFF = regex(
     rf"\bwhere (?:(?:did|had|have) )?{_WE} (?:le(?:ft|ave) (?:off|it|things)|le(?:ft|ave)$"
     r"|left-off|stop(?:ped)?|end(?:ed)?|quit|finished|got to|broke off)(?: (?:at|up))?"
     rf"|\bwhere (?:(?:were|was) (?:we|i)|(?:we|i) (?:were|was)){_AGAIN}"
@@ -66,7 +67,7 @@ _LEFT_OFF = re.compile(
     r"|\bwhere (?:\S+ ){0,3}left-off"
     r"|\bwhere in (?:were|sommes|\w+-nous|\w+-on)\b"
 )
-_LAST_TIME = re.compile(
+_LAST_TIME = regex(
     r"\bwhat (?:did (?:we|i|you)|have (?:we|i)|happened|was|were (?:we|i)|we) (?:\w+ ){0,4}?"
     r"(?:last time|last session|last)$"
     r"|\b(?:from|of|in|after|did|do) (?:our |my )?last (?:time|session)\b"
@@ -76,14 +77,14 @@ _LAST_TIME = re.compile(
     r"|\b(?:resume|continue) (?:with )?(?:our |my )?last (?:session|work|task)\b"
 )
 _RESUMES = frozenset("continue resume pick carry go keep proceed".split())
-_COURTESY = re.compile(
+_COURTESY = regex(
     r"^(?:(?:hey|hi|ok|okay|so|and|please|good morning) )*(?:let 's|i want to|i 'd like to"
     r"|(?:can|could|shall|should|would) (?:we|you|i)) "
 )
-_AHEAD = re.compile(
+_AHEAD = regex(
     r"\b(?:should (?!know)|shall|will|must|tomorrow|going to|(?:have|has|need|needs) to (?!know))"
 )
-_OF_THE_CALENDAR = re.compile(r"\bwhat (?:is |was |'s )?(?:date|day|time|weekday)\b")
+_OF_THE_CALENDAR = regex(r"\bwhat (?:is |was |'s )?(?:date|day|time|weekday)\b")
 _REQUESTS = frozenset(
     "give show list get recap summarise summarize bring tell remind review report open".split()
 )
@@ -93,43 +94,41 @@ _STATES = frozenset(
 )
 _POINTS = frozenset(("it", "this", "that"))
 _ASKS_BOTH = frozenset("what which did have has had anything was were something".split())
-_OF_THE_PAST = re.compile(r"\b(?:did|have|has|had|was|were|been|changed|happened|came|decided)\b")
+_OF_THE_PAST = regex(r"\b(?:did|have|has|had|was|were|been|changed|happened|came|decided)\b")
 _ASKS = _ASKS_BOTH | frozenset(
     "where when how any all everything every decisions notes findings log changelog summary recap"
     " overview digest rundown report review write-up update updates highlights news".split()
 )
-_PAST = re.compile(
+_PAST = regex(
     r"\bdid what\b|\bwhat (?:was|were|did|has|have|had|is|are|'s|'ve|happened|changed|came|kept)\b"
     r"|\bwhat (?:we|i|you|they) (?:did|do)\b|\bhow did (?:we|i) spend\b"
 )
-_PROJECT = re.compile(
+_PROJECT = regex(
     r"\b(?:projects?|repo|repository|codebase|code base|app|application|product|workspace|system)\b"
 )
-_OVERVIEW = re.compile(
+_OVERVIEW = regex(
     r"\b(?:know|overview|explain|describe|introduce|everything|about|summar\w+|recap|important|tell"
     r"|tour|walk|rundown|gist|learn|should|onboard\w*|remember\w*|memory|speed|is|picture|status)\b"
 )
-_NEWCOMER = re.compile(r"\b(?:new here|new to|newcomer|newbie|joined|joining|onboard\w*)\b")
-_FIRST_QUESTION = re.compile(
+_NEWCOMER = regex(r"\b(?:new here|new to|newcomer|newbie|joined|joining|onboard\w*)\b")
+_FIRST_QUESTION = regex(
     r"\bwhat (?:is|'s) (?:this|it|all this)\b|\bwhat (?:do|should|must) i\b|\bwhere do i start\b"
     r"|\bonboard (?:me|us)\b"
 )
-_LISTS = re.compile(
+_LISTS = regex(
     r"\b(?:all|every|everything|overview|list|our|so-far|currently|present|known|know|which|here"
     r"|project|summary|open|standing|rundown|digest|last|latest|newest|recent|first)\b"
 )
 _STANDING = frozenset("blockers tech-debt tasks decisions preferences".split())
-_PRESENT = re.compile(r"\bwhat (?:is|are|was|were|'s|'re)\b|\bwhat (?:\w+ ){1,2}do we have\b")
-_BLOCKED = re.compile(r"\banything blocked\b|\b(?:we|us) (?:blocked|stuck)\b|\bany blockers\b")
-_OPEN = re.compile(
-    r"\bwhat (?:is|are|'s) (?:still )?(?:open|unfinished|to be done)$|\bwhat remains\b"
-)
-_REMEMBERED = re.compile(
+_PRESENT = regex(r"\bwhat (?:is|are|was|were|'s|'re)\b|\bwhat (?:\w+ ){1,2}do we have\b")
+_BLOCKED = regex(r"\banything blocked\b|\b(?:we|us) (?:blocked|stuck)\b|\bany blockers\b")
+_OPEN = regex(r"\bwhat (?:is|are|'s) (?:still )?(?:open|unfinished|to be done)$|\bwhat remains\b")
+_REMEMBERED = regex(
     r"\b(?:everything|all|what) (?:that )?(?:(?:do|have) )?(?:we|you|i) (?:all )?(?:have |'ve )?"
     r"(?:know|remember|noted|saved|remembered|recorded|stored)(?: about us)?(?: so-far)?$"
     r"|\bin (?:your|our) memory$"
 )
-_NEWS = re.compile(
+_NEWS = regex(
     r"^(?:what (?:is|'s) )?(?:new|latest)$|^any news$"
     r"|\b(?:newest|latest|last|recent)(?: \d+)? (?:notes|memories|things)$"
 )

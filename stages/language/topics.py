@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, repeat
 
 from ...bus.prompts import Entity, Evidence, IntentType
+from ...config.patterns import regex
 from .sentences import Sentence, phrase_at, word_spans
 from .words import STOP_WORDS, TECHNOLOGIES, fold, word_list
 
@@ -129,11 +129,11 @@ _QUESTION_ONLY = frozenset(
 MAX_ENTITIES = 50
 _READ_CHARS = 20_000
 
-_WORD = re.compile(r"[^\s`'\"“”<>|,;{}]{2,200}")
+_WORD = regex(r"[^\s`'\"“”<>|,;{}]{2,200}")
 _TRIM_LEFT = "([*_=!?-"
 _TRIM_RIGHT = ".:!?)]*_="
-_PATH = re.compile(r"(?:~|\.{1,2})?/?(?:[\w@.+\[\]-]+/)+[\w@.+\[\]-]*|[A-Za-z]:\\[\w\\. -]+")
-_FILE = re.compile(
+_PATH = regex(r"(?:~|\.{1,2})?/?(?:[\w@.+\[\]-]+/)+[\w@.+\[\]-]*|[A-Za-z]:\\[\w\\. -]+")
+_FILE = regex(
     r"[\w.-]*\w\.(?:py|pyi|js|jsx|ts|tsx|mjs|cjs|go|rs|java|kt|kts|scala|rb|php|c|h|cc|cpp|hpp|cs"
     r"|swift|m"
     r"|ex|exs|erl|hs|ml|clj|lua|sh|bash|zsh|ps1|sql|html|css|scss|vue|svelte|json|jsonc|yaml|yml"
@@ -142,8 +142,8 @@ _FILE = re.compile(
     r"|sqlite)"
     r"|Dockerfile|Makefile|Justfile|Procfile|Gemfile|Rakefile|Jenkinsfile|\.env[\w.]*|\.gitignore"
 )
-_LOCATION = re.compile(r":\d{1,6}(?::\d{1,6})?$")
-_ERROR = re.compile(
+_LOCATION = regex(r":\d{1,6}(?::\d{1,6})?$")
+_ERROR = regex(
     r"(?:\w+\.){0,5}[A-Z]\w*(?:Error|Exception|Warning|Fault|Panic)|SIG(?:SEGV|KILL|TERM|ABRT|BUS"
     r"|PIPE|INT|HUP)"
     r"|E(?:NOENT|ACCES|PERM|EXIST|AGAIN|PIPE|CONNREFUSED|CONNRESET|ADDRINUSE|TIMEDOUT|MFILE|NOSPC"
@@ -151,11 +151,11 @@ _ERROR = re.compile(
     r"|BADF|XDEV|HOSTUNREACH)|(?:TS|CS|CVE-\d{4}-|ORA-|E|AADSTS|MSB|LNK|CA|SC|F|W)\d{3,7}|OOMKilled"
     r"|CrashLoopBackOff|ImagePullBackOff"
 )
-_VERSION = re.compile(
+_VERSION = regex(
     r"v\d{1,5}(?:\.\d{1,5}){0,3}(?:[-+.][\w.]{1,20})?"
     r"|\d{1,5}(?:\.\d{1,5}){1,3}(?:[-+][\w.]{1,20})?|\d{1,4}\.x"
 )
-_SYMBOL = re.compile(
+_SYMBOL = regex(
     r"_{0,2}[A-Za-z]\w*(?:(?:\.|::|#|->)_{0,2}[A-Za-z]\w*){0,6}\(\S{0,80}\)?"
     r"|_{0,2}[a-z]\w*_\w+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z]+[a-z0-9]*(?:[A-Z][a-z0-9]+)+"
     r"|(?:[A-Z][a-z0-9]+){2,}|[A-Za-z_]\w*(?:::[A-Za-z_]\w*)+"
@@ -168,7 +168,7 @@ _NAMES = TECHNOLOGIES | _FEATURES
 
 
 _MOST_MESSAGES = 5
-_MESSAGE = re.compile(
+_MESSAGE = regex(
     r"\b(?:[A-Z]\w{0,60}(?:Error|Exception|Panic)|[Ee]rror(?:\[\w{1,12}\])?|ERROR|FATAL|fatal"
     r"|panic(?:ked at)?): {1,4}(\S{1,80} [^\n]{2,200})"
 )

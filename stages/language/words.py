@@ -15,6 +15,8 @@ from typing import TypeVar
 
 from msgspec import Struct, ValidationError, convert
 
+from ...config.patterns import regex
+
 T = TypeVar("T")
 
 
@@ -49,13 +51,13 @@ FILLERS = word_list("fillers")
 
 STOP_WORDS = FILLERS | word_list("stop_words")
 
-_WORD = re.compile(WORD)
-_CONTRACTED = re.compile(r"(\w+)n't")
+_WORD = regex(WORD)
+_CONTRACTED = regex(r"(\w+)n't")
 _WITHOUT_APOSTROPHE = frozenset(
     "dont doesnt didnt isnt arent wasnt werent wont cant couldnt shouldnt wouldnt hasnt havent "
     "hadnt mustnt neednt aint".split()
 )
-_CONTRACTION = re.compile(rf"n't\b|\b(?:cannot|{'|'.join(sorted(_WITHOUT_APOSTROPHE))})\b")
+_CONTRACTION = regex(rf"n't\b|\b(?:cannot|{'|'.join(sorted(_WITHOUT_APOSTROPHE))})\b")
 _BASES = {"ca": "can", "wo": "will", "sha": "shall", "ai": "is"}
 NEGATIONS = frozenset(
     "not no never none nothing nobody nowhere neither nor without cannot instead".split()
@@ -123,12 +125,12 @@ for _name, _listed in _LEXICON.fields.items():
     for _word in _listed:
         _DOMAIN_OF[_word] = (*_DOMAIN_OF.get(_word, ()), _name)
 
-_VERSION = re.compile(r"[@v]\d[\w.]{0,20}$|\s.*", re.DOTALL)
-_PLURAL = re.compile(r"(?<=[a-z]{3}[^sijou])s$")
+_VERSION = regex(r"[@v]\d[\w.]{0,20}$|\s.*", re.DOTALL)
+_PLURAL = regex(r"(?<=[a-z]{3}[^sijou])s$")
 _NO_PLURALS = frozenset(
     "postgres kubernetes rails pandas keras windows jenkins transformers https always".split()
 )
-_MARKS = re.compile(r"[\s._-]+")
+_MARKS = regex(r"[\s._-]+")
 
 
 def domains_of(names: Iterable[str]) -> tuple[str, ...]:

@@ -6,10 +6,10 @@ decides. A prompt may ask for several things; the first one it orders is the pri
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from ...bus.prompts import WorkKind, WorkSignal
+from ...config.patterns import regex
 from .sentences import (
     Sentence,
     addresses_agent,
@@ -56,7 +56,7 @@ _MADE = frozenset((WorkKind.FEATURE, WorkKind.CHORE, WorkKind.REFACTOR))
 _OBJECT_WORDS = 4
 # Between the verb and what it is done to; after a preposition it is only what it is done for.
 _PREPOSITIONS = frozenset("for to in on of from with into by at so that which when and or".split())
-_SYMPTOM = re.compile(
+_SYMPTOM = regex(
     r"^(?:\w*(?:error|exception)s?|bugs?|broken|crash(?:es|ed|ing)?|fails?|failing|failed|hangs?"
     r"|hanging|regression|flaky|segfault|panics?|leaks?|leaking|stuck|wrong)$"
 )

@@ -24,6 +24,7 @@ from ...bus.prompts import ProjectFacts
 from ...bus.signals import abstained, degraded, emit, injected
 from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, Scope, Shown
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
+from ...config.patterns import regex
 from ...config.settings import SessionStartSettings
 from ..injection.code_states import UNCHECKED, gone_reason, remark
 from ..injection.instructions import NOTHING_INSTRUCTED, Instructed
@@ -59,11 +60,11 @@ _FETCHED_PER_MEMORY = 12
 # So many of the newest are compared with what may be shown.
 _COMPARED = 20
 _FACTS_CHARS = 400
-_RECORD = re.compile(r"^Outcome: (\w+)", re.MULTILINE)
+_RECORD = regex(r"^Outcome: (\w+)", re.MULTILINE)
 _CLOSED_TAGS = frozenset(
     {"resolved", "closed", "done", "fixed", "solved", "success", "failure", "finished", "completed"}
 )
-_CLOSED_STATUS = re.compile(
+_CLOSED_STATUS = regex(
     r"^\W*(?:status\W+)?(?:resolved|closed|done|fixed|solved|completed|finished)\b"
     r"|\bstatus\W{1,6}(?:resolved|closed|done|fixed|solved|completed|finished)\b",
     re.IGNORECASE,

@@ -5,11 +5,11 @@ Ordinary words are none of it: they are met by chance.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
 from ...bus.values import Value
+from ...config.patterns import regex
 from ..language.topics import find_entities
 from ..language.words import STOP_WORDS, fold, word_list
 
@@ -27,12 +27,12 @@ _KINDS = {
     "version": "value",
 }
 GENERIC_STEMS = word_list("generic_file_names")
-_CODE = re.compile(r"`([^`\n]{3,80})`")
-_FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]{2,40}")
+_CODE = regex(r"`([^`\n]{3,80})`")
+_FLAG = regex(r"(?<![\w-])--[a-z][\w-]{2,40}")
 # A word of letters and digits, such as argon2id or rs256.
-_MIXED = re.compile(r"(?<![\w./-])(?=[a-z]*\d)[a-z]\w{3,39}(?![\w/-])")
-_NUMBER = re.compile(r"(?<![\w.,:/-])\d{3,9}(?![\w/%]|[.,]\d)")
-_ROUND = re.compile(r"[1-9]0+|(?:19|20)\d\d")
+_MIXED = regex(r"(?<![\w./-])(?=[a-z]*\d)[a-z]\w{3,39}(?![\w/-])")
+_NUMBER = regex(r"(?<![\w.,:/-])\d{3,9}(?![\w/%]|[.,]\d)")
+_ROUND = regex(r"[1-9]0+|(?:19|20)\d\d")
 _UNITS = {
     "ms": r"ms|milliseconds?|millis",
     "s": r"s|secs?|seconds?",
@@ -47,15 +47,15 @@ _UNITS = {
     "byte": r"bytes?",
     "percent": r"%|percent",
 }
-_MEASURE = re.compile(
+_MEASURE = regex(
     r"(?<![\w.,])(\d{1,7}(?:\.\d{1,3})?)[ -]?(?:"
     + "|".join(f"(?P<{unit}>{spelled})" for unit, spelled in _UNITS.items())
     + r")(?!\w)"
 )
-_VERSION = re.compile(r"(?<![\w.])v?(\d{1,5}(?:\.\d{1,5}){1,3})(?!\w|\.\d)")
-_LOCATION = re.compile(r":\d{1,6}(?::\d{1,6})?\Z")
-_PART = re.compile(r"\d+|[^\W\d_]{3,}")
-_PLAIN_WORD = re.compile(r"[a-z]*")
+_VERSION = regex(r"(?<![\w.])v?(\d{1,5}(?:\.\d{1,5}){1,3})(?!\w|\.\d)")
+_LOCATION = regex(r":\d{1,6}(?::\d{1,6})?\Z")
+_PART = regex(r"\d+|[^\W\d_]{3,}")
+_PLAIN_WORD = regex(r"[a-z]*")
 
 
 class Name(Value, frozen=True, kw_only=True):

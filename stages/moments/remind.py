@@ -7,7 +7,6 @@ searched for, and has the relevance that the search gives it.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 from ...bus.events import Event, ToolUsed
 from ...bus.signals import degraded, emit
 from ...bus.values import COMMAND_TOOL, Hit, Query, Value
+from ...config.patterns import regex
 from ...config.settings import ToolSettings
 from ..actions.reading import within
 from ..language.topics import find_entities
@@ -51,7 +51,7 @@ _FOUND = 8
 _LEAST = 0.05
 _ALIKE = 0.2
 _READ_CHARS = 4000
-_PATH_CHARS = re.compile(r"[\w./~-]*\Z")
+_PATH_CHARS = regex(r"[\w./~-]*\Z")
 
 
 async def remind(
@@ -215,13 +215,13 @@ _FULL = {
     "perf": "performance",
 }
 _KEYWORDS = word_list("keywords")
-_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+|[^\W\d_a-zA-Z]+")
-_DEFINED = re.compile(
+_PARTS = regex(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+|[^\W\d_a-zA-Z]+")
+_DEFINED = regex(
     r"\b(?:def|class|func|function|fn|struct|enum|interface|trait|type|module|defmodule|const|let"
     r"|var|object|record|table)\s{1,4}([A-Za-z_][\w.]{2,80})"
 )
-_WORD = re.compile(r"[^\W\d]\w{1,60}")
-_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]")
+_WORD = regex(r"[^\W\d]\w{1,60}")
+_HUMP = regex(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]")
 
 
 class Subject(Value, frozen=True, kw_only=True):

@@ -7,12 +7,12 @@ doing that is no use of it. Whoever read a name elsewhere meanwhile is not told 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Literal, NamedTuple
 
 from ...bus.values import Action, Memory, UseKind
+from ...config.patterns import regex
 from ..actions.commands import Command, read_line
 from ..actions.failures import FailureRecord, Repetition, read_record, repetition
 from ..actions.match import claims_of, speaks_against, terms
@@ -31,16 +31,14 @@ _LONG_CHARS = 4_000
 _FEW, _SOME = 3, 8
 _CONTENT_CHARS = 2_000
 _ANSWER_START, _ANSWER_END = 5_000, 3_000
-_ID = re.compile(r"\bmem_[0-9a-z]{10,40}\b")
+_ID = regex(r"\bmem_[0-9a-z]{10,40}\b")
 # To delete a memory, or to put another in its place, is no use of it.
-_PUTS_AWAY = re.compile(r"\b(?:forget|supersede|expire|bury|update)\b")
-_WORD = re.compile(r"[a-z]\w{3,}")
 READ_CHARS = 600
 """An objection comes first. What comes after so much is about something else."""
 
 _LEAST_SHARED = 2
 _MEMORY_CHARS = 2_000
-_OBJECTS = re.compile(
+_OBJECTS = regex(
     r"\b(?:(?:that|this|it)(?:'s| is| was|'re| are)? (?:just |simply |completely |totally )?"
     r"(?:not (?:right|true|correct|how|the case|so|what we)|wrong|incorrect|outdated|obsolete|stale"
     r"|old|false|out of date|no longer)"
@@ -53,9 +51,11 @@ _OBJECTS = re.compile(
     r"|\A(?:no|nope|wrong|incorrect|not true)\b[,.:!; –—-]+(?!(?:problem|idea|worries|rush|need)\b)"
     r".{0,80}\b(?:not|n't|never|no longer|instead|anymore|wrong|outdated)\b"
 )
-_OF_MEMORY = re.compile(r"\b(?:memory|memories|note|notes|subcog)\b")
-_SENTENCES = re.compile(r"(?<=[.!?\n])\s+|\n")
+_OF_MEMORY = regex(r"\b(?:memory|memories|note|notes|subcog)\b")
+_SENTENCES = regex(r"(?<=[.!?\n])\s+|\n")
 _MOST_SENTENCES = 3
+_PUTS_AWAY = regex(r"\b(?:forget|supersede|expire|bury|update)\b")
+_WORD = regex(r"[a-z]\w{3,}")
 
 
 class Use(NamedTuple):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from ...bus.events import CaptureDetected, CaptureRequested, CaptureSettled, StoreRequested
 from ...bus.signals import emit, redacted
 from ...bus.values import CleanText, Kept, Memory, Provenance
+from ...config.patterns import regex
 from ..capture.task_record import NAMESPACE as TASKS
 from ..text.markup import clean_tags, strip_private
 from ..text.summary import summarise
@@ -41,17 +42,17 @@ WARNING = (
 )
 
 _END = r"[\w.+/=@~%$-]{2,4}"
-_REDACTED = re.compile(rf"(\[redacted:[a-z0-9-]{{1,40}}(?::{_END}…{_END})?\])", re.ASCII)
-_WRAPPED = re.compile(  # within a word, from one literal to the next, from comment to comment
+_REDACTED = regex(rf"(\[redacted:[a-z0-9-]{{1,40}}(?::{_END}…{_END})?\])", re.ASCII)
+_WRAPPED = regex(  # within a word, from one literal to the next, from comment to comment
     r"(?<=[\w./+=$:~-])[\"']?(?:[ \t]{0,80}[+.&\\])?[ \t]{0,80}\n"
     r"[ \t>|#]{0,80}[\"']?(?=[\w./+=$:~-])"
 )
-_RUN = re.compile(r"[\w./+=$:~-]{1,4000}")
-_HEX = re.compile(r"[0-9a-f]+")
+_RUN = regex(r"[\w./+=$:~-]{1,4000}")
+_HEX = regex(r"[0-9a-f]+")
 _WINDOW_CHARS = 200
 _REST_CHARS = 16
-_WORTH_KEEPING = re.compile(r"\w")
-_MASKABLE = re.compile(r"[\w.+/=@~%$-]{16,}", re.ASCII)
+_WORTH_KEEPING = regex(r"\w")
+_MASKABLE = regex(r"[\w.+/=@~%$-]{16,}", re.ASCII)
 _NOTHING = CleanText("", ())
 _UNKNOWN = Provenance()
 _DECISIONS = {"redact": "redacted", "mask": "masked", "block": "blocked", "warn": "warned"}
@@ -95,6 +96,10 @@ class Redactor:
     ) -> Redactor:
         """The filter with the rules of ``file``. Raises as the constructor, and ``OSError``."""
         return cls(read_rules(file), mode=mode, personal=personal, allow=allow)
+
+    def compile_pending(self) -> Iterator[None]:
+        """Compile what no text has needed yet, a rule with each step. Raises ``BadRule``."""
+        return self._rules.compile_pending()
 
     def redact(self, text: str) -> CleanText:
         """``text`` without private spans, and with each secret replaced by ``[redacted:name]``.
@@ -347,8 +352,8 @@ def _tell(request: CaptureRequested, cleaner: _Cleaner, decision: str) -> None:
 
 # What is ours and no text: redacting it would only do harm.
 _OURS = frozenset({"gate", "author"})
-_WORTH_SENDING = re.compile(r"\w")
-_MARK = re.compile(r"\[redacted:[^\]]*\]")
+_WORTH_SENDING = regex(r"\w")
+_MARK = regex(r"\[redacted:[^\]]*\]")
 
 
 def release(memory: Memory, *, redactor: Redactor) -> Memory | None:

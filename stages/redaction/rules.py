@@ -17,17 +17,19 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct, ValidationError, convert
 
+from ...config.patterns import regex
 from .validators import CHECKS
 
 RULES_FILE = Path(__file__).with_name("secrets.toml")
 
-_NAME = re.compile(r"[a-z0-9-]{1,40}")
-_DIGIT = re.compile(r"\d")
+_NAME = regex(r"[a-z0-9-]{1,40}")
+_DIGIT = regex(r"\d")
 _DRAWN_CHARS = 15
 # What a pattern that ignores case takes for one letter, and str.lower() does not.
-# Letters from the commonest to the rarest; what is not among them is rarer than any.
-_BY_FREQUENCY = "etaoinshrdlcumwfgypbvkjxqz"
 _LOOKALIKES = {0x130: "i", 0x131: "i", 0x17F: "s"}
+# Letters from the commonest to the rarest; what is not among them is rarer than any.
+_RANKS = {char: rank for rank, char in enumerate("etaoinshrdlcumwfgypbvkjxqz")}
+_RAREST = 98
 
 Kind = Literal["token", "password", "block", "personal"]
 
@@ -47,8 +49,8 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     drawn: bool = False
 
 
-class BadRule(ValueError):
-    """A rule cannot be used; without all of them nothing may start."""
+class BadRule(RuntimeError):
+    """A rule cannot be used; without all of them nothing may be kept."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"the redaction rule {name!r} cannot be used: {why}")
@@ -75,7 +77,11 @@ class Rules:
     """All of them. ``spares`` says which values are let through."""
 
     def __init__(self, rules: Iterable[Rule], *, spares: Callable[[str], bool]) -> None:
-        """Make all of ``rules`` ready. Raises ``BadRule`` if there are none, or one is unusable."""
+        """Make all of ``rules`` ready. Raises ``BadRule`` if there are none, or one is unusable.
+
+        A pattern is compiled for the first text in which it might find something. A wrong one
+        raises ``BadRule`` for each such text: what cannot be redacted is not let through.
+        """
         self._matchers = tuple(_Matcher(rule, spares) for rule in rules)
         if not self._matchers:
             raise BadRule("", "there are no rules at all")
@@ -85,8 +91,20 @@ class Rules:
             for hint in matcher.hints:
                 self._by_hint.setdefault(hint, set()).add(number)
         self._hints = self._hints_of(lambda matcher: not matcher.drawn)
-        self._drawn = self._hints_of(lambda matcher: matcher.drawn)
-        self._wrapping = self._hints_of(lambda matcher: matcher.wraps)
+
+    def compile_pending(self) -> Iterator[None]:
+        """Compile what no text has needed yet, a rule with each step. Raises ``BadRule``."""
+        for matcher in self._matchers:
+            matcher.make_ready()
+            yield
+
+    @cached_property
+    def _drawn(self) -> _Hints:
+        return self._hints_of(lambda matcher: matcher.drawn)
+
+    @cached_property
+    def _wrapping(self) -> _Hints:
+        return self._hints_of(lambda matcher: matcher.wraps)
 
     def _hints_of(self, chosen: Callable[[_Matcher], bool]) -> _Hints:
         return _Hints({hint for one in self._matchers if chosen(one) for hint in one.hints})
@@ -182,9 +200,8 @@ class _Matcher:
     """A rule made ready."""
 
     def __init__(self, rule: Rule, spares: Callable[[str], bool]) -> None:
-        self._pattern = _compiled(rule, rule.pattern)
-        self._needs = _compiled(rule, rule.needs)
-        _check(rule, self._pattern)
+        _check(rule)
+        self._rule = rule
         self._name = rule.name
         self._group = rule.group
         self._shows = rule.kind in {"token", "personal"}
@@ -196,6 +213,20 @@ class _Matcher:
         self.drawn = rule.drawn
         self.wraps = bool(rule.hints) and rule.check in {"", "drawn"} and not rule.group
         """Known by a prefix alone, so that it can be recognised across a line break too."""
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        pattern = _compiled(self._rule, self._rule.pattern)
+        _check_group(self._rule, pattern)
+        return pattern
+
+    @cached_property
+    def _needs(self) -> re.Pattern[str]:
+        return _compiled(self._rule, self._rule.needs)
+
+    def make_ready(self) -> None:
+        """Compile its patterns now. Raises ``BadRule``."""
+        _ = self._pattern, self._needs
 
     def spans(self, text: str, hinted: _Hinted) -> Iterator[Span]:
         """Where ``text`` is to be redacted."""
@@ -231,11 +262,14 @@ def _compiled(rule: Rule, pattern: str) -> re.Pattern[str]:
         raise BadRule(rule.name, f"its pattern is wrong: {error}") from None
 
 
-def _check(rule: Rule, pattern: re.Pattern[str]) -> None:
+def _check_group(rule: Rule, pattern: re.Pattern[str]) -> None:
     if isinstance(rule.group, str) and rule.group not in pattern.groupindex:
         raise BadRule(rule.name, f"its pattern has no group {rule.group!r}")
     if isinstance(rule.group, int) and rule.group > pattern.groups:
         raise BadRule(rule.name, f"its pattern has no group {rule.group}")
+
+
+def _check(rule: Rule) -> None:
     if rule.check and rule.check not in CHECKS:
         raise BadRule(rule.name, f"there is no check {rule.check!r}")
     if _NAME.fullmatch(rule.name) is None:
@@ -258,8 +292,10 @@ def _occurrences(hint: str, text: str) -> Iterator[int]:
 
 def _rarest_pair(hint: str) -> str:
     """The two neighbours in ``hint`` that are rarest in English prose; a short one as it is."""
-    pairs = [hint[at : at + 2] for at in range(len(hint) - 1)] or [hint]
-    return max(pairs, key=lambda pair: sum(_BY_FREQUENCY.find(c) % 99 for c in pair))
+    ranks = [_RANKS.get(char, _RAREST) for char in hint]
+    sums = list(map(add, ranks, ranks[1:]))
+    at = sums.index(max(sums)) if sums else 0
+    return hint[at : at + 2]
 
 
 # --- the allowlist --------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...config.patterns import regex
 from .values import (
     NOT_SECRET_KEY,
     NUMBERED,
@@ -24,55 +25,55 @@ from .values import (
     shannon_entropy,
 )
 
-_WEAK_NOUN = re.compile(
+_WEAK_NOUN = regex(
     r"(?:api[- ]?)?(?:key|token|secret|credential|jeton|clé|cle|llave|chiave|chiavi|chave)s?"
     r"|schl(?:ü|ue)ssel|geheimnis|segredo|creds"
 )
-_NAMED_KEY = re.compile(
+_NAMED_KEY = regex(
     r"(?i)(?:(?:api|access|secret|auth|private|client|license|signing|bearer|app|server|login|bot"
     r"|account|user|deploy|personal|master|service|admin|live|prod|production|encryption)[ _-]"
     r"(?:key|token|secret)s?|crypt(?:ed|s)? with (?:the )?key)$"
 )
-_CODE_NOUN = re.compile(r"pin|pass ?codes?|[\w -]+ codes?")
+_CODE_NOUN = regex(r"pin|pass ?codes?|[\w -]+ codes?")
 _LOOSE = frozenset(
     "to auf als en à a as comme como come be for für and und et in para from von".split()
 )
 _MOVED = frozenset("in para from von".split())
-_CHANGED = re.compile(
+_CHANGED = regex(
     r"(?i)(?<![a-z])(?:use|set|chang|reset|updat|rotat|setz|änder|geänder|stell|nimm|verwend|utilis"
     r"|mets|mett|modif|cambi|usa|pon|impost|mud|alter)"
 )
-_ID_PREFIX = re.compile(
+_ID_PREFIX = regex(
     r"(?:req|request|msg|toolu|chatcmpl|cmpl|resp|run|thread|asst|file|evt|event|pi|ch|cus|sub|prod"
     r"|price|in|org|user|usr|team|acct|sess|session|call|job|task|build|dpl|prj|proj|trace|span|tx"
     r"|txn|id|i|eni|rtb|igw|uuid|sha-?\d*|md5|rev|img|ami|vpc|subnet|sg|vol|snap|batch|pm|ws|node|pod|item|doc|conv"
     r"|gen|tool|step|wf|deploy|commit|ref|blob|tree|layer|release|page|block|db|srv|pk|cli|mem|psg|key|cache)[-_:=]",
     re.IGNORECASE,
 )
-_ID_BEFORE = re.compile(
+_ID_BEFORE = regex(
     r"(?i)(?:(?<![a-z])ids?|uuid|guid|sha-?\d*|md5|commit|digest|checksum|hash|etag|revision|trace"
     r"|span|fingerprint|integrity|session|request|version|tag|branch|ref|image|build|public key"
     r"|kid|txt|jti|evt|event|cus|customer"
     r"|pubkey|nonce|base64|ssh-\w+|cid|slug|file|folder|page|video|docs?|sheet)"
     r"(?: (?:is|was|of|ist|est))?[\s:=\"'`#(@,]{0,4}$"
 )
-_DIGEST = re.compile(
+_DIGEST = regex(
     r"(?:[0-9a-f]{7,12}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}"
     r"|[0-9a-f]{96}|[0-9a-f]{128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
     re.IGNORECASE,
 )
 
-_PHRASE = re.compile(r"[a-z]{3,12}(?:[- ][a-z]{3,12}){2,11}", re.IGNORECASE)
-_NUMBERED_PHRASE = re.compile(r"[A-Za-z]{3,12}(?:[-._][A-Za-z]{3,12}){1,7}[-._]\d{1,4}")
-_LOGIN = re.compile(
+_PHRASE = regex(r"[a-z]{3,12}(?:[- ][a-z]{3,12}){2,11}", re.IGNORECASE)
+_NUMBERED_PHRASE = regex(r"[A-Za-z]{3,12}(?:[-._][A-Za-z]{3,12}){1,7}[-._]\d{1,4}")
+_LOGIN = regex(
     r"(?i)(?<![a-z])(?:user(?:name)?|benutzer\w*|usu[áa]rio|utilisateur|utente|login|ssh|log in"
     r"|sign in|account)(?![a-z])[^\n]{0,40}$"
 )
-_HEADED = re.compile(
+_HEADED = regex(
     r"(?P<head>[A-Za-z][A-Za-z0-9]{0,15}(?:[-_][A-Za-z][A-Za-z0-9]{0,15}){0,3})[-_]"
     r"(?P<tail>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[A-Za-z0-9]{24,})"
 )
-_CREDENTIAL = re.compile(
+_CREDENTIAL = regex(
     r"(?i)(?:^|[-_])(?:\w{0,6}key|token|secret|pat|sdk|mob|sk|auth|access)(?:$|[-_])"
 )
 

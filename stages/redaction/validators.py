@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ...config.patterns import regex
 from .sentences import bare_token, paired, part, said_secret, said_token, service_key
 from .values import (
     NOT_SECRET_KEY,
@@ -111,8 +112,8 @@ def phone(value: str, match: re.Match[str]) -> bool:
 
 Check = Callable[[str, "re.Match[str]"], bool]
 
-_KEY = re.compile(r"([A-Za-z_][\w.-]{0,60})\\{0,3}[\"'`\])]{0,2}\s{0,4}:?$")
-_HEX = re.compile(r"[0-9a-f-]+|[0-9A-F-]+")
+_KEY = regex(r"([A-Za-z_][\w.-]{0,60})\\{0,3}[\"'`\])]{0,2}\s{0,4}:?$")
+_HEX = regex(r"[0-9a-f-]+|[0-9A-F-]+")
 
 
 def literal(value: str, match: re.Match[str]) -> bool:

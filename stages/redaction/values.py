@@ -7,7 +7,9 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-_PLACEHOLDER = re.compile(
+from ...config.patterns import regex
+
+_PLACEHOLDER = regex(
     r"\$\{[^}]*\}?|\$\([^)]*\)?|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|\$?\{\{.*|\{[\w.:-]*\}|<[^<>]*>?"
     r"|%[sdr]"
     r"|(?:my|your|the|some|test)?[-_]?(?:pass(?:word|wd|phrase)?|secret|token|user)|[\w.-]{0,40}(?:example|EXAMPLE)[\w.-]{0,40}"
@@ -39,34 +41,32 @@ TECHNICAL = frozenset(
     float16 float32 float64 str1
     """.split()
 )
-_CALL = re.compile(r"[A-Za-z_][\w.:]*!?[(\[].*")
-_VARIABLE = re.compile(r"\$[A-Za-z_]\w*(?:\[.*|->.*)")
-_ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
-_DRAWN_PART = re.compile(r"[A-Za-z]\d+[A-Za-z]|[A-Za-z]\d{2,}")  # no attribute is named like that
-_NAME = re.compile(
+_CALL = regex(r"[A-Za-z_][\w.:]*!?[(\[].*")
+_VARIABLE = regex(r"\$[A-Za-z_]\w*(?:\[.*|->.*)")
+_ATTRIBUTE = regex(r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
+_DRAWN_PART = regex(r"[A-Za-z]\d+[A-Za-z]|[A-Za-z]\d{2,}")  # no attribute is named like that
+_NAME = regex(
     r"[a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+|[A-Za-z][a-z]*(?:[A-Z][a-z]+|[A-Z]{2,5}[a-z]{2,})+"
 )
-_PATH = re.compile(r"(?:~|\.{1,2})?/[\w.@/-]*|[A-Za-z]:\\.*|(?:https?|file|s3|gs)://.*")
-NOT_SECRET_KEY = re.compile(
+_PATH = regex(r"(?:~|\.{1,2})?/[\w.@/-]*|[A-Za-z]:\\.*|(?:https?|file|s3|gs)://.*")
+NOT_SECRET_KEY = regex(
     r"(?i)(?:id|ids|kid|uuid|guid|hash|sha-?\d*|bh|digest|checksum|integrity|etag|ref|commit|revision"
     r"|version"
     r"|path|url|uri|file|name|class|module|import|cursor|trace|span|fingerprint|pubkey|public_?key"
     r"|publickey|thumbprint|nonce|base|image|tag|boundary|verification|challenge|https?|sri|h1)$"
 )
-RECORD_KEY = re.compile(
+RECORD_KEY = regex(
     r"(?i)(?:cache|primary|foreign|sort|partition|public|index|row|hash|map|object|group|lookup"
     r"|idempotency|dedupe?|order|unique|composite|translation|i18n|routing)[ _-]?key\W{0,4}$"
 )
 TRAILING = ".,;:!?)]}*"
-_FILE_DATA = re.compile(
+_FILE_DATA = regex(
     r"iVBORw0KGgo|/9j/|R0lGOD|d09G[MR]|PHN2Zy|PD94bWw|JVBERi0|UklGR|UEsDB|H4sI|AGFzb"
     r"|(?:/*Qm[1-9A-HJ-NP-Za-km-z]{44}|/*baf[a-z2-7]{40,})$"
 )
-SEPARATORS = re.compile(r"[-_/+.:,]+")
-_VERSION = re.compile(
-    r"v?\d+(?:\.[\dx]+)*(?:[-.]?(?:rc|alpha|beta|dev|post)\.?\d*)?", re.IGNORECASE
-)
-NUMBERED = re.compile(r"[A-Z]?[a-z]+[-_ ]?\d{1,2}(?:st|nd|rd|th)?|\d+[A-Za-z]{1,4}|[A-Z]{2,5}-\d+")
+SEPARATORS = regex(r"[-_/+.:,]+")
+_VERSION = regex(r"v?\d+(?:\.[\dx]+)*(?:[-.]?(?:rc|alpha|beta|dev|post)\.?\d*)?", re.IGNORECASE)
+NUMBERED = regex(r"[A-Z]?[a-z]+[-_ ]?\d{1,2}(?:st|nd|rd|th)?|\d+[A-Za-z]{1,4}|[A-Z]{2,5}-\d+")
 
 
 def is_mixed(value: str) -> bool:

@@ -11,12 +11,13 @@ import binascii
 import re
 from collections.abc import Iterator
 
+from ...config.patterns import regex
 from .rules import Rules, Span
 from .sentences import in_column
 
-_RUN = re.compile(r"[^\s\"'<>]{8,4000}")
-_QUOTED = re.compile(r"%([0-9A-Fa-f]{2})")
-_BASE64 = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{24,8000}={0,2}(?![\w+/=-])")
+_RUN = regex(r"[^\s\"'<>]{8,4000}")
+_QUOTED = regex(r"%([0-9A-Fa-f]{2})")
+_BASE64 = regex(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{24,8000}={0,2}(?![\w+/=-])")
 _READABLE = re.compile(rb"[\t\n\r\x20-\x7e]+")
 _MAX_DEPTH = 2  # an address within an address
 
@@ -24,15 +25,15 @@ _NAME = (
     r"(?:[\w-]{1,16}[ _-]){0,3}?(?:password|passwd|pass|pwd|pw|passphrase|secret|token|api[ _-]?key"
     r"|secret[ _-]?key|access[ _-]?key|key|pin|passwort|kennwort|mot de passe|contraseña|clave)s?"
 )
-_HEADER = re.compile(_NAME, re.IGNORECASE)
+_HEADER = regex(_NAME, re.IGNORECASE)
 _EDGE = r"[|\t,;]| {2}"
-_NAMED = re.compile(rf"(?:^|{_EDGE}) ?{_NAME}[ \r]?(?:$|{_EDGE})", re.IGNORECASE | re.MULTILINE)
+_NAMED = regex(rf"(?:^|{_EDGE}) ?{_NAME}[ \r]?(?:$|{_EDGE})", re.IGNORECASE | re.MULTILINE)
 _CELLS = (
-    re.compile(r"[^|\n]+"),
-    re.compile(r"[^\t\n]+"),
-    re.compile(r"[^,\n]+"),
-    re.compile(r"[^;\n]+"),
-    re.compile(r"\S+(?: \S+)*"),
+    regex(r"[^|\n]+"),
+    regex(r"[^\t\n]+"),
+    regex(r"[^,\n]+"),
+    regex(r"[^;\n]+"),
+    regex(r"\S+(?: \S+)*"),
 )
 _MAX_ROWS = 200
 

@@ -8,13 +8,13 @@ a hook added.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
 from ...bus.ids import ulid_beside, ulid_of
 from ...bus.sessions import Message, Speaker
+from ...config.patterns import regex
 from ..text.unicode import cut, fenced, is_quoted
 
 MAX_USER_CHARS = 4_000
@@ -28,8 +28,8 @@ _DATA_LINE_CHARS = 1_000
 _WORD_CHARS = 15
 # Fewer lines of this kind in a row may be the speaker's own.
 _PASTED_RUN = 3
-_BLANK_LINES = re.compile(r"\n\s*\n+")
-_PASTED = re.compile(
+_BLANK_LINES = regex(r"\n\s*\n+")
+_PASTED = regex(
     r"\s*(?:"
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\b"
     r"|Traceback \(|File \".{1,400}\", line \d|at [\w.$<>]{1,200}\(|\.\.\. \d+ more|Caused by:"

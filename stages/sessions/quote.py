@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from ...bus.sessions import Passage, SessionHit, SessionOutcome, SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Memory
+from ...config.patterns import regex
 from ..language.topics import retrieval_words
 from ..statements.comparison import contradicts, says_same
 from ..text.envelope import neutralise, preview
@@ -191,7 +192,7 @@ _HEAD_CHARS = 120
 _LABEL_CHARS = 16
 _CHARS_PER_TOKEN = 4
 # A rule is told in such words, and by numbers.
-_SETTLES = re.compile(
+_SETTLES = regex(
     r"\d|\b(?:must|never|always|only|exactly|instead|except|unless|at (?:most|least)|first|then"
     r"|not|no|stays?|keeps?|limit|max|min|default|rule|final)\b",
     re.IGNORECASE,

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from ...config.patterns import regex
 from ..language.words import NEGATIONS, TECHNOLOGIES, load_lexicon, technology
 
 _LISTS = load_lexicon(Path(__file__).with_name("contradiction.toml"), dict[str, str])
@@ -59,12 +59,12 @@ DENIALS = (NEGATIONS - {"instead"}) | {"avoid"}
 _NUMBERS = dict(pair.split("=") for pair in _LISTS["numbers"].split())
 _NO_VALUES = frozenset(("half", "once", "twice", "single"))
 
-_MEASURE = re.compile(r"v?(\d+(?:[.,:]\d+)*)([a-z%]{0,4})")
-_SUFFIX = re.compile(
+_MEASURE = regex(r"v?(\d+(?:[.,:]\d+)*)([a-z%]{0,4})")
+_SUFFIX = regex(
     r"(?<=\w{3})(?:izations?|isations?|ations?|ating|ated|ates?|ities|ity|ments?|ings?|ions?|ied"
     r"|ies|ed|es|ers?|ors?|ables?|ibles?|als?|ly|s|e|y)$"
 )
-_DOUBLED = re.compile(r"([bdfgklmnprt])\1$")
+_DOUBLED = regex(r"([bdfgklmnprt])\1$")
 # A stem of at most so many characters keeps what else looks like an ending.
 _SHORT_STEM = 4
 

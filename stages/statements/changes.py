@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...config.patterns import regex
+
 
 def _any(words: str) -> str:
     """A pattern for one of ``words``, which are separated by commas."""
@@ -81,7 +83,7 @@ _LEFT = _any(
 _RENAMED = _any("(?:has been|have been|was|were|is|got) (?:now )?renamed,became,has become,goes by")
 
 _PATTERNS = tuple(
-    (frozenset(cues.split()), re.compile(pattern))
+    (frozenset(cues.split()), regex(pattern))
     for cues, pattern in (
         ("from", rf" {_MOVED} (?:{_WORD} ){{0,8}}?from {_AFTER}(?:to|onto|into|over|up|down|and) "),
         ("from", rf" from {_AFTER}(?:to|onto|into) (?:{_WORD} ){{1,6}}(?:now|instead) "),
@@ -116,7 +118,7 @@ _PATTERNS = tuple(
         ("-> \u2192", rf" {_BEFORE}(?:->|\u2192) "),
     )
 )
-_SAYS_LASTING = re.compile(
+_SAYS_LASTING = regex(
     " "
     + _any(
         "no longer,any ?more,any longer,from now on,from here on,henceforth,going forward,"
@@ -125,7 +127,7 @@ _SAYS_LASTING = re.compile(
     )
     + " "
 )
-_SAYS_NEW = re.compile(
+_SAYS_NEW = regex(
     " "
     + _any(
         "now,no longer,any ?more,any longer,from now on,these days,nowadays,as of,since,instead,"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from ...config.patterns import regex
 from ..language.words import WORD, fold, spelled_out
 from .canonical import (
     ACTS,
@@ -30,13 +30,13 @@ from .changes import replaced_phrases, says_new
 MOST_TOKENS = 48
 """What a longer sentence adds is no claim."""
 
-_TOKEN = re.compile(rf"\d\d?:\d\d|{WORD}|[,;:.!?()]|[\u2013\u2014]|->|\u2192")
-_CLOCK = re.compile(r"\d\d?:\d\d|\d\d?[ap]m")
-_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
+_TOKEN = regex(rf"\d\d?:\d\d|{WORD}|[,;:.!?()]|[\u2013\u2014]|->|\u2192")
+_CLOCK = regex(r"\d\d?:\d\d|\d\d?[ap]m")
+_ORDINAL = regex(r"\d+(?:st|nd|rd|th)")
 # What is no plain word: a path, a file, an identifier, a version.
-_CODE = re.compile(r"[/_@\\]|\w\.\w|\d[a-z]|[a-z]\d")
-_BREAK = re.compile(r"(?<=[\w)`\"'][.!?])\s+(?=\S)|\n+")
-_TOGETHER = re.compile(
+_CODE = regex(r"[/_@\\]|\w\.\w|\d[a-z]|[a-z]\d")
+_BREAK = regex(r"(?<=[\w)`\"'][.!?])\s+(?=\S)|\n+")
+_TOGETHER = regex(
     r"\b(?:end to end|pull requests?|on call|(?:sign|signs|signed|signing) off|opt (?:in|out)"
     r"|read only|two factor|off limits)\b"
 )

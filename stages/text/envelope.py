@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ...bus.values import UNASKED, Memory, Provenance, Value
+from ...config.patterns import regex
 from .unicode import count_units, cut, one_line, visible
 
 TAG = "subcog-memory"
@@ -38,16 +39,14 @@ _FOREIGN = (
     r"|task-notification|command-[\w-]{1,40}|local-command-[\w-]{1,40}|bash-[\w-]{1,40}"
     r"|thinking|antml:[\w-]{1,40}|reminder|hook_context|response_guidance"
 )
-_TAG = re.compile(
-    rf"<(\s{{0,4}}/?\s{{0,4}}(?:{_FOREIGN})(?![\w:-])[^<>\n]{{0,200}})(>?)", re.IGNORECASE
-)
-_SPECIAL = re.compile(r"<(\|[^<>\n]{1,40}\|)>|\[(/?INST)\]|<<(/?SYS)>>")
-_TURN = re.compile(r"^([ \t]{0,8}(?:Human|Assistant|HUMAN|ASSISTANT)[ \t]{0,4}):", re.MULTILINE)
+_TAG = regex(rf"<(\s{{0,4}}/?\s{{0,4}}(?:{_FOREIGN})(?![\w:-])[^<>\n]{{0,200}})(>?)", re.IGNORECASE)
+_SPECIAL = regex(r"<(\|[^<>\n]{1,40}\|)>|\[(/?INST)\]|<<(/?SYS)>>")
+_TURN = regex(r"^([ \t]{0,8}(?:Human|Assistant|HUMAN|ASSISTANT)[ \t]{0,4}):", re.MULTILINE)
 
-_OPEN = re.compile(rf"<{TAG}(?:\s[^<>\n]{{0,200}})?>")
+_OPEN = regex(rf"<{TAG}(?:\s[^<>\n]{{0,200}})?>")
 _CLOSE = f"</{TAG}>"
-_LEAD = re.compile(r"(?:^|(?<=\n))[ \t>]{1,20}$")
-_OURS = re.compile(
+_LEAD = regex(r"(?:^|(?<=\n))[ \t>]{1,20}$")
+_OURS = regex(
     rf"[ \t]{{0,8}}(?:>[ \t]{{0,8}}){{0,4}}(?:{re.escape(PREAMBLE[:30])}|- (?:mem|ses)_\w"
     rf"|{re.escape(OF_PROJECT)}|{re.escape(OF_TOPICS)}|{re.escape(MORE)}subcog://)"
     r"|[ \t>]{0,8}> "
@@ -56,9 +55,9 @@ _OURS = re.compile(
 MAX_SINCE_CHARS = 240
 MAX_AUTHOR_CHARS = 40
 # What a name has no need of, and could make one look like a part of the line around it.
-_NO_NAME = re.compile(r"[^\w .,@+'’-]+")
+_NO_NAME = regex(r"[^\w .,@+'’-]+")
 # What the name of a hook, a file or a symbol has no need of, a space among it.
-_NO_LABEL = re.compile(r"[^\w./@+#-]+")
+_NO_LABEL = regex(r"[^\w./@+#-]+")
 _MAX_FILE_CHARS = 48
 # Who a memory is from, by what it came in through; the hooks that read what a session said, last.
 _FROM = {

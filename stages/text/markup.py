@@ -12,13 +12,14 @@ from collections.abc import Iterable
 
 from ...bus.prompts import Marked
 from ...bus.values import NAMESPACES
+from ...config.patterns import regex
 from .envelope import strip_envelopes
 from .unicode import fenced, visible
 
 MAX_TAGS = 10
 MAX_TAG_CHARS = 40
 
-_PRIVATE = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
+_PRIVATE = regex(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
 
 BLOCKS = (
     "system-reminder",
@@ -30,10 +31,10 @@ BLOCKS = (
 )
 """What agents call what they add; ``hook_context`` and ``response_guidance`` hold our own words."""
 
-_BLOCK_OPENS = re.compile(rf"<({'|'.join(BLOCKS)})(?:\s[^<>\n]{{0,200}})?>")
-_BLOCK_TAG = re.compile(rf"</?(?:{'|'.join(BLOCKS)})(?:\s[^<>\n]{{0,200}})?>")
+_BLOCK_OPENS = regex(rf"<({'|'.join(BLOCKS)})(?:\s[^<>\n]{{0,200}})?>")
+_BLOCK_TAG = regex(rf"</?(?:{'|'.join(BLOCKS)})(?:\s[^<>\n]{{0,200}})?>")
 
-_MARKER = re.compile(
+_MARKER = regex(
     r"[ \t]{0,3}(?:\[(?P<verb>remember|capture)(?:[ \t]?:[ \t]?(?P<ns>[\w-]{1,40}))?\](?!\()"
     r"|@memory(?::(?P<at>[\w-]{1,40}))?(?=:?\s|$))[ \t]*:?[ \t]*",
     re.IGNORECASE,
@@ -152,14 +153,14 @@ def _marked(marker: re.Match[str], content: str) -> Marked:
 # --- who wrote it ---------------------------------------------------------------------------------
 
 
-_MACHINE = re.compile(
+_MACHINE = regex(
     r"<(?:task-notification|command-(?:name|message|args)|local-command-\w{1,20}"
     r"|bash-(?:input|stdout|stderr)|user-prompt-submit-hook|user-memory-input|teammate-message"
     r"|cross-session-message|webhook-payload|fork-boilerplate)(?![\w-])|<channel source="
     r"|Caveat: The messages below were generated|\[Request interrupted by user|Stop hook feedback:"
     r"|This session is being continued from a previous conversation"
 )
-_SLASH_COMMAND = re.compile(r"/[a-zA-Z][\w:.-]*(?:\s|$)")
+_SLASH_COMMAND = regex(r"/[a-zA-Z][\w:.-]*(?:\s|$)")
 
 
 def own_text(text: str) -> str:

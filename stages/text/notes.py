@@ -13,18 +13,20 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-_HEADING = re.compile(r"(?P<level>#{1,6})\s+(?P<title>.+?)\s*#*$")
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-_BULLET = re.compile(r"(?P<indent>\s*)[-*+•]\s+(?P<rest>\S.*)$")
-_STEP = re.compile(r"(?P<indent>\s*)\d{1,3}[.)]\s+\S")
-_IMPORT = re.compile(r"@[^\s@]+$")
-_RULE = re.compile(r"([-*_=]\s*){3,}$")
-_LINK = re.compile(
+from ...config.patterns import regex
+
+_HEADING = regex(r"(?P<level>#{1,6})\s+(?P<title>.+?)\s*#*$")
+_FENCE = regex(r"\s*(`{3,}|~{3,})")
+_BULLET = regex(r"(?P<indent>\s*)[-*+•]\s+(?P<rest>\S.*)$")
+_STEP = regex(r"(?P<indent>\s*)\d{1,3}[.)]\s+\S")
+_IMPORT = regex(r"@[^\s@]+$")
+_RULE = regex(r"([-*_=]\s*){3,}$")
+_LINK = regex(
     r"!?\[\[[^\]\n]{1,300}\]\]|!?\[[^\]\n]{0,300}\]\([^)\n]{0,500}\)|\[[^\]\n]{1,300}\]:\s*\S+"
     r"|<https?://[^>\s]{1,500}>|https?://\S{1,500}"
 )
-_POINTS = re.compile(r"\b(?:see(?: also)?|and|or|more|at|in|the)\b", re.IGNORECASE)
-_WORD = re.compile(r"\w")
+_POINTS = regex(r"\b(?:see(?: also)?|and|or|more|at|in|the)\b", re.IGNORECASE)
+_WORD = regex(r"\w")
 _FRONT_LINES = 50
 _TAB = "    "
 _DECODER = json.JSONDecoder()

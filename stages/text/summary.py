@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 
+from ...config.patterns import regex
 from .unicode import cut, one_line, visible
 
 MAX_CHARS = 100
 
-_DECORATION = re.compile(r"^(?:[#>*+\-|•]+\s+|\d{1,3}[.)]\s+|`{3,}\S*|~{3,}\S*|[|=_\-*]{3,}\s*$)")
-_HEADING = re.compile(r"^\*\*([^*\n]{1,40})\*\*\s*:?\s*|^__([^_\n]{1,40})__\s*:?\s*")
-_SENTENCE_END = re.compile(
-    r"(?<=[.!?])[\"')\]]?\s+(?=[\"'(\[`]?[A-Z0-9\u00c0-\uffff])|(?<=[。！？])"
-)
+_DECORATION = regex(r"^(?:[#>*+\-|•]+\s+|\d{1,3}[.)]\s+|`{3,}\S*|~{3,}\S*|[|=_\-*]{3,}\s*$)")
+_HEADING = regex(r"^\*\*([^*\n]{1,40})\*\*\s*:?\s*|^__([^_\n]{1,40})__\s*:?\s*")
+_SENTENCE_END = regex(r"(?<=[.!?])[\"')\]]?\s+(?=[\"'(\[`]?[A-Z0-9\u00c0-\uffff])|(?<=[。！？])")
 _ABBREVIATIONS = ("e.g.", "i.e.", "etc.", "vs.", "cf.", "Dr.", "Mr.", "Ms.", "Mrs.", "No.", "St.")
 
 
@@ -51,15 +50,13 @@ def _first_sentence(line: str) -> str:
     return line
 
 
-_OPENERS = re.compile(
+_OPENERS = regex(
     r"(?:(?:ok|okay|fyi|btw|by the way|note|note that|please note|heads up|hi|hm+|so|well|yes|no"
     r"|also|and|but|remember|keep in mind|for the record|just so you know|one thing|decided)"
     r"\b[ ,:.;–—-]+(?:that )?)+(?=\S{2})",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(
-    r"[;:,–—(]|\s(?=(?:because|since|so that|which|while|although|weil|car|porque)\s)"
-)
+_CLAUSE = regex(r"[;:,–—(]|\s(?=(?:because|since|so that|which|while|although|weil|car|porque)\s)")
 _LEAST_CLAUSE = 40
 
 

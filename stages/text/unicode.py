@@ -5,11 +5,12 @@ Nothing here knows what a text means. Every function is linear in its input.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+
+from ...config.patterns import regex
 
 ELLIPSIS = "…"
 
@@ -24,14 +25,14 @@ _HIDDEN = (
     r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e"
     r"\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef"
 )
-_INVISIBLE = re.compile(f"{_ANSI}|[{_HIDDEN}]")
-_LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_INVISIBLE = regex(f"{_ANSI}|[{_HIDDEN}]")
+_LINE_ENDS = regex(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 # A joiner after a letter of ASCII joins nothing; between emoji or in Indic scripts it has meaning.
-_IDLE_JOINERS = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]+")
-_UNUSUAL = re.compile(r"[^\n\t -~]")
-_SURROGATES = re.compile(r"[\ud800-\udfff]")
-_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^\n]*)")
-_QUOTED = re.compile(r"[ \t]*>")
+_IDLE_JOINERS = regex(r"(?<![^\x00-\x7f])[\u200c\u200d]+")
+_UNUSUAL = regex(r"[^\n\t -~]")
+_SURROGATES = regex(r"[\ud800-\udfff]")
+_FENCE = regex(r"[ \t>]*(`{3,}|~{3,})([^\n]*)")
+_QUOTED = regex(r"[ \t]*>")
 
 
 def well_formed(text: str) -> str:
@@ -139,9 +140,9 @@ def _regional_run(text: str, at: int) -> int:
 
 
 # A lower-case word is a token for each six letters, a shouted one for each two.
-_PIECES = re.compile(r"[a-z]{1,6}|[A-Z][a-z]{1,5}|[A-Z]{1,2}|[0-9]{1,2}|[^\sA-Za-z0-9]|\n+")
-_WIDE = re.compile(r"[\u0800-\uffff]")
-_ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
+_PIECES = regex(r"[a-z]{1,6}|[A-Z][a-z]{1,5}|[A-Z]{1,2}|[0-9]{1,2}|[^\sA-Za-z0-9]|\n+")
+_WIDE = regex(r"[\u0800-\uffff]")
+_ASTRAL = regex(r"[\U00010000-\U0010ffff]")
 _CHARS_PER_TOKEN = 4
 
 

@@ -56,13 +56,18 @@ def collect(pattern, flags=0):
         found[made.pattern, made.flags] = frame.f_globals["__name__"]
     return made
 re._compile = collect
-import subcog
+import subcog.config.patterns
+def collect_late(pattern, flags=0):
+    made = re.compile(pattern, flags)
+    found[made.pattern, made.flags] = sys._getframe(1).f_globals["__name__"]
+    return made
+subcog.config.patterns.regex = collect_late
 for room in ("bus", "config", "hooks", "pipeline", "sinks", "stages"):
     package = importlib.import_module(f"subcog.{room}")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
 from subcog.stages.redaction.redact import Redactor
-Redactor.load()
+list(Redactor.load().compile_pending())
 print(json.dumps([[*key, where] for key, where in found.items()]))
 """
 

@@ -158,12 +158,17 @@ def test_a_room_imports_only_what_it_may(room):
             assert name in allowed | extra, f"{path.relative_to(HOUSE)}:{line} imports {name}"
 
 
-def test_stages_know_of_the_configuration_its_structs_the_linear_model_and_languages_alone():
+def test_stages_know_of_the_configuration_its_structs_and_helpers_alone():
     for path in _sources("stages"):
         for node in ast.walk(ast.parse(path.read_text())):
             module = getattr(node, "module", None) or ""
             if isinstance(node, ast.ImportFrom) and node.level and module.startswith("config"):
-                allowed = {"config.settings", "config.linear_model", "config.languages"}
+                allowed = {
+                    "config.settings",
+                    "config.linear_model",
+                    "config.languages",
+                    "config.patterns",
+                }
                 assert module in allowed, f"{path}:{node.lineno} imports {module}"
 
 

@@ -72,9 +72,6 @@ def test_only_the_password_of_a_connection_string_goes():
 @pytest.mark.parametrize(
     "rule",
     [
-        Rule(name="x", pattern="("),
-        Rule(name="x", pattern="a", group="secret"),
-        Rule(name="x", pattern="a", group=1),
         Rule(name="x", pattern="a", check="no such check"),
         Rule(name="Not A Name", pattern="a"),
     ],
@@ -82,6 +79,28 @@ def test_only_the_password_of_a_connection_string_goes():
 def test_one_bad_rule_refuses_to_start(rule):
     with pytest.raises(BadRule, match="cannot be used"):
         Redactor([Rule(name="good", pattern="b"), rule])
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Rule(name="x", pattern="(", hints=("key",)),
+        Rule(name="x", pattern="a", needs="(", hints=("key",)),
+        Rule(name="x", pattern="a", group="secret", hints=("key",)),
+        Rule(name="x", pattern="a", group=1, hints=("key",)),
+    ],
+)
+def test_a_wrong_pattern_lets_no_text_through_that_it_might_match(rule):
+    redactor = Redactor([Rule(name="good", pattern="b"), rule])
+    assert redactor.redact("bad").text == "[redacted:good]ad"
+    for _ in range(2):
+        with pytest.raises(BadRule, match="cannot be used"):
+            redactor.redact("a key")
+
+
+def test_a_wrong_pattern_is_found_before_any_text_needs_it():
+    with pytest.raises(BadRule, match="'x' cannot be used"):
+        list(Redactor([Rule(name="x", pattern="(", hints=("key",))]).compile_pending())
 
 
 def test_no_rules_refuse_to_start():
