@@ -100,6 +100,7 @@ class Subscription:
         self.overflow = overflow
         self.concurrency = concurrency
         self.fails_request = fails_request
+        self.workers = 0
         streams = anyio.create_memory_object_stream[Delivery](capacity)
         self.sender: MemoryObjectSendStream[Delivery] = streams[0]
         self.inbox: MemoryObjectReceiveStream[Delivery] = streams[1]
@@ -108,6 +109,11 @@ class Subscription:
     def depth(self) -> int:
         """How many deliveries wait in the inbox."""
         return self.inbox.statistics().current_buffer_used
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether no worker waits for a delivery."""
+        return self.inbox.statistics().tasks_waiting_receive == 0
 
 
 R = TypeVar("R", bound=Event)
@@ -163,8 +169,6 @@ class Bus:
             fails_request=fails_request,
         )
         self._subscriptions.setdefault(event_type, []).append(subscription)
-        if self._workers is not None:
-            self._start(subscription)
         return subscription
 
     def depths(self) -> dict[str, int]:
@@ -213,6 +217,8 @@ class Bus:
 
     async def _hand_over(self, subscription: Subscription, delivery: Delivery) -> None:
         self._in_flight += 1
+        if subscription.workers < subscription.concurrency and subscription.is_busy:
+            self._start_worker(subscription)
         try:
             subscription.sender.send_nowait(delivery)
         except anyio.WouldBlock:
@@ -331,12 +337,15 @@ class Bus:
         await self._workers.__aenter__()
         for group in self._subscriptions.values():
             for subscription in group:
-                self._start(subscription)
+                for _ in range(min(subscription.depth, subscription.concurrency)):
+                    self._start_worker(subscription)
         return self
 
-    def _start(self, subscription: Subscription) -> None:
-        for _ in range(subscription.concurrency):
-            self._tasks.start_soon(self._work, subscription, name=subscription.name)
+    def _start_worker(self, subscription: Subscription) -> None:
+        """One more of them, when it is needed: all there may be are close to a thousand."""
+        if self._workers is not None:
+            subscription.workers += 1
+            self._workers.start_soon(self._work, subscription, name=subscription.name)
 
     @property
     def _tasks(self) -> TaskGroup:

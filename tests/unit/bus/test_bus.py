@@ -66,6 +66,37 @@ async def test_a_request_goes_through_the_stages_and_returns_the_reply_of_its_tr
     assert replies == {n: (n + 1) * 10 for n in range(20)}
 
 
+async def test_workers_start_when_they_are_needed_and_never_more_than_are_allowed():
+    gate, handled = anyio.Event(), []
+
+    async def wait(event):
+        await gate.wait()
+        handled.append(event.n)
+
+    bus = Bus()
+    waiting = bus.subscribe(Asked, wait, name="waiting", concurrency=3)
+    async with bus:
+        assert waiting.workers == 0
+        counts = []
+        for n in range(5):
+            await bus.publish(Asked(trace="t", n=n))
+            await wait_all_tasks_blocked()
+            counts.append((waiting.workers, waiting.depth))
+        assert counts == [(1, 0), (2, 0), (3, 0), (3, 1), (3, 2)]
+        gate.set()
+    assert handled == [0, 1, 2, 3, 4]
+
+
+async def test_what_was_published_before_the_bus_runs_is_handled_when_it_does():
+    heard = []
+    bus = Bus()
+    bus.subscribe(Asked, lambda e: heard.append(e.n), name="a")
+    await bus.publish(Asked(trace="t", n=1))
+    async with bus:
+        await wait_all_tasks_blocked()
+        assert heard == [1]
+
+
 async def test_a_request_past_its_deadline_raises_and_really_cancels_the_work():
     cancelled = anyio.Event()
 
