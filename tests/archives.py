@@ -81,17 +81,22 @@ class Bench:
         return [hit.memory.id for hit in recalled.hits]
 
 
-@asynccontextmanager
-async def opened_desk(folder: Path) -> AsyncIterator[Bench]:
-    """An archive in ``folder``, open, and closed at the end."""
-    clock = FakeClock()
-    archive = Archive(
+def make_archive(folder: Path, clock: FakeClock) -> Archive:
+    """An archive in ``folder`` that is not open."""
+    return Archive(
         make_store(folder / "subcog.duckdb", clock),
         model_folder=None,
         merge_similarity=MERGE_SIMILARITY,
         judge=Judge(contradicts, settles),
         clock=clock,
     )
+
+
+@asynccontextmanager
+async def opened_desk(folder: Path) -> AsyncIterator[Bench]:
+    """An archive in ``folder``, open, and closed at the end."""
+    clock = FakeClock()
+    archive = make_archive(folder, clock)
     await archive.open()
     try:
         yield Bench(archive, clock)

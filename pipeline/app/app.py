@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -247,7 +248,7 @@ class App:
         started = time.perf_counter()
         try:
             archive = await anyio.to_thread.run_sync(self._build_archive)
-            await archive.open()
+            await archive.open(partial(self.archive.open, archive))
         except OSError as error:
             _log.error("cannot open the memory store", extra={"error": type(error).__name__})
             self.archive.fail(str(error))

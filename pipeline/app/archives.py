@@ -80,12 +80,18 @@ class _Awaited(Generic[T]):
 
     async def get(self) -> T:
         """The part, when it is there; raises ``RecallUnavailable`` when time runs out."""
+        await self._wait(self._settled)
+        return self._there(self.loaded)
+
+    async def _wait(self, event: anyio.Event) -> None:
         left_s = anyio.current_effective_deadline() - anyio.current_time()
         with anyio.move_on_after(max(0.0, left_s - RESERVE_S)):
-            await self._settled.wait()
-        if self.loaded is None:
+            await event.wait()
+
+    def _there(self, part: T | None) -> T:
+        if part is None:
             raise RecallUnavailable(self.problem or f"the {self._name} are still being loaded")
-        return self.loaded
+        return part
 
 
 class LazyArchive(_Awaited["Archive"]):
@@ -100,19 +106,40 @@ class LazyArchive(_Awaited["Archive"]):
         super().__init__("memories")
         self._clock = clock
         self.settled_at = math.inf
+        self._readable = anyio.Event()
+        self._opened: Archive | None = None
 
     @property
     def settled(self) -> bool:
         """Whether loading is over, well or badly."""
         return self._settled.is_set()
 
+    def open(self, part: Archive) -> None:
+        """``part`` answers what its store alone can answer; its indexes are still being filled."""
+        self._opened = part
+        self._readable.set()
+
     def arrive(self, part: Archive) -> None:
         self.settled_at = self._clock()
+        self.open(part)
         super().arrive(part)
 
+    def depart(self) -> Archive | None:
+        self._readable, self._opened = anyio.Event(), None
+        return super().depart()
+
     def fail(self, problem: str) -> None:
-        self.settled_at = self._clock()
+        self.settled_at, self._opened = self._clock(), None
+        self._readable.set()
         super().fail(problem)
+
+    async def opened(self) -> Archive:
+        """The archive as soon as its store is open.
+
+        Raises ``RecallUnavailable`` when time runs out.
+        """
+        await self._wait(self._readable)
+        return self._there(self._opened)
 
     async def recall(self, query: Query) -> Recalled:
         """Answer ``query``; tells what took over where there is less than a whole search."""
@@ -132,10 +159,10 @@ class LazyArchive(_Awaited["Archive"]):
     async def latest(
         self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()
     ) -> tuple[Memory, ...]:
-        return await (await self.get()).latest(scopes, limit=limit, namespaces=namespaces)
+        return await (await self.opened()).latest(scopes, limit=limit, namespaces=namespaces)
 
     async def fetch(self, ids: Sequence[str], scopes: tuple[Scope, ...]) -> tuple[Memory, ...]:
-        return await (await self.get()).fetch(ids, scopes)
+        return await (await self.opened()).fetch(ids, scopes)
 
     async def made(
         self,
@@ -146,7 +173,7 @@ class LazyArchive(_Awaited["Archive"]):
         within: Span | None = None,
         by_use: bool = False,
     ) -> tuple[Memory, ...]:
-        archive = await self.get()
+        archive = await self.opened()
         return await archive.store.made(
             scopes, limit=limit, namespaces=namespaces, within=within, by_use=by_use
         )
@@ -158,7 +185,9 @@ class LazyArchive(_Awaited["Archive"]):
         return await (await self.get()).failing(shapes, scopes)
 
     async def subjects(self, scopes: tuple[Scope, ...], *, limit: int) -> tuple[str, ...]:
-        return await (await self.get()).subjects(scopes, limit=limit)
+        """What several memories are about; empty as long as no index knows it."""
+        await self.opened()
+        return () if self.loaded is None else await self.loaded.subjects(scopes, limit=limit)
 
     def of(self, memory_id: str) -> Usefulness:
         return self.loaded.uses.of(memory_id) if self.loaded else Usefulness()
@@ -169,7 +198,7 @@ class LazyArchive(_Awaited["Archive"]):
 
     async def current(self, hits: tuple[Hit, ...], scopes: tuple[Scope, ...]) -> tuple[Hit, ...]:
         """Those of ``hits`` whose memory is still stored and says the same."""
-        found = await (await self.get()).store.get([hit.memory.id for hit in hits], scopes)
+        found = await (await self.opened()).store.get([hit.memory.id for hit in hits], scopes)
         kept = {memory.seen_key for memory in found}
         return tuple(hit for hit in hits if hit.memory.seen_key in kept)
 

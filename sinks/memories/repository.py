@@ -115,11 +115,14 @@ class Archive:
 
     # --- life ------------------------------------------------------------------------------------
 
-    async def open(self) -> None:
-        """Open the store and fill the index. Raises ``StoreUnavailable`` (an ``OSError``)."""
+    async def open(self, readable: Callable[[], None] = lambda: None) -> None:
+        """Open the store and fill the index. Raises ``StoreUnavailable`` (an ``OSError``).
+
+        ``readable`` is called as soon as the store can be read, before there is an index.
+        """
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._load_encoder)
-            tasks.start_soon(self._open_store)
+            tasks.start_soon(self._open_store, readable)
         if self._failure is None:
             await self._fill_index()
         if self._failure is not None:
@@ -163,10 +166,11 @@ class Archive:
             self._reranker_requested = True
             self.search.reranker = await anyio.to_thread.run_sync(cross_encoder.load_bundled)
 
-    async def _open_store(self) -> None:
+    async def _open_store(self, readable: Callable[[], None]) -> None:
         try:
             await self.store.open()
             await self.uses.open()
+            readable()
         except StoreUnavailable as error:  # a task group would wrap it in an exception group
             self._failure = error
 

@@ -51,6 +51,47 @@ async def test_what_cannot_be_opened_says_why_at_once():
     assert late.loaded is None
 
 
+class Opened:
+    """Stands where the archive will be: its store is open, and its indexes are being filled."""
+
+    async def latest(self, scopes, *, limit, namespaces=()):
+        return ("the newest",)
+
+    async def subjects(self, scopes, *, limit):
+        return ("deploys",)
+
+
+async def test_what_the_store_alone_can_answer_does_not_wait_for_the_indexes(monkeypatch):
+    monkeypatch.setattr(archives, "RESERVE_S", 9.95)
+    late = LazyArchive()
+    late.open(Opened())
+    with anyio.fail_after(10):
+        assert await late.latest((), limit=5) == ("the newest",)
+        assert await late.subjects((), limit=5) == ()
+        assert not late.settled
+        with pytest.raises(RecallUnavailable, match="still being loaded"):
+            await late.recall("x")
+        late.arrive(Opened())
+        assert await late.subjects((), limit=5) == ("deploys",)
+
+
+async def test_a_store_whose_indexes_cannot_be_filled_answers_nothing_any_more():
+    late = LazyArchive()
+    late.open(Opened())
+    late.fail("a block is damaged")
+    with anyio.fail_after(5), pytest.raises(RecallUnavailable, match="a block is damaged"):
+        await late.latest((), limit=5)
+
+
+async def test_whoever_asks_after_it_left_waits_for_the_next(monkeypatch):
+    monkeypatch.setattr(archives, "RESERVE_S", 9.95)
+    late = LazyArchive()
+    late.arrive(Opened())
+    late.depart()
+    with anyio.fail_after(10), pytest.raises(RecallUnavailable, match="still being loaded"):
+        await late.latest((), limit=5)
+
+
 async def test_a_handler_is_given_the_archive_and_the_event():
     late = LazyArchive()
     late.arrive(Found())

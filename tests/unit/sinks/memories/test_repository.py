@@ -11,7 +11,7 @@ from subcog.bus.prompts import InjectedMemory, MemoryContext
 from subcog.bus.signals import degraded
 from subcog.bus.values import Query, Shown
 from subcog.sinks.store.errors import StoreUnavailable
-from tests.archives import opened_desk
+from tests.archives import make_archive, opened_desk
 from tests.emissions import emitted
 from tests.fakes import make_classified, make_parsed, make_prompt
 from tests.stores import ELSEWHERE, HERE
@@ -135,6 +135,19 @@ async def test_only_what_several_memories_are_about_is_a_subject(bench):
     subjects = await bench.archive.subjects((HERE,), limit=10)
     assert "quartzite" in subjects
     assert "marble" not in subjects
+
+
+async def test_the_store_can_be_read_before_the_index_is_filled(tmp_path):
+    async with opened_desk(tmp_path) as bench:
+        kept = (await bench.keep(TEXT)).memory
+    counts = []
+    archive = make_archive(tmp_path, bench.clock)
+    try:
+        await archive.open(lambda: counts.append(archive.index.count))
+        assert (counts, archive.index.count) == ([0], 1)
+        assert [memory.id for memory in await archive.latest((HERE,), limit=5)] == [kept.id]
+    finally:
+        await archive.close()
 
 
 async def test_a_store_that_cannot_be_opened_says_so(tmp_path):
