@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import time
@@ -22,15 +21,11 @@ from concurrent.futures import ThreadPoolExecutor
 import duckdb
 import pytest
 
+from tests.promises import DEFAULTS, assert_kept, fact, outcome, send, stored
 from tests.thorough import times
-from tests.waiting import PATIENCE_S, eventually
+from tests.waiting import PATIENCE_S
 
 from ..integration.house import GENEROUS, House
-
-# What the agent waits for, and not more: a busy machine must not be given time here.
-DEFAULTS = {"SUBCOG_HOOK_TOTAL_MS": "200", "SUBCOG_HOOK_START_MS": "1000"}
-STORED = re.compile(r"^subcog: (?:kept as|known already)", re.MULTILINE)
-SET_ASIDE = "set aside safely"
 
 
 @pytest.fixture
@@ -39,37 +34,6 @@ def house(tmp_path):
     house.env |= DEFAULTS
     yield house
     house.close()
-
-
-def fact(number: int) -> str:
-    return f"Rule {number:05}: the {number}th shelf holds box {number * 7919 % 99991}"
-
-
-def send(house: House, number: int) -> str:
-    """What the user is told about one marked prompt."""
-    answer = house.prompt(f"[remember:decisions] {fact(number)}", session=f"s{number}")
-    return (answer or {}).get("systemMessage", "")
-
-
-def outcome(told: str) -> str:
-    if STORED.search(told):
-        return "stored"
-    return "set aside" if SET_ASIDE in told else told or "silence"
-
-
-def stored(house: House) -> Counter[str]:
-    """How often each fact is in the store, once nothing waits in the spool."""
-    house.run("daemon", "start")
-    eventually(lambda: house.ask("status")["ready"])
-    eventually(lambda: not list(house.paths.spool.glob("*.json")))
-    exported = house.run("export", "--json").stdout.splitlines()
-    contents = [json.loads(line)["content"] for line in exported]
-    return Counter(content for content in contents if content.startswith("Rule"))
-
-
-def assert_kept(house: House, sent: int) -> None:
-    assert stored(house) == Counter(fact(number) for number in range(sent))
-    assert not list(house.paths.spool.glob("*.bad"))
 
 
 def test_many_at_once_are_each_told_and_stored_once(house):
@@ -203,6 +167,22 @@ def test_on_a_read_only_disk_nothing_is_answered_with_silence(small_house):
     assert "cannot be written" in captured.stderr
     assert captured.returncode
     assert is_true(house, 0, told)
+
+
+ODD = {
+    "a number for a name": {"session_id": 5},
+    "no directory": {"cwd": None},
+    "a list of tools": {"tool_name": [1]},
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_a_payload_of_another_shape_is_kept_as_well(house, odd):
+    house.start()
+    answer = house.hook("UserPromptSubmit", {"prompt": f"[remember] {fact(0)}"} | odd)
+
+    assert outcome(answer["systemMessage"]) == "set aside"
+    assert_kept(house, 1)
 
 
 def test_what_is_told_is_told_beside_the_context(house):
