@@ -7,12 +7,10 @@ found once.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
 import signal
-import subprocess
 import time
 import urllib.request
 from collections import Counter
@@ -21,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 import duckdb
 import pytest
 
+from tests.disks import full, mount, read_only, unmount
 from tests.promises import DEFAULTS, assert_kept, fact, outcome, send, stored
 from tests.thorough import times
 from tests.waiting import PATIENCE_S
@@ -75,6 +74,36 @@ def test_a_suspended_daemon_costs_the_budget_and_loses_nothing(house):
     assert_kept(house, 1)
 
 
+def test_a_database_that_is_deleted_under_load_takes_only_what_it_had(house):
+    house.start()
+    with ThreadPoolExecutor(16) as agents:
+        before = [agents.submit(send, house, number) for number in range(8)]
+        before[0].result()
+        for file in house.paths.data.glob("subcog.duckdb*"):
+            file.unlink()
+        after = [agents.submit(send, house, number) for number in range(8, 16)]
+        told = Counter(outcome(one.result()) for one in before + after)
+
+    assert told.keys() <= {"stored", "set aside"}
+    found = stored(house)
+    assert [found[fact(number)] for number in range(8, 16)] == [1] * 8
+    assert max(found.values()) == 1
+
+
+def test_a_daemon_that_is_suspended_under_load_loses_nothing(house):
+    pid = house.start()
+    with ThreadPoolExecutor(8) as agents:
+        asked = [agents.submit(send, house, number) for number in range(8)]
+        asked[0].result()
+        os.kill(pid, signal.SIGSTOP)
+        asked += [agents.submit(send, house, number) for number in range(8, 12)]
+        told = Counter(outcome(one.result()) for one in asked)
+        os.kill(pid, signal.SIGCONT)
+
+    assert told.keys() <= {"stored", "set aside"}
+    assert_kept(house, 12)
+
+
 def test_a_database_that_another_process_holds_loses_nothing(house):
     house.capture("A memory so that there is a database")
     house.run("daemon", "stop")
@@ -113,12 +142,7 @@ def small_house(tmp_path):
     house.env |= DEFAULTS
     yield house
     house.close()
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-def mount(*args: object) -> int:
-    """The exit code, 0 where it is mounted."""
-    return subprocess.run(["mount", *map(str, args)], check=False, capture_output=True).returncode
+    unmount(disk)
 
 
 def is_true(house: House, number: int, told: str) -> bool:
@@ -132,17 +156,13 @@ def test_on_a_full_disk_nothing_is_answered_with_silence(small_house):
     house, home = small_house, small_house.root / "home"
     house.start()
     house.capture("A memory so that there is a database")
-    ballast = home / "ballast"
-    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(bytes(4096))
-    told = [send(house, 0)]
-    captured = house.run("capture", fact(1))
-    forgotten = house.run("forget", house.ask("list")["memories"][0]["id"], "--now")
-    house.run("daemon", "stop")
-    told.append(send(house, 2))
-    house.run("daemon", "stop")
-    ballast.unlink()
+    with full(home):
+        told = [send(house, 0)]
+        captured = house.run("capture", fact(1))
+        forgotten = house.run("forget", house.ask("list")["memories"][0]["id"], "--now")
+        house.run("daemon", "stop")
+        told.append(send(house, 2))
+        house.run("daemon", "stop")
 
     assert is_true(house, 0, told[0]), told
     assert is_true(house, 2, told[1]), told
@@ -155,13 +175,9 @@ def test_on_a_read_only_disk_nothing_is_answered_with_silence(small_house):
     house, home = small_house, small_house.root / "home"
     house.capture("A memory so that there is a database")
     house.run("daemon", "stop")
-    assert not mount("--bind", home, home)  # root may write what is merely protected
-    assert not mount("-o", "remount,bind,ro", home)
-    try:
+    with read_only(home):
         told = send(house, 0)
         captured = house.run("capture", fact(1))
-    finally:
-        subprocess.run(["umount", str(home)], check=True)
 
     assert "not kept" in told
     assert "cannot be written" in captured.stderr
