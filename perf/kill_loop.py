@@ -178,7 +178,7 @@ def _is_daemon(pid: int, ours: bytes) -> bool:
 def burst(loop: Loop) -> None:
     """Many at once, and nothing goes wrong but the time."""
     loop.house.start()
-    with loop.prompts(loop.draws.randint(20, 400)):
+    with loop.prompts(loop.draws.randint(20, 150)):
         pass
 
 
