@@ -248,6 +248,9 @@ class Bus:
                 delivery = await inbox.receive()
             if not delivery.settled:
                 await self._deliver(subscription, delivery)
+            # Hundreds of workers wait here; each would keep the last event that it had, with the
+            # prompt, the candidates and all that they hold.
+            del delivery
 
     async def _deliver(self, subscription: Subscription, delivery: Delivery) -> None:
         started = perf_counter()

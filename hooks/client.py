@@ -301,7 +301,8 @@ class Hook:
         if self.event != "UserPromptSubmit":
             return False
         text = self.body.lower()
-        return b"[remember" in text or b"[capture" in text or b"@memory" in text
+        hints = (b"[remember", b"[capture", b"@memory", b"\\u00")  # the last may hide one
+        return any(hint in text for hint in hints)
 
     def last_words(self, answer: "bytes | None", unkept: bool) -> bytes:
         """Keep what would be lost, and say what the user should know, beside ``answer``."""

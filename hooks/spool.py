@@ -11,6 +11,7 @@ its slow path only.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -28,7 +29,9 @@ RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../stages/reda
 KEPT_FIELDS = ("project", "cwd", "client", "session")
 MAX_PROMPT_CHARS = 200_000
 MAX_ENTRIES = 1000
-TOO_LONG = "subcog: not kept: the prompt is too long to be read; send what is marked by itself."
+TOO_LONG = "the prompt is too long to be read; send what is marked by itself"
+UNREADABLE = "what the agent sent of the prompt cannot be read"
+HINTS = (b"[remember", b"[capture", b"@memory")
 
 Rule = tuple[str, "re.Pattern[str]", "int | str"]
 
@@ -46,13 +49,9 @@ def keep(
     or the payload could cause.
     """
     try:
-        payload = _marked_payload(body)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return TOO_LONG if len(body) > MAX_PROMPT_CHARS else ""
-    if not payload:
-        return ""
-    try:
-        payload["prompt"] = clean(payload["prompt"], rules_file)
+        payload = _read_payload(body)
+        if MARKER.search(payload["prompt"]):
+            payload["prompt"] = clean(payload["prompt"], rules_file)
         if not MARKER.search(payload["prompt"]):
             return ""
         write(event, fields, payload, data)
@@ -63,10 +62,24 @@ def keep(
     return "subcog: set aside safely; it is stored as soon as the daemon can."
 
 
-def _marked_payload(body: bytes) -> dict[str, Any]:
-    payload = json.loads(body)
-    marked = MARKER.search(payload["prompt"])
-    texts = {key: payload.get(key) for key in ("session_id", "cwd", "prompt")} if marked else {}
+def hints(body: bytes) -> bool:
+    """Whether a payload may hold a marker, be it readable or not."""
+    text = body.lower()
+    return any(hint in text for hint in HINTS)
+
+
+def _read_payload(body: bytes) -> dict[str, Any]:
+    """What an entry holds of a payload. Raises ``NotKept`` where it cannot be read."""
+    try:
+        payload = json.loads(body)
+        texts = {key: payload.get(key) for key in ("session_id", "cwd")}
+        texts["prompt"] = payload["prompt"] + ""  # TypeError unless it is a text
+    except KeyError:
+        return {"prompt": ""}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        if hints(body):
+            raise NotKept(TOO_LONG if len(body) > MAX_PROMPT_CHARS else UNREADABLE) from None
+        return {"prompt": ""}
     return {key: _whole(value) for key, value in texts.items() if isinstance(value, str)}
 
 
@@ -160,7 +173,7 @@ def write(event: str, fields: dict[bytes, bytes], payload: dict[str, Any], data:
         os.makedirs(data, 0o700, exist_ok=True)
         os.makedirs(place, 0o700, exist_ok=True)
         _sync_folder(data)
-    if len(os.listdir(place)) >= MAX_ENTRIES:
+    if sum(not name.endswith(b".tmp") for name in os.listdir(place)) >= MAX_ENTRIES:
         raise NotKept("too many texts wait for the daemon already")
     entry = {
         "event": event,
@@ -170,8 +183,13 @@ def write(event: str, fields: dict[bytes, bytes], payload: dict[str, Any], data:
         "payload": payload,
     }
     name = os.path.join(place, fields[b"id"])
-    _write_durably(name + b".tmp", json.dumps(entry).encode())
-    os.rename(name + b".tmp", name + b".json")
+    try:
+        _write_durably(name + b".tmp", json.dumps(entry).encode())
+        os.rename(name + b".tmp", name + b".json")
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(name + b".tmp")
+        raise
     _sync_folder(place)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import time
 from pathlib import Path
 
 import anyio
@@ -20,6 +22,7 @@ from ..entrance.handler import HookHandler, trace_of
 
 MAX_ENTRY_BYTES = 4_000_000
 PATIENCE_S = 30.0
+UNFINISHED_S = 3600.0
 _log = logging.getLogger(__name__)
 
 
@@ -62,7 +65,14 @@ async def drain(folder: Path, app: App, entrance: HookHandler) -> int:
 
 
 def _entries(folder: Path) -> list[Path]:
-    return list(folder.glob("*.json")) if folder.is_dir() else []
+    """What is to be drained; what a hook that was killed had not finished for long is deleted."""
+    if not folder.is_dir():
+        return []
+    for unfinished in folder.glob("*.tmp"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - unfinished.stat().st_mtime > UNFINISHED_S:
+                unfinished.unlink()
+    return list(folder.glob("*.json"))
 
 
 def _read(file: Path) -> Entry:

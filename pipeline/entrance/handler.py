@@ -29,6 +29,7 @@ from ...bus.events import (
 from ...bus.ids import ulid_of_hex
 from ...bus.signals import answered, degraded, emit
 from ...bus.values import Place, Scope
+from ...hooks import spool
 from ...sinks.telemetry.hook_activity import HookActivity
 from ...sinks.transcripts.reader import Outcomes
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
@@ -130,7 +131,8 @@ class HookHandler:
             payload = read_payload(await shortened(body))
         except ValueError:
             _log.warning("a hook sent a malformed payload", extra={"event": event})
-            return HookAnswer(NOTHING, "malformed")
+            lost = event == "UserPromptSubmit" and spool.hints(body)
+            return HookAnswer(NOTHING, "malformed", is_settled=not lost)
         try:
             heard = translate(fields.get("client", ""), event, payload)
             if hides_outcome(heard):  # the agent writes it to its transcript alone

@@ -41,12 +41,19 @@ class DurableHooks:
 
     def _set_aside(self, event: str, fields: dict[str, str], body: bytes, answer: bytes) -> bytes:
         names = dict.fromkeys(spool.KEPT_FIELDS, "") | fields
-        names["project"] = self._hooks.project_dir(read_payload(body).session_id, fields)
+        names["project"] = self._hooks.project_dir(_session_of(body), fields)
         packed = {
             key.encode(): value.encode("utf-8", "surrogateescape") for key, value in names.items()
         }
         note = spool.keep(event, packed, body, bytes(self._hooks.data))
         return starter.message([note], answer)
+
+
+def _session_of(body: bytes) -> str:
+    try:
+        return read_payload(body).session_id
+    except ValueError:
+        return ""
 
 
 async def capture_durably(
@@ -64,7 +71,11 @@ async def capture_durably(
 
 def _set_request_aside(request: CaptureRequested, data: Path) -> str:
     try:
-        cleaned = structs.replace(request, text=spool.clean(request.text, spool.RULES))
+        cleaned = structs.replace(
+            request,
+            text=spool.clean(request.text, spool.RULES),
+            tags=tuple(spool.clean(tag, spool.RULES) for tag in request.tags),
+        )
         names = {name.encode(): b"" for name in spool.KEPT_FIELDS} | {b"id": request_id().encode()}
         payload = {"request": to_builtins(cleaned)}
         spool.write("capture", names, payload, bytes(data))

@@ -351,8 +351,12 @@ class Database:
         """A compact copy at ``target``, which must not exist yet. Raises FileExistsError."""
         if target.exists():
             raise FileExistsError(f"{target} exists already: name another file for the backup")
-        with self._copied(target.parent) as copy:
-            copy.rename(target)
+        try:
+            with self._copied(target.parent) as copy:
+                copy.rename(target)
+        except StoreUnavailable as error:
+            # It is the copy's disk, and that may be another one.
+            raise unavailable("full", target) if error.reason == "full" else error from None
         sync_directory(target.parent)
 
     @contextmanager

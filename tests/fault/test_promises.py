@@ -7,13 +7,10 @@ found once.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
-import re
 import signal
-import subprocess
 import time
 import urllib.request
 from collections import Counter
@@ -22,15 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 import duckdb
 import pytest
 
+from tests.disks import full, mount, read_only, unmount
+from tests.promises import DEFAULTS, assert_kept, fact, outcome, send, stored
 from tests.thorough import times
-from tests.waiting import PATIENCE_S, eventually
+from tests.waiting import PATIENCE_S
 
 from ..integration.house import GENEROUS, House
-
-# What the agent waits for, and not more: a busy machine must not be given time here.
-DEFAULTS = {"SUBCOG_HOOK_TOTAL_MS": "200", "SUBCOG_HOOK_START_MS": "1000"}
-STORED = re.compile(r"^subcog: (?:kept as|known already)", re.MULTILINE)
-SET_ASIDE = "set aside safely"
 
 
 @pytest.fixture
@@ -39,37 +33,6 @@ def house(tmp_path):
     house.env |= DEFAULTS
     yield house
     house.close()
-
-
-def fact(number: int) -> str:
-    return f"Rule {number:05}: the {number}th shelf holds box {number * 7919 % 99991}"
-
-
-def send(house: House, number: int) -> str:
-    """What the user is told about one marked prompt."""
-    answer = house.prompt(f"[remember:decisions] {fact(number)}", session=f"s{number}")
-    return (answer or {}).get("systemMessage", "")
-
-
-def outcome(told: str) -> str:
-    if STORED.search(told):
-        return "stored"
-    return "set aside" if SET_ASIDE in told else told or "silence"
-
-
-def stored(house: House) -> Counter[str]:
-    """How often each fact is in the store, once nothing waits in the spool."""
-    house.run("daemon", "start")
-    eventually(lambda: house.ask("status")["ready"])
-    eventually(lambda: not list(house.paths.spool.glob("*.json")))
-    exported = house.run("export", "--json").stdout.splitlines()
-    contents = [json.loads(line)["content"] for line in exported]
-    return Counter(content for content in contents if content.startswith("Rule"))
-
-
-def assert_kept(house: House, sent: int) -> None:
-    assert stored(house) == Counter(fact(number) for number in range(sent))
-    assert not list(house.paths.spool.glob("*.bad"))
 
 
 def test_many_at_once_are_each_told_and_stored_once(house):
@@ -111,6 +74,36 @@ def test_a_suspended_daemon_costs_the_budget_and_loses_nothing(house):
     assert_kept(house, 1)
 
 
+def test_a_database_that_is_deleted_under_load_takes_only_what_it_had(house):
+    house.start()
+    with ThreadPoolExecutor(16) as agents:
+        before = [agents.submit(send, house, number) for number in range(8)]
+        before[0].result()
+        for file in house.paths.data.glob("subcog.duckdb*"):
+            file.unlink()
+        after = [agents.submit(send, house, number) for number in range(8, 16)]
+        told = Counter(outcome(one.result()) for one in before + after)
+
+    assert told.keys() <= {"stored", "set aside"}
+    found = stored(house)
+    assert [found[fact(number)] for number in range(8, 16)] == [1] * 8
+    assert max(found.values()) == 1
+
+
+def test_a_daemon_that_is_suspended_under_load_loses_nothing(house):
+    pid = house.start()
+    with ThreadPoolExecutor(8) as agents:
+        asked = [agents.submit(send, house, number) for number in range(8)]
+        asked[0].result()
+        os.kill(pid, signal.SIGSTOP)
+        asked += [agents.submit(send, house, number) for number in range(8, 12)]
+        told = Counter(outcome(one.result()) for one in asked)
+        os.kill(pid, signal.SIGCONT)
+
+    assert told.keys() <= {"stored", "set aside"}
+    assert_kept(house, 12)
+
+
 def test_a_database_that_another_process_holds_loses_nothing(house):
     house.capture("A memory so that there is a database")
     house.run("daemon", "stop")
@@ -149,12 +142,7 @@ def small_house(tmp_path):
     house.env |= DEFAULTS
     yield house
     house.close()
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-def mount(*args: object) -> int:
-    """The exit code, 0 where it is mounted."""
-    return subprocess.run(["mount", *map(str, args)], check=False, capture_output=True).returncode
+    unmount(disk)
 
 
 def is_true(house: House, number: int, told: str) -> bool:
@@ -168,17 +156,13 @@ def test_on_a_full_disk_nothing_is_answered_with_silence(small_house):
     house, home = small_house, small_house.root / "home"
     house.start()
     house.capture("A memory so that there is a database")
-    ballast = home / "ballast"
-    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(bytes(4096))
-    told = [send(house, 0)]
-    captured = house.run("capture", fact(1))
-    forgotten = house.run("forget", house.ask("list")["memories"][0]["id"], "--now")
-    house.run("daemon", "stop")
-    told.append(send(house, 2))
-    house.run("daemon", "stop")
-    ballast.unlink()
+    with full(home):
+        told = [send(house, 0)]
+        captured = house.run("capture", fact(1))
+        forgotten = house.run("forget", house.ask("list")["memories"][0]["id"], "--now")
+        house.run("daemon", "stop")
+        told.append(send(house, 2))
+        house.run("daemon", "stop")
 
     assert is_true(house, 0, told[0]), told
     assert is_true(house, 2, told[1]), told
@@ -191,18 +175,30 @@ def test_on_a_read_only_disk_nothing_is_answered_with_silence(small_house):
     house, home = small_house, small_house.root / "home"
     house.capture("A memory so that there is a database")
     house.run("daemon", "stop")
-    assert not mount("--bind", home, home)  # root may write what is merely protected
-    assert not mount("-o", "remount,bind,ro", home)
-    try:
+    with read_only(home):
         told = send(house, 0)
         captured = house.run("capture", fact(1))
-    finally:
-        subprocess.run(["umount", str(home)], check=True)
 
     assert "not kept" in told
     assert "cannot be written" in captured.stderr
     assert captured.returncode
     assert is_true(house, 0, told)
+
+
+ODD = {
+    "a number for a name": {"session_id": 5},
+    "no directory": {"cwd": None},
+    "a list of tools": {"tool_name": [1]},
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_a_payload_of_another_shape_is_kept_as_well(house, odd):
+    house.start()
+    answer = house.hook("UserPromptSubmit", {"prompt": f"[remember] {fact(0)}"} | odd)
+
+    assert outcome(answer["systemMessage"]) == "set aside"
+    assert_kept(house, 1)
 
 
 def test_what_is_told_is_told_beside_the_context(house):

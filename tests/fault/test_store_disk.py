@@ -112,6 +112,17 @@ async def test_the_store_recovers_from_a_checkpoint_that_failed(tmp_path, small_
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+async def test_a_backup_that_does_not_fit_names_its_own_disk(tmp_path, small_disk):
+    (small_disk / "ballast").write_bytes(bytes(5_900_000))
+    async with opened(tmp_path / "s.duckdb") as store:
+        await store.put([heavy(number) for number in range(20)])
+        with pytest.raises(StoreUnavailable, match=f"the disk of {small_disk} is full") as caught:
+            await store.backup(small_disk / "backup.duckdb")
+        assert caught.value.reason == "full"
+        assert [file.name for file in small_disk.iterdir()] == ["ballast"]
+        assert await store.put([make_row(5_000)]) == (True,)
+
+
 async def test_one_write_that_does_not_fit_leaves_room_for_others(tmp_path, small_files):
     async with opened(tmp_path / "s.duckdb") as store:
         with pytest.raises(StoreUnavailable):

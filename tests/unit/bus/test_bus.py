@@ -1,4 +1,6 @@
+import gc
 import math
+import weakref
 
 import anyio
 import pytest
@@ -313,3 +315,19 @@ async def test_an_expired_letter_is_not_begun():
         await bus.publish(Asked(trace="t", n=1), deadline=math.inf)
     assert [e.n for e in heard] == [1]
     assert told.reasons() == ["deadline"]
+
+
+async def test_who_waits_keeps_nothing_of_what_was_handled():
+    class Heavy(Event, frozen=True, kw_only=True, weakref=True, tag="test.heavy"):
+        """Something large that came once."""
+
+    bus = Bus()
+    bus.subscribe(Heavy, lambda e: None, name="a", concurrency=4)
+    async with bus:
+        event = Heavy(trace="t")
+        kept = weakref.ref(event)
+        await bus.publish(event)
+        await wait_all_tasks_blocked()
+        del event
+        gc.collect()
+        assert kept() is None

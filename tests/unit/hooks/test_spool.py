@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import signal
 
 import pytest
 
@@ -94,11 +96,8 @@ def test_what_is_no_text_is_left_out_and_half_a_character_is_replaced(workshop):
         payload("@memory.example x"),
         payload("<pri<private></private>vate>\n[remember] x"),
         payload("<private>\n[remember] x\n</private> hello"),
-        b'{"prompt": "[remember] half of',
-        b'["[remember]"]',
-        b'{"prompt": 7, "x": "[remember]"}',
+        b'{"prompt": "half of',
         b'{"x": "@memory"}',
-        b"[" * 100_000 + b"[remember]",
     ],
 )
 def test_nothing_else_is_kept(workshop, body):
@@ -107,6 +106,61 @@ def test_nothing_else_is_kept(workshop, body):
     assert entries(workshop) == []
     assert b"kept" not in done.stdout
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"prompt": "[remember] half of',
+        b'{"prompt": "[remember] \xff"}',
+        b'["[remember]"]',
+        b'{"prompt": 7, "x": "[remember]"}',
+        b"[" * 100_000 + b"[remember]",
+    ],
+)
+def test_what_may_be_marked_and_cannot_be_read_is_told(workshop, body):
+    done = workshop.hook(body)
+
+    assert entries(workshop) == []
+    assert "cannot be read" in json.loads(done.stdout)["systemMessage"]
+
+
+def test_a_marker_that_the_agent_has_escaped_is_one(workshop):
+    workshop.hook(b'{"prompt": "\\u005bremember] x"}')
+
+    assert [entry["payload"]["prompt"] for entry in entries(workshop)] == ["[remember] x"]
+
+
+def test_an_entry_that_does_not_fit_leaves_nothing_behind(tmp_path):
+    names = dict.fromkeys((key.encode() for key in spool.KEPT_FIELDS), b"") | {b"id": b"0" * 32}
+    data = os.fsencode(tmp_path)
+    spool.write("UserPromptSubmit", names, MARKED, data)
+    no_larger_than(100)
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            spool.write("UserPromptSubmit", names | {b"id": b"1" * 32}, MARKED, data)
+    finally:
+        no_larger_than(None)
+
+    assert [file.name for file in (tmp_path / "spool").iterdir()] == ["0" * 32 + ".json"]
+
+
+def no_larger_than(size: int | None) -> None:
+    """Let no file that this process writes grow beyond ``size`` bytes, as on a full disk."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard if size is None else size, hard))
+
+
+def test_what_hooks_that_were_killed_left_takes_no_room(workshop):
+    folder = workshop.data / "spool"
+    folder.mkdir(parents=True)
+    for number in range(spool.MAX_ENTRIES):
+        (folder / f"{number}.tmp").touch()
+
+    done = workshop.hook(payload(MARKED["prompt"]))
+
+    assert "set aside safely" in json.loads(done.stdout)["systemMessage"]
 
 
 def test_marker_in_another_event_is_not_kept(workshop):

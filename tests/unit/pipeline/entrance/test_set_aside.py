@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -11,6 +12,7 @@ from subcog.pipeline.daemon.spool import drain
 from subcog.pipeline.entrance.handler import NOTHING, HookAnswer, HookHandler
 from subcog.pipeline.entrance.set_aside import DurableHooks, capture_durably
 
+SECRET = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyzAB"
 MARKED = json.dumps({"session_id": "s", "prompt": "[remember] The VPN drops at night"}).encode()
 
 
@@ -56,6 +58,26 @@ async def test_a_disk_that_takes_nothing_is_told(tmp_path):
     assert "not kept" in json.loads(answer)["systemMessage"]
 
 
+async def test_what_cannot_be_read_is_told(tmp_path):
+    hooks = Hooks(tmp_path, is_settled=False)
+    answer = await DurableHooks(hooks).answer("UserPromptSubmit", {}, MARKED[:-3])
+    assert "cannot be read" in json.loads(answer)["systemMessage"]
+
+
+async def test_what_a_hook_had_not_finished_for_long_is_deleted(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    paths.spool.mkdir(parents=True)
+    old, young = (paths.spool / f"{name}.tmp" for name in ("old", "young"))
+    old.touch()
+    young.touch()
+    os.utime(old, (0, 0))
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+
+    async with app.running():
+        assert await drain(paths.spool, app, HookHandler(app)) == 0
+    assert list(paths.spool.iterdir()) == [young]
+
+
 async def test_a_capture_that_is_not_stored_in_time_is_on_disk_and_stored_once_later(tmp_path):
     paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
     app = App(load_settings(paths.config_file, {}).settings, paths)
@@ -64,7 +86,7 @@ async def test_a_capture_that_is_not_stored_in_time_is_on_disk_and_stored_once_l
         id=f"mem_{app.new_id()}",
         text="We deploy on Fridays <private>never tell</private>",
         scope=Scope("project", "here"),
-        tags=("release",),
+        tags=("release", SECRET),
     )
     async with app.running():
         settled = await capture_durably(app, asked, within_s=0.1)  # nothing is loaded yet
@@ -72,11 +94,12 @@ async def test_a_capture_that_is_not_stored_in_time_is_on_disk_and_stored_once_l
         assert "set aside safely" in settled.kept.reason
         [entry] = paths.spool.glob("*.json")
         assert "never tell" not in entry.read_text()
+        assert SECRET not in entry.read_text()
         await app.load()
         assert await drain(paths.spool, app, HookHandler(app)) == 1
         archive = await app.archive.get()
         [kept] = await archive.store.page([asked.scope], limit=9)
-        assert (kept.id, kept.tags) == (asked.id, ("release",))
+        assert (kept.id, kept.tags[0]) == (asked.id, "release")
         await app.unload()
 
 
