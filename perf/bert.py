@@ -13,7 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import onnx
 import torch
+from onnx import numpy_helper
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
@@ -25,6 +27,8 @@ DROPPED = 0.1
 # The beginning, and an end after each text.
 MOST_TOKENS = QUESTION_TOKENS + MEMORY_TOKENS + 3
 OPSET = 17
+# What a layer's attention multiplies the tokens by, each with a matrix of its own once written.
+ATTENDING = ("query", "key", "value")
 
 
 class Drop(nn.Module):
@@ -89,11 +93,49 @@ class Bert(nn.Module):
         return student
 
 
-def load(folder: Path, vocabulary: Mapping[str, int]) -> Bert:
-    """The model in ``folder`` with a new head, its word vectors in the order of ``vocabulary``.
+def resume(folder: Path) -> Bert:
+    """The model that ``write`` wrote into ``folder``; as it is after rounding to 8 bits."""
+    graph = onnx.load(str(folder / "layers.onnx")).graph
+    parts = {part.name: numpy_helper.to_array(part) for part in graph.initializer}
+    given = {
+        name.removesuffix("_quantized"): _dequantised(parts, name.removesuffix("_quantized")).T
+        for name in parts
+        if name.endswith("_quantized")
+    }
+    given |= {name: part for name, part in parts.items() if part.dtype == np.float32}
+    words, scales = np.load(folder / "words.npy"), np.load(folder / "scales.npy")
+    state = {
+        "words.weight": words * scales[:, None],
+        "positions.weight": np.load(folder / "positions.npy"),
+        "sides.weight": np.load(folder / "sides.npy"),
+    }
+    layers = 1 + max(int(name.split(".")[1]) for name in given if name.startswith("layers."))
+    for at in range(layers):
+        layer, unscaled = f"layers.{at}", (WIDTH // HEADS) ** 0.5
+        for kind in ("weight", "bias"):
+            query, *rest = (given.pop(f"{layer}.{part}.{kind}") for part in ATTENDING)
+            state[f"{layer}.attend.{kind}"] = np.concatenate([query * unscaled, *rest])
+    model = Bert(len(words)).shortened(range(layers))
+    wanted = model.state_dict()
+    state |= {name: part for name, part in given.items() if name in wanted}
+    model.load_state_dict({name: torch.tensor(part.copy()) for name, part in state.items()})
+    return _frozen(model)
 
-    The vectors themselves are not trained: a few thousand questions hold too few of the words.
-    """
+
+def _dequantised(parts: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+    whole = parts[f"{name}_quantized"].astype(np.float32) - parts[f"{name}_zero_point"]
+    return whole * parts[f"{name}_scale"]
+
+
+def _frozen(model: Bert) -> Bert:
+    """``model``, whose vectors are not trained: the questions hold too few of the words."""
+    for table in (model.words, model.positions, model.sides):
+        table.weight.requires_grad_(False)
+    return model
+
+
+def load(folder: Path, vocabulary: Mapping[str, int]) -> Bert:
+    """The model in ``folder`` with a new head, its word vectors in the order of ``vocabulary``."""
     given = load_file(folder / "model.safetensors")
     tokens = json.loads((folder / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
     model = Bert(len(vocabulary))
@@ -109,9 +151,7 @@ def load(folder: Path, vocabulary: Mapping[str, int]) -> Bert:
     for at in range(LAYERS):
         told |= _layer(given, f"layers.{at}", f"encoder.layer.{at}")
     model.load_state_dict({**model.state_dict(), **told})
-    for table in (model.words, model.positions, model.sides):
-        table.weight.requires_grad_(False)
-    return model
+    return _frozen(model)
 
 
 def _named(given: Mapping[str, Tensor], ours: str, theirs: str) -> dict[str, Tensor]:
@@ -121,7 +161,7 @@ def _named(given: Mapping[str, Tensor], ours: str, theirs: str) -> dict[str, Ten
 def _layer(given: Mapping[str, Tensor], ours: str, theirs: str) -> dict[str, Tensor]:
     attend = {
         f"{ours}.attend.{kind}": torch.cat(
-            [given[f"{theirs}.attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
+            [given[f"{theirs}.attention.self.{part}.{kind}"] for part in ATTENDING]
         )
         for kind in ("weight", "bias")
     }

@@ -27,6 +27,7 @@ Array = npt.NDArray[np.float64]
 class Pair:
     """A question and a memory, each also as ids of its tokens, and whether the memory answers."""
 
+    project: str
     question: str
     text: str
     asked: list[int]
@@ -60,7 +61,7 @@ def pairs(
                 memory = project.pairs[ids[at]][0]
                 text = f"{memory.namespace}: {memory.content}"
                 asked, told = tokens.query_ids(prompt["prompt"]), tokens.memory_ids(text)
-                yield Pair(prompt["prompt"], text, asked, told, bool(right[at]))
+                yield Pair(name, prompt["prompt"], text, asked, told, bool(right[at]))
 
 
 def chosen_rows(

@@ -1,16 +1,20 @@
 """Train the cross-encoder that ships in ``sinks/models/cross_model``.
 
     python -m perf.train_cross_encoder --base DIR --out DIR [--teacher FILE] [--layers 0,2,3,5]
+    python -m perf.train_cross_encoder --start DIR --out DIR --new LETTERS
 
 Needs ``pip install torch onnx`` beside the project, and in ``--base`` the files
 ``model.safetensors`` and ``tokenizer.json`` of sentence-transformers/all-MiniLM-L6-v2. Learns from
 the invented projects of ``perf/questions``; nothing else is read. An hour on two cores.
 
-A teacher with all six layers learns first. The student keeps some of its layers, and learns half
-from the labels and half from what the teacher says of the same pairs: nearly as good in two thirds
-of the time. ``--teacher`` keeps the teacher, or takes the one that is kept. Each is scored on
-``perf/relevance``, which nothing here is trained on: the loss, and how often a memory that answers
-is put before one that does not. ``perf/fit_reading.py`` then fits how much is given on its word.
+``--start`` trains a model further that was written before, one pass over all projects, in which
+those whose names begin with one of ``--new`` come twice: forty minutes on one core.
+
+Else a teacher with all six layers learns first. The student keeps some of its layers, and learns
+half from the labels and half from what the teacher says of the same pairs: nearly as good in two
+thirds of the time. ``--teacher`` keeps the teacher, or takes the one that is kept. Each is scored
+on ``perf/relevance``, which nothing here is trained on: the loss, and how often a memory that
+answers is put before one that does not. ``perf/fit_reading.py`` then fits how much is given on its word.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import argparse
 import random
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +36,7 @@ import torch
 from subcog.sinks.models.cross_encoder import CrossEncoder, PairTokenizer
 from subcog.sinks.models.embedder import Embedder
 
-from .bert import Bert, load, write
+from .bert import Bert, load, resume, write
 from .fit_relevance import HERE as UNSEEN
 from .question_pairs import HERE, Array, Pair, area_under_roc, log_loss, names, pairs
 
@@ -41,7 +46,7 @@ SORTED = 20
 WARM_UP = 40
 RIDGE = 0.01
 LONGEST_GRADIENT = 1.0
-TEACHER_RATE, STUDENT_RATE = 8e-5, 1.5e-4
+TEACHER_RATE, STUDENT_RATE, FURTHER_RATE = 8e-5, 1.5e-4, 3e-5
 SMOOTHED = 0.01
 # How much of what the student learns is the teacher's word.
 TAUGHT = 0.5
@@ -131,7 +136,10 @@ def report(label: str, scores: Array, given: Sequence[Pair]) -> None:
 def parsed() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--base", type=Path, required=True)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--base", type=Path)
+    source.add_argument("--start", type=Path)
+    parser.add_argument("--new", default="", help="letters: their projects come twice, to --start")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--teacher", type=Path)
     parser.add_argument("--layers", default="0,2,3,5")
@@ -143,6 +151,42 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def further(chosen: argparse.Namespace, given: Sequence[Pair], right: Array) -> Bert:
+    """The model in ``--start``, trained once more."""
+    model = resume(chosen.start)
+    twice = [row for row, pair in enumerate(given) if pair.project[0] in chosen.new]
+    rows = [*range(len(given)), *twice]
+    limits = {"passes": 1, "seed": chosen.seed, "most_steps": chosen.most_steps}
+    train(model, [given[row] for row in rows], smooth(right[rows]), rate=FURTHER_RATE, **limits)
+    return model
+
+
+def taught(
+    chosen: argparse.Namespace, given: Sequence[Pair], right: Array, unseen: Sequence[Pair]
+) -> Bert:
+    """A model of ``--layers`` of the one in ``--base``, that learned from one with all of them."""
+    limits = {"seed": chosen.seed, "most_steps": chosen.most_steps}
+    model = load(chosen.base, PairTokenizer().vocabulary)
+    if chosen.teacher and chosen.teacher.exists():
+        model.load_state_dict(torch.load(chosen.teacher, weights_only=True))
+    else:
+        passes = chosen.teacher_passes
+        train(model, given, smooth(right), rate=TEACHER_RATE, passes=passes, **limits)
+        if chosen.teacher:
+            torch.save(model.state_dict(), chosen.teacher)
+    report("teacher", said(model, unseen), unseen)
+
+    student = model.shortened([int(at) for at in chosen.layers.split(",")])
+    targets = TAUGHT / (1 + np.exp(-said(model, given))) + (1 - TAUGHT) * right
+    train(student, given, targets, rate=STUDENT_RATE, passes=chosen.student_passes, **limits)
+    return student
+
+
+def smooth(right: Array) -> Array:
+    """Labels as probabilities that are not quite certain."""
+    return right * (1 - 2 * SMOOTHED) + SMOOTHED
+
+
 def main() -> None:
     """Train, report and write."""
     chosen = parsed()
@@ -152,24 +196,10 @@ def main() -> None:
     unseen = list(pairs(names(UNSEEN), UNSEEN, embedder, tokens))
     right = np.array([pair.right for pair in given], dtype=float)
     print(f"{len(given)} pairs, {int(right.sum())} right; {len(unseen)} not to learn", flush=True)
-    limits = {"seed": chosen.seed, "most_steps": chosen.most_steps}
-
-    model = load(chosen.base, tokens.vocabulary)
-    if chosen.teacher and chosen.teacher.exists():
-        model.load_state_dict(torch.load(chosen.teacher, weights_only=True))
-    else:
-        smooth = right * (1 - 2 * SMOOTHED) + SMOOTHED
-        train(model, given, smooth, rate=TEACHER_RATE, passes=chosen.teacher_passes, **limits)
-        if chosen.teacher:
-            torch.save(model.state_dict(), chosen.teacher)
-    report("teacher", said(model, unseen), unseen)
-
-    student = model.shortened([int(at) for at in chosen.layers.split(",")])
-    targets = TAUGHT / (1 + np.exp(-said(model, given))) + (1 - TAUGHT) * right
-    train(student, given, targets, rate=STUDENT_RATE, passes=chosen.student_passes, **limits)
-    report("student", said(student, unseen), unseen)
-
-    write(student, chosen.out)
+    learn = further if chosen.start else partial(taught, unseen=unseen)
+    model = learn(chosen, given, right)
+    report("trained", said(model, unseen), unseen)
+    write(model, chosen.out)
     reranker = CrossEncoder.load(chosen.out)
     written = np.array([reranker.score(pair.question, pair.text) for pair in unseen])
     report("as it is written", written, unseen)
