@@ -14,7 +14,8 @@ Else a teacher with all six layers learns first. The student keeps some of its l
 half from the labels and half from what the teacher says of the same pairs: nearly as good in two
 thirds of the time. ``--teacher`` keeps the teacher, or takes the one that is kept. Each is scored
 on ``perf/relevance``, which nothing here is trained on: the loss, and how often a memory that
-answers is put before one that does not. ``perf/fit_reading.py`` then fits how much is given on its word.
+answers is put before one that does not. ``perf/fit_reading.py`` then fits how much is given on its
+word.
 """
 
 from __future__ import annotations
