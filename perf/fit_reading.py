@@ -30,7 +30,12 @@ import numpy as np
 from subcog.sinks.models.cross_encoder import MODEL, CrossEncoder
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.search.calibration import RERANK_FEATURES, RERANK_WEIGHTS, relevance
-from subcog.sinks.search.retriever import RERANK_MIN_RELEVANCE, RERANK_TOP_K
+from subcog.sinks.search.retriever import (
+    RERANK_ENOUGH,
+    RERANK_MIN_RELEVANCE,
+    RERANK_SURE,
+    RERANK_TOP_K,
+)
 from subcog.stages.language.answer_type import load
 
 from .fit import binary, write
@@ -98,11 +103,15 @@ def only_read(case: Case) -> Case:
 
 
 def after_reading(case: Case, model: Model) -> Array:
-    """The probability of each candidate, where the first ones were read."""
-    probable = chances(case, BY_WORDS)
+    """The probability of each candidate, where the first ones were read until enough were found.
+
+    The product reads on where a question is broad.
+    """
+    probable, sure = chances(case, BY_WORDS), 0
     for at, told in zip(first(case), chances(only_read(case), model), strict=True):
-        if case.seen[at, 0] >= WORTH_READING:
+        if case.seen[at, 0] >= WORTH_READING and sure < RERANK_ENOUGH:
             probable[at] = told
+            sure += told >= RERANK_SURE
     return probable
 
 

@@ -15,6 +15,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, Final
@@ -53,8 +54,10 @@ class PairTokenizer:
         self._tokenizer.encode_special_tokens = True
         self.vocabulary: dict[str, int] = self._tokenizer.get_vocab()
         self._begin, self._end = self.vocabulary["[CLS]"], self.vocabulary["[SEP]"]
+        # A question is read with several memories in turn.
+        self.query_ids = lru_cache(maxsize=4)(self._query_ids)
 
-    def query_ids(self, question: str) -> list[int]:
+    def _query_ids(self, question: str) -> tuple[int, ...]:
         """The first side: ``[CLS]``, at most ``QUESTION_TOKENS``, ``[SEP]``."""
         if len(question) > _QUESTION_CHARS:
             half = _QUESTION_CHARS // 2
@@ -62,7 +65,7 @@ class PairTokenizer:
         ids = self._ids(question)
         if len(ids) > QUESTION_TOKENS:
             ids = ids[: QUESTION_TOKENS - _END_TOKENS] + ids[-_END_TOKENS:]
-        return [self._begin, *ids, self._end]
+        return (self._begin, *ids, self._end)
 
     def memory_ids(self, text: str) -> list[int]:
         """The second side: at most ``MEMORY_TOKENS``, ``[SEP]``."""

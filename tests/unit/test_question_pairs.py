@@ -7,7 +7,7 @@ import pytest
 
 from perf import fit_reading, fit_relevance, question_pairs
 from subcog.sinks.models.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS, PairTokenizer
-from subcog.sinks.search.retriever import RERANK_TOP_K
+from subcog.sinks.search.retriever import RERANK_ENOUGH, RERANK_TOP_K
 from subcog.stages.language.answer_type import load
 
 KINDS = {"search", "unknown", "order", "chat"}
@@ -82,7 +82,8 @@ def test_what_is_not_read_keeps_the_relevance_of_its_words():
 
     seen = fit_reading.seen(case, texts, say)
     assert heard == [("why", f"text {n}") for n in range(RERANK_TOP_K)]
-    probable = fit_reading.after_reading(seen, ((np.array([0.0, 1.0, 0.0]), 0.0), {}))
-    assert probable[:RERANK_TOP_K] == pytest.approx(1 / (1 + np.exp(-2)))
     by_words = 1 / (1 + np.exp(-load().named["reason: decision"]))
-    assert probable[RERANK_TOP_K:] == pytest.approx(by_words)
+    for weight, read in ((0.1, RERANK_TOP_K), (1.0, RERANK_ENOUGH)):
+        probable = fit_reading.after_reading(seen, ((np.array([0.0, weight, 0.0]), 0.0), {}))
+        assert probable[:read] == pytest.approx(1 / (1 + np.exp(-2 * weight)))
+        assert probable[read:] == pytest.approx(by_words)

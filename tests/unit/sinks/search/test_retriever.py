@@ -11,7 +11,14 @@ from subcog.bus.values import Memory, Query, Scope
 from subcog.sinks.models.analyzer import searchable
 from subcog.sinks.models.embedder import Embedder
 from subcog.sinks.search.index import Index
-from subcog.sinks.search.retriever import RERANK_BUDGET_S, RERANK_TOP_K, THREADS, Search
+from subcog.sinks.search.retriever import (
+    RERANK_BUDGET_S,
+    RERANK_ENOUGH,
+    RERANK_SURE,
+    RERANK_TOP_K,
+    THREADS,
+    Search,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HERE = Scope("project", "here")
@@ -225,6 +232,20 @@ def test_the_first_of_a_question_are_read_as_it_was_typed_and_no_more(embedder: 
     for read, before in zip(hits[:RERANK_TOP_K], words_alone, strict=False):
         assert read.by_words == before.relevance
         assert read.relevance < before.relevance
+
+
+@pytest.mark.usefixtures("all_read")
+@pytest.mark.parametrize(("broad", "count"), [(False, RERANK_ENOUGH), (True, RERANK_TOP_K)])
+def test_after_enough_sure_ones_no_further_one_is_read_unless_all_are_asked_for(
+    embedder: Embedder, broad: bool, count: int
+) -> None:
+    store, reranker = FakeStore(*MANY), FakeReranker("Passwords")
+    asked = structs.replace(ASKED, broad=broad)
+    recalled = reading(store, embedder, reranker).recall_now(asked)
+    assert len(reranker.shown) == count
+    assert all(hit.relevance >= RERANK_SURE for hit in recalled.hits[:count])
+    assert recalled.hits[count:] == search(store, embedder).recall_now(asked).hits[count:]
+    assert recalled.degraded is None
 
 
 @pytest.mark.usefixtures("all_read")
