@@ -32,6 +32,8 @@ MAX_ENTRIES = 1000
 TOO_LONG = "the prompt is too long to be read; send what is marked by itself"
 UNREADABLE = "what the agent sent of the prompt cannot be read"
 HINTS = (b"[remember", b"[capture", b"@memory")
+# A letter or mark as JSON may write it.
+ESCAPED = re.compile(rb"\\u00([2-7][0-9a-f])")
 
 Rule = tuple[str, "re.Pattern[str]", "int | str"]
 
@@ -64,7 +66,7 @@ def keep(
 
 def hints(body: bytes) -> bool:
     """Whether a payload may hold a marker, be it readable or not."""
-    text = body.lower()
+    text = ESCAPED.sub(lambda escape: bytes((int(escape[1], 16),)), body.lower()).lower()
     return any(hint in text for hint in HINTS)
 
 

@@ -116,6 +116,8 @@ def test_nothing_else_is_kept(workshop, body):
         b'["[remember]"]',
         b'{"prompt": 7, "x": "[remember]"}',
         b"[" * 100_000 + b"[remember]",
+        b'{"prompt": "\\u005BRemember] half of',
+        b'{"prompt": "\\u0040mem\\u006Fry half of',
     ],
 )
 def test_what_may_be_marked_and_cannot_be_read_is_told(workshop, body):
@@ -123,6 +125,13 @@ def test_what_may_be_marked_and_cannot_be_read_is_told(workshop, body):
 
     assert entries(workshop) == []
     assert "cannot be read" in json.loads(done.stdout)["systemMessage"]
+
+
+def test_what_is_only_written_with_escapes_and_cannot_be_read_is_not_told(workshop):
+    done = workshop.hook(b'{"prompt": "\\u0022and\\u0022 half of')
+
+    assert entries(workshop) == []
+    assert b"kept" not in done.stdout
 
 
 def test_a_marker_that_the_agent_has_escaped_is_one(workshop):
