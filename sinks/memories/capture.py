@@ -13,7 +13,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...bus.anchors import Anchor
-from ...bus.events import CaptureSettled, CodeNamed, Event, MemoriesStored, StoreRequested
+from ...bus.events import (
+    CaptureRequested,
+    CaptureSettled,
+    CodeNamed,
+    Event,
+    MemoriesStored,
+    StoreRequested,
+)
 from ...bus.signals import emit, stored
 from ...bus.values import Encoding, Kept, Memory, Provenance
 from ..search.index import Encoder, Index
@@ -143,10 +150,8 @@ class CaptureWriter:
             return (self._settled(event, same, "stored"), *_naming_code(event, same.id))
         if same is not None and (merged := await self._merge(event, same.id, "the same text")):
             return (*merged, *_naming_code(event, same.id))
-        compares = event.request.supersedes is None
-        own = event.request.own_words
-        comparison = await anyio.to_thread.run_sync(self._compare, memory, compares, own)
-        if not (event.request.explicit or event.request.verbatim) and comparison.near:
+        comparison = await anyio.to_thread.run_sync(self._compare, memory, event.request)
+        if not event.request.verbatim and comparison.near:
             nearest, similarity = comparison.near[0]
             denied = any(other.id == nearest for other in comparison.others)
             if similarity >= self._merge_similarity and not denied:
@@ -176,12 +181,17 @@ class CaptureWriter:
         now = self._clock()
         return min(event.request.said_at or now, now)
 
-    def _compare(self, memory: Memory, compares: bool, own: bool) -> _Comparison:
-        """On a worker thread: encode the text once, and find what is similar."""
+    def _compare(self, memory: Memory, request: CaptureRequested) -> _Comparison:
+        """On a worker thread: encode the text once, and find what is similar.
+
+        What was asked for is kept whatever is near it.
+        """
         encoding = self._encoder.encode(memory)
-        near = self._index.nearest(encoding, memory.scope, memory.namespace, k=1)
-        others = self._contradicted(memory, encoding) if compares else ()
-        replaces = own and bool(others) and self._replaces(memory, others[0])
+        near: Sequence[tuple[str, float]] = ()
+        if not request.explicit:
+            near = self._index.nearest(encoding, memory.scope, memory.namespace, k=1)
+        others = self._contradicted(memory, encoding) if request.supersedes is None else ()
+        replaces = request.own_words and bool(others) and self._replaces(memory, others[0])
         return _Comparison(encoding, near, others, replaces)
 
     def _replaces(self, memory: Memory, other: Memory) -> bool:
