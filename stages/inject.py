@@ -10,27 +10,27 @@ project's own files, and a last line names where there is more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
 
 from ..bus.events import ContextBuilt, IntentClassified
-from ..bus.prompts import DetectionSource, InjectedMemory, IntentType, MemoryContext, Verdict
+from ..bus.prompts import DetectionSource, InjectedMemory, MemoryContext, Verdict
 from ..bus.signals import NamedSignal, abstained, emit, injected, judged, told
 from ..bus.values import Hit, Scope
 from ..config.settings import (
     ContextSettings,
     SearchIntentSettings,
     SessionsSettings,
-    WeightSettings,
 )
+from .injection.candidate import Candidate, weigh
 from .injection.instructions import NOTHING_KNOWN, Known
+from .injection.pack import Budget
 from .injection.project_facts import Told, tell_facts
 from .injection.resources import OF_THE_WHOLE, Beside, CountTopic, more_key, resources, unnamed
-from .injection.select import Budget, Candidate, Choice, choose
-from .language.answer_type import answer_types
+from .injection.select import Choice, choose
 from .language.project_question import asked_of_project
 from .ports import Sessions
 from .sessions.quote import Quoted, out_of_context, outdated, quote_sessions, refused, shown_key
@@ -52,8 +52,6 @@ _MEDIUM_EXTRA = 5
 _OF_MEMORIES_ALONE = frozenset({"no_intent", "low_confidence"})
 _NOTHING_SUGGESTED = frozenset({"disabled", "machine_turn", "low_confidence"})
 _ENVELOPE_TOKENS = 60
-# More memories of a time than this are listed, each in a line or two.
-_MOST_AT_LENGTH = 12
 
 
 def _knows_none(topic: str, scopes: tuple[Scope, ...]) -> int:
@@ -66,14 +64,6 @@ def ceiling(confidence_percent: int, context: ContextSettings) -> int:
         return context.max_count
     extra = _MEDIUM_EXTRA if confidence_percent >= _MEDIUM_PERCENT else 0
     return min(context.base_count + extra, context.max_count)
-
-
-def weight(intent: IntentType | None, namespace: str, weights: WeightSettings) -> float:
-    """How much ``namespace`` counts for this kind of question; 1.0 where nothing is said."""
-    if intent is None:
-        return 1.0
-    table: Mapping[str, float] = getattr(weights, intent.value)
-    return table.get(namespace, 1.0)
 
 
 def inject(
@@ -95,7 +85,7 @@ def inject(
     What is chosen counts as shown to the session, and ``injected`` or ``abstained`` is emitted,
     unless this is a rehearsal.
     """
-    candidates = _weigh(event, settings, clean)
+    candidates = weigh(event, settings, clean)
     hits, shown = event.enriched.sessions, sessions.shown(event.enriched.prompt.session)
     refusal = _refuse_all(event, settings)
     if refusal is not None and refusal[0] not in _OF_MEMORIES_ALONE:
@@ -277,45 +267,6 @@ def _choose_for_work(
     others = [one for one in candidates if one.memory.id not in choice.why]
     refused_for = {one.memory.id: refusal for one in others}
     return (*about, *others), replace(choice, why=refused_for | choice.why | taken)
-
-
-def _weigh(
-    event: IntentClassified, settings: SearchIntentSettings, clean: Callable[[str], str]
-) -> tuple[Candidate, ...]:
-    """Every hit with its weight, best first."""
-    if event.enriched.looked_up:
-        return tuple(_looked_up(event, clean))
-    kind = event.intent.intent_type if event.intent else None
-    wanted = answer_types(event.enriched.parsed.text, kind)
-    candidates = (
-        Candidate(
-            hit=hit,
-            weight=weight(kind, hit.memory.namespace, settings.weights),
-            kind=kind,
-            clean=clean,
-            wanted=wanted,
-            code=event.enriched.code.get(hit.memory.id),
-        )
-        for hit in event.enriched.candidates
-    )
-    return tuple(sorted(candidates, key=lambda c: (-c.value, -c.hit.order, c.memory.id)))
-
-
-def _looked_up(event: IntentClassified, clean: Callable[[str], str]) -> Iterator[Candidate]:
-    """What was looked up by its time, in the order in which it was found; many are kept short."""
-    enriched, span = event.enriched, event.enriched.span
-    zone = span.since.tzinfo if span else None
-    brief = len(enriched.candidates) > _MOST_AT_LENGTH
-    for hit in enriched.candidates:
-        yield Candidate(
-            hit=hit,
-            weight=1.0,
-            kind=None,
-            clean=clean,
-            day=f"{hit.memory.created_at.astimezone(zone):%Y-%m-%d}",
-            brief=brief,
-            code=enriched.code.get(hit.memory.id),
-        )
 
 
 def _refuse_all(event: IntentClassified, settings: SearchIntentSettings) -> tuple[str, str] | None:

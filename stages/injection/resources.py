@@ -11,8 +11,8 @@ from ...bus.prompts import SearchIntent
 from ...bus.values import Scope
 from ..text.envelope import MORE, extend
 from ..text.unicode import size_of
+from .pack import Budget
 from .project_facts import Told
-from .select import Budget
 
 CountTopic = Callable[[str, tuple[Scope, ...]], int]
 """How many memories are about a topic in these scopes."""

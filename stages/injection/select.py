@@ -7,132 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby, islice
 
 from msgspec import Struct
 
-from ...bus.anchors import CodeState
-from ...bus.prompts import IntentType
-from ...bus.values import Hit, Memory
-from ..language.answer_type import adjust_for_answer_type
+from ...bus.values import Memory
 from ..statements.comparison import Claim, Relation, claim_of, says_same
-from ..text.envelope import Note, enclose, note_of, preview, quote
-from ..text.unicode import Size, cut, size_of
-from .code_states import gone_reason, remark
-from .instructions import NOT_DENIED, NOTHING_KNOWN, Instructed, Known
+from .candidate import Candidate, denied, notes
+from .instructions import NOTHING_KNOWN, Known
+from .pack import Budget, Offer, pack
 from .usefulness import BURIED, Learned, moved
-
-
-class Budget(Struct, frozen=True):
-    """What a text may cost, in estimated tokens and in UTF-16 units."""
-
-    tokens: int
-    units: int
-
-    def covers(self, size: Size) -> bool:
-        return self.tokens >= size.tokens and self.units >= size.units
-
-
-class Offer:
-    """A memory that may be packed, and what it is worth.
-
-    ``write`` gives its notes, the longest first; it is called once, and only where they are needed.
-    """
-
-    def __init__(self, id: str, value: float, write: Callable[[], tuple[Note, ...]]) -> None:  # noqa: A002 - the name a memory gives it
-        self.id = id
-        self.value = value
-        self._write = write
-
-    @cached_property
-    def notes(self) -> tuple[Note, ...]:
-        return self._write()
-
-
-class Packed(Struct, frozen=True):
-    """The notes packed, most valuable first, their envelope, and why the others stayed out."""
-
-    ids: tuple[str, ...]
-    text: str
-    tokens: int
-    refused: dict[str, str]
-
-
-def pack(offers: Sequence[Offer], *, ceiling: int, budget: Budget, now: datetime) -> Packed:
-    """Pack at most ``ceiling`` of ``offers`` (most valuable first) into ``budget``.
-
-    The best ``ceiling`` compete by value per token and the others stand in where one of them did
-    not fit. What does not fit is skipped; a shorter note of it is tried first.
-    """
-    packer = _Packer(budget, now)
-    refused: dict[str, str] = {}
-    for offer in _by_density(offers, ceiling, packer):
-        if len(packer.notes) >= ceiling:
-            refused[offer.id] = f"over the ceiling of {ceiling}"
-        elif not packer.take(offer):
-            refused[offer.id] = "does not fit into what is left of the budget"
-    return packer.close(offers, refused)
-
-
-def _by_density(offers: Sequence[Offer], ceiling: int, packer: _Packer) -> list[Offer]:
-    def density(offer: Offer) -> float:
-        return offer.value / max(1, packer.quoted(offer.notes[0]).size.tokens)
-
-    return [*sorted(offers[:ceiling], key=density, reverse=True), *offers[ceiling:]]
-
-
-class _Quoted(Struct, frozen=True):
-    """A note as it stands in the envelope, and what it adds to one."""
-
-    lines: tuple[str, ...]
-    size: Size
-
-
-class _Packer:
-    """One envelope being filled."""
-
-    def __init__(self, budget: Budget, now: datetime) -> None:
-        self.notes: dict[str, _Quoted] = {}
-        self._budget = budget
-        self._now = now
-        self._size = size_of(enclose(()))
-        self._quoted: dict[int, _Quoted] = {}
-
-    def quoted(self, note: Note) -> _Quoted:
-        known = self._quoted.get(id(note))
-        if known is None:
-            lines = tuple(quote(note, now=self._now))
-            known = _Quoted(lines, size_of("".join(f"\n{line}" for line in lines)))
-            self._quoted[id(note)] = known
-        return known
-
-    def take(self, offer: Offer) -> bool:
-        for note in offer.notes:
-            quoted = self.quoted(note)
-            if self._budget.covers(self._size + quoted.size):
-                self.notes[offer.id] = quoted
-                self._size += quoted.size
-                return True
-        return False
-
-    def close(self, offers: Sequence[Offer], refused: dict[str, str]) -> Packed:
-        """Put what was taken into one envelope, in the order of its value."""
-        ids = tuple(offer.id for offer in offers if offer.id in self.notes)
-        if not ids:
-            return Packed((), "", 0, refused)
-        text = enclose(line for id_ in ids for line in self.notes[id_].lines)
-        return Packed(ids, text, self._size.tokens, refused)
-
-
-# --- choosing -------------------------------------------------------------------------------------
-
-
-SHORT_CHARS = 200
-LONG_CHARS = 1000
-
-LONG_SCORE = 0.8
-"""From this score on a memory is given at length, where there is room."""
 
 # So many more than the ceiling compete, in place of those that say the same or do not fit.
 _SPARE = 5
@@ -143,84 +28,6 @@ _LEAST_COMPARED = 0.02
 # Of those that share words with an older one so many are compared with it, the newest first: in a
 # store of near duplicates there is no end of them.
 _MOST_RIVALS = 3
-_SUMMARY_CHARS = 100
-_READ_CHARS = 2000
-
-
-class Candidate:
-    """A hit with its weight. ``value`` orders; ``score`` is the same, at most 1.0.
-
-    ``wanted`` is what the question wants to know, which a relevance by words is corrected for.
-    ``day`` tells when it was made, where that was asked for; ``brief`` keeps it short. ``code`` is
-    what became of the code that the memory names, as far as that is known.
-    """
-
-    def __init__(
-        self,
-        *,
-        hit: Hit,
-        weight: float,
-        kind: IntentType | None,
-        clean: Callable[[str], str],
-        wanted: frozenset[str] = frozenset(),
-        day: str = "",
-        brief: bool = False,
-        code: CodeState | None = None,
-    ) -> None:
-        self.hit = hit
-        self.day = day
-        self.brief = brief
-        self.memory = hit.memory
-        self.weight = weight
-        read = hit.by_words is not None
-        self.relevance = (
-            hit.relevance if read else adjust_for_answer_type(hit.relevance, wanted, hit.memory)
-        )
-        self.value = self.relevance * weight
-        self.score = min(1.0, self.value)
-        self.code = code
-        self.otherwise = NOT_DENIED
-        self._kind = kind
-        self._clean = clean
-
-    def stand_in_for(self, older: Candidate) -> None:
-        """Be at least as relevant as ``older``, which it contradicts: who asks for that needs this.
-
-        "ArgoCD is gone, we use Flux" answers how a release gets into production.
-        """
-        self.relevance = max(self.relevance, older.relevance)
-        self.value = max(self.value, older.value)
-        self.score = max(self.score, older.score)
-
-    @cached_property
-    def text(self) -> str:
-        return self._clean(self.memory.content)[:_READ_CHARS].strip()
-
-    @cached_property
-    def summary(self) -> str:
-        return preview(self._clean(self.memory.summary), _SUMMARY_CHARS)
-
-    @cached_property
-    def since(self) -> str:
-        return self._clean(remark(self.code))
-
-    @property
-    def gone(self) -> str | None:
-        """Why there is nothing left of what it is about, if so."""
-        reason = gone_reason(self.code)
-        return self._clean(reason) if reason else None
-
-    @property
-    def merit(self) -> str:
-        if self.day:
-            return f"looked up, not searched for: it was made on {self.day}"
-        plain = f"relevance {self.relevance:.2f}"
-        by_words = self.hit.relevance if self.hit.by_words is None else self.hit.by_words
-        if self.relevance != by_words:
-            plain += f", {by_words:.2f} by its words alone"
-        if self._kind is None or self.weight == 1.0:
-            return plain
-        return f"{plain}, and {self.memory.namespace} count {self.weight:g} for {self._kind.value}"
 
 
 class Choice(Struct, frozen=True):
@@ -279,11 +86,11 @@ def choose(
     why |= {c.memory.id: f"over the ceiling of {ceiling}" for c in rest}
     news = _keep(best, why, lambda c: instructed.refusal(c.memory.content))
     offers = [
-        Offer(c.memory.id, c.value, partial(_notes, c, instructed)) for c in _distinct(news, why)
+        Offer(c.memory.id, c.value, partial(notes, c, instructed)) for c in _distinct(news, why)
     ]
     packed = pack(offers, ceiling=ceiling, budget=budget, now=now)
     by_id = {c.memory.id: c for c in fresh}
-    why |= {id_: f"{why[id_]}; {said}" for id_ in packed.ids if (said := _denied(by_id[id_]))}
+    why |= {id_: f"{why[id_]}; {said}" for id_ in packed.ids if (said := denied(by_id[id_]))}
     return Choice(
         chosen=tuple(by_id[id_] for id_ in packed.ids),
         text=packed.text,
@@ -392,30 +199,3 @@ def _distinct(candidates: Iterable[Candidate], why: dict[str, str]) -> list[Cand
         else:
             why[candidate.memory.id] = f"says the same as {duplicated.memory.id}"
     return kept
-
-
-def _denied(candidate: Candidate) -> str:
-    """Which sentence of which file contradicts it, in words; "" for none."""
-    other = candidate.otherwise
-    return (
-        f"{other.file} says otherwise: {preview(other.sentence, _SUMMARY_CHARS)}" if other else ""
-    )
-
-
-def _notes(candidate: Candidate, instructed: Instructed) -> tuple[Note, ...]:
-    """The memory at length, in its own lines, where its score earns it; and as a preview."""
-    candidate.otherwise = instructed.otherwise(candidate.memory.content)
-    text = candidate.text
-    note = partial(
-        note_of,
-        candidate.memory,
-        since=candidate.since,
-        day=candidate.day,
-        denied_by=candidate.otherwise.file,
-    )
-    if len(text) <= SHORT_CHARS:
-        return (note(text),)
-    short = note(preview(text, SHORT_CHARS))
-    if candidate.brief or candidate.score < LONG_SCORE:
-        return (short,)
-    return (note(cut(text, LONG_CHARS)), short)

@@ -28,7 +28,8 @@ from ...config.patterns import regex
 from ...config.settings import SessionStartSettings
 from ..injection.code_states import UNCHECKED, gone_reason, remark
 from ..injection.instructions import NOTHING_INSTRUCTED, Instructed
-from ..injection.select import Budget, Offer, Packed, contradicted, pack
+from ..injection.pack import Budget, Offer, Packed, pack
+from ..injection.select import contradicted
 from ..injection.usefulness import NOTHING_LEARNED, Learned
 from ..ports import Catalogue, Code, Recall, Sessions
 from ..text.envelope import (

@@ -23,9 +23,11 @@ from ...bus.events import (
 )
 from ...bus.signals import abstained, emit, injected
 from ...bus.values import AUTO_CAPTURED, Hit, Memory, Shown
+from ..injection.candidate import Candidate
 from ..injection.code_states import UNCHECKED
 from ..injection.instructions import Known
-from ..injection.select import Budget, Candidate, Choice, choose
+from ..injection.pack import Budget
+from ..injection.select import Choice, choose
 from ..injection.usefulness import MOST_LOWERED, NOTHING_LEARNED, Learned
 from ..ports import Code, Sessions
 from ..text.envelope import NOTHING, hook_answer

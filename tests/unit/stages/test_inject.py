@@ -11,7 +11,8 @@ from subcog.bus.prompts import IntentType, ProjectFacts, Span
 from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.signals import abstained, injected, told
 from subcog.bus.values import NAMESPACES
-from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject, weight
+from subcog.stages.inject import MAX_TOKENS, REMINDER, ceiling, inject
+from subcog.stages.injection.candidate import weight
 from subcog.stages.language.time_question import read_time_question
 from subcog.stages.text.unicode import count_tokens
 from tests.emissions import all_emitted, emitted

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subcog.bus.values import UseEvent, Usefulness
+from subcog.stages.injection.candidate import Candidate
 from subcog.stages.injection.instructions import Known
-from subcog.stages.injection.select import Budget, Candidate, choose
+from subcog.stages.injection.pack import Budget
+from subcog.stages.injection.select import choose
 from subcog.stages.injection.usefulness import (
     MOST_LOWERED,
     MOST_RAISED,
