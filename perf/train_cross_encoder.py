@@ -35,7 +35,7 @@ import numpy as np
 import torch
 
 from subcog.sinks.models.cross_encoder import CrossEncoder, PairTokenizer
-from subcog.sinks.models.embedder import Embedder
+from subcog.sinks.models.embedder import Embedder, bundled_tokenizer
 
 from .bert import Bert, load, resume, write
 from .fit_relevance import HERE as UNSEEN
@@ -167,7 +167,7 @@ def taught(
 ) -> Bert:
     """A model of ``--layers`` of the one in ``--base``, that learned from one with all of them."""
     limits = {"seed": chosen.seed, "most_steps": chosen.most_steps}
-    model = load(chosen.base, PairTokenizer().vocabulary)
+    model = load(chosen.base, bundled_tokenizer().get_vocab())
     if chosen.teacher and chosen.teacher.exists():
         model.load_state_dict(torch.load(chosen.teacher, weights_only=True))
     else:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bus.signals import degraded, emit
-from .embedder import BUNDLED, read_tokenizer
+from .embedder import bundled_tokenizer
 
 MODEL: Final = Path(__file__).parent / "cross_model"
 
@@ -46,14 +46,17 @@ _log = logging.getLogger(__name__)
 
 
 class PairTokenizer:
-    """Turns the two texts of a pair into token ids."""
+    """Turns the two texts of a pair into token ids, of which there are ``size``."""
 
     def __init__(self) -> None:
-        self._tokenizer = read_tokenizer(BUNDLED / "tokenizer.json")
+        self._tokenizer = bundled_tokenizer()
         # A "[SEP]" in a text is text: it must not end the sequence.
         self._tokenizer.encode_special_tokens = True
-        self.vocabulary: dict[str, int] = self._tokenizer.get_vocab()
-        self._begin, self._end = self.vocabulary["[CLS]"], self.vocabulary["[SEP]"]
+        self.size = self._tokenizer.get_vocab_size()
+        begin, end = (self._tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]"))
+        if begin is None or end is None:
+            raise ValueError("the tokenizer does not know where a text begins and ends")
+        self._begin, self._end = begin, end
         # A question is read with several memories in turn.
         self.query_ids = lru_cache(maxsize=4)(self._query_ids)
 
@@ -101,7 +104,7 @@ class CrossEncoder:
         tables = {name: _table(folder / f"{name}.npy") for name in _TABLES}
         tokens = PairTokenizer()
         session = _session(layers)
-        if not _fit(tables, len(tokens.vocabulary), session.get_inputs()[0].shape[-1]):
+        if not _fit(tables, tokens.size, session.get_inputs()[0].shape[-1]):
             raise ValueError(f"the files in {folder.name} do not fit together")
         encoder = cls(tokens, tables, session.run)
         with _as_value_error():

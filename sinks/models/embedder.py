@@ -89,8 +89,9 @@ class Embedder:
         # The library's threads gain nothing on texts this short, and hinder a later fork.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         vectors, weights, mapping = _read_tensors(folder / "model.safetensors")
-        tokenizer = read_tokenizer(folder / "tokenizer.json")
-        label = "bundled" if folder == BUNDLED else folder.name
+        bundled = folder == BUNDLED
+        tokenizer = bundled_tokenizer() if bundled else read_tokenizer(folder / "tokenizer.json")
+        label = "bundled" if bundled else folder.name
         _check_sizes(label, tokenizer.get_vocab_size(), vectors, weights, mapping)
         digest = zlib.crc32(np.ascontiguousarray(vectors).data)
         for array in (weights, mapping):
@@ -278,6 +279,15 @@ def read_tokenizer(path: Path) -> Tokenizer:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
+
+
+@cache
+def bundled_tokenizer() -> Tokenizer:
+    """That of the model that is shipped, which the cross-encoder uses as well.
+
+    A ``StaticModel`` works on a copy of its own.
+    """
+    return read_tokenizer(BUNDLED / "tokenizer.json")
 
 
 @cache

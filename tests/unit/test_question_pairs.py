@@ -7,6 +7,7 @@ import pytest
 
 from perf import fit_reading, fit_relevance, question_pairs
 from subcog.sinks.models.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS, PairTokenizer
+from subcog.sinks.models.embedder import bundled_tokenizer
 from subcog.sinks.search.retriever import RERANK_ENOUGH, RERANK_TOP_K
 from subcog.stages.language.answer_type import load
 
@@ -55,8 +56,8 @@ def test_texts_are_shortened_as_the_product_does():
     words = " ".join("abcdefghijklmnopqrstuvwxyz" * 8)
     asked, told = tokens.query_ids(words), tokens.memory_ids(words)
     assert (len(asked), len(told)) == (QUESTION_TOKENS + 2, MEMORY_TOKENS + 1)
-    assert asked[-2] == tokens.vocabulary["z"]
-    assert asked[-1] == told[-1] == tokens.vocabulary["[SEP]"]
+    assert asked[-2] == bundled_tokenizer().token_to_id("z")
+    assert asked[-1] == told[-1] == bundled_tokenizer().token_to_id("[SEP]")
 
 
 @pytest.mark.parametrize(
