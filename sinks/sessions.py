@@ -82,15 +82,22 @@ class SessionState:
         return cast(P, self._parts[kind])
 
     @contextmanager
-    def kept_on_failure(self) -> Iterator[None]:
-        """Have what counts as shown and greeted as it was before, where the block raises."""
-        shown, greeted = list(self.shown), self.greeted
-        try:
-            yield
-        except BaseException:  # a hook that hangs up cancels
+    def kept_on_failure(self) -> Iterator[Callable[[], None]]:
+        """Have what counts as shown and greeted as it was before, where the block raises.
+
+        Yields what does that later, where an answer is made and does not arrive.
+        """
+        shown, greeted = set(self.shown), self.greeted
+
+        def take_back() -> None:
             self.greeted = greeted
             for gone in set(self.shown).difference(shown):
                 del self.shown[gone]
+
+        try:
+            yield take_back
+        except BaseException:  # a hook that hangs up cancels
+            take_back()
             raise
 
     def drop_late_answer(self) -> None:

@@ -23,7 +23,7 @@ from ...sinks.project.git import head_commit
 from ...stages.capture import review
 from ...stages.capture import task_record as task
 from ...stages.capture.review import Statement
-from ...stages.moments.greet import is_open
+from ...stages.injection.open_work import RESOLVED, is_open
 from ...stages.ports import Recall
 from .archives import RESERVE_S, NotStored
 
@@ -195,7 +195,7 @@ class ReviewCaptures:
         )
         is_kept = settled.kept.outcome != "declined"
         if blocker is not None and is_kept:
-            await self._close(blocker, provenance)
+            await self._close(blocker)
         return is_kept
 
     async def _blocker(self, event: ReviewRequested, statement: Statement) -> Hit | None:
@@ -205,8 +205,8 @@ class ReviewCaptures:
         hits = await self._like(event, statement, "blockers")
         return review.resolved([hit for hit in hits if self._is_open_blocker(hit)])
 
-    async def _close(self, blocker: Hit, provenance: Provenance) -> None:
-        """Mark a blocker as resolved: what it says stays, and can be found."""
+    async def _close(self, blocker: Hit) -> None:
+        """Mark a blocker as resolved: what it says stays, and who said it, and can be found."""
         memory = blocker.memory
         await self._capture_or_raise(
             CaptureRequested(
@@ -215,9 +215,9 @@ class ReviewCaptures:
                 text=memory.content,
                 scope=memory.scope,
                 namespace=memory.namespace,
-                tags=("resolved", *memory.tags),
+                tags=(RESOLVED, *memory.tags),
                 explicit=False,
-                provenance=provenance,
+                provenance=memory.provenance,
                 revises=memory.id,
             )
         )

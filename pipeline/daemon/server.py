@@ -284,7 +284,11 @@ class Server:
             tasks.cancel_scope.cancel()
         if answer is not None:
             status = "ok" if answer.is_settled else "unsettled"
-            await stream.send(reply_frame(status, self._version, answer.body))
+            try:
+                await stream.send(reply_frame(status, self._version, answer.body))
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                answer.take_back()
+                raise
 
     def _compare(self, version: str) -> None:
         if parse_version(version) > parse_version(self._version):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter, time
 
@@ -75,16 +75,22 @@ _MAX_DIGITS = 9
 _log = logging.getLogger(__name__)
 
 
+def _nothing() -> None:
+    pass
+
+
 class HookAnswer(Struct, frozen=True):
     """What a hook prints. ``outcome`` is a constant for the metrics.
 
     ``is_settled`` is False where the prompt asks to keep something that is not committed: whoever
-    prints ``body`` has to set the prompt aside first.
+    prints ``body`` has to set the prompt aside first. ``take_back`` is to be called where it did
+    not reach the agent: what it shows may be shown again then.
     """
 
     body: bytes
     outcome: str
     is_settled: bool = True
+    take_back: Callable[[], None] = _nothing
 
 
 class HookHandler:
@@ -139,8 +145,11 @@ class HookHandler:
                 transcript = heard.payload.transcript_path or ""
                 if await self._outcomes.has_failed(transcript, heard.payload.tool_use_id):
                     heard = as_failure(heard)
-            out = await self._answer_call(heard.event, fields, heard.client, heard.payload)
-            return replace(out, body=translate_answer(heard, out.body))
+            session = self._app.sessions.state(heard.payload.session_id)
+            with session.kept_on_failure() as take_back:
+                out = await self._answer_call(heard.event, fields, heard.client, heard.payload)
+            body = translate_answer(heard, out.body)
+            return replace(out, body=body, take_back=take_back)
         except TimeoutError:
             emit(degraded, "entrance", reason="hook.timeout")
             return self._with_greeting_alone(heard, _unanswered("timeout", payload))

@@ -97,24 +97,27 @@ class Finder:
         # Who only asked the same before was answered from what others had settled.
         hits = [hit for hit in hits if _states(hit.passages)] or hits
         if hits:
-            hits = self._newest_first(hits, now)
+            hits = self._newest_first(hits, now, leaving_out=session)
         rest = [pair for pair in ranked if pair[0] < self._floor][:_MOST_REPORTED]
         return (*hits, *(self._hit(relevance, one, fetch=False) for relevance, one in rest))
 
-    def _newest_first(self, hits: list[SessionHit], now: datetime) -> list[SessionHit]:
+    def _newest_first(
+        self, hits: list[SessionHit], now: datetime, *, leaving_out: str
+    ) -> list[SessionHit]:
         """``hits``, with the newer word on the subject of the best before the older.
 
-        Of two that both bear on the question less kinship is enough.
+        Of two that both bear on the question less kinship is enough. What the session
+        ``leaving_out`` says itself is in its context already.
         """
         best = hits[0]
         for other in hits[1:]:
             older, newer = sorted((best, other), key=lambda hit: hit.began_at)
             if self._amends(_statements(newer.passages), _statements(older.passages)):
                 return _in_place_of(older, newer, hits)
-            later = self._later_words(older, now, kinship=_SAME_QUESTION)
+            later = self._later_words(older, now, leaving_out, kinship=_SAME_QUESTION)
             if any(one.episode.session == newer.session for one in later):
                 return _in_place_of(older, newer, hits)
-        later = self._later_words(best, now, kinship=_SAME_SUBJECT)
+        later = self._later_words(best, now, leaving_out, kinship=_SAME_SUBJECT)
         for one in sorted(later, key=lambda one: -one.candidate.order):
             newer = self._hit(best.relevance, one)
             if _states(newer.passages):
@@ -122,14 +125,16 @@ class Finder:
         return hits
 
     def _later_words(
-        self, hit: SessionHit, now: datetime, *, kinship: tuple[float, float]
+        self, hit: SessionHit, now: datetime, leaving_out: str, *, kinship: tuple[float, float]
     ) -> list[Found]:
-        """The later sessions that speak of the subject of ``hit``."""
+        """The later sessions than ``hit`` that speak of its subject, without ``leaving_out``."""
         share, coverage = kinship
         said = " ".join(passage.text for passage in hit.passages if passage.speaker == "user")
         return [
             one
-            for one in self._index.search(said, hit.scope, now, leaving_out=[hit.session])
+            for one in self._index.search(
+                said, hit.scope, now, leaving_out=[hit.session, leaving_out]
+            )
             if one.episode.began_at > hit.began_at
             and one.candidate.share >= share
             and one.candidate.coverage >= coverage

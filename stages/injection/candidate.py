@@ -18,6 +18,7 @@ from ..text.envelope import Note, note_of, preview
 from ..text.unicode import cut
 from .code_states import gone_reason, remark
 from .instructions import NOT_DENIED, Instructed
+from .open_work import RESOLVED, is_closed_since
 
 SHORT_CHARS = 200
 LONG_CHARS = 1000
@@ -86,7 +87,9 @@ class Candidate:
 
     @cached_property
     def since(self) -> str:
-        return self._clean(remark(self.code))
+        """What became of it and of its code since it was kept, in a few words; "" for nothing."""
+        resolved = RESOLVED if is_closed_since(self.memory) else ""
+        return ", ".join(filter(None, (resolved, self._clean(remark(self.code)))))
 
     @property
     def gone(self) -> str | None:

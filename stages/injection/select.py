@@ -16,6 +16,7 @@ from ...bus.values import Memory
 from ..statements.comparison import Claim, Relation, claim_of, says_same
 from .candidate import Candidate, denied, notes
 from .instructions import NOTHING_KNOWN, Known
+from .open_work import is_closed_since
 from .pack import Budget, Offer, pack
 from .usefulness import BURIED, Learned, moved
 
@@ -125,11 +126,12 @@ def adds_nothing(weaker: Candidate, better: Candidate) -> bool:
 def contradicted(memories: Iterable[Memory], *, asked: Set[str] | None = None) -> dict[str, str]:
     """The id of each memory that a newer one of them contradicts, and that one's id.
 
-    Of two of the same time the one with the later id is the newer. With ``asked``, of those ids.
+    Of two of the same time the one with the later id is the newer; a blocker that was closed since
+    is no news on anything. With ``asked``, of those ids.
     """
     in_force: dict[str, Claim] = {}
     found: dict[str, str] = {}
-    for memory in sorted(memories, key=lambda one: (one.updated_at, one.id), reverse=True):
+    for memory in sorted(memories, key=_newness, reverse=True):
         claim = claim_of(memory.content)
         is_asked = asked is None or memory.id in asked
         if is_asked and (other := _first_rival(in_force, claim)):
@@ -137,6 +139,10 @@ def contradicted(memories: Iterable[Memory], *, asked: Set[str] | None = None) -
         else:
             in_force[memory.id] = claim
     return found
+
+
+def _newness(memory: Memory) -> tuple[bool, datetime, str]:
+    return (not is_closed_since(memory), memory.updated_at, memory.id)
 
 
 def _first_rival(newer: Mapping[str, Claim], older: Claim) -> str | None:

@@ -8,7 +8,6 @@ first of all what the session was shown and has captured, since a summary may ha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from functools import cached_property, partial
@@ -24,10 +23,10 @@ from ...bus.prompts import ProjectFacts
 from ...bus.signals import abstained, degraded, emit, injected
 from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, Scope, Shown
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
-from ...config.patterns import regex
 from ...config.settings import SessionStartSettings
 from ..injection.code_states import UNCHECKED, gone_reason, remark
 from ..injection.instructions import NOTHING_INSTRUCTED, Instructed
+from ..injection.open_work import OUTCOME, is_open
 from ..injection.pack import Budget, Offer, Packed, pack
 from ..injection.select import contradicted
 from ..injection.usefulness import NOTHING_LEARNED, Learned
@@ -61,15 +60,6 @@ _FETCHED_PER_MEMORY = 12
 # So many of the newest are compared with what may be shown.
 _COMPARED = 20
 _FACTS_CHARS = 400
-_RECORD = regex(r"^Outcome: (\w+)", re.MULTILINE)
-_CLOSED_TAGS = frozenset(
-    {"resolved", "closed", "done", "fixed", "solved", "success", "failure", "finished", "completed"}
-)
-_CLOSED_STATUS = regex(
-    r"^\W*(?:status\W+)?(?:resolved|closed|done|fixed|solved|completed|finished)\b"
-    r"|\bstatus\W{1,6}(?:resolved|closed|done|fixed|solved|completed|finished)\b",
-    re.IGNORECASE,
-)
 _WHY = {
     "blockers": "an open blocker",
     "tasks": "an unfinished task",
@@ -137,19 +127,6 @@ async def greet(
     return (ready, _shown(event, packed, why)) if packed.ids else (ready,)
 
 
-def is_open(memory: Memory, now: datetime) -> bool:
-    """Tell whether a blocker or task is still to be dealt with, and any other still in force."""
-    if memory.superseded_by or (memory.valid_to is not None and memory.valid_to <= now):
-        return False
-    if memory.namespace not in {"blockers", "tasks"}:
-        return True
-    outcome = _RECORD.search(memory.content)
-    if outcome is not None and outcome[1] != "unfinished":
-        return False
-    tagged = not _CLOSED_TAGS.isdisjoint(map(str.casefold, memory.tags))
-    return not tagged and _CLOSED_STATUS.search(memory.content) is None
-
-
 def is_deliberate(memory: Memory) -> bool:
     """Whether somebody kept it, or it earned it; records of tasks count.
 
@@ -157,7 +134,7 @@ def is_deliberate(memory: Memory) -> bool:
     """
     if AUTO_CAPTURED not in memory.tags:
         return True
-    if memory.namespace == "tasks" and _RECORD.search(memory.content):
+    if memory.namespace == "tasks" and OUTCOME.search(memory.content):
         return True
     return memory.confidence_percent >= EARNED_PERCENT
 

@@ -7,6 +7,9 @@ import subprocess
 
 import pytest
 
+from subcog.bus.frames import request_frame
+from tests.waiting import eventually
+
 from .house import PYTHON
 
 ARGON = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
@@ -26,6 +29,16 @@ def test_a_question_gets_its_answer_once_a_session(house):
     assert first.startswith("<subcog-memory>")
     assert house.context(QUESTION, "one") == ""
     assert ARGON in house.context(QUESTION, "two")
+
+
+def test_what_never_arrived_does_not_count_as_shown(house):
+    house.capture(ARGON)
+    body = json.dumps({"session_id": "left", "prompt": QUESTION}).encode()
+    with house.connect() as connection:
+        connection.sendall(
+            request_frame("hook", "UserPromptSubmit", {"project": str(house.project)}, body)
+        )
+    assert ARGON in eventually(lambda: house.context(QUESTION, "left"))
 
 
 def test_an_order_gets_nothing(house):

@@ -135,7 +135,7 @@ async def test_a_resolution_closes_the_blocker_that_it_is_about(gleaning):
     assert kept.tags == ("auto-captured", "resolved", f"resolves-{BLOCKER.id}")
     assert (closed.revises, closed.text) == (BLOCKER.id, BLOCKER.content)
     assert closed.tags == ("resolved", "ci")
-    assert closed.provenance.hook == "Stop"
+    assert closed.provenance == BLOCKER.provenance
 
 
 @pytest.mark.parametrize(

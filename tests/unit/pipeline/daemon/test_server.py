@@ -125,6 +125,22 @@ async def test_a_client_that_hangs_up_cancels_its_hook():
     assert server.connections == 0
 
 
+async def test_an_answer_that_nobody_takes_is_taken_back():
+    taken_back = anyio.Event()
+
+    async def answer(event, fields, body):
+        ours.close()
+        return HookAnswer(b"{}", "answered", take_back=taken_back.set)
+
+    ours, theirs = socket.socketpair()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            stream = await UNIXSocketStream.from_socket(theirs)
+            tasks.start_soon(Parts(hook=answer).server.serve, stream)
+            ours.sendall(request_frame("hook", "Stop", {}, b""))
+            await taken_back.wait()
+
+
 async def test_a_newer_client_is_noticed_and_an_older_one_is_not():
     for version, noticed in (("1.2.2", False), ("1.2.3", False), ("1.3.0", True)):
         server = Parts().server

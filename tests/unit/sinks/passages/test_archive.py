@@ -78,6 +78,15 @@ async def test_the_newer_word_on_a_subject_comes_first(tmp_path, embedder):
         assert (older.session, older.replaced_by) == ("old", "new")
 
 
+async def test_the_session_that_asks_replaces_nothing(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "old", days_ago=20))
+        await archive.add(talk(RETRIES_LATER, "new", days_ago=3))
+        await archive.add(talk(IDLE, "idle", days_ago=1))
+        [hit] = await shown(archive, session="new")
+        assert (hit.session, hit.replaced_by) == ("old", "")
+
+
 ASKING = (
     ("user", "how many attempts does the retrier make before it gives up?"),
     ("agent", "The retrier makes exactly 7 attempts before it gives up."),

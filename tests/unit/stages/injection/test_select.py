@@ -2,7 +2,8 @@ from datetime import timedelta
 
 import pytest
 
-from subcog.stages.injection.candidate import Candidate
+from subcog.stages.injection.candidate import Candidate, notes
+from subcog.stages.injection.instructions import Instructed
 from subcog.stages.injection.pack import Budget
 from subcog.stages.injection.select import adds_nothing, choose
 from tests.fakes import NOW, make_hit, make_memory
@@ -207,3 +208,16 @@ def test_what_a_contradicted_memory_says_counts_for_nothing():
     assert ids == [oldest.memory.id]
     assert "contradicted by" in choice.why[older.memory.id]
     assert choice.why[newest.memory.id] == f"says the same as {oldest.memory.id}"
+
+
+def test_a_blocker_that_was_closed_is_no_news_and_says_so():
+    blocked, solved = "Postmark blocks our mails", "Postmark no longer blocks our mails"
+    closed = candidate(
+        1, blocked, namespace="blockers", tags=("resolved",), version=2, updated_at=NOW
+    )
+    resolution = candidate(2, solved, namespace="blockers", updated_at=NOW - timedelta(days=1))
+    choice, ids = chosen(closed, resolution)
+    assert ids == [resolution.memory.id]
+    assert "contradicted by" in choice.why[closed.memory.id]
+    (note,) = notes(closed, Instructed())
+    assert note.since == "resolved"

@@ -1,0 +1,43 @@
+"""Whether a blocker or a task is still to be dealt with, as its tags and its text say."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from ...bus.values import Memory
+from ...config.patterns import regex
+
+RESOLVED = "resolved"
+"""The tag of a resolution, and of the blocker that it closed."""
+
+OUTCOME = regex(r"^Outcome: (\w+)", re.MULTILINE)
+"""The line of a task's record that tells how it ended."""
+
+_CLOSED_TAGS = frozenset(
+    {RESOLVED, "closed", "done", "fixed", "solved", "success", "failure", "finished", "completed"}
+)
+_CLOSED_STATUS = regex(
+    r"^\W*(?:status\W+)?(?:resolved|closed|done|fixed|solved|completed|finished)\b"
+    r"|\bstatus\W{1,6}(?:resolved|closed|done|fixed|solved|completed|finished)\b",
+    re.IGNORECASE,
+)
+
+
+def is_open(memory: Memory, now: datetime) -> bool:
+    """Tell whether a blocker or task is still to be dealt with, and any other still in force."""
+    if memory.superseded_by or (memory.valid_to is not None and memory.valid_to <= now):
+        return False
+    if memory.namespace not in {"blockers", "tasks"}:
+        return True
+    outcome = OUTCOME.search(memory.content)
+    if outcome is not None and outcome[1] != "unfinished":
+        return False
+    tagged = not _CLOSED_TAGS.isdisjoint(map(str.casefold, memory.tags))
+    return not tagged and _CLOSED_STATUS.search(memory.content) is None
+
+
+def is_closed_since(memory: Memory) -> bool:
+    """Whether it is a blocker that was closed after it was kept: it tells what was."""
+    tagged = RESOLVED in memory.tags and memory.namespace == "blockers"
+    return tagged and memory.version > 1
