@@ -25,6 +25,7 @@ from ..config.settings import (
     SearchIntentSettings,
     SessionsSettings,
 )
+from .actions.failures import read_record
 from .injection.candidate import Candidate, weigh
 from .injection.instructions import NOTHING_KNOWN, Known
 from .injection.pack import Budget
@@ -48,6 +49,8 @@ REMINDER = "These memories may be relevant to the user's question."
 _MEDIUM_PERCENT = 50
 _HIGH_PERCENT = 80
 _MEDIUM_EXTRA = 5
+# From this relevance on a memory that was reranked needs no session that bears on the prompt.
+_SURE = 0.7
 # An order is not answered by a memory, but what was settled about its subject bears on it.
 _OF_MEMORIES_ALONE = frozenset({"no_intent", "low_confidence"})
 _NOTHING_SUGGESTED = frozenset({"disabled", "machine_turn", "low_confidence"})
@@ -173,7 +176,8 @@ def _choose(
     known: Known,
 ) -> Choice:
     found, hits = [one.memory for one in candidates], event.enriched.sessions
-    refused_by_sessions = out_of_context(found, hits) | outdated(found, hits)
+    doubtful = [one.memory for one in candidates if not _speaks_for_itself(one)]
+    refused_by_sessions = out_of_context(doubtful, hits) | outdated(found, hits)
     choice = choose(
         [one for one in candidates if one.memory.id not in refused_by_sessions],
         floor=context.min_relevance,
@@ -185,6 +189,15 @@ def _choose(
         known=known,
     )
     return replace(choice, why=choice.why | refused_by_sessions)
+
+
+def _speaks_for_itself(candidate: Candidate) -> bool:
+    """Whether it answers whatever its session was about: reranked so, or a failed command's record.
+
+    A failure is told by the command and its error, which no talk need mention.
+    """
+    reranked = candidate.hit.by_words is not None
+    return (reranked and candidate.relevance >= _SURE) or read_record(candidate.memory) is not None
 
 
 def _sure(event: IntentClassified) -> int:

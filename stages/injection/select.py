@@ -23,9 +23,10 @@ from .usefulness import BURIED, Learned, moved
 # So many more than the ceiling compete, in place of those that say the same or do not fit.
 _SPARE = 5
 # So many of the best are searched for contradictions, which takes some 10 µs a pair. What is not
-# relevant enough to be shown may still be the newer word on what is.
+# relevant enough to be shown may still be the newer word on what is; what has next to nothing to do
+# with the prompt, or is there only where somebody wants an explanation, is not.
 _MOST_COMPARED = 20
-_LEAST_COMPARED = 0.02
+_LEAST_COMPARED = 0.25
 # Of those that share words with an older one so many are compared with it, the newest first: in a
 # store of near duplicates there is no end of them.
 _MOST_RIVALS = 3

@@ -195,9 +195,15 @@ def test_what_was_contradicted_is_not_shown_after_the_newer_one_was():
 
 def test_the_newer_word_stands_in_for_an_older_one_that_is_more_relevant():
     older = candidate(1, "Deploys are done by ArgoCD", 0.9, updated_at=NOW - timedelta(days=1))
-    newer = candidate(2, "Flux now, ArgoCD is gone", 0.1, updated_at=NOW)
+    newer = candidate(2, "Flux now, ArgoCD is gone", 0.3, updated_at=NOW)
     other = candidate(3, "Logs are kept for 30 days", 0.1, updated_at=NOW)
     assert chosen(older, newer, other)[1] == [newer.memory.id]
+
+
+def test_what_has_nothing_to_do_with_the_prompt_hides_no_answer():
+    answer = candidate(1, "The SMTP relay is mail.internal", 0.95)
+    guessed = candidate(2, "The relay needs STARTTLS", 0.05, updated_at=NOW)
+    assert chosen(answer, guessed)[1] == [answer.memory.id]
 
 
 def test_what_a_contradicted_memory_says_counts_for_nothing():
