@@ -6,6 +6,7 @@ Claude Code, Codex, Gemini and Qwen read the same fields. What only other caller
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from ..bus.enrichment import Conflict, Enrichment
 from ..bus.events import ContextBuilt, PromptEnriched, ResponseReady
 from ..bus.prompts import Entity, Marked, Parsed, ProjectFacts, Reference, SearchIntent
 from ..bus.values import NAMESPACES, Kept
+from ..config.patterns import regex
 from .language.work_kind import primary
 from .text.envelope import NOTHING, hook_answer
 from .text.unicode import count_tokens, cut, one_line, visible, well_formed
@@ -34,6 +36,13 @@ _OPENING = {
     "failed": "could not be stored now as",
 }
 _REFUSALS = ("declined", "failed")
+# A line that asks for it, and is no question such as "remember when we decided on Redis?".
+_ASKS_TO_KEEP = regex(
+    r"^\W{0,4}(?:please,? )?(?:remember|keep in mind|bear in mind|do(?: not|n['’]t) forget"
+    r"|note (?:for later|to self))\b(?! (?:when|how|why|what|where|who|which|the)\b)"
+    r"(?:[ :,]+[^\s?]+){4}[^?\n]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _PLURALS = {"decisions", "learnings", "patterns", "blockers", "preferences", "gotchas", "tasks"}
 
 
@@ -99,16 +108,29 @@ def _singular(namespace: str) -> str:
 
 
 def _suggestion(parsed: Parsed, clean: Callable[[str], str]) -> str:
-    """One line about the surest statement that is worth keeping; empty where none is sure."""
+    """One line about the surest statement that is worth keeping; empty where none is sure.
+
+    None about what holds a secret. Who asks in prose to have something remembered reads how.
+    """
+    if parsed.machine or parsed.marked:
+        return ""
+    if (asked := _ASKS_TO_KEEP.search(parsed.text)) and clean(asked[0]) == asked[0]:
+        return (
+            f"subcog: to have this kept: “{_suggested(asked[0])}” begin the line with [remember]."
+        )
     sure = [s for s in parsed.signals if s.confidence_percent >= SUGGEST_PERCENT and s.namespace]
-    if parsed.machine or parsed.marked or not sure:
+    sure = [signal for signal in sure if clean(signal.phrase) == signal.phrase]
+    if not sure:
         return ""
     best = max(sure, key=lambda signal: signal.confidence_percent)
-    said = cut(one_line(clean(visible(well_formed(best.phrase)))), _MAX_SUGGESTED_CHARS)
     return (
-        f"subcog: this reads like a {best.kind}: “{said}” "
+        f"subcog: this reads like a {best.kind}: “{_suggested(best.phrase)}” "
         f"To be sure that it is kept, begin the line with [remember:{best.namespace}]."
     )
+
+
+def _suggested(text: str) -> str:
+    return cut(one_line(visible(well_formed(text))), _MAX_SUGGESTED_CHARS)
 
 
 def _kept_line(kept: Kept, marked: Marked) -> str:

@@ -74,6 +74,7 @@ _NO_DESCRIPTION = (
     "".join(f"(?<! {word})" for word in "a an the any all of no is are".split())
     + rf"(?!^ {_WORD} (?:{_WORD} ){{1,4}}{_any('is,are,can,cannot,may,must,have,has,get,will')} )"
 )
+_IN_USE = _any("used,in use,needed,supported,maintained,available")
 _TAKES = "(?:take|takes|took|taken)"
 _LEFT = _any(
     "(?:has|have|just) (?:left|quit|gone|moved|stepped down),quit,resigned,retired,"
@@ -101,6 +102,8 @@ _PATTERNS = tuple(
             rf"{_AFTER}",
         ),
         (_words_of(f"{_OVER} {_ENDED} exist"), rf" {_BEFORE}{_GONE} "),
+        ("longer", rf" {_BEFORE}(?:is|are) no longer {_IN_USE} "),
+        ("longer", rf" (?:is|are) no longer {_AFTER}but "),
         (_words_of(_DROP), rf"{_NO_DESCRIPTION} {_DROP} {_AFTER}"),
         ("renamed became become goes", rf" {_BEFORE}{_RENAMED} "),
         ("renamed rename", rf" renamed? {_AFTER}(?:to|as|into) "),
@@ -118,6 +121,8 @@ _PATTERNS = tuple(
         ("-> \u2192", rf" {_BEFORE}(?:->|\u2192) "),
     )
 )
+# "Instead of X" and "not X" may speak of one place among several.
+_HEDGED = frozenset("instead rather place lieu now not".split())
 _SAYS_LASTING = regex(
     " "
     + _any(
@@ -141,12 +146,15 @@ _SAYS_NEW = regex(
 )
 
 
-def replaced_phrases(line: str, words: frozenset[str]) -> Iterator[str]:
-    """The phrases of ``line`` that name what is no more; ``words`` are its words."""
+def replaced_phrases(line: str, words: frozenset[str]) -> Iterator[tuple[str, bool]]:
+    """The phrases of ``line`` that name what is no more, and whether it plainly says so.
+
+    ``words`` are its words.
+    """
     for cues, pattern in _PATTERNS:
         if not cues.isdisjoint(words):
             for match in pattern.finditer(line):
-                yield match["old"]
+                yield match["old"], _HEDGED.isdisjoint(cues)
 
 
 def says_lasting(line: str) -> bool:

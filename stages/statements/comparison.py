@@ -215,15 +215,25 @@ def may_contradict(newer: Statement, older: Statement) -> bool:
 
 
 def probability(newer: Statement, older: Statement) -> float:
-    """How likely ``newer`` contradicts ``older``, 0–1."""
+    """How likely ``newer`` contradicts ``older``, 0–1.
+
+    Where it gives up by name what the older one relies on, the words around that matter little.
+    """
     pair = Pair(newer, older)
-    return 0.0 if pair.only_repeats else _MODEL.probability(pair.features)
+    if pair.only_repeats:
+        return 0.0
+    likely = _MODEL.probability(pair.features)
+    return max(likely, FLOOR) if pair.gives_up else likely
 
 
 def is_probable(newer: Statement, older: Statement) -> bool:
     """Whether that is ``FLOOR`` or more: sooner computed."""
     pair = Pair(newer, older)
-    if pair.only_repeats or _BOUND.most(pair) < _LEAST_LOG_ODDS:
+    if pair.only_repeats:
+        return False
+    if pair.gives_up:
+        return True
+    if _BOUND.most(pair) < _LEAST_LOG_ODDS:
         return False
     return _MODEL.probability(pair.features) >= FLOOR
 

@@ -255,6 +255,20 @@ class Pair:
             newer.is_new and self.neat,
         )
 
+    @property
+    def gives_up(self) -> bool:
+        """Whether the newer one plainly says that a thing is gone which the older one names.
+
+        "Flux now, ArgoCD is gone" of "We deploy with ArgoCD", where nothing sets the two apart.
+        """
+        older = self.older
+        known = older.heavy | older.light | older.times | older.units
+        known = known.union(*older.numbers.values())
+        return self.neat and any(
+            phrase <= known and phrase & older.names and phrase not in older.given_up
+            for phrase in self.newer.given_up
+        )
+
     # --- for how much it holds -------------------------------------------------------------------
 
     @property

@@ -319,11 +319,24 @@ class Statement:
         return self.denies or negative or bool(self.replaced)
 
     @cached_property
+    def _replaced_phrases(self) -> tuple[tuple[frozenset[str], bool], ...]:
+        found = (
+            (frozenset(map(canonical, phrase.split())) - _LITTLE, plainly)
+            for phrase, plainly in replaced_phrases(self.line, self.words)
+        )
+        return tuple((words, plainly) for words, plainly in found if words)
+
+    @cached_property
     def replaced(self) -> tuple[frozenset[str], ...]:
         """What it says is no more: the words of each phrase."""
-        phrases = replaced_phrases(self.line, self.words)
-        found = (frozenset(map(canonical, phrase.split())) - _LITTLE for phrase in phrases)
-        return tuple(words for words in found if words)
+        return tuple(words for words, _ in self._replaced_phrases)
+
+    @cached_property
+    def given_up(self) -> tuple[frozenset[str], ...]:
+        """Those of ``replaced`` that it plainly says are gone, and that name something."""
+        return tuple(
+            words for words, plainly in self._replaced_phrases if plainly and words & self.names
+        )
 
     @cached_property
     def denied(self) -> frozenset[str]:

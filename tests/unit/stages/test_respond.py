@@ -246,9 +246,35 @@ def test_a_notice_stands_below_what_became_of_a_marker():
 
 def test_a_secret_is_not_repeated_in_a_suggestion():
     classified = make_classified(parsed=make_parsed(signals=(SURE,)))
-    body = respond(make_built(classified), suggest=True, clean=lambda text: "[gone]").body
-    assert "“[gone]”" in body.decode()
-    assert SURE.phrase not in body.decode()
+    assert respond(make_built(classified), suggest=True, clean=lambda text: "[gone]").body == b"{}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remember that we store all prices as integer cents",
+        "ok, thanks\nplease remember: Jonas owns the payments code",
+        "Don’t forget: the VAT rate for pitches is 7 %",
+        "keep in mind that the demo customer is number 4711",
+    ],
+)
+def test_who_asks_in_prose_to_remember_reads_how(text):
+    message = suggested(text=text)["systemMessage"]
+    assert message.endswith("begin the line with [remember].")
+    assert text.splitlines()[-1] in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remember when we decided on the token lifetimes of the api",
+        "remember that bug with the price of the order?",
+        "I remember that we had five of those",
+        "remember this",
+    ],
+)
+def test_who_asks_what_was_or_says_nothing_to_keep_reads_nothing(text):
+    assert suggested(text=text) == {}
 
 
 @pytest.mark.parametrize(

@@ -323,3 +323,32 @@ def test_another_article_changes_nothing():
     said = "We chose {} sitemap over the fixture, since the container cannot be reached from home."
     assert not contradicts(said.format("a"), said.format("the"))
     assert compare(said.format("a"), said.format("the")) is Relation.SAME
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("Flux now, ArgoCD is gone", "We deploy with ArgoCD, never with kubectl"),
+        ("We moved from PostgreSQL 16 to MySQL 8", "PostgreSQL 16 is the only database"),
+        (
+            "We deploy with Kamal to Hetzner servers; Fly.io is no longer used.",
+            "We deploy with Fly.io from the main branch, staging is campo-staging",
+        ),
+    ],
+)
+def test_what_is_plainly_given_up_by_name_does_not_hold_any_more(newer: str, older: str) -> None:
+    assert contradicts(newer, older)
+    assert settles(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("The Redis cluster in staging is gone", "We use Redis for the job queue"),
+        ("We moved the image uploads from S3 to Cloudflare R2", "Backups go to S3"),
+    ],
+)
+def test_what_is_given_up_in_one_place_is_no_contradiction_in_another(
+    newer: str, older: str
+) -> None:
+    assert not contradicts(newer, older)
