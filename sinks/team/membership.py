@@ -6,7 +6,7 @@ Each function is for use inside a transaction, or for reading.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from duckdb import DuckDBPyConnection
@@ -184,13 +184,25 @@ def remove_others(connection: DuckDBPyConnection, scope: Scope | None = None) ->
 
 
 def _versions(connection: DuckDBPyConnection, ids: Sequence[str]) -> list[Row]:
-    wanted, parameters = among("id", ids)
+    columns = "body, model, vectors, words, lengths, terms"
+    rows = map(to_row, select(connection, columns, "versions", "id", ids))
+    return sorted(rows, key=lambda row: row.memory.version)
+
+
+def select(
+    connection: DuckDBPyConnection,
+    columns: str,
+    table: str,
+    column: str,
+    values: Collection[str],
+) -> list[tuple[Any, ...]]:
+    """The ``columns`` of the rows of ``table`` whose ``column`` is among ``values``."""
+    wanted, parameters = among(column, list(values))
     found = connection.execute(
-        "SELECT body, model, vectors, words, lengths, terms FROM store.versions "  # noqa: S608 - placeholders
-        f"WHERE {wanted} ORDER BY version",
+        f"SELECT {columns} FROM store.{table} WHERE {wanted}",  # noqa: S608 - constants
         parameters,
-    ).fetchall()
-    return list(map(to_row, found))
+    )
+    return found.fetchall()
 
 
 def _delete_heads(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Scope]:

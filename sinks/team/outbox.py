@@ -12,8 +12,8 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from ..store.rows import Record, aware, naive, to_row, to_scope
-from ..store.writes import Insert, among, delete_where, insert
-from .membership import Joined, is_foreign, read_joined
+from ..store.writes import Insert, delete_where, insert
+from .membership import Joined, is_foreign, read_joined, select
 from .protocol import Depth, Outgoing
 
 ENTRY_TYPES = {
@@ -159,12 +159,8 @@ def page(cursor: DuckDBPyConnection, limit: int) -> tuple[Outgoing, ...]:
 
 def _rows(cursor: DuckDBPyConnection, keys: Sequence[str]) -> Iterator[tuple[str, Any]]:
     for start in range(0, len(keys), _FEW):
-        wanted, parameters = among("key", keys[start : start + _FEW])
-        found = cursor.execute(
-            "SELECT key, body, model, vectors, words, lengths, terms FROM store.versions "  # noqa: S608 - placeholders
-            f"WHERE {wanted}",
-            parameters,
-        ).fetchall()
+        columns = "key, body, model, vectors, words, lengths, terms"
+        found = select(cursor, columns, "versions", "key", keys[start : start + _FEW])
         yield from ((key, to_row(tuple(columns))) for key, *columns in found)
 
 
@@ -191,9 +187,7 @@ def drop_ids(connection: DuckDBPyConnection, ids: Sequence[str]) -> None:
 
 def noted_keys(connection: DuckDBPyConnection, keys: Sequence[str]) -> set[str]:
     """Those of ``keys`` that have an author mark."""
-    wanted, parameters = among("key", keys)
-    found = connection.execute(f"SELECT key FROM store.received WHERE {wanted}", parameters)  # noqa: S608 - placeholders
-    return {key for (key,) in found.fetchall()}
+    return {key for (key,) in select(connection, "key", "received", "key", keys)}
 
 
 def mark_received(
