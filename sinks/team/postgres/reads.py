@@ -1,8 +1,7 @@
 """What is read of the team's memories: the search on the server, and the feed.
 
-The server's row security adds the team. Nothing here reads without a scope, but for ``digests``,
-which hold no text. The feed tells what changed since a cursor, and wakes who listens when
-something does.
+The server's row security adds the team, and nothing is read without a scope. The feed tells what
+changed since a cursor, and wakes who listens when something does.
 """
 
 from __future__ import annotations
@@ -117,15 +116,6 @@ _AFTER = (
     "model, vectors, words, lengths, terms, epoch, behind, at, since "
     "FROM subcog.changes_after(%s, %s::text::xid8, %s, %s, %s, %s)"
 )
-_DIGESTS = (
-    "SELECT v.id, v.version, v.digest FROM subcog.versions v "
-    "JOIN unnest(%(ids)s::text[], %(versions)s::bigint[]) AS asked (id, version) "
-    "ON v.id = asked.id AND v.version = asked.version"
-)
-_REMAINING = (
-    "SELECT count(*) FROM subcog.changes "
-    "WHERE scope = ANY (%s) AND (xid, seq) > (%s::text::xid8, %s)"
-)
 # Rows that are decoded in about 2 ms.
 _SLICE = 50
 
@@ -189,22 +179,6 @@ def _bounded(memory: Memory, at: datetime, since: datetime) -> Memory:
         valid_from=known(memory.valid_from),
         valid_to=known(memory.valid_to),
     )
-
-
-def remaining(connection: Connection, after: Cursor, scopes: Sequence[Scope]) -> int:
-    """How many changes of ``scopes`` come after the cursor."""
-    texts = [str(scope) for scope in scopes]
-    [count] = connection.execute(_REMAINING, [texts, str(after.xid), after.seq]).fetchone() or (0,)
-    return int(count)
-
-
-def digests(
-    connection: Connection, keys: Sequence[tuple[str, int]]
-) -> dict[tuple[str, int], bytes]:
-    """The digest of each (id, version) that is there."""
-    ids, versions = [id_ for id_, _ in keys], [version for _, version in keys]
-    found = connection.execute(_DIGESTS, {"ids": ids, "versions": versions})
-    return {(id_, version): digest for id_, version, digest in found}
 
 
 async def listen(address: Address) -> AsyncGenerator[None, None]:

@@ -45,6 +45,15 @@ _PROJECTS = (
     "(SELECT * FROM subcog.projects ORDER BY shared_at, scope LIMIT 1000) AS first "
     "ORDER BY name, scope"
 )
+_DIGESTS = (
+    "SELECT v.id, v.version, v.digest FROM subcog.versions v "
+    "JOIN unnest(%s::text[], %s::bigint[]) AS asked (id, version) "
+    "ON v.id = asked.id AND v.version = asked.version"
+)
+_REMAINING = (
+    "SELECT count(*) FROM subcog.changes "
+    "WHERE scope = ANY (%s) AND (xid, seq) > (%s::text::xid8, %s)"
+)
 
 
 class PostgresStore:
@@ -138,11 +147,14 @@ class PostgresStore:
 
     async def remaining(self, after: Cursor, scopes: Sequence[Scope]) -> int:
         """How many changes of ``scopes`` come after the cursor."""
-        return await self._run(lambda connection: reads.remaining(connection, after, scopes))
+        texts = [str(scope) for scope in scopes]
+        return int(await self._ask(_REMAINING, texts, str(after.xid), after.seq))
 
     async def digests(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], bytes]:
         """The digest of each (id, version) of ``keys`` that is there."""
-        return await self._run(lambda connection: reads.digests(connection, keys))
+        pairs = [[id_ for id_, _ in keys], [version for _, version in keys]]
+        found = await self._run(lambda connection: connection.execute(_DIGESTS, pairs).fetchall())
+        return {(id_, version): digest for id_, version, digest in found}
 
     def listen(self) -> AsyncGenerator[None, None]:
         """Yields once when it listens, and each time the team's feed has something new.
