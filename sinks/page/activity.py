@@ -203,7 +203,6 @@ class Watch:
             self._woken.set()
 
     def close(self) -> None:
-        """Nothing more will come."""
         self.is_closed = True
         self._woken.set()
 

@@ -62,7 +62,6 @@ class AutomaticBackups:
 
     @property
     def newest_at(self) -> datetime | None:
-        """When the newest was made."""
         return _made_at(self.files[-1]) if self.files else None
 
     def is_due(self, now: datetime) -> bool:

@@ -28,7 +28,7 @@ from ..store.writes import (
     move_heads,
     rewrite,
 )
-from .membership import select
+from .membership import select, select_by_key
 from .merge import Chain, MergedChain, merge_chain
 from .outbox import Outbox, drop_ids, mark_received, noted_keys
 from .validate import ValidatedChange, rightly_signed
@@ -212,10 +212,6 @@ def note_confirmed(connection: DuckDBPyConnection, arrivals: Sequence[ValidatedC
         mark_received(connection, lost, pulled=True)
 
 
-# Through the primary key as long as they are few.
-_FEW = 100
-
-
 class SliceApplier:
     """Applies one slice of changes, in one transaction of the writer's thread."""
 
@@ -314,7 +310,8 @@ class SliceApplier:
 
         A version that is stored with the same content was sent from here, or pulled before.
         """
-        there = self._bodies([each.key for each in arrivals])
+        keys = [each.key for each in arrivals]
+        there = dict(select_by_key(self._connection, "key, body", keys))
         same = {e.key for e in arrivals if e.record and _is_same(e.record, there.get(e.key))}
         conflicting = {e.id for e in arrivals if e.key in there and e.key not in same}
         confirmed: list[ValidatedChange] = []
@@ -324,13 +321,6 @@ class SliceApplier:
             (confirmed if is_done else rest).append(each)
         note_confirmed(self._connection, confirmed)
         return rest, conflicting | self._unsent({each.id for each in rest})
-
-    def _bodies(self, keys: Sequence[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for start in range(0, len(keys), _FEW):
-            part = keys[start : start + _FEW]
-            found.update(select(self._connection, "key, body", "versions", "key", part))
-        return found
 
     def _unsent(self, ids: Collection[str]) -> set[str]:
         if not ids:

@@ -22,6 +22,8 @@ T = TypeVar("T")
 _MEMBERSHIP = "membership"
 _CURSOR = "cursor"
 _DECLINED = "declined"
+# Through the primary key as long as they are few.
+_FEW = 100
 
 
 class Joined(Struct, frozen=True):
@@ -203,6 +205,17 @@ def select(
         parameters,
     )
     return found.fetchall()
+
+
+def select_by_key(
+    connection: DuckDBPyConnection, columns: str, keys: Sequence[str]
+) -> list[tuple[Any, ...]]:
+    """The ``columns`` of the versions with ``keys``: through the index, which few at once are."""
+    return [
+        row
+        for start in range(0, len(keys), _FEW)
+        for row in select(connection, columns, "versions", "key", keys[start : start + _FEW])
+    ]
 
 
 def _delete_heads(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Scope]:

@@ -15,7 +15,7 @@ from ....bus.values import Encoding, Hit, Query, Scope
 from ...models.analyzer import searchable
 from ...store.reads import scope_texts
 from ...store.rows import Row, digest, fingerprint_of, to_record, to_scope
-from ..protocol import About, Changes, Cursor, Project
+from ..protocol import About, Changes, Cursor, Project, TeamServer
 from . import reads
 from .connection import Connections, HalfVector, Link
 from .reads import DIMENSIONS, half_vector, search_text, signed
@@ -56,12 +56,12 @@ _REMAINING = (
 )
 
 
-class PostgresStore:
+class PostgresStore(TeamServer):
     """Memories of one team, on the server at ``url``; as a member, whose role the URL names.
 
     Each method raises TeamUnavailable (a ConnectionError) while the server cannot be used, with a
     message that says what to do, and asks it anew when called again. A cancelled call ends at
-    once; what it asked for may have been done.
+    once; what it asked for may have been done. ``TeamServer`` says what most of them do.
     """
 
     def __init__(self, url: str, *, clock: Callable[[], datetime]) -> None:
@@ -75,7 +75,6 @@ class PostgresStore:
 
     @property
     def answer_s(self) -> float:
-        """How long the server takes to answer, in seconds; 0 before it was asked."""
         return self._connections.answer_s
 
     async def open(self) -> None:
@@ -84,29 +83,17 @@ class PostgresStore:
         await self._run(lambda _: None)
 
     async def close(self) -> None:
-        """Close the connections. Idempotent."""
         await anyio.to_thread.run_sync(self._connections.close)
 
     async def about(self) -> About:
-        """What the server reports of itself, the team and the caller."""
         return await self._connections.run(_about)
 
     # --- write -----------------------------------------------------------------------------------
 
     async def put(self, rows: Sequence[Row]) -> tuple[bool, ...]:
-        """Append ``rows``, all or none; committed on return.
-
-        False for an (id, version) that was there already, and for an id that was forgotten.
-        Raises ValueError for a row that cannot be stored, or that would change a memory's scope.
-        """
         return await self._run(lambda connection: _put(connection, rows)) if rows else ()
 
     async def forget(self, id: str, scopes: Sequence[Scope]) -> bool:  # noqa: A002
-        """Delete all versions of a memory; its id, scope and the time stay as a tombstone.
-
-        False where there is no such memory in ``scopes``. Raises ForgetRefused where the team lets
-        only who wrote it do that, and somebody else did.
-        """
         return bool(await self._ask("SELECT subcog.forget(%s, %s)", id, scope_texts(scopes)))
 
     async def share(self, scope: Scope, name: str) -> bool:
@@ -119,11 +106,6 @@ class PostgresStore:
         return bool(await self._ask("SELECT subcog.unshare(%s)", str(scope)))
 
     async def tidy(self) -> int:
-        """Add some of the latest vectors to the graph that search uses.
-
-        How many are left, counted to 1,000: they are found as well, only slower. For when there
-        is nothing else to do.
-        """
         return int(await self._ask("SELECT subcog.graph(%s)", _GRAPHED))
 
     # --- read ------------------------------------------------------------------------------------
@@ -139,29 +121,18 @@ class PostgresStore:
     # --- the feed --------------------------------------------------------------------------------
 
     async def changes(self, after: Cursor, scopes: Sequence[Scope], *, limit: int = 500) -> Changes:
-        """What changed in ``scopes`` after the cursor, in the feed's order; large rows fewer.
-
-        Where the server's epoch is not the cursor's: nothing, and the cursor to begin with.
-        """
         return await self._run(lambda connection: reads.changes(connection, after, scopes, limit))
 
     async def remaining(self, after: Cursor, scopes: Sequence[Scope]) -> int:
-        """How many changes of ``scopes`` come after the cursor."""
         texts = [str(scope) for scope in scopes]
         return int(await self._ask(_REMAINING, texts, str(after.xid), after.seq))
 
     async def digests(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], bytes]:
-        """The digest of each (id, version) of ``keys`` that is there."""
         pairs = [[id_ for id_, _ in keys], [version for _, version in keys]]
         found = await self._run(lambda connection: connection.execute(_DIGESTS, pairs).fetchall())
         return {(id_, version): digest for id_, version, digest in found}
 
     def listen(self) -> AsyncGenerator[None, None]:
-        """Yields once when it listens, and each time the team's feed has something new.
-
-        Raises TeamUnavailable when the connection is lost, and NoWakeUps behind a pool. One wake-up
-        may stand for many changes.
-        """
         return reads.listen(self._connections.address)
 
     # --- threads ---------------------------------------------------------------------------------
