@@ -281,6 +281,11 @@ class PassageArchive:
         kept = await self._store.read(lambda connection: table.fetch(connection, found))
         return tuple(kept.values())
 
+    async def get(self, ids: Sequence[str], scopes: Collection[Scope]) -> tuple[Passage, ...]:
+        """The passages with ``ids`` that are in ``scopes``."""
+        kept = await self._store.read(lambda connection: table.fetch(connection, list(ids)))
+        return tuple(one for one in kept.values() if one.scope in scopes)
+
     async def show(self, scope: Scope, session: str) -> tuple[Passage, ...]:
         """All that is kept of a session."""
         ids = [id_ for one in self._index.episodes(scope, session) for id_ in one.passages]
