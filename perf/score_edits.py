@@ -17,9 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from subcog.bus.anchors import add_up
+from subcog.sinks.code.anchors import examine, resolve
 from subcog.sinks.code.checkout import Checkout
-from subcog.sinks.code.compare import examine
-from subcog.sinks.code.resolve import resolve
 from subcog.stages.language.code_names import code_names
 
 FOLDER = Path(__file__).parent / "blind" / "edits"

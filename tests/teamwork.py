@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import anyio
 
 from subcog.bus.values import Scope
-from subcog.sinks.team.postgres.store import PostgresStore
 from subcog.sinks.team.protocol import Change, Cursor
 
 from .postgres import PATIENCE_S, Database
 from .stores import ALL, HERE, FakeClock
+from .team_store import ReadableStore
 
 SCOPES = (HERE, ALL)
 
@@ -20,9 +20,9 @@ SCOPES = (HERE, ALL)
 @asynccontextmanager
 async def member_of(
     team: Database, role: str = "alice", clock: FakeClock | None = None
-) -> AsyncIterator[PostgresStore]:
+) -> AsyncIterator[ReadableStore]:
     """The store as ``role`` has it; closed at the end."""
-    store = PostgresStore(team.url(role), clock=clock or FakeClock())
+    store = ReadableStore(team.url(role), clock=clock or FakeClock())
     await store.open()
     try:
         yield store
@@ -30,7 +30,7 @@ async def member_of(
         await store.close()
 
 
-async def whole_feed(store: PostgresStore, scopes: tuple[Scope, ...] = SCOPES) -> list[Change]:
+async def whole_feed(store: ReadableStore, scopes: tuple[Scope, ...] = SCOPES) -> list[Change]:
     """Every change of ``scopes`` from the beginning, read in small pieces."""
     cursor, found, behind = Cursor((await store.about()).epoch), [], True
     with anyio.fail_after(PATIENCE_S):

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from ...bus.values import Scope
-from ...sinks.page.port import Finding, PagePort, Refused, T
+from ...sinks.page.visits import Finding, PagePort, Refused, T
 from ..app.app import App
 from ..entrance.handler import HookHandler
 from .dispatch import Calls

@@ -135,7 +135,7 @@ async def restore(app: App, backup: Path, *, bring_back: bool = False) -> Restor
 
 async def count_forgotten(app: App, backup: Path) -> ForgottenSince:
     """How much of ``backup`` was forgotten since it was made. Raises ``BadBackup``."""
-    from ...sinks.repair.carry_over import count_returning, read_buried, read_buried_file
+    from ...sinks.repair.backups import count_returning, read_buried, read_buried_file
 
     async with _checked(app, backup) as copy:
         archive = app.archive.loaded
@@ -243,7 +243,7 @@ async def _swap(app: App, copy: Path, backup: Path, bring_back: bool) -> Restore
 
 async def _carry_over(app: App, copy: Path, bring_back: bool) -> ForgottenSince:
     """Note in ``copy`` what was forgotten since. Raises ``BadBackup``; the old one is back then."""
-    from ...sinks.repair.carry_over import carry_over, read_buried_file
+    from ...sinks.repair.backups import carry_over, read_buried_file
 
     buried = await anyio.to_thread.run_sync(read_buried_file, app.paths.database)
     if buried is None:

@@ -65,7 +65,7 @@ class Backups:
 
     async def purge(self, archive: Archive) -> None:
         """Take out of the backups what was forgotten since they were made."""
-        from ...sinks.repair.carry_over import read_buried
+        from ...sinks.repair.backups import read_buried
 
         if self.files.files:
             buried = await archive.store.read(read_buried)

@@ -169,16 +169,21 @@ def _pair(node: Node) -> Iterator[Definition]:
 
 
 def _with_decorators(node: Node) -> Iterator[Definition]:
-    nodes = [node]
     before = node.prev_named_sibling
     if before is None and node.parent is not None and node.parent.type == "export_statement":
         before = node.prev_sibling
-    while before is not None and before.type in {"decorator", "comment"}:
-        nodes.insert(0, before)
-        before = before.prev_named_sibling
     value = node.child_by_field_name("value")
-    inside = value if value is not None else node
-    yield Definition(_field(node, "name"), nodes, inside)
+    nodes = [*_before(before, {"decorator", "comment"}), node]
+    yield Definition(_field(node, "name"), nodes, value if value is not None else node)
+
+
+def _before(last: Node | None, kinds: set[str]) -> list[Node]:
+    """The nodes of those ``kinds`` up to ``last``, in their order."""
+    nodes: list[Node] = []
+    while last is not None and last.type in kinds:
+        nodes.insert(0, last)
+        last = last.prev_named_sibling
+    return nodes
 
 
 # --- Go -------------------------------------------------------------------------------------------
@@ -240,12 +245,8 @@ def _in_rust(node: Node) -> Iterator[Definition] | None:
 
 
 def _with_attributes(node: Node) -> Iterator[Definition]:
-    nodes = [node]
-    before = node.prev_named_sibling
-    while before is not None and before.type in {"attribute_item", "line_comment"}:
-        nodes.insert(0, before)
-        before = before.prev_named_sibling
-    yield Definition(_field(node, "name"), nodes, node)
+    attributes = _before(node.prev_named_sibling, {"attribute_item", "line_comment"})
+    yield Definition(_field(node, "name"), [*attributes, node], node)
 
 
 def _in_java(node: Node) -> Iterator[Definition] | None:

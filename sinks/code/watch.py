@@ -106,7 +106,7 @@ class CodeWatch:
     def _resolve(self, text: str, root: str, told: list[tuple[Anchor, ...]]) -> None:
         if not (names := self._names(text)):
             return
-        from .resolve import resolve  # it brings the readers of files with it
+        from .anchors import resolve  # it brings the readers of files with it
 
         top = self._find_top(root)
         commit = self._head(root)
@@ -178,7 +178,7 @@ class CodeWatch:
         self, anchors: Sequence[Anchor], root: str, found: dict[Anchor, AnchorState]
     ) -> None:
         """Read and compare; what is found is kept, whether somebody still waits for it or not."""
-        from .compare import examine
+        from .anchors import examine
 
         checkout = self._checkout(root)
         deadline = self._clock() + _SEARCH_S

@@ -41,7 +41,6 @@ class TopicIndex:
 
     @property
     def memories(self) -> int:
-        """How many memories are indexed."""
         with self._lock:
             return sum(len(topics) for topics in self._scopes.values())
 

@@ -106,9 +106,6 @@ class TopicScope:
             topics.fill(id_, self._versions[slot], namespace, keys, tags)
         return topics
 
-    def counts(self) -> Iterator[tuple[str, int]]:
-        return ((key, live) for key, live in zip(self._keys, self._live, strict=True) if live)
-
     def count(self, key: str) -> int:
         number = self._numbers.get(key)
         return 0 if number is None else self._live[number]

@@ -72,21 +72,14 @@ FromWorker = Ready | Answer | Trouble
 _encoder = msgspec.json.Encoder()
 _to_worker: msgspec.json.Decoder[ToWorker] = msgspec.json.Decoder(ToWorker)
 _from_worker: msgspec.json.Decoder[FromWorker] = msgspec.json.Decoder(FromWorker)
+# What the daemon said, and what the worker said. Both raise ``ValueError``.
+read_to_worker = _to_worker.decode
+read_from_worker = _from_worker.decode
 
 
 def line_of(message: ToWorker | FromWorker) -> bytes:
     """``message`` as a line."""
     return _encoder.encode(message) + b"\n"
-
-
-def read_to_worker(line: bytes) -> ToWorker:
-    """What the daemon said. Raises ``ValueError``."""
-    return _to_worker.decode(line)
-
-
-def read_from_worker(line: bytes) -> FromWorker:
-    """What the worker said. Raises ``ValueError``."""
-    return _from_worker.decode(line)
 
 
 # litellm takes three to six seconds to import, more on a busy machine.

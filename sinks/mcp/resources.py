@@ -235,8 +235,10 @@ async def read_resource(port: ClientPort, given: str) -> types.ReadResourceResul
 async def _read(port: ClientPort, uri: Uri) -> tuple[str, str]:
     if uri.kind == "help":
         return MARKDOWN, _help(uri.text)
-    read = _READERS[uri.kind, bool(uri.text)]
-    answer = await read(port, uri.text)
+    which = (uri.kind, bool(uri.text))
+    answer = await _READERS[which](port, uri.text)
+    if which not in _WITHOUT_NOTICE:
+        answer = {"notice": port.notice} | answer
     return JSON_TYPE, msgspec.json.encode(answer).decode()
 
 
@@ -246,30 +248,23 @@ def _help(topic: str) -> str:
     return TOPICS[topic] if topic else help_page()
 
 
+Read = Callable[[ClientPort, str], Awaitable[Json]]
+
+
 # --- one reader a resource -----------------------------------------------------------------------
 
 
 async def _search(port: ClientPort, query: str) -> Json:
     if len(query) > MAX_QUERY:
         raise UnknownUri(f"a query has at most {MAX_QUERY} characters; this one has {len(query)}")
-    answer = await port.call("recall", {"query": query, "limit": SEARCHED})
-    return {"notice": port.notice} | answer
-
-
-async def _topics(port: ClientPort, _: str) -> Json:
-    return await port.call("topics", {"limit": 1000})
-
-
-async def _topic(port: ClientPort, topic: str) -> Json:
-    answer = await port.call("topics", {"topic": topic, "limit": LISTED})
-    return {"notice": port.notice} | answer
+    return await port.call("recall", {"query": query, "limit": SEARCHED})
 
 
 async def _memory(port: ClientPort, memory_id: str) -> Json:
     found = await port.find(memory_id)
     if found is None:
         raise UnknownUri("there is no memory of that id for this project")
-    return {"notice": port.notice} | found
+    return found
 
 
 async def _namespaces(port: ClientPort, _: str) -> Json:
@@ -290,7 +285,6 @@ async def _namespace(port: ClientPort, namespace: str) -> Json:
     if namespace not in NAMESPACES:
         raise UnknownUri(f"no such namespace; there are {', '.join(NAMESPACES)}")
     return {
-        "notice": port.notice,
         "namespace": namespace,
         "memories": await port.latest(limit=LISTED, namespaces=(namespace,)),
         "total_count": await _count(port, namespace),
@@ -298,28 +292,31 @@ async def _namespace(port: ClientPort, namespace: str) -> Json:
 
 
 async def _session(port: ClientPort, _: str) -> Json:
-    return {"notice": port.notice} | await port.session()
+    return await port.session()
 
 
-async def _sessions(port: ClientPort, _: str) -> Json:
-    return {"notice": port.notice} | await port.call("sessions", {"limit": LISTED})
+def _asks(call: str, argument: str = "", **params: object) -> Read:
+    """A resource that is a call's answer; its text, if it has one, is the ``argument``."""
+
+    async def read(port: ClientPort, text: str) -> Json:
+        return await port.call(call, params | ({argument: text} if argument else {}))
+
+    return read
 
 
-async def _said(port: ClientPort, session: str) -> Json:
-    return {"notice": port.notice} | await port.call("session", {"id": session})
-
-
-_READERS: dict[tuple[str, bool], Callable[[ClientPort, str], Awaitable[Json]]] = {
+_READERS: dict[tuple[str, bool], Read] = {
     ("search", True): _search,
-    ("topics", False): _topics,
-    ("topics", True): _topic,
+    ("topics", False): _asks("topics", limit=1000),
+    ("topics", True): _asks("topics", "topic", limit=LISTED),
     ("memory", True): _memory,
     ("namespaces", False): _namespaces,
     ("namespaces", True): _namespace,
     ("session", False): _session,
-    ("session", True): _said,
-    ("sessions", False): _sessions,
+    ("session", True): _asks("session", "id"),
+    ("sessions", False): _asks("sessions", limit=LISTED),
 }
+# They list names and counts; all others hold what was remembered, and the notice that it is data.
+_WITHOUT_NOTICE = {("topics", False), ("namespaces", False)}
 
 
 # --- completion ----------------------------------------------------------------------------------

@@ -77,37 +77,23 @@ class Tool(Struct, frozen=True, kw_only=True):
 # --- what they do --------------------------------------------------------------------------------
 
 
-async def recall(port: ClientPort, arguments: RecallArguments) -> Json:
-    """Search, and give the index."""
-    answer = await port.call("recall", msgspec.to_builtins(arguments), brief=True)
-    return answer | {"notice": port.notice}
+def asks(call: str, *, brief: bool = False) -> Run:
+    """A tool that asks the daemon, and gives its answer with the notice that it is data."""
+
+    async def run(port: ClientPort, arguments: Arguments) -> Json:
+        answer = await port.call(call, msgspec.to_builtins(arguments), brief=brief)
+        return answer | {"notice": port.notice}
+
+    return run
 
 
-async def search_sessions(port: ClientPort, arguments: SearchSessionsArguments) -> Json:
-    """Search what was said."""
-    answer = await port.call("search_sessions", msgspec.to_builtins(arguments))
-    return answer | {"notice": port.notice}
+def writes(call: str) -> Run:
+    """A tool that keeps a text."""
 
+    async def run(port: ClientPort, arguments: Arguments) -> Json:
+        return _settled(await port.call(call, msgspec.to_builtins(arguments) | HOOK))
 
-async def capture(port: ClientPort, arguments: CaptureArguments) -> Json:
-    """Keep a text."""
-    answer = await port.call("capture", msgspec.to_builtins(arguments) | HOOK)
-    return _settled(answer)
-
-
-async def get(port: ClientPort, arguments: IdArguments) -> Json:
-    """One memory whole."""
-    return await port.call("get", {"id": arguments.id}) | {"notice": port.notice}
-
-
-async def update(port: ClientPort, arguments: UpdateArguments) -> Json:
-    """Make the next version of a memory."""
-    return _settled(await port.call("update", msgspec.to_builtins(arguments) | HOOK))
-
-
-async def forget(port: ClientPort, arguments: IdArguments) -> Json:
-    """Delete a memory."""
-    return await port.call("forget", {"id": arguments.id})
+    return run
 
 
 async def topics(port: ClientPort, arguments: TopicsArguments) -> Json:
@@ -154,7 +140,7 @@ TOOLS = (
         ),
         takes=RecallArguments,
         gives=RecallResult,
-        run=recall,
+        run=asks("recall", brief=True),
     ),
     Tool(
         name="search_sessions",
@@ -166,7 +152,7 @@ TOOLS = (
         ),
         takes=SearchSessionsArguments,
         gives=SearchSessionsResult,
-        run=search_sessions,
+        run=asks("search_sessions"),
     ),
     Tool(
         name="get",
@@ -174,7 +160,7 @@ TOOLS = (
         description="One memory whole, with where it came from and whether it still holds.",
         takes=IdArguments,
         gives=Memory,
-        run=get,
+        run=asks("get"),
     ),
     Tool(
         name="capture",
@@ -186,7 +172,7 @@ TOOLS = (
         ),
         takes=CaptureArguments,
         gives=CaptureResult,
-        run=capture,
+        run=writes("capture"),
         changes="adds",
     ),
     Tool(
@@ -195,7 +181,7 @@ TOOLS = (
         description="Correct the text, namespace or tags of a memory. Older versions are kept.",
         takes=UpdateArguments,
         gives=CaptureResult,
-        run=update,
+        run=writes("update"),
         changes="adds",
     ),
     Tool(
@@ -216,7 +202,7 @@ TOOLS = (
         description="Delete a memory for good. Only when the user wants that; else supersede it.",
         takes=IdArguments,
         gives=ForgetResult,
-        run=forget,
+        run=asks("forget"),
         changes="destroys",
     ),
     Tool(

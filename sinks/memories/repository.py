@@ -28,8 +28,7 @@ from ...bus.events import (
 )
 from ...bus.signals import degraded, emit
 from ...bus.values import Memory, Scope, UseEvent, Usefulness
-from ..indexes.failure_index import FailureIndex
-from ..indexes.file_index import FileIndex
+from ..indexes.mentions import FailureIndex, FileIndex
 from ..indexes.topic_index import TopicIndex
 from ..models import cross_encoder
 from ..models.embedder import Embedder

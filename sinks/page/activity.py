@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 import anyio
 from msgspec import Struct
@@ -106,7 +106,6 @@ class Activity:
 
     @property
     def watchers(self) -> int:
-        """How many look on."""
         return len(self._watches)
 
     def close(self) -> None:
@@ -134,47 +133,40 @@ class Activity:
         enriched, intent = built.classified.enriched, built.classified.intent
         prompt = enriched.prompt
         self._add(
-            PromptSeen(
-                number=self._next(),
-                kind="prompt",
-                at=self._clock(),
-                scopes=(prompt.place.project,),
-                session=prompt.session,
-                client=prompt.client,
-                text=enriched.parsed.text[:MAX_TEXT],
-                intent=intent.intent_type.value if intent else "",
-                confidence_percent=intent.confidence_percent if intent else 0,
-                tokens=built.tokens,
-                abstained=built.abstained or "",
-                verdicts=built.verdicts[:_MAX_VERDICTS],
-                sessions=built.sessions,
-                kept=enriched.kept,
-                degraded=enriched.degraded,
-                stages_ms=self._stages(event.trace),
-            )
+            PromptSeen,
+            kind="prompt",
+            scopes=(prompt.place.project,),
+            session=prompt.session,
+            client=prompt.client,
+            text=enriched.parsed.text[:MAX_TEXT],
+            intent=intent.intent_type.value if intent else "",
+            confidence_percent=intent.confidence_percent if intent else 0,
+            tokens=built.tokens,
+            abstained=built.abstained or "",
+            verdicts=built.verdicts[:_MAX_VERDICTS],
+            sessions=built.sessions,
+            kept=enriched.kept,
+            degraded=enriched.degraded,
+            stages_ms=self._stages(event.trace),
         )
 
     def note_shown(self, event: MemoriesShown) -> None:
-        """Memories were shown at another moment."""
-        seen = MomentSeen(
-            number=self._next(),
+        self._add(
+            MomentSeen,
             kind="moment",
-            at=self._clock(),
             scopes=event.scopes,
             session=event.session,
             hook=event.hook,
             shown=event.shown[:_MAX_VERDICTS],
         )
-        self._add(seen)
 
     def note_capture(self, event: CaptureSettled) -> None:
         """A capture settled; one that left no memory is told with its prompt."""
         if (memory := event.memory) is None:
             return
-        seen = CaptureSeen(
-            number=self._next(),
+        self._add(
+            CaptureSeen,
             kind="capture",
-            at=self._clock(),
             scopes=(memory.scope,),
             id=memory.id,
             namespace=memory.namespace,
@@ -183,24 +175,14 @@ class Activity:
             redacted=bool(event.kept.redactions),
             automatic=AUTO_CAPTURED in memory.tags,
         )
-        self._add(seen)
 
     def note_forgotten(self, event: MemoryForgotten) -> None:
-        """A memory was forgotten."""
-        seen = ForgottenSeen(
-            number=self._next(),
-            kind="forgotten",
-            at=self._clock(),
-            scopes=(event.scope,),
-            id=event.id,
-        )
-        self._add(seen)
+        self._add(ForgottenSeen, kind="forgotten", scopes=(event.scope,), id=event.id)
 
-    def _next(self) -> int:
+    def _add(self, seen: type[Entry], **facts: Any) -> None:
+        """Note what was ``seen`` now, and wake whoever looks on."""
         self._number += 1
-        return self._number
-
-    def _add(self, entry: Entry) -> None:
+        entry = seen(number=self._number, at=self._clock(), **facts)
         self._entries.append(entry)
         for watch in self._watches:
             watch.note(entry)
@@ -216,13 +198,11 @@ class Watch:
         self.is_closed = False
 
     def note(self, entry: Entry) -> None:
-        """Something happened."""
         if self._scopes & {*entry.scopes}:
             self._waiting.append(entry)
             self._woken.set()
 
     def close(self) -> None:
-        """Nothing more will come."""
         self.is_closed = True
         self._woken.set()
 

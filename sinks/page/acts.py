@@ -19,9 +19,9 @@ from ...bus.results import (
     UndoResult,
     VotesResult,
 )
-from .port import PagePort, Refused
 from .render import render
 from .screens import visit_of
+from .visits import PagePort, Refused
 
 MAX_BODY = 4_000_000
 _DONE = {

@@ -28,10 +28,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .activity import Activity, Entry
 from .acts import Acts, body_of
-from .port import PagePort, Refused
 from .render import FOLDER, render
 from .screens import SCREENS, Screens, named_by_id, summaries_of, visit_of
-from .visits import VISIT_S, Visit, Visits
+from .visits import VISIT_S, PagePort, Refused, Visit, Visits
 
 ALIVE_S = 15.0
 """A stream says so often that it is alive, where nothing happens."""

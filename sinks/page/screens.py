@@ -39,9 +39,8 @@ from ...bus.sessions import (
 )
 from ...bus.values import NAMESPACES
 from .activity import Activity, Entry, MomentSeen, PromptSeen
-from .port import PagePort, Refused
 from .render import render, times
-from .visits import Visit
+from .visits import PagePort, Refused, Visit
 
 PER_PAGE = 50
 MAX_FOUND = 100

@@ -1,6 +1,6 @@
-"""Invitations to the page, and the visits that they are traded for: in memory alone.
+"""Who may open the page, and what the page may ask for them.
 
-``subcog ui`` gets the invitation over the daemon's own socket and puts it into the address after
+``subcog ui`` gets an invitation over the daemon's own socket and puts it into the address after
 ``#``, which no browser sends anywhere. The page's script trades it for a visit: a path of its own
 with an unguessable name, and a cookie for that path alone. Cookies know no ports, so a server on
 another port of this machine would be sent a cookie for all of it; but not one for a path that it
@@ -11,10 +11,14 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Protocol, TypeVar
 
 from cachetools import TTLCache
 from msgspec import Struct
+
+from ...bus.results import Result
+from ...bus.values import Scope
 
 INVITATION_S = 60.0
 VISIT_S = 12 * 3600.0
@@ -70,3 +74,43 @@ class Visits:
             return None
         self._open[name] = visit
         return visit
+
+
+T = TypeVar("T", bound=Result)
+
+
+class Refused(ValueError):
+    """A call that cannot be answered as asked; the message is for the person."""
+
+
+class Finding(Struct, frozen=True):
+    """One check of ``subcog doctor``: what was ``seen``, and what to do where it is not ``ok``."""
+
+    check: str
+    ok: bool
+    seen: str
+    mend: str | None = None
+
+
+class PagePort(Protocol):
+    """Answers for whoever opened the page. ``fields`` are those of the command that opened it."""
+
+    async def ask(
+        self, fields: dict[str, str], call: str, kind: type[T], params: Mapping[str, object]
+    ) -> T:
+        """Make a call of the daemon, as the command line does. Raises ``Refused``."""
+
+    def has_team(self) -> bool:
+        """Whether a team was joined."""
+
+    def project(self, fields: dict[str, str]) -> str:
+        """The name of the project, for a title."""
+
+    def readable(self, fields: dict[str, str]) -> Sequence[Scope]:
+        """What may be read from the project."""
+
+    def clean(self, text: str) -> str:
+        """``text`` without its secrets."""
+
+    async def doctor(self) -> tuple[Finding, ...]:
+        """Run ``subcog doctor``, which takes seconds. Raises ``Refused``."""

@@ -67,7 +67,6 @@ class PassageArchive:
 
     @property
     def count(self) -> int:
-        """How many passages are kept."""
         return self._index.passages
 
     @property

@@ -217,12 +217,10 @@ class PassageIndex:
 
     @property
     def session_count(self) -> int:
-        """How many sessions are indexed."""
         return len(self._sessions)
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """The scopes that have sessions."""
         return tuple({scope for scope, _ in list(self._sessions)})
 
     def episodes(self, scope: Scope, session: str) -> tuple[Episode, ...]:

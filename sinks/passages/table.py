@@ -89,13 +89,19 @@ class Forgotten(Struct, frozen=True, kw_only=True):
         )
 
 
+def _select(
+    connection: DuckDBPyConnection, columns: str, ids: Sequence[str]
+) -> list[tuple[Any, ...]]:
+    if not ids:
+        return []
+    condition, given = among("id", ids)
+    found = connection.execute(f"SELECT {columns} FROM store.passages WHERE {condition}", given)  # noqa: S608 - constants
+    return found.fetchall()
+
+
 def known(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, str]:
     """The text of those of ``ids`` that are kept."""
-    if not ids:
-        return {}
-    condition, given = among("id", ids)
-    found = connection.execute(f"SELECT id, body FROM store.passages WHERE {condition}", given)  # noqa: S608 - placeholders
-    return dict(found.fetchall())
+    return dict(_select(connection, "id, body", ids))
 
 
 def add(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
@@ -119,20 +125,13 @@ def rewrite(connection: DuckDBPyConnection, row: Row) -> None:
 
 def fetch(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Passage]:
     """The passages with ``ids``, by id."""
-    if not ids:
-        return {}
-    condition, given = among("id", ids)
-    found = connection.execute(f"SELECT {_TEXT} FROM store.passages WHERE {condition}", given)  # noqa: S608 - placeholders
-    return {row[0]: _passage(row) for row in found.fetchall()}
+    return {row[0]: _passage(row) for row in _select(connection, _TEXT, ids)}
 
 
 def rows(connection: DuckDBPyConnection, ids: Sequence[str]) -> list[Row]:
     """The passages with ``ids`` and their encodings, in the order in which they were said."""
-    if not ids:
-        return []
-    condition, given = among("id", ids)
-    found = connection.execute(f"SELECT {_ROW} FROM store.passages WHERE {condition}", given)  # noqa: S608 - placeholders
-    return sorted(map(_row, found.fetchall()), key=lambda row: order_of(row.passage))
+    found = map(_row, _select(connection, _ROW, ids))
+    return sorted(found, key=lambda row: order_of(row.passage))
 
 
 def load(connection: DuckDBPyConnection) -> Iterator[list[Row]]:

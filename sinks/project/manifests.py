@@ -18,44 +18,29 @@ from msgspec.structs import asdict, replace
 from ...bus.prompts import ProjectFacts
 from ...config.patterns import regex
 from ..files import Look
-from .context_file import read_context
+from .context_file import display_name, read_context
 
 _MAX_BYTES = 262_144
 _MAX_NAME_CHARS = 60
 _MAX_STACK = 12
 
-_FRAMEWORKS = {
-    "next": "Next.js",
-    "react": "React",
-    "vue": "Vue",
-    "svelte": "Svelte",
+# In the order in which they are told; the names of most of them are known.
+_PACKAGES = """
+    next react vue svelte @angular/core express @nestjs/core @supabase/supabase-js prisma vite
+    vitest jest django fastapi flask sqlalchemy pydantic anyio pytest numpy torch duckdb tokio
+    axum actix-web serde sqlx github.com/gin-gonic/gin github.com/labstack/echo/v4 gorm.io/gorm
+"""
+_RENAMED = {
     "@angular/core": "Angular",
-    "express": "Express",
     "@nestjs/core": "NestJS",
     "@supabase/supabase-js": "Supabase",
-    "prisma": "Prisma",
-    "vite": "Vite",
-    "vitest": "Vitest",
-    "jest": "Jest",
-    "django": "Django",
-    "fastapi": "FastAPI",
-    "flask": "Flask",
-    "sqlalchemy": "SQLAlchemy",
-    "pydantic": "Pydantic",
-    "anyio": "AnyIO",
-    "pytest": "pytest",
-    "numpy": "NumPy",
     "torch": "PyTorch",
-    "duckdb": "DuckDB",
-    "tokio": "Tokio",
-    "axum": "Axum",
     "actix-web": "Actix",
-    "serde": "Serde",
-    "sqlx": "SQLx",
     "github.com/gin-gonic/gin": "Gin",
     "github.com/labstack/echo/v4": "Echo",
     "gorm.io/gorm": "GORM",
 }
+_FRAMEWORKS = {each: _RENAMED.get(each) or display_name(each) for each in _PACKAGES.split()}
 _LOCKS = {
     "pnpm-lock.yaml": "pnpm",
     "yarn.lock": "yarn",

@@ -7,6 +7,7 @@ anywhere, so a list of them is kept beside the database.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -125,7 +126,7 @@ def _copy(file: Path, kind: Kind) -> Copy | None:
     return Copy(file=file, kind=kind, at=at, bytes=size)
 
 
-_MEMORY_LIMIT_MB = 256
+MEMORY_LIMIT_MB = 256
 
 
 class Cleaned(Struct, frozen=True):
@@ -161,14 +162,21 @@ def clean_copies(
 
 
 def _purge(file: Path, memory_id: str, scopes: Sequence[str], now: datetime) -> None:
-    database = Database(file, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now, queue=Outbox())
-    database.open()
-    try:
+    with opened(file, now, Outbox()) as database:
         with database.transaction() as connection:
             if database.tombstones.forget(connection, memory_id, scopes, now):
                 database.note_forgotten(connection, memory_id)
         # Also where it was forgotten before: its bytes may still be in the file.
         database.compact()
+
+
+@contextmanager
+def opened(file: Path, now: datetime, queue: Outbox | None = None) -> Iterator[Database]:
+    """The database at ``file``, which nobody else has open. Raises StoreUnavailable."""
+    database = Database(file, memory_limit_mb=MEMORY_LIMIT_MB, clock=lambda: now, queue=queue)
+    database.open()
+    try:
+        yield database
     except duckdb.Error as error:
         raise explain(file, error) from None
     finally:

@@ -14,28 +14,17 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-import duckdb
 from msgspec import Struct
 
-from ..store.database import Database
-from ..store.errors import StoreUnavailable, explain, unavailable
-from ..store.migrations import MIGRATIONS, ForeignSchema, schema_version, tables
-from ..store.sql import attach
-from ..store.wal import is_log_damage, quarantine_orphan_log, readable_bytes, wal_of
-from .kept_copies import UNFINISHED
+from ..store.errors import StoreUnavailable, unavailable
+from ..store.wal import quarantine_orphan_log, readable_bytes, wal_of
+from .backups import DamagedLog, read_everything
+from .kept_copies import UNFINISHED, opened
 from .rescue import Mended, can_save, log_bytes, rescue
 
-_MEMORY_LIMIT_MB = 256
 # Opening writes a few blocks; with less room than this every write is refused.
 _LEAST_FREE_BYTES = 16_000_000
 _OWNER_WRITES = stat.S_IWUSR | stat.S_IRUSR
-_TABLES = {"memories", "versions", "team", "shared", "outbox", "received", "forgotten_texts"} | {
-    "merged_texts",
-    "passages",
-    "forgotten_passages",
-    "use_events",
-    "use_sums",
-}
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -50,10 +39,6 @@ class Problem(Struct, frozen=True, kw_only=True):
     seen: str
     mend: str
     repairable: bool
-
-
-class DamagedLog(ValueError):
-    """DuckDB cannot read the write-ahead log."""
 
 
 def diagnose(database: Path) -> tuple[Problem, ...]:
@@ -172,28 +157,6 @@ def _torn_bytes(database: Path) -> int:
         return size - readable_bytes(log, size)
 
 
-def read_everything(database: Path) -> None:
-    """Read each value of each table. Raises ``DamagedLog`` and ``StoreUnavailable``."""
-    memory_limit = f"{_MEMORY_LIMIT_MB}MB"
-    try:
-        with duckdb.connect(config={"memory_limit": memory_limit, "threads": 1}) as connection:
-            attach(connection, database, "store", read_only=True)
-            found = schema_version(connection)
-            if found > len(MIGRATIONS):
-                raise unavailable("newer", database, found=found, known=len(MIGRATIONS))
-            for table in _TABLES & tables(connection):
-                # Checksums are verified when blocks are read, so all must be read.
-                connection.execute(f"SELECT bit_xor(hash(t)) FROM store.{table} t").fetchall()  # noqa: S608 - constants
-    except StoreUnavailable:
-        raise
-    except ForeignSchema:
-        raise unavailable("foreign", database) from None
-    except (duckdb.Error, OSError) as error:
-        if is_log_damage(database, str(error)):
-            raise DamagedLog from None
-        raise explain(database, error) from None
-
-
 # --- repairs -------------------------------------------------------------------------------------
 
 
@@ -232,15 +195,13 @@ def _quarantine_log(database: Path, now: datetime) -> Mended:
 
 def _cut_log(database: Path, now: datetime) -> Mended:
     """Open the file as the daemon does, which truncates the log before the damage."""
-    store = Database(database, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now)
     try:
-        store.open()
+        with opened(database, now) as store:
+            recovery = store.recovery
     except StoreUnavailable as error:
         if error.reason != "damaged":
             raise
         return rescue(database, now)  # the file is damaged too
-    store.close()
-    recovery = store.recovery
     kept = (recovery.kept_aside,) if recovery else ()
     return Mended(
         reason="log", done="everything before the damage in the log was saved", kept_aside=kept

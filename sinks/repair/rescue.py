@@ -21,11 +21,10 @@ from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain, unavailable
 from ..store.rows import naive
 from ..store.wal import entries, first_entry, kind_of, wal_of
-from .carry_over import carry_over, read_buried_file
-from .kept_copies import find_copies
+from .backups import carry_over, read_buried_file
+from .kept_copies import MEMORY_LIMIT_MB, find_copies, opened
 from .salvage import Salvaged, can_attach, fill_up, salvage
 
-_MEMORY_LIMIT_MB = 256
 _SALVAGED = "salvaged.duckdb"
 _USE_TABLE, _ADD_ROWS, _COMMIT = 25, 26, 100
 _TABLES = (b"versions", b"forgotten_texts", b"merged_texts")
@@ -102,7 +101,7 @@ def rescue(database: Path, now: datetime) -> Mended:
 def _save_all(target: Path, database: Path, now: datetime) -> tuple[Salvaged, list[str]]:
     """What was saved into ``target``, and in sentences what else is to be known about it."""
     rows = target.with_name("rows.duckdb")
-    fresh = Database(target, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now)
+    fresh = Database(target, memory_limit_mb=MEMORY_LIMIT_MB, clock=lambda: now)
     fresh.open()
     told: list[str] = []
     try:
@@ -169,23 +168,19 @@ def replay_rows(log: Path, target: Path, now: datetime) -> bool:
     _make_empty(target, now)
     head = first_entry(wal_of(target).read_bytes())
     wal_of(target).write_bytes(head + b"".join(_additions(data)))
-    database = Database(target, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now)
     try:
-        database.open()
+        with opened(target, now):
+            return True
     except StoreUnavailable:
         return False
-    database.close()
-    return True
 
 
 def _make_empty(target: Path, now: datetime) -> None:
     """An empty database with a log of its own beside it, as a crash leaves the two."""
-    database = Database(target, memory_limit_mb=_MEMORY_LIMIT_MB, clock=lambda: now)
-    database.open()
-    with database.transaction() as connection:
-        connection.execute("INSERT INTO store.team VALUES ('replayed', '')")
-    file, log = target.read_bytes(), wal_of(target).read_bytes()
-    database.close()
+    with opened(target, now) as database:
+        with database.transaction() as connection:
+            connection.execute("INSERT INTO store.team VALUES ('replayed', '')")
+        file, log = target.read_bytes(), wal_of(target).read_bytes()
     target.write_bytes(file)
     wal_of(target).write_bytes(log)
 

@@ -46,6 +46,14 @@ _TABLES = {
     "received": RECEIVED_TYPES,
     "outbox": ENTRY_TYPES,
 }
+_COPIED = {
+    "forgotten_passages": FORGOTTEN_TYPES,
+    "passages": TYPES,
+    "forgotten_texts": TEXT_TYPES,
+    "merged_texts": MERGED_TYPES,
+    "use_events": uses.TYPES,
+    "use_sums": uses.SUM_TYPES,
+}
 _WITHOUT_TEXT = (
     "DELETE FROM store.outbox WHERE version > 0 AND key NOT IN (SELECT key FROM store.versions)"
 )
@@ -75,15 +83,9 @@ def salvage(connection: DuckDBPyConnection, damaged: Path, now: datetime) -> Sal
         there = tables(source)
         if "team" in there:
             _save_team(connection, source, aware(now), is_whole=not lost)
-        if "passages" in there:
-            _copy(connection, source, "forgotten_passages", FORGOTTEN_TYPES)
-            _save_passages(connection, source)
-        if "forgotten_texts" in there:
-            _copy(connection, source, "forgotten_texts", TEXT_TYPES)
-            _copy(connection, source, "merged_texts", MERGED_TYPES)
-        if "use_events" in there:
-            _copy(connection, source, "use_events", uses.TYPES)
-            _copy(connection, source, "use_sums", uses.SUM_TYPES)
+        for table, types in _COPIED.items():
+            if table in there:
+                _copy(connection, source, table, types)
     return Salvaged(kept, lost)
 
 
@@ -177,29 +179,24 @@ def _save_team(
             outbox.queue_own(connection, scope, now)
 
 
-def _save_passages(connection: DuckDBPyConnection, source: DuckDBPyConnection) -> None:
-    """Copy what was said; where the encodings cannot be read they are made again when loaded."""
-    said = ", ".join(list(TYPES)[: -len(_NO_ENCODING)])
-    for start in _steps(source, "passages"):
-        rows = _read(source, ", ".join(TYPES), "passages", start)
-        if rows is None:
-            texts = _read(source, said, "passages", start) or ()
-            rows = [(*row, *_NO_ENCODING) for row in texts]
-        if rows:
-            insert(connection, Insert("store.passages", TYPES), rows)
-
-
 def _copy(
     connection: DuckDBPyConnection,
     source: DuckDBPyConnection,
     table: str,
     types: Mapping[str, str],
 ) -> bool:
-    """Copy a table; returns whether all of it could be read."""
+    """Copy a table; returns whether all of it could be read.
+
+    Where the encodings of what was said cannot be read they are made again when it is loaded.
+    """
     is_whole = True
+    columns = list(types)
     for start in _steps(source, table):
-        rows = _read(source, ", ".join(types), table, start)
+        rows = _read(source, ", ".join(columns), table, start)
         is_whole = is_whole and rows is not None
+        if rows is None and table == "passages":
+            texts = _read(source, ", ".join(columns[: -len(_NO_ENCODING)]), table, start) or ()
+            rows = [(*row, *_NO_ENCODING) for row in texts]
         if rows:
             insert(connection, Insert(f"store.{table}", types), rows)
     return is_whole

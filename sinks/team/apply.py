@@ -22,19 +22,24 @@ from ..store.writes import (
     Head,
     add_records,
     add_tombstones,
-    among,
     append_versions,
     delete_where,
     heads,
     move_heads,
     rewrite,
 )
+from .membership import select, select_by_key
 from .merge import Chain, MergedChain, merge_chain
 from .outbox import Outbox, drop_ids, mark_received, noted_keys
 from .validate import ValidatedChange, rightly_signed
 
 # Up to so many versions are looked up by key; a change may name a version of any number.
 _FEW_VERSIONS = 100
+_IN_CHAIN = (
+    "v.version, v.key IN (SELECT key FROM store.outbox), "
+    "v.key IN (SELECT key FROM store.received WHERE pulled), "
+    "body, model, vectors, words, lengths, terms"
+)
 _CONTRADICTED = "both this and another memory supersede one: decide which of them holds"
 
 
@@ -87,17 +92,10 @@ class ConflictResolver(Struct, kw_only=True):
     def _chain(self, arrival: ValidatedChange) -> Chain:
         moved = self.moved.get(arrival.id)
         last = moved.version if moved else heads(self.connection, [arrival.id])[arrival.id].version
+        column, values = "v.id", [arrival.id]
         if last <= _FEW_VERSIONS:
-            wanted, parameters = among("v.key", [f"{arrival.id}:{n + 1}" for n in range(last)])
-        else:
-            wanted, parameters = among("v.id", [arrival.id])
-        found = self.connection.execute(
-            "SELECT v.version, v.key IN (SELECT key FROM store.outbox), "  # noqa: S608 - placeholders
-            "v.key IN (SELECT key FROM store.received WHERE pulled), "
-            "body, model, vectors, words, lengths, terms FROM store.versions v "
-            f"WHERE {wanted}",
-            parameters,
-        ).fetchall()
+            column, values = "v.key", [f"{arrival.id}:{n + 1}" for n in range(last)]
+        found = select(self.connection, _IN_CHAIN, "versions v", column, values)
         return Chain(
             versions={version: to_row(tuple(columns)) for version, _, _, *columns in found},
             unsent=frozenset(version for version, is_unsent, *_ in found if is_unsent),
@@ -214,10 +212,6 @@ def note_confirmed(connection: DuckDBPyConnection, arrivals: Sequence[ValidatedC
         mark_received(connection, lost, pulled=True)
 
 
-# Through the primary key as long as they are few.
-_FEW = 100
-
-
 class SliceApplier:
     """Applies one slice of changes, in one transaction of the writer's thread."""
 
@@ -296,11 +290,7 @@ class SliceApplier:
 
     def _wordings(self, ids: Collection[str]) -> set[tuple[str, str]]:
         """What each of these memories says or said here, as (id, wording)."""
-        wanted, parameters = among("id", list(ids))
-        found = self._connection.execute(
-            f"SELECT id, body FROM store.versions WHERE {wanted}",  # noqa: S608 - placeholders
-            parameters,
-        ).fetchall()
+        found = select(self._connection, "id, body", "versions", "id", ids)
         return {(id_, wording_of(to_memory(body).content)) for id_, body in found}
 
     def _rightly_signed(self, arrivals: Sequence[ValidatedChange]) -> list[ValidatedChange]:
@@ -308,11 +298,7 @@ class SliceApplier:
         later = {each.id for each in arrivals if each.record and each.version > 1}
         if not later:
             return list(arrivals)
-        wanted, parameters = among("id", list(later))
-        found = self._connection.execute(
-            f"SELECT body FROM store.versions WHERE {wanted}",  # noqa: S608 - placeholders
-            parameters,
-        ).fetchall()
+        found = select(self._connection, "body", "versions", "id", later)
         return rightly_signed(arrivals, [to_memory(body) for (body,) in found])
 
     # --- versions without a conflict -------------------------------------------------------------
@@ -324,7 +310,8 @@ class SliceApplier:
 
         A version that is stored with the same content was sent from here, or pulled before.
         """
-        there = self._bodies([each.key for each in arrivals])
+        keys = [each.key for each in arrivals]
+        there = dict(select_by_key(self._connection, "key, body", keys))
         same = {e.key for e in arrivals if e.record and _is_same(e.record, there.get(e.key))}
         conflicting = {e.id for e in arrivals if e.key in there and e.key not in same}
         confirmed: list[ValidatedChange] = []
@@ -335,26 +322,10 @@ class SliceApplier:
         note_confirmed(self._connection, confirmed)
         return rest, conflicting | self._unsent({each.id for each in rest})
 
-    def _bodies(self, keys: Sequence[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for start in range(0, len(keys), _FEW):
-            wanted, parameters = among("key", keys[start : start + _FEW])
-            rows = self._connection.execute(
-                f"SELECT key, body FROM store.versions WHERE {wanted}",  # noqa: S608 - placeholders
-                parameters,
-            )
-            found.update(rows.fetchall())
-        return found
-
     def _unsent(self, ids: Collection[str]) -> set[str]:
         if not ids:
             return set()
-        wanted, parameters = among("id", list(ids))
-        found = self._connection.execute(
-            f"SELECT id FROM store.outbox WHERE {wanted}",  # noqa: S608 - placeholders
-            parameters,
-        )
-        return {id_ for (id_,) in found.fetchall()}
+        return {id_ for (id_,) in select(self._connection, "id", "outbox", "id", ids)}
 
     def _add(self, arrivals: Sequence[ValidatedChange], known: Mapping[str, Head]) -> None:
         """Write versions without a conflict. Refused ones, which have no record, are left out."""

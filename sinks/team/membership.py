@@ -6,7 +6,7 @@ Each function is for use inside a transaction, or for reading.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from duckdb import DuckDBPyConnection
@@ -22,6 +22,8 @@ T = TypeVar("T")
 _MEMBERSHIP = "membership"
 _CURSOR = "cursor"
 _DECLINED = "declined"
+# Through the primary key as long as they are few.
+_FEW = 100
 
 
 class Joined(Struct, frozen=True):
@@ -184,13 +186,36 @@ def remove_others(connection: DuckDBPyConnection, scope: Scope | None = None) ->
 
 
 def _versions(connection: DuckDBPyConnection, ids: Sequence[str]) -> list[Row]:
-    wanted, parameters = among("id", ids)
+    columns = "body, model, vectors, words, lengths, terms"
+    rows = map(to_row, select(connection, columns, "versions", "id", ids))
+    return sorted(rows, key=lambda row: row.memory.version)
+
+
+def select(
+    connection: DuckDBPyConnection,
+    columns: str,
+    table: str,
+    column: str,
+    values: Collection[str],
+) -> list[tuple[Any, ...]]:
+    """The ``columns`` of the rows of ``table`` whose ``column`` is among ``values``."""
+    wanted, parameters = among(column, list(values))
     found = connection.execute(
-        "SELECT body, model, vectors, words, lengths, terms FROM store.versions "  # noqa: S608 - placeholders
-        f"WHERE {wanted} ORDER BY version",
+        f"SELECT {columns} FROM store.{table} WHERE {wanted}",  # noqa: S608 - constants
         parameters,
-    ).fetchall()
-    return list(map(to_row, found))
+    )
+    return found.fetchall()
+
+
+def select_by_key(
+    connection: DuckDBPyConnection, columns: str, keys: Sequence[str]
+) -> list[tuple[Any, ...]]:
+    """The ``columns`` of the versions with ``keys``: through the index, which few at once are."""
+    return [
+        row
+        for start in range(0, len(keys), _FEW)
+        for row in select(connection, columns, "versions", "key", keys[start : start + _FEW])
+    ]
 
 
 def _delete_heads(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, Scope]:

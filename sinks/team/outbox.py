@@ -5,15 +5,15 @@ An entry is inserted in the transaction of its version, and deleted when the ser
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 from duckdb import DuckDBPyConnection
 
 from ..store.rows import Record, aware, naive, to_row, to_scope
-from ..store.writes import Insert, among, delete_where, insert
-from .membership import Joined, is_foreign, read_joined
+from ..store.writes import Insert, delete_where, insert
+from .membership import Joined, is_foreign, read_joined, select, select_by_key
 from .protocol import Depth, Outgoing
 
 ENTRY_TYPES = {
@@ -43,9 +43,6 @@ _FORGOTTEN = """
     ANTI JOIN store.outbox o USING (id)
     WHERE m.scope = ? AND forgotten_at IS NOT NULL
 """
-
-# Through the primary key as long as they are few.
-_FEW = 100
 
 
 class Outbox:
@@ -149,23 +146,15 @@ def page(cursor: DuckDBPyConnection, limit: int) -> tuple[Outgoing, ...]:
         "ORDER BY min(version) > 0, seq LIMIT ?) ORDER BY version > 0, seq",
         [limit],
     ).fetchall()
-    rows = dict(_rows(cursor, [key for _, key, _, version, *_ in entries if version]))
+    wanted = [key for _, key, _, version, *_ in entries if version]
+    columns = "key, body, model, vectors, words, lengths, terms"
+    found = select_by_key(cursor, columns, wanted)
+    rows = {key: to_row(tuple(values)) for key, *values in found}
     return tuple(
         Outgoing(seq, id_, version, to_scope(scope), rows.get(key), aware(queued_at))
         for seq, key, id_, version, scope, queued_at in entries
         if not version or key in rows
     )
-
-
-def _rows(cursor: DuckDBPyConnection, keys: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    for start in range(0, len(keys), _FEW):
-        wanted, parameters = among("key", keys[start : start + _FEW])
-        found = cursor.execute(
-            "SELECT key, body, model, vectors, words, lengths, terms FROM store.versions "  # noqa: S608 - placeholders
-            f"WHERE {wanted}",
-            parameters,
-        ).fetchall()
-        yield from ((key, to_row(tuple(columns))) for key, *columns in found)
 
 
 def depth(cursor: DuckDBPyConnection) -> Depth:
@@ -191,9 +180,7 @@ def drop_ids(connection: DuckDBPyConnection, ids: Sequence[str]) -> None:
 
 def noted_keys(connection: DuckDBPyConnection, keys: Sequence[str]) -> set[str]:
     """Those of ``keys`` that have an author mark."""
-    wanted, parameters = among("key", keys)
-    found = connection.execute(f"SELECT key FROM store.received WHERE {wanted}", parameters)  # noqa: S608 - placeholders
-    return {key for (key,) in found.fetchall()}
+    return {key for (key,) in select(connection, "key", "received", "key", keys)}
 
 
 def mark_received(

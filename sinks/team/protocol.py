@@ -206,37 +206,48 @@ class TeamServer(Protocol):
 
     @property
     def answer_s(self) -> float:
-        """How long the last call took, or one under way takes, in seconds."""
+        """How long the last call took, or one under way takes, in seconds; 0 before the first."""
 
     async def about(self) -> About:
         """The team, the caller's membership, and what the team shares."""
 
     async def put(self, rows: Sequence[Row]) -> tuple[bool, ...]:
-        """Append versions, all or none; False for one that is stored or was forgotten.
+        """Append versions, all or none, committed on return.
 
-        Raises ValueError where one of them cannot be stored.
+        False for an (id, version) that is stored, and for an id that was forgotten. Raises
+        ValueError for a row that cannot be stored, or that would change a memory's scope.
         """
 
     async def forget(self, id: str, scopes: Sequence[Scope]) -> bool:  # noqa: A002
-        """Delete a memory for everybody; False where it is not there. Raises ForgetRefused."""
+        """Delete a memory for everybody; its id, scope and the time stay as a tombstone.
+
+        False where it is not in ``scopes``. Raises ForgetRefused where the team lets only who wrote
+        it do that, and somebody else did.
+        """
 
     async def digests(self, keys: Sequence[tuple[str, int]]) -> Mapping[tuple[str, int], bytes]:
         """The digests of those (id, version) pairs that are there."""
 
     async def changes(self, after: Cursor, scopes: Sequence[Scope], *, limit: int = 500) -> Changes:
-        """What was changed in ``scopes`` beyond ``after``, in the order of the feed."""
+        """What changed in ``scopes`` beyond ``after``, in the feed's order; large rows fewer.
+
+        Where the server's epoch is not the cursor's: nothing, and the cursor to begin with.
+        """
 
     async def remaining(self, after: Cursor, scopes: Sequence[Scope]) -> int:
         """How many changes of ``scopes`` there are beyond ``after``."""
 
     def listen(self) -> AsyncGenerator[None, None]:
-        """One item at the start, and one whenever something was changed.
+        """One item at the start, and one whenever something was changed, perhaps for many changes.
 
-        Raises NoWakeUps where that cannot be.
+        Raises a ConnectionError when the connection is lost, and NoWakeUps where none can come.
         """
 
     async def tidy(self) -> int:
-        """Index a part of what was sent for search; returns how much is left."""
+        """Add some of the latest vectors to the graph that search uses; for when there is time.
+
+        How many are left, counted to 1,000: they are found as well, only slower.
+        """
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections. Idempotent."""

@@ -92,7 +92,6 @@ class Replica:
     # --- what is shared --------------------------------------------------------------------------
 
     async def shared(self) -> tuple[Sharing, ...]:
-        """The shared scopes."""
         return await self._store.read(membership.read_shared)
 
     async def declined(self) -> tuple[Scope, ...]:

@@ -144,7 +144,6 @@ class SyncCounters:
         self._in_step = min(self._in_step, depth.oldest or self._in_step)
 
     def pushed(self) -> None:
-        """The outbox was pushed."""
         self.last_push = self._clock()
         self._update_in_step()
 

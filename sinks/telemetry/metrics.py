@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar, get_args
 
 from prometheus_client import (
@@ -57,6 +58,67 @@ SYNCED = {
 Gauge = tuple[str, float] | tuple[str, Mapping[str, float], str]
 """What it means and its value; or what it means, its values by label, and the label's name."""
 
+# Each by its name: what it means, and its labels. Seconds are histograms, all others counters.
+METRICS = {
+    "subcog_hooks": ("Hooks answered, by outcome.", "event outcome"),
+    "subcog_hook_seconds": ("Time to answer a hook.", "event"),
+    "subcog_events": ("Events delivered to stages, by outcome.", "stage outcome"),
+    "subcog_stage_seconds": ("Time a stage took for one event.", "stage"),
+    "subcog_degraded": ("Answers given in a degraded mode.", "stage reason"),
+    "subcog_injections": ("Answers with at least one injected memory.", "stage"),
+    "subcog_injected_memories": ("Memories injected.", "stage"),
+    "subcog_injected_tokens": ("Estimated tokens injected.", "stage"),
+    "subcog_memory_use": ("Memories shown, and what became of them, by kind.", "kind"),
+    "subcog_sessions_found": ("Sessions found for prompts, by outcome.", "outcome"),
+    "subcog_actions": (
+        "Tool calls checked against memories before they ran, by outcome.",
+        "tool outcome",
+    ),
+    "subcog_project_questions": (
+        "Facts of the project that prompts asked for, by outcome.",
+        "fact outcome",
+    ),
+    "subcog_code_checks": (
+        "Memories whose code was compared with the project before they were shown.",
+        "state",
+    ),
+    "subcog_abstentions": ("Answers without injected memories, by reason.", "stage reason"),
+    "subcog_captures": ("Captures committed to the database.", "namespace outcome"),
+    "subcog_capture_decisions": ("Captures processed, by decision.", "decision"),
+    "subcog_classify_source": (
+        "Intent classifications, by the source of the result.",
+        "source intent",
+    ),
+    "subcog_classify_seconds": ("Time of one classifier.", "racer"),
+    "subcog_fallback": ("Fallbacks from one component to another.", "from to reason"),
+    "subcog_llm_requests": ("Requests to the language model.", "outcome"),
+    "subcog_llm_seconds": ("Latency of language model answers.", "outcome"),
+    **{f"subcog_team_{name}": (about, "") for name, about in SYNCED.items()},
+}
+# The signals that are counted once each time: by which counter, and which facts are its labels.
+COUNTED = (
+    (signals.degraded, "subcog_degraded", "sender reason"),
+    (signals.used, "subcog_memory_use", "kind"),
+    (signals.judged, "subcog_sessions_found", "outcome"),
+    (signals.proposed, "subcog_actions", "tool outcome"),
+    (signals.told, "subcog_project_questions", "fact outcome"),
+    (signals.compared, "subcog_code_checks", "state"),
+    (signals.abstained, "subcog_abstentions", "sender reason"),
+    (signals.stored, "subcog_captures", "namespace outcome"),
+    (signals.settled, "subcog_capture_decisions", "outcome"),
+    (signals.fell_back, "subcog_fallback", "sender to reason"),
+)
+# What an alert or a rate looks at: these series are there from the start.
+BEGUN = {
+    "subcog_capture_decisions": ("stored", "merged", "declined", "failed"),
+    "subcog_sessions_found": get_args(SessionOutcome),
+    "subcog_memory_use": get_args(UseKind),
+    "subcog_llm_requests": LLM_OUTCOMES,
+    "subcog_injections": ("inject",),
+    "subcog_injected_memories": ("inject",),
+    "subcog_injected_tokens": ("inject",),
+}
+
 M = TypeVar("M", bound=MetricWrapperBase)
 
 
@@ -78,101 +140,27 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._registry.register(_Gauges(version, gauges))
         ProcessCollector(registry=self._registry)
-        self._series: dict[MetricWrapperBase, set[tuple[str, ...]]] = {}
         self._names = frozenset(events)
-        self._hooks = self._counter(
-            "subcog_hooks", "Hooks answered, by outcome.", "event", "outcome"
-        )
-        self._hook_s = self._histogram("subcog_hook_seconds", "Time to answer a hook.", "event")
-        self._events = self._counter(
-            "subcog_events", "Events delivered to stages, by outcome.", "stage", "outcome"
-        )
-        self._stage_s = self._histogram(
-            "subcog_stage_seconds", "Time a stage took for one event.", "stage"
-        )
-        self._degraded = self._counter(
-            "subcog_degraded", "Answers given in a degraded mode.", "stage", "reason"
-        )
-        self._injections = self._counter(
-            "subcog_injections", "Answers with at least one injected memory.", "stage"
-        )
-        self._memories = self._counter("subcog_injected_memories", "Memories injected.", "stage")
-        self._tokens = self._counter(
-            "subcog_injected_tokens", "Estimated tokens injected.", "stage"
-        )
-        self._uses = self._counter(
-            "subcog_memory_use", "Memories shown, and what became of them, by kind.", "kind"
-        )
-        self._sessions = self._counter(
-            "subcog_sessions_found", "Sessions found for prompts, by outcome.", "outcome"
-        )
-        self._actions = self._counter(
-            "subcog_actions",
-            "Tool calls checked against memories before they ran, by outcome.",
-            "tool",
-            "outcome",
-        )
-        self._told = self._counter(
-            "subcog_project_questions",
-            "Facts of the project that prompts asked for, by outcome.",
-            "fact",
-            "outcome",
-        )
-        self._compared = self._counter(
-            "subcog_code_checks",
-            "Memories whose code was compared with the project before they were shown.",
-            "state",
-        )
-        self._abstained = self._counter(
-            "subcog_abstentions", "Answers without injected memories, by reason.", "stage", "reason"
-        )
-        self._captures = self._counter(
-            "subcog_captures", "Captures committed to the database.", "namespace", "outcome"
-        )
-        self._settled = self._counter(
-            "subcog_capture_decisions", "Captures processed, by decision.", "decision"
-        )
-        self._sources = self._counter(
-            "subcog_classify_source",
-            "Intent classifications, by the source of the result.",
-            "source",
-            "intent",
-        )
-        self._racer_s = self._histogram(
-            "subcog_classify_seconds", "Time of one classifier.", "racer"
-        )
-        self._fallbacks = self._counter(
-            "subcog_fallback", "Fallbacks from one component to another.", "from", "to", "reason"
-        )
-        self._llm = self._counter(
-            "subcog_llm_requests", "Requests to the language model.", "outcome"
-        )
-        self._llm_s = self._histogram(
-            "subcog_llm_seconds", "Latency of language model answers.", "outcome"
-        )
-        self._synced = {
-            name: self._counter(f"subcog_team_{name}", about) for name, about in SYNCED.items()
-        }
+        self._counters: dict[str, Counter] = {}
+        self._histograms: dict[str, Histogram] = {}
+        for name, (about, labels) in METRICS.items():
+            self._declare(name, about, labels.split())
+        self._series: dict[MetricWrapperBase, set[tuple[str, ...]]] = {}
+        self._watchers: list[Callable[..., None]] = []
         self._begin(stages, events)
 
     def watch(self) -> None:
         """Count what the signals tell from now on."""
+        for signal, name, facts in COUNTED:
+            watcher = partial(self._on_counted, name, facts.split())
+            self._watchers.append(watcher)  # a signal holds none of them
+            signal.connect(watcher)
         signals.answered.connect(self._on_answered)
         signals.delivered.connect(self._on_delivered)
         signals.failed.connect(self._on_failed)
         signals.dropped.connect(self._on_dropped)
-        signals.degraded.connect(self._on_degraded)
         signals.injected.connect(self._on_injected)
-        signals.used.connect(self._on_used)
-        signals.judged.connect(self._on_judged)
-        signals.proposed.connect(self._on_proposed)
-        signals.told.connect(self._on_told)
-        signals.compared.connect(self._on_compared)
-        signals.abstained.connect(self._on_abstained)
-        signals.stored.connect(self._on_stored)
-        signals.settled.connect(self._on_settled)
         signals.classified.connect(self._on_classified)
-        signals.fell_back.connect(self._on_fell_back)
         signals.asked.connect(self._on_asked)
         signals.synced.connect(self._on_synced)
 
@@ -182,42 +170,39 @@ class Metrics:
 
     def labels(self) -> dict[str, tuple[str, ...]]:
         """The labels of each metric but those that ``gauges`` gives, counted or not."""
-        told = {metric._name: tuple(metric._labelnames) for metric in self._series}
-        return told | {BUILD: BUILD_LABELS}
+        labels = {name: tuple(named.split()) for name, (_, named) in METRICS.items()}
+        return labels | {BUILD: BUILD_LABELS}
+
+    def _declare(self, name: str, about: str, labels: Sequence[str]) -> None:
+        if name.endswith("_seconds"):
+            made = Histogram(name, about, labels, registry=self._registry, buckets=BUCKETS_S)
+            self._histograms[name] = made
+        else:
+            self._counters[name] = Counter(name, about, labels, registry=self._registry)
 
     def _begin(self, stages: Sequence[str], events: Sequence[str]) -> None:
         """Bring what an alert or a rate looks at into being, at 0."""
         for stage in stages:
             for outcome in ("delivered", "failed", "dropped_full"):
-                self._one(self._events, stage, outcome)
+                self._count("subcog_events", stage, outcome, by=0)
         for event in events:
             for outcome in ("answered", "nothing", "timeout", "failed"):
-                self._one(self._hooks, event, outcome)
-        for decision in ("stored", "merged", "declined", "failed"):
-            self._one(self._settled, decision)
-        for outcome in get_args(SessionOutcome):
-            self._one(self._sessions, outcome)
-        for kind in get_args(UseKind):
-            self._one(self._uses, kind)
-        for outcome in LLM_OUTCOMES:
-            self._one(self._llm, outcome)
-        for metric in (self._injections, self._memories, self._tokens):
-            self._one(metric, "inject")
+                self._count("subcog_hooks", event, outcome, by=0)
+        for name, values in BEGUN.items():
+            for value in values:
+                self._count(name, value, by=0)
 
-    def _counter(self, name: str, about: str, *labels: str) -> Counter:
-        return self._known(Counter(name, about, labels, registry=self._registry))
+    def _count(self, name: str, *labels: str, by: int = 1) -> None:
+        self._one(self._counters[name], labels).inc(by)
 
-    def _histogram(self, name: str, about: str, *labels: str) -> Histogram:
-        made = Histogram(name, about, labels, registry=self._registry, buckets=BUCKETS_S)
-        return self._known(made)
+    def _observe(self, name: str, label: str, took_s: float) -> None:
+        self._one(self._histograms[name], (label,)).observe(took_s)
 
-    def _known(self, metric: M) -> M:
-        self._series[metric] = set()
-        return metric
-
-    def _one(self, metric: M, *labels: str) -> M:
+    def _one(self, metric: M, labels: tuple[str, ...]) -> M:
         """The series with these labels, or the one that stands for all that are too many."""
-        known = self._series[metric]
+        if not labels:
+            return metric
+        known = self._series.setdefault(metric, set())
         if labels not in known:
             if len(known) >= MAX_SERIES:
                 labels = (OTHER,) * len(labels)
@@ -226,70 +211,44 @@ class Metrics:
 
     # --- what is told ----------------------------------------------------------------------------
 
+    def _on_counted(self, name: str, facts: Sequence[str], sender: str, **told: str) -> None:
+        said = {"sender": sender} | told
+        self._count(name, *(said[fact] for fact in facts))
+
     def _on_answered(self, event: str, *, outcome: str, took_s: float) -> None:
         event = event if event in self._names else OTHER
-        self._one(self._hooks, event, outcome).inc()
-        self._one(self._hook_s, event).observe(took_s)
+        self._count("subcog_hooks", event, outcome)
+        self._observe("subcog_hook_seconds", event, took_s)
 
     def _on_delivered(self, stage: str, *, took_s: float, **_: Any) -> None:
-        self._one(self._events, stage, "delivered").inc()
-        self._one(self._stage_s, stage).observe(took_s)
+        self._count("subcog_events", stage, "delivered")
+        self._observe("subcog_stage_seconds", stage, took_s)
 
     def _on_failed(self, stage: str, **_: Any) -> None:
-        self._one(self._events, stage, "failed").inc()
+        self._count("subcog_events", stage, "failed")
 
     def _on_dropped(self, stage: str, *, reason: str, **_: Any) -> None:
-        self._one(self._events, stage, f"dropped_{reason}").inc()
-
-    def _on_degraded(self, stage: str, *, reason: str) -> None:
-        self._one(self._degraded, stage, reason).inc()
+        self._count("subcog_events", stage, f"dropped_{reason}")
 
     def _on_injected(self, stage: str, *, count: int, tokens: int) -> None:
-        self._one(self._injections, stage).inc()
-        self._one(self._memories, stage).inc(count)
-        self._one(self._tokens, stage).inc(tokens)
-
-    def _on_used(self, _: str, *, kind: str) -> None:
-        self._one(self._uses, kind).inc()
-
-    def _on_judged(self, _: str, *, outcome: str) -> None:
-        self._one(self._sessions, outcome).inc()
-
-    def _on_proposed(self, _: str, *, tool: str, outcome: str) -> None:
-        self._one(self._actions, tool, outcome).inc()
-
-    def _on_told(self, _: str, *, fact: str, outcome: str) -> None:
-        self._one(self._told, fact, outcome).inc()
-
-    def _on_compared(self, _: str, *, state: str) -> None:
-        self._one(self._compared, state).inc()
-
-    def _on_abstained(self, stage: str, *, reason: str) -> None:
-        self._one(self._abstained, stage, reason).inc()
-
-    def _on_stored(self, _: str, *, namespace: str, outcome: str) -> None:
-        self._one(self._captures, namespace, outcome).inc()
-
-    def _on_settled(self, _: str, *, outcome: str) -> None:
-        self._one(self._settled, outcome).inc()
+        self._count("subcog_injections", stage)
+        self._count("subcog_injected_memories", stage, by=count)
+        self._count("subcog_injected_tokens", stage, by=tokens)
 
     def _on_classified(self, _: str, *, source: str, intent: str, votes: Sequence[Vote]) -> None:
-        self._one(self._sources, source, intent).inc()
+        self._count("subcog_classify_source", source, intent)
         for vote in votes:
             if not vote.missing:
-                self._one(self._racer_s, vote.racer.value).observe(vote.took_ms / 1000)
-
-    def _on_fell_back(self, part: str, *, to: str, reason: str) -> None:
-        self._one(self._fallbacks, part, to, reason).inc()
+                self._observe("subcog_classify_seconds", vote.racer.value, vote.took_ms / 1000)
 
     def _on_asked(self, _: str, *, outcome: str, took_s: float) -> None:
-        self._one(self._llm, outcome).inc()
+        self._count("subcog_llm_requests", outcome)
         if outcome in ANSWERED:
-            self._one(self._llm_s, outcome).observe(took_s)
+            self._observe("subcog_llm_seconds", outcome, took_s)
 
     def _on_synced(self, _: str, **counts: int) -> None:
         for name, count in counts.items():
-            self._synced[name].inc(count)
+            self._count(f"subcog_team_{name}", by=count)
 
 
 class _Gauges(Collector):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -125,17 +126,14 @@ def read_slice(path: str, mark: Mark, size: int = SLICE_BYTES) -> Slice:
 
     A line that is not finished yet is left for the next time. Raises ``TranscriptUnreadable``.
     """
-    descriptor = open_transcript(path)
-    try:
-        found = os.fstat(descriptor)
+    with _opened(path) as (descriptor, found):
         mark = _from_where(mark, found.st_ino, found.st_size)
-        data = os.pread(descriptor, size, mark.offset)
-        if b"\n" not in data and len(data) == size and not mark.inside:
-            data = os.pread(descriptor, MAX_LINE_BYTES, mark.offset)
-    except OSError as error:
-        raise TranscriptUnreadable(error.errno, "cannot be read") from None
-    finally:
-        os.close(descriptor)
+        try:
+            data = os.pread(descriptor, size, mark.offset)
+            if b"\n" not in data and len(data) == size and not mark.inside:
+                data = os.pread(descriptor, MAX_LINE_BYTES, mark.offset)
+        except OSError as error:
+            raise TranscriptUnreadable(error.errno, "cannot be read") from None
     lines, mark = _take(data, mark)
     messages = tuple(said for line in lines if (said := read_line(line)) is not None)
     return Slice(messages, mark)
@@ -143,12 +141,8 @@ def read_slice(path: str, mark: Mark, size: int = SLICE_BYTES) -> Slice:
 
 def read_end(path: str, size: int = SLICE_BYTES) -> tuple[Message, ...]:
     """The messages in the last ``size`` bytes of ``path``. Raises ``TranscriptUnreadable``."""
-    descriptor = open_transcript(path)
-    try:
-        found = os.fstat(descriptor)
-    finally:
-        os.close(descriptor)
-    start = max(0, found.st_size - size)
+    with _opened(path) as (_, found):
+        start = max(0, found.st_size - size)
     return read_slice(path, Mark(found.st_ino, start, inside=start > 0), size).messages
 
 
@@ -168,6 +162,15 @@ def open_transcript(path: str) -> int:
     return descriptor
 
 
+@contextmanager
+def _opened(path: str) -> Iterator[tuple[int, os.stat_result]]:
+    descriptor = open_transcript(path)
+    try:
+        yield descriptor, os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _from_where(mark: Mark, inode: int, size: int) -> Mark:
     """``mark``, or the place to begin in a file that is another one now, or shorter."""
     if mark.inode == inode and mark.offset <= size:
@@ -178,14 +181,10 @@ def _from_where(mark: Mark, inode: int, size: int) -> Mark:
 
 def _unread(path: str, mark: Mark) -> int:
     try:
-        descriptor = open_transcript(path)
+        with _opened(path) as (_, found):
+            return found.st_size - _from_where(mark, found.st_ino, found.st_size).offset
     except TranscriptUnreadable:
         return 0
-    try:
-        found = os.fstat(descriptor)
-    finally:
-        os.close(descriptor)
-    return found.st_size - _from_where(mark, found.st_ino, found.st_size).offset
 
 
 def _take(data: bytes, mark: Mark) -> tuple[list[bytes], Mark]:
@@ -274,13 +273,7 @@ def _exit_code(line: bytes, call_id: str) -> int | None:
 
 def _end_of(transcript: str) -> bytes:
     try:
-        descriptor = open_transcript(transcript)
-    except TranscriptUnreadable:
-        return b""
-    try:
-        start = max(0, os.fstat(descriptor).st_size - END_BYTES)
-        return os.pread(descriptor, END_BYTES, start)
+        with _opened(transcript) as (descriptor, found):
+            return os.pread(descriptor, END_BYTES, max(0, found.st_size - END_BYTES))
     except OSError:
         return b""
-    finally:
-        os.close(descriptor)

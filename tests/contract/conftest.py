@@ -16,9 +16,9 @@ def clock():
 
 @asynccontextmanager
 async def of_a_team(database, clock):
-    from subcog.sinks.team.postgres.store import PostgresStore
+    from tests.team_store import ReadableStore
 
-    store = PostgresStore(database.url(), clock=clock)
+    store = ReadableStore(database.url(), clock=clock)
     await store.open()
     yield store
     await store.close()

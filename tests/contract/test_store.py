@@ -128,10 +128,8 @@ async def test_other_scopes_are_not_read(store):
     memory_id, elsewhere = row.memory.id, [ELSEWHERE, ALL]
 
     assert await store.get([memory_id], elsewhere) == ()
-    assert await asyncio.to_thread(store.get_now, [memory_id], elsewhere) == ()
     assert await store.history(memory_id, elsewhere) == ()
     assert await store.latest(elsewhere, limit=9) == ()
-    assert await store.find_hash("hash-1", ELSEWHERE, "decisions") is None
     assert await store.forget(memory_id, elsewhere) is False
     assert await store.get([memory_id], [HERE]) == (row.memory,)
 
@@ -156,7 +154,6 @@ async def test_forgetting_takes_every_version_and_keeps_the_id_taken(store):
 
     assert await store.get([memory_id], [HERE]) == ()
     assert await store.history(memory_id, [HERE]) == ()
-    assert await store.find_hash("hash-1", HERE, "decisions") is None
     assert [memory.summary for memory in await store.latest([HERE], limit=9)] == ["number 2"]
     assert len(await everything(store)) == 1
     assert await store.counts() == {HERE: 1}
@@ -216,12 +213,10 @@ async def test_no_message_carries_a_text(store):
 async def test_what_was_put_outlives_a_new_opening(store):
     row = make_row()
     await store.put([row])
-    await store.mark_used([row.memory.id])
     await store.close()
     await store.open()
 
     assert await store.get([row.memory.id], [HERE]) == (row.memory,)
-    assert (await store.usage([row.memory.id]))[row.memory.id].times_injected == 1
 
 
 async def test_a_closed_store_says_so(store):
@@ -243,3 +238,39 @@ async def test_a_cancelled_write_that_was_begun_may_be_repeated(store):
     await store.put(rows)
 
     assert await store.counts() == {HERE: 100}
+
+
+async def test_latest_is_newest_first_and_limited(store):
+    await store.put([make_row(2), make_row(1), make_row(3, namespace="tasks"), make_row(4)])
+
+    newest = await store.latest([HERE, ALL], limit=2)
+
+    assert [memory.summary for memory in newest] == ["number 4", "number 3"]
+
+
+async def test_latest_leaves_out_what_is_not_valid_now(store, clock):
+    now = clock.now
+    await store.put(
+        [
+            make_row(1, superseded_by="mem_x"),
+            make_row(2, valid_to=now),
+            make_row(3, valid_from=now + timedelta(seconds=1)),
+            make_row(4, valid_from=now, valid_to=now + timedelta(seconds=1)),
+        ]
+    )
+
+    assert [memory.summary for memory in await store.latest([HERE], limit=9)] == ["number 4"]
+    clock.now += timedelta(seconds=1)
+    assert [memory.summary for memory in await store.latest([HERE], limit=9)] == ["number 3"]
+
+
+async def test_superseding_takes_a_memory_off_the_latest_and_restoring_brings_it_back(store):
+    old, marked, restored = versions_of(make_row(), {"superseded_by": "mem_new"}, {})
+    await store.put([old])
+    await store.put([marked])
+    assert await store.latest([HERE], limit=9) == ()
+    assert await store.get([old.memory.id], [HERE]) == (marked.memory,)
+
+    await store.put([restored])
+
+    assert await store.latest([HERE], limit=9) == (restored.memory,)

@@ -1,51 +1,28 @@
-"""What every store finds: the newest, the same text, all of it, and how often it was used."""
+"""What the store on this machine finds: the same text, all of it, and how often it was used."""
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 
 from subcog.sinks.store.rows import Usage
-from tests.stores import ALL, ELSEWHERE, HERE, START, make_row, versions_of
+from tests.stores import ALL, ELSEWHERE, HERE, START, make_row, opened, versions_of
 
 
-async def test_latest_is_newest_first_and_limited(store):
-    await store.put([make_row(2), make_row(1), make_row(3, namespace="tasks"), make_row(4)])
+@pytest.fixture
+async def store(tmp_path, clock):
+    async with opened(tmp_path / "data" / "s.duckdb", clock) as store:
+        yield store
 
-    newest = await store.latest([HERE, ALL], limit=2)
+
+async def test_the_latest_may_be_those_of_some_namespaces(store):
+    await store.put([make_row(1), make_row(3, namespace="tasks")])
+
     named = await store.latest([HERE], limit=9, namespaces=["tasks", "gotchas"])
 
-    assert [memory.summary for memory in newest] == ["number 4", "number 3"]
     assert [memory.summary for memory in named] == ["number 3"]
-
-
-async def test_latest_leaves_out_what_is_not_valid_now(store, clock):
-    now = clock.now
-    await store.put(
-        [
-            make_row(1, superseded_by="mem_x"),
-            make_row(2, valid_to=now),
-            make_row(3, valid_from=now + timedelta(seconds=1)),
-            make_row(4, valid_from=now, valid_to=now + timedelta(seconds=1)),
-        ]
-    )
-
-    assert [memory.summary for memory in await store.latest([HERE], limit=9)] == ["number 4"]
-    clock.now += timedelta(seconds=1)
-    assert [memory.summary for memory in await store.latest([HERE], limit=9)] == ["number 3"]
-
-
-async def test_superseding_takes_a_memory_off_the_latest_and_restoring_brings_it_back(store):
-    old, marked, restored = versions_of(make_row(), {"superseded_by": "mem_new"}, {})
-    await store.put([old])
-    await store.put([marked])
-    assert await store.latest([HERE], limit=9) == ()
-    assert await store.get([old.memory.id], [HERE]) == (marked.memory,)
-
-    await store.put([restored])
-
-    assert await store.latest([HERE], limit=9) == (restored.memory,)
 
 
 async def test_an_exact_duplicate_is_found_by_its_hash(store):
@@ -54,8 +31,11 @@ async def test_an_exact_duplicate_is_found_by_its_hash(store):
 
     assert await store.find_hash("hash-1", HERE, "decisions") == row.memory
     assert await store.find_hash("hash-1", HERE, "tasks") is None
+    assert await store.find_hash("hash-1", ELSEWHERE, "decisions") is None
     assert await store.find_hash("hash-3", HERE, "decisions") is None
     assert await store.find_hash("", HERE, "decisions") is None
+    await store.forget(row.memory.id, [HERE])
+    assert await store.find_hash("hash-1", HERE, "decisions") is None
 
 
 async def test_a_changed_or_superseded_text_is_no_duplicate(store):
@@ -81,6 +61,24 @@ async def test_uses_are_counted(store, clock):
         first: Usage(2, clock.now),
         second: Usage(1, clock.now - timedelta(hours=1)),
     }
+
+
+async def test_uses_outlive_a_new_opening(store):
+    row = make_row()
+    await store.put([row])
+    await store.mark_used([row.memory.id])
+    await store.close()
+    await store.open()
+
+    assert (await store.usage([row.memory.id]))[row.memory.id].times_injected == 1
+
+
+async def test_another_scope_is_not_read_from_a_thread_either(store):
+    row = make_row()
+    await store.put([row])
+
+    assert await asyncio.to_thread(store.get_now, [row.memory.id], [ELSEWHERE, ALL]) == ()
+    assert await asyncio.to_thread(store.get_now, [row.memory.id], [HERE]) == (row.memory,)
 
 
 async def test_uses_outlive_a_new_version(store):

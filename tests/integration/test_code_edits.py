@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from subcog.bus.anchors import Anchor, CodeState, add_up
+from subcog.sinks.code.anchors import examine, resolve
 from subcog.sinks.code.checkout import Checkout
-from subcog.sinks.code.compare import examine
-from subcog.sinks.code.resolve import resolve
 from subcog.stages.language.code_names import code_names
 
 FILES = {

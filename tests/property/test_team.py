@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from subcog.sinks.store.rows import digest
 from subcog.sinks.team import sync
-from subcog.sinks.team.postgres.store import PostgresStore
 from tests import machines
 from tests.postgres import MEMBERS, fresh_database
 from tests.proxy import Proxy
 from tests.stores import HERE, START, FakeClock, make_row
+from tests.team_store import ReadableStore
 from tests.thorough import times
 from tests.waiting import until
 
@@ -122,14 +122,14 @@ def test_machines_that_are_cut_off_now_and_then_lose_nothing_and_converge(
 async def play(server, folder, steps, days):
     async with AsyncExitStack() as parts:
         database = parts.enter_context(fresh_database(server))
-        there = PostgresStore(database.url(), clock=FakeClock())
+        there = ReadableStore(database.url(), clock=FakeClock())
         parts.push_async_callback(there.close)
         house = House(there)
         for member, apart in zip(MEMBERS, days, strict=True):
             line = parts.enter_context(Proxy(("127.0.0.1", server.port)))
             url = database.url(member).replace(str(server.port), str(line.port))
             clock = FakeClock(START + timedelta(days=100 + apart))
-            store = PostgresStore(url, clock=clock)
+            store = ReadableStore(url, clock=clock)
             machine = await parts.enter_async_context(
                 machines.machine(folder, store, member, HERE, clock=clock)
             )

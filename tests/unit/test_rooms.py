@@ -43,7 +43,7 @@ LIBRARIES = {
     },
     "pipeline": {"anyio", "cachetools", "click", "msgspec", "rich"},
 }
-SERVER = "admin columns connection reads store errors".split()
+SERVER = "admin connection reads store errors".split()
 # The evaluation of retrieval draws its intervals with numpy.
 EXTRA = {
     "pipeline/evaluation/captures.py": {"numpy"},

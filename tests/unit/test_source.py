@@ -16,13 +16,10 @@ SQL = re.compile(
 # What is put into SQL as it is: names of tables and columns, conditions and lists of placeholders,
 # each made of constants in the same file; and the path of a database, which is quoted.
 PUT_IN = {
-    "sinks/passages/table.py": {"_ROW", "_TEXT", "condition"},
+    "sinks/passages/table.py": {"_ROW", "columns", "condition"},
     "pipeline/imports/formats.py": {"table"},
     "sinks/store/sql.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},
-    "sinks/team/membership.py": {"wanted"},
-    "sinks/team/outbox.py": {"wanted"},
-    "sinks/team/postgres/reads.py": {"_CURRENT", "_PRINTS", "_VALID"},
-    "sinks/team/postgres/store.py": {"', '.join((f'%s::{kind}[]' for kind in COLUMN_TYPES))"},
+    "sinks/team/postgres/store.py": {"', '.join((f'%s::{kind}[]' for kind in _COLUMN_TYPES))"},
     "sinks/store/uses.py": {
         "', '.join(SUM_TYPES)",
         "_COLUMNS",
@@ -43,9 +40,9 @@ PUT_IN = {
         "wanted",
         "where",
     },
-    "sinks/repair/repair.py": {"table"},
+    "sinks/repair/backups.py": {"table"},
     "sinks/repair/salvage.py": {"columns", "table"},
-    "sinks/team/apply.py": {"wanted"},
+    "sinks/team/membership.py": {"columns", "table", "wanted"},
     "sinks/store/tombstones.py": {"condition"},
     "sinks/store/writes.py": {
         "', '.join('?' * len(types))",
@@ -68,7 +65,7 @@ NEVER_NAMED = {"yaml.load", "yaml.unsafe_load", "yaml.full_load", "yaml.Loader"}
 # What it makes of what was read is an expression, and no code.
 SAFE_CALLS = {"re.compile"}
 # Of what is packed no more than the stated length is unpacked.
-BOUNDED = {"sinks/project/commits.py": {"zlib.decompressobj", "zlib.decompressobj().decompress"}}
+BOUNDED = {"sinks/project/kinship.py": {"zlib.decompressobj", "zlib.decompressobj().decompress"}}
 
 
 def _named(path):

@@ -25,7 +25,6 @@ from psycopg.pq import Format, PGconn
 from psycopg.types import TypeInfo
 from psycopg.types.string import BytesBinaryDumper
 
-from ...store.database import refuse_event_loop
 from ..protocol import TeamUnavailable
 from .errors import closed, explain, explain_connect, unavailable
 
@@ -302,11 +301,6 @@ class Connections:
             finally:
                 self._under_way.remove(started)
                 self._last_s = time.monotonic() - started
-
-    def run_now(self, work: Callable[[Link], T]) -> T:
-        """The same for a caller on a worker thread. Raises RuntimeError on an event loop's."""
-        refuse_event_loop()
-        return _Call(self, work).work()
 
     def take(self) -> Link:
         """A connection; give it back or drop it."""

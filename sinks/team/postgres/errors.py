@@ -133,11 +133,6 @@ def failed(server: str, error: psycopg.Error) -> TeamUnavailable:
     return unavailable("failed", server, error=name)
 
 
-def refusal(error: psycopg.Error) -> ValueError:
-    """The error for a row that the server refuses, without its text."""
-    return ValueError(f"the database refused a memory ({type(error).__name__})")
-
-
 def explain_connect(server: str, error: psycopg.Error) -> TeamUnavailable:
     """Why connecting failed."""
     if isinstance(error, errors.ConnectionTimeout):
@@ -163,7 +158,8 @@ def explain(server: str, error: psycopg.Error) -> TeamUnavailable | ValueError:
     if error.sqlstate == _QUOTA:
         return QuotaExceeded("quota", _MESSAGES["quota"].format(server=server))
     if isinstance(error, _ROW_ERRORS):
-        return refusal(error)
+        # Without its text, which may be a memory's.
+        return ValueError(f"the database refused a memory ({type(error).__name__})")
     return _translate(server, error)
 
 

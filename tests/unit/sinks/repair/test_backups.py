@@ -11,8 +11,7 @@ import anyio.to_thread
 import pytest
 
 from subcog.sinks.repair import backups as module
-from subcog.sinks.repair.backups import AutomaticBackups, Bounds
-from subcog.sinks.repair.carry_over import read_buried
+from subcog.sinks.repair.backups import AutomaticBackups, Bounds, read_buried
 from subcog.sinks.repair.kept_copies import find_copies
 from subcog.sinks.store.errors import StoreUnavailable
 from tests.stores import HERE, START, everything, make_row, opened

@@ -12,10 +12,10 @@ import pytest
 
 from subcog.sinks.team.postgres import admin, connection
 from subcog.sinks.team.postgres.admin import init
-from subcog.sinks.team.postgres.store import PostgresStore
 from subcog.sinks.team.protocol import Cursor, TeamUnavailable
 from tests.postgres import MEMBERS, PASSWORD, TEAM, Database, Server
 from tests.stores import HERE, FakeClock, make_row
+from tests.team_store import ReadableStore
 from tests.teamwork import SCOPES, member_of, whole_feed
 from tests.waiting import until
 
@@ -60,7 +60,7 @@ async def test_a_made_role_can_remember_at_once(postgres, empty):
             "native",
             f"127.0.0.1:{postgres.port}/{empty.name}",
         )
-        store = PostgresStore(member.url, clock=FakeClock())
+        store = ReadableStore(member.url, clock=FakeClock())
         await store.put([make_row()])
         about = await store.about()
         await store.close()
@@ -107,7 +107,7 @@ async def test_older_tables_are_upgraded_and_keep_what_is_in_them(team, monkeypa
     upgraded = init(team.owner_url, TEAM, [])
 
     assert (upgraded.upgraded_from, upgraded.version) == (len(whole), len(whole) + 1)
-    store = PostgresStore(team.url(), clock=FakeClock())
+    store = ReadableStore(team.url(), clock=FakeClock())
     with pytest.raises(TeamUnavailable, match="Update subcog") as caught:
         await store.counts()
     await store.close()
@@ -129,7 +129,7 @@ async def test_tables_from_before_the_quota_are_upgraded_with_what_is_in_them(em
     monkeypatch.setattr(admin, "steps", lambda: whole[:7])
     init(empty.owner_url, "shop", ["alice"])
     ahead = datetime.now(UTC) + timedelta(days=365)
-    old = PostgresStore(empty.url(), clock=FakeClock())
+    old = ReadableStore(empty.url(), clock=FakeClock())
     await old.put([make_row(1, created_at=ahead)])
     await old.close()
     monkeypatch.undo()
@@ -147,7 +147,7 @@ def test_the_version_is_the_last_file():
 
 
 async def test_a_database_without_tables_says_who_makes_them(postgres, empty):
-    store = PostgresStore(empty.url(), clock=FakeClock())
+    store = ReadableStore(empty.url(), clock=FakeClock())
     with pytest.raises(TeamUnavailable, match="subcog team init") as caught:
         await store.counts()
     await store.close()
@@ -265,7 +265,7 @@ async def test_a_restore_on_another_server_waits_for_init(team):
         elsewhere.execute("CREATE DATABASE restored")
         elsewhere.execute("CREATE EXTENSION vector", database="restored")
         elsewhere.run("pg_restore", f"--dbname={elsewhere.url('restored')}", str(file))
-        store = PostgresStore(elsewhere.url("restored", "alice", "x"), clock=FakeClock())
+        store = ReadableStore(elsewhere.url("restored", "alice", "x"), clock=FakeClock())
         with pytest.raises(TeamUnavailable, match="restored from another server's backup"):
             await store.about()
 

@@ -13,11 +13,11 @@ from psycopg.conninfo import conninfo_to_dict
 
 from subcog.sinks.team.postgres import connection
 from subcog.sinks.team.postgres.connection import Address
-from subcog.sinks.team.postgres.store import PostgresStore
 from subcog.sinks.team.protocol import TeamUnavailable
 from tests.postgres import MEMBERS, PATIENCE_S
 from tests.proxy import HOST, Proxy
 from tests.stores import HERE, FakeClock, make_row
+from tests.team_store import ReadableStore
 from tests.teamwork import member_of
 
 
@@ -30,7 +30,7 @@ def proxy(quick_team):
 @pytest.fixture
 async def behind_proxy(quick_team, proxy):
     url = quick_team.url().replace(str(quick_team.server.port), str(proxy.port))
-    store = PostgresStore(url, clock=FakeClock())
+    store = ReadableStore(url, clock=FakeClock())
     yield store
     proxy.thaw()
     proxy.mend()
@@ -136,7 +136,7 @@ async def test_a_wrong_password_is_told_apart_from_a_dead_server(quick_team):
         ("postgresql://alice:hunter2@127.0.0.1:1/memory", "unreachable"),
         ("postgresql://alice:hunter2@no-such-host.invalid/memory", "unreachable"),
     ):
-        store = PostgresStore(url, clock=FakeClock())
+        store = ReadableStore(url, clock=FakeClock())
         assert await reason(store.counts()) == expected, url
         await store.close()
 
@@ -146,7 +146,7 @@ async def test_no_message_holds_the_password(quick_team):
         "postgresql://alice:hunter2@127.0.0.1:1/memory",
         quick_team.server.url(quick_team.name, "alice", "hunter2"),
     ):
-        store = PostgresStore(url, clock=FakeClock())
+        store = ReadableStore(url, clock=FakeClock())
         assert "hunter2" not in store.server
         with pytest.raises(TeamUnavailable) as caught:
             await store.counts()
@@ -155,7 +155,7 @@ async def test_no_message_holds_the_password(quick_team):
         await store.close()
     for bad in ("postgresql://alice:hunter2@host:port/x", "hunter2", "mysql://a:hunter2@b/c"):
         with pytest.raises(TeamUnavailable) as caught:
-            await PostgresStore(bad, clock=FakeClock()).counts()
+            await ReadableStore(bad, clock=FakeClock()).counts()
         assert "hunter2" not in str(caught.value)
 
 
@@ -242,7 +242,7 @@ def test_a_service_that_is_not_there_is_told(surroundings):
 
 async def test_a_server_without_tls_is_told_as_such(quick_team):
     url = quick_team.url().replace("127.0.0.1", "team.example.org")
-    store = PostgresStore(f"{url}?hostaddr=127.0.0.1&sslmode=prefer", clock=FakeClock())
+    store = ReadableStore(f"{url}?hostaddr=127.0.0.1&sslmode=prefer", clock=FakeClock())
     with pytest.raises(TeamUnavailable, match=r"team\.example\.org.* speaks no TLS") as caught:
         await store.counts()
     assert caught.value.reason == "no_tls"
@@ -273,7 +273,7 @@ async def test_the_same_version_from_two_at_once_is_stored_once(quick_team):
 
 async def test_a_server_that_takes_no_more_connections_does_not_refuse_the_password(quick_team):
     quick_team.server.execute("ALTER ROLE carol CONNECTION LIMIT 0")
-    store = PostgresStore(quick_team.url("carol"), clock=FakeClock())
+    store = ReadableStore(quick_team.url("carol"), clock=FakeClock())
     try:
         assert await reason(store.open()) == "unreachable"
     finally:

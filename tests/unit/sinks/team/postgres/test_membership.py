@@ -27,7 +27,8 @@ async def alice(quick_team):
     async with member_of(quick_team) as store:
         await store.put([make_row(1, content="a secret of the house")])
         await store.share(HERE, "here")
-        await store.mark_used([make_row(1).memory.id])
+        used = f"SELECT subcog.mark_used(ARRAY['{make_row(1).memory.id}'], now())"
+        quick_team.psql("alice", used)
         yield store
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from subcog.bus.values import Encoding, Query
 from subcog.sinks.store.rows import Row
-from subcog.sinks.team.postgres.columns import DIMENSIONS, half_vector, mean_vector
+from subcog.sinks.team.postgres.reads import DIMENSIONS, half_vector
+from subcog.sinks.team.postgres.store import mean_vector
 from tests.postgres import OWNER
 from tests.stores import ELSEWHERE, HERE, START, make_row
 from tests.teamwork import member_of

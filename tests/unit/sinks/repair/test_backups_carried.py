@@ -6,7 +6,7 @@ import anyio.to_thread
 import pytest
 
 from subcog.sinks.passages.archive import Bounds, PassageArchive
-from subcog.sinks.repair.carry_over import (
+from subcog.sinks.repair.backups import (
     Returning,
     carry_over,
     count_returning,

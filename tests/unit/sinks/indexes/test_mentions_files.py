@@ -1,7 +1,7 @@
 import pytest
 
 from subcog.bus.values import Provenance, Scope
-from subcog.sinks.indexes.file_index import MOST_FOUND, FileIndex
+from subcog.sinks.indexes.mentions import MOST_NAMING, FileIndex
 from tests.fakes import PLACE, PROJECT, make_memory
 
 HERE = PLACE.readable
@@ -51,7 +51,7 @@ def test_what_is_forgotten_is_not_found():
 
 
 def test_the_newest_come_first_and_only_so_many():
-    files = indexed(*(make_memory(n, "jwt.py") for n in range(MOST_FOUND + 5)))
+    files = indexed(*(make_memory(n, "jwt.py") for n in range(MOST_NAMING + 5)))
     found = files.naming("jwt.py", (PROJECT, PROJECT))
-    assert len(found) == MOST_FOUND
-    assert found[0] == make_memory(MOST_FOUND + 4).id
+    assert len(found) == MOST_NAMING
+    assert found[0] == make_memory(MOST_NAMING + 4).id

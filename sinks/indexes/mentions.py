@@ -1,4 +1,4 @@
-"""Which memories name which files, by the file's own name; a cache, maintained like the topics.
+"""Which memories name a file, and which say that a command fails; caches, as the topics are.
 
 A memory names a file where it was captured with it, and where its text does: "see src/auth/jwt.py".
 Whether it means the same file of that name is decided by whoever reads the memory.
@@ -7,12 +7,12 @@ Whether it means the same file of that name is decided by whoever reads the memo
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ...bus.values import Memory, Scope
 from ...config.patterns import regex
 
-MOST_FOUND = 20
+MOST_NAMING = 20
 MAX_NAMES = 20
 
 _READ_CHARS = 4_000
@@ -38,7 +38,7 @@ class FileIndex:
             for name in names:
                 by_name = self._ids.setdefault(memory.scope, {})
                 others = (id_ for id_ in by_name.get(name, ()) if id_ != memory.id)
-                by_name[name] = (*others, memory.id)[-MOST_FOUND:]
+                by_name[name] = (*others, memory.id)[-MOST_NAMING:]
 
     def build(self, memories: Iterable[Memory]) -> None:
         """Add many, the oldest first."""
@@ -59,7 +59,7 @@ class FileIndex:
         with self._lock:
             found_in = [self._ids[scope] for scope in dict.fromkeys(scopes) if scope in self._ids]
             found = [id_ for by_name in found_in for id_ in by_name.get(name.casefold(), ())]
-        return tuple(sorted(found, reverse=True)[:MOST_FOUND])
+        return tuple(sorted(found, reverse=True)[:MOST_NAMING])
 
 
 def names_in(memory: Memory) -> Iterator[str]:
@@ -80,3 +80,67 @@ def _stem(text: str, end: int) -> str:
     ):
         start -= 1
     return text[start:end]
+
+
+MOST_FAILING = 8
+"""Of one shape in one scope, and in one look-up; the newest."""
+
+
+class FailureIndex:
+    """Shapes of commands, each scope for itself. Safe to share between threads.
+
+    ``shapes`` reads them from a memory; most memories have none.
+    """
+
+    def __init__(self, shapes: Callable[[Memory], Sequence[str]]) -> None:
+        self._shapes = shapes
+        self._lock = threading.Lock()
+        self._ids: dict[Scope, dict[str, tuple[str, ...]]] = {}
+        self._known: dict[str, tuple[Scope, tuple[str, ...]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, memory: Memory) -> None:
+        """Index ``memory``, or its newer version."""
+        shapes = tuple(dict.fromkeys(self._shapes(memory)))
+        with self._lock:
+            self._drop(memory.id)
+            if not shapes or memory.superseded_by is not None:
+                return
+            self._known[memory.id] = (memory.scope, shapes)
+            by_shape = self._ids.setdefault(memory.scope, {})
+            for shape in shapes:
+                by_shape[shape] = (*by_shape.get(shape, ()), memory.id)
+
+    def build(self, memories: Iterable[Memory]) -> None:
+        """Add many, the oldest first."""
+        for memory in memories:
+            self.add(memory)
+
+    def remove(self, memory_id: str) -> None:
+        """Remove a memory; does nothing if it is not there."""
+        with self._lock:
+            self._drop(memory_id)
+
+    def failing(self, shapes: Iterable[str], scopes: Iterable[Scope]) -> tuple[str, ...]:
+        """The ids of the memories that say that such a command fails, newest first, at most 8."""
+        wanted = tuple(dict.fromkeys(shapes))
+        with self._lock:
+            found = [
+                id_
+                for scope in dict.fromkeys(scopes)
+                for shape in wanted
+                for id_ in self._ids.get(scope, {}).get(shape, ())[-MOST_FAILING:]
+            ]
+        return tuple(sorted(dict.fromkeys(found), reverse=True)[:MOST_FAILING])
+
+    def _drop(self, memory_id: str) -> None:
+        scope, shapes = self._known.pop(memory_id, (None, ()))
+        for shape in shapes:
+            by_shape = self._ids[scope] if scope is not None else {}
+            left = tuple(id_ for id_ in by_shape[shape] if id_ != memory_id)
+            if left:
+                by_shape[shape] = left
+            else:
+                del by_shape[shape]

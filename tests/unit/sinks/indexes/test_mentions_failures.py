@@ -1,7 +1,7 @@
 from msgspec.structs import replace
 
 from subcog.bus.values import Scope
-from subcog.sinks.indexes.failure_index import MOST_FOUND, FailureIndex
+from subcog.sinks.indexes.mentions import MOST_FAILING, FailureIndex
 from tests.fakes import PROJECT, make_memory
 
 OTHER = Scope("project", "other")
@@ -42,4 +42,4 @@ def test_of_many_the_newest_are_found():
     index = made(*(make_memory(number, "a") for number in range(100)))
     found = index.failing(["a"], [PROJECT])
     assert found[0] == make_memory(99).id
-    assert len(found) == MOST_FOUND
+    assert len(found) == MOST_FAILING
