@@ -182,11 +182,17 @@ class Query(Value, frozen=True, kw_only=True):
     asked: str = ""
     pasted: bool = False
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether memories of some namespaces, tags or times alone are wanted."""
+        return bool(self.namespaces or self.tags or self.since or self.until)
+
 
 class Hit(Value, frozen=True, kw_only=True):
     """A memory found. ``text``, ``late`` and ``vector`` are the raw parts, each 0.0–1.0-ish.
 
     ``by_words`` is what ``relevance`` was before the memory was read; None if it was not read.
+    ``instead_of`` is the id of the superseded memory that was found, which this one replaced.
     """
 
     memory: Memory
@@ -196,6 +202,7 @@ class Hit(Value, frozen=True, kw_only=True):
     order: float
     relevance: float
     by_words: float | None = None
+    instead_of: str = ""
 
     @classmethod
     def unsearched(cls, memory: Memory, relevance: float = 0.0) -> Hit:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...bus.values import Encoding, Memory, Query, Scope
 from ..models.analyzer import Analyzer, searchable, text_encoding
@@ -71,6 +72,9 @@ class Index:
 
     ``model`` names the model whose vectors are used: that of the embedder, else that of the
     first encoding. Encodings of another model are left aside, and those memories found by text.
+
+    A superseded memory is found by ``search`` alone, as who asks for it needs what replaced it; it
+    is not counted.
     """
 
     def __init__(self, embedder: Embedder | None = None) -> None:
@@ -81,6 +85,7 @@ class Index:
         self._scope_indexes: dict[Scope, ScopeIndex] = {}
         self._scope_of: dict[str, Scope] = {}
         self._unencoded: set[str] = set()
+        self._superseded: dict[Scope, set[str]] = {}
         self._writing = threading.Lock()
 
     @property
@@ -88,14 +93,12 @@ class Index:
         return self._model
 
     def add(self, memory: Memory, encoding: Encoding) -> None:
-        """Make ``memory`` findable in place of any version of it that is; hide a superseded one."""
+        """Make ``memory`` findable in place of any version of it that is."""
         with self._writing:
             self._leave(memory)
-            if memory.superseded_by is None:
-                entry = self._entry(memory, encoding)
-                self._scope_index(memory.scope).add(entry)
-                self._scope_of[memory.id] = memory.scope
-                self._tidy(memory.scope)
+            entry = self._entry(memory, encoding)
+            self._scope_index(memory.scope).add(entry)
+            self._tidy(memory.scope)
 
     def extend(self, pairs: Iterable[tuple[Memory, Encoding]]) -> None:
         """Add many memories, some fifty times faster than one by one."""
@@ -103,9 +106,7 @@ class Index:
             by_scope: dict[Scope, list[Entry]] = {}
             for memory, encoding in pairs:
                 self._leave(memory)
-                if memory.superseded_by is None:
-                    by_scope.setdefault(memory.scope, []).append(self._entry(memory, encoding))
-                    self._scope_of[memory.id] = memory.scope
+                by_scope.setdefault(memory.scope, []).append(self._entry(memory, encoding))
             for scope, entries in by_scope.items():
                 self._scope_index(scope).extend(entries)
                 self._tidy(scope)
@@ -117,11 +118,11 @@ class Index:
                 scope_index.postings.fold()
 
     def __contains__(self, id: str) -> bool:  # noqa: A002 - the name a memory gives it
-        return id in self._scope_of
+        return id in self._scope_of and not self._is_superseded(id)
 
     def interned_id(self, id: str) -> str | None:  # noqa: A002 - the name a memory gives it
         """``id`` as the index holds it, so that others need not hold it again; None if not here."""
-        scope = self._scope_of.get(id)
+        scope = self._scope_of.get(id) if id in self else None
         scope_index = None if scope is None else self._scope_indexes.get(scope)
         row = None if scope_index is None else scope_index.row_of.get(id)
         return None if scope_index is None or row is None else scope_index.table.ids[row]
@@ -138,8 +139,13 @@ class Index:
         """
         scope_indexes = self.scope_indexes(query.scopes)
         if question.asked:
-            return rank_by_words(scope_indexes, query, question, now)
-        return rank(scope_indexes, query, question, self.usable_embedder, now)
+            ranking = rank_by_words(scope_indexes, query, question, now)
+        else:
+            ranking = rank(scope_indexes, query, question, self.usable_embedder, now)
+        if query.is_filtered:
+            return ranking
+        superseded = self._count_superseded(scope for scope, _ in scope_indexes)
+        return replace(ranking, total=ranking.total - superseded)
 
     @property
     def usable_embedder(self) -> Embedder | None:
@@ -177,19 +183,23 @@ class Index:
         scope_index = self._scope_indexes.get(scope)
         if scope_index is None or text.model != self._model or not text.vectors:
             return []
-        return similarities(scope_index, text, namespace, k, self.usable_embedder)
+        near = similarities(scope_index, text, namespace, k + _SPARE, self.usable_embedder)
+        return [(id_, alike) for id_, alike in near if id_ in self][:k]
 
     @property
     def count(self) -> int:
         """How many memories can be found."""
-        return len(self._scope_of)
+        return len(self._scope_of) - self._count_superseded(self._superseded)
 
     @property
     def stats(self) -> IndexStats:
         scope_indexes = list(self._scope_indexes.items())
         return IndexStats(
             memories=MappingProxyType(
-                {str(scope): len(scope_index) for scope, scope_index in scope_indexes}
+                {
+                    str(scope): len(scope_index) - self._count_superseded([scope])
+                    for scope, scope_index in scope_indexes
+                }
             ),
             bytes=sum(scope_index.nbytes for _, scope_index in scope_indexes)
             + 200 * len(self._scope_of),
@@ -204,6 +214,13 @@ class Index:
             for scope in distinct
             if scope in self._scope_indexes
         ]
+
+    def _is_superseded(self, memory_id: str) -> bool:
+        scope = self._scope_of.get(memory_id)
+        return scope is not None and memory_id in self._superseded.get(scope, ())
+
+    def _count_superseded(self, scopes: Iterable[Scope]) -> int:
+        return sum(len(self._superseded.get(scope, ())) for scope in scopes)
 
     def _scope_index(self, scope: Scope) -> ScopeIndex:
         scope_index = self._scope_indexes.get(scope)
@@ -231,15 +248,22 @@ class Index:
         return encoding.model == self._model and _whole(encoding, self._dimensions)
 
     def _leave(self, memory: Memory) -> None:
-        """Take out a version that cannot simply be replaced where it is."""
-        if self._scope_of.get(memory.id, memory.scope) != memory.scope or memory.superseded_by:
+        """Take out a version that cannot simply be replaced where it is, and note the new one."""
+        if self._scope_of.get(memory.id, memory.scope) != memory.scope:
             self._forget(memory.id)
         self._unencoded.discard(memory.id)
+        self._scope_of[memory.id] = memory.scope
+        superseded = self._superseded.setdefault(memory.scope, set())
+        if memory.superseded_by is None:
+            superseded.discard(memory.id)
+        else:
+            superseded.add(memory.id)
 
     def _forget(self, memory_id: str) -> None:
         scope = self._scope_of.pop(memory_id, None)
         self._unencoded.discard(memory_id)
         if scope is not None:
+            self._superseded.get(scope, set()).discard(memory_id)
             self._scope_indexes[scope].remove(memory_id)
             self._tidy(scope)
 
@@ -263,6 +287,8 @@ def _whole(encoding: Encoding, dimensions: int) -> bool:
 # Memories that the vectors propose, and that are then compared word by word; of so many passages
 # that are near by sign the vectors are read at all.
 _PROPOSED = 20
+# So many more than asked for may be superseded.
+_SPARE = 3
 _RESCORED = 200
 # Texts that differ in a number or a negation contradict each other, however alike they are.
 _DIFFERENT = 0.85

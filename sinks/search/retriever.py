@@ -48,6 +48,9 @@ turn: of many that come at once the later ones get first-stage relevance alone i
 too late.
 """
 
+MOST_SUCCESSORS = 8
+"""How often in a row what replaced a memory may have been replaced itself."""
+
 THREADS = 2
 """More searches at once than this only take turns with one interpreter, and all end late."""
 
@@ -147,13 +150,44 @@ class Search:
         """
         relevant = _relevant(candidates, query)
         if self.reranker is None or not query.asked or foreign:
-            return self._hits(relevant), False
+            return self._in_force(self._hits(relevant), query), False
         least = RERANK_MIN_PASTED if query.pasted else RERANK_MIN_RELEVANCE
         to_rerank = {one.id for one in candidates[:RERANK_TOP_K] if one.relevance >= least}
         wanted = to_rerank | {one.id for one in relevant}
         hits = self._hits([one for one in candidates if one.id in wanted])
         reranked, is_cut = _rerank(self.reranker, query, hits, to_rerank, until)
-        return tuple(hit for hit in reranked if _is_relevant(hit, query)), is_cut
+        found = [hit for hit in reranked if _is_relevant(hit, query)]
+        return self._in_force(found, query), is_cut
+
+    def _in_force(self, hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
+        """``hits``, with what replaced a superseded memory in its place; each memory once.
+
+        Who asks which CI we use finds "We use Jenkins", and needs "we moved to GitHub Actions".
+        """
+        found: dict[str, Hit] = {}
+        for hit in hits:
+            current = self._successor(hit.memory, query)
+            if current is None:
+                continue
+            instead_of = "" if current is hit.memory else hit.memory.id
+            known = found.get(current.id)
+            if known is None or known.relevance < hit.relevance:
+                found[current.id] = replace(hit, memory=current, instead_of=instead_of)
+        return tuple(found.values())
+
+    def _successor(self, memory: Memory, query: Query) -> Memory | None:
+        """``memory``, or what replaced it and is valid, within the scopes of ``query``."""
+        for _ in range(MOST_SUCCESSORS):
+            if memory.superseded_by is None:
+                return memory
+            if query.is_filtered or not (
+                after := self._fetch([memory.superseded_by], query.scopes)
+            ):
+                return None
+            memory = after[0]
+            if memory.valid_to is not None and memory.valid_to <= self._clock():
+                return None
+        return None
 
     def _hits(self, candidates: Sequence[Candidate]) -> tuple[Hit, ...]:
         if not candidates:

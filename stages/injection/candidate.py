@@ -105,6 +105,8 @@ class Candidate:
         by_words = self.hit.relevance if self.hit.by_words is None else self.hit.by_words
         if self.relevance != by_words:
             plain += f", {by_words:.2f} by its words alone"
+        if self.hit.instead_of:
+            plain += f", of {self.hit.instead_of}, which it replaced"
         if self._kind is None or self.weight == 1.0:
             return plain
         return f"{plain}, and {self.memory.namespace} count {self.weight:g} for {self._kind.value}"

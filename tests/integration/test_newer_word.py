@@ -170,3 +170,23 @@ def test_a_memory_gives_way_to_what_was_said_in_a_later_session(house, older, sa
     context = asked(house, question)
     assert said.rstrip(".") in context
     assert old not in context
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("We use Jenkins for CI", "We migrated from Jenkins to GitHub Actions", "which CI do we use?"),
+        (
+            "We deploy with ArgoCD, never with kubectl",
+            "Flux now, ArgoCD is gone",
+            "how do we deploy here?",
+        ),
+    ],
+)
+def test_who_asks_for_what_was_replaced_gets_what_replaced_it(fresh, older, newer, question):
+    old = fresh.capture(older, "--namespace", "decisions")["id"]
+    new = fresh.capture(newer, "--namespace", "decisions")["id"]
+    assert fresh.ask("get", old)["superseded_by"] == new
+    context = fresh.context(question)
+    assert newer in context
+    assert older not in context

@@ -167,9 +167,17 @@ def test_a_memory_that_moves_to_another_scope_leaves_the_first(four: Indexed) ->
     assert four.ids("hash passwords", THERE) == ["a"]
 
 
-def test_a_superseded_memory_is_hidden(four: Indexed) -> None:
+def test_a_superseded_memory_is_found_by_a_search_alone_and_not_counted(four: Indexed) -> None:
+    before = four.index.count
     four.add(memory("a", PASSWORDS, superseded_by="z", version=2))
-    assert "a" not in four.ids("hash passwords")
+    assert "a" in four.ids("hash passwords")
+    assert "a" not in four.index
+    assert four.index.interned_id("a") is None
+    assert four.index.count == four.index.stats.memories[str(HERE)] == before - 1
+    assert "a" not in [id_ for id_, _ in four.index.nearest(PASSWORDS, HERE, k=9)]
+    four.add(memory("a", PASSWORDS, version=3))
+    assert four.index.count == before
+    assert "a" in four.index
 
 
 def test_a_memory_that_has_ended_is_hidden_and_one_that_ends_later_is_not(indexed: Indexed) -> None:

@@ -39,6 +39,9 @@ class FakeStore:
         self.fetched: list[list[str]] = []
         self.threads: set[int] = set()
 
+    def supersede(self, old: str, new: str) -> None:
+        self.memories[old] = structs.replace(self.memories[old], superseded_by=new)
+
     def fetch(self, ids: Sequence[str], scopes: Sequence[Scope]) -> list[Memory]:
         self.fetched.append(list(ids))
         self.threads.add(threading.get_ident())
@@ -177,6 +180,27 @@ async def test_no_more_searches_run_at_once_than_an_interpreter_has_use_for(stor
         for _ in range(20):
             tasks.start_soon(searching.recall, QUESTION)
     assert most == THREADS
+
+
+# --- what was replaced ---------------------------------------------------------------------------
+
+
+def test_who_finds_what_was_replaced_gets_what_replaced_it(embedder: Embedder) -> None:
+    store = FakeStore("We use Jenkins for CI builds.", "We migrated to GitHub Actions.")
+    store.supersede("m0", "m1")
+    asked = structs.replace(QUESTION, text="which CI builds do we use")
+    (hit,) = search(store, embedder).recall_now(asked).hits
+    assert (hit.memory.id, hit.instead_of) == ("m1", "m0")
+    assert search(store, embedder).recall_now(asked).total == 1
+    filtered = structs.replace(asked, namespaces=("decisions",))
+    assert [one.instead_of for one in search(store, embedder).recall_now(filtered).hits] == [""]
+
+
+def test_of_what_was_replaced_by_what_is_gone_nothing_is_found(embedder: Embedder) -> None:
+    store = FakeStore("We use Jenkins for CI builds.", "Buttons are blue.")
+    store.supersede("m0", "gone")
+    asked = structs.replace(QUESTION, text="which CI builds do we use")
+    assert "m0" not in [one.memory.id for one in search(store, embedder).recall_now(asked).hits]
 
 
 # --- reading --------------------------------------------------------------------------------------
