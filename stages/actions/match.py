@@ -148,11 +148,10 @@ class Matcher:
     def _is_spoken_against(self, at: int) -> bool:
         """Whether a command of the action is one that the memory denies."""
         content = self._hits[at].memory.content
-        if not self._ran or "`" not in content or self._is_elsewhere(content):
+        if not self._ran or self._is_elsewhere(content):
             return False
         return any(
-            command == denied.command
-            or (denied.more and command.startswith(f"{denied.command} ") and not _tries(command))
+            denied.is_run_by(command)
             for denied in commands_against(content)
             for command in self._ran
         )
@@ -229,11 +228,45 @@ _DENIED_WITHIN = 40
 _HARM_WITHIN = 60
 
 
+# Programs that are used by a command of theirs: "never run kubectl apply" names one.
+_PROGRAMS = (
+    "kubectl|helm|terraform|tofu|pulumi|ansible-playbook|git|gh|docker(?: compose)?|podman|npm|pnpm"
+    "|yarn|bun|npx|pip3?|uv(?: pip)?|poetry|pipenv|conda|cargo|go|gradlew?|mvn|make|just|alembic"
+    "|rails|rake|bundle|composer|artisan|dotnet|mix|prisma|knex|aws|gcloud|az|fly(?:ctl)?|heroku"
+    "|vercel|netlify|firebase|supabase|psql|mysql|redis-cli|systemctl|brew|apt(?:-get)?"
+)
+_NO_ARGUMENT = (
+    "on|in|inside|for|by|to|from|against|with|without|or|and|here|there|directly|anywhere|at|as|if"
+    "|when|unless|since|because|it|the|a|any"
+)
+_NAMED = regex(
+    r"\b(?:never|(?:do|must|should|can) ?n[o'’]t|dont|no|avoid|stop)\s+(?:ever |just |directly )?"
+    r"(?:run|use|call|do|execute|running|using|calling|type|a|bare|plain|raw)?\s*"
+    rf"(?P<command>(?:{_PROGRAMS})(?: (?!(?:{_NO_ARGUMENT})\b)[\w./:-]*\w){{1,3}})"
+    r"(?P<rest>[^.;\n]*)",
+    re.IGNORECASE,
+)
+# "on the release branch", "against prod": where alone it is denied.
+_PLACE = regex(r"\b(?:on|in|to|against|from|inside|for|at)\s+([^,.;]{2,60})", re.IGNORECASE)
+
+
 class DeniedCommand(Struct, frozen=True):
-    """A command that a memory speaks against; ``more`` is whether also with more arguments."""
+    """A command that a memory speaks against; ``more`` is whether also with more arguments.
+
+    Where ``places`` are named, the action has to name one of them.
+    """
 
     command: str
     more: bool
+    places: frozenset[str] = frozenset()
+
+    def is_run_by(self, command: str) -> bool:
+        """Whether ``command``, in its plain form, is this one."""
+        if self.places and self.places.isdisjoint(terms(command)):
+            return False
+        if command == self.command:
+            return True
+        return self.more and command.startswith(f"{self.command} ") and not _tries(command)
 
 
 def plain_command(command: str) -> str:
@@ -259,6 +292,10 @@ def _commands_against(text: str) -> Iterator[DeniedCommand]:
             harms = _HARMS.search(statement, code.end(), code.end() + _HARM_WITHIN)
             if (close or harms) and " " in code[1].strip():
                 yield DeniedCommand(plain_command(code[1]), more)
+        for named in _NAMED.finditer(statement):
+            places = (terms(place) for place in _PLACE.findall(named["rest"]))
+            command = plain_command(named["command"])
+            yield DeniedCommand(command, more, frozenset().union(*places))
 
 
 def _tries(command: str) -> bool:

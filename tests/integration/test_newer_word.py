@@ -175,7 +175,11 @@ def test_a_memory_gives_way_to_what_was_said_in_a_later_session(house, older, sa
 @pytest.mark.parametrize(
     ("older", "newer", "question"),
     [
-        ("We use Jenkins for CI", "We migrated from Jenkins to GitHub Actions", "which CI do we use?"),
+        (
+            "We use Jenkins for CI",
+            "We migrated from Jenkins to GitHub Actions",
+            "which CI do we use?",
+        ),
         (
             "We deploy with ArgoCD, never with kubectl",
             "Flux now, ArgoCD is gone",

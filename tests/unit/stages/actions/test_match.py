@@ -75,6 +75,27 @@ def test_with_more_arguments_it_is_the_same_command_unless_it_was_denied_as_it_s
     assert matcher(run("flutter pub upgrade intl"), blanket).relevance(0) < SURE
 
 
+@pytest.mark.parametrize(
+    ("text", "command", "sure"),
+    [
+        ("Never run kubectl apply by hand, ArgoCD owns it", "kubectl apply -f x.yaml", True),
+        ("Never run kubectl apply by hand, ArgoCD owns it", "kubectl diff -f x.yaml", False),
+        ("Do not use npm install, use pnpm install", "npm install lodash", True),
+        ("Do not use npm install, use pnpm install", "pnpm install", False),
+        ("Never run terraform apply without a plan file", "terraform apply", True),
+        ("Never run terraform apply without a plan file", "terraform apply plan.out", False),
+        (
+            "Never use git push --force on the release branch",
+            "git push --force origin release",
+            True,
+        ),
+        ("Never use git push --force on release branches", "git push --force origin mine", False),
+    ],
+)
+def test_a_command_that_is_denied_by_its_name_needs_no_backticks(text, command, sure):
+    assert matcher(run(command), text).certainty(0) == (SURE if sure else 0.0)
+
+
 def test_what_an_edit_brings_in_weighs_more_than_what_it_takes_out():
     rule = "No requests.get in handlers: it blocks the loop."
     bad = Action(tool="Edit", paths=("a.py",), replaced="x = 1", written="x = requests.get(url)")
@@ -97,5 +118,6 @@ def test_each_feature_has_a_value():
 
 def test_a_hostile_memory_ends_soon():
     with ends_soon():
-        list(commands_against("never `" * 3_000 + "(" * 10_000))
+        commands_against("never `" * 3_000 + "(" * 10_000)
+        commands_against("never run kubectl " + "a.b/" * 10_000 + " never run git" * 3_000)
         matcher(run("a" * 10_000), "not " * 20_000, "`a b`" * 5_000).relevance(1)
