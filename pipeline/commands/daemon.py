@@ -16,7 +16,7 @@ import msgspec
 
 from ...bus.service_results import StatusResult, StopResult
 from ..cli.client import DaemonHung, DaemonUnreachable
-from .shared import daemon, json_option, our_paths, our_settings, show_json
+from .shared import call, daemon, json_option, our_paths, our_settings, show
 
 STOP_S = 30.0
 UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
@@ -30,19 +30,15 @@ def daemon_command() -> None:
 
 @daemon_command.command()
 @json_option
-def start(as_json: bool) -> None:
+def start() -> None:
     """Start the daemon, if none is running."""
-    with daemon() as client:
-        answer = client.call("status", StatusResult)
-    if as_json:
-        show_json(answer)
-    else:
-        click.echo(f"daemon {answer.pid} is running")
+    answer = call("status", StatusResult)
+    show(answer, [f"daemon {answer.pid} is running"])
 
 
 @daemon_command.command()
 @json_option
-def stop(as_json: bool) -> None:
+def stop() -> None:
     """Let the daemon finish its work and exit."""
     try:
         with daemon() as client:
@@ -53,10 +49,7 @@ def stop(as_json: bool) -> None:
         answer = StopResult(pid=None, stopping=False)
     if answer.pid is not None:
         _wait_for_exit(answer.pid)
-    if as_json:
-        show_json(answer)
-    else:
-        click.echo("stopped" if answer.stopping else "no daemon is running")
+    show(answer, ["stopped" if answer.stopping else "no daemon is running"])
 
 
 def _wait_for_exit(pid: int) -> None:
@@ -83,11 +76,11 @@ def _is_running(pid: int) -> bool:
 @daemon_command.command()
 @json_option
 @click.pass_context
-def status(ctx: click.Context, as_json: bool) -> None:
+def status(ctx: click.Context) -> None:
     """The same as `subcog status`."""
     from .insight import status_command
 
-    ctx.invoke(status_command, as_json=as_json)
+    ctx.invoke(status_command)
 
 
 @daemon_command.command()
@@ -155,9 +148,9 @@ def logs_command(lines: int, level: str, as_json: bool, only_path: bool) -> None
         click.echo(paths.log)
         return
     least = LEVELS.index(level)
-    show = _as_json if as_json else _for_reading
+    form = _as_json if as_json else _for_reading
     for line in last_lines(paths.logs, lines, lambda line: LEVELS.index(level_of(line)) >= least):
-        click.echo(show(line))
+        click.echo(form(line))
 
 
 def _for_reading(line: str) -> str:
@@ -168,7 +161,6 @@ def _for_reading(line: str) -> str:
 
 
 def _as_json(line: str) -> str:
-
     if read_entry(line) is not None:
         return line
     return msgspec.json.encode({"level": level_of(line), "what": line}).decode()

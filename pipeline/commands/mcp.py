@@ -13,16 +13,24 @@ from msgspec import Struct
 
 from ...bus.service_results import StatusResult
 from ...hooks import client
-from .shared import daemon, json_option, our_paths, project_option, show_json
+from .shared import (
+    call,
+    daemon_options,
+    is_json,
+    our_paths,
+    printed_as_json,
+    project_folder,
+    project_option,
+    show_json,
+)
 
 TOKEN_VARIABLE = "SUBCOG_HTTP_TOKEN"  # noqa: S105 - its name
 
 
 @click.command()
 @click.option("--http", "over_http", is_flag=True, help="Only print how to connect over HTTP.")
-@project_option
-@json_option
-def mcp_command(over_http: bool, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def mcp_command(over_http: bool) -> None:
     """Serve MCP on standard input and output.
 
     An MCP client runs this command in the directory of its project; it connects to the daemon and
@@ -30,8 +38,8 @@ def mcp_command(over_http: bool, project: Path | None, as_json: bool) -> None:
     over HTTP.
     """
     if over_http:
-        _say_http(project, as_json=as_json)
-    elif project is not None or as_json:
+        _say_http()
+    elif project_option() is not None or is_json():
         raise click.UsageError("--project and --json go with --http")
     else:
         _become_the_pipe("mcp_pipe.py", str(Path(sys.argv[0]).absolute()))
@@ -44,15 +52,12 @@ def _become_the_pipe(name: str, *words: str) -> None:
     os.execv(python, [python, "-I", "-S", str(script), *words])  # noqa: S606 - our own pipe
 
 
-def _say_http(project: Path | None, *, as_json: bool) -> None:
-    with daemon(project) as asking:
-        url = asking.call("status", StatusResult).mcp_url
+def _say_http() -> None:
+    url = call("status", StatusResult).mcp_url
     if url is None:
         raise click.ClickException("the daemon serves no HTTP; set http.enabled = true")
-    chosen = project or Path(os.environ.get("CLAUDE_PROJECT_DIR") or ".")
-    answer = _reach(url, chosen.absolute(), our_paths().http_token)
-    if as_json:
-        show_json(answer)
+    answer = _reach(url, project_folder(), our_paths().http_token)
+    if printed_as_json(answer):
         return
     click.echo(f"""\
 {answer.url}
