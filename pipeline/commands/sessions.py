@@ -231,7 +231,7 @@ def _plan(client: Client, found: Sequence[Transcript], *, gone: int, again: bool
 
 
 def _learn(
-    client: Client, found: Sequence[Transcript], plan: LearnPlan, *, again: bool, quiet: bool
+    client: Client, found: Sequence[Transcript], plan: LearnPlan, *, again: bool
 ) -> LearnedAll:
     """Have the daemon read each of ``found``; what came of those that were read."""
     began, sizes = time.monotonic(), {one.file: one.bytes for one in plan.transcripts}
