@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -15,9 +15,9 @@ from .shared import is_json, json_option, our_settings, show
 
 
 class Report(Protocol):
-    """What every evaluation gives: a struct, for JSON, that has a text for people."""
+    """What every evaluation gives: a struct, for JSON, that has lines for people."""
 
-    def text(self) -> str: ...
+    def lines(self) -> Iterator[str]: ...
 
 
 @click.group()
@@ -41,7 +41,7 @@ def retrieval(folder: Path) -> None:
 def intents(file: Path) -> None:
     """Measure the intent classifiers on FILE, JSONL of {text, intent}."""
     from ...sinks.models.intent_classifier import LocalClassifier
-    from ..evaluation.dataset import read_rows
+    from ..evaluation.common import read_rows
     from ..evaluation.intents import Labelled, evaluate
 
     local = LocalClassifier.load()
@@ -152,4 +152,4 @@ def _show(work: Callable[[], Report]) -> None:
         report = work()
     except (OSError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    show(report, [report.text()])
+    show(report, report.lines())
