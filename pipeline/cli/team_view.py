@@ -149,7 +149,9 @@ def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
         if number:
             yield from _row(name, f"{number:,}: {why}")
     organisation = status.organisation
-    yield from _row("organisation", _here(organisation.here, organisation.received))
+    yield from _row(
+        "organisation", f"{count(organisation.here)}, {organisation.received:,} of them by others"
+    )
     for project in status.projects:
         yield from _row("project", _project(project))
 
@@ -237,10 +239,6 @@ def _project(project: SharedProject) -> str:
 def _shared(project: TeamProject) -> str:
     who = author_name(project.shared_by)
     return f"of {_plain(project.name)}" + (f" (shared by {who})" if who else "")
-
-
-def _here(memories: int, received: int) -> str:
-    return f"{count(memories)}, {received:,} of them by others"
 
 
 def _ago(time: datetime | None, now: datetime) -> str:

@@ -86,8 +86,7 @@ def sessions(folder: Path) -> None:
     """
     from ..evaluation.sessions import evaluate
 
-    work = partial(evaluate, folder, settings=our_settings().settings)
-    _show_progress(work)
+    _show_progress(partial(evaluate, folder, settings=our_settings().settings))
 
 
 @eval_command.command()
@@ -100,8 +99,7 @@ def acts(folder: Path) -> None:
     """
     from ..evaluation.acts import evaluate
 
-    work = partial(evaluate, folder, settings=our_settings().settings)
-    _show_progress(work)
+    _show_progress(partial(evaluate, folder, settings=our_settings().settings))
 
 
 @eval_command.command()

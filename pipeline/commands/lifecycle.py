@@ -19,7 +19,6 @@ from ...bus.results import (
     HistoryResult,
     MemoryResult,
     SaidAround,
-    StaleMemory,
     StalePage,
     StaleResult,
     UndoResult,
@@ -196,7 +195,8 @@ def why_command(memory_id: str) -> None:
     if answer.contradicts:
         click.echo(f"contradicts {answer.contradicts}")
     click.echo(f"confidence {answer.confidence:.0%}")
-    click.echo(f"injected  {answer.times_injected} times{_last(answer.last_used)}")
+    last = f", last {when(answer.last_used)}" if answer.last_used else ""
+    click.echo(f"injected  {answer.times_injected} times{last}")
     _show_use(answer.use)
     click.echo(f"search    {answer.hidden_because or 'found'}")
 
@@ -254,10 +254,6 @@ def _source(provenance: dict[str, str]) -> str:
     bare = [provenance[name] for name in _BARE if name in provenance]
     told = [f"{name} {value}" for name, value in provenance.items() if name not in _BARE]
     return ", ".join([*bare, *told])
-
-
-def _last(used: datetime | None) -> str:
-    return f", last {when(used)}" if used else ""
 
 
 def _show_capture(answer: CaptureResult, done: str) -> None:
@@ -351,15 +347,12 @@ def _show(answer: StaleResult) -> None:
         state = memory.code.state or "unknown"
         click.echo(f"{state:<7}  {day}  {memory.namespace:<11} {memory.id}{by(memory.author)}")
         click.echo(f"      {shorten(memory.content, 100)}")
-        click.echo(f"      {shorten(_places(memory), 160)}")
+        places = (_place(one) for one in memory.code.anchors if one.state != "unchanged")
+        click.echo(f"      {shorten(', '.join(places), 160)}")
     told = f"{answer.compared} of {answer.looked_at} memories name code of this project"
     click.echo(f"{told}; of {len(answer.memories)} it changed or is gone")
     if answer.unknown:
         click.echo(f"of {answer.unknown} it could not be found out in time; ask again", err=True)
-
-
-def _places(memory: StaleMemory) -> str:
-    return ", ".join(_place(one) for one in memory.code.anchors if one.state != "unchanged")
 
 
 def _place(one: CodePlace) -> str:

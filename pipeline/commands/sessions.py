@@ -19,7 +19,6 @@ from ...bus.sessions import (
     LearnedResult,
     LearnPlan,
     ListedSession,
-    SaidResult,
     SessionResult,
     SessionsResult,
     UnreadResult,
@@ -157,15 +156,11 @@ def show_found(answer: FoundSessions) -> None:
         older = f"  older than {session.replaced_by}" if session.replaced_by else ""
         click.echo(f"{session.relevance:.2f}  {session.began_at:%Y-%m-%d}  {session.id}{older}")
         for said in session.said[:_SHOWN_LINES]:
-            click.echo(f"      {_line(said)}")
+            click.echo(f"      {said.speaker}: {shorten(said.text, 100)}")
         if len(session.said) > _SHOWN_LINES:
             click.echo(f"      … {len(session.said) - _SHOWN_LINES} more")
     if not answer.sessions:
         click.echo("nothing found")
-
-
-def _line(said: SaidResult) -> str:
-    return f"{said.speaker}: {shorten(said.text, 100)}"
 
 
 # --- what is on the disk already -----------------------------------------------------------------

@@ -337,7 +337,11 @@ def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool) -> No
     """
     with daemon() as client:
         copies = client.call("copies", CopiesResult).copies
-        files = [copy.file for copy in copies] if remove_all else _absolute(removed)
+        files = (
+            [copy.file for copy in copies]
+            if remove_all
+            else [str(file.absolute()) for file in removed]
+        )
         if not files:
             show({"copies": copies}, _listed(copies))
             return
@@ -345,10 +349,6 @@ def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool) -> No
             click.confirm(f"Delete {', '.join(files)}?", abort=True, err=True)
         answer = client.call("remove_copies", RemovedCopies, {"files": files})
     show(answer, (f"deleted: {copy.file}" for copy in answer.removed))
-
-
-def _absolute(files: tuple[Path, ...]) -> list[str]:
-    return [str(file.absolute()) for file in files]
 
 
 def _listed(copies: Sequence[CopyResult]) -> Iterator[str]:

@@ -27,7 +27,7 @@ import msgspec
 
 from ...bus.events import ContextBuilt, PromptSubmitted
 from ...bus.prompts import Marked, ProjectFacts
-from ...bus.values import Kept, Memory, Place, Scope
+from ...bus.values import Kept, Place, Scope
 from ...config.settings import Settings
 from ...sinks.models import cross_encoder
 from ...sinks.models.embedder import Embedder
@@ -167,7 +167,7 @@ def product(
     memories: Sequence[JudgedMemory], settings: Settings, clock: Callable[[], datetime] = _now
 ) -> Callable[[PromptSubmitted], Awaitable[ContextBuilt]]:
     """The stages from a prompt to its context, over a scratch index of ``memories``."""
-    placed = [_in_place(one.memory()) for one in memories]
+    placed = [msgspec.structs.replace(one.memory(), scope=_PLACE.project) for one in memories]
     search = scratch_search(placed, Embedder.load())
     search.reranker = cross_encoder.load_bundled()
     search.rerank_budget_s = math.inf  # figures are not to depend on what else the machine does
@@ -196,10 +196,6 @@ def product(
         )
 
     return answer
-
-
-def _in_place(memory: Memory) -> Memory:
-    return msgspec.structs.replace(memory, scope=_PLACE.project)
 
 
 class _Declining:

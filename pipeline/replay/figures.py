@@ -70,6 +70,10 @@ class Ahead(Struct, frozen=True):
     gain: float
     interval: Interval
 
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.gain:+.3f} ({low:+.3f} to {high:+.3f})"
+
 
 class Compared(Struct, frozen=True, kw_only=True):
     """The arms at the recall of the first, each precision by arm."""
@@ -88,10 +92,10 @@ class Figures(Compared, frozen=True, kw_only=True):
 
     def row(self, name: str) -> str:
         without_, rule, sham = self.precision.values()
-        ahead = "".join(f"{_ahead_text(one):>27}" for one in (self.over_none, self.over_placebo))
         return (
             f"{name:10}{self.recall:>8.3f}{without_:>9.3f}{rule:>7.3f}{sham:>9.3f}"
-            f"{ahead}{self.lost['rule']:>7.3f}{self.lost['placebo']:>9.3f}"
+            f"{self.over_none!s:>27}{self.over_placebo!s:>27}"
+            f"{self.lost['rule']:>7.3f}{self.lost['placebo']:>9.3f}"
         )
 
 
@@ -355,8 +359,3 @@ def _shift(*kinds: UseKind) -> float:
     """Where the floor is moved after sessions of which each has one kind of event."""
     events = [event(0, session, 1, kind) for session, kind in enumerate(kinds)]
     return floor_shift(usefulness(events))
-
-
-def _ahead_text(ahead: Ahead) -> str:
-    low, high = ahead.interval
-    return f"{ahead.gain:+.3f} ({low:+.3f} to {high:+.3f})"

@@ -213,7 +213,7 @@ def with_rule(user: User, floor: float) -> Played:
             kinds: tuple[UseKind, ...] = ("shown", *one.traces)
             ledger.add(event(one.memory, session, rank, kind) for kind in kinds)
 
-    return _play(user, floor, lambda _: _numbered(ledger.shifts()), note)
+    return _play(user, floor, lambda _: {int(one): by for one, by in ledger.shifts().items()}, note)
 
 
 def placebo(user: User, floor: float, ruled: Played) -> Played:
@@ -278,10 +278,6 @@ def _admitted(prompt: Prompt, floor: float, shifts: Shifts) -> list[Offered]:
     if not any(over(one, floor) for one in prompt.offered):
         return []
     return [one for one in prompt.offered if over(one, floor - BESIDE)]
-
-
-def _numbered(shifts: Mapping[str, float]) -> Shifts:
-    return {int(memory): by for memory, by in shifts.items()}
 
 
 def event(memory: int, session: int, rank: int, kind: UseKind) -> UseEvent:
