@@ -29,7 +29,7 @@ from ...bus.results import (
 from ...bus.service_results import StatusResult
 from ...config.patterns import regex
 from ..cli.client import Client
-from .memory import namespace_choice
+from .memory import namespace_choice, show_capture
 from .shared import by, call, daemon, daemon_options, is_json, printed_as_json, shorten, show, when
 
 _SPAN = regex(r"\+?(?P<count>\d{1,5})\s*(?P<unit>[mhdw])")
@@ -59,7 +59,7 @@ def update_command(
         "namespace": namespace,
         "tags": None if tags is None else [t.strip() for t in tags.split(",") if t.strip()],
     }
-    _show_capture(call("update", CaptureResult, params), "updated")
+    _show_version(call("update", CaptureResult, params), "updated")
 
 
 @click.command()
@@ -76,7 +76,7 @@ def supersede_command(old: str, new: str | None, text: str | None) -> None:
         raise click.UsageError("give either NEW or --text")
     params = {"old": old, "new": new, "text": text}
     if text is not None:
-        _show_capture(call("supersede", CaptureResult, params), f"supersedes {old}")
+        _show_version(call("supersede", CaptureResult, params), f"supersedes {old}")
     else:
         answer = call("supersede", MemoryResult, params)
         _show_change(answer, f"superseded by {answer.superseded_by}")
@@ -256,17 +256,13 @@ def _source(provenance: dict[str, str]) -> str:
     return ", ".join([*bare, *told])
 
 
-def _show_capture(answer: CaptureResult, done: str) -> None:
-    if not printed_as_json(answer) and answer.id:
-        click.echo(f"{done}: {answer.namespace} · {answer.id}, version {answer.version}")
-        click.echo(f"  {answer.summary}")
-        if answer.redactions:
-            click.echo(f"  redacted: {', '.join(answer.redactions)}")
-    if answer.outcome not in {"stored", "merged"}:
-        if not is_json():
-            yet = " yet" if answer.outcome == "pending" else ""
-            click.echo(f"subcog: not done{yet}: {answer.reason}", err=True)
-        sys.exit(1)
+def _show_version(answer: CaptureResult, done: str) -> None:
+    lines = [
+        f"{done}: {answer.namespace} · {answer.id}, version {answer.version}",
+        f"  {answer.summary}",
+        *([f"  redacted: {', '.join(answer.redactions)}"] if answer.redactions else []),
+    ]
+    show_capture(answer, lines, "done")
 
 
 def _show_change(answer: MemoryResult, done: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -34,6 +34,7 @@ from .shared import (
     is_json,
     limit_option,
     printed_as_json,
+    scope_option,
     shorten,
     show,
     when,
@@ -57,13 +58,7 @@ namespace_choice = _Namespace(NAMESPACES)
 @click.argument("text", required=False)
 @click.option("--namespace", type=namespace_choice, help="[default: detected from the text]")
 @click.option("--tags", default="", help="Comma-separated.")
-@click.option(
-    "--scope",
-    type=click.Choice(["project", "user", "org"]),
-    default="project",
-    show_default=True,
-    help="Whose memory it is.",
-)
+@scope_option("Whose memory it is.")
 @daemon_options
 def capture_command(text: str | None, namespace: str | None, tags: str, scope: str) -> None:
     """Store TEXT as a memory.
@@ -79,30 +74,36 @@ def capture_command(text: str | None, namespace: str | None, tags: str, scope: s
         "scope": scope,
     }
     answer = call("capture", CaptureResult, params)
+    show_capture(answer, _captured(answer), "stored")
+
+
+def _captured(answer: CaptureResult) -> Iterator[str]:
+    yield f"{answer.outcome}: {answer.namespace} · {answer.id}"
+    yield f"  {answer.summary}"
+    if answer.was_forgotten is True:
+        yield "  you had forgotten it: it is kept again"
+    if isinstance(other := answer.replaced, Contradicted):
+        yield f"  replaces {other.id}: {shorten(other.content, 90)}"
+        yield f"  to undo that, run: {answer.undo}"
+    if isinstance(other := answer.contradicts, Contradicted):
+        yield f"  contradicts {other.id}: {shorten(other.content, 90)}"
+        yield f"  to replace it, run: {answer.offer}"
+    if answer.redactions:
+        yield f"  redacted: {', '.join(answer.redactions)}"
+        if answer.reason:
+            click.echo(f"subcog: warning: {answer.reason}", err=True)
+
+
+def show_capture(answer: CaptureResult, lines: Iterable[str], done: str) -> None:
+    """Print what became of a capture, ``lines`` if it was kept. Exits 1 if it was not ``done``."""
     if not printed_as_json(answer) and answer.id:
-        _show_captured(answer)
+        for line in lines:
+            click.echo(line)
     if answer.outcome not in {"stored", "merged"}:
         if not is_json():
             yet = " yet" if answer.outcome == "pending" else ""
-            click.echo(f"subcog: not stored{yet}: {answer.reason}", err=True)
+            click.echo(f"subcog: not {done}{yet}: {answer.reason}", err=True)
         sys.exit(1)
-
-
-def _show_captured(answer: CaptureResult) -> None:
-    click.echo(f"{answer.outcome}: {answer.namespace} · {answer.id}")
-    click.echo(f"  {answer.summary}")
-    if answer.was_forgotten is True:
-        click.echo("  you had forgotten it: it is kept again")
-    if isinstance(other := answer.replaced, Contradicted):
-        click.echo(f"  replaces {other.id}: {shorten(other.content, 90)}")
-        click.echo(f"  to undo that, run: {answer.undo}")
-    if isinstance(other := answer.contradicts, Contradicted):
-        click.echo(f"  contradicts {other.id}: {shorten(other.content, 90)}")
-        click.echo(f"  to replace it, run: {answer.offer}")
-    if answer.redactions:
-        click.echo(f"  redacted: {', '.join(answer.redactions)}")
-        if answer.reason:
-            click.echo(f"subcog: warning: {answer.reason}", err=True)
 
 
 @click.command()

@@ -73,6 +73,12 @@ def limit_option(default: int, most: int, text: str) -> Callable[[F], F]:
     return click.option("--limit", type=kind, default=default, show_default=True, help=text)
 
 
+def scope_option(text: str) -> Callable[[F], F]:
+    """``--scope``, whose memory something becomes."""
+    kind = click.Choice(["project", "user", "org"])
+    return click.option("--scope", type=kind, default="project", show_default=True, help=text)
+
+
 def our_paths() -> Paths:
     """The directories of whoever runs this process."""
     return find_paths(os.environ)

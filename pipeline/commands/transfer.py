@@ -30,6 +30,7 @@ from .shared import (
     json_option,
     printed_as_json,
     project_folder,
+    scope_option,
     shorten,
     show,
 )
@@ -46,13 +47,7 @@ _MOST_AUTHORS = 5
 @click.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Print what would become of each; import nothing.")
-@click.option(
-    "--scope",
-    type=click.Choice(["project", "user", "org"]),
-    default="project",
-    show_default=True,
-    help="Import into this scope; with --as-exported, what names no scope of its own.",
-)
+@scope_option("Import into this scope; with --as-exported, what names no scope of its own.")
 @click.option(
     "--as-exported",
     is_flag=True,
