@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ _FRONT = "---"
 _MADE = ("created", "created_at", "date")
 _CHANGED = ("modified", "updated", "updated_at", "last_modified")
 _CATEGORIES = ("category", "categories")
-_FRONT_LINES = 50
+_FRONT_LINES = 51
 
 
 def write_memory(memory: Memory) -> str:
@@ -86,34 +87,22 @@ class Lines:
     """The lines of a file without their newlines; ``front`` holds what is said before them."""
 
     def __init__(self, file: Path) -> None:
-        self._lines = lines_of(file)
-        self._ahead: list[tuple[int, str]] = []
-        self.front: dict[str, Any] = self._read_front()
-        self._all = self._from_here()
+        lines = ((number, line.removesuffix("\n")) for number, line in lines_of(file))
+        head = list(islice(lines, _FRONT_LINES))
+        end = _end_of_front([line for _, line in head])
+        self.front: dict[str, Any] = _properties(line for _, line in head[1:end])
+        self._lines = chain(head[end + 1 :] if end else head, lines)
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         """Goes on where the last loop over it stopped."""
-        return self._all
+        return self._lines
 
-    def _from_here(self) -> Iterator[tuple[int, str]]:
-        yield from self._ahead
-        for number, line in self._lines:
-            yield number, line.removesuffix("\n")
 
-    def _read_front(self) -> dict[str, Any]:
-        """Properties between two lines of dashes, as many note takers write them."""
-        ahead = self._ahead
-        for number, line in self._lines:
-            ahead.append((number, line.removesuffix("\n")))
-            if number == 1 and line.rstrip() != _FRONT:
-                break
-            if number > 1 and line.rstrip() == _FRONT:
-                found = _properties(text for _, text in ahead[1:-1])
-                self._ahead = []
-                return found
-            if number > _FRONT_LINES:
-                break
-        return {}
+def _end_of_front(head: list[str]) -> int:
+    """Where the properties end that many note takers write between two lines of dashes; else 0."""
+    if not head or head[0].rstrip() != _FRONT:
+        return 0
+    return next((at for at, line in enumerate(head) if at and line.rstrip() == _FRONT), 0)
 
 
 def _properties(lines: Iterable[str]) -> dict[str, Any]:
