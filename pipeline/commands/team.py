@@ -21,20 +21,8 @@ from ...bus.service_results import (
 from ...config.load import variable
 from ..agents.settings_file import SettingsUnreadable
 from ..agents.toml_settings import write_setting
+from ..cli import team_view as view
 from ..cli.client import Client
-from ..cli.team_view import (
-    count,
-    follow,
-    found,
-    joined,
-    joining,
-    leaving,
-    left,
-    prepared,
-    sharing,
-    standing,
-    unshared,
-)
 from .memory import namespace_choice
 from .shared import (
     ask,
@@ -87,7 +75,7 @@ def init(url: str, team: str, members: tuple[str, ...]) -> None:
         done = admin.init(_typed(url), team, members)
     except (ConnectionError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    show(done, prepared(done))
+    show(done, view.prepared(done))
 
 
 @team_command.command()
@@ -105,15 +93,15 @@ def join(url: str, yes: bool, dry_run: bool) -> None:
     with daemon() as client:
         preview = client.call("team-join", JoinResult, {"url": url, "yes": False})
         if dry_run:
-            show(preview, joining(preview))
+            show(preview, view.joining(preview))
             return
-        ask(joining(preview), "Join the team?", yes)
+        ask(view.joining(preview), "Join the team?", yes)
         shown = [project.scope for project in preview.projects]
         answer = client.call("team-join", JoinResult, {"url": url, "yes": True, "scopes": shown})
         _note(url)
-        show(answer, joined(answer))
+        show(answer, view.joined(answer))
         if not is_json() and sys.stderr.isatty():
-            follow(client)
+            view.follow(client)
 
 
 @team_command.command()
@@ -122,7 +110,7 @@ def status() -> None:
     """Show the state of the synchronisation with the team, and what is shared."""
     answer = call("team-status", TeamStatusResult)
     shown = answer if answer.joined else NotJoined(url=answer.url)
-    show(shown, standing(answer, datetime.now(UTC)))
+    show(shown, view.standing(answer, datetime.now(UTC)))
 
 
 @team_command.command()
@@ -144,7 +132,7 @@ def recall(query: str, project: str, limit: int, namespace: str | None) -> None:
     """
     asked = {"query": query, "project": project, "limit": limit, "namespace": namespace}
     answer = call("team-recall", TeamRecallResult, asked)
-    show(answer, found(answer))
+    show(answer, view.found(answer))
 
 
 @team_command.command()
@@ -162,11 +150,11 @@ def share(project: str, yes: bool, dry_run: bool) -> None:
         asked = {"scope": _scope(client, project)}
         preview = client.call("team-share", ShareResult, asked | {"yes": False})
         if dry_run:
-            show(preview, sharing(preview))
+            show(preview, view.sharing(preview))
             return
-        ask(sharing(preview), "Share it?", yes)
+        ask(view.sharing(preview), "Share it?", yes)
         answer = client.call("team-share", ShareResult, asked | {"yes": True})
-    show(answer, [f"shared; {count(answer.leaves)}"])
+    show(answer, [f"shared; {view.count(answer.leaves)}"])
 
 
 @team_command.command()
@@ -179,7 +167,7 @@ def unshare(project: str) -> None:
     """
     with daemon(_directory(project)) as client:
         answer = client.call("team-unshare", UnshareResult, {"scope": _scope(client, project)})
-    show(answer, unshared(answer))
+    show(answer, view.unshared(answer))
 
 
 @team_command.command()
@@ -191,11 +179,11 @@ def leave(yes: bool, dry_run: bool) -> None:
     with daemon() as client:
         preview = client.call("team-leave", LeaveResult, {"yes": False})
         if dry_run:
-            show(preview, leaving(preview))
+            show(preview, view.leaving(preview))
             return
-        ask(leaving(preview), "Leave the team?", yes)
+        ask(view.leaving(preview), "Leave the team?", yes)
         answer = client.call("team-leave", LeaveResult, {"yes": True})
-    show(answer, left(answer))
+    show(answer, view.left(answer))
 
 
 # --- where the server is --------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import click
 import msgspec
-from msgspec.structs import replace
 
 from ...bus.results import CopiesResult, CopyResult, ExportPage, ImportResult, RemovedCopies
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult, StatusResult
@@ -71,60 +70,41 @@ def import_command(
     """
     try:
         source = recognise(path, project=None if all_projects else project_folder().name)
-        seen = _Seen()
+        kinds: Counter[str] = Counter()
+        authors: Counter[str] = Counter()
         for item in source.read():
-            seen.note(item)
-        found = seen.found
-        target = _Target(scope, dry_run, as_exported, quiet=is_json())
+            kinds[item.scope.kind if item.scope else ""] += 1
+            authors[author_name(item.provenance.author)] += 1
+        found = kinds.total()
+        how = {"scope": scope, "dry_run": dry_run, "as_exported": as_exported}
         if as_exported and not dry_run and not yes:
-            would, _ = _send(source, found, replace(target, dry_run=True, quiet=True))
-            ask(_preview(path, seen, would), "Import it?", yes=False)
-        counts, items = _send(source, found, target)
+            would, _ = _send(source, found, how | {"dry_run": True}, quiet=True)
+            ask(_preview(path, kinds, authors, would), "Import it?", yes=False)
+        counts, items = _send(source, found, how, quiet=is_json())
     except BadImport as error:
         raise click.ClickException(str(error)) from None
     report = {"file": str(path), "format": source.format, "found": found}
     _report(report, source, counts, items, dry_run=dry_run)
 
 
-class _Seen:
-    """What the items of a file say whose they are."""
-
-    def __init__(self) -> None:
-        self.found = 0
-        self.scopes: Counter[str] = Counter()
-        self.authors: Counter[str] = Counter()
-
-    def note(self, item: Item) -> None:
-        self.found += 1
-        self.scopes[item.scope.kind if item.scope else ""] += 1
-        self.authors[author_name(item.provenance.author)] += 1
-
-
-def _preview(path: Path, seen: _Seen, would: Counter[str]) -> Iterator[str]:
-    """What an import of ``path`` as it was exported would change."""
-    yield f"{path}: found {seen.found}; would be {_ends(would)}"
-    kinds = {"project": "this project's", "user": "yours in every project", "org": "the team's"}
-    for kind, count in sorted(seen.scopes.items()):
-        if kind in kinds:
-            yield f"  {count} are {kinds[kind]} (scope {kind})"
-    for author, count in seen.authors.most_common(_MOST_AUTHORS):
+def _preview(
+    path: Path, kinds: Counter[str], authors: Counter[str], would: Counter[str]
+) -> Iterator[str]:
+    """What an import of ``path`` as it was exported would change, and whose its memories are."""
+    yield f"{path}: found {kinds.total()}; would be {_ends(would)}"
+    whose = {"project": "this project's", "user": "yours in every project", "org": "the team's"}
+    for kind, count in sorted(kinds.items()):
+        if kind in whose:
+            yield f"  {count} are {whose[kind]} (scope {kind})"
+    for author, count in authors.most_common(_MOST_AUTHORS):
         if author:
             yield f"  {count} are said to be written by {author}"
     if would["updated"]:
         yield f"  {would['updated']} replace what is here now"
 
 
-class _Target(msgspec.Struct, frozen=True):
-    """Where an import goes."""
-
-    scope: str
-    dry_run: bool
-    as_exported: bool
-    quiet: bool
-
-
 def _send(
-    source: Source, found: int, target: _Target
+    source: Source, found: int, how: dict[str, object], *, quiet: bool
 ) -> tuple[Counter[str], Sequence[ImportedItem]]:
     """How many memories came to which end, and in how many something was taken out.
 
@@ -134,12 +114,10 @@ def _send(
     items: list[ImportedItem] = []
     with (
         ExitStack() as connections,
-        click.progressbar(
-            length=found, label="importing", hidden=target.quiet, file=sys.stderr
-        ) as bar,
+        click.progressbar(length=found, label="importing", hidden=quiet, file=sys.stderr) as bar,
     ):
         clients = [connections.enter_context(daemon()) for _ in range(CONNECTIONS)]
-        for size, answer in _calls(clients, _batches(source.read()), target):
+        for size, answer in _calls(clients, _batches(source.read()), how):
             counts.update(answer.outcomes)
             counts["redacted"] += answer.redacted
             items += answer.items
@@ -148,7 +126,7 @@ def _send(
 
 
 def _calls(
-    clients: Sequence[Client], batches: Iterable[list[Item]], target: _Target
+    clients: Sequence[Client], batches: Iterable[list[Item]], how: dict[str, object]
 ) -> Iterator[tuple[int, ImportResult]]:
     """The size and the answer of each batch. While the daemon stores one it reads the next."""
     for client in clients:  # connecting changes the directory, which no thread may do
@@ -159,14 +137,9 @@ def _calls(
             if len(waiting) == len(clients):
                 size, future = waiting.popleft()
                 yield size, future.result()
-            params = {
-                "items": batch,
-                "scope": target.scope,
-                "dry_run": target.dry_run,
-                "as_exported": target.as_exported,
-            }
             client = clients[number % len(clients)]
-            waiting.append((len(batch), pool.submit(client.call, "import", ImportResult, params)))
+            future = pool.submit(client.call, "import", ImportResult, how | {"items": batch})
+            waiting.append((len(batch), future))
         for size, future in waiting:
             yield size, future.result()
 
