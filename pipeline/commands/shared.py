@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -106,18 +106,13 @@ def daemon(project: Path | None = None) -> Iterator[Client]:
     if project is not None and not project.is_dir():
         raise click.BadParameter(f"{project} is not a directory", param_hint="--project")
     chosen = str(project or os.environ.get("CLAUDE_PROJECT_DIR") or "")
-    client = Client(
-        our_paths(),
-        {
-            "project": str(Path(chosen).absolute()) if chosen else "",
-            "cwd": str(Path.cwd()),
-            "client": "cli",
-        },
-    )
-    try:
+    fields = {
+        "project": str(Path(chosen).absolute()) if chosen else "",
+        "cwd": str(Path.cwd()),
+        "client": "cli",
+    }
+    with closing(Client(our_paths(), fields)) as client:
         yield client
-    finally:
-        client.close()
 
 
 def call(name: str, kind: type[T], params: object = None) -> T:

@@ -106,14 +106,18 @@ class Gauges:
         database = self._paths.database
         log = database.with_name(f"{database.name}.wal")
         sizes = {"database": _size(database), "log": _size(log)}
-        spooled, told = _spooled(self._paths.spool), "Prompts spooled while no daemon was running."
+        spooled = _spooled(self._paths.spool)
         return {
             "subcog_database_bytes": (
                 "Size of the database file and of its write-ahead log.",
                 sizes,
                 "file",
             ),
-            "subcog_spool_entries": (told, spooled, "state"),
+            "subcog_spool_entries": (
+                "Prompts spooled while no daemon was running.",
+                spooled,
+                "state",
+            ),
         }
 
     def _count_topics(self, archive: Archive | None) -> Mapping[str, float]:
