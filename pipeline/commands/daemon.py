@@ -19,10 +19,9 @@ from msgspec import Struct
 
 from ...bus.service_results import StatusResult, StopResult
 from ...hooks import client as pipe
-from ..cli.client import DaemonHung, DaemonUnreachable
 from .shared import (
     call,
-    daemon,
+    call_if_running,
     daemon_options,
     is_json,
     json_option,
@@ -58,13 +57,7 @@ def start() -> None:
 @json_option
 def stop() -> None:
     """Let the daemon finish its work and exit."""
-    try:
-        with daemon() as client:
-            answer = client.call("stop", StopResult, start=False)
-    except DaemonHung:
-        raise
-    except DaemonUnreachable:
-        answer = StopResult(pid=None, stopping=False)
+    answer = call_if_running("stop", StopResult) or StopResult(pid=None, stopping=False)
     if answer.pid is not None:
         _wait_for_exit(answer.pid)
     show(answer, ["stopped" if answer.stopping else "no daemon is running"])

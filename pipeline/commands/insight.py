@@ -16,10 +16,9 @@ from msgspec.structs import astuple, replace
 from ...bus.results import ProjectResult
 from ...bus.service_results import BackupSummary, IndexStatus, NoDaemon, StatusResult
 from ...config.load import Origin
-from ..cli.client import DaemonHung, DaemonUnreachable
 from .shared import (
     call,
-    daemon,
+    call_if_running,
     daemon_options,
     json_option,
     our_paths,
@@ -122,14 +121,11 @@ def routes_command() -> None:
 @json_option
 def status_command() -> None:
     """Show the state of the daemon, without starting it."""
-    try:
-        with daemon() as client:
-            answer = replace(client.call("status", StatusResult, start=False), running=True)
-    except DaemonHung:
-        raise
-    except DaemonUnreachable:
+    answer = call_if_running("status", StatusResult)
+    if answer is None:
         _show_no_daemon()
         sys.exit(3)
+    answer = replace(answer, running=True)
     if not printed_as_json(answer):
         _show_status(answer)
 

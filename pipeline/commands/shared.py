@@ -15,7 +15,7 @@ import msgspec
 
 from ...config.load import Loaded, load_settings
 from ...config.paths import Paths, find_paths
-from ..cli.client import Client, T
+from ..cli.client import Client, DaemonHung, DaemonUnreachable, T
 
 MAX_LISTED = 1000
 """How many memories or sessions the daemon gives in one answer."""
@@ -119,6 +119,17 @@ def call(name: str, kind: type[T], params: object = None) -> T:
     """The daemon's answer to the one call of a command. Raises like ``Client.call``."""
     with daemon() as client:
         return client.call(name, kind, params)
+
+
+def call_if_running(name: str, kind: type[T]) -> T | None:
+    """The same of a daemon that runs already; None where none does. Raises ``DaemonHung``."""
+    try:
+        with daemon() as client:
+            return client.call(name, kind, start=False)
+    except DaemonHung:
+        raise
+    except DaemonUnreachable:
+        return None
 
 
 def somebody_is_there() -> bool:
