@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from subcog.bus.values import Query, Scope
 from subcog.pipeline.entrance.tool_input import action_of
-from subcog.pipeline.evaluation.dataset import JudgedMemory, read_rows, scratch_search
+from subcog.pipeline.evaluation.common import JudgedMemory, read_rows, scratch_search
 from subcog.sinks.models.embedder import Embedder
 from subcog.stages.actions.match import FEATURES, LIMIT, WEIGHTS, Matcher
 from subcog.stages.actions.reading import read_action

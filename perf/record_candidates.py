@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from subcog.config.load import load_settings
-from subcog.pipeline.evaluation.dataset import JudgedMemory
+from subcog.pipeline.evaluation.common import JudgedMemory
 from subcog.pipeline.evaluation.injections import JudgedPrompt
 from subcog.pipeline.replay.candidates import Area, Recording, record
 

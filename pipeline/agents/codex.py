@@ -12,8 +12,9 @@ from pathlib import Path, PurePath
 import msgspec
 from msgspec import Raw, Struct
 
+from . import claude
 from .agent import Agent, Env, Payload, Place, home
-from .json_settings import json_place
+from .json_settings import JsonSettings
 
 PATCH_TOOL = "apply_patch"
 TOOL_EVENTS = ("PreToolUse", "PostToolUse")
@@ -103,21 +104,12 @@ def places(env: Env, project: Path | None) -> tuple[Place, ...]:
     folder = Path(env.get("CODEX_HOME") or home(env) / ".codex")
     folder = folder if project is None else project / ".codex"
     return (
-        json_place(folder / "hooks.json", hooks=True),
+        Place(file=folder / "hooks.json", editor=JsonSettings(), hooks=True),
         Place(file=folder / "config.toml", editor=TomlSettings(), server=True),
     )
 
 
-EVENTS = (
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "PreCompact",
-    "Stop",
-    "SubagentStop",
-    "SessionEnd",
-)
+EVENTS = tuple(event for event in claude.EVENTS if event != "PostToolUseFailure")
 
 AGENT = Agent(
     name="codex",

@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 
 from ...config.patterns import regex
 from .agent import Agent, Env, Payload, Place, home
-from .json_settings import json_place
+from .json_settings import JsonSettings
 
 # PreCompress is not among them: Gemini runs it before every request, whether it compresses or not.
 # Nor is BeforeTool: what its hook adds does not reach the model (seen with 0.61).
@@ -85,7 +85,8 @@ def _outcome(raw: Raw) -> tuple[Raw, str]:
 def places(env: Env, project: Path | None) -> tuple[Place, ...]:
     """One file for hooks and MCP servers."""
     root = project or Path(env.get("GEMINI_CLI_HOME") or home(env))
-    return (json_place(root / ".gemini" / "settings.json", hooks=True, server=True),)
+    file = root / ".gemini" / "settings.json"
+    return (Place(file=file, editor=JsonSettings(), hooks=True, server=True),)
 
 
 AGENT = Agent(

@@ -24,7 +24,7 @@ from ...config.load import load_settings
 from ...config.paths import Paths
 from ...config.patterns import regex
 from ...sinks.http.credentials import http_token, last_port
-from .agent import CLIENT_HEADER, HOOK_TOOL, SERVER, Agent, Env, Hook, Place, Version, Wiring
+from .agent import CLIENT_HEADER, HOOK_TOOL, SERVER, Agent, Env, Hook, Version, Wiring
 from .claude import AGENT as CLAUDE
 from .claude import KNOWN_LATE
 from .claude import places as claude_places
@@ -225,10 +225,10 @@ def install(
     """
     hooks = hooks_for(agent, parts, version, transport)
     entry = server_entry(agent, parts, env) if server else None
-    plan = [
-        wire(place.file, place.editor, _share(place, hooks, entry))
-        for place in agent.places(env, project)
-    ]
+    plan = []
+    for place in agent.places(env, project):
+        ours = Wiring(hooks=hooks if place.hooks else (), server=entry if place.server else None)
+        plan.append(wire(place.file, place.editor, ours))
     return plan if dry_run else [write(change) for change in plan]
 
 
@@ -251,10 +251,6 @@ def wired(agent: Agent, env: Env, *, project: Path | None = None) -> Mapping[Pat
         except ValueError as error:
             raise SettingsUnreadable(f"{place.file} {error}") from None
     return found
-
-
-def _share(place: Place, hooks: tuple[Hook, ...], server: dict[str, Any] | None) -> Wiring:
-    return Wiring(hooks=hooks if place.hooks else (), server=server if place.server else None)
 
 
 class FoundAgent(Struct, frozen=True, kw_only=True):

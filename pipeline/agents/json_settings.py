@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from json.decoder import scanstring  # type: ignore[attr-defined]
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...config.patterns import regex
-from .agent import SERVER, Hook, Place, Wiring, is_our_hook, is_our_server
+from .agent import SERVER, Hook, Wiring, is_our_hook, is_our_server
 
 KeyPath = tuple["str | int", ...]
-_SCALAR = regex(r"[^\s,\]}]+")
 _BLANK = regex(r"[ \t\r\n]*")
 DEFAULT_INDENT = "  "
+_read = json.JSONDecoder().raw_decode  # the value that begins there, and where it ends
 
 
 class JsonSettings:
@@ -83,29 +81,22 @@ class JsonSettings:
             settings = json.loads(text)
         except (ValueError, RecursionError) as error:
             where = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-            raise ValueError(
-                f"is not JSON{where} (comments cannot be kept; take them out)"
-                if "//" in text or "/*" in text
-                else f"is not JSON{where}"
-            ) from None
-        if not (isinstance(settings, dict) and _shaped(settings.get("hooks", {}))):
-            raise ValueError("is not of the shape of settings")
-        if not self._has_room(settings):
+            commented = "//" in text or "/*" in text
+            hint = " (comments cannot be kept; take them out)" if commented else ""
+            raise ValueError(f"is not JSON{where}{hint}") from None
+        if not (
+            isinstance(settings, dict)
+            and _shaped(settings.get("hooks", {}))
+            and self._has_room(settings)
+        ):
             raise ValueError("is not of the shape of settings")
         return settings
 
     def _has_room(self, settings: Mapping[str, Any]) -> bool:
         value: Any = settings
         for key in self._servers:
-            value = value.get(key, {})
-            if not isinstance(value, dict):
-                return False
-        return True
-
-
-def json_place(file: Path, *, hooks: bool = False, server: bool = False) -> Place:
-    """A JSON file that keeps MCP servers, if any, under ``mcpServers``."""
-    return Place(file=file, editor=JsonSettings(), hooks=hooks, server=server)
+            value = value.get(key, {}) if isinstance(value, dict) else None
+        return isinstance(value, dict)
 
 
 def _entries(settings: Mapping[str, Any]) -> Iterator[tuple[Hook, KeyPath]]:
@@ -145,18 +136,28 @@ def _shaped(hooks: object) -> bool:
 # --- editing JSON as text: one member is added or removed, every other character stays ------------
 
 
+class Span(NamedTuple):
+    """Where a value stands in the text."""
+
+    start: int
+    end: int
+
+
 class Node(NamedTuple):
-    """A value and where it stands. ``starts`` of an object's members are those of their keys."""
+    """An object or array: where it, its members and their values stand.
+
+    ``starts`` of an object's members are those of their keys.
+    """
 
     start: int
     end: int
     keys: list[str | int]
     starts: list[int]
-    values: list[Node]
+    values: list[Span]
 
-    def child(self, key: str | int) -> Node:
-        """The member ``key``; the last one of several equal keys, as a parser takes it."""
-        return self.values[len(self.keys) - 1 - self.keys[::-1].index(key)]
+    def place(self, key: str | int) -> int:
+        """Which member ``key`` is; the last one of several equal keys, as a parser takes it."""
+        return len(self.keys) - 1 - self.keys[::-1].index(key)
 
 
 def add_key(text: str, path: KeyPath, key: str, value: Any) -> str:
@@ -175,7 +176,7 @@ def append(text: str, path: KeyPath, value: Any) -> str:
 def remove(text: str, path: KeyPath) -> str:
     """Remove the member at ``path``, with the comma and the blanks that belong to it."""
     node = _find(text, path[:-1])
-    place = len(node.keys) - 1 - node.keys[::-1].index(path[-1])
+    place = node.place(path[-1])
     if len(node.keys) == 1:
         start, end = node.start + 1, node.end - 1
     elif place:
@@ -228,12 +229,12 @@ def _line_indent(text: str, at: int) -> str:
 def _find(text: str, path: KeyPath) -> Node:
     node = _parse(text)
     for key in path:
-        node = node.child(key)
+        node = _container(text, node.values[node.place(key)].start)
     return node
 
 
 def _parse(text: str) -> Node:
-    return _value(text, _skip(text, 0))
+    return _container(text, _skip(text, 0))
 
 
 def _skip(text: str, at: int) -> int:
@@ -241,28 +242,19 @@ def _skip(text: str, at: int) -> int:
     return blank.end() if blank else at
 
 
-def _value(text: str, at: int) -> Node:
-    if text[at] in "{[":
-        return _container(text, at, is_object=text[at] == "{")
-    if text[at] == '"':
-        return Node(at, scanstring(text, at + 1)[1], [], [], [])
-    scalar = _SCALAR.match(text, at)
-    return Node(at, scalar.end() if scalar else at, [], [], [])
-
-
-def _container(text: str, start: int, *, is_object: bool) -> Node:
-    node = Node(start, start, [], [], [])
+def _container(text: str, start: int) -> Node:
+    keys: list[str | int] = []
+    starts, values = [], []
     at = _skip(text, start + 1)
     while text[at] not in "}]":
-        node.starts.append(at)
-        if is_object:
-            key, at = scanstring(text, at + 1)
+        starts.append(at)
+        key: str | int = len(keys)
+        if text[start] == "{":
+            key, at = _read(text, at)
             at = _skip(text, _skip(text, at) + 1)  # past the colon
-            node.keys.append(key)
-        else:
-            node.keys.append(len(node.keys))
-        node.values.append(_value(text, at))
-        at = _skip(text, node.values[-1].end)
+        keys.append(key)
+        values.append(Span(at, _read(text, at)[1]))
+        at = _skip(text, values[-1].end)
         if text[at] == ",":
             at = _skip(text, at + 1)
-    return node._replace(end=at + 1)
+    return Node(start, at + 1, keys, starts, values)

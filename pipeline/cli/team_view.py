@@ -135,33 +135,35 @@ def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
         return
     yield _who(status)
     if status.members:
-        yield from _row("members", _names(status.members))
-    yield from _row("state", _state(status))
+        yield _row("members", _names(status.members))
+    yield _row("state", _state(status))
     if status.problem:
-        yield from _row("", status.problem.message)
+        yield _row("", status.problem.message)
     yield from _particulars(status)
-    yield from _row("to send", _waiting(status, now))
-    yield from _row("to receive", _remaining(status.remaining))
-    yield from _row("sent", _moved(status.sent, status.last_push, now))
-    yield from _row("received", _moved(status.received, status.last_pull, now))
+    yield _row("to send", _waiting(status, now))
+    yield _row("to receive", _remaining(status.remaining))
+    yield _row("sent", _moved(status.sent, status.last_push, now))
+    yield _row("received", _moved(status.received, status.last_pull, now))
     counted = (("conflicts", status.conflicts, CONFLICTS), ("skipped", status.skipped, SKIPPED))
     for name, number, why in counted:
         if number:
-            yield from _row(name, f"{number:,}: {why}")
+            yield _row(name, f"{number:,}: {why}")
     organisation = status.organisation
-    yield from _row("organisation", _here(organisation.here, organisation.received))
+    yield _row(
+        "organisation", f"{count(organisation.here)}, {organisation.received:,} of them by others"
+    )
     for project in status.projects:
-        yield from _row("project", _project(project))
+        yield _row("project", _project(project))
 
 
 def _particulars(status: TeamStatusResult) -> Iterator[str]:
     """What is not so with every team and server."""
     if status.authors_alone:
-        yield from _row("forgetting", AUTHORS_ALONE)
+        yield _row("forgetting", AUTHORS_ALONE)
     if (answer_s := status.answer_s or 0.0) >= SLOW_S:
-        yield from _row("answers", SLOW.format(answer_s))
+        yield _row("answers", SLOW.format(answer_s))
     if status.polling:
-        yield from _row("wake-ups", POLLING)
+        yield _row("wake-ups", POLLING)
 
 
 def found(answer: TeamRecallResult) -> Iterator[str]:
@@ -193,8 +195,8 @@ def _who(answer: JoinResult | LeaveResult | TeamStatusResult) -> str:
     return f"team {_plain(answer.team)} on {_plain(answer.server)}, you as {member}"
 
 
-def _row(name: str, told: str) -> Iterator[str]:
-    yield f"  {name:<13}{told}"
+def _row(name: str, told: str) -> str:
+    return f"  {name:<13}{told}"
 
 
 def _state(status: TeamStatusResult) -> str:
@@ -237,10 +239,6 @@ def _project(project: SharedProject) -> str:
 def _shared(project: TeamProject) -> str:
     who = author_name(project.shared_by)
     return f"of {_plain(project.name)}" + (f" (shared by {who})" if who else "")
-
-
-def _here(memories: int, received: int) -> str:
-    return f"{count(memories)}, {received:,} of them by others"
 
 
 def _ago(time: datetime | None, now: datetime) -> str:

@@ -1,25 +1,42 @@
-"""``daemon`` and ``logs``: start, stop, look at or be the daemon; the end of its log."""
+"""``daemon``, ``logs``, ``mcp``, ``hook``: the daemon, its log, and what connects agents to it."""
 
 from __future__ import annotations
 
 import errno
 import os
+import shlex
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 import msgspec
+from msgspec import Struct
 
 from ...bus.service_results import StatusResult, StopResult
-from ..cli.client import DaemonHung, DaemonUnreachable
-from .shared import daemon, json_option, our_paths, our_settings, show_json
+from ...hooks import client as pipe
+from .shared import (
+    call,
+    call_if_running,
+    daemon_options,
+    is_json,
+    json_option,
+    our_paths,
+    our_settings,
+    printed_as_json,
+    project_folder,
+    project_option,
+    show,
+    show_json,
+)
 
 STOP_S = 30.0
 UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
+TOKEN_VARIABLE = "SUBCOG_HTTP_TOKEN"  # noqa: S105 - its name
 LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
@@ -30,33 +47,20 @@ def daemon_command() -> None:
 
 @daemon_command.command()
 @json_option
-def start(as_json: bool) -> None:
+def start() -> None:
     """Start the daemon, if none is running."""
-    with daemon() as client:
-        answer = client.call("status", StatusResult)
-    if as_json:
-        show_json(answer)
-    else:
-        click.echo(f"daemon {answer.pid} is running")
+    answer = call("status", StatusResult)
+    show(answer, [f"daemon {answer.pid} is running"])
 
 
 @daemon_command.command()
 @json_option
-def stop(as_json: bool) -> None:
+def stop() -> None:
     """Let the daemon finish its work and exit."""
-    try:
-        with daemon() as client:
-            answer = client.call("stop", StopResult, start=False)
-    except DaemonHung:
-        raise
-    except DaemonUnreachable:
-        answer = StopResult(pid=None, stopping=False)
+    answer = call_if_running("stop", StopResult) or StopResult(pid=None, stopping=False)
     if answer.pid is not None:
         _wait_for_exit(answer.pid)
-    if as_json:
-        show_json(answer)
-    else:
-        click.echo("stopped" if answer.stopping else "no daemon is running")
+    show(answer, ["stopped" if answer.stopping else "no daemon is running"])
 
 
 def _wait_for_exit(pid: int) -> None:
@@ -83,11 +87,11 @@ def _is_running(pid: int) -> bool:
 @daemon_command.command()
 @json_option
 @click.pass_context
-def status(ctx: click.Context, as_json: bool) -> None:
+def status(ctx: click.Context) -> None:
     """The same as `subcog status`."""
     from .insight import status_command
 
-    ctx.invoke(status_command, as_json=as_json)
+    ctx.invoke(status_command)
 
 
 @daemon_command.command()
@@ -155,9 +159,9 @@ def logs_command(lines: int, level: str, as_json: bool, only_path: bool) -> None
         click.echo(paths.log)
         return
     least = LEVELS.index(level)
-    show = _as_json if as_json else _for_reading
+    form = _as_json if as_json else _for_reading
     for line in last_lines(paths.logs, lines, lambda line: LEVELS.index(level_of(line)) >= least):
-        click.echo(show(line))
+        click.echo(form(line))
 
 
 def _for_reading(line: str) -> str:
@@ -168,7 +172,6 @@ def _for_reading(line: str) -> str:
 
 
 def _as_json(line: str) -> str:
-
     if read_entry(line) is not None:
         return line
     return msgspec.json.encode({"level": level_of(line), "what": line}).decode()
@@ -210,3 +213,88 @@ def level_of(line: str) -> str:
     entry = read_entry(line)
     level = str(entry.get("level", "")) if entry else line.partition(" ")[2].partition(" ")[0]
     return level if level in LEVELS else "error"
+
+
+# --- what agents run ------------------------------------------------------------------------------
+
+
+@click.command()
+@click.option("--http", "over_http", is_flag=True, help="Only print how to connect over HTTP.")
+@daemon_options
+def mcp_command(over_http: bool) -> None:
+    """Serve MCP on standard input and output.
+
+    An MCP client runs this command in the directory of its project; it connects to the daemon and
+    starts it if necessary. With --http it serves nothing, but prints how to reach the same server
+    over HTTP.
+    """
+    if over_http:
+        _say_http()
+    elif project_option() is not None or is_json():
+        raise click.UsageError("--project and --json go with --http")
+    else:
+        _become_the_pipe("mcp_pipe.py", str(Path(sys.argv[0]).absolute()))
+
+
+def _become_the_pipe(name: str, *words: str) -> None:
+    """Replace this process by the pipe in the file ``name``."""
+    script = Path(pipe.__file__).absolute().with_name(name)
+    python = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+    os.execv(python, [python, "-I", "-S", str(script), *words])  # noqa: S606 - our own pipe
+
+
+def _say_http() -> None:
+    url = call("status", StatusResult).mcp_url
+    if url is None:
+        raise click.ClickException("the daemon serves no HTTP; set http.enabled = true")
+    answer = _reach(url, project_folder(), our_paths().http_token)
+    if printed_as_json(answer):
+        return
+    click.echo(f"""\
+{answer.url}
+  for this project; without ?project=… only the user's own memories are available
+{answer.token_file}
+  contains the token; each request must send `Authorization: Bearer TOKEN`
+
+For a client with an mcpServers setting and the token in its environment
+({answer.environment}):
+""")
+    show_json(answer.config)
+
+
+class Reach(Struct, frozen=True, kw_only=True):
+    """How a client connects. The token itself is not in it."""
+
+    url: str
+    url_of_the_user: str
+    project: str
+    token_file: str
+    environment: str
+    config: dict[str, object]
+
+
+def _reach(url: str, project: Path, token_file: Path) -> Reach:
+    with_project = f"{url}?project={quote(str(project), safe='/')}"
+    header = f"Bearer ${{{TOKEN_VARIABLE}}}"
+    server = {"type": "http", "url": with_project, "headers": {"Authorization": header}}
+    return Reach(
+        url=with_project,
+        url_of_the_user=url,
+        project=str(project),
+        token_file=str(token_file),
+        environment=f'export {TOKEN_VARIABLE}="$(cat {shlex.quote(str(token_file))})"',
+        config={"mcpServers": {"subcog": server}},
+    )
+
+
+@click.command()
+@click.argument("event")
+@click.option("--explain", is_flag=True, help="Add metadata, even inside an agent.")
+def hook_command(event: str, explain: bool) -> None:
+    """Run the hook EVENT as an agent does.
+
+    The payload is read from standard input. Outside an agent, the answer explains itself under
+    "metadata". Always exits 0, and prints valid hook output or nothing.
+    """
+    detailed = ("detailed",) if explain or "CLAUDECODE" not in os.environ else ()
+    _become_the_pipe("client.py", event, str(Path(sys.argv[0]).absolute()), *detailed)

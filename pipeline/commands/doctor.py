@@ -14,7 +14,7 @@ from ..agents.install import our_parts
 from ..doctor import agents
 from ..doctor.findings import Finding, Unrepaired
 from ..doctor.installation import Installation
-from .shared import json_option, our_paths, show_json
+from .shared import is_json, json_option, our_paths, show_json
 
 
 class Repair(Struct, frozen=True):
@@ -28,7 +28,7 @@ class Repair(Struct, frozen=True):
 @click.command()
 @click.option("--repair", is_flag=True, help="Repair what can be repaired; former files are kept.")
 @json_option
-def doctor_command(repair: bool, as_json: bool) -> None:
+def doctor_command(repair: bool) -> None:
     """Check the installation end to end.
 
     A test memory passes through the hook and is deleted again.
@@ -37,7 +37,7 @@ def doctor_command(repair: bool, as_json: bool) -> None:
     paths = our_paths()
     repaired = _repair(paths) if repair else []
     findings = list(_examine(paths))
-    if as_json:
+    if is_json():
         told = [_told(finding) for finding in findings]
         show_json({"findings": told, "repaired": repaired} if repair else told)
     else:

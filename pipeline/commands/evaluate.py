@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -12,13 +11,13 @@ from typing import Protocol
 
 import click
 
-from .shared import json_option, our_settings, show_json
+from .shared import is_json, json_option, our_settings, show
 
 
 class Report(Protocol):
-    """What every evaluation gives: a struct, for JSON, that has a text for people."""
+    """What every evaluation gives: a struct, for JSON, that has lines for people."""
 
-    def text(self) -> str: ...
+    def lines(self) -> Iterator[str]: ...
 
 
 @click.group()
@@ -29,24 +28,24 @@ def eval_command() -> None:
 @eval_command.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @json_option
-def retrieval(folder: Path, as_json: bool) -> None:
+def retrieval(folder: Path) -> None:
     """Measure retrieval on FOLDER, which holds memories.jsonl and queries.jsonl."""
     from ..evaluation.retrieval import evaluate
 
-    _show_progress(partial(evaluate, folder), as_json=as_json)
+    _show_progress(partial(evaluate, folder))
 
 
 @eval_command.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option
-def intents(file: Path, as_json: bool) -> None:
+def intents(file: Path) -> None:
     """Measure the intent classifiers on FILE, JSONL of {text, intent}."""
     from ...sinks.models.intent_classifier import LocalClassifier
-    from ..evaluation.dataset import read_rows
+    from ..evaluation.common import read_rows
     from ..evaluation.intents import Labelled, evaluate
 
     local = LocalClassifier.load()
-    _show(lambda: evaluate(read_rows(file, Labelled), local=local), as_json=as_json)
+    _show(lambda: evaluate(read_rows(file, Labelled), local=local))
 
 
 @eval_command.command()
@@ -55,7 +54,7 @@ def intents(file: Path, as_json: bool) -> None:
     "--today", type=click.DateTime(["%Y-%m-%d"]), help="The day on which the prompts are typed."
 )
 @json_option
-def injections(folder: Path, today: datetime | None, as_json: bool) -> None:
+def injections(folder: Path, today: datetime | None) -> None:
     """Measure what is injected into prompts.
 
     FOLDER holds memories.jsonl and prompts.jsonl. Your settings apply.
@@ -64,45 +63,43 @@ def injections(folder: Path, today: datetime | None, as_json: bool) -> None:
 
     settings = our_settings().settings
     work = partial(evaluate, folder, settings=settings, today=today and today.date())
-    _show_progress(work, as_json=as_json)
+    _show_progress(work)
 
 
 @eval_command.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option
-def captures(file: Path, as_json: bool) -> None:
+def captures(file: Path) -> None:
     """Measure the automatic captures on FILE, JSONL of {id, role, text, captures}."""
     from ..evaluation.captures import evaluate, read_messages
 
-    _show(lambda: evaluate(read_messages(file)), as_json=as_json)
+    _show(lambda: evaluate(read_messages(file)))
 
 
 @eval_command.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @json_option
-def sessions(folder: Path, as_json: bool) -> None:
+def sessions(folder: Path) -> None:
     """Measure how much of earlier sessions reaches the prompts that need it.
 
     FOLDER holds sessions.jsonl and prompts.jsonl. Your settings apply.
     """
     from ..evaluation.sessions import evaluate
 
-    work = partial(evaluate, folder, settings=our_settings().settings)
-    _show_progress(work, as_json=as_json)
+    _show_progress(partial(evaluate, folder, settings=our_settings().settings))
 
 
 @eval_command.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @json_option
-def acts(folder: Path, as_json: bool) -> None:
+def acts(folder: Path) -> None:
     """Measure what is shown before tool calls, and with prompts that order work.
 
     FOLDER holds memories.jsonl, acts.jsonl and orders.jsonl. Your settings apply.
     """
     from ..evaluation.acts import evaluate
 
-    work = partial(evaluate, folder, settings=our_settings().settings)
-    _show_progress(work, as_json=as_json)
+    _show_progress(partial(evaluate, folder, settings=our_settings().settings))
 
 
 @eval_command.command()
@@ -119,52 +116,38 @@ def acts(folder: Path, as_json: bool) -> None:
     help="Number of simulated users of each kind.",
 )
 @json_option
-def use(events: Path | None, users: int, as_json: bool) -> None:
+def use(events: Path | None, users: int) -> None:
     """Measure whether learning from use helps, on simulated users or recorded events."""
     if events is not None:
         from ..replay import recorded
 
         context = our_settings().settings.search_intent.context
-        _show(lambda: recorded.evaluate(events, context=context), as_json=as_json)
+        _show(lambda: recorded.evaluate(events, context=context))
     else:
         from ..replay.candidates import shipped
         from ..replay.figures import evaluate
 
-        _show_progress(partial(evaluate, shipped(), number=users), as_json=as_json)
+        _show_progress(partial(evaluate, shipped(), number=users))
 
 
-def _show_progress(evaluate: Callable[..., Report], *, as_json: bool) -> None:
-    """Run ``evaluate`` behind a bar, and print what it reports."""
-    with _progress(hidden=as_json) as show:
-        report = _checked(lambda: evaluate(progress=show))
-    _print(report, as_json=as_json)
+def _show_progress(evaluate: Callable[..., Report]) -> None:
+    """Run ``evaluate`` behind a bar on standard error, and print what it reports."""
+    bar = click.progressbar(length=100, label="evaluating", hidden=is_json(), file=sys.stderr)
+
+    def move(done: int, total: int) -> None:
+        bar.update(done * 100 // max(total, 1) - bar.pos)
+
+    def work() -> Report:
+        with bar:
+            return evaluate(progress=move)
+
+    _show(work)
 
 
-@contextmanager
-def _progress(*, hidden: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar for people on standard error, moved by (done, in all)."""
-    bar = click.progressbar(length=100, label="evaluating", hidden=hidden, file=sys.stderr)
-    with bar:
-
-        def show(done: int, total: int) -> None:
-            bar.update(done * 100 // max(total, 1) - bar.pos)
-
-        yield show
-
-
-def _show(work: Callable[[], Report], *, as_json: bool) -> None:
-    _print(_checked(work), as_json=as_json)
-
-
-def _checked(work: Callable[[], Report]) -> Report:
+def _show(work: Callable[[], Report]) -> None:
+    """Print what ``work`` reports; data that is not what it should be ends the command."""
     try:
-        return work()
+        report = work()
     except (OSError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-
-
-def _print(report: Report, *, as_json: bool) -> None:
-    if as_json:
-        show_json(report)
-    else:
-        click.echo(report.text())
+    show(report, report.lines())

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ...config.patterns import regex
-from .shared import json_option, show_json
+from .shared import json_option, printed_as_json
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs"
 # topic → its page in FOLDER, and what is in it
@@ -40,22 +40,22 @@ _COMMENT = regex(r"<!--.*?-->\n*", re.DOTALL)
 @click.command()
 @click.argument("topic", required=False)
 @json_option
-def help_command(topic: str | None, as_json: bool) -> None:
+def help_command(topic: str | None) -> None:
     """Show the document about TOPIC, or the help of a command.
 
     Without TOPIC the topics are listed. In a terminal it is rendered and paged; elsewhere it is
     printed as Markdown.
     """
     if topic is None:
-        _list(as_json)
+        _list()
         return
     if topic.lower() not in TOPICS:
         _show_command(topic)
         return
     text = page(topic.lower())
-    if as_json:
-        show_json({"topic": topic.lower(), "text": text})
-    elif sys.stdout.isatty():
+    if printed_as_json({"topic": topic.lower(), "text": text}):
+        return
+    if sys.stdout.isatty():
         _show_paged(text)
     else:
         click.echo(text, nl=False)
@@ -67,9 +67,8 @@ def page(topic: str) -> str:
     return _COMMENT.sub("", (FOLDER / file).read_text(encoding="utf-8"))
 
 
-def _list(as_json: bool) -> None:
-    if as_json:
-        show_json([{"topic": topic, "about": about} for topic, (_, about) in TOPICS.items()])
+def _list() -> None:
+    if printed_as_json([{"topic": name, "about": about} for name, (_, about) in TOPICS.items()]):
         return
     for topic, (_, about) in TOPICS.items():
         click.echo(f"{topic:<14}{about}")

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable
 from datetime import datetime
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,15 +16,16 @@ from msgspec.structs import astuple, replace
 from ...bus.results import ProjectResult
 from ...bus.service_results import BackupSummary, IndexStatus, NoDaemon, StatusResult
 from ...config.load import Origin
-from ..cli.client import DaemonHung, DaemonUnreachable
 from .shared import (
-    daemon,
+    call,
+    call_if_running,
+    daemon_options,
     json_option,
     our_paths,
     our_settings,
-    project_option,
+    printed_as_json,
     shorten,
-    show_json,
+    show,
 )
 
 if TYPE_CHECKING:
@@ -34,16 +34,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("text")
-@project_option
-@json_option
-def classify_command(text: str, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def classify_command(text: str) -> None:
     """Classify the search intent of TEXT, with its confidence."""
     from ...bus.prompt_results import ClassifyResult
 
-    with daemon(project) as client:
-        answer = client.call("classify", ClassifyResult, {"text": text})
-    if as_json:
-        show_json(answer)
+    answer = call("classify", ClassifyResult, {"text": text})
+    if printed_as_json(answer):
         return
     if answer.topics is not UNSET:
         click.echo(f"{answer.intent_type}, {answer.confidence:.0%} ({answer.source})")
@@ -55,19 +52,16 @@ def classify_command(text: str, project: Path | None, as_json: bool) -> None:
 @click.command()
 @click.argument("prompt")
 @click.option("--full", is_flag=True, help="Show what each stage found and decided, and took.")
-@project_option
-@json_option
-def explain_command(prompt: str, full: bool, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def explain_command(prompt: str, full: bool) -> None:
     """Show what would be injected for PROMPT, and why.
 
     Nothing is stored, and no session is affected.
     """
     from ...bus.prompt_results import ExplainResult
 
-    with daemon(project) as client:
-        answer = client.call("explain", ExplainResult, {"text": prompt})
-    if as_json:
-        show_json(answer)
+    answer = call("explain", ExplainResult, {"text": prompt})
+    if printed_as_json(answer):
         return
     from ..cli.explain_view import show_explanation
 
@@ -76,9 +70,8 @@ def explain_command(prompt: str, full: bool, project: Path | None, as_json: bool
 
 @click.command()
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
-@project_option
-@json_option
-def ui_command(no_browser: bool, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def ui_command(no_browser: bool) -> None:
     """Open the page of this project in the browser.
 
     It shows what is remembered, kept and injected, and why, and lets you edit, forget and undo. The
@@ -86,10 +79,8 @@ def ui_command(no_browser: bool, project: Path | None, as_json: bool) -> None:
     """
     from ...bus.service_results import PageResult
 
-    with daemon(project) as client:
-        answer = client.call("open_page", PageResult)
-    if as_json:
-        show_json(answer)
+    answer = call("open_page", PageResult)
+    if printed_as_json(answer):
         return
     if no_browser or not _open_in_browser(answer.url):
         click.echo(answer.url)
@@ -109,54 +100,42 @@ def _open_in_browser(url: str) -> bool:
 
 @click.command()
 @json_option
-def routes_command(as_json: bool) -> None:
+def routes_command() -> None:
     """Show the stages and their events, as a Mermaid flowchart."""
     from ..app.routes import ROUTES, diagram
 
-    if not as_json:
-        click.echo(diagram())
-        return
-    show_json(
-        [
-            {
-                "stage": route.stage,
-                "consumes": route.consumes.__name__,
-                "produces": [event.__name__ for event in route.produces],
-                "publishes_during": [event.__name__ for event in route.publishes_during],
-                "about": route.about,
-            }
-            for route in ROUTES
-        ]
-    )
+    routes = [
+        {
+            "stage": route.stage,
+            "consumes": route.consumes.__name__,
+            "produces": [event.__name__ for event in route.produces],
+            "publishes_during": [event.__name__ for event in route.publishes_during],
+            "about": route.about,
+        }
+        for route in ROUTES
+    ]
+    show(routes, [diagram()])
 
 
 @click.command()
 @json_option
-def status_command(as_json: bool) -> None:
+def status_command() -> None:
     """Show the state of the daemon, without starting it."""
-    try:
-        with daemon() as client:
-            answer = replace(client.call("status", StatusResult, start=False), running=True)
-    except DaemonHung:
-        raise
-    except DaemonUnreachable:
-        _show_no_daemon(as_json)
+    answer = call_if_running("status", StatusResult)
+    if answer is None:
+        _show_no_daemon()
         sys.exit(3)
-    if as_json:
-        show_json(answer)
-    else:
+    answer = replace(answer, running=True)
+    if not printed_as_json(answer):
         _show_status(answer)
 
 
-def _show_no_daemon(as_json: bool) -> None:
+def _show_no_daemon() -> None:
     from ...hooks.client import VERSION
-    from .shared import our_paths
 
-    if as_json:
-        paths = our_paths()
-        show_json(NoDaemon(version=VERSION, database=str(paths.database), log=str(paths.log)))
-    else:
-        click.echo("no daemon is running; the next prompt, or `subcog daemon start`, starts it")
+    paths = our_paths()
+    none = NoDaemon(version=VERSION, database=str(paths.database), log=str(paths.log))
+    show(none, ["no daemon is running; the next prompt, or `subcog daemon start`, starts it"])
 
 
 def _show_status(answer: StatusResult) -> None:
@@ -190,53 +169,44 @@ def describe_backups(backup: BackupSummary) -> str:
 
 @click.command()
 @json_option
-def config_command(as_json: bool) -> None:
+def config_command() -> None:
     """Show each setting, its value, and where the value came from."""
     origins = [_shown(origin) for origin in our_settings().origins]
-    if as_json:
-        show_json(
-            {origin.key: {"value": origin.value, "source": origin.source} for origin in origins}
-        )
-        return
     width = max(len(origin.key) for origin in origins)
-    for origin in origins:
-        click.echo(f"{origin.key:<{width}}  {origin.value!r:<12}  {origin.source}")
+    show(
+        {origin.key: {"value": origin.value, "source": origin.source} for origin in origins},
+        (f"{one.key:<{width}}  {one.value!r:<12}  {one.source}" for one in origins),
+    )
 
 
 @click.group(invoke_without_command=True)
-@project_option
-@json_option
+@daemon_options
 @click.pass_context
-def project_command(ctx: click.Context, project: Path | None, as_json: bool) -> None:
+def project_command(ctx: click.Context) -> None:
     """Show which project this directory is, or say so yourself.
 
     A project is known by its git remote. A directory that names the remote of a known project, and
     shares no commit with it, has a memory of its own.
     """
-    ctx.obj = (project, as_json)
     if ctx.invoked_subcommand is None:
-        _tell_project("project", project, as_json)
+        _tell_project("project")
 
 
 @project_command.command("alias")
-@click.pass_obj
-def project_alias(chosen: tuple[Path | None, bool]) -> None:
+def project_alias() -> None:
     """Join the project that the remote names: the directory is that project."""
-    _tell_project("project-alias", *chosen)
+    _tell_project("project-alias")
 
 
 @project_command.command("split")
-@click.pass_obj
-def project_split(chosen: tuple[Path | None, bool]) -> None:
+def project_split() -> None:
     """Give the directory a memory of its own: it is not the project that its remote names."""
-    _tell_project("project-split", *chosen)
+    _tell_project("project-split")
 
 
-def _tell_project(call: str, project: Path | None, as_json: bool) -> None:
-    with daemon(project) as client:
-        answer = client.call(call, ProjectResult)
-    if as_json:
-        show_json(answer)
+def _tell_project(name: str) -> None:
+    answer = call(name, ProjectResult)
+    if printed_as_json(answer):
         return
     click.echo(f"{answer.project}  {answer.directory}")
     if answer.claimed:
@@ -264,7 +234,7 @@ def _shown(origin: Origin) -> Origin:
     help="Maximum number of prompts.",
 )
 @json_option
-def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A002 - what it is
+def trace_command(id: str | None, limit: int) -> None:  # noqa: A002 - what it is
     """Show how past prompts were processed, newest first.
 
     With ID, or its beginning, the details of that prompt are shown. The text of prompts is not kept
@@ -274,23 +244,21 @@ def trace_command(id: str | None, limit: int, as_json: bool) -> None:  # noqa: A
 
     traces = read_traces(our_paths().traces)
     if id is None:
-        _list(islice(traces, limit), as_json)
+        _list(islice(traces, limit))
         return
     found = next((trace for trace in traces if trace["id"].startswith(id.lower())), None)
     if found is None:
         raise click.ClickException(f"no trace {id}; old traces are deleted")
-    if as_json:
-        show_json(found)
-    else:
+    if not printed_as_json(found):
         from ...bus.prompt_results import Trace
         from ..cli.explain_view import show_trace
 
         show_trace(convert(found, Trace))
 
 
-def _list(found: Iterable[object], as_json: bool) -> None:
-    if as_json:
-        show_json({"traces": list(found)})
+def _list(found: Iterable[object]) -> None:
+    found = list(found)
+    if printed_as_json({"traces": found}):
         return
     from ...bus.prompt_results import Trace
 
@@ -319,9 +287,8 @@ def _outcome(inject: TracedInjection) -> str:
     type=click.IntRange(1, 366),
     help="Number of days, today among them.",
 )
-@project_option
-@json_option
-def stats_command(days: int, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def stats_command(days: int) -> None:
     """Show what was shown, used and kept, by day of this machine's clock.
 
     Used are memories that were seen to help: what they name was taken up, or what they warn of was
@@ -329,10 +296,8 @@ def stats_command(days: int, project: Path | None, as_json: bool) -> None:
     """
     from ...bus.service_results import StatsResult
 
-    with daemon(project) as client:
-        answer = client.call("stats", StatsResult, {"days": days})
-    if as_json:
-        show_json(answer)
+    answer = call("stats", StatsResult, {"days": days})
+    if printed_as_json(answer):
         return
     busy = [day for day in answer.days if any(count for count in astuple(day)[1:])]
     zone = datetime.now().astimezone().tzname()

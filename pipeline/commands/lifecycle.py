@@ -19,7 +19,6 @@ from ...bus.results import (
     HistoryResult,
     MemoryResult,
     SaidAround,
-    StaleMemory,
     StalePage,
     StaleResult,
     UndoResult,
@@ -30,8 +29,8 @@ from ...bus.results import (
 from ...bus.service_results import StatusResult
 from ...config.patterns import regex
 from ..cli.client import Client
-from .memory import namespace_choice
-from .shared import by, daemon, json_option, project_option, shorten, show_json, when
+from .memory import namespace_choice, show_capture
+from .shared import by, call, daemon, daemon_options, is_json, printed_as_json, shorten, show, when
 
 _SPAN = regex(r"\+?(?P<count>\d{1,5})\s*(?P<unit>[mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -46,15 +45,9 @@ _MEMORY = regex(r"(?:subcog://memory/)?mem_[0-9a-z]+")
 @click.argument("text", required=False)
 @click.option("--namespace", type=namespace_choice, help="The new namespace.")
 @click.option("--tags", help="Comma-separated; they replace its tags.")
-@project_option
-@json_option
+@daemon_options
 def update_command(
-    memory_id: str,
-    text: str | None,
-    namespace: str | None,
-    tags: str | None,
-    project: Path | None,
-    as_json: bool,
+    memory_id: str, text: str | None, namespace: str | None, tags: str | None
 ) -> None:
     """Change the text, the namespace or the tags of a memory.
 
@@ -66,46 +59,38 @@ def update_command(
         "namespace": namespace,
         "tags": None if tags is None else [t.strip() for t in tags.split(",") if t.strip()],
     }
-    with daemon(project) as client:
-        _show_capture(client.call("update", CaptureResult, params), "updated", as_json)
+    _show_version(call("update", CaptureResult, params), "updated")
 
 
 @click.command()
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="[NEW]", required=False)
 @click.option("--text", help="The text of the new memory.")
-@project_option
-@json_option
-def supersede_command(
-    old: str, new: str | None, text: str | None, project: Path | None, as_json: bool
-) -> None:
+@daemon_options
+def supersede_command(old: str, new: str | None, text: str | None) -> None:
     """Replace memory OLD by memory NEW, or by a new one with --text.
 
     OLD is kept and marked as superseded; it is no longer found or injected.
     """
     if (new is None) == (text is None):
         raise click.UsageError("give either NEW or --text")
-    with daemon(project) as client:
-        params = {"old": old, "new": new, "text": text}
-        if text is not None:
-            kept = client.call("supersede", CaptureResult, params)
-            _show_capture(kept, f"supersedes {old}", as_json)
-        else:
-            answer = client.call("supersede", MemoryResult, params)
-            _show_change(answer, f"superseded by {answer.superseded_by}", as_json)
+    params = {"old": old, "new": new, "text": text}
+    if text is not None:
+        _show_version(call("supersede", CaptureResult, params), f"supersedes {old}")
+    else:
+        answer = call("supersede", MemoryResult, params)
+        _show_change(answer, f"superseded by {answer.superseded_by}")
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
 @click.option("--at", "until", help="A date, a time, or a span such as 30d  [default: now]")
-@project_option
-@json_option
-def expire_command(memory_id: str, until: str | None, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def expire_command(memory_id: str, until: str | None) -> None:
     """Set until when a memory is valid. After that it is no longer found."""
     at = None if until is None else _moment(until, datetime.now(UTC))
-    with daemon(project) as client:
-        answer = client.call("expire", MemoryResult, {"id": memory_id, "at": at})
-    _show_change(answer, f"valid until {answer.valid_to and when(answer.valid_to)}", as_json)
+    answer = call("expire", MemoryResult, {"id": memory_id, "at": at})
+    _show_change(answer, f"valid until {answer.valid_to and when(answer.valid_to)}")
 
 
 def _moment(text: str, now: datetime) -> datetime:
@@ -135,15 +120,8 @@ def _moment(text: str, now: datetime) -> datetime:
     help="With a FILE: also restore what was forgotten since the backup was made, or not."
     "  [default: ask in a terminal, else not]",
 )
-@project_option
-@json_option
-def restore_command(
-    what: str,
-    version: int | None,
-    bring_back: bool | None,
-    project: Path | None,
-    as_json: bool,
-) -> None:
+@daemon_options
+def restore_command(what: str, version: int | None, bring_back: bool | None) -> None:
     """Restore a memory, or the whole database from a backup.
 
     A superseded or expired memory is found again; with --version it gets that version's content.
@@ -152,24 +130,22 @@ def restore_command(
     back. `latest` is the newest of the backups that subcog makes by itself.
     """
     if _MEMORY.fullmatch(what.strip()):
-        with daemon(project) as client:
-            memory = client.call("restore", MemoryResult, {"id": what, "version": version})
-        _show_change(memory, f"restored as version {memory.version}", as_json)
+        memory = call("restore", MemoryResult, {"id": what, "version": version})
+        _show_change(memory, f"restored as version {memory.version}")
         return
     if version is not None:
         raise click.UsageError("--version goes with an ID")
     if what == "latest":
-        what = _newest_backup(project)
+        what = _newest_backup()
     if not Path(what).is_file():
         raise click.UsageError(f"{what} is neither the id of a memory nor a file")
     from .transfer import restore_backup
 
-    restore_backup(Path(what), bring_back, project, as_json=as_json)
+    restore_backup(Path(what), bring_back)
 
 
-def _newest_backup(project: Path | None) -> str:
-    with daemon(project) as client:
-        backup = client.call("status", StatusResult).backup
+def _newest_backup() -> str:
+    backup = call("status", StatusResult).backup
     if backup is None or backup.newest is None:
         raise click.ClickException("there is no backup yet; `subcog backup FILE` makes one")
     return backup.newest
@@ -177,14 +153,11 @@ def _newest_backup(project: Path | None) -> str:
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@project_option
-@json_option
-def history_command(memory_id: str, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def history_command(memory_id: str) -> None:
     """Show every version of a memory, oldest first."""
-    with daemon(project) as client:
-        answer = client.call("history", HistoryResult, {"id": memory_id})
-    if as_json:
-        show_json(answer)
+    answer = call("history", HistoryResult, {"id": memory_id})
+    if printed_as_json(answer):
         return
     for version in answer.versions:
         reason = version.reason or "unknown"
@@ -195,17 +168,14 @@ def history_command(memory_id: str, project: Path | None, as_json: bool) -> None
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@project_option
-@json_option
-def why_command(memory_id: str, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def why_command(memory_id: str) -> None:
     """Show where a memory came from, and what became of it.
 
     Why it was kept, its versions, and how often it was injected and used.
     """
-    with daemon(project) as client:
-        answer = client.call("why", WhyResult, {"id": memory_id})
-    if as_json:
-        show_json(answer)
+    answer = call("why", WhyResult, {"id": memory_id})
+    if printed_as_json(answer):
         return
     click.echo(f"{answer.id} · {answer.namespace} · {answer.scope}")
     click.echo(f"  {answer.summary}")
@@ -225,37 +195,34 @@ def why_command(memory_id: str, project: Path | None, as_json: bool) -> None:
     if answer.contradicts:
         click.echo(f"contradicts {answer.contradicts}")
     click.echo(f"confidence {answer.confidence:.0%}")
-    click.echo(f"injected  {answer.times_injected} times{_last(answer.last_used)}")
+    last = f", last {when(answer.last_used)}" if answer.last_used else ""
+    click.echo(f"injected  {answer.times_injected} times{last}")
     _show_use(answer.use)
     click.echo(f"search    {answer.hidden_because or 'found'}")
 
 
 @click.command()
 @click.argument("memory_ids", metavar="ID...", nargs=-1, required=True)
-@project_option
-@json_option
-def bury_command(memory_ids: tuple[str, ...], project: Path | None, as_json: bool) -> None:
+@daemon_options
+def bury_command(memory_ids: tuple[str, ...]) -> None:
     """Do not show memories any more unless they are asked for.
 
     `subcog recall` still finds them; `subcog keep` shows them again.
     """
-    _vote("bury", memory_ids, project, as_json)
+    _vote("bury", memory_ids)
 
 
 @click.command()
 @click.argument("memory_ids", metavar="ID...", nargs=-1, required=True)
-@project_option
-@json_option
-def keep_command(memory_ids: tuple[str, ...], project: Path | None, as_json: bool) -> None:
+@daemon_options
+def keep_command(memory_ids: tuple[str, ...]) -> None:
     """Say that memories are worth showing. What was hidden with `subcog bury` is shown again."""
-    _vote("keep", memory_ids, project, as_json)
+    _vote("keep", memory_ids)
 
 
-def _vote(call: str, memory_ids: tuple[str, ...], project: Path | None, as_json: bool) -> None:
-    with daemon(project) as client:
-        answer = client.call(call, VotesResult, {"ids": memory_ids})
-    if as_json:
-        show_json(answer)
+def _vote(name: str, memory_ids: tuple[str, ...]) -> None:
+    answer = call(name, VotesResult, {"ids": memory_ids})
+    if printed_as_json(answer):
         return
     for use in answer.memories:
         click.echo(f"{use.id}: {use.vote}")
@@ -289,30 +256,17 @@ def _source(provenance: dict[str, str]) -> str:
     return ", ".join([*bare, *told])
 
 
-def _last(used: datetime | None) -> str:
-    return f", last {when(used)}" if used else ""
+def _show_version(answer: CaptureResult, done: str) -> None:
+    lines = [
+        f"{done}: {answer.namespace} · {answer.id}, version {answer.version}",
+        f"  {answer.summary}",
+        *([f"  redacted: {', '.join(answer.redactions)}"] if answer.redactions else []),
+    ]
+    show_capture(answer, lines, "done")
 
 
-def _show_capture(answer: CaptureResult, done: str, as_json: bool) -> None:
-    if as_json:
-        show_json(answer)
-    elif answer.id:
-        click.echo(f"{done}: {answer.namespace} · {answer.id}, version {answer.version}")
-        click.echo(f"  {answer.summary}")
-        if answer.redactions:
-            click.echo(f"  redacted: {', '.join(answer.redactions)}")
-    if answer.outcome not in {"stored", "merged"}:
-        if not as_json:
-            yet = " yet" if answer.outcome == "pending" else ""
-            click.echo(f"subcog: not done{yet}: {answer.reason}", err=True)
-        sys.exit(1)
-
-
-def _show_change(answer: MemoryResult, done: str, as_json: bool) -> None:
-    if as_json:
-        show_json(answer)
-    else:
-        click.echo(f"{answer.id} · {answer.namespace}: {done}")
+def _show_change(answer: MemoryResult, done: str) -> None:
+    show(answer, [f"{answer.id} · {answer.namespace}: {done}"])
 
 
 # --- undo ----------------------------------------------------------------------------------------
@@ -320,18 +274,15 @@ def _show_change(answer: MemoryResult, done: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@project_option
-@json_option
-def undo_command(ids: tuple[str, ...], project: Path | None, as_json: bool) -> None:
+@daemon_options
+def undo_command(ids: tuple[str, ...]) -> None:
     """Take back the last change, or the last change of each ID, within a minute.
 
     A change is a forget, update, supersede, expire, restore, keep or bury. A forgotten memory comes
     back under a new id and without its older versions; `forget --now` cannot be undone.
     """
-    with daemon(project) as client:
-        answer = client.call("undo", UndoResult, {"ids": ids})
-    if as_json:
-        show_json(answer)
+    answer = call("undo", UndoResult, {"ids": ids})
+    if printed_as_json(answer):
         return
     for one in answer.undone:
         back = f", now {one.now}" if one.now != one.id else ""
@@ -342,14 +293,13 @@ def undo_command(ids: tuple[str, ...], project: Path | None, as_json: bool) -> N
 
 
 @click.command()
-@project_option
-@json_option
-def stale_command(project: Path | None, as_json: bool) -> None:
+@daemon_options
+def stale_command() -> None:
     """List the memories whose code has changed or is gone.
 
     These are memories of the project that name a file or a symbol, the oldest first.
     """
-    with daemon(project) as client, _counter(as_json) as count:
+    with daemon() as client, _counter() as count:
         pages = []
         for page in _pages(client):
             pages.append(page)
@@ -361,9 +311,7 @@ def stale_command(project: Path | None, as_json: bool) -> None:
         compared=sum(page.compared for page in pages),
         unknown=sum(page.unknown for page in pages),
     )
-    if as_json:
-        show_json(answer)
-    else:
+    if not printed_as_json(answer):
         _show(answer)
 
 
@@ -376,9 +324,9 @@ def _pages(client: Client) -> Iterator[StalePage]:
 
 
 @contextmanager
-def _counter(quiet: bool) -> Iterator[Callable[[int], None]]:
+def _counter() -> Iterator[Callable[[int], None]]:
     """Tells a person who waits how far it is."""
-    shown = not quiet and sys.stderr.isatty()
+    shown = not is_json() and sys.stderr.isatty()
 
     def count(number: int) -> None:
         if shown:
@@ -395,15 +343,12 @@ def _show(answer: StaleResult) -> None:
         state = memory.code.state or "unknown"
         click.echo(f"{state:<7}  {day}  {memory.namespace:<11} {memory.id}{by(memory.author)}")
         click.echo(f"      {shorten(memory.content, 100)}")
-        click.echo(f"      {shorten(_places(memory), 160)}")
+        places = (_place(one) for one in memory.code.anchors if one.state != "unchanged")
+        click.echo(f"      {shorten(', '.join(places), 160)}")
     told = f"{answer.compared} of {answer.looked_at} memories name code of this project"
     click.echo(f"{told}; of {len(answer.memories)} it changed or is gone")
     if answer.unknown:
         click.echo(f"of {answer.unknown} it could not be found out in time; ask again", err=True)
-
-
-def _places(memory: StaleMemory) -> str:
-    return ", ".join(_place(one) for one in memory.code.anchors if one.state != "unchanged")
 
 
 def _place(one: CodePlace) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -28,13 +27,16 @@ from ...stages.text.markup import namespace_of
 from .shared import (
     MAX_LISTED,
     by,
+    call,
     daemon,
+    daemon_options,
     day,
-    json_option,
+    is_json,
     limit_option,
-    project_option,
+    printed_as_json,
+    scope_option,
     shorten,
-    show_json,
+    show,
     when,
 )
 
@@ -56,23 +58,9 @@ namespace_choice = _Namespace(NAMESPACES)
 @click.argument("text", required=False)
 @click.option("--namespace", type=namespace_choice, help="[default: detected from the text]")
 @click.option("--tags", default="", help="Comma-separated.")
-@click.option(
-    "--scope",
-    type=click.Choice(["project", "user", "org"]),
-    default="project",
-    show_default=True,
-    help="Whose memory it is.",
-)
-@project_option
-@json_option
-def capture_command(
-    text: str | None,
-    namespace: str | None,
-    tags: str,
-    scope: str,
-    project: Path | None,
-    as_json: bool,
-) -> None:
+@scope_option("Whose memory it is.")
+@daemon_options
+def capture_command(text: str | None, namespace: str | None, tags: str, scope: str) -> None:
     """Store TEXT as a memory.
 
     Without TEXT, or with -, standard input is read. Secrets are removed before anything is stored.
@@ -85,34 +73,37 @@ def capture_command(
         "tags": [tag.strip() for tag in tags.split(",") if tag.strip()],
         "scope": scope,
     }
-    with daemon(project) as client:
-        answer = client.call("capture", CaptureResult, params)
-    if as_json:
-        show_json(answer)
-    elif answer.id:
-        _show_captured(answer)
-    if answer.outcome not in {"stored", "merged"}:
-        if not as_json:
-            yet = " yet" if answer.outcome == "pending" else ""
-            click.echo(f"subcog: not stored{yet}: {answer.reason}", err=True)
-        sys.exit(1)
+    answer = call("capture", CaptureResult, params)
+    show_capture(answer, _captured(answer), "stored")
 
 
-def _show_captured(answer: CaptureResult) -> None:
-    click.echo(f"{answer.outcome}: {answer.namespace} · {answer.id}")
-    click.echo(f"  {answer.summary}")
+def _captured(answer: CaptureResult) -> Iterator[str]:
+    yield f"{answer.outcome}: {answer.namespace} · {answer.id}"
+    yield f"  {answer.summary}"
     if answer.was_forgotten is True:
-        click.echo("  you had forgotten it: it is kept again")
+        yield "  you had forgotten it: it is kept again"
     if isinstance(other := answer.replaced, Contradicted):
-        click.echo(f"  replaces {other.id}: {shorten(other.content, 90)}")
-        click.echo(f"  to undo that, run: {answer.undo}")
+        yield f"  replaces {other.id}: {shorten(other.content, 90)}"
+        yield f"  to undo that, run: {answer.undo}"
     if isinstance(other := answer.contradicts, Contradicted):
-        click.echo(f"  contradicts {other.id}: {shorten(other.content, 90)}")
-        click.echo(f"  to replace it, run: {answer.offer}")
+        yield f"  contradicts {other.id}: {shorten(other.content, 90)}"
+        yield f"  to replace it, run: {answer.offer}"
     if answer.redactions:
-        click.echo(f"  redacted: {', '.join(answer.redactions)}")
+        yield f"  redacted: {', '.join(answer.redactions)}"
         if answer.reason:
             click.echo(f"subcog: warning: {answer.reason}", err=True)
+
+
+def show_capture(answer: CaptureResult, lines: Iterable[str], done: str) -> None:
+    """Print what became of a capture, ``lines`` if it was kept. Exits 1 if it was not ``done``."""
+    if not printed_as_json(answer) and answer.id:
+        for line in lines:
+            click.echo(line)
+    if answer.outcome not in {"stored", "merged"}:
+        if not is_json():
+            yet = " yet" if answer.outcome == "pending" else ""
+            click.echo(f"subcog: not {done}{yet}: {answer.reason}", err=True)
+        sys.exit(1)
 
 
 @click.command()
@@ -127,29 +118,20 @@ def _show_captured(answer: CaptureResult) -> None:
     help="Search by words (text), by meaning (vector), or both.",
 )
 @click.option("--sessions", is_flag=True, help="Search what was said in sessions instead.")
-@project_option
-@json_option
+@daemon_options
 def recall_command(
-    query: str,
-    limit: int,
-    namespace: str | None,
-    mode: str,
-    sessions: bool,
-    project: Path | None,
-    as_json: bool,
+    query: str, limit: int, namespace: str | None, mode: str, sessions: bool
 ) -> None:
     """Search memories, best first.
 
     Those of the project, your own and your organisation's are searched.
     """
     if sessions:
-        _recall_sessions(query, limit, project, as_json)
+        _recall_sessions(query, limit)
         return
     params = {"query": query, "limit": limit, "namespace": namespace, "mode": mode}
-    with daemon(project) as client:
-        answer = client.call("recall", RecallResult, params)
-    if as_json:
-        show_json(answer)
+    answer = call("recall", RecallResult, params)
+    if printed_as_json(answer):
         return
     for memory in answer.memories:
         author = by(memory.author)
@@ -164,18 +146,14 @@ def recall_command(
         click.echo(f"({answer.degraded}: searched by {answer.mode} alone)", err=True)
 
 
-def _recall_sessions(query: str, limit: int, project: Path | None, as_json: bool) -> None:
+def _recall_sessions(query: str, limit: int) -> None:
     from .sessions import show_found
 
     if limit > MAX_SESSIONS_FOUND:
         problem = f"{limit} is not in the range 1<=x<={MAX_SESSIONS_FOUND} with --sessions."
         raise click.BadParameter(problem, param_hint="'--limit'")
-    with daemon(project) as client:
-        params = {"query": query, "limit": limit}
-        answer = client.call("search_sessions", FoundSessions, params)
-    if as_json:
-        show_json(answer)
-    else:
+    answer = call("search_sessions", FoundSessions, {"query": query, "limit": limit})
+    if not printed_as_json(answer):
         show_found(answer)
 
 
@@ -201,20 +179,15 @@ def _recall_sessions(query: str, limit: int, project: Path | None, as_json: bool
 @click.option("--since", help="Only what was made on this date or later: 2027-01-31.")
 @click.option("--until", help="Only what was made on this date or earlier.")
 @click.option("--after", default="", metavar="ID", help="Go on after this memory.")
-@project_option
-@json_option
-def list_command(
-    project: Path | None, as_json: bool, since: str | None, until: str | None, **wanted: Any
-) -> None:
+@daemon_options
+def list_command(since: str | None, until: str | None, **wanted: Any) -> None:
     """List the valid memories, newest first, a page at a time."""
     wanted["since"] = None if since is None else day(since, "--since")
     wanted["until"] = None if until is None else day(until, "--until", last=True)
     if wanted["after"]:
         wanted["after"] = f"mem_{wanted['after'].removeprefix('mem_')}"
-    with daemon(project) as client:
-        answer = client.call("list", ListResult, wanted)
-    if as_json:
-        show_json(answer)
+    answer = call("list", ListResult, wanted)
+    if printed_as_json(answer):
         return
     for memory in answer.memories:
         written = f"{memory.created_at:%Y-%m-%dT%H:%M}Z  {memory.namespace:<11} {memory.id}"
@@ -230,14 +203,11 @@ def list_command(
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@project_option
-@json_option
-def get_command(memory_id: str, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def get_command(memory_id: str) -> None:
     """Show everything about one memory."""
-    with daemon(project) as client:
-        answer = client.call("get", MemoryResult, {"id": memory_id})
-    if as_json:
-        show_json(answer)
+    answer = call("get", MemoryResult, {"id": memory_id})
+    if printed_as_json(answer):
         return
     click.echo(f"{answer.id} · {answer.namespace} · {answer.scope}")
     click.echo(f"created {when(answer.created_at)}, version {answer.version}")
@@ -261,16 +231,8 @@ def get_command(memory_id: str, project: Path | None, as_json: bool) -> None:
     "--everywhere", is_flag=True, help="Also remove it from backups and other copies, after asking."
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@project_option
-@json_option
-def forget_command(
-    memory_ids: tuple[str, ...],
-    now: bool,
-    everywhere: bool,
-    yes: bool,
-    project: Path | None,
-    as_json: bool,
-) -> None:
+@daemon_options
+def forget_command(memory_ids: tuple[str, ...], now: bool, everywhere: bool, yes: bool) -> None:
     """Delete memories permanently, with all their versions.
 
     Of several none is deleted where one is not found.
@@ -282,7 +244,7 @@ def forget_command(
     they are listed, and --everywhere rewrites them without it. A damaged copy cannot be rewritten,
     so it is deleted.
     """
-    with daemon(project) as client:
+    with daemon() as client:
         if everywhere and not yes:
             _ask_about_copies(client.call("copies", CopiesResult).copies)
         ids = [client.call("get", MemoryResult, {"id": one}).id for one in memory_ids]
@@ -290,10 +252,9 @@ def forget_command(
         for one in dict.fromkeys(ids):
             params = {"id": one, "now": now, "everywhere": everywhere}
             answers.append(client.call("forget", ForgetResult, params))
-            if not as_json:
+            if not is_json():
                 _show_forgotten(answers[-1])
-    if as_json:
-        show_json(answers[0] if len(memory_ids) == 1 else answers)
+    printed_as_json(answers[0] if len(memory_ids) == 1 else answers)
     if any(answer.left for answer in answers):
         sys.exit(1)
 
@@ -323,38 +284,31 @@ def _show_forgotten(answer: ForgetResult) -> None:
 @click.command()
 @click.argument("topic", required=False)
 @limit_option(100, MAX_TOPICS, "Maximum number of topics or memories.")
-@project_option
-@json_option
-def topics_command(topic: str | None, limit: int, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def topics_command(topic: str | None, limit: int) -> None:
     """List the topics of the memories, or the memories of one TOPIC."""
-    with daemon(project) as client:
-        params = {"topic": topic, "limit": limit}
-        answer: TopicResult | TopicsResult
-        if topic is None:
-            answer = client.call("topics", TopicsResult, params)
-        else:
-            answer = client.call("topics", TopicResult, params)
-    if as_json:
-        show_json(answer)
-    elif isinstance(answer, TopicsResult):
-        _show_topics(answer)
+    params = {"topic": topic, "limit": limit}
+    if topic is None:
+        topics = call("topics", TopicsResult, params)
+        show(topics, _topics(topics))
     else:
-        _show_topic(answer)
+        one = call("topics", TopicResult, params)
+        show(one, _topic(one))
 
 
-def _show_topics(answer: TopicsResult) -> None:
+def _topics(answer: TopicsResult) -> Iterator[str]:
     for topic in answer.topics:
         namespaces = ", ".join(topic.namespaces)
-        click.echo(f"{topic.memory_count:>5}  {topic.name:<30} {namespaces}")
+        yield f"{topic.memory_count:>5}  {topic.name:<30} {namespaces}"
     if not answer.topics:
-        click.echo("no memories yet; `subcog capture TEXT` stores one")
+        yield "no memories yet; `subcog capture TEXT` stores one"
 
 
-def _show_topic(answer: TopicResult) -> None:
+def _topic(answer: TopicResult) -> Iterator[str]:
     for memory in answer.memories:
-        click.echo(f"{memory.namespace:<11} {memory.id}{by(memory.author)}")
-        click.echo(f"      {shorten(memory.content, 100)}")
+        yield f"{memory.namespace:<11} {memory.id}{by(memory.author)}"
+        yield f"      {shorten(memory.content, 100)}"
     if not answer.memories:
-        click.echo("nothing found")
+        yield "nothing found"
     if answer.related_topics:
-        click.echo(f"related: {', '.join(answer.related_topics)}")
+        yield f"related: {', '.join(answer.related_topics)}"

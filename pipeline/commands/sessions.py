@@ -19,7 +19,6 @@ from ...bus.sessions import (
     LearnedResult,
     LearnPlan,
     ListedSession,
-    SaidResult,
     SessionResult,
     SessionsResult,
     UnreadResult,
@@ -30,13 +29,15 @@ from ..agents.transcripts import Transcript, find_transcripts
 from ..cli.client import CallFailed, Client
 from .shared import (
     MAX_LISTED,
+    call,
     daemon,
+    daemon_options,
     day,
-    json_option,
+    is_json,
     limit_option,
-    project_option,
+    printed_as_json,
+    project_folder,
     shorten,
-    show_json,
     when,
 )
 
@@ -56,14 +57,11 @@ def sessions_command(context: click.Context) -> None:
 
 @sessions_command.command("list")
 @limit_option(20, MAX_LISTED, "Maximum number of sessions.")
-@project_option
-@json_option
-def list_sessions(limit: int = 20, project: Path | None = None, as_json: bool = False) -> None:
+@daemon_options
+def list_sessions(limit: int = 20) -> None:
     """List the sessions that are remembered, newest first."""
-    with daemon(project) as client:
-        answer = client.call("sessions", SessionsResult, {"limit": limit})
-    if as_json:
-        show_json(answer)
+    answer = call("sessions", SessionsResult, {"limit": limit})
+    if printed_as_json(answer):
         return
     for session in answer.sessions:
         click.echo(f"{session.began_at:%Y-%m-%dT%H:%M}  {session.id}{_where(session)}")
@@ -79,14 +77,11 @@ def _where(session: ListedSession) -> str:
 
 @sessions_command.command("show")
 @click.argument("session_id", metavar="ID")
-@project_option
-@json_option
-def show_session(session_id: str, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def show_session(session_id: str) -> None:
     """Show all that is kept of one session. The beginning of its ID is enough."""
-    with daemon(project) as client:
-        answer = client.call("session", SessionResult, {"id": session_id})
-    if as_json:
-        show_json(answer)
+    answer = call("session", SessionResult, {"id": session_id})
+    if printed_as_json(answer):
         return
     click.echo(f"{answer.id} · {answer.client or 'unknown agent'} · {answer.scope}")
     click.echo(f"from {when(answer.began_at)} to {when(answer.ended_at)}")
@@ -105,8 +100,7 @@ def show_session(session_id: str, project: Path | None, as_json: bool) -> None:
 @click.option("--everything", "every", flag_value="everything", help="All of all projects.")
 @click.option("--now", is_flag=True, help="Wait until they are erased from the disk.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@project_option
-@json_option
+@daemon_options
 def forget_sessions(
     session_id: str | None,
     since: str | None,
@@ -114,8 +108,6 @@ def forget_sessions(
     every: str | None,
     now: bool,
     yes: bool,
-    project: Path | None,
-    as_json: bool,
 ) -> None:
     """Forget sessions for good: one, or those of a time, a project or all projects.
 
@@ -133,7 +125,7 @@ def forget_sessions(
     params["until"] = None if until is None else day(until, "--until", last=True)
     params["all"] = every is not None
     params["everywhere"] = every == "everything"
-    with daemon(project) as client:
+    with daemon() as client:
         if session_id is not None:
             found = client.call("session", SessionResult, {"id": session_id})
             params["id"] = found.id
@@ -141,8 +133,7 @@ def forget_sessions(
             what = _meant(params, since, until)
             click.confirm(f"Forget {what} for good?", abort=True, err=True)
         answer = client.call("forget_sessions", ForgetSessionsResult, params)
-    if as_json:
-        show_json(answer)
+    if printed_as_json(answer):
         return
     click.echo(f"forgotten: {answer.sessions} sessions, {answer.passages} passages")
     if answer.memories:
@@ -165,15 +156,11 @@ def show_found(answer: FoundSessions) -> None:
         older = f"  older than {session.replaced_by}" if session.replaced_by else ""
         click.echo(f"{session.relevance:.2f}  {session.began_at:%Y-%m-%d}  {session.id}{older}")
         for said in session.said[:_SHOWN_LINES]:
-            click.echo(f"      {_line(said)}")
+            click.echo(f"      {said.speaker}: {shorten(said.text, 100)}")
         if len(session.said) > _SHOWN_LINES:
             click.echo(f"      … {len(session.said) - _SHOWN_LINES} more")
     if not answer.sessions:
         click.echo("nothing found")
-
-
-def _line(said: SaidResult) -> str:
-    return f"{said.speaker}: {shorten(said.text, 100)}"
 
 
 # --- what is on the disk already -----------------------------------------------------------------
@@ -184,16 +171,8 @@ def _line(said: SaidResult) -> str:
 @click.option("--since", help="Only transcripts written on this date or later: 2027-01-31.")
 @click.option("--again", is_flag=True, help="Also what was read before.")
 @click.option("--dry-run", is_flag=True, help="Print what would be read; read nothing.")
-@project_option
-@json_option
-def learn_command(
-    everywhere: bool,
-    since: str | None,
-    again: bool,
-    dry_run: bool,
-    project: Path | None,
-    as_json: bool,
-) -> None:
+@daemon_options
+def learn_command(everywhere: bool, since: str | None, again: bool, dry_run: bool) -> None:
     """Read the sessions that agents have left on this disk.
 
     What was said in those of Claude Code, Codex and Gemini CLI is kept as if subcog had been there,
@@ -202,27 +181,25 @@ def learn_command(
     twice, and what you have forgotten does not come back.
     """
     after = 0.0 if since is None else day(since, "--since").timestamp()
-    with daemon(project) as client:
-        found = _transcripts(project, everywhere=everywhere, after=after)
+    with daemon() as client:
+        found = _transcripts(everywhere=everywhere, after=after)
         here = [one for one in found if one.cwd and Path(one.cwd).is_dir()]
         plan = _plan(client, here, gone=len(found) - len(here), again=again)
         if dry_run:
-            _show_plan(plan, as_json)
+            _show_plan(plan)
             return
         wanted = {one.file for one in plan.transcripts}
         chosen = [one for one in here if one.file in wanted]
-        answer = _learn(client, chosen, plan, again=again, quiet=as_json)
-    if as_json:
-        show_json(answer)
-    else:
+        answer = _learn(client, chosen, plan, again=again)
+    if not printed_as_json(answer):
         _show_learned(answer)
     if not answer.finished:
         sys.exit(130)
 
 
-def _transcripts(project: Path | None, *, everywhere: bool, after: float) -> list[Transcript]:
+def _transcripts(*, everywhere: bool, after: float) -> list[Transcript]:
     """The transcripts of this project, or of all, newest first."""
-    here = str((project or Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())).absolute())
+    here = str(project_folder())
     projects = Projects()
 
     def scope(folder: str) -> Scope:
@@ -249,7 +226,7 @@ def _plan(client: Client, found: Sequence[Transcript], *, gone: int, again: bool
 
 
 def _learn(
-    client: Client, found: Sequence[Transcript], plan: LearnPlan, *, again: bool, quiet: bool
+    client: Client, found: Sequence[Transcript], plan: LearnPlan, *, again: bool
 ) -> LearnedAll:
     """Have the daemon read each of ``found``; what came of those that were read."""
     began, sizes = time.monotonic(), {one.file: one.bytes for one in plan.transcripts}
@@ -257,7 +234,7 @@ def _learn(
     sessions: set[str] = set()
     finished = True
     with click.progressbar(
-        length=plan.bytes, label="reading", hidden=quiet, file=sys.stderr
+        length=plan.bytes, label="reading", hidden=is_json(), file=sys.stderr
     ) as bar:
         try:
             for one in found:
@@ -296,9 +273,8 @@ def _order(one: Transcript, *, again: bool) -> dict[str, object]:
     }
 
 
-def _show_plan(plan: LearnPlan, as_json: bool) -> None:
-    if as_json:
-        show_json(plan)
+def _show_plan(plan: LearnPlan) -> None:
+    if printed_as_json(plan):
         return
     for one in plan.transcripts:
         click.echo(f"{one.bytes / 1e6:>8.2f} MB  {one.client:<7} {one.project}")

@@ -31,7 +31,7 @@ from ..agents.install import (
     wired,
 )
 from ..agents.transcripts import count_transcripts
-from .shared import daemon, json_option, our_paths, our_settings, show_json
+from .shared import call, is_json, json_option, our_paths, our_settings, printed_as_json
 
 _TOKEN = regex(r"Bearer [\w-]+")
 
@@ -82,7 +82,6 @@ def install_command(
     no_mcp: bool,
     list_all: bool,
     dry_run: bool,
-    as_json: bool,
 ) -> None:
     """Add subcog to the settings of an agent [default: claude].
 
@@ -90,7 +89,7 @@ def install_command(
     up beside itself. Can be repeated.
     """
     if list_all:
-        _list(as_json)
+        _list()
         return
     agent, place = AGENTS[client], _project(user, project)
     found_agent = find_agent(agent, os.environ)
@@ -119,10 +118,10 @@ def install_command(
             "This runs out of a cache, as `uvx` and `pipx run` do, and stops working when that is "
             "cleaned. Install it where it stays: `uv tool install subcog`, then `subcog install`."
         )
-    if not as_json and not dry_run:
+    if not is_json() and not dry_run:
         notes += _learnable() if sys.stdout.isatty() else []
         notes.append(FIRST_STEPS.format(agent=agent.title))
-    _report(changes, notes, as_json, dry_run)
+    _report(changes, notes, dry_run)
 
 
 def is_temporary(prefix: Path) -> bool:
@@ -152,9 +151,7 @@ def _learnable() -> list[str]:
 @project_option
 @dry_run_option
 @json_option
-def uninstall_command(
-    client: str, user: bool, project: Path | None, dry_run: bool, as_json: bool
-) -> None:
+def uninstall_command(client: str, user: bool, project: Path | None, dry_run: bool) -> None:
     """Remove subcog from the settings of an agent [default: claude]. Memories are kept."""
     try:
         changes = uninstall(
@@ -162,7 +159,7 @@ def uninstall_command(
         )
     except SettingsUnreadable as error:
         raise click.ClickException(str(error)) from None
-    _report(changes, [], as_json, dry_run)
+    _report(changes, [], dry_run)
 
 
 def _project(user: bool, project: Path | None) -> Path | None:
@@ -190,21 +187,19 @@ def _transport(
 
 def _http(agent: Agent) -> Http:
     """The daemon's port and token, which it keeps over restarts; it is started for that."""
-    with daemon() as client:
-        client.call("status", StatusResult)
+    call("status", StatusResult)
     way = http_of(agent.name, our_paths(), os.environ)
     if way is None:
         raise click.ClickException("the daemon serves no HTTP; its log says why")
     return way
 
 
-def _report(changes: list[Change], notes: list[str], as_json: bool, dry_run: bool) -> None:
-    if as_json:
-        files = [
-            {"file": str(change.file), "action": change.action, "backup": change.backup}
-            for change in changes
-        ]
-        show_json({"files": files, "notes": notes})
+def _report(changes: list[Change], notes: list[str], dry_run: bool) -> None:
+    files = [
+        {"file": str(change.file), "action": change.action, "backup": change.backup}
+        for change in changes
+    ]
+    if printed_as_json({"files": files, "notes": notes}):
         return
     for change in changes:
         would = "would be " if dry_run and change.action != "unchanged" else ""
@@ -248,10 +243,9 @@ class Seen(Struct, frozen=True, kw_only=True):
     plugin: bool
 
 
-def _list(as_json: bool) -> None:
+def _list() -> None:
     found = [_seen(agent) for agent in AGENTS.values()]
-    if as_json:
-        show_json(found)
+    if printed_as_json(found):
         return
     for each in found:
         version = each.version or ("of unknown version" if each.program else "not found")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ import msgspec
 
 from ...config.load import Loaded, load_settings
 from ...config.paths import Paths, find_paths
-from ..cli.client import Client
+from ..cli.client import Client, DaemonHung, DaemonUnreachable, T
 
 MAX_LISTED = 1000
 """How many memories or sessions the daemon gives in one answer."""
@@ -24,8 +24,47 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def json_option(command: F) -> F:
-    """``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")(command)
+    """``--json``, which ``is_json`` tells to whatever prints the answer."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember,
+        help="Print JSON for machines.",
+    )(command)
+
+
+def daemon_options(command: F) -> F:
+    """``--project DIR``, on whose behalf the daemon is asked, and ``--json``."""
+    return click.option(
+        "--project",
+        type=click.Path(file_okay=False, path_type=Path),
+        expose_value=False,
+        callback=_remember,
+        help="The project's directory [default: CLAUDE_PROJECT_DIR, else the current directory].",
+    )(json_option(command))
+
+
+def _remember(context: click.Context, option: click.Parameter, value: object) -> None:
+    """Keep an option for the whole command, so that no function has to hand it on."""
+    context.meta[f"subcog.{option.name}"] = value
+
+
+def is_json() -> bool:
+    """Whether the command was given ``--json``."""
+    return bool(click.get_current_context().meta.get("subcog.as_json"))
+
+
+def project_option() -> Path | None:
+    """What the command was given as ``--project``."""
+    chosen: Path | None = click.get_current_context().meta.get("subcog.project")
+    return chosen
+
+
+def project_folder() -> Path:
+    """The directory of the project that the command is for."""
+    return Path(project_option() or os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd()).absolute()
 
 
 def limit_option(default: int, most: int, text: str) -> Callable[[F], F]:
@@ -34,13 +73,10 @@ def limit_option(default: int, most: int, text: str) -> Callable[[F], F]:
     return click.option("--limit", type=kind, default=default, show_default=True, help=text)
 
 
-def project_option(command: F) -> F:
-    """``--project DIR``."""
-    return click.option(
-        "--project",
-        type=click.Path(file_okay=False, path_type=Path),
-        help="The project's directory [default: CLAUDE_PROJECT_DIR, else the current directory].",
-    )(command)
+def scope_option(text: str) -> Callable[[F], F]:
+    """``--scope``, whose memory something becomes."""
+    kind = click.Choice(["project", "user", "org"])
+    return click.option("--scope", type=kind, default="project", show_default=True, help=text)
 
 
 def our_paths() -> Paths:
@@ -61,23 +97,39 @@ def our_settings(*, warn: bool = True) -> Loaded:
 
 @contextmanager
 def daemon(project: Path | None = None) -> Iterator[Client]:
-    """A client of the daemon on behalf of ``project``; the settings are checked first."""
+    """A client of the daemon on behalf of ``project``, else of the one that the command is for.
+
+    The settings are checked first.
+    """
     our_settings()
+    project = project or project_option()
     if project is not None and not project.is_dir():
         raise click.BadParameter(f"{project} is not a directory", param_hint="--project")
     chosen = str(project or os.environ.get("CLAUDE_PROJECT_DIR") or "")
-    client = Client(
-        our_paths(),
-        {
-            "project": str(Path(chosen).absolute()) if chosen else "",
-            "cwd": str(Path.cwd()),
-            "client": "cli",
-        },
-    )
-    try:
+    fields = {
+        "project": str(Path(chosen).absolute()) if chosen else "",
+        "cwd": str(Path.cwd()),
+        "client": "cli",
+    }
+    with closing(Client(our_paths(), fields)) as client:
         yield client
-    finally:
-        client.close()
+
+
+def call(name: str, kind: type[T], params: object = None) -> T:
+    """The daemon's answer to the one call of a command. Raises like ``Client.call``."""
+    with daemon() as client:
+        return client.call(name, kind, params)
+
+
+def call_if_running(name: str, kind: type[T]) -> T | None:
+    """The same of a daemon that runs already; None where none does. Raises ``DaemonHung``."""
+    try:
+        with daemon() as client:
+            return client.call(name, kind, start=False)
+    except DaemonHung:
+        raise
+    except DaemonUnreachable:
+        return None
 
 
 def somebody_is_there() -> bool:
@@ -99,6 +151,20 @@ def ask(told: Iterable[str], question: str, yes: bool) -> None:
 def show_json(value: object) -> None:
     """Print ``value`` as indented JSON."""
     click.echo(msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2))
+
+
+def printed_as_json(answer: object) -> bool:
+    """Print ``answer`` as JSON where ``--json`` is given; else it is left to the caller."""
+    if is_json():
+        show_json(answer)
+    return is_json()
+
+
+def show(answer: object, lines: Iterable[str]) -> None:
+    """Print ``answer`` as JSON, or the ``lines`` that people read."""
+    if not printed_as_json(answer):
+        for line in lines:
+            click.echo(line)
 
 
 def by(author: str) -> str:

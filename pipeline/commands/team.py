@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,29 +21,19 @@ from ...bus.service_results import (
 from ...config.load import variable
 from ..agents.settings_file import SettingsUnreadable
 from ..agents.toml_settings import write_setting
+from ..cli import team_view as view
 from ..cli.client import Client
-from ..cli.team_view import (
-    count,
-    follow,
-    found,
-    joined,
-    joining,
-    leaving,
-    left,
-    prepared,
-    sharing,
-    standing,
-    unshared,
-)
 from .memory import namespace_choice
 from .shared import (
     ask,
+    call,
     daemon,
+    is_json,
     json_option,
     limit_option,
     our_paths,
     our_settings,
-    show_json,
+    show,
     somebody_is_there,
 )
 
@@ -71,7 +60,7 @@ def team_command() -> None:
 @click.option("--team", required=True, help="The name of the team.")
 @click.option("--member", "members", multiple=True, help="Add this member; may be repeated.")
 @json_option
-def init(url: str, team: str, members: tuple[str, ...], as_json: bool) -> None:
+def init(url: str, team: str, members: tuple[str, ...]) -> None:
     """Create or upgrade a team's database at URL, and add members.
 
     URL is an administrator's (postgresql://admin@host/database; - reads it from standard input).
@@ -86,7 +75,7 @@ def init(url: str, team: str, members: tuple[str, ...], as_json: bool) -> None:
         done = admin.init(_typed(url), team, members)
     except (ConnectionError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    _show(done, prepared(done), as_json)
+    show(done, view.prepared(done))
 
 
 @team_command.command()
@@ -94,7 +83,7 @@ def init(url: str, team: str, members: tuple[str, ...], as_json: bool) -> None:
 @yes_option
 @dry_run_option
 @json_option
-def join(url: str, yes: bool, dry_run: bool, as_json: bool) -> None:
+def join(url: str, yes: bool, dry_run: bool) -> None:
     """Join the team whose server is at URL [default: the setting team.url].
 
     Shows first what would leave this machine and who would read it, and asks. - reads the URL from
@@ -104,25 +93,24 @@ def join(url: str, yes: bool, dry_run: bool, as_json: bool) -> None:
     with daemon() as client:
         preview = client.call("team-join", JoinResult, {"url": url, "yes": False})
         if dry_run:
-            _show(preview, joining(preview), as_json)
+            show(preview, view.joining(preview))
             return
-        ask(joining(preview), "Join the team?", yes)
+        ask(view.joining(preview), "Join the team?", yes)
         shown = [project.scope for project in preview.projects]
         answer = client.call("team-join", JoinResult, {"url": url, "yes": True, "scopes": shown})
         _note(url)
-        _show(answer, joined(answer), as_json)
-        if not as_json and sys.stderr.isatty():
-            follow(client)
+        show(answer, view.joined(answer))
+        if not is_json() and sys.stderr.isatty():
+            view.follow(client)
 
 
 @team_command.command()
 @json_option
-def status(as_json: bool) -> None:
+def status() -> None:
     """Show the state of the synchronisation with the team, and what is shared."""
-    with daemon() as client:
-        answer = client.call("team-status", TeamStatusResult)
+    answer = call("team-status", TeamStatusResult)
     shown = answer if answer.joined else NotJoined(url=answer.url)
-    _show(shown, standing(answer, datetime.now(UTC)), as_json)
+    show(shown, view.standing(answer, datetime.now(UTC)))
 
 
 @team_command.command()
@@ -136,16 +124,15 @@ def status(as_json: bool) -> None:
 @limit_option(10, 100, "Maximum number of memories.")
 @click.option("--namespace", type=namespace_choice, help="Only memories of this namespace.")
 @json_option
-def recall(query: str, project: str, limit: int, namespace: str | None, as_json: bool) -> None:
+def recall(query: str, project: str, limit: int, namespace: str | None) -> None:
     """Search on the team's server, including projects that this machine does not receive.
 
     QUERY is sent to the server after its secrets were removed. The memories of the organisation
     and of all projects that the team shares are searched, best first.
     """
     asked = {"query": query, "project": project, "limit": limit, "namespace": namespace}
-    with daemon() as client:
-        answer = client.call("team-recall", TeamRecallResult, asked)
-    _show(answer, found(answer), as_json)
+    answer = call("team-recall", TeamRecallResult, asked)
+    show(answer, view.found(answer))
 
 
 @team_command.command()
@@ -153,7 +140,7 @@ def recall(query: str, project: str, limit: int, namespace: str | None, as_json:
 @yes_option
 @dry_run_option
 @json_option
-def share(project: str, yes: bool, dry_run: bool, as_json: bool) -> None:
+def share(project: str, yes: bool, dry_run: bool) -> None:
     """Share PROJECT with the team: a directory [default: this one], or a name.
 
     `subcog team status` shows the names. Shows first how many memories would leave this machine,
@@ -163,40 +150,40 @@ def share(project: str, yes: bool, dry_run: bool, as_json: bool) -> None:
         asked = {"scope": _scope(client, project)}
         preview = client.call("team-share", ShareResult, asked | {"yes": False})
         if dry_run:
-            _show(preview, sharing(preview), as_json)
+            show(preview, view.sharing(preview))
             return
-        ask(sharing(preview), "Share it?", yes)
+        ask(view.sharing(preview), "Share it?", yes)
         answer = client.call("team-share", ShareResult, asked | {"yes": True})
-    _show(answer, [f"shared; {count(answer.leaves)}"], as_json)
+    show(answer, [f"shared; {view.count(answer.leaves)}"])
 
 
 @team_command.command()
 @project_argument
 @json_option
-def unshare(project: str, as_json: bool) -> None:
+def unshare(project: str) -> None:
     """Stop sending and receiving PROJECT: a directory [default: this one], or a name.
 
     What others wrote is removed from this machine. What was sent stays on the team's server.
     """
     with daemon(_directory(project)) as client:
         answer = client.call("team-unshare", UnshareResult, {"scope": _scope(client, project)})
-    _show(answer, unshared(answer), as_json)
+    show(answer, view.unshared(answer))
 
 
 @team_command.command()
 @yes_option
 @dry_run_option
 @json_option
-def leave(yes: bool, dry_run: bool, as_json: bool) -> None:
+def leave(yes: bool, dry_run: bool) -> None:
     """Leave the team: what others wrote is removed from this machine, what you wrote stays."""
     with daemon() as client:
         preview = client.call("team-leave", LeaveResult, {"yes": False})
         if dry_run:
-            _show(preview, leaving(preview), as_json)
+            show(preview, view.leaving(preview))
             return
-        ask(leaving(preview), "Leave the team?", yes)
+        ask(view.leaving(preview), "Leave the team?", yes)
         answer = client.call("team-leave", LeaveResult, {"yes": True})
-    _show(answer, left(answer), as_json)
+    show(answer, view.left(answer))
 
 
 # --- where the server is --------------------------------------------------------------------------
@@ -260,14 +247,3 @@ def _scope(client: Client, project: str) -> str:
         many = "names several projects; name one by its scope" if found else "is no project here"
         raise click.BadParameter(f"{project} {many}: see `subcog team status --json`")
     return found[0]
-
-
-# --- talking --------------------------------------------------------------------------------------
-
-
-def _show(answer: object, told: Iterable[str], as_json: bool) -> None:
-    if as_json:
-        show_json(answer)
-        return
-    for line in told:
-        click.echo(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import click
 import msgspec
-from msgspec.structs import replace
 
 from ...bus.results import CopiesResult, CopyResult, ExportPage, ImportResult, RemovedCopies
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult, StatusResult
@@ -22,7 +20,19 @@ from ..cli.client import Client
 from ..imports.formats import Source, recognise
 from ..imports.item import BadImport, Item
 from ..imports.markdown import write_memory
-from .shared import ask, daemon, json_option, project_option, shorten, show_json
+from .shared import (
+    ask,
+    call,
+    daemon,
+    daemon_options,
+    is_json,
+    json_option,
+    printed_as_json,
+    project_folder,
+    scope_option,
+    shorten,
+    show,
+)
 
 BATCH = 500
 # One batch is redacted while another is stored and a third is on its way.
@@ -36,13 +46,7 @@ _MOST_AUTHORS = 5
 @click.command()
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Print what would become of each; import nothing.")
-@click.option(
-    "--scope",
-    type=click.Choice(["project", "user", "org"]),
-    default="project",
-    show_default=True,
-    help="Import into this scope; with --as-exported, what names no scope of its own.",
-)
+@scope_option("Import into this scope; with --as-exported, what names no scope of its own.")
 @click.option(
     "--as-exported",
     is_flag=True,
@@ -51,17 +55,9 @@ _MOST_AUTHORS = 5
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--all-projects", is_flag=True, help="Of claude-mem: the memories of every project.")
-@project_option
-@json_option
+@daemon_options
 def import_command(
-    path: Path,
-    dry_run: bool,
-    scope: str,
-    as_exported: bool,
-    yes: bool,
-    all_projects: bool,
-    project: Path | None,
-    as_json: bool,
+    path: Path, dry_run: bool, scope: str, as_exported: bool, yes: bool, all_projects: bool
 ) -> None:
     """Import memories from PATH into the project, as new ones of yours.
 
@@ -73,67 +69,42 @@ def import_command(
     Secrets are removed. Transcripts of sessions are read by `subcog learn`.
     """
     try:
-        source = recognise(path, project=None if all_projects else _project_name(project))
-        seen = _Seen()
+        source = recognise(path, project=None if all_projects else project_folder().name)
+        kinds: Counter[str] = Counter()
+        authors: Counter[str] = Counter()
         for item in source.read():
-            seen.note(item)
-        found = seen.found
-        target = _Target(project, scope, dry_run, as_exported, quiet=as_json)
+            kinds[item.scope.kind if item.scope else ""] += 1
+            authors[author_name(item.provenance.author)] += 1
+        found = kinds.total()
+        how = {"scope": scope, "dry_run": dry_run, "as_exported": as_exported}
         if as_exported and not dry_run and not yes:
-            would, _ = _send(source, found, replace(target, dry_run=True, quiet=True))
-            ask(_preview(path, seen, would), "Import it?", yes=False)
-        counts, items = _send(source, found, target)
+            would, _ = _send(source, found, how | {"dry_run": True}, quiet=True)
+            ask(_preview(path, kinds, authors, would), "Import it?", yes=False)
+        counts, items = _send(source, found, how, quiet=is_json())
     except BadImport as error:
         raise click.ClickException(str(error)) from None
     report = {"file": str(path), "format": source.format, "found": found}
-    _report(report, source, counts, items, dry_run=dry_run, as_json=as_json)
+    _report(report, source, counts, items, dry_run=dry_run)
 
 
-def _project_name(project: Path | None) -> str:
-    chosen = str(project or os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
-    return Path(chosen).absolute().name
-
-
-class _Seen:
-    """What the items of a file say whose they are."""
-
-    def __init__(self) -> None:
-        self.found = 0
-        self.scopes: Counter[str] = Counter()
-        self.authors: Counter[str] = Counter()
-
-    def note(self, item: Item) -> None:
-        self.found += 1
-        self.scopes[item.scope.kind if item.scope else ""] += 1
-        self.authors[author_name(item.provenance.author)] += 1
-
-
-def _preview(path: Path, seen: _Seen, would: Counter[str]) -> Iterator[str]:
-    """What an import of ``path`` as it was exported would change."""
-    yield f"{path}: found {seen.found}; would be {_ends(would)}"
-    kinds = {"project": "this project's", "user": "yours in every project", "org": "the team's"}
-    for kind, count in sorted(seen.scopes.items()):
-        if kind in kinds:
-            yield f"  {count} are {kinds[kind]} (scope {kind})"
-    for author, count in seen.authors.most_common(_MOST_AUTHORS):
+def _preview(
+    path: Path, kinds: Counter[str], authors: Counter[str], would: Counter[str]
+) -> Iterator[str]:
+    """What an import of ``path`` as it was exported would change, and whose its memories are."""
+    yield f"{path}: found {kinds.total()}; would be {_ends(would)}"
+    whose = {"project": "this project's", "user": "yours in every project", "org": "the team's"}
+    for kind, count in sorted(kinds.items()):
+        if kind in whose:
+            yield f"  {count} are {whose[kind]} (scope {kind})"
+    for author, count in authors.most_common(_MOST_AUTHORS):
         if author:
             yield f"  {count} are said to be written by {author}"
     if would["updated"]:
         yield f"  {would['updated']} replace what is here now"
 
 
-class _Target(msgspec.Struct, frozen=True):
-    """Where an import goes."""
-
-    project: Path | None
-    scope: str
-    dry_run: bool
-    as_exported: bool
-    quiet: bool
-
-
 def _send(
-    source: Source, found: int, target: _Target
+    source: Source, found: int, how: dict[str, object], *, quiet: bool
 ) -> tuple[Counter[str], Sequence[ImportedItem]]:
     """How many memories came to which end, and in how many something was taken out.
 
@@ -143,12 +114,10 @@ def _send(
     items: list[ImportedItem] = []
     with (
         ExitStack() as connections,
-        click.progressbar(
-            length=found, label="importing", hidden=target.quiet, file=sys.stderr
-        ) as bar,
+        click.progressbar(length=found, label="importing", hidden=quiet, file=sys.stderr) as bar,
     ):
-        clients = [connections.enter_context(daemon(target.project)) for _ in range(CONNECTIONS)]
-        for size, answer in _calls(clients, _batches(source.read()), target):
+        clients = [connections.enter_context(daemon()) for _ in range(CONNECTIONS)]
+        for size, answer in _calls(clients, _batches(source.read()), how):
             counts.update(answer.outcomes)
             counts["redacted"] += answer.redacted
             items += answer.items
@@ -157,7 +126,7 @@ def _send(
 
 
 def _calls(
-    clients: Sequence[Client], batches: Iterable[list[Item]], target: _Target
+    clients: Sequence[Client], batches: Iterable[list[Item]], how: dict[str, object]
 ) -> Iterator[tuple[int, ImportResult]]:
     """The size and the answer of each batch. While the daemon stores one it reads the next."""
     for client in clients:  # connecting changes the directory, which no thread may do
@@ -168,14 +137,9 @@ def _calls(
             if len(waiting) == len(clients):
                 size, future = waiting.popleft()
                 yield size, future.result()
-            params = {
-                "items": batch,
-                "scope": target.scope,
-                "dry_run": target.dry_run,
-                "as_exported": target.as_exported,
-            }
             client = clients[number % len(clients)]
-            waiting.append((len(batch), pool.submit(client.call, "import", ImportResult, params)))
+            future = pool.submit(client.call, "import", ImportResult, how | {"items": batch})
+            waiting.append((len(batch), future))
         for size, future in waiting:
             yield size, future.result()
 
@@ -200,15 +164,13 @@ def _report(
     items: Sequence[ImportedItem],
     *,
     dry_run: bool,
-    as_json: bool,
 ) -> None:
     redacted = counts.pop("redacted", 0)
     imported = 0 if dry_run else counts["stored"] + counts["updated"]
     outcomes = {name: count for name, count in counts.items() if count}
-    if as_json:
-        told = {"would": outcomes, "items": items} if dry_run else outcomes
-        more = {"redacted": redacted, "left_out": source.left_out}
-        show_json(report | {"imported": imported} | told | more)
+    told = {"would": outcomes, "items": items} if dry_run else outcomes
+    more = {"redacted": redacted, "left_out": source.left_out}
+    if printed_as_json(report | {"imported": imported} | told | more):
         return
     for item in items:
         click.echo(f"  {item.outcome:<10} {item.namespace:<12} {shorten(item.summary, 100)}")
@@ -231,17 +193,16 @@ def _ends(outcomes: Mapping[str, int]) -> str:
 @click.option(
     "--format", "form", type=click.Choice(["jsonl", "markdown"]), default="jsonl", show_default=True
 )
-@project_option
-@json_option
-def export_command(form: str, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def export_command(form: str) -> None:
     """Print every memory that this project may read.
 
     Superseded ones are included. `subcog import` reads both formats. Older versions of a memory are
     not exported; `subcog backup` contains them.
     """
-    with daemon(project) as client:
+    with daemon() as client:
         for memory in _every(client):
-            if form == "jsonl" or as_json:
+            if form == "jsonl" or is_json():
                 click.echo(msgspec.json.encode(memory))
             else:
                 click.echo(write_memory(memory))
@@ -257,33 +218,25 @@ def _every(client: Client) -> Iterator[Memory]:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@project_option
-@json_option
-def backup_command(file: Path, project: Path | None, as_json: bool) -> None:
+@daemon_options
+def backup_command(file: Path) -> None:
     """Write the whole database, every scope and version, to FILE.
 
     FILE must not exist yet. The daemon keeps serving meanwhile. `subcog restore FILE` restores it.
     """
-    with daemon(project) as client:
-        answer = client.call("backup", BackupResult, {"file": str(file.absolute())})
-    if as_json:
-        show_json(answer)
-    else:
-        click.echo(f"{answer.memories} memories, {answer.bytes:,} bytes: {answer.file}")
+    answer = call("backup", BackupResult, {"file": str(file.absolute())})
+    show(answer, [f"{answer.memories} memories, {answer.bytes:,} bytes: {answer.file}"])
 
 
-def restore_backup(
-    backup: Path, bring_back: bool | None, project: Path | None, *, as_json: bool
-) -> None:
+def restore_backup(backup: Path, bring_back: bool | None) -> None:
     """Replace the database by ``backup``; None asks in a terminal what becomes of the forgotten."""
     file = {"file": str(backup.absolute())}
-    with daemon(project) as client:
-        if bring_back is None and not as_json and sys.stdin.isatty():
+    with daemon() as client:
+        if bring_back is None and not is_json() and sys.stdin.isatty():
             bring_back = _asked_to_bring_back(client, file)
         params = file | {"bring_back": bool(bring_back)}
         answer = client.call("restore_backup", RestoreResult, params)
-    if as_json:
-        show_json(answer)
+    if printed_as_json(answer):
         return
     click.echo(f"restored {answer.memories} memories from {answer.file}")
     if answer.kept_aside:
@@ -342,7 +295,7 @@ def _forgotten(memories: int, passages: int) -> str:
 @click.option("--remove-all", is_flag=True, help="Delete all copies, including backups.")
 @click.option("--yes", is_flag=True, help="Do not ask before deleting.")
 @json_option
-def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool, as_json: bool) -> None:
+def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool) -> None:
     """List copies of the database: they may contain deleted text.
 
     They are backups written by `subcog backup`, databases replaced by a restore, and files moved
@@ -352,34 +305,22 @@ def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool, as_js
     """
     with daemon() as client:
         copies = client.call("copies", CopiesResult).copies
-        files = [copy.file for copy in copies] if remove_all else _absolute(removed)
+        files = (
+            [copy.file for copy in copies]
+            if remove_all
+            else [str(file.absolute()) for file in removed]
+        )
         if not files:
-            _show(copies, as_json)
+            show({"copies": copies}, _listed(copies))
             return
         if not yes:
             click.confirm(f"Delete {', '.join(files)}?", abort=True, err=True)
         answer = client.call("remove_copies", RemovedCopies, {"files": files})
-    if as_json:
-        show_json(answer)
-    else:
-        for copy in answer.removed:
-            click.echo(f"deleted: {copy.file}")
+    show(answer, (f"deleted: {copy.file}" for copy in answer.removed))
 
 
-def _absolute(files: tuple[Path, ...]) -> list[str]:
-    return [str(file.absolute()) for file in files]
-
-
-def _show(copies: Sequence[CopyResult], as_json: bool) -> None:
-    if as_json:
-        show_json({"copies": copies})
-        return
+def _listed(copies: Sequence[CopyResult]) -> Iterator[str]:
     for copy in copies:
-        click.echo(describe(copy))
+        yield f"{copy.at[:16]}  {copy.kind:<16}  {copy.bytes:>13,}  {copy.file}"
     if not copies:
-        click.echo("no copies of the database")
-
-
-def describe(copy: CopyResult) -> str:
-    """One line about a copy."""
-    return f"{copy.at[:16]}  {copy.kind:<16}  {copy.bytes:>13,}  {copy.file}"
+        yield "no copies of the database"

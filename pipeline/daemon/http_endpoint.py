@@ -66,20 +66,15 @@ class Gauges:
     def _memory(self, archive: Archive | None) -> dict[str, Gauge]:
         stats = archive.index.stats if archive else None
         counts = stats.memories if stats else {}
+        used = _by_kind({scope: count > 0 for scope, count in counts.items()})
+        size = stats.bytes if stats else 0
         newest = archive.topics.last_indexed if archive else None
         return {
             "subcog_ready": ("1 when memories can be searched.", archive is not None),
             "subcog_memories": ("Memories in the search index.", _by_kind(counts), "scope"),
-            "subcog_scopes": (
-                "Scopes with memories, by kind.",
-                _by_kind({scope: count > 0 for scope, count in counts.items()}),
-                "scope",
-            ),
+            "subcog_scopes": ("Scopes with memories, by kind.", used, "scope"),
             "subcog_topics": ("Topics in the topic index.", self._count_topics(archive), "scope"),
-            "subcog_index_bytes": (
-                "Estimated size of the search index in memory.",
-                stats.bytes if stats else 0,
-            ),
+            "subcog_index_bytes": ("Estimated size of the search index in memory.", size),
             "subcog_index_newest_timestamp_seconds": (
                 "Modification time of the newest memory in the topic index; 0 if empty.",
                 newest.timestamp() if newest else 0,
@@ -87,29 +82,19 @@ class Gauges:
         }
 
     def _said(self) -> dict[str, Gauge]:
-        passages = self._app.passages.loaded
+        kept = self._app.passages.loaded
+        sessions, passages, size = (kept.sessions, kept.count, kept.nbytes) if kept else (0, 0, 0)
         return {
-            "subcog_sessions": (
-                "Sessions of which passages are kept.",
-                passages.sessions if passages else 0,
-            ),
-            "subcog_passages": (
-                "Passages of sessions in the search index.",
-                passages.count if passages else 0,
-            ),
-            "subcog_passages_bytes": (
-                "Estimated size of the index of passages in memory.",
-                passages.nbytes if passages else 0,
-            ),
+            "subcog_sessions": ("Sessions of which passages are kept.", sessions),
+            "subcog_passages": ("Passages of sessions in the search index.", passages),
+            "subcog_passages_bytes": ("Estimated size of the index of passages in memory.", size),
         }
 
     def _work(self) -> dict[str, Gauge]:
         depths = self._app.bus.depths()
+        waiting = sum(depths[stage] for stage in INDEXING)
         return {
-            "subcog_index_waiting": (
-                "Committed changes not yet indexed.",
-                sum(depths[stage] for stage in INDEXING),
-            ),
+            "subcog_index_waiting": ("Committed changes not yet indexed.", waiting),
             "subcog_inbox_depth": ("Events queued in a stage's inbox.", depths, "stage"),
             "subcog_clients": ("Open client connections.", self._clients()),
             "subcog_mcp_sessions": ("Open MCP sessions.", self._mcp_sessions()),
@@ -120,15 +105,17 @@ class Gauges:
     def _files(self) -> dict[str, Gauge]:
         database = self._paths.database
         log = database.with_name(f"{database.name}.wal")
+        sizes = {"database": _size(database), "log": _size(log)}
+        spooled = _spooled(self._paths.spool)
         return {
             "subcog_database_bytes": (
                 "Size of the database file and of its write-ahead log.",
-                {"database": _size(database), "log": _size(log)},
+                sizes,
                 "file",
             ),
             "subcog_spool_entries": (
                 "Prompts spooled while no daemon was running.",
-                _spooled(self._paths.spool),
+                spooled,
                 "state",
             ),
         }
@@ -140,12 +127,8 @@ class Gauges:
         state = (archive.count, archive.topics.last_indexed)
         if state != self._counted:
             self._counted = state
-            self._topics = _by_kind(
-                {
-                    name: archive.topics.count((_scope(name),))
-                    for name in archive.index.stats.memories
-                }
-            )
+            names = archive.index.stats.memories
+            self._topics = _by_kind({name: archive.topics.count((_scope(name),)) for name in names})
         return self._topics
 
 

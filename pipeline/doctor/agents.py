@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
@@ -36,7 +36,7 @@ from ..agents.install import (
 )
 from ..agents.settings_file import SettingsUnreadable
 from ..cli.client import CallFailed, Client, DaemonUnreachable
-from .findings import Finding, Unrepaired
+from .findings import Finding, Unrepaired, failed, passed
 
 Env = Mapping[str, str]
 TEXT = "The canary lives in the blue aviary behind the observatory"
@@ -54,7 +54,7 @@ def examine(paths: Paths, env: Env) -> Iterator[Finding]:
             wirings[agent.name] = _joined(wired(agent, env))
         except SettingsUnreadable as error:
             mend = "correct that file; the agent cannot read it either"
-            yield Finding(check=agent.title, ok=False, seen=str(error), mend=mend)
+            yield failed(agent.title, str(error), mend)
             continue
         yield _agent(agent, wirings[agent.name], paths, env)
     yield from _twice(wirings.get("claude", Wiring()), env)
@@ -70,25 +70,22 @@ def _joined(found: Mapping[Path, Wiring]) -> Wiring:
 def _agent(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> Finding:
     if not wiring:
         if agent.name == "claude" and plugin_enabled(env):
-            return Finding(check=agent.title, ok=True, seen="installed as a plugin")
+            return passed(agent.title, "installed as a plugin")
         found_agent = find_agent(agent, env)
         if found_agent.program is None:
-            return Finding(check=agent.title, ok=True, seen="not on this machine")
+            return passed(agent.title, "not on this machine")
         how = f"`subcog install {agent.name}` installs subcog"
-        return Finding(
-            check=agent.title, ok=True, seen=f"{found_agent.program}, not installed; {how}"
-        )
+        return passed(agent.title, f"{found_agent.program}, not installed; {how}")
     parts = [*wiring.events, *(["MCP"] if wiring.server is not None else [])]
     seen = f"installed for {', '.join(parts)}"
     if lost := sorted({*_lost(wiring), *_astray(wiring, paths, env)}):
-        return Finding(
-            check=agent.title,
-            ok=False,
-            seen=f"{seen}, but {', '.join(lost)}",
-            mend=f"`subcog install {agent.name}` or `subcog doctor --repair` fixes it",
-            repair=partial(_wire_anew, agent, wiring, paths, env),
+        return failed(
+            agent.title,
+            f"{seen}, but {', '.join(lost)}",
+            f"`subcog install {agent.name}` or `subcog doctor --repair` fixes it",
+            partial(_wire_anew, agent, wiring, paths, env),
         )
-    return Finding(check=agent.title, ok=True, seen=seen)
+    return passed(agent.title, seen)
 
 
 def _lost(wiring: Wiring) -> Iterator[str]:
@@ -123,7 +120,7 @@ def _astray(wiring: Wiring, paths: Paths, env: Env) -> Iterator[str]:
 
 
 def _http(paths: Paths, env: Env) -> Http | None:
-    with contextlib.suppress(SettingsError, OSError):
+    with suppress(SettingsError, OSError):
         return http_of("claude", paths, env)
     return None
 
@@ -156,19 +153,17 @@ def _way(agent: Agent, hooks: Sequence[Hook], paths: Paths, env: Env) -> Transpo
 
 def _twice(wiring: Wiring, env: Env) -> Iterator[Finding]:
     if wiring.hooks and plugin_enabled(env):
-        yield Finding(
-            check="wired once",
-            ok=False,
-            seen="Claude Code has subcog as a plugin and in its settings: everything runs twice",
-            mend="keep one: `subcog uninstall claude`, or `claude plugin uninstall subcog`",
+        yield failed(
+            "wired once",
+            "Claude Code has subcog as a plugin and in its settings: everything runs twice",
+            "keep one: `subcog uninstall claude`, or `claude plugin uninstall subcog`",
         )
 
 
 def hook_activity(pairs: Sequence[HookActivity]) -> Finding:
     """When each hook of each agent was received last, the latest first."""
     told = [f"{each.client} {each.event} {each.at:%Y-%m-%dT%H:%M:%S}Z" for each in pairs]
-    seen = ", ".join(reversed(told)) or "no hook has run yet"
-    return Finding(check="hooks received last", ok=True, seen=seen)
+    return passed("hooks received last", ", ".join(reversed(told)) or "no hook has run yet")
 
 
 def hook_commands(env: Env, parts: Parts) -> dict[str, list[str]]:
@@ -198,50 +193,44 @@ def fly(paths: Paths, env: Env, commands: Commands) -> Iterator[Finding]:
             yield _grounded(title, lost)
     able = {title: words for title, words in commands.items() if not grounded[title]}
     if able:
-        yield from _fly(paths, env, able)
+        yield _fly(paths, env, able)
 
 
 def _grounded(title: str, lost: Sequence[str]) -> Finding:
     """What a hook runs is not there any more: a moved checkout, a removed environment."""
     names = [agent.name for agent in AGENTS.values() if agent.title == title]
     mend = f"`subcog install {names[0]}` writes it anew" if names else "install subcog once more"
-    seen = f"the hook of {title} runs {', '.join(lost)}, and that is gone"
-    return Finding(check="canary", ok=False, seen=seen, mend=mend)
+    return failed("canary", f"the hook of {title} runs {', '.join(lost)}, and that is gone", mend)
 
 
-def _fly(paths: Paths, env: Env, commands: Commands) -> Iterator[Finding]:
-    """One finding: how far the memory came."""
-    with tempfile.TemporaryDirectory(prefix="subcog-canary-") as folder:
+def _fly(paths: Paths, env: Env, commands: Commands) -> Finding:
+    """How far the memory came."""
+    with (
+        tempfile.TemporaryDirectory(prefix="subcog-canary-") as folder,
+        closing(Client(paths, {"project": os.path.realpath(folder)})) as client,
+    ):
         project = os.path.realpath(folder)
-        client = Client(paths, {"project": project})
         try:
             kept = client.call("capture", CaptureResult, {"text": TEXT, "namespace": "context"})
             if kept.id is None:
-                seen = "the test memory could not be stored"
-                yield Finding(check="canary", ok=False, seen=seen, mend=kept.reason)
-                return
+                return failed("canary", "the test memory could not be stored", kept.reason)
             try:
                 found = client.call("recall", RecallResult, {"query": QUESTION}).memories
                 flights = {name: _try_hook(words, project, env) for name, words in commands.items()}
             finally:
                 client.call("forget", ForgetResult, {"id": kept.id})
         except (DaemonUnreachable, CallFailed, OSError, ValueError) as error:
-            yield Finding(check="canary", ok=False, seen="the test failed", mend=str(error))
-            return
+            return failed("canary", "the test failed", str(error))
         except subprocess.SubprocessError as error:
-            seen = f"the hook failed ({type(error).__name__})"
-            yield Finding(check="canary", ok=False, seen=seen, mend=f"see {paths.log}")
-            return
-        finally:
-            client.close()
+            return failed("canary", f"the hook failed ({type(error).__name__})", f"see {paths.log}")
     if kept.id not in {memory.id for memory in found}:
         mend = "`subcog status` shows whether memories can be searched"
-        yield Finding(check="canary", ok=False, seen="stored, but not found", mend=mend)
-    elif silent := {name: took_ms for name, took_ms in flights.items() if took_ms is not None}:
-        yield _silent(silent, paths, env)
-    else:
-        seen = f"captured, recalled, injected through {', '.join(commands)}, forgotten"
-        yield Finding(check="canary", ok=True, seen=seen)
+        return failed("canary", "stored, but not found", mend)
+    if silent := {name: took_ms for name, took_ms in flights.items() if took_ms is not None}:
+        return _silent(silent, paths, env)
+    return passed(
+        "canary", f"captured, recalled, injected through {', '.join(commands)}, forgotten"
+    )
 
 
 def _try_hook(words: Sequence[str], project: str, env: Env) -> float | None:
@@ -265,7 +254,7 @@ def _silent(silent: Mapping[str, float], paths: Paths, env: Env) -> Finding:
     """What it means that hooks did not inject what was stored and found: no time, or a defect."""
     seen = f"the hook of {', '.join(silent)} did not inject the test memory, twice"
     mend = f"see {paths.log}"
-    with contextlib.suppress(SettingsError):
+    with suppress(SettingsError):
         budget_ms = load_settings(paths.config_file, env).settings.hook.total_ms
         if (took_ms := max(silent.values())) >= budget_ms:
             seen += f"; it took {took_ms:.0f} ms, and its budget is {budget_ms} (hook.total_ms)"
@@ -273,7 +262,7 @@ def _silent(silent: Mapping[str, float], paths: Paths, env: Env) -> Finding:
                 "the memory was stored and found, so nothing is lost, but prompts get no context "
                 "while the machine is as busy as now: run this again later, or raise hook.total_ms"
             )
-    return Finding(check="canary", ok=False, seen=seen, mend=mend)
+    return failed("canary", seen, mend)
 
 
 def _context(words: Sequence[str], project: str, env: Env) -> str:

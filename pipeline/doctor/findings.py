@@ -38,6 +38,16 @@ class Finding(Struct, frozen=True, kw_only=True):
     repair: Repair | None = None
 
 
+def passed(check: str, seen: str) -> Finding:
+    """What is as it should be."""
+    return Finding(check=check, ok=True, seen=seen)
+
+
+def failed(check: str, seen: str, mend: str, repair: Repair | None = None) -> Finding:
+    """What is not, and how to fix it."""
+    return Finding(check=check, ok=False, seen=seen, mend=mend, repair=repair)
+
+
 def examine_sessions(
     status: StatusResult | None, settings: SessionsSettings, project: PurePath
 ) -> Finding:
@@ -51,42 +61,41 @@ def examine_sessions(
         seen = "still being loaded, or no daemon could be asked"
     else:
         seen = f"{status.sessions} sessions, {status.passages} passages"
-    return Finding(check="sessions", ok=True, seen=seen)
+    return passed("sessions", seen)
 
 
 def examine_team(status: StatusResult | None) -> Finding:
     """What the daemon's ``status`` says of it."""
     team = status.team if status else None
     if team is None:
-        return Finding(check="team", ok=True, seen="no team joined")
+        return passed("team", "no team joined")
     seen = f"{team.team} as {team.member}, on {team.server}"
     if problem := team.problem:
         mend = f"{problem.message.rstrip('.')}. New memories are sent later."
-        return Finding(check="team", ok=False, seen=f"{seen}: {problem.reason}", mend=mend)
+        return failed("team", f"{seen}: {problem.reason}", mend)
     if team.lag_s is not None and team.lag_s > LAG_S:
         hours = team.lag_s / 3600
         seen = f"{seen}: behind for {hours:.0f} h, and {team.outbox} changes wait to be sent"
-        mend = "`subcog team status` shows why"
-        return Finding(check="team", ok=False, seen=seen, mend=mend)
-    return Finding(check="team", ok=True, seen=seen)
+        return failed("team", seen, "`subcog team status` shows why")
+    return passed("team", seen)
 
 
 def examine_backups(status: StatusResult) -> Finding:
     """Whether the backups that are made without being asked for are made."""
     backup = status.backup
     if backup is None:
-        return Finding(check="backups", ok=True, seen="none are made (backup.enabled)")
+        return passed("backups", "none are made (backup.enabled)")
     if backup.problem:
         mend = f"look at {backup.folder}, or name another directory in backup.folder"
-        return Finding(check="backups", ok=False, seen=backup.problem, mend=mend)
+        return failed("backups", backup.problem, mend)
     newest = backup.newest or "the first is made when the daemon has some rest"
-    return Finding(check="backups", ok=True, seen=f"{backup.count} in {backup.folder}: {newest}")
+    return passed("backups", f"{backup.count} in {backup.folder}: {newest}")
 
 
 def examine_damage(status: StatusResult) -> Finding:
     """What was found damaged, for as long as its copies are kept."""
     if not status.damage:
-        return Finding(check="damage", ok=True, seen="none was found")
+        return passed("damage", "none was found")
     mend = "compare what is there with a backup, then remove what is kept aside"
     was_told = not any("damaged log" in one for one in status.damage)  # by the repair
     return Finding(check="damage", ok=was_told, seen="; ".join(status.damage), mend=mend)
@@ -95,17 +104,13 @@ def examine_damage(status: StatusResult) -> Finding:
 def examine_project(answer: ProjectResult | None) -> Finding:
     """What the daemon says of the directory that the doctor was called in."""
     if answer is None:
-        return Finding(check="project", ok=True, seen="no daemon could be asked")
+        return passed("project", "no daemon could be asked")
     if not answer.claimed:
-        return Finding(check="project", ok=True, seen=answer.project)
-    seen = (
-        f"{answer.project}: it names the remote of {answer.claimed}, and shares no commit with it"
-    )
-    return Finding(
-        check="project",
-        ok=False,
-        seen=seen,
-        mend="if it is that project, `subcog project alias` joins its memory; else "
+        return passed("project", answer.project)
+    return failed(
+        "project",
+        f"{answer.project}: it names the remote of {answer.claimed}, and shares no commit with it",
+        "if it is that project, `subcog project alias` joins its memory; else "
         "`subcog project split` says so",
     )
 
@@ -121,12 +126,11 @@ def examine_reranker(status: StatusResult | None) -> Finding:
         mend = "`pip install onnxruntime`, and `subcog daemon stop`"
         return Finding(check="reranking", ok=not _has_onnxruntime(), seen=seen, mend=mend)
     except (OSError, ValueError) as error:
-        mend = "reinstall subcog: one of its files is damaged"
-        return Finding(check="reranking", ok=False, seen=str(error), mend=mend)
+        return failed("reranking", str(error), "reinstall subcog: one of its files is damaged")
     seen = "the reranker is available"
     if status is not None and status.index is not None and status.index.reranks_cut:
         seen += f"; there was no time for all of it at {status.index.reranks_cut} questions"
-    return Finding(check="reranking", ok=True, seen=seen)
+    return passed("reranking", seen)
 
 
 def _has_onnxruntime() -> bool:
@@ -138,11 +142,9 @@ def examine_model(status: StatusResult | None) -> Finding:
     """Whether the language model that the settings name can be asked."""
     llm = status.llm if status else None
     if llm is None:
-        return Finding(check="language model", ok=True, seen="none is configured")
+        return passed("language model", "none is configured")
     if llm.problem:
-        return Finding(
-            check="language model", ok=False, seen=llm.problem, mend="correct the [llm] settings"
-        )
+        return failed("language model", llm.problem, "correct the [llm] settings")
     seen = f"{llm.model}, circuit breaker {llm.breaker}"
     well = llm.breaker != "open"
     mend = "check that the model can be reached and that its key is valid"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -32,9 +32,12 @@ from .findings import (
     examine_reranker,
     examine_sessions,
     examine_team,
+    failed,
+    passed,
 )
 
 Env = Mapping[str, str]
+_UNREACHED = (DaemonUnreachable, CallFailed, OSError)
 # Folders may be searched by their owner alone, files read and written.
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 # A daemon that was just started loads the memories first.
@@ -86,11 +89,10 @@ def _settings(paths: Paths, env: Env) -> Finding:
     try:
         loaded = load_settings(paths.config_file, env)
     except SettingsError as error:
-        mend = "correct that value, or remove it"
-        return Finding(check="settings", ok=False, seen=str(error), mend=mend)
+        return failed("settings", str(error), "correct that value, or remove it")
     changed = sum(origin.source != "default" for origin in loaded.origins)
     seen = "; ".join([f"{changed} settings differ from the defaults", *loaded.warnings])
-    return Finding(check="settings", ok=True, seen=seen)
+    return passed("settings", seen)
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -99,14 +101,13 @@ def _settings(paths: Paths, env: Env) -> Finding:
 def _permissions(paths: Paths) -> Finding:
     found = open_to_others(paths)
     if not found:
-        return Finding(check="permissions", ok=True, seen="only you can read the files")
+        return passed("permissions", "only you can read the files")
     named = ", ".join(map(str, found[:5])) + (" and more" if len(found) > 5 else "")
-    return Finding(
-        check="permissions",
-        ok=False,
-        seen=f"others may read or write {named}",
-        mend="`subcog doctor --repair` removes these permissions, or run chmod go-rwx",
-        repair=partial(_close_to_others, found),
+    return failed(
+        "permissions",
+        f"others may read or write {named}",
+        "`subcog doctor --repair` removes these permissions, or run chmod go-rwx",
+        partial(_close_to_others, found),
     )
 
 
@@ -155,8 +156,8 @@ def _spool(paths: Paths) -> Finding:
     if unread:
         seen = f"{len(unread)} prompts saved by hooks could not be read"
         mend = f"inspect them in {paths.spool}, and delete what you do not need"
-        return Finding(check="spool", ok=False, seen=seen, mend=mend)
-    return Finding(check="spool", ok=True, seen=f"{waiting} prompts waiting to be stored")
+        return failed("spool", seen, mend)
+    return passed("spool", f"{waiting} prompts waiting to be stored")
 
 
 # --- the daemon -----------------------------------------------------------------------------------
@@ -165,24 +166,23 @@ def _spool(paths: Paths) -> Finding:
 def _socket(paths: Paths) -> Finding:
     """Whether what lies where clients connect leads to somebody."""
     if not os.path.lexists(paths.link):
-        return Finding(check="socket", ok=True, seen="no daemon runs; the next client starts it")
+        return passed("socket", "no daemon runs; the next client starts it")
     try:
         connection = connect(paths.link)
     except OSError:
         connection = None
     if connection is not None:
         connection.close()
-        return Finding(check="socket", ok=True, seen=str(paths.link))
+        return passed("socket", str(paths.link))
     if _held(paths):
         seen = "a daemon is running, but its socket cannot be reached"
         mend = f"end the process that holds {paths.lock}: `fuser -k {paths.lock}`"
-        return Finding(check="socket", ok=False, seen=seen, mend=mend)
-    return Finding(
-        check="socket",
-        ok=False,
-        seen=f"{paths.link} is left over; no daemon listens on it",
-        mend="the next daemon replaces it, and `subcog doctor --repair` removes it",
-        repair=partial(_remove_socket, paths),
+        return failed("socket", seen, mend)
+    return failed(
+        "socket",
+        f"{paths.link} is left over; no daemon listens on it",
+        "the next daemon replaces it, and `subcog doctor --repair` removes it",
+        partial(_remove_socket, paths),
     )
 
 
@@ -214,40 +214,36 @@ def _remove_socket(paths: Paths) -> tuple[str, ...]:
 
 def _ask(paths: Paths) -> tuple[StatusResult | None, str]:
     """The daemon's status once it has loaded the memories, or None and why there is none."""
-    client = Client(paths, {})
     deadline = monotonic() + LOAD_S
     try:
-        status = client.call("status", StatusResult)
-        while not (status.ready or status.problem) and monotonic() < deadline:
-            sleep(POLL_S)
+        with closing(Client(paths, {})) as client:
             status = client.call("status", StatusResult)
-    except (DaemonUnreachable, CallFailed, OSError) as error:
+            while not (status.ready or status.problem) and monotonic() < deadline:
+                sleep(POLL_S)
+                status = client.call("status", StatusResult)
+    except _UNREACHED as error:
         return None, str(error)
-    finally:
-        client.close()
     return status, ""
 
 
 def _project(paths: Paths, env: Env) -> ProjectResult | None:
     named = env.get("CLAUDE_PROJECT_DIR", "")
-    client = Client(paths, {"project": named, "cwd": str(Path.cwd()), "client": "cli"})
+    fields = {"project": named, "cwd": str(Path.cwd()), "client": "cli"}
     try:
-        return client.call("project", ProjectResult)
-    except (DaemonUnreachable, CallFailed, OSError):
+        with closing(Client(paths, fields)) as client:
+            return client.call("project", ProjectResult)
+    except _UNREACHED:
         return None
-    finally:
-        client.close()
 
 
 def _daemon(paths: Paths, status: StatusResult | None, error: str) -> Finding:
     if status is None:
-        return Finding(check="daemon", ok=False, seen=error, mend=f"see {paths.log}")
+        return failed("daemon", error, f"see {paths.log}")
     seen = f"process {status.pid}, version {status.version}"
     if status.version != VERSION:
         mend = "`subcog daemon stop`; the next client starts the new one"
-        seen = f"{seen}, while the command line has {VERSION}"
-        return Finding(check="daemon", ok=False, seen=seen, mend=mend)
-    return Finding(check="daemon", ok=True, seen=seen)
+        return failed("daemon", f"{seen}, while the command line has {VERSION}", mend)
+    return passed("daemon", seen)
 
 
 def _sessions(paths: Paths, env: Env, status: StatusResult | None) -> Iterator[Finding]:
@@ -270,40 +266,33 @@ def _database(paths: Paths, status: StatusResult | None) -> Iterator[Finding]:
             seen = f"{paths.database} is still being loaded"
         yield Finding(check="database", ok=status.ready, seen=seen, mend="check again later")
         return
-    said = status.problem if status else ""
-    with _without_daemon(paths, status) as free:
-        problems = _problems(paths.database) if free else ()
-    for problem in problems:
-        yield Finding(
-            check="database",
-            ok=False,
-            seen=problem.seen,
-            mend=problem.mend,
-            repair=partial(_repair_database, paths) if problem.repairable else None,
-        )
-    if not problems and said:
-        yield Finding(check="database", ok=False, seen=said, mend=f"see {paths.log}")
-
-
-def _problems(database: Path) -> tuple[Any, ...]:
     from ...sinks.repair.repair import diagnose
 
-    return diagnose(database)
+    said = status.problem if status else ""
+    with _without_daemon(paths, status) as free:
+        problems = diagnose(paths.database) if free else ()
+    for problem in problems:
+        yield failed(
+            "database",
+            problem.seen,
+            problem.mend,
+            partial(_repair_database, paths) if problem.repairable else None,
+        )
+    if not problems and said:
+        yield failed("database", said, f"see {paths.log}")
 
 
-@contextlib.contextmanager
+@contextmanager
 def _without_daemon(paths: Paths, status: StatusResult | None) -> Iterator[bool]:
     """Whether no daemon runs now, nor starts while this lasts; one with a problem is stopped."""
     if status is not None:
-        client = Client(paths, {})
-        with contextlib.suppress(DaemonUnreachable, CallFailed, OSError):
+        with closing(Client(paths, {})) as client, suppress(*_UNREACHED):
             client.call("stop", StopResult, start=False)
-        client.close()
-    with contextlib.ExitStack() as held:
+    with ExitStack() as held:
         yield _locked(paths, held)
 
 
-def _locked(paths: Paths, held: contextlib.ExitStack) -> bool:
+def _locked(paths: Paths, held: ExitStack) -> bool:
     """Take the daemon's lock as soon as one that is leaving lets go of it."""
     deadline = monotonic() + LEAVE_S
     while True:

@@ -1,4 +1,5 @@
-"""The figures of ``subcog eval``, computed in process on labelled sets.
+"""The figures of ``subcog eval``; may import pipeline/app and pipeline/entrance.
 
-May import nothing of pipeline.
+An ``evaluate`` raises ``OSError`` for a file that it cannot read, and ``ValueError`` with file and
+line for a line that is not what it should be.
 """

@@ -15,7 +15,7 @@ nothing; all of them are over the whole set. ``median_tokens`` is taken over wha
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,19 @@ from ...sinks.store.rows import Row
 from ...stages.text.unicode import count_tokens
 from ..app.app import App
 from ..entrance.handler import HookHandler
-from .dataset import JudgedMemory, read_rows, scratch_app
-from .shares import Judged, Progress, Shares, Shown, cost_lines, median_tokens, percentiles, shares
+from .common import (
+    Judged,
+    JudgedMemory,
+    Progress,
+    Shares,
+    Shown,
+    cost_lines,
+    median_tokens,
+    percentiles,
+    read_rows,
+    scratch_app,
+    shares,
+)
 
 # What is measured is quality: an evaluation has no clock.
 _ANSWER_MS = 60_000
@@ -86,29 +97,21 @@ class Report(Struct, frozen=True, kw_only=True):
     median_tokens: float
     latency_ms: dict[str, float]
 
-    def text(self) -> str:
-        """The same for a reader, as a table of plain text."""
+    def lines(self) -> Iterator[str]:
         rows: list[tuple[str, int, Shares]] = [
             ("orders", self.orders.orders, self.orders),
             ("acts", self.acts.acts, self.acts),
             *((f"  {name}", tool.acts, tool) for name, tool in self.acts.by_tool.items()),
         ]
-        return "\n".join(
-            [
-                f"{'':16}{'number':>7}{'precision':>11}{'recall':>9}{'silent':>9}",
-                *(f"{name:16}{number:>7}{made.columns()}" for name, number, made in rows),
-                "",
-                *cost_lines(self.median_tokens, self.latency_ms, "shown"),
-            ]
-        )
+        yield f"{'':16}{'number':>7}{'precision':>11}{'recall':>9}{'silent':>9}"
+        for name, number, made in rows:
+            yield f"{name:16}{number:>7}{made.columns()}"
+        yield ""
+        yield from cost_lines(self.median_tokens, self.latency_ms, "shown")
 
 
 def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> Report:
-    """Evaluate acts and orders on ``folder`` under ``settings``, without team and language model.
-
-    ``progress`` hears (done, in all). Raises ``OSError`` where a file cannot be read and
-    ``ValueError`` where a line is not what it should be, with file and line.
-    """
+    """Evaluate acts and orders on ``folder`` under ``settings``, with no team or language model."""
     memories = read_rows(folder / "memories.jsonl", JudgedMemory)
     orders = read_rows(folder / "orders.jsonl", JudgedOrder)
     acts = read_rows(folder / "acts.jsonl", JudgedAct)

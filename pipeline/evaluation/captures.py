@@ -17,7 +17,7 @@ found one. A share of nothing is 0.0, in ``by_type`` null.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -28,8 +28,7 @@ from msgspec.structs import astuple, fields
 
 from ...stages.capture.statement_classifier import detect_namespace, find_earned, said_by
 from ...stages.text.markup import split_markers
-from .dataset import read_rows
-from .shares import Interval, intervals, share, share_text
+from .common import Interval, intervals, ratio, read_rows, share, share_text
 
 HIGH_CONFIDENCE_PERCENT = 85
 _SURE_PERCENT = 100
@@ -100,16 +99,16 @@ class Report(Shares, frozen=True, kw_only=True):
     by_type: dict[str, OfType]
     interval: dict[str, Interval]
 
-    def text(self) -> str:
-        """The same for a reader, as tables of plain text."""
-        lines = [f"{self.messages} messages", ""]
+    def lines(self) -> Iterator[str]:
+        yield f"{self.messages} messages"
+        yield ""
         for name, (low, high) in self.interval.items():
-            lines.append(f"{name:24}{getattr(self, name):>7.3f}   {low:.3f}–{high:.3f}")
-        lines += ["", f"{'type':14}{'labelled':>9}{'recall':>8}{'found':>7}{'precision':>11}"]
+            yield f"{name:24}{getattr(self, name):>7.3f}   {low:.3f}–{high:.3f}"
+        yield ""
+        yield f"{'type':14}{'labelled':>9}{'recall':>8}{'found':>7}{'precision':>11}"
         for kind, one in self.by_type.items():
             recall, precision = share_text(one.recall), share_text(one.precision)
-            lines.append(f"{kind:14}{one.labelled:>9}{recall:>8}{one.found:>7}{precision:>11}")
-        return "\n".join(lines)
+            yield f"{kind:14}{one.labelled:>9}{recall:>8}{one.found:>7}{precision:>11}"
 
 
 def read_messages(path: Path) -> list[JudgedMessage]:
@@ -220,7 +219,7 @@ def _shares(counts: npt.NDArray[np.float64]) -> Shares:
     """The shares over all rows of ``_counts``."""
     found, right, same, junk, labelled, hit, sure, kept = counts.sum(axis=0).tolist()
     pairs = ((right, found), (hit, labelled), (same, right), (junk, found), (kept, sure))
-    return Shares(*(share(part, whole) or 0.0 for part, whole in pairs))
+    return Shares(*(ratio(part, whole) for part, whole in pairs))
 
 
 def _by_type(compared: Sequence[Compared]) -> dict[str, OfType]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from datetime import time as clock_time
 from functools import partial
@@ -27,7 +27,7 @@ import msgspec
 
 from ...bus.events import ContextBuilt, PromptSubmitted
 from ...bus.prompts import Marked, ProjectFacts
-from ...bus.values import Kept, Memory, Place, Scope
+from ...bus.values import Kept, Place, Scope
 from ...config.settings import Settings
 from ...sinks.models import cross_encoder
 from ...sinks.models.embedder import Embedder
@@ -39,8 +39,20 @@ from ...stages.enrichment.hindsight import Hindsight
 from ...stages.inject import inject
 from ...stages.parse import parse
 from ...stages.redaction.redact import Redactor
-from .dataset import JudgedMemory, Shelf, read_rows, scratch_search
-from .shares import Judged, Progress, Shares, Shown, cost_lines, median_tokens, percentiles, shares
+from .common import (
+    Judged,
+    JudgedMemory,
+    Progress,
+    Shares,
+    Shelf,
+    Shown,
+    cost_lines,
+    median_tokens,
+    percentiles,
+    read_rows,
+    scratch_search,
+    shares,
+)
 
 
 class JudgedPrompt(Judged, frozen=True, kw_only=True):
@@ -70,17 +82,13 @@ class Report(Part, frozen=True, kw_only=True):
     median_tokens: float
     latency_ms: dict[str, float]
 
-    def text(self) -> str:
-        """The same for a reader, as a table of plain text."""
-        return "\n".join(
-            [
-                f"{'kind':10}{'prompts':>9}{'precision':>11}{'recall':>9}{'silent':>9}",
-                *(part.row(kind) for kind, part in self.by_kind.items()),
-                self.row("all"),
-                "",
-                *cost_lines(self.median_tokens, self.latency_ms, "injected"),
-            ]
-        )
+    def lines(self) -> Iterator[str]:
+        yield f"{'kind':10}{'prompts':>9}{'precision':>11}{'recall':>9}{'silent':>9}"
+        for kind, part in self.by_kind.items():
+            yield part.row(kind)
+        yield self.row("all")
+        yield ""
+        yield from cost_lines(self.median_tokens, self.latency_ms, "injected")
 
 
 def evaluate(
@@ -88,9 +96,7 @@ def evaluate(
 ) -> Report:
     """Evaluate injection on ``folder`` under ``settings``.
 
-    ``today`` is the day, in UTC, on which the prompts are typed; None is this one. ``progress``
-    hears (done, in all). Raises ``OSError`` where a file cannot be read and
-    ``ValueError`` where a line is not what it should be, with file and line.
+    ``today`` is the day, in UTC, on which the prompts are typed; None is this one.
     """
     memories = read_rows(folder / "memories.jsonl", JudgedMemory)
     prompts = read_rows(folder / "prompts.jsonl", JudgedPrompt)
@@ -161,7 +167,7 @@ def product(
     memories: Sequence[JudgedMemory], settings: Settings, clock: Callable[[], datetime] = _now
 ) -> Callable[[PromptSubmitted], Awaitable[ContextBuilt]]:
     """The stages from a prompt to its context, over a scratch index of ``memories``."""
-    placed = [_in_place(one.memory()) for one in memories]
+    placed = [msgspec.structs.replace(one.memory(), scope=_PLACE.project) for one in memories]
     search = scratch_search(placed, Embedder.load())
     search.reranker = cross_encoder.load_bundled()
     search.rerank_budget_s = math.inf  # figures are not to depend on what else the machine does
@@ -190,10 +196,6 @@ def product(
         )
 
     return answer
-
-
-def _in_place(memory: Memory) -> Memory:
-    return msgspec.structs.replace(memory, scope=_PLACE.project)
 
 
 class _Declining:

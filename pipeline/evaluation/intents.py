@@ -6,7 +6,7 @@ ten equal bins of confidence, how far the mean confidence is from the share of r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from ...bus.prompts import IntentType, SearchIntent
 from ...stages.classify import is_settled, keyword_vote, local_vote, merge
 from ...stages.language.work_kind import work_signals
 from ...stages.ports import Local
-from .shares import share
+from .common import ratio
 
 NONE = "none"
 LABELS: tuple[str, ...] = (*(str(kind) for kind in IntentType), NONE)
@@ -66,11 +66,7 @@ class Report(Struct, frozen=True, kw_only=True):
     n: int
     racers: dict[str, Racer]
 
-    def text(self) -> str:
-        """The report as a table for people."""
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterable[str]:
+    def lines(self) -> Iterator[str]:
         yield f"{self.n} prompts"
         yield f"{'racer':<9}{'accuracy':>10}{'macro-F1':>10}{'false on none':>15}{'ece':>8}"
         for name, racer in self.racers.items():
@@ -110,8 +106,8 @@ def figures(gold: Sequence[str], guesses: Sequence[Guess]) -> Racer:
     right = sum(want == got.label for want, got in zip(gold, guesses, strict=True))
     none = per_class.get(NONE)
     return Racer(
-        accuracy=_share(right, len(gold)),
-        macro_f1=_share(sum(one.f1 for one in per_class.values()), len(per_class)),
+        accuracy=ratio(right, len(gold)),
+        macro_f1=ratio(sum(one.f1 for one in per_class.values()), len(per_class)),
         none_false_positive_rate=round(1.0 - none.recall, 4) if none else 0.0,
         per_class=per_class,
         ece=_calibration_error(gold, guesses),
@@ -130,9 +126,9 @@ def _of_class(label: str, gold: Sequence[str], guesses: Sequence[Guess]) -> Labe
     named = sum(got.label == label for _, got in pairs)
     there = sum(want == label for want in gold)
     return Label(
-        precision=_share(hits, named),
-        recall=_share(hits, there),
-        f1=_share(2 * hits, named + there),
+        precision=ratio(hits, named),
+        recall=ratio(hits, there),
+        f1=ratio(2 * hits, named + there),
         n=there,
     )
 
@@ -144,8 +140,4 @@ def _calibration_error(gold: Sequence[str], guesses: Sequence[Guess]) -> float:
             at = min(int(got.confidence * _BINS), _BINS - 1)
             bins[at].append((got.confidence, got.label == want))
     off = sum(abs(sum(sure - right for sure, right in one)) for one in bins)
-    return _share(off, sum(len(one) for one in bins))
-
-
-def _share(part: float, whole: float) -> float:
-    return share(part, whole) or 0.0
+    return ratio(off, sum(len(one) for one in bins))

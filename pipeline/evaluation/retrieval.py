@@ -14,7 +14,7 @@ one. All are means over the queries. ``interval`` holds the 95 % bootstrap inter
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +24,16 @@ from msgspec.structs import asdict, astuple, fields
 
 from ...bus.values import Mode, Query, Scope
 from ...sinks.models.embedder import Embedder
-from .dataset import JudgedMemory, read_rows, scratch_search
-from .shares import Interval, Progress, intervals, latency_text, percentiles
+from .common import (
+    Interval,
+    JudgedMemory,
+    Progress,
+    intervals,
+    latency_text,
+    percentiles,
+    read_rows,
+    scratch_search,
+)
 
 MODES: tuple[Mode, ...] = ("hybrid", "text", "vector")
 _DEPTH = 10
@@ -76,26 +84,20 @@ class Report(Struct, frozen=True, kw_only=True):
     modes: dict[Mode, Found]
     latency_ms: dict[str, float]
 
-    def text(self) -> str:
-        """The same for a reader, as a table of plain text."""
-        lines = [
-            f"{self.dataset}: {self.memories:,} memories, {self.queries:,} queries",
-            "",
-            f"{'mode':8}" + "".join(f"{name:>11}" for name in METRICS) + "   ndcg@10, 95 %",
-        ]
+    def lines(self) -> Iterator[str]:
+        yield f"{self.dataset}: {self.memories:,} memories, {self.queries:,} queries"
+        yield ""
+        yield f"{'mode':8}" + "".join(f"{name:>11}" for name in METRICS) + "   ndcg@10, 95 %"
         for mode, found in self.modes.items():
             low, high = found.interval["ndcg@10"]
             row = "".join(f"{value:11.3f}" for value in astuple(found)[: len(METRICS)])
-            lines.append(f"{mode:8}{row}   {low:.3f} to {high:.3f}")
-        return "\n".join([*lines, "", latency_text(self.latency_ms)])
+            yield f"{mode:8}{row}   {low:.3f} to {high:.3f}"
+        yield ""
+        yield latency_text(self.latency_ms)
 
 
 def evaluate(folder: Path, *, progress: Progress) -> Report:
-    """Evaluate retrieval on ``folder`` with the embedding that ships.
-
-    ``progress`` hears (done, in all). Raises ``OSError`` where a file cannot be read and
-    ``ValueError`` where a line is not what it should be, with file and line.
-    """
+    """Evaluate retrieval on ``folder`` with the embedding that ships."""
     memories = read_rows(folder / "memories.jsonl", JudgedMemory)
     queries = [q for q in read_rows(folder / "queries.jsonl", JudgedQuery) if q.relevant]
     if not memories or not queries:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -30,8 +30,7 @@ from ...bus.values import Place, Scope
 from ...config.patterns import regex
 from ...config.settings import Settings
 from ..app.app import App
-from .dataset import read_rows, scratch_app
-from .shares import Progress
+from .common import Progress, read_rows, scratch_app
 
 FACT_SHARE = 0.6
 """Of the content words of a fact, for it to count as shown."""
@@ -95,27 +94,18 @@ class Report(Struct, frozen=True, kw_only=True):
     notes: dict[str, int]
     notes_per_session: float
 
-    def text(self) -> str:
-        """The same for a reader, as lines of plain text."""
+    def lines(self) -> Iterator[str]:
         notes = ", ".join(f"{count} {name}" for name, count in sorted(self.notes.items()))
-        return "\n".join(
-            [
-                f"{self.sessions} sessions, {self.prompts} prompts, {self.facts} facts",
-                f"shown         {self.shown:.3f}",
-                f"newest first  {self.newest_first:.3f}",
-                f"silent        {self.silent:.3f}",
-                f"tokens        {self.tokens}",
-                f"notes         {self.notes_per_session:.2f} a session: {notes or 'none'}",
-            ]
-        )
+        yield f"{self.sessions} sessions, {self.prompts} prompts, {self.facts} facts"
+        yield f"shown         {self.shown:.3f}"
+        yield f"newest first  {self.newest_first:.3f}"
+        yield f"silent        {self.silent:.3f}"
+        yield f"tokens        {self.tokens}"
+        yield f"notes         {self.notes_per_session:.2f} a session: {notes or 'none'}"
 
 
 def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> Report:
-    """Evaluate sessions on ``folder`` under ``settings``, without team and language model.
-
-    ``progress`` hears (done, in all). Raises ``OSError`` where a file cannot be read and
-    ``ValueError`` where a line is not what it should be, with file and line.
-    """
+    """Evaluate sessions on ``folder`` under ``settings``, without team and language model."""
     sessions = read_rows(folder / "sessions.jsonl", JudgedSession)
     prompts = read_rows(folder / "prompts.jsonl", JudgedPrompt)
     if not sessions or not prompts:

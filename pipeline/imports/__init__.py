@@ -1,1 +1,1 @@
-"""Readers of what is imported, a file a format."""
+"""Readers of what is imported: JSON, Markdown, notes for agents, other systems' files."""

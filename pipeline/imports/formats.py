@@ -1,12 +1,13 @@
-"""Which format a file or folder has, told by its name and its first bytes; and other systems'.
+"""Which format a file or folder has, told by its name and its first bytes; and claude-mem's.
 
-Of mem0 it is what ``get_all`` and its exports give, as one JSON file. claude-mem's SQLite file is
-read and never written; its tables changed over time, so the columns that are there are asked for
-first, and what is missing is taken to be empty.
+Agents' transcripts are told from memories: `subcog learn` reads them, and no import does.
+claude-mem's SQLite file is read and never written; its tables changed over time, so the columns
+that are there are asked for first, and what is missing is taken to be empty.
 """
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -20,24 +21,22 @@ from msgspec import Struct
 
 from ...bus.values import Provenance
 from .agent_notes import INSTRUCTIONS, is_memory_folder, read_instructions, read_memory_file
-from .basic_memory import is_basic_memory, read_basic_memory
 from .item import (
     BadImport,
     Item,
     Items,
-    category_namespace,
     lines_of,
+    memories_in,
     moment_of,
     read_jsonl,
+    read_mem0,
     strings_of,
     tags_of,
-    text_of,
-    titled,
 )
-from .markdown import Lines, read_markdown
-from .transcripts import refuse_transcripts
+from .markdown import Lines, is_basic_memory, read_basic_memory, read_markdown
 
 _NOTES = {".md", ".markdown"}
+_LINES = {".jsonl", ".ndjson"}
 _SQLITE = b"SQLite format 3\0"
 _KNOWN = (
     "JSONL, Markdown (a file or a folder; also Basic Memory's notes, CLAUDE.md, AGENTS.md, "
@@ -73,7 +72,7 @@ def recognise(path: Path, *, project: str | None) -> Source:
     if path.suffix.lower() in _NOTES:
         form, read = _reader(path)
         return Source(form, lambda: read(path, name=path.name))
-    if path.suffix.lower() in {".jsonl", ".ndjson"} or _is_jsonl(path):
+    if path.suffix.lower() in _LINES or _is_jsonl(path):
         return Source("jsonl", lambda: read_jsonl(path))
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"[", b"{"}:
         return Source("mem0", lambda: read_mem0(path))
@@ -133,56 +132,84 @@ def _notes_in(folder: Path) -> Iterator[Path]:
             yield file
 
 
-_MEM0_LISTS = ("results", "memories", "data")
-_MEM0_TEXTS = ("memory", "text", "data", "content")
+# --- transcripts --------------------------------------------------------------------------------
+
+_MOST_FILES = 50
+_MOST_LINES = 20
+_LINE_BYTES = 1024 * 1024
+_CODEX_TYPES = frozenset(("session_meta", "response_item", "event_msg", "turn_context"))
 
 
-def memories_in(value: Any) -> list[Any] | None:
-    """The list of memories in a decoded file, whatever it is wrapped in; None for no such file."""
-    if isinstance(value, dict):
-        found = [value[name] for name in _MEM0_LISTS if isinstance(value.get(name), list)]
-        value = found[0] if found else None
-    return value if isinstance(value, list) else None
-
-
-def read_mem0(file: Path) -> Items:
-    """The memories of ``file``. Raises ``BadImport`` and ``OSError``."""
-    try:
-        value = msgspec.json.decode(file.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise BadImport(file, f"it is no JSON: {error}") from None
-    found = memories_in(value)
-    if found is None:
-        raise BadImport(file, f"it has no list of memories under {', '.join(_MEM0_LISTS)}")
-    for number, fields in enumerate(found, 1):
-        try:
-            yield _mem0_item(fields)
-        except ValueError as error:
-            raise BadImport(file, f"memory {number}: {error}") from None
-
-
-def _mem0_item(fields: Any) -> Item:
-    if isinstance(fields, str):
-        fields = {"memory": fields}
-    if not isinstance(fields, dict):
-        raise ValueError("it is no object")
-    text = text_of(fields, _MEM0_TEXTS)
-    if not text.strip():
-        raise ValueError('there is no text under "memory"')
-    metadata = fields.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    categories = tags_of(fields.get("categories"), metadata.get("category"))
-    title = next((one for one in (fields.get("title"), metadata.get("title")) if one), "")
-    return Item(
-        content=titled(str(title), text),
-        namespace=str(metadata.get("namespace") or "") or category_namespace(*categories),
-        tags=tags_of(fields.get("categories"), metadata.get("tags"), metadata.get("category")),
-        created_at=moment_of(fields.get("created_at")),
-        updated_at=moment_of(fields.get("updated_at")),
-        provenance=Provenance(
-            hook="import", client="mem0", session=str(fields.get("run_id") or "")
-        ),
+def refuse_transcripts(path: Path) -> None:
+    """Raise ``BadImport``, with the command that reads them, where ``path`` holds transcripts."""
+    folders: set[str] = set()
+    found = False
+    for file in islice(_files(path), _MOST_FILES):
+        cwd = _transcript_of(file)
+        found = found or cwd is not None
+        folders |= {cwd} if cwd else set()
+    if not found:
+        return
+    notes = path / "memory"
+    also = (
+        f"; `subcog import {shlex.quote(str(notes))}` imports the notes beside them"
+        if (notes / "MEMORY.md").is_file()
+        else ""
     )
+    raise BadImport(
+        path,
+        "this holds transcripts of an agent's sessions, which are no memories; nothing was "
+        f"imported. To remember what was said in them: {_command(folders)}{also}",
+    )
+
+
+def _command(folders: set[str]) -> str:
+    here = [folder for folder in folders if Path(folder).is_dir()]
+    if len(folders) == len(here) == 1:
+        return f"subcog learn --project {shlex.quote(here[0])}"
+    return "subcog learn --all"
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        yield from (file for file in sorted(path.rglob("*.jsonl")) if file.is_file())
+    elif path.suffix.lower() in _LINES:
+        yield path
+
+
+def _transcript_of(file: Path) -> str | None:
+    """Where the session of ``file`` worked, "" where it does not say; None for no transcript."""
+    lines = list(_objects(file))
+    if not any(map(_is_transcript_line, lines)):
+        return None
+    for line in lines:
+        payload = line.get("payload")
+        cwd = line.get("cwd") or (payload.get("cwd") if isinstance(payload, dict) else None)
+        if isinstance(cwd, str) and cwd:
+            return cwd
+    return ""
+
+
+def _is_transcript_line(line: dict[str, Any]) -> bool:
+    if isinstance(line.get("payload"), dict):
+        return line.get("type") in _CODEX_TYPES
+    named = isinstance(line.get("sessionId"), str) or isinstance(line.get("leafUuid"), str)
+    return named and bool(line.keys() & {"type", "projectHash", "message", "uuid"})
+
+
+def _objects(file: Path) -> Iterator[dict[str, Any]]:
+    """The objects in the first lines of ``file``."""
+    with file.open("rb") as lines:
+        for _ in range(_MOST_LINES):
+            line = lines.readline(_LINE_BYTES)
+            if not line:
+                return
+            try:
+                value = msgspec.json.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                yield value
 
 
 # --- claude-mem ---------------------------------------------------------------------------------
@@ -210,26 +237,22 @@ class ClaudeMem:
 
     def read(self) -> Items:
         """The memories. Raises ``BadImport``."""
+        for table, row in self._rows():
+            if self._is_wanted(row) and (item := _item(table, _filled(row))):
+                yield item
+
+    def projects(self) -> Counter[str]:
+        """How many rows each project has. Raises ``BadImport``."""
+        return Counter(str(_filled(row).get("project", "")) for _, row in self._rows())
+
+    def _rows(self) -> Iterator[tuple[str, sqlite3.Row]]:
         try:
             with closing(self._open()) as database:
                 for table in self._tables(database):
                     for row in database.execute(f'SELECT * FROM "{table}" ORDER BY id'):  # noqa: S608 - one of TABLES
-                        if self._is_wanted(row) and (item := _item(table, _filled(row))):
-                            yield item
+                        yield table, row
         except sqlite3.Error as error:
             raise BadImport(self._file, f"it cannot be read as claude-mem's: {error}") from None
-
-    def projects(self) -> dict[str, int]:
-        """How many rows each project has. Raises ``BadImport``."""
-        counts: Counter[str] = Counter()
-        try:
-            with closing(self._open()) as database:
-                for table in self._tables(database):
-                    for row in database.execute(f'SELECT * FROM "{table}"'):  # noqa: S608 - one of TABLES
-                        counts[str(_filled(row).get("project", ""))] += 1
-        except sqlite3.Error as error:
-            raise BadImport(self._file, f"it cannot be read as claude-mem's: {error}") from None
-        return dict(counts)
 
     def _open(self) -> sqlite3.Connection:
         database = sqlite3.connect(f"{self._file.absolute().as_uri()}?mode=ro", uri=True)

@@ -1,6 +1,7 @@
-"""One memory on its way into the store, as every format is read, and as our own JSONL is written.
+"""One memory on its way into the store, and the JSON formats: our own JSONL, others', and mem0's.
 
 Other programs write the same field in several ways; ``text_of`` and its neighbours read them all.
+Of mem0 it is what ``get_all`` and its exports give, as one JSON file.
 """
 
 from __future__ import annotations
@@ -194,4 +195,58 @@ def _item(line: str) -> Item:
         tags=tags_of(fields.get("tags"), categories),
         created_at=moment_of(fields.get("created_at")),
         updated_at=moment_of(fields.get("updated_at")),
+    )
+
+
+# --- mem0 ---------------------------------------------------------------------------------------
+
+_MEM0_LISTS = ("results", "memories", "data")
+_MEM0_TEXTS = ("memory", "text", "data", "content")
+
+
+def memories_in(value: Any) -> list[Any] | None:
+    """The list of memories in a decoded file, whatever it is wrapped in; None for no such file."""
+    if isinstance(value, dict):
+        found = [value[name] for name in _MEM0_LISTS if isinstance(value.get(name), list)]
+        value = found[0] if found else None
+    return value if isinstance(value, list) else None
+
+
+def read_mem0(file: Path) -> Items:
+    """The memories of ``file``. Raises ``BadImport`` and ``OSError``."""
+    try:
+        value = msgspec.json.decode(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise BadImport(file, f"it is no JSON: {error}") from None
+    found = memories_in(value)
+    if found is None:
+        raise BadImport(file, f"it has no list of memories under {', '.join(_MEM0_LISTS)}")
+    for number, fields in enumerate(found, 1):
+        try:
+            yield _mem0_item(fields)
+        except ValueError as error:
+            raise BadImport(file, f"memory {number}: {error}") from None
+
+
+def _mem0_item(fields: Any) -> Item:
+    if isinstance(fields, str):
+        fields = {"memory": fields}
+    if not isinstance(fields, dict):
+        raise ValueError("it is no object")
+    text = text_of(fields, _MEM0_TEXTS)
+    if not text.strip():
+        raise ValueError('there is no text under "memory"')
+    metadata = fields.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    categories = tags_of(fields.get("categories"), metadata.get("category"))
+    title = next((one for one in (fields.get("title"), metadata.get("title")) if one), "")
+    return Item(
+        content=titled(str(title), text),
+        namespace=str(metadata.get("namespace") or "") or category_namespace(*categories),
+        tags=tags_of(fields.get("categories"), metadata.get("tags"), metadata.get("category")),
+        created_at=moment_of(fields.get("created_at")),
+        updated_at=moment_of(fields.get("updated_at")),
+        provenance=Provenance(
+            hook="import", client="mem0", session=str(fields.get("run_id") or "")
+        ),
     )

@@ -1,13 +1,17 @@
-"""Markdown: our own export, exactly, and anybody's notes, one memory a heading.
+"""Markdown: our own export, exactly, Basic Memory's notes, and anybody's, one memory a heading.
 
 A memory that we wrote stands between two comments. What is not in its text is in the first of
 them, as JSON; the heading after it is for readers.
+
+Of Basic Memory ``- [category] what was observed #tag (context)`` is a memory of its own; relations
+and other lines that only link are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,8 @@ from msgspec import structs
 
 from ...bus.values import NAMESPACES, Memory, Provenance
 from ...config.patterns import regex
+from ...stages.text.notes import is_link
+from ...stages.text.summary import summarise
 from .item import (
     BadImport,
     Item,
@@ -42,7 +48,7 @@ _FRONT = "---"
 _MADE = ("created", "created_at", "date")
 _CHANGED = ("modified", "updated", "updated_at", "last_modified")
 _CATEGORIES = ("category", "categories")
-_FRONT_LINES = 50
+_FRONT_LINES = 51
 
 
 def write_memory(memory: Memory) -> str:
@@ -81,34 +87,22 @@ class Lines:
     """The lines of a file without their newlines; ``front`` holds what is said before them."""
 
     def __init__(self, file: Path) -> None:
-        self._lines = lines_of(file)
-        self._ahead: list[tuple[int, str]] = []
-        self.front: dict[str, Any] = self._read_front()
-        self._all = self._from_here()
+        lines = ((number, line.removesuffix("\n")) for number, line in lines_of(file))
+        head = list(islice(lines, _FRONT_LINES))
+        end = _end_of_front([line for _, line in head])
+        self.front: dict[str, Any] = _properties(line for _, line in head[1:end])
+        self._lines = chain(head[end + 1 :] if end else head, lines)
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         """Goes on where the last loop over it stopped."""
-        return self._all
+        return self._lines
 
-    def _from_here(self) -> Iterator[tuple[int, str]]:
-        yield from self._ahead
-        for number, line in self._lines:
-            yield number, line.removesuffix("\n")
 
-    def _read_front(self) -> dict[str, Any]:
-        """Properties between two lines of dashes, as many note takers write them."""
-        ahead = self._ahead
-        for number, line in self._lines:
-            ahead.append((number, line.removesuffix("\n")))
-            if number == 1 and line.rstrip() != _FRONT:
-                break
-            if number > 1 and line.rstrip() == _FRONT:
-                found = _properties(text for _, text in ahead[1:-1])
-                self._ahead = []
-                return found
-            if number > _FRONT_LINES:
-                break
-        return {}
+def _end_of_front(head: list[str]) -> int:
+    """Where the properties end that many note takers write between two lines of dashes; else 0."""
+    if not head or head[0].rstrip() != _FRONT:
+        return 0
+    return next((at for at, line in enumerate(head) if at and line.rstrip() == _FRONT), 0)
 
 
 def _properties(lines: Iterable[str]) -> dict[str, Any]:
@@ -201,11 +195,6 @@ class Notes:
         return " / ".join(parts)
 
 
-def is_fence(line: str) -> bool:
-    """Whether a block of code begins or ends with ``line``."""
-    return _FENCE.match(line) is not None
-
-
 def property_of(front: dict[str, Any], name: str) -> str:
     """A property of the beginning of a note, as it is written there."""
     return ", ".join(strings_of(front.get(name)))
@@ -222,3 +211,61 @@ def _date_of(front: dict[str, Any], names: Iterable[str]) -> datetime | None:
         if values and (moment := moment_of(values[0])):
             return moment
     return None
+
+
+# --- Basic Memory -------------------------------------------------------------------------------
+
+# A box to tick is no category, and a link no observation.
+_OBSERVATION = regex(
+    r"\s*[-*+]\s+\[(?![ xX/-]?\]|\[)(?P<category>[^\[\]\n]{1,60})\](?!\()\s+(?P<said>\S.*)$"
+)
+_RELATION = regex(r"\s*[-*+]\s+(?:[\w-]+ ){0,5}\[\[[^\]\n]+\]\]\s*(?:\([^()\n]*\))?\s*$")
+_CONTEXT = regex(r"\s*(?P<context>\([^()\n]+\))$")
+_TAG = regex(r"(?<!\S)#(?P<tag>\w[\w/-]*)")
+_LAST_TAGS = regex(r"(?:\s*(?<!\S)#\w[\w/-]*)+$")
+
+
+def is_basic_memory(front: dict[str, Any]) -> bool:
+    """Whether a note that begins with such properties is one of Basic Memory's."""
+    return "permalink" in front or {"title", "type"} <= front.keys()
+
+
+def read_basic_memory(file: Path, *, name: str = "") -> Items:
+    """The memories of one note. Raises ``BadImport`` and ``OSError``."""
+    lines = Lines(file)
+    source = Provenance(hook="import", client="basic-memory", file=name)
+    notes, inside = Notes(lines.front, source), False
+    for _, line in lines:
+        if _FENCE.match(line):
+            inside = not inside
+        if inside:
+            yield from notes.take(line)
+        elif found := _OBSERVATION.match(line):
+            yield _observed(found["category"], found["said"].strip(), lines.front, source)
+        elif not (_RELATION.match(line) or is_link(line)):
+            yield from notes.take(line)
+    yield from notes.end()
+
+
+def _observed(category: str, said: str, front: dict[str, Any], source: Provenance) -> Item:
+    tags = [found["tag"] for found in _TAG.finditer(said)]
+    text = " ".join(_without_tags(said))
+    made, changed = dates_of(front)
+    return Item(
+        content=titled(property_of(front, "title"), text),
+        namespace=category_namespace(category),
+        summary=summarise(text),
+        tags=tags_of(front.get("tags"), tags, [category]),
+        created_at=made,
+        updated_at=changed,
+        provenance=source,
+    )
+
+
+def _without_tags(said: str) -> Iterator[str]:
+    """The observation without the tags at its end, and the context after them."""
+    context = _CONTEXT.search(said)
+    plain = said[: context.start()] if context else said
+    yield _LAST_TAGS.sub("", plain).strip() or plain
+    if context:
+        yield context["context"]

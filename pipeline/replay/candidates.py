@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ...bus.events import ContextBuilt
 from ...config.settings import Settings
-from ..evaluation.dataset import JudgedMemory
+from ..evaluation.common import JudgedMemory
 from ..evaluation.injections import JudgedPrompt, product, submitted
 
 LEAST = 0.05

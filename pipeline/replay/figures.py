@@ -13,7 +13,7 @@ are shown when they are of use without the rule, but not with it, in the last th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,9 @@ from msgspec.structs import asdict
 
 from ...bus.values import UseKind
 from ...stages.injection.usefulness import floor_shift, usefulness
-from ..evaluation.shares import Interval, Progress, share
-from .arms import Counts, Played, event, placebo, with_rule, without
+from ..evaluation.common import Interval, Progress, ratio
 from .candidates import Recording
-from .users import KINDS, Kind, User, users
+from .simulation import KINDS, Counts, Kind, Played, User, event, placebo, users, with_rule, without
 
 FLOORS = tuple(round(0.25 + 0.04 * step, 2) for step in range(11))
 SHIPPED = FLOORS.index(0.45)
@@ -71,6 +70,10 @@ class Ahead(Struct, frozen=True):
     gain: float
     interval: Interval
 
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.gain:+.3f} ({low:+.3f} to {high:+.3f})"
+
 
 class Compared(Struct, frozen=True, kw_only=True):
     """The arms at the recall of the first, each precision by arm."""
@@ -89,10 +92,10 @@ class Figures(Compared, frozen=True, kw_only=True):
 
     def row(self, name: str) -> str:
         without_, rule, sham = self.precision.values()
-        ahead = "".join(f"{_ahead_text(one):>27}" for one in (self.over_none, self.over_placebo))
         return (
             f"{name:10}{self.recall:>8.3f}{without_:>9.3f}{rule:>7.3f}{sham:>9.3f}"
-            f"{ahead}{self.lost['rule']:>7.3f}{self.lost['placebo']:>9.3f}"
+            f"{self.over_none!s:>27}{self.over_placebo!s:>27}"
+            f"{self.lost['rule']:>7.3f}{self.lost['placebo']:>9.3f}"
         )
 
 
@@ -161,27 +164,28 @@ class Report(Struct, frozen=True, kw_only=True):
     drift: Drift
     verdict: Verdict
 
-    def text(self) -> str:
-        """The same for a reader, as tables of plain text."""
-        return "\n".join(
-            [
-                f"{self.users} users of each kind, {self.sessions} sessions each;"
-                " precision at equal recall:",
-                "",
-                f"{'kind':10}{'recall':>8}{'without':>9}{'rule':>7}{'placebo':>9}"
-                f"{'rule - without':>27}{'rule - placebo':>27}{'lost':>7}{'placebo':>9}",
-                *(own.row(name) for name, own in self.kinds.items()),
-                self.overall.row("all"),
-                "",
-                "users who change direction halfway, under the floor that ships:",
-                f"{'sessions':10}{'without: precision, recall':>28}{'rule: precision, recall':>28}",
-                *(window.row() for window in self.turning),
-                "",
-                *self.drift.lines(),
-                "",
-                f"beats the placebo: {'yes' if self.verdict.beats_placebo else 'no'};"
-                f" harmed: {', '.join(self.verdict.harmed) or 'none'}",
-            ]
+    def lines(self) -> Iterator[str]:
+        yield (
+            f"{self.users} users of each kind, {self.sessions} sessions each;"
+            " precision at equal recall:"
+        )
+        yield ""
+        yield (
+            f"{'kind':10}{'recall':>8}{'without':>9}{'rule':>7}{'placebo':>9}"
+            f"{'rule - without':>27}{'rule - placebo':>27}{'lost':>7}{'placebo':>9}"
+        )
+        yield from (own.row(name) for name, own in self.kinds.items())
+        yield self.overall.row("all")
+        yield ""
+        yield "users who change direction halfway, under the floor that ships:"
+        yield f"{'sessions':10}{'without: precision, recall':>28}{'rule: precision, recall':>28}"
+        yield from (window.row() for window in self.turning)
+        yield ""
+        yield from self.drift.lines()
+        yield ""
+        yield (
+            f"beats the placebo: {'yes' if self.verdict.beats_placebo else 'no'};"
+            f" harmed: {', '.join(self.verdict.harmed) or 'none'}"
         )
 
 
@@ -243,7 +247,7 @@ def _of_kind(kind: Kind, replayed: Sequence[Replayed]) -> OfKind:
 
 def _at_floor(counted: Sequence[float]) -> AtFloor:
     right, shown, found, wanted = counted
-    return AtFloor(_share(right, shown), _share(found, wanted))
+    return AtFloor(ratio(right, shown), ratio(found, wanted))
 
 
 def _totals(counts: Sequence[Counts]) -> tuple[int, int, int, int]:
@@ -251,10 +255,6 @@ def _totals(counts: Sequence[Counts]) -> tuple[int, int, int, int]:
     for one in counts:
         total.add(one)
     return total.right, total.shown, total.found, total.wanted
-
-
-def _share(part: float, whole: float) -> float:
-    return share(part, whole) or 0.0
 
 
 def _mean(counts: Sequence[int]) -> float:
@@ -318,7 +318,7 @@ def _lost(replayed: Sequence[Replayed], arm: int) -> float:
         kept, mine = (frozenset().union(*one.arms[n].of_use[late:]) for n in (0, arm))
         lost += len(kept - mine)
         known += len(kept)
-    return _share(lost, known)
+    return ratio(lost, known)
 
 
 def _windows(replayed: Sequence[Replayed], sessions: int) -> list[Window]:
@@ -359,8 +359,3 @@ def _shift(*kinds: UseKind) -> float:
     """Where the floor is moved after sessions of which each has one kind of event."""
     events = [event(0, session, 1, kind) for session, kind in enumerate(kinds)]
     return floor_shift(usefulness(events))
-
-
-def _ahead_text(ahead: Ahead) -> str:
-    low, high = ahead.interval
-    return f"{ahead.gain:+.3f} ({low:+.3f} to {high:+.3f})"

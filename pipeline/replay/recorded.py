@@ -20,9 +20,8 @@ from msgspec import Meta, Struct
 from ...bus.values import UseEvent
 from ...config.settings import ContextSettings
 from ...stages.injection.usefulness import helps
-from ..evaluation.dataset import read_rows
-from ..evaluation.shares import Interval, share, share_text
-from .arms import Ledger, shuffled
+from ..evaluation.common import Interval, read_rows, share, share_text
+from .simulation import Ledger, shuffled
 
 PROMPT = "UserPromptSubmit"
 """The moment at which a memory has to reach the floor that the rule moves."""
@@ -82,17 +81,15 @@ class Report(Struct, frozen=True, kw_only=True):
     rule: dict[str, Became]
     placebo: dict[str, Drawn]
 
-    def text(self) -> str:
-        """The same for a reader, as a table of plain text."""
-        return "\n".join(
-            [
-                f"{self.events} events of {self.memories} memories in"
-                f" {self.sessions} sessions; judged {self.judged}, not {self.unjudged}",
-                "",
-                f"{'':10}{'shown':>8}{'of use':>9}{'placebo: shown':>17}{'of use':>9}{'95 %':>17}",
-                *(_row(name, self.rule[name], self.placebo[name]) for name in OUTCOMES),
-            ]
+    def lines(self) -> Iterator[str]:
+        yield (
+            f"{self.events} events of {self.memories} memories in"
+            f" {self.sessions} sessions; judged {self.judged}, not {self.unjudged}"
         )
+        yield ""
+        yield f"{'':10}{'shown':>8}{'of use':>9}{'placebo: shown':>17}{'of use':>9}{'95 %':>17}"
+        for name in OUTCOMES:
+            yield _row(name, self.rule[name], self.placebo[name])
 
 
 def evaluate(file: Path, *, context: ContextSettings) -> Report:

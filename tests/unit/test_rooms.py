@@ -47,9 +47,8 @@ SERVER = "admin connection reads store errors".split()
 # The evaluation of retrieval draws its intervals with numpy.
 EXTRA = {
     "pipeline/evaluation/captures.py": {"numpy"},
-    "pipeline/evaluation/shares.py": {"numpy"},
+    "pipeline/evaluation/common.py": {"numpy"},
     "pipeline/evaluation/retrieval.py": {"numpy"},
-    "pipeline/evaluation/intents.py": {"numpy"},
     "pipeline/replay/figures.py": {"numpy"},
     # The model's worker is a process of its own, and nobody else may import what it does.
     "sinks/llm/worker.py": {"litellm"},

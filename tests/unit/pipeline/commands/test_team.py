@@ -48,7 +48,8 @@ def daemon(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SUBCOG_HOME", str(tmp_path))
     daemon = FakeDaemon()
-    monkeypatch.setattr(team, "daemon", daemon)
+    for module in (shared, team):
+        monkeypatch.setattr(module, "daemon", daemon)
     return daemon
 
 

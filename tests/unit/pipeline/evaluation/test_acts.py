@@ -13,7 +13,7 @@ from subcog.pipeline.evaluation.acts import (
     evaluate,
     figures,
 )
-from subcog.pipeline.evaluation.shares import Shown
+from subcog.pipeline.evaluation.common import Shown
 
 MEMORIES = [
     {
@@ -55,7 +55,7 @@ def test_acts_and_orders_go_through_the_product(tmp_path: Path) -> None:
     assert (report.acts.acts, report.orders.orders) == (3, 2)
     assert report.median_tokens > 0
     assert report.latency_ms.keys() == {"p50", "p95", "p99"}
-    assert "orders" in report.text()
+    assert "orders" in "\n".join(report.lines())
 
 
 def test_a_line_that_is_none_is_named(tmp_path: Path) -> None:

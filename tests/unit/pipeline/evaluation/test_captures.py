@@ -86,7 +86,9 @@ def test_the_interval_is_the_same_each_time_and_holds_the_figure():
 
 
 def test_the_report_is_shown_as_tables():
-    shown = evaluate([message(DECISION, ("preference", "preferences", DECISION))]).text()
+    shown = "\n".join(
+        evaluate([message(DECISION, ("preference", "preferences", DECISION))]).lines()
+    )
     assert "1 messages" in shown
     assert "preference" in shown
     assert "–" in shown

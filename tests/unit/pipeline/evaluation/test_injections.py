@@ -7,6 +7,7 @@ import pytest
 from msgspec import to_builtins
 
 from subcog.config.load import load_settings
+from subcog.pipeline.evaluation.common import Shown
 from subcog.pipeline.evaluation.injections import (
     JudgedPrompt,
     Part,
@@ -14,7 +15,6 @@ from subcog.pipeline.evaluation.injections import (
     evaluate,
     figures,
 )
-from subcog.pipeline.evaluation.shares import Shown
 
 MEMORIES = [
     {"id": "a", "text": "We use argon2id for password hashing.", "namespace": "decisions"},
@@ -108,7 +108,7 @@ def test_progress_ends_at_the_total(tmp_path: Path) -> None:
 
 
 def test_a_table_for_people_names_every_kind(tmp_path: Path) -> None:
-    text = run(written(tmp_path, MEMORIES, PROMPTS)).text()
+    text = "\n".join(run(written(tmp_path, MEMORIES, PROMPTS)).lines())
     assert [line.split()[0] for line in text.splitlines()[:4]] == ["kind", "search", "order", "all"]
 
 

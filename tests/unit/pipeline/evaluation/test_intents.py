@@ -4,7 +4,7 @@ import pytest
 from msgspec import to_builtins
 
 from subcog.bus.prompts import IntentType
-from subcog.pipeline.evaluation.dataset import read_rows
+from subcog.pipeline.evaluation.common import read_rows
 from subcog.pipeline.evaluation.intents import (
     Guess,
     Label,
@@ -85,12 +85,12 @@ def test_no_rows_are_no_division_by_zero():
     report = evaluate([], local=None)
     assert report.n == 0
     assert report.racers["merged"].accuracy == 0.0
-    assert report.text()
+    assert "\n".join(report.lines())
 
 
 def test_the_report_can_be_read_by_people():
     report = evaluate(ROWS, local=SaysHowto())
-    text = report.text()
+    text = "\n".join(report.lines())
     assert "4 prompts" in text
     assert "merged" in text
     assert "location" in text

@@ -119,6 +119,6 @@ def test_a_folder_without_judgements_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_table_shows_every_mode(tmp_path: Path) -> None:
-    table = evaluate(written(tmp_path, MEMORIES, QUERIES), progress=quiet).text()
+    table = "\n".join(evaluate(written(tmp_path, MEMORIES, QUERIES), progress=quiet).lines())
     assert all(mode in table for mode in MODES)
     assert "ndcg@10" in table

@@ -63,7 +63,7 @@ def test_the_figures_count_facts_silence_and_which_session_comes_first():
     assert report.newest_first == 0.5
     assert report.silent == 0.5
     assert report.notes_per_session == 1.5
-    assert "shown         0.750" in report.text()
+    assert "shown         0.750" in "\n".join(report.lines())
 
 
 def test_sessions_go_through_the_product(tmp_path):

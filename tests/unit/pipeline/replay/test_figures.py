@@ -18,7 +18,7 @@ from subcog.pipeline.replay.figures import (
     evaluate,
     verdict,
 )
-from subcog.pipeline.replay.users import KINDS
+from subcog.pipeline.replay.simulation import KINDS
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_the_same_run_has_the_same_figures():
 
 
 def test_a_reader_gets_a_row_a_kind(report):
-    text = report.text()
+    text = "\n".join(report.lines())
     for name in (*report.kinds, "all"):
         assert f"\n{name} " in text
     assert "beats the placebo: " in text

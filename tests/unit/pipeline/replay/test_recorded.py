@@ -99,7 +99,7 @@ def test_a_reader_gets_a_table_and_a_program_an_object(tmp_path, monkeypatch):
     file = written(tmp_path, USED + IDLE)
     report = evaluate(file, context=CONTEXT)
     shown = CliRunner().invoke(eval_command, ["use", "--events", str(file)])
-    assert shown.stdout == f"{report.text()}\n"
+    assert shown.stdout == "".join(f"{line}\n" for line in report.lines())
     assert "withheld" in shown.stdout
     asked = CliRunner().invoke(eval_command, ["use", "--events", str(file), "--json"])
     assert msgspec.json.decode(asked.stdout, type=Report) == report

@@ -3,8 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from subcog.pipeline.imports.formats import read_mem0
-from subcog.pipeline.imports.item import BadImport
+from subcog.pipeline.imports.item import BadImport, read_mem0
 
 ONE = {
     "id": "892db2ae-06d9-49e5-8b3e-585ef9b85b8e",

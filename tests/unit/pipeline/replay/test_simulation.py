@@ -1,8 +1,18 @@
 import pytest
 
-from subcog.pipeline.replay.arms import placebo, show, with_rule, without
 from subcog.pipeline.replay.candidates import Area, Asked, Found, Recording
-from subcog.pipeline.replay.users import KINDS, Kind, Offered, Prompt, User, users
+from subcog.pipeline.replay.simulation import (
+    KINDS,
+    Kind,
+    Offered,
+    Prompt,
+    User,
+    placebo,
+    show,
+    users,
+    with_rule,
+    without,
+)
 
 FLOOR = 0.45
 AREA = Area(
