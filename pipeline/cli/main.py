@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
+import os
 import sys
 from typing import Any
 
@@ -94,6 +97,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; errors that a user can fix are one line, without a traceback."""
+    _take_any_text()
     try:
         code = cli.main(standalone_mode=False, prog_name="subcog")
     except click.ClickException as error:
@@ -106,7 +110,27 @@ def main() -> None:
         sys.exit(3 if isinstance(error, DaemonUnreachable) else 1)
     except BrokenPipeError:  # the reader of our output left, as `head` does
         sys.exit(0)
+    except OSError as error:  # no room, no permission
+        where = f"{error.filename}: " if error.filename else ""
+        _complain(f"{where}{error.strerror or error}")
+        _discard_output()
+        sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _take_any_text() -> None:
+    """Read and print texts that are not of the encoding: a sign stands where a byte cannot."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    arguments = [argument.encode(errors="surrogateescape") for argument in sys.argv]
+    sys.argv[:] = [argument.decode(errors="replace") for argument in arguments]
+
+
+def _discard_output() -> None:
+    """Have nothing printed that is still to be: the interpreter would fail on it as well."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str) -> None:

@@ -28,6 +28,7 @@ from .shared import (
     MAX_LISTED,
     by,
     call,
+    confirm,
     daemon,
     daemon_options,
     day,
@@ -263,7 +264,7 @@ def _ask_about_copies(copies: Sequence[CopyResult]) -> None:
     if copies:
         lines = "\n".join(f"  {copy.kind}: {copy.file}" for copy in copies)
         question = f"These copies are rewritten, or deleted if damaged:\n{lines}\nContinue?"
-        click.confirm(question, abort=True, err=True)
+        confirm(question)
 
 
 def _show_forgotten(answer: ForgetResult) -> None:

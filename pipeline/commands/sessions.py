@@ -30,6 +30,7 @@ from ..cli.client import CallFailed, Client
 from .shared import (
     MAX_LISTED,
     call,
+    confirm,
     daemon,
     daemon_options,
     day,
@@ -131,7 +132,7 @@ def forget_sessions(
             params["id"] = found.id
         if not yes:
             what = _meant(params, since, until)
-            click.confirm(f"Forget {what} for good?", abort=True, err=True)
+            confirm(f"Forget {what} for good?")
         answer = client.call("forget_sessions", ForgetSessionsResult, params)
     if printed_as_json(answer):
         return

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from ...config.load import Loaded, load_settings
+from ...config.load import Loaded, SettingsError, load_settings
 from ...config.paths import Paths, find_paths
 from ..cli.client import Client, DaemonHung, DaemonUnreachable, T
 
@@ -96,12 +96,17 @@ def our_settings(*, warn: bool = True) -> Loaded:
 
 
 @contextmanager
-def daemon(project: Path | None = None) -> Iterator[Client]:
+def daemon(project: Path | None = None, *, strict: bool = True) -> Iterator[Client]:
     """A client of the daemon on behalf of ``project``, else of the one that the command is for.
 
-    The settings are checked first.
+    The settings are checked first. Unless that is ``strict``, what is wrong is only said.
     """
-    our_settings()
+    try:
+        our_settings()
+    except SettingsError as error:
+        if strict:
+            raise
+        click.echo(f"subcog: warning: {error}", err=True)
     project = project or project_option()
     if project is not None and not project.is_dir():
         raise click.BadParameter(f"{project} is not a directory", param_hint="--project")
@@ -122,9 +127,12 @@ def call(name: str, kind: type[T], params: object = None) -> T:
 
 
 def call_if_running(name: str, kind: type[T]) -> T | None:
-    """The same of a daemon that runs already; None where none does. Raises ``DaemonHung``."""
+    """The same of a daemon that runs already; None where none does. Raises ``DaemonHung``.
+
+    It runs on the settings that it started with, whatever has become of their file.
+    """
     try:
-        with daemon() as client:
+        with daemon(strict=False) as client:
             return client.call(name, kind, start=False)
     except DaemonHung:
         raise
@@ -145,7 +153,14 @@ def ask(told: Iterable[str], question: str, yes: bool) -> None:
         raise click.UsageError("no terminal to ask on: preview with --dry-run, confirm with --yes")
     for line in told:
         click.echo(line, err=True)
-    click.confirm(question, abort=True, err=True)
+    confirm(question)
+
+
+def confirm(question: str) -> None:
+    """Go on only where somebody agrees."""
+    if not click.confirm(question, err=True):
+        click.echo("nothing was changed", err=True)
+        raise click.exceptions.Exit(1)
 
 
 def show_json(value: object) -> None:

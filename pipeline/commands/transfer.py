@@ -23,6 +23,7 @@ from ..imports.markdown import write_memory
 from .shared import (
     ask,
     call,
+    confirm,
     daemon,
     daemon_options,
     is_json,
@@ -32,6 +33,7 @@ from .shared import (
     scope_option,
     shorten,
     show,
+    somebody_is_there,
 )
 
 BATCH = 500
@@ -232,8 +234,10 @@ def restore_backup(backup: Path, bring_back: bool | None) -> None:
     """Replace the database by ``backup``; None asks in a terminal what becomes of the forgotten."""
     file = {"file": str(backup.absolute())}
     with daemon() as client:
-        if bring_back is None and not is_json() and sys.stdin.isatty():
-            bring_back = _asked_to_bring_back(client, file)
+        if not is_json() and somebody_is_there():
+            confirm(f"Replace the whole database by {backup}? The present one is kept aside.")
+            if bring_back is None:
+                bring_back = _asked_to_bring_back(client, file)
         params = file | {"bring_back": bool(bring_back)}
         answer = client.call("restore_backup", RestoreResult, params)
     if printed_as_json(answer):
@@ -314,7 +318,7 @@ def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool) -> No
             show({"copies": copies}, _listed(copies))
             return
         if not yes:
-            click.confirm(f"Delete {', '.join(files)}?", abort=True, err=True)
+            confirm(f"Delete {', '.join(files)}?")
         answer = client.call("remove_copies", RemovedCopies, {"files": files})
     show(answer, (f"deleted: {copy.file}" for copy in answer.removed))
 

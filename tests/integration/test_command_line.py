@@ -1,6 +1,9 @@
 """The commands that others rely on, and the JSON they print."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -224,3 +227,37 @@ def test_every_command_has_help(shared):
     for name in ("capture", "recall", "hook", "daemon", "install", "doctor"):
         assert name in listed
         assert shared.run(name, "--help").returncode == 0
+
+
+def run_bytes(house, *args, stdin=b"", **more):
+    program = Path(sys.executable).parent / "subcog"
+    options = {"env": house.env, "cwd": house.project, "timeout": 60, "check": False} | more
+    return subprocess.run([program, *args], input=stdin, **options)
+
+
+def test_a_text_that_is_not_utf_8_is_kept_as_far_as_it_can_be_read(fresh):
+    piped = run_bytes(fresh, "capture", "-", "--json", stdin=b"Caf\xe9 is the name of our release")
+    given = run_bytes(fresh, "capture", b"The other one is Caf\xe9 Noir", "--json")
+
+    assert (piped.returncode, given.returncode) == (0, 0)
+    said = [one["content"] for one in fresh.ask("list")["memories"]]
+    assert said == ["The other one is Caf\ufffd Noir", "Caf\ufffd is the name of our release"]
+
+
+def test_where_there_is_no_room_for_the_output_that_is_said(fresh):
+    fresh.capture("We use argon2id")
+    with open("/dev/full", "wb") as full:
+        done = run_bytes(fresh, "list", stdout=full, stderr=subprocess.PIPE)
+
+    assert (done.returncode, done.stderr) == (1, b"subcog: No space left on device\n")
+
+
+def test_a_daemon_can_be_stopped_whatever_became_of_its_settings(house):
+    house.start()
+    house.paths.config_file.parent.mkdir(parents=True, exist_ok=True)
+    house.paths.config_file.write_text("this is [not toml")
+    done = house.run("daemon", "stop")
+
+    assert done.stdout == "stopped\n"
+    assert "warning" in done.stderr
+    assert str(house.paths.config_file) in done.stderr
