@@ -77,6 +77,8 @@ _EMPTY_WORDS = frozenset(
     " progress here report on text one line remaining left anymore any more under"
     " discussion".split()
 )
+# One of several that are offered is not what was chosen.
+_OFFERED = regex(r"\((?:not |un|less )?recommended\)", re.IGNORECASE)
 _LEAST_CHARS = 8
 _LEAST_WORDS = 2
 _STARS = regex(r"\*\*|(?<!\w)__|__(?!\w)")
@@ -172,7 +174,7 @@ def _marked(name: str | None) -> tuple[str, str]:
 def _is_filled(said: str) -> bool:
     bare = _STARS.sub("", said).strip()
     words = re.findall(r"\w+", bare.lower())
-    if _UNFILLED.fullmatch(bare) or _EMPTY_WORDS.issuperset(words):
+    if _OFFERED.search(bare) or _UNFILLED.fullmatch(bare) or _EMPTY_WORDS.issuperset(words):
         return False
     if _UNSPACED.search(bare):
         return len(bare) >= _LEAST_WORDS * 2

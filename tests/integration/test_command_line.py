@@ -231,8 +231,8 @@ def test_every_command_has_help(shared):
 
 def run_bytes(house, *args, stdin=b"", **more):
     program = Path(sys.executable).parent / "subcog"
-    options = {"env": house.env, "cwd": house.project, "timeout": 60, "check": False} | more
-    return subprocess.run([program, *args], input=stdin, **options)
+    options = {"env": house.env, "cwd": house.project, "timeout": 60} | more
+    return subprocess.run([program, *args], input=stdin, check=False, **options)
 
 
 def test_a_text_that_is_not_utf_8_is_kept_as_far_as_it_can_be_read(fresh):

@@ -63,6 +63,11 @@ def test_a_blocker_with_a_resolution_is_one(end, kind):
         assert [record.kind for record in records] == ["blocker"]
 
 
+def test_what_is_merely_offered_is_no_decision():
+    offered = "Options:\n- **Decision**: deploy on Fridays (not recommended)\n"
+    assert found(offered + "- **Decision**: deploy on Mondays (recommended)") == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -187,6 +187,8 @@ def test_failing_tests_at_the_end_are_a_failure():
         (".venv/bin/python -m pytest -q", True),
         ("cd web && npm test", True),
         ("cargo test --all", True),
+        ("pnpm vitest run src/a.test.ts", True),
+        ("pnpm add vitest", False),
         ("make -j4 check", True),
         ("python3 -m unittest", True),
         ("cat pytest.ini", False),
