@@ -46,7 +46,7 @@ _READ_CHARS = 4000
 
 _TESTS = regex(
     r"(?:\w+=\S* +|(?:timeout \S+|(?:uv|poetry|hatch|pdm|bundle|pnpm|yarn) (?:run|exec)|npx|sudo"
-    r"|(?:pnpm|yarn|bunx?) (?=(?:jest|vitest|mocha|ava)\b)"
+    r"|(?:pnpm|yarn|bunx?)(?= (?:jest|vitest|mocha|ava)\b)"
     r"|time|env|(?:ba|z)?sh -l?c) +['\"]?)*(?:\S*/)?"
     r"(?:(?:python[\d.]* (?:-\S+ )*-m )?(?:pytest|py\.test|unittest|tox|nox|jest|vitest|mocha|ava"
     r"|rspec|phpunit|ctest|behave)"
