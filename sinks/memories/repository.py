@@ -35,6 +35,7 @@ from ..models import cross_encoder
 from ..models.embedder import Embedder
 from ..search.index import Encoder, Index
 from ..search.retriever import MemoryCache, Search
+from ..search.sql_index import SqlIndex
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row
 from ..store.store import Store
@@ -81,6 +82,7 @@ class Archive:
         self.store = store
         self.uses = UseLog(store, sum_up=usefulness, clock=clock)
         self.index = Index()
+        self.sql_index = SqlIndex(store)
         self.topics = TopicIndex()
         self.files = FileIndex()
         self.failures = FailureIndex(failing_shapes)
@@ -187,7 +189,7 @@ class Archive:
         self._fetched.warm(row.memory for row in rows)
 
     async def build_topics(self) -> None:
-        """Fill the indexes of topics, files and failures, and sum up uses, after ``open``.
+        """Fill the indexes of topics, files, failures and SQL, and sum up uses, after ``open``.
 
         No prompt waits for that.
 
@@ -201,7 +203,14 @@ class Archive:
         if self.topics.memories + expired < self.index.count:  # rows moved on disk meanwhile
             for scope in await self.store.counts():
                 await self._note_what_is_missing(scope)
+        await self._fill_sql_index()
         self.store.shrink()
+
+    async def _fill_sql_index(self) -> None:
+        try:
+            await self.sql_index.fill()
+        except StoreUnavailable as error:  # the warm index answers; the next start tries again
+            _log.warning("search by SQL cannot be prepared", extra={"reason": error.reason})
 
     async def _note_what_is_missing(self, scope: Scope) -> None:
         after = ""
@@ -265,6 +274,7 @@ class Archive:
         """Make committed memories findable."""
         for memory, _ in event.stored:
             self._fetched.drop(memory.id)
+        self.sql_index.note([memory.id for memory, _ in event.stored])
         if len(event.stored) > _FEW:
             await anyio.to_thread.run_sync(self.index.extend, event.stored)
         else:

@@ -17,6 +17,7 @@ from pathlib import Path
 import duckdb
 from msgspec import Struct
 
+from ..sql import search_tables
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain, unavailable
 from ..store.migrations import MIGRATIONS, ForeignSchema, schema_version, tables
@@ -35,6 +36,7 @@ _TABLES = {"memories", "versions", "team", "shared", "outbox", "received", "forg
     "forgotten_passages",
     "use_events",
     "use_sums",
+    *search_tables.TABLES,
 }
 
 

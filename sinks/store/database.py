@@ -21,6 +21,7 @@ import numpy as np
 from duckdb import DuckDBPyConnection
 
 from ..files import FILE_MODE, FOLDER_MODE, sync_directory
+from ..sql.views import create_views
 from .errors import StoreUnavailable, closed, explain, invalidates_database, unavailable
 from .migrations import ForeignSchema, NewerSchema, migrate
 from .reads import CurrentVersions, Fingerprints
@@ -120,6 +121,7 @@ class Database:
             self._report(torn)
         self._make_wal_private()
         before, after = migrate(root, naive(self._clock()))
+        create_views(root)
         self.fingerprints, self.current_versions = _read_fingerprints(root), _read_versions(root)
         self.tombstones.open(root)
         self._queue.open(root)
