@@ -6,6 +6,7 @@ As in ``results.py``: one struct a call.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from msgspec import UNSET, UnsetType
 
@@ -348,3 +349,36 @@ class StatsResult(Result, frozen=True, kw_only=True):
     unused: int
     most_used: tuple[MostUsed, ...]
     log_since: datetime | None
+
+
+class SqlColumn(Result, frozen=True, kw_only=True):
+    """A column and its type in DuckDB."""
+
+    name: str
+    type: str
+
+
+class SqlView(Result, frozen=True, kw_only=True):
+    """What can stand in FROM: a view, or a macro with its parameter."""
+
+    name: str
+    columns: tuple[SqlColumn, ...]
+
+
+class SqlViewsResult(Result, frozen=True, kw_only=True):
+    """``sql`` without a query."""
+
+    views: tuple[SqlView, ...]
+    example: str
+
+
+class SqlResult(Result, frozen=True, kw_only=True):
+    """``sql``: each row as an object, columns of the same name numbered.
+
+    ``more``: there are rows beyond the limit.
+    """
+
+    columns: tuple[SqlColumn, ...]
+    rows: tuple[dict[str, Any], ...]
+    more: bool
+    took_ms: float

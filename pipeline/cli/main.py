@@ -33,6 +33,7 @@ COMMANDS = {
     "bury": "lifecycle",
     "keep": "lifecycle",
     "undo": "lifecycle",
+    "sql": "sql",
     "project": "insight",
     "import": "transfer",
     "export": "transfer",

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ...bus.values import Hit, Memory, Query, Recalled, Scope
 from ...config.languages import ENGLISH, language_of
 from ..models.cross_encoder import CrossEncoder
-from ..models.embedder import Embedder
+from ..models.embedder import Embedder, EncodedQuery
 from .calibration import reranked_relevance
 from .index import Index
 from .ranking import Candidate
@@ -110,14 +110,9 @@ class Search:
         degraded = None
         if query.mode != "text" and self._index.usable_embedder is None:
             degraded = "embedder.unavailable" if self.embedder is None else "embedder.changed"
-        text = query.asked or query.text
-        language = ENGLISH if query.mode == "vector" else language_of(text)
+        language = ENGLISH if query.mode == "vector" else language_of(query.asked or query.text)
         foreign = language != ENGLISH
-        question = (
-            self._index.encode_words(text, language)
-            if foreign
-            else self._index.encode_query(query.text)
-        )
+        question = self._encoded(query.text, query.asked or query.text, language)
         ranking = self._index.search(query, question, self._clock())
         until = time.perf_counter() + self.rerank_budget_s - waited_s
         hits, is_cut = self._answers(query, ranking.candidates, until, foreign=foreign)
@@ -129,6 +124,15 @@ class Search:
             took_ms=(time.perf_counter() - began) * 1000,
             degraded=degraded or ("reranker.cut" if is_cut else None),
         )
+
+    def encode(self, text: str) -> EncodedQuery:
+        """A question in the terms of the search, whatever its language is."""
+        return self._encoded(text, text, language_of(text))
+
+    def _encoded(self, text: str, asked: str, language: str) -> EncodedQuery:
+        if language != ENGLISH:
+            return self._index.encode_words(asked, language)
+        return self._index.encode_query(text)
 
     def _answers(
         self, query: Query, candidates: Sequence[Candidate], until: float, *, foreign: bool

@@ -81,6 +81,15 @@ def ask(
         raise QuestionRefused(str(error).strip()) from None
 
 
+def every_scope(cursor: DuckDBPyConnection) -> list[str]:
+    """All scopes that hold anything."""
+    found = cursor.execute(
+        "SELECT scope FROM store.memories WHERE forgotten_at IS NULL "
+        "UNION SELECT scope FROM store.passages"
+    )
+    return [scope for (scope,) in found.fetchall()]
+
+
 def checked(cursor: DuckDBPyConnection, text: str) -> duckdb.Statement:
     """The one statement of ``text``. Raises QuestionRefused, or DuckDB's own for its syntax."""
     statements = cursor.extract_statements(text)
