@@ -39,6 +39,16 @@ class QuestionTooSlow(ValueError):
         super().__init__(f"the question took longer than {LIMIT_S:.0f} s and was interrupted")
 
 
+class QuestionTooLarge(ValueError):
+    """A question was interrupted for a write that needed its memory, or since the store closes."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the question was interrupted: a write needed the memory that it took, or the store "
+            "was being closed"
+        )
+
+
 class Questions:
     """Answers questions as soon as the store can be read, indexes or not."""
 
@@ -79,6 +89,7 @@ async def _asked(
     archive: Archive, query: str, text: str | None, scopes: Sequence[Scope] | None, limit: int
 ) -> Answered:
     from ...sinks.sql.questions import ask, every_scope
+    from ...sinks.store.errors import StoreUnavailable
 
     given = {} if text is None else await anyio.to_thread.run_sync(_parameters, archive, text)
     await archive.sql_index.catch_up()
@@ -87,7 +98,10 @@ async def _asked(
         shown = every_scope(cursor) if scopes is None else [str(scope) for scope in scopes]
         return ask(cursor, query, shown, limit=limit, parameters=given)
 
-    return await archive.store.read(work)
+    try:
+        return await archive.store.ask(work)
+    except StoreUnavailable as error:
+        raise QuestionTooLarge if error.reason == "closed" else error from None
 
 
 def _parameters(archive: Archive, text: str) -> Mapping[str, Any]:

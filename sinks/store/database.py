@@ -86,6 +86,8 @@ class Database:
         self._root: DuckDBPyConnection | None = None
         self._writer: DuckDBPyConnection | None = None
         self._cursors: set[DuckDBPyConnection] = set()
+        # Those of the cursors that answer people's own questions, which may take all the memory.
+        self._asking: set[DuckDBPyConnection] = set()
         self._changed = threading.Condition()
 
     # --- open and close --------------------------------------------------------------------------
@@ -225,6 +227,7 @@ class Database:
         """Give back what ``acquire`` gave."""
         with self._changed:
             self._cursors.discard(cursor)
+            self._asking.discard(cursor)
             cursor.close()
             self._changed.notify_all()
 
@@ -246,6 +249,24 @@ class Database:
                 yield cursor
         finally:
             self.release(cursor)
+
+    @contextmanager
+    def asking(self) -> Iterator[DuckDBPyConnection]:
+        """As ``reading``, for a question that is interrupted when a write needs its memory."""
+        with self.reading() as cursor:
+            self._asking.add(cursor)
+            yield cursor
+
+    def interrupt_questions(self) -> bool:
+        """Interrupt people's own questions and await their end; whether there was any."""
+        with self._changed:
+            were_any = bool(self._asking)
+            for _ in range(int(_READERS_LEAVE_WITHIN_S / _INTERRUPT_EVERY_S)):
+                for cursor in self._asking:
+                    cursor.interrupt()
+                if self._changed.wait_for(lambda: not self._asking, _INTERRUPT_EVERY_S):
+                    break
+        return were_any
 
     @contextmanager
     def transaction(self) -> Iterator[DuckDBPyConnection]:

@@ -1,8 +1,12 @@
+import threading
+
+import anyio
 import duckdb
 import pytest
 
 from subcog.sinks.sql import questions
 from subcog.sinks.sql.questions import REFUSED_FUNCTIONS, QuestionRefused, ask
+from subcog.sinks.store.errors import StoreUnavailable
 from tests.stores import ELSEWHERE, HERE, make_row, opened
 
 FORMS = (
@@ -210,6 +214,14 @@ async def test_the_size_of_an_answer_is_limited(store, monkeypatch):
         await asked(store, "SELECT content FROM versions, range(100)", limit=100)
 
 
+async def test_a_list_of_any_size_is_refused_where_rows_are_not(store):
+    with pytest.raises(QuestionRefused, match="range cannot be used"):
+        await asked(store, "SELECT len(range(1000000000))")
+    with pytest.raises(QuestionRefused, match="in a schema"):
+        await asked(store, "FROM main.range(3)")
+    assert (await asked(store, "SELECT count(*) FROM range(3), unnest([1, 2])")).rows == ((6,),)
+
+
 async def test_nested_too_deeply_is_refused(store):
     with pytest.raises(QuestionRefused, match=r"nested too deeply|depth|Parser Error"):
         await asked(store, "SELECT " + "(" * 900 + "1" + ")" * 900 + " + 1" * 2000)
@@ -225,3 +237,25 @@ async def test_a_question_cannot_write_even_if_it_passes(store):
     with pytest.raises((duckdb.Error, ConnectionError)):
         await store.read(work)
     assert (await asked(store, "SELECT count(*) FROM versions")).rows == ((1,),)
+
+
+async def test_a_question_is_interrupted_where_a_write_needs_its_memory(store):
+    endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"
+    began, reasons = threading.Event(), []
+
+    def work(cursor):
+        began.set()
+        return ask(cursor, endless, [], limit=1, parameters={})
+
+    async def question():
+        with pytest.raises(StoreUnavailable) as raised:
+            await store.ask(work)
+        reasons.append(raised.value.reason)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(question)
+        await anyio.to_thread.run_sync(began.wait)
+        assert await anyio.to_thread.run_sync(store.database.interrupt_questions)
+    assert reasons == ["closed"]
+    assert not await anyio.to_thread.run_sync(store.database.interrupt_questions)
+    assert await store.put([make_row(9)]) == (True,)
