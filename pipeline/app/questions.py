@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,8 +18,6 @@ from ...bus.values import Scope
 from .archives import LazyArchive
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
     from ...sinks.memories.repository import Archive
     from ...sinks.sql.questions import Answered
 
@@ -88,16 +87,14 @@ class Questions:
 async def _asked(
     archive: Archive, query: str, text: str | None, scopes: Sequence[Scope] | None, limit: int
 ) -> Answered:
-    from ...sinks.sql.questions import ask, every_scope
+    from ...sinks.sql.questions import ask
     from ...sinks.store.errors import StoreUnavailable
 
     given = {} if text is None else await anyio.to_thread.run_sync(_parameters, archive, text)
     await archive.sql_index.catch_up()
 
-    def work(cursor: DuckDBPyConnection) -> Answered:
-        shown = every_scope(cursor) if scopes is None else [str(scope) for scope in scopes]
-        return ask(cursor, query, shown, limit=limit, parameters=given)
-
+    shown = None if scopes is None else [str(scope) for scope in scopes]
+    work = partial(ask, text=query, scopes=shown, limit=limit, parameters=given)
     try:
         return await archive.store.ask(work)
     except StoreUnavailable as error:

@@ -33,7 +33,7 @@ COMMANDS = {
     "bury": "lifecycle",
     "keep": "lifecycle",
     "undo": "lifecycle",
-    "sql": "sql",
+    "sql": "insight",
     "project": "insight",
     "import": "transfer",
     "export": "transfer",

@@ -21,7 +21,7 @@ from ..models.embedder import Embedder, EncodedQuery
 from ..models.grams import asked_words, grams_of
 from ..store.rows import Row
 from .by_words import rank_by_words
-from .ranking import Ranking, rank
+from .ranking import Collection, Ranking, rank
 from .scope_index import Entry, Flags, Floats, Rows, ScopeIndex
 
 
@@ -131,15 +131,22 @@ class Index:
         with self._writing:
             self._forget(id)
 
-    def search(self, query: Query, question: EncodedQuery, now: datetime) -> Ranking:
+    def search(
+        self,
+        query: Query,
+        question: EncodedQuery,
+        now: datetime,
+        collection: Collection | None = None,
+    ) -> Ranking:
         """The best ``query.limit`` memories of the query's scopes, best first.
 
         By text alone while there is no embedder, or one that made none of the vectors.
+        ``collection`` is what the memories here were taken from, where they are not all there are.
         """
         scope_indexes = self.scope_indexes(query.scopes)
         if question.asked:
-            return rank_by_words(scope_indexes, query, question, now)
-        return rank(scope_indexes, query, question, self.usable_embedder, now)
+            return rank_by_words(scope_indexes, query, question, now, collection)
+        return rank(scope_indexes, query, question, self.usable_embedder, now, collection)
 
     @property
     def usable_embedder(self) -> Embedder | None:

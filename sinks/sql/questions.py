@@ -57,19 +57,19 @@ class Answered(Struct, frozen=True):
 def ask(
     cursor: DuckDBPyConnection,
     text: str,
-    scopes: Sequence[str],
+    scopes: Sequence[str] | None,
     *,
     limit: int,
     parameters: Mapping[str, Any],
 ) -> Answered:
-    """Answer ``text`` from what ``scopes`` hold, with the first ``limit`` rows.
+    """Answer ``text`` from what ``scopes`` hold, None for all, with the first ``limit`` rows.
 
     Of ``parameters`` those are bound that ``text`` names. Raises QuestionRefused.
     """
     try:
         statement = checked(cursor, text)
         bound = _bound(statement, parameters)
-        show_scopes(cursor, scopes)
+        show_scopes(cursor, every_scope(cursor) if scopes is None else scopes)
         cursor.execute("BEGIN TRANSACTION READ ONLY")
         try:
             return _fetched(cursor.execute(statement, bound or None), limit)
