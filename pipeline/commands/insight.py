@@ -1,4 +1,4 @@
-"""``classify``, ``explain``, ``status``, ``config``, ``project``, ``sql``: what is there and why."""
+"""``classify``, ``explain``, ``status``, ``config``, ``project``, ``sql``: what there is, why."""
 
 from __future__ import annotations
 

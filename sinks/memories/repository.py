@@ -27,7 +27,7 @@ from ...bus.events import (
     MemoryForgotten,
 )
 from ...bus.signals import degraded, emit
-from ...bus.values import Memory, Scope, UseEvent, Usefulness
+from ...bus.values import Memory, Query, Recalled, Scope, UseEvent, Usefulness
 from ..indexes.failure_index import FailureIndex
 from ..indexes.file_index import FileIndex
 from ..indexes.topic_index import TopicIndex
@@ -267,6 +267,13 @@ class Archive:
         if not event.classified.enriched.prompt.rehearsal:
             used = [memory.id for memory in event.context.injected_memories]
             await self.store.mark_used(used)
+
+    async def recall_by_sql(self, query: Query, reason: str) -> Recalled:
+        """Search without the index in memory, which is missing for ``reason``: slower."""
+        await self.sql_index.catch_up()
+        return await self.store.read(
+            partial(self.search.recall_by_sql, query=query, encoder=self.encoder, reason=reason)
+        )
 
     # --- the indexes follow ----------------------------------------------------------------------
 
