@@ -19,7 +19,8 @@ class IndexStatus(Result, frozen=True, kw_only=True):
 
     ``without_vectors`` are found by text alone; ``in_topics`` grows to all memories after a start.
     ``reranks_cut`` counts the questions since then of which not all candidates could be reranked in
-    time.
+    time, ``searched_by_sql`` those that were searched for without this index. ``missing`` says why
+    there is none (``index.off``, ``index.failed``), and is empty where there is one.
     """
 
     bytes: int
@@ -27,6 +28,8 @@ class IndexStatus(Result, frozen=True, kw_only=True):
     without_vectors: int
     in_topics: int
     reranks_cut: int = 0
+    searched_by_sql: int = 0
+    missing: str = ""
 
 
 class Problem(Result, frozen=True, kw_only=True):

@@ -366,7 +366,8 @@ def describe_index(index: IndexStatus) -> str:
     """The line of ``index`` in ``subcog status``."""
     size = f"{index.bytes / 1e6:,.1f} MB in memory, scopes {index.scopes}"
     alone = f", by text alone {index.without_vectors}" if index.without_vectors else ""
-    return f"{size}{alone}, in topics {index.in_topics}"
+    told = f"{size}{alone}, in topics {index.in_topics}"
+    return f"none in memory, SQL searches ({index.missing})" if index.missing else told
 
 
 @click.command()

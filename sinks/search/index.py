@@ -110,6 +110,11 @@ class Index:
                 self._scope_index(scope).extend(entries)
                 self._tidy(scope)
 
+    def clear(self) -> None:
+        """Take everything out."""
+        with self._writing:
+            self._scope_indexes, self._scope_of, self._unencoded = {}, {}, set()
+
     def fold_postings(self) -> None:
         """Merge the postings that ``extend`` added: call after the last of it."""
         with self._writing:

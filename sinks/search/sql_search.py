@@ -10,6 +10,7 @@ not known; what the embedding knows of that in general takes its place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 from ...bus.values import Query
 from ..models.embedder import EncodedQuery
 from ..sql.views import show_scopes
-from ..store.rows import naive, to_row
+from ..store.rows import Row, naive, to_row
 from .index import Encoder, Index
 from .ranking import CANDIDATES, Collection, Ranking
 
@@ -74,10 +75,18 @@ def search_by_sql(
     [(total,)] = cursor.execute(_allowing(_TOTAL, query), filters).fetchall()
     ids = _candidates(cursor, query, question, filters)
     rows = [to_row(row) for row in cursor.execute(_READ, [ids]).fetchall()] if ids else []
-    index = Index(encoder.embedder)
-    index.extend(encoder.refresh(rows))
+    index = _index_of(rows, encoder)
     ranking = index.search(query, question, now, _collection(cursor, question, scopes))
     return replace(ranking, total=total)
+
+
+def _index_of(rows: Sequence[Row], encoder: Encoder) -> Index:
+    """An index of ``rows``, without those whose encoding is damaged: it may be why we are here."""
+    index = Index(encoder.embedder)
+    for memory, encoding in encoder.refresh(rows):
+        with suppress(LookupError, ValueError):
+            index.add(memory, encoding)
+    return index
 
 
 def _filters(query: Query, scopes: Sequence[str], now: datetime) -> dict[str, Any]:
