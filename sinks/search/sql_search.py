@@ -82,10 +82,14 @@ def search_by_sql(
 
 def _index_of(rows: Sequence[Row], encoder: Encoder) -> Index:
     """An index of ``rows``, without those whose encoding is damaged: it may be why we are here."""
-    index = Index(encoder.embedder)
-    for memory, encoding in encoder.refresh(rows):
-        with suppress(LookupError, ValueError):
-            index.add(memory, encoding)
+    pairs, index = encoder.refresh(rows), Index(encoder.embedder)
+    try:
+        index.extend(pairs)
+    except (LookupError, ValueError):
+        index = Index(encoder.embedder)
+        for memory, encoding in pairs:
+            with suppress(LookupError, ValueError):
+                index.add(memory, encoding)
     return index
 
 
