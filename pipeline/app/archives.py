@@ -180,8 +180,8 @@ class LazyArchive(_Awaited["Archive"]):
 
     async def _search_by_sql(self, archive: Archive, query: Query, reason: str) -> Recalled:
         try:
-            with anyio.move_on_after(_left_s()):
-                return await archive.recall_by_sql(query, reason)
+            with anyio.move_on_after(left_s := _left_s()):
+                return await archive.recall_by_sql(query, reason, within_s=left_s)
         except ConnectionError as error:
             raise RecallUnavailable(str(error)) from None
         raise RecallUnavailable(f"the {self._name} could not be searched in time without an index")

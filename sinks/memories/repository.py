@@ -7,6 +7,7 @@ before it is committed, and what is acknowledged is found by the next search.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
@@ -298,13 +299,20 @@ class Archive:
             used = [memory.id for memory in event.context.injected_memories]
             await self.store.mark_used(used)
 
-    async def recall_by_sql(self, query: Query, reason: str) -> Recalled:
+    async def recall_by_sql(
+        self, query: Query, reason: str, *, within_s: float = math.inf
+    ) -> Recalled:
         """Search without the index in memory, which is missing for ``reason``: slower."""
         self.searched_by_sql += 1
         await self.sql_index.catch_up()
-        return await self.store.read(
-            partial(self.search.recall_by_sql, query=query, encoder=self.encoder, reason=reason)
+        search = partial(
+            self.search.recall_by_sql,
+            query=query,
+            encoder=self.encoder,
+            reason=reason,
+            within_s=within_s,
         )
+        return await self.store.read(search)
 
     # --- the indexes follow ----------------------------------------------------------------------
 

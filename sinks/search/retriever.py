@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
@@ -113,11 +114,17 @@ class Search:
         return self._recall(query, partial(self._index.search, query), self._index, came=came)
 
     def recall_by_sql(
-        self, cursor: DuckDBPyConnection, query: Query, encoder: Encoder, reason: str
+        self,
+        cursor: DuckDBPyConnection,
+        query: Query,
+        encoder: Encoder,
+        reason: str,
+        *,
+        within_s: float = math.inf,
     ) -> Recalled:
         """The same without the index, which is missing for ``reason``; in a worker thread."""
         empty = Index(encoder.embedder)
-        rank = partial(search_by_sql, cursor, query, encoder)
+        rank = partial(search_by_sql, cursor, query, encoder, within_s=within_s)
         recalled = self._recall(query, rank, empty)
         return replace(recalled, degraded=reason)
 

@@ -9,6 +9,8 @@ not known; what the embedding knows of that in general takes its place.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -22,6 +24,7 @@ from ...bus.values import Query
 from ..models.embedder import EncodedQuery
 from ..sql.views import show_scopes
 from ..store.rows import Row, naive, to_row
+from ..store.writes import among
 from .index import Encoder, Index
 from .ranking import CANDIDATES, Collection, Ranking
 
@@ -35,7 +38,7 @@ _FREQUENCY = (
     "GROUP BY t.term"
 )
 _ALLOWED = (
-    "SELECT m.id, m.scope FROM store.memories m "
+    "SELECT m.id, m.key, m.scope FROM store.memories m "
     "WHERE list_contains($scopes::VARCHAR[], m.scope) "
     "AND m.forgotten_at IS NULL AND m.superseded_by IS NULL "
     "AND (m.valid_to IS NULL OR m.valid_to > $now) "
@@ -49,16 +52,15 @@ _TAGGED = (
 )
 _TOTAL = "SELECT count(*) FROM (ALLOWED)"
 _BEST = (
-    "WITH allowed AS (ALLOWED), ranked AS (SELECT s.id, row_number() OVER ("
+    "WITH allowed AS (ALLOWED), ranked AS (SELECT a.key, row_number() OVER ("
     "PARTITION BY a.scope ORDER BY s.score DESC, s.id) AS place "
-    "FROM FOUND s JOIN allowed a USING (id)) SELECT id FROM ranked WHERE place <= $count"
+    "FROM FOUND s JOIN allowed a USING (id)) SELECT key FROM ranked WHERE place <= $count"
 )
 _BY_WORDS = _BEST.replace("FOUND", "memory_bm25($terms)")
 _BY_VECTOR = _BEST.replace("FOUND", "memory_cosine($vector)")
-_READ = (
-    "SELECT v.body, v.model, v.vectors, v.words, v.lengths, v.terms FROM store.memories m "
-    "JOIN store.versions v ON v.key = m.key WHERE m.id IN (SELECT unnest(?::VARCHAR[]))"
-)
+# A whole search takes so many times as long as to choose by words.
+_WHOLE = 3.0
+_READ = "SELECT body, model, vectors, words, lengths, terms FROM store.versions WHERE KEYS"
 
 
 def search_by_sql(
@@ -67,17 +69,31 @@ def search_by_sql(
     encoder: Encoder,
     question: EncodedQuery,
     now: datetime,
+    *,
+    within_s: float = math.inf,
 ) -> Ranking:
-    """The best ``query.limit`` memories of the query's scopes, best first."""
+    """The best ``query.limit`` memories of the query's scopes, best first.
+
+    Where it is likely to take longer than ``within_s`` the words alone choose the candidates. They
+    are measured by their vectors all the same.
+    """
     scopes = list(dict.fromkeys(map(str, query.scopes)))
     show_scopes(cursor, scopes)
     filters = _filters(query, scopes, now)
     [(total,)] = cursor.execute(_allowing(_TOTAL, query), filters).fetchall()
-    ids = _candidates(cursor, query, question, filters)
-    rows = [to_row(row) for row in cursor.execute(_READ, [ids]).fetchall()] if ids else []
-    index = _index_of(rows, encoder)
+    keys = _candidates(cursor, query, question, filters, within_s)
+    index = _index_of(_read(cursor, keys), encoder)
     ranking = index.search(query, question, now, _collection(cursor, question, scopes))
     return replace(ranking, total=total)
+
+
+def _read(cursor: DuckDBPyConnection, keys: Sequence[str]) -> list[Row]:
+    """The versions with ``keys``, each through the primary key."""
+    if not keys:
+        return []
+    wanted, parameters = among("key", keys)
+    found = cursor.execute(_READ.replace("KEYS", wanted), parameters).fetchall()
+    return [to_row(row) for row in found]
 
 
 def _index_of(rows: Sequence[Row], encoder: Encoder) -> Index:
@@ -109,23 +125,27 @@ def _allowing(sql: str, query: Query) -> str:
 
 
 def _candidates(
-    cursor: DuckDBPyConnection, query: Query, question: EncodedQuery, filters: dict[str, Any]
+    cursor: DuckDBPyConnection,
+    query: Query,
+    question: EncodedQuery,
+    filters: dict[str, Any],
+    within_s: float,
 ) -> list[str]:
+    began = time.perf_counter()
     given = {**filters, "count": max(CANDIDATES, query.limit)}
     found: dict[str, None] = {}
     if query.mode != "vector" and len(question.terms):
-        terms = question.terms.tolist()
-        found |= dict.fromkeys(_ids(cursor, _allowing(_BY_WORDS, query), {**given, "terms": terms}))
-    if query.mode != "text" and question.vector is not None and question.vector.any():
-        vector = question.vector.tolist()
-        found |= dict.fromkeys(
-            _ids(cursor, _allowing(_BY_VECTOR, query), {**given, "vector": vector})
-        )
+        by_words = {**given, "terms": question.terms.tolist()}
+        found |= dict.fromkeys(_keys(cursor, _allowing(_BY_WORDS, query), by_words))
+    is_late = (time.perf_counter() - began) * _WHOLE > within_s and query.mode == "hybrid"
+    if not is_late and query.mode != "text" and question.vector is not None:
+        by_vector = {**given, "vector": question.vector.tolist()}
+        found |= dict.fromkeys(_keys(cursor, _allowing(_BY_VECTOR, query), by_vector))
     return list(found)
 
 
-def _ids(cursor: DuckDBPyConnection, sql: str, given: dict[str, Any]) -> list[str]:
-    return [id_ for (id_,) in cursor.execute(sql, given).fetchall()]
+def _keys(cursor: DuckDBPyConnection, sql: str, given: dict[str, Any]) -> list[str]:
+    return [key for (key,) in cursor.execute(sql, given).fetchall()]
 
 
 def _collection(

@@ -144,3 +144,17 @@ async def test_words_alone_answer_while_there_is_no_embedding(both):
 async def test_an_empty_question_finds_nothing(both):
     _, by_sql = await both.ask("the of and", HERE, mode="text")
     assert ids(by_sql) == []
+
+
+async def test_without_time_for_both_the_words_choose_and_the_vectors_still_measure(both):
+    query = Query(text="how is argon2id used?", scopes=(HERE, ME), limit=100)
+
+    def hurried(cursor):
+        return both.search.recall_by_sql(cursor, query, both.encoder, "index.loading", within_s=0.0)
+
+    hits = (await both.store.read(hurried)).hits
+    assert hits[0].memory.id == make_row(1).memory.id
+    assert hits[0].vector > 0.3
+    assert all(hit.text > 0 for hit in hits)
+    _, patient = await both.ask(query.text, limit=100)
+    assert len(patient.hits) > len(hits)
