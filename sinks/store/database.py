@@ -26,14 +26,13 @@ from .errors import StoreUnavailable, closed, explain, invalidates_database, una
 from .migrations import ForeignSchema, NewerSchema, migrate
 from .reads import CurrentVersions, Fingerprints
 from .rows import Record, Row, fingerprint_of, naive, to_record
-from .sql import Statement, connect, copy_store
+from .sql import PRIVATE, Statement, connect, copy_store, spill_of
 from .tombstones import Tombstones
 from .wal import Presence, Recovery, cut_damage, find_torn_tail, quarantine_orphan_log, wal_of
 from .writes import ChangeQueue, NoQueue
 
 _log = logging.getLogger(__name__)
 
-_PRIVATE = ".subcog-copy-"
 # Each cut leaves less of the log, so this only bounds a log with very many damaged places.
 _MOST_REPAIRS = 100
 # What a checkpoint writes beyond the log: the row groups that it touches.
@@ -116,7 +115,7 @@ class Database:
     def _prepare(self, root: DuckDBPyConnection) -> None:
         self.path.chmod(FILE_MODE)
         # Copies that a killed process left half made, with text that was to be gone.
-        for unfinished in self.path.parent.glob(f"{_PRIVATE}*"):
+        for unfinished in self.path.parent.glob(f"{PRIVATE}*"):
             shutil.rmtree(unfinished)
         torn = find_torn_tail(self.path, self._clock())
         if torn:
@@ -174,6 +173,7 @@ class Database:
                     "CHECKPOINT store" if in_place else "PRAGMA disable_checkpoint_on_shutdown"
                 )
             root.close()
+            shutil.rmtree(spill_of(self.path), ignore_errors=True)
 
     def reopen(self) -> None:
         """Reopen the file after DuckDB invalidated it. Raises StoreUnavailable."""
@@ -385,7 +385,7 @@ class Database:
     @contextmanager
     def _copied(self, directory: Path) -> Iterator[Path]:
         """A compact copy in a private directory inside ``directory``."""
-        with tempfile.TemporaryDirectory(prefix=_PRIVATE, dir=directory) as private:
+        with tempfile.TemporaryDirectory(prefix=PRIVATE, dir=directory) as private:
             copy = Path(private) / "compacted.duckdb"
             with self.reading() as cursor:
                 copy_store(cursor, copy)

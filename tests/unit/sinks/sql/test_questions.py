@@ -7,6 +7,7 @@ import pytest
 from subcog.sinks.sql import questions
 from subcog.sinks.sql.questions import REFUSED_FUNCTIONS, QuestionRefused, ask
 from subcog.sinks.store.errors import StoreUnavailable
+from subcog.sinks.store.sql import spill_of
 from tests.stores import ELSEWHERE, HERE, make_row, opened
 
 FORMS = (
@@ -259,3 +260,17 @@ async def test_a_question_is_interrupted_where_a_write_needs_its_memory(store):
     assert reasons == ["closed"]
     assert not await anyio.to_thread.run_sync(store.database.interrupt_questions)
     assert await store.put([make_row(9)]) == (True,)
+
+
+async def test_what_does_not_fit_into_memory_lies_beside_the_database_and_is_gone_at_the_end(
+    tmp_path,
+):
+    file = tmp_path / "data" / "s.duckdb"
+    async with opened(file) as store:
+        [(spill,)] = await store.read(
+            lambda cursor: cursor.execute("SELECT current_setting('temp_directory')").fetchall()
+        )
+        assert spill == str(spill_of(file))
+        spill_of(file).mkdir()
+        (spill_of(file) / "part").write_text("a text")
+    assert [each.name for each in file.parent.iterdir()] == ["s.duckdb"]
