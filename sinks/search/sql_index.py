@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from ..models.analyzer import Analyzer, searchable
 from ..models.grams import grams_of
 from ..sql import search_tables
 from ..sql.search_tables import Document
+from ..store.errors import StoreUnavailable
 from ..store.rows import to_memory
 from .vectors import quantised
 
@@ -127,7 +129,8 @@ class SqlIndex:
             self._pending.extendleft(reversed(ids))
             raise
         if self._pending:
-            self._store.write_later(self._note_some)
+            with suppress(StoreUnavailable):  # the store is being closed; ``fill`` finds the rest
+                self._store.write_later(self._note_some)
 
     def _refresh(self, ids: Sequence[str]) -> None:
         if ids:

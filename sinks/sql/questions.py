@@ -142,8 +142,6 @@ def _check(node: dict[str, Any], own: set[str]) -> None:
         name = str(called.get("function_name")).lower()
         if name not in {*ROW_FUNCTIONS, *(macro for macro, _ in macros())}:
             raise QuestionRefused(f"{name}() cannot be read; there are {_readable()}")
-        if called.get("schema") or called.get("catalog"):
-            raise QuestionRefused(f"there is no {name}() in a schema")
         called["function_name"] = ""  # looked at
     if node.get("function_name"):
         _check_function(node)
@@ -164,7 +162,7 @@ def _check_shown(node: dict[str, Any]) -> None:
 
 def _check_function(node: dict[str, Any]) -> None:
     name = str(node["function_name"]).lower()
-    if node.get("schema") or node.get("catalog") or name in REFUSED_FUNCTIONS:
+    if name in REFUSED_FUNCTIONS:
         raise QuestionRefused(f"the function {name} cannot be used here")
 
 

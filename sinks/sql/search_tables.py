@@ -8,7 +8,7 @@ appears in no other table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +26,8 @@ _DIFFERENT = (
     f"WHERE {_FINDABLE} UNION SELECT d.id FROM store.search_documents d ANTI JOIN "
     f"(SELECT key FROM store.memories WHERE {_FINDABLE}) m ON m.key = d.key"
 )
-_CURRENT = (
-    "SELECT v.key, v.id, v.scope, v.body, v.model, v.vectors, v.words, v.lengths, v.terms "  # noqa: S608 - constants
-    "FROM store.memories m JOIN store.versions v ON v.key = m.key "
-    f"WHERE m.id IN (SELECT unnest(?::VARCHAR[])) AND {_FINDABLE}"
-)
+# Each of so many is looked up through the primary key; with more of them DuckDB reads the table.
+_LOOKED_UP = 100
 
 
 class Document(NamedTuple):
@@ -60,9 +57,27 @@ def different(connection: DuckDBPyConnection) -> list[str]:
     return [id_ for (id_,) in connection.execute(_DIFFERENT).fetchall()]
 
 
-def current(connection: DuckDBPyConnection, ids: Sequence[str]) -> Iterator[tuple[object, ...]]:
+def current(connection: DuckDBPyConnection, ids: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """(key, id, scope, body, model, vectors, words, lengths, terms) of those that can be found."""
-    yield from connection.execute(_CURRENT, [list(ids)]).fetchall()
+    for start in range(0, len(ids), _LOOKED_UP):
+        part = list(ids[start : start + _LOOKED_UP])
+        named = ", ".join("?" * len(part))
+        found = connection.execute(
+            f"SELECT key FROM store.memories WHERE id IN ({named}) AND {_FINDABLE}",  # noqa: S608 - placeholders
+            part,
+        ).fetchall()
+        yield from _versions(connection, [key for (key,) in found])
+
+
+def _versions(connection: DuckDBPyConnection, keys: list[str]) -> list[tuple[Any, ...]]:
+    if not keys:
+        return []
+    named = ", ".join("?" * len(keys))
+    return connection.execute(
+        "SELECT key, id, scope, body, model, vectors, words, lengths, terms FROM store.versions "  # noqa: S608 - placeholders
+        f"WHERE key IN ({named})",
+        keys,
+    ).fetchall()
 
 
 def unindex(connection: DuckDBPyConnection, column: str, values: Sequence[str]) -> None:

@@ -63,7 +63,7 @@ WHERE list_contains(getvariable('subcog_scopes'), scope);
 -- Okapi BM25 over the scopes as one collection: k1 = 1.2, b = 0.75, of the 32 rarest terms.
 CREATE OR REPLACE MACRO memory.main.memory_bm25(terms, scopes := NULL) AS TABLE
 WITH documents AS (
-    SELECT doc, id, key, length
+    SELECT doc, length
     FROM store.search_documents
     WHERE list_contains(getvariable('subcog_scopes'), scope)
         AND (scopes IS NULL OR list_contains(scopes, scope))
@@ -71,8 +71,8 @@ WITH documents AS (
 collection AS (
     SELECT count(*) AS memories, greatest(avg(length), 1.0) AS mean_length FROM documents
 ),
-having_terms AS (
-    SELECT t.doc, t.term, t.count, d.id, d.key, d.length
+having_terms AS MATERIALIZED (
+    SELECT t.doc, t.term, t.count, d.length
     FROM store.search_terms t
     JOIN documents d USING (doc)
     WHERE t.term IN (SELECT unnest(CAST(terms AS UINTEGER[])))
@@ -86,40 +86,40 @@ rarest AS (
 ),
 scores AS (
     SELECT
-        h.id,
-        any_value(h.key) AS key,
+        h.doc,
         sum(idf * 2.2 * h.count / (h.count + 1.2 * (0.25 + 0.75 * h.length / mean_length))) AS score
     FROM having_terms h
     JOIN rarest USING (term), collection
-    GROUP BY h.id
+    GROUP BY h.doc
 )
-SELECT s.id, s.score
+SELECT m.id, s.score
 FROM scores s
-JOIN store.memories m ON m.key = s.key
-ORDER BY s.score DESC, s.id;
+JOIN store.search_documents d USING (doc)
+JOIN store.memories m ON m.key = d.key
+ORDER BY s.score DESC, m.id;
 
 -- The cosine of the passage that is nearest to a vector of unit length.
 CREATE OR REPLACE MACRO memory.main.memory_cosine(vector, scopes := NULL) AS TABLE
 WITH documents AS (
-    SELECT doc, id, key
+    SELECT doc
     FROM store.search_documents
     WHERE list_contains(getvariable('subcog_scopes'), scope)
         AND (scopes IS NULL OR list_contains(scopes, scope))
 ),
 scores AS (
     SELECT
-        d.id,
-        any_value(d.key) AS key,
+        p.doc,
         max(
             CASE WHEN len(p.vector) = len(CAST(vector AS FLOAT[]))
             THEN p.scale * list_inner_product(CAST(p.vector AS FLOAT[]), CAST(vector AS FLOAT[])) END
         ) AS score
     FROM store.search_vectors p
-    JOIN documents d USING (doc)
-    GROUP BY d.id
+    SEMI JOIN documents USING (doc)
+    GROUP BY p.doc
 )
-SELECT s.id, s.score
+SELECT m.id, s.score
 FROM scores s
-JOIN store.memories m ON m.key = s.key
+JOIN store.search_documents d USING (doc)
+JOIN store.memories m ON m.key = d.key
 WHERE s.score IS NOT NULL
-ORDER BY s.score DESC, s.id;
+ORDER BY s.score DESC, m.id;

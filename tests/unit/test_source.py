@@ -44,7 +44,7 @@ PUT_IN = {
         "where",
     },
     "sinks/repair/repair.py": {"table"},
-    "sinks/sql/search_tables.py": {"_FINDABLE", "column", "numbers", "table"},
+    "sinks/sql/search_tables.py": {"_FINDABLE", "column", "named", "numbers", "table"},
     "sinks/repair/salvage.py": {"columns", "table"},
     "sinks/team/apply.py": {"wanted"},
     "sinks/store/tombstones.py": {"condition"},

@@ -164,6 +164,16 @@ async def test_many_that_are_pending_are_noted_a_slice_at_a_time(store):
     assert (await sizes(store))[0] == len(many)
 
 
+async def test_many_that_are_pending_at_the_end_are_left_for_the_next_start(tmp_path, caplog):
+    async with opened(tmp_path / "s.duckdb") as store:
+        index, many = SqlIndex(store), [row(number) for number in range(1, 2 * SLICE)]
+        await store.put(many)
+        index.note(one.memory.id for one in many)
+    assert not caplog.records
+    async with opened(tmp_path / "s.duckdb") as store:
+        assert await SqlIndex(store).fill() == len(many) - SLICE
+
+
 async def test_more_than_can_be_named_one_by_one_are_deleted_at_once(store):
     many = [row(number) for number in range(1, 402)]
     await store.put(many)
