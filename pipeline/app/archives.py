@@ -51,6 +51,18 @@ def _left_s() -> float:
     return max(0.0, left_s - RESERVE_S)
 
 
+def _tell_degraded(by: str) -> None:
+    """Count a search without the whole index, or whose candidates were not all reranked."""
+    if by == "reranker.cut":
+        emit(degraded, "search", reason="reranker.cut")
+    elif by == "index.loading":
+        emit(degraded, "search", reason="index.loading")
+    elif by == "index.failed":
+        emit(degraded, "search", reason="index.failed")
+    elif by == "index.off":
+        emit(degraded, "search", reason="index.off")
+
+
 class _Awaited(Generic[T]):
     """Stands for a part that is loaded later, and may be closed and loaded again.
 
@@ -157,8 +169,7 @@ class LazyArchive(_Awaited["Archive"]):
             part, _, reason = recalled.degraded.partition(".")
             to = "sql" if part == "index" else recalled.mode
             emit(fell_back, part, to=to, reason=reason)
-            if part in {"index", "reranker"}:
-                emit(degraded, "search", reason=recalled.degraded)
+            _tell_degraded(recalled.degraded)
         return recalled
 
     async def _search(self, query: Query) -> Recalled:
