@@ -6,6 +6,7 @@ As in ``results.py``: one struct a call.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from msgspec import UNSET, UnsetType
 
@@ -18,7 +19,8 @@ class IndexStatus(Result, frozen=True, kw_only=True):
 
     ``without_vectors`` are found by text alone; ``in_topics`` grows to all memories after a start.
     ``reranks_cut`` counts the questions since then of which not all candidates could be reranked in
-    time.
+    time, ``searched_by_sql`` those that were searched for without this index. ``missing`` says why
+    there is none (``index.off``, ``index.failed``), and is empty where there is one.
     """
 
     bytes: int
@@ -26,6 +28,8 @@ class IndexStatus(Result, frozen=True, kw_only=True):
     without_vectors: int
     in_topics: int
     reranks_cut: int = 0
+    searched_by_sql: int = 0
+    missing: str = ""
 
 
 class Problem(Result, frozen=True, kw_only=True):
@@ -348,3 +352,36 @@ class StatsResult(Result, frozen=True, kw_only=True):
     unused: int
     most_used: tuple[MostUsed, ...]
     log_since: datetime | None
+
+
+class SqlColumn(Result, frozen=True, kw_only=True):
+    """A column and its type in DuckDB."""
+
+    name: str
+    type: str
+
+
+class SqlView(Result, frozen=True, kw_only=True):
+    """What can stand in FROM: a view, or a macro with its parameter."""
+
+    name: str
+    columns: tuple[SqlColumn, ...]
+
+
+class SqlViewsResult(Result, frozen=True, kw_only=True):
+    """``sql`` without a query."""
+
+    views: tuple[SqlView, ...]
+    example: str
+
+
+class SqlResult(Result, frozen=True, kw_only=True):
+    """``sql``: each row as an object, columns of the same name numbered.
+
+    ``more``: there are rows beyond the limit.
+    """
+
+    columns: tuple[SqlColumn, ...]
+    rows: tuple[dict[str, Any], ...]
+    more: bool
+    took_ms: float

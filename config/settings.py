@@ -197,6 +197,7 @@ class StoreSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """``[store]``."""
 
     memory_limit_mb: Annotated[int, Meta(ge=64, le=65_536)]
+    warm_index: bool
 
 
 class BackupSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

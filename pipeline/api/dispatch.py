@@ -18,11 +18,12 @@ from ...bus.events import (
 from ...bus.prompt_results import ClassifyResult, ExplainResult
 from ...bus.prompts import ProjectFacts
 from ...bus.results import CaptureResult, RecallResult, TopicResult, TopicsResult
-from ...bus.service_results import StatusResult
+from ...bus.service_results import SqlResult, SqlViewsResult, StatusResult
 from ...bus.values import Place, Provenance, Query
 from ...stages.language.search_intent import ends
 from ...stages.parse import parse
 from ..app.app import App
+from ..app.questions import Questions
 from ..entrance.handler import HookHandler
 from ..entrance.set_aside import capture_durably
 from . import results as answers
@@ -32,6 +33,7 @@ from .params import (
     CaptureParams,
     NoParams,
     RecallParams,
+    SqlParams,
     Table,
     TextParams,
     TopicParams,
@@ -59,6 +61,7 @@ class Calls:
         self._app = app
         self._entrance = entrance
         self._status = status
+        self._questions = Questions(app.archive)
         journal = Journal(app.clock)
         self._table: Table = {
             "capture": (CaptureParams, self.capture),
@@ -67,6 +70,8 @@ class Calls:
             "classify": (TextParams, self.classify),
             "explain": (TextParams, self.explain),
             "status": (NoParams, self.status),
+            "sql": (SqlParams, self.sql),
+            "sql_views": (NoParams, self.sql_views),
             **MemoryCalls(app, journal).table,
             **SessionCalls(app).table,
             **TransferCalls(app).table,
@@ -163,6 +168,20 @@ class Calls:
             for hit in hits
             if all(word in hit.memory.content.casefold() for word in words)
         )
+
+    async def sql(self, params: SqlParams, place: Place) -> SqlResult:
+        if not 1 <= params.limit <= 1000:
+            raise CallRefused(f"limit = {params.limit}; allowed: 1 to 1000")
+        scopes = None if params.everywhere else place.readable
+        try:
+            return await self._questions.ask(
+                params.query, params.text, scopes=scopes, limit=params.limit
+            )
+        except ValueError as error:
+            raise CallRefused(str(error)) from None
+
+    async def sql_views(self, params: NoParams, place: Place) -> SqlViewsResult:
+        return await self._questions.views()
 
     # --- understanding ---------------------------------------------------------------------------
 

@@ -215,6 +215,15 @@ class TextParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: str
 
 
+class SqlParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``sql``. ``text`` is what ``$text``, ``$terms`` and ``$vector`` are made of."""
+
+    query: str
+    text: str | None = None
+    limit: int = 100
+    everywhere: bool = False
+
+
 class NoParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``status``."""
 

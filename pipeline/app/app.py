@@ -258,7 +258,7 @@ class App:
         self.team.restart()
         _log.info("ready", extra={"took_s": round(time.perf_counter() - started, 3)})
         await self._load_sessions(archive)
-        if archive.index.count:  # else the first memory brings it
+        if archive.count:  # else the first memory brings it
             await archive.load_reranker()
 
     async def reopen(self) -> None:
@@ -310,7 +310,7 @@ class App:
         outbox = Outbox()
         store = self.build_store(self.paths.database, outbox)
         self.team.attach(Replica(store, outbox, clock=self.clock))
-        return Archive(
+        archive = Archive(
             store,
             model_folder=Path(folder) if folder else None,
             merge_similarity=self.settings.capture.merge_similarity,
@@ -320,6 +320,8 @@ class App:
             anchors=self.code.anchors,
             usefulness=usefulness,
         )
+        archive.without_index = "" if self.settings.store.warm_index else "index.off"
+        return archive
 
     def build_store(self, path: Path, queue: ChangeQueue | None = None) -> Store:
         """A store of the file at ``path``, not open yet; ``queue`` is told of each write."""

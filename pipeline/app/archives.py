@@ -45,6 +45,24 @@ class NotStored(ConnectionError):
     """The store takes nothing now; the transcript is to be read again later."""
 
 
+def _left_s() -> float:
+    """How long may still be waited, so that the stages after have what they need."""
+    left_s = anyio.current_effective_deadline() - anyio.current_time()
+    return max(0.0, left_s - RESERVE_S)
+
+
+def _tell_degraded(by: str) -> None:
+    """Count a search without the whole index, or whose candidates were not all reranked."""
+    if by == "reranker.cut":
+        emit(degraded, "search", reason="reranker.cut")
+    elif by == "index.loading":
+        emit(degraded, "search", reason="index.loading")
+    elif by == "index.failed":
+        emit(degraded, "search", reason="index.failed")
+    elif by == "index.off":
+        emit(degraded, "search", reason="index.off")
+
+
 class _Awaited(Generic[T]):
     """Stands for a part that is loaded later, and may be closed and loaded again.
 
@@ -84,8 +102,7 @@ class _Awaited(Generic[T]):
         return self._there(self.loaded)
 
     async def _wait(self, event: anyio.Event) -> None:
-        left_s = anyio.current_effective_deadline() - anyio.current_time()
-        with anyio.move_on_after(max(0.0, left_s - RESERVE_S)):
+        with anyio.move_on_after(_left_s()):
             await event.wait()
 
     def _there(self, part: T | None) -> T:
@@ -144,17 +161,41 @@ class LazyArchive(_Awaited["Archive"]):
     async def recall(self, query: Query) -> Recalled:
         """Answer ``query``; tells what took over where there is less than a whole search."""
         try:
-            archive = await self.get()
+            recalled = await self._search(query)
         except RecallUnavailable:
             emit(fell_back, "search", to="none", reason="unavailable")
             raise
-        recalled = await archive.recall(query)
         if recalled.degraded:
             part, _, reason = recalled.degraded.partition(".")
-            emit(fell_back, part, to=recalled.mode, reason=reason)
-        if recalled.degraded == "reranker.cut":
-            emit(degraded, "search", reason="reranker.cut")
+            to = "sql" if part == "index" else recalled.mode
+            emit(fell_back, part, to=to, reason=reason)
+            _tell_degraded(recalled.degraded)
         return recalled
+
+    async def _search(self, query: Query) -> Recalled:
+        """By the index in memory; by SQL while it is loaded, or where there is none.
+
+        Half of the time there is the index is waited for, the other half is for SQL.
+        """
+        with anyio.move_on_after(_left_s() / 2):
+            await self._settled.wait()
+        if self.loaded is None and not self.settled:
+            return await self._search_by_sql(await self.opened(), query, "index.loading")
+        archive = self._there(self.loaded)
+        if not archive.without_index:
+            try:
+                return await archive.recall(query)
+            except (LookupError, ValueError) as error:
+                archive.drop_index(error)
+        return await self._search_by_sql(archive, query, archive.without_index)
+
+    async def _search_by_sql(self, archive: Archive, query: Query, reason: str) -> Recalled:
+        try:
+            with anyio.move_on_after(left_s := _left_s()):
+                return await archive.recall_by_sql(query, reason, within_s=left_s)
+        except ConnectionError as error:
+            raise RecallUnavailable(str(error)) from None
+        raise RecallUnavailable(f"the {self._name} could not be searched in time without an index")
 
     async def latest(
         self, scopes: tuple[Scope, ...], *, limit: int, namespaces: tuple[str, ...] = ()

@@ -36,6 +36,7 @@ COMMANDS = {
     "bury": "lifecycle",
     "keep": "lifecycle",
     "undo": "lifecycle",
+    "sql": "insight",
     "project": "insight",
     "import": "transfer",
     "export": "transfer",

@@ -1,4 +1,4 @@
-"""``classify``, ``explain``, ``status``, ``config``, ``project``: what subcog decides, and why."""
+"""``classify``, ``explain``, ``status``, ``config``, ``project``, ``sql``: what there is, why."""
 
 from __future__ import annotations
 
@@ -7,20 +7,30 @@ import sys
 from collections.abc import Iterable
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 from msgspec import UNSET, convert
 from msgspec.structs import astuple, replace
 
 from ...bus.results import ProjectResult
-from ...bus.service_results import BackupSummary, IndexStatus, NoDaemon, StatusResult
+from ...bus.service_results import (
+    BackupSummary,
+    IndexStatus,
+    NoDaemon,
+    SqlResult,
+    SqlViewsResult,
+    StatusResult,
+)
 from ...config.load import Origin
 from .shared import (
+    MAX_LISTED,
     call,
     call_if_running,
+    daemon,
     daemon_options,
     json_option,
+    limit_option,
     our_paths,
     our_settings,
     printed_as_json,
@@ -322,4 +332,44 @@ def describe_index(index: IndexStatus) -> str:
     """The line of ``index`` in ``subcog status``."""
     size = f"{index.bytes / 1e6:,.1f} MB in memory, scopes {index.scopes}"
     alone = f", by text alone {index.without_vectors}" if index.without_vectors else ""
-    return f"{size}{alone}, in topics {index.in_topics}"
+    told = f"{size}{alone}, in topics {index.in_topics}"
+    return f"none in memory, SQL searches ({index.missing})" if index.missing else told
+
+
+@click.command()
+@click.argument("query", required=False)
+@click.option(
+    "--file", type=click.File("r", encoding="utf-8"), help="Read QUERY from a file; `-` is stdin."
+)
+@click.option("--text", help="Words to search for: what $text, $terms and $vector are made of.")
+@click.option("--all", "everywhere", is_flag=True, help="What every project holds.")
+@limit_option(100, MAX_LISTED, "Rows at most.")
+@daemon_options
+def sql_command(
+    query: str | None,
+    file: TextIO | None,
+    text: str | None,
+    everywhere: bool,
+    limit: int,
+) -> None:
+    """Ask the memories QUERY, a SELECT in the SQL of DuckDB.
+
+    Nothing can be changed, and nothing but the views be read; without QUERY they are listed, with
+    their columns. They hold what this project may read. A question is interrupted after 5 seconds.
+    To search by words give them as --text: QUERY then has the parameters $terms, for
+    memory_bm25($terms), and $vector, for memory_cosine($vector). Quote QUERY with ''.
+    """
+    if query is not None and file is not None:
+        raise click.UsageError("give QUERY or --file, not both")
+    asked = file.read() if file is not None else query
+    with daemon() as client:
+        if asked is None:
+            answer: SqlResult | SqlViewsResult = client.call("sql_views", SqlViewsResult)
+        else:
+            params = {"query": asked, "text": text, "limit": limit, "everywhere": everywhere}
+            answer = client.call("sql", SqlResult, params)
+    if printed_as_json(answer):
+        return
+    from ..cli.sql_view import show_rows, show_views
+
+    show_rows(answer) if isinstance(answer, SqlResult) else show_views(answer)

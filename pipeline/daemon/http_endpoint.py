@@ -172,6 +172,8 @@ def index_status(archive: Archive) -> IndexStatus:
         without_vectors=stats.unencoded,
         in_topics=archive.topics.memories,
         reranks_cut=archive.search.cut,
+        searched_by_sql=archive.searched_by_sql,
+        missing=archive.without_index,
     )
 
 

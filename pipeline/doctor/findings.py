@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
 from msgspec import Struct
@@ -131,6 +131,22 @@ def examine_reranker(status: StatusResult | None) -> Finding:
     if status is not None and status.index is not None and status.index.reranks_cut:
         seen += f"; there was no time for all of it at {status.index.reranks_cut} questions"
     return passed("reranking", seen)
+
+
+def examine_index(status: StatusResult | None) -> Iterator[Finding]:
+    """Whether memories are searched for in memory; nothing is told where they are as they should.
+
+    While it was loaded SQL searched, which is no problem.
+    """
+    index = status.index if status else None
+    if index is None or not index.missing:
+        return
+    seen = f"there is no index in memory: {index.searched_by_sql} questions were searched by SQL"
+    if index.missing == "index.off":
+        yield Finding(check="index", ok=True, seen=f"{seen}, as store.warm_index is false")
+    else:
+        mend = "`subcog logs --level error` says why; `subcog daemon stop` makes it anew"
+        yield Finding(check="index", ok=False, seen=f"{seen}, since it failed", mend=mend)
 
 
 def _has_onnxruntime() -> bool:

@@ -27,6 +27,7 @@ from .findings import (
     Unrepaired,
     examine_backups,
     examine_damage,
+    examine_index,
     examine_model,
     examine_project,
     examine_reranker,
@@ -67,6 +68,7 @@ class Installation:
         self.status, error = _ask(self._paths)
         yield _daemon(self._paths, self.status, error)
         yield examine_reranker(self.status)
+        yield from examine_index(self.status)
         yield examine_model(self.status)
         yield examine_team(self.status)
         yield examine_project(_project(self._paths, self._env) if self.status else None)

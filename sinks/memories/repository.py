@@ -7,6 +7,7 @@ before it is committed, and what is acknowledged is found by the next search.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
@@ -27,13 +28,14 @@ from ...bus.events import (
     MemoryForgotten,
 )
 from ...bus.signals import degraded, emit
-from ...bus.values import Memory, Scope, UseEvent, Usefulness
+from ...bus.values import Memory, Query, Recalled, Scope, UseEvent, Usefulness
 from ..indexes.mentions import FailureIndex, FileIndex
 from ..indexes.topic_index import TopicIndex
 from ..models import cross_encoder
 from ..models.embedder import Embedder
 from ..search.index import Encoder, Index
 from ..search.retriever import MemoryCache, Search
+from ..search.sql_index import SqlIndex
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row
 from ..store.store import Store
@@ -41,6 +43,11 @@ from .bulk_import import BulkImport
 from .capture import CaptureWriter, FindAnchors, Judge, no_anchors
 from .lifecycle import Lifecycle
 from .use_log import UseLog, count_nothing
+
+INDEX_FAILED = "index.failed"
+"""Why SQL searches: the index in memory is damaged, or does not fit."""
+INDEX_ERRORS = (LookupError, MemoryError, ValueError)
+"""What an index raises that is damaged, or does not fit into memory."""
 
 _log = logging.getLogger(__name__)
 # Rows added to the index at once; each addition copies the index.
@@ -63,6 +70,9 @@ class Archive:
     for reading. ``judge`` compares a text with an older one, ``failing_shapes`` gives the shapes of
     the commands that a memory says fail, ``anchors`` the places in the code that a text names, and
     ``usefulness`` sums up what became of a memory.
+
+    ``without_index`` says why SQL has to search: ``index.off``, to be set before ``open``, or
+    ``index.failed``; it is empty where there is an index in memory.
     """
 
     def __init__(
@@ -80,6 +90,7 @@ class Archive:
         self.store = store
         self.uses = UseLog(store, sum_up=usefulness, clock=clock)
         self.index = Index()
+        self.sql_index = SqlIndex(store)
         self.topics = TopicIndex()
         self.files = FileIndex()
         self.failures = FailureIndex(failing_shapes)
@@ -100,6 +111,9 @@ class Archive:
         self.bulk_import = BulkImport(
             store, encoder=self.encoder, lifecycle=self.lifecycle, clock=clock
         )
+        self.without_index = ""
+        self.searched_by_sql = 0
+        self._stored = 0
         self._failure: StoreUnavailable | None = None
         self._model_folder = model_folder
         self._reranker_requested = False
@@ -122,8 +136,10 @@ class Archive:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._load_encoder)
             tasks.start_soon(self._open_store, readable)
-        if self._failure is None:
+        if self._failure is None and not self.without_index:
             await self._fill_index()
+        if self._failure is None and self.without_index:
+            self._stored = sum((await self.store.counts()).values())
         if self._failure is not None:
             await self.store.close()  # else the file is held until the process has ended
             raise self._failure
@@ -182,11 +198,25 @@ class Archive:
             return None
 
     def _fill(self, rows: Sequence[Row]) -> None:
-        self.index.extend(self.encoder.refresh(rows))
+        if self.without_index:
+            return
+        try:
+            self.index.extend(self.encoder.refresh(rows))
+        except INDEX_ERRORS as error:
+            self.drop_index(error)
+            return
         self._fetched.warm(row.memory for row in rows)
 
+    def drop_index(self, error: Exception) -> None:
+        """The index in memory is damaged: SQL searches from now on, until the next start."""
+        self.without_index = INDEX_FAILED
+        self.index.clear()
+        _log.error(
+            "the index in memory failed, SQL searches", extra={"error": type(error).__name__}
+        )
+
     async def build_topics(self) -> None:
-        """Fill the indexes of topics, files and failures, and sum up uses, after ``open``.
+        """Fill the indexes of topics, files, failures and SQL, and sum up uses, after ``open``.
 
         No prompt waits for that.
 
@@ -200,7 +230,14 @@ class Archive:
         if self.topics.memories + expired < self.index.count:  # rows moved on disk meanwhile
             for scope in await self.store.counts():
                 await self._note_what_is_missing(scope)
+        await self._fill_sql_index()
         self.store.shrink()
+
+    async def _fill_sql_index(self) -> None:
+        try:
+            await self.sql_index.fill()
+        except StoreUnavailable as error:  # the warm index answers; the next start tries again
+            _log.warning("search by SQL cannot be prepared", extra={"reason": error.reason})
 
     async def _note_what_is_missing(self, scope: Scope) -> None:
         after = ""
@@ -216,16 +253,19 @@ class Archive:
 
     def _note_unless_gone(self, memories: Sequence[Memory]) -> None:
         """Note what is still in the index: the rest was forgotten since it was read."""
-        here = [(memory, self.index.interned_id(memory.id)) for memory in memories]
+        here = [(memory, self._interned(memory.id)) for memory in memories]
         alive = [replace(m, id=own) for m, own in here if own and not self._is_expired(m)]
         self.topics.build(alive)
         self.files.build(alive)
         self.failures.build(alive)
 
+    def _interned(self, memory_id: str) -> str | None:
+        return memory_id if self.without_index else self.index.interned_id(memory_id)
+
     @property
     def count(self) -> int:
-        """How many memories can be found."""
-        return self.index.count
+        """How many memories can be found; without an index, how many there were at the start."""
+        return self._stored if self.without_index else self.index.count
 
     # --- searching -------------------------------------------------------------------------------
 
@@ -258,12 +298,30 @@ class Archive:
             used = [memory.id for memory in event.context.injected_memories]
             await self.store.mark_used(used)
 
+    async def recall_by_sql(
+        self, query: Query, reason: str, *, within_s: float = math.inf
+    ) -> Recalled:
+        """Search without the index in memory, which is missing for ``reason``: slower."""
+        self.searched_by_sql += 1
+        await self.sql_index.catch_up()
+        search = partial(
+            self.search.recall_by_sql,
+            query=query,
+            encoder=self.encoder,
+            reason=reason,
+            within_s=within_s,
+        )
+        return await self.store.read(search)
+
     # --- the indexes follow ----------------------------------------------------------------------
 
     async def index_stored(self, event: MemoriesStored) -> None:
         """Make committed memories findable."""
         for memory, _ in event.stored:
             self._fetched.drop(memory.id)
+        self.sql_index.note([memory.id for memory, _ in event.stored])
+        if self.without_index:
+            return
         if len(event.stored) > _FEW:
             await anyio.to_thread.run_sync(self.index.extend, event.stored)
         else:

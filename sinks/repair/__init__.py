@@ -1,4 +1,4 @@
 """A damaged or grown database: salvage, purge, kept copies.
 
-May import: sinks/team, sinks/store, sinks/passages.
+May import: sinks/team, sinks/sql, sinks/store, sinks/passages.
 """

@@ -18,6 +18,7 @@ from msgspec import Struct
 from ..files import FOLDER_MODE
 from ..passages import table as passages
 from ..passages.table import Forgotten
+from ..sql import search_tables
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain, unavailable
 from ..store.migrations import MIGRATIONS, ForeignSchema, schema_version, tables
@@ -36,7 +37,7 @@ _TICK = timedelta(microseconds=1)
 _TABLES = frozenset(
     "memories versions team shared outbox received forgotten_texts merged_texts passages "
     "forgotten_passages use_events use_sums".split()
-)
+).union(search_tables.TABLES)
 
 
 class Bounds(Struct, frozen=True):

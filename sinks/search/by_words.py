@@ -17,7 +17,15 @@ from msgspec import Struct
 from ...bus.values import Query, Scope
 from ..models.embedder import EncodedQuery
 from .calibration import lead, load, probabilities
-from .ranking import CANDIDATES, Candidate, Ranking, ScopeQuery, begin
+from .ranking import (
+    CANDIDATES,
+    Candidate,
+    Collection,
+    Ranking,
+    ScopeQuery,
+    begin,
+    collection_of,
+)
 from .scope_index import Floats, Rows, ScopeIndex, Terms
 
 FEATURES = ("share", "share lead", "covered weight", "few")
@@ -44,12 +52,16 @@ def rank_by_words(
     query: Query,
     question: EncodedQuery,
     now: datetime,
+    collection: Collection | None = None,
 ) -> Ranking:
-    """Rank the memories of ``scope_indexes`` by how much of ``question.asked`` they cover."""
+    """Rank the memories of ``scope_indexes`` by how much of ``question.asked`` they cover.
+
+    ``collection`` is what they were taken from, where they are not all there are.
+    """
     parts = [begin(scope, index, query, question, now) for scope, index in scope_indexes]
     parts = [part for part in parts if part.rows]
     total = sum(part.rows if part.allowed is None else int(part.allowed.sum()) for part in parts)
-    covered = cover(parts, question, max(CANDIDATES, query.limit))
+    covered = cover(parts, question, max(CANDIDATES, query.limit), collection)
     if covered is None:
         return Ranking((), total)
     matrix = feature_matrix(covered)
@@ -73,12 +85,17 @@ def rank_by_words(
     )
 
 
-def cover(parts: Sequence[ScopeQuery], question: EncodedQuery, count: int) -> Covered | None:
+def cover(
+    parts: Sequence[ScopeQuery],
+    question: EncodedQuery,
+    count: int,
+    collection: Collection | None = None,
+) -> Covered | None:
     """The best ``count`` candidates of each of ``parts``; None if there are none."""
     if not parts or not question.asked:
         return None
-    memories = sum(len(part.index) for part in parts)
-    frequency = np.sum([[len(rows) for rows in part.found.rows] for part in parts], axis=0)
+    taken_from = collection or collection_of(parts)
+    memories, frequency = taken_from.memories, taken_from.document_frequency
     total = memories + _PRIOR_MEMORIES
     idf = np.log(1 + (total - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
     weights = [word.part * idf[_places(question, word.grams)].mean() for word in question.asked]

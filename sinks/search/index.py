@@ -22,7 +22,7 @@ from ..models.embedder import Embedder, EncodedQuery
 from ..models.grams import asked_words, grams_of
 from ..store.rows import Row
 from .by_words import rank_by_words
-from .ranking import Ranking, rank
+from .ranking import Collection, Ranking, rank
 from .scope_index import Entry, Flags, Floats, Rows, ScopeIndex
 
 
@@ -111,6 +111,11 @@ class Index:
                 self._scope_index(scope).extend(entries)
                 self._tidy(scope)
 
+    def clear(self) -> None:
+        """Take everything out."""
+        with self._writing:
+            self._scope_indexes, self._scope_of, self._unencoded = {}, {}, set()
+
     def fold_postings(self) -> None:
         """Merge the postings that ``extend`` added: call after the last of it."""
         with self._writing:
@@ -132,16 +137,23 @@ class Index:
         with self._writing:
             self._forget(id)
 
-    def search(self, query: Query, question: EncodedQuery, now: datetime) -> Ranking:
+    def search(
+        self,
+        query: Query,
+        question: EncodedQuery,
+        now: datetime,
+        collection: Collection | None = None,
+    ) -> Ranking:
         """The best ``query.limit`` memories of the query's scopes, best first.
 
         By text alone while there is no embedder, or one that made none of the vectors.
+        ``collection`` is what the memories here were taken from, where they are not all there are.
         """
         scope_indexes = self.scope_indexes(query.scopes)
         if question.asked:
-            ranking = rank_by_words(scope_indexes, query, question, now)
+            ranking = rank_by_words(scope_indexes, query, question, now, collection)
         else:
-            ranking = rank(scope_indexes, query, question, self.usable_embedder, now)
+            ranking = rank(scope_indexes, query, question, self.usable_embedder, now, collection)
         if query.is_filtered:
             return ranking
         superseded = self._count_superseded(scope for scope, _ in scope_indexes)

@@ -53,6 +53,17 @@ class Ranking(Struct, frozen=True):
     total: int
 
 
+class Collection(Struct, frozen=True):
+    """What is known of all memories where only some of them are at hand to be ranked.
+
+    ``document_frequency`` is that of the terms of the question, in their order.
+    """
+
+    memories: int
+    mean_length: float
+    document_frequency: Floats
+
+
 class ScopeQuery(Struct):
     """One scope during one query: what was there when the query began, and its candidates."""
 
@@ -71,8 +82,12 @@ def rank(
     question: EncodedQuery,
     embedder: Embedder | None,
     now: datetime,
+    collection: Collection | None = None,
 ) -> Ranking:
-    """Rank the memories of ``scope_indexes``; without an ``embedder`` by text alone."""
+    """Rank the memories of ``scope_indexes``; without an ``embedder`` by text alone.
+
+    ``collection`` is what they were taken from, where they are not all there are.
+    """
     if question.vector is None:
         embedder = None
     mode: Mode = query.mode if embedder is not None else "text"
@@ -82,7 +97,15 @@ def rank(
     scope_queries = [scoped for scoped in scope_queries if scoped.rows]
     total = sum(s.rows if s.allowed is None else int(s.allowed.sum()) for s in scope_queries)
     count = max(CANDIDATES, query.limit)
-    features = measure(scope_queries, mode, question, embedder, candidates=count, broad=query.broad)
+    features = measure(
+        scope_queries,
+        mode,
+        question,
+        embedder,
+        candidates=count,
+        broad=query.broad,
+        collection=collection,
+    )
     if features is None:
         return Ranking((), total)
     probability = text_relevance(features) if embedder is None else relevance(features)
@@ -99,10 +122,12 @@ def measure(
     *,
     candidates: int = CANDIDATES,
     broad: bool = False,
+    collection: Collection | None = None,
 ) -> Features | None:
     """Choose each scope's candidates and measure them; None if there are none."""
-    memories = sum(len(scoped.index) for scoped in scope_queries)
-    document_frequency = _score_text(scope_queries, memories)
+    taken_from = collection or collection_of(scope_queries)
+    memories, document_frequency = taken_from.memories, taken_from.document_frequency
+    _score_text(scope_queries, taken_from)
     for scoped in scope_queries:
         scoped.candidate_rows = _choose(scoped, mode, question, candidates)
     if not any(len(scoped.candidate_rows) for scoped in scope_queries):
@@ -116,7 +141,9 @@ def measure(
         [scoped.index.passages.document_frequency(question.words) for scoped in scope_queries],
         axis=0,
     )
-    asked = weighted_words(question.words, counts, memories, embedder)
+    # How rare a word is in the store is not known of a part of it: the model alone says it then.
+    counted = 0 if collection else memories
+    asked = weighted_words(question.words, counts, counted, embedder)
     covered = _coverage(scope_queries, asked, embedder)
     return Features(
         text=text,
@@ -149,24 +176,31 @@ def begin(
     )
 
 
-def _score_text(scope_queries: Sequence[ScopeQuery], memories: int) -> Floats:
-    """Fill in each scope's BM25 scores; returns the terms' document frequencies."""
+def collection_of(scope_queries: Sequence[ScopeQuery]) -> Collection:
+    """That of all memories of the scopes."""
+    memories = sum(len(scoped.index) for scoped in scope_queries)
     if not scope_queries:
-        return np.zeros(0, dtype=np.float32)
+        return Collection(memories, 0.0, np.zeros(0, dtype=np.float32))
     document_frequency = np.sum(
         [[len(rows) for rows in scoped.found.rows] for scoped in scope_queries], axis=0
     )
-    document_frequency = np.asarray(document_frequency, dtype=np.float32)
+    terms = sum(scoped.index.terms_total for scoped in scope_queries)
+    return Collection(
+        memories, terms / max(memories, 1), np.asarray(document_frequency, dtype=np.float32)
+    )
+
+
+def _score_text(scope_queries: Sequence[ScopeQuery], collection: Collection) -> None:
+    """Fill in each scope's BM25 scores."""
+    memories, document_frequency = collection.memories, collection.document_frequency
     idf = np.log(1 + (memories - document_frequency + 0.5) / (document_frequency + 0.5))
     if len(idf) > MOST_TERMS:
         missing = document_frequency == 0
         idf[np.argsort(-np.where(missing, 0, idf), kind="stable")[MOST_TERMS:]] = 0
-    mean_length = sum(scoped.index.terms_total for scoped in scope_queries) / max(memories, 1)
     for scoped in scope_queries:
-        scoped.bm25 = scoped.index.bm25(scoped.found, idf, mean_length, scoped.rows)
+        scoped.bm25 = scoped.index.bm25(scoped.found, idf, collection.mean_length, scoped.rows)
         if scoped.allowed is not None:
             scoped.bm25[~scoped.allowed] = 0
-    return document_frequency
 
 
 def _choose(scoped: ScopeQuery, mode: Mode, question: EncodedQuery, count: int) -> Rows:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import anyio.to_thread
@@ -18,10 +19,14 @@ from msgspec.structs import replace
 from ...bus.values import Hit, Memory, Query, Recalled, Scope
 from ...config.languages import ENGLISH, language_of
 from ..models.cross_encoder import CrossEncoder
-from ..models.embedder import Embedder
+from ..models.embedder import Embedder, EncodedQuery
 from .calibration import reranked_relevance
-from .index import Index
-from .ranking import Candidate
+from .index import Encoder, Index
+from .ranking import Candidate, Ranking
+from .sql_search import search_by_sql
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 RERANK_TOP_K = 6
 """How many candidates are reranked: of those that answer, nine in ten are among them."""
@@ -55,6 +60,7 @@ THREADS = 2
 """More searches at once than this only take turns with one interpreter, and all end late."""
 
 Fetch = Callable[[Sequence[str], Sequence[Scope]], Sequence[Memory]]
+Rank = Callable[[EncodedQuery, datetime], Ranking]
 
 
 class Latest(Protocol):
@@ -115,20 +121,35 @@ class Search:
 
     def recall_now(self, query: Query, *, came: float | None = None) -> Recalled:
         """The same, in the thread that calls; ``came`` is when it was asked, if not now."""
+        return self._recall(query, partial(self._index.search, query), self._index, came=came)
+
+    def recall_by_sql(
+        self,
+        cursor: DuckDBPyConnection,
+        query: Query,
+        encoder: Encoder,
+        reason: str,
+        *,
+        within_s: float = math.inf,
+    ) -> Recalled:
+        """The same without the index, which is missing for ``reason``; in a worker thread."""
+        empty = Index(encoder.embedder)
+        rank = partial(search_by_sql, cursor, query, encoder, within_s=within_s)
+        recalled = self._recall(query, rank, empty)
+        return replace(recalled, degraded=reason)
+
+    def _recall(
+        self, query: Query, rank: Rank, index: Index, *, came: float | None = None
+    ) -> Recalled:
         began = time.perf_counter()
         waited_s = 0.0 if came is None else began - came
         degraded = None
-        if query.mode != "text" and self._index.usable_embedder is None:
+        if query.mode != "text" and index.usable_embedder is None:
             degraded = "embedder.unavailable" if self.embedder is None else "embedder.changed"
-        text = query.asked or query.text
-        language = ENGLISH if query.mode == "vector" else language_of(text)
+        language = ENGLISH if query.mode == "vector" else language_of(query.asked or query.text)
         foreign = language != ENGLISH
-        question = (
-            self._index.encode_words(text, language)
-            if foreign
-            else self._index.encode_query(query.text)
-        )
-        ranking = self._index.search(query, question, self._clock())
+        question = _encoded(index, query.text, query.asked or query.text, language)
+        ranking = rank(question, self._clock())
         until = time.perf_counter() + self.rerank_budget_s - waited_s
         hits, is_cut = self._answers(query, ranking.candidates, until, foreign=foreign)
         self.cut += is_cut
@@ -139,6 +160,10 @@ class Search:
             took_ms=(time.perf_counter() - began) * 1000,
             degraded=degraded or ("reranker.cut" if is_cut else None),
         )
+
+    def encode(self, text: str) -> EncodedQuery:
+        """A question in the terms of the search, whatever its language is."""
+        return _encoded(self._index, text, text, language_of(text))
 
     def _answers(
         self, query: Query, candidates: Sequence[Candidate], until: float, *, foreign: bool
@@ -206,6 +231,10 @@ class Search:
             for one in candidates
             if one.id in memories
         )
+
+
+def _encoded(index: Index, text: str, asked: str, language: str) -> EncodedQuery:
+    return index.encode_query(text) if language == ENGLISH else index.encode_words(asked, language)
 
 
 def _rerank(

@@ -19,6 +19,9 @@ _GROWTH = 1.5
 _SMALLEST = 16
 
 
+Floats = npt.NDArray[np.float32]
+
+
 class Column:
     """An array that grows at its end, for one writer and many readers.
 
@@ -59,6 +62,14 @@ class Column:
         self._rows = grown
 
 
+def quantised(vectors: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.int8], Floats]:
+    """Vectors as bytes, shape (vectors, dimensions), and what each is multiplied by to get back."""
+    floats = vectors.astype(np.float32)
+    scales = np.abs(floats).max(axis=1, initial=1e-9) / np.float32(127)
+    floats /= scales[:, None]
+    return np.rint(floats, out=floats).astype(np.int8), scales
+
+
 # How many of the passages nearest by sign are scored exactly: enough for an exact top ten to
 # 100,000 passages; five times that beyond.
 RESCORED = 400
@@ -69,7 +80,6 @@ _PICKED = 6
 # Further by sign than any passage can be.
 _FAR = 0xFFFF
 
-Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 
 
@@ -107,10 +117,7 @@ class Passages:
         """Add the passages of the rows from ``first_row`` on; None is a row without any."""
         given = [encoding for encoding in encodings if encoding is not None]
         vectors = np.frombuffer(b"".join(e.vectors for e in given), dtype="<f2")
-        floats = vectors.reshape(-1, self._dimensions).astype(np.float32)
-        scales = np.abs(floats).max(axis=1, initial=1e-9) / np.float32(127)
-        floats /= scales[:, None]
-        small = np.rint(floats, out=floats).astype(np.int8)
+        small, scales = quantised(vectors.reshape(-1, self._dimensions))
         words = np.frombuffer(b"".join(e.words for e in given), dtype="<u2")
         counts = np.frombuffer(b"".join(e.lengths for e in given), dtype="<u2")
         numbers = np.array([0 if e is None else len(e.lengths) // 2 for e in encodings], np.int32)

@@ -1,4 +1,4 @@
 """DuckDB, the truth: one writer, a cursor for each reader, migrations, the log.
 
-May import nothing of sinks but sinks/files.py.
+May import: sinks/sql.
 """

@@ -21,18 +21,18 @@ import numpy as np
 from duckdb import DuckDBPyConnection
 
 from ..files import FILE_MODE, FOLDER_MODE, sync_directory
+from ..sql.views import create_views
 from .errors import StoreUnavailable, closed, explain, invalidates_database, unavailable
 from .migrations import ForeignSchema, NewerSchema, migrate
 from .reads import CurrentVersions, Fingerprints
 from .rows import Record, Row, fingerprint_of, naive, to_record
-from .sql import Statement, connect, copy_store
+from .sql import PRIVATE, Statement, connect, copy_store, spill_of
 from .tombstones import Tombstones
 from .wal import Presence, Recovery, cut_damage, find_torn_tail, quarantine_orphan_log, wal_of
 from .writes import ChangeQueue, NoQueue
 
 _log = logging.getLogger(__name__)
 
-_PRIVATE = ".subcog-copy-"
 # Each cut leaves less of the log, so this only bounds a log with very many damaged places.
 _MOST_REPAIRS = 100
 # What a checkpoint writes beyond the log: the row groups that it touches.
@@ -85,6 +85,8 @@ class Database:
         self._root: DuckDBPyConnection | None = None
         self._writer: DuckDBPyConnection | None = None
         self._cursors: set[DuckDBPyConnection] = set()
+        # Those of the cursors that answer people's own questions, which may take all the memory.
+        self._asking: set[DuckDBPyConnection] = set()
         self._changed = threading.Condition()
 
     # --- open and close --------------------------------------------------------------------------
@@ -113,13 +115,14 @@ class Database:
     def _prepare(self, root: DuckDBPyConnection) -> None:
         self.path.chmod(FILE_MODE)
         # Copies that a killed process left half made, with text that was to be gone.
-        for unfinished in self.path.parent.glob(f"{_PRIVATE}*"):
+        for unfinished in self.path.parent.glob(f"{PRIVATE}*"):
             shutil.rmtree(unfinished)
         torn = find_torn_tail(self.path, self._clock())
         if torn:
             self._report(torn)
         self._make_wal_private()
         before, after = migrate(root, naive(self._clock()))
+        create_views(root)
         self.fingerprints, self.current_versions = _read_fingerprints(root), _read_versions(root)
         self.tombstones.open(root)
         self._queue.open(root)
@@ -170,6 +173,7 @@ class Database:
                     "CHECKPOINT store" if in_place else "PRAGMA disable_checkpoint_on_shutdown"
                 )
             root.close()
+            shutil.rmtree(spill_of(self.path), ignore_errors=True)
 
     def reopen(self) -> None:
         """Reopen the file after DuckDB invalidated it. Raises StoreUnavailable."""
@@ -223,6 +227,7 @@ class Database:
         """Give back what ``acquire`` gave."""
         with self._changed:
             self._cursors.discard(cursor)
+            self._asking.discard(cursor)
             cursor.close()
             self._changed.notify_all()
 
@@ -244,6 +249,24 @@ class Database:
                 yield cursor
         finally:
             self.release(cursor)
+
+    @contextmanager
+    def asking(self) -> Iterator[DuckDBPyConnection]:
+        """As ``reading``, for a question that is interrupted when a write needs its memory."""
+        with self.reading() as cursor:
+            self._asking.add(cursor)
+            yield cursor
+
+    def interrupt_questions(self) -> bool:
+        """Interrupt people's own questions and await their end; whether there was any."""
+        with self._changed:
+            were_any = bool(self._asking)
+            for _ in range(int(_READERS_LEAVE_WITHIN_S / _INTERRUPT_EVERY_S)):
+                for cursor in self._asking:
+                    cursor.interrupt()
+                if self._changed.wait_for(lambda: not self._asking, _INTERRUPT_EVERY_S):
+                    break
+        return were_any
 
     @contextmanager
     def transaction(self) -> Iterator[DuckDBPyConnection]:
@@ -362,7 +385,7 @@ class Database:
     @contextmanager
     def _copied(self, directory: Path) -> Iterator[Path]:
         """A compact copy in a private directory inside ``directory``."""
-        with tempfile.TemporaryDirectory(prefix=_PRIVATE, dir=directory) as private:
+        with tempfile.TemporaryDirectory(prefix=PRIVATE, dir=directory) as private:
             copy = Path(private) / "compacted.duckdb"
             with self.reading() as cursor:
                 copy_store(cursor, copy)

@@ -23,6 +23,12 @@ was ``lifted`` since somebody asked to keep that text after all; what was noted 
 The fifth step is for the use of memories. ``use_events`` has one row for each thing that became of
 a memory after it was shown, ``use_sums`` how many older ones there were. Neither holds a text of
 anybody, and neither ever leaves the machine.
+
+The sixth step is for ranking by SQL alone. ``search_documents`` has a row for each memory that can
+be found, with a number; ``search_terms`` how often it has which term, ``search_vectors`` a vector
+of each of its passages, in bytes that are to be multiplied by ``scale``. They follow from
+``versions`` and are filled when there is time (``sinks/sql/search_tables.py``), so that no capture
+waits for it; what is deleted from ``versions`` leaves them in the same transaction.
 """
 
 from __future__ import annotations
@@ -139,6 +145,26 @@ MIGRATIONS: tuple[str, ...] = (
         memory_id VARCHAR NOT NULL,
         shown BIGINT NOT NULL,
         sessions BIGINT NOT NULL
+    );
+    """,
+    """
+    CREATE TABLE store.search_documents (
+        doc INTEGER NOT NULL,
+        key VARCHAR NOT NULL,
+        id VARCHAR NOT NULL,
+        scope VARCHAR NOT NULL,
+        model VARCHAR NOT NULL,
+        length INTEGER NOT NULL
+    );
+    CREATE TABLE store.search_terms (
+        doc INTEGER NOT NULL,
+        term UINTEGER NOT NULL,
+        count UTINYINT NOT NULL
+    );
+    CREATE TABLE store.search_vectors (
+        doc INTEGER NOT NULL,
+        scale FLOAT NOT NULL,
+        vector TINYINT[] NOT NULL
     );
     """,
 )

@@ -21,6 +21,15 @@ _ROW_GROUPS = "ROW_GROUP_SIZE 8192"
 _COPY = "compacted"
 
 
+PRIVATE = ".subcog-copy-"
+"""How a directory beside the database begins that is to be deleted where a process left it."""
+
+
+def spill_of(path: Path) -> Path:
+    """Where DuckDB puts what does not fit into its memory, texts of memories among it."""
+    return path.parent / f"{PRIVATE}spill"
+
+
 def connect(path: Path, memory_limit_mb: int) -> DuckDBPyConnection:
     """A connection with the file at ``path`` as ``store``. Raises ``duckdb.Error``."""
     # Attached, since only then the size of a row group can be chosen.
@@ -28,6 +37,8 @@ def connect(path: Path, memory_limit_mb: int) -> DuckDBPyConnection:
         config={
             "memory_limit": f"{memory_limit_mb}MB",
             "threads": 1,
+            # By default it is in the directory that the process was started in.
+            "temp_directory": str(spill_of(path)),
             # The writer checkpoints long before this.
             "wal_autocheckpoint": "1GB",
             "autoinstall_known_extensions": False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -341,10 +342,24 @@ class Store:
 
     async def read(self, work: Callable[[DuckDBPyConnection], T]) -> T:
         """Call ``work`` with a cursor on a worker thread; interrupted where this is cancelled."""
+        return await self._read(self.database.reading, work)
+
+    async def ask(self, work: Callable[[DuckDBPyConnection], T]) -> T:
+        """As ``read``, and interrupted as well where a write needs the memory that it took.
+
+        Raises StoreUnavailable, ``closed``, then.
+        """
+        return await self._read(self.database.asking, work)
+
+    async def _read(
+        self,
+        opened: Callable[[], AbstractContextManager[DuckDBPyConnection]],
+        work: Callable[[DuckDBPyConnection], T],
+    ) -> T:
         held: list[DuckDBPyConnection] = []
 
         def run() -> T:
-            with self.database.reading() as cursor:
+            with opened() as cursor:
                 held.append(cursor)
                 return work(cursor)
 

@@ -186,7 +186,7 @@ class Writer:
 
     def _commit(self, puts: Sequence[_Put]) -> None:
         try:
-            taken = self._write([record for put in puts for record in put.records])
+            taken = self._write_with_room([record for put in puts for record in put.records])
         except (duckdb.Error, OSError, ValueError) as error:
             if len(puts) == 1:
                 puts[0].future.set_exception(self._translated(error))
@@ -198,6 +198,15 @@ class Writer:
         for put in puts:
             put.future.set_result(taken[: len(put.records)])
             del taken[: len(put.records)]
+
+    def _write_with_room(self, records: Sequence[Record]) -> list[bool]:
+        """A question that has taken all the memory makes room for a write."""
+        try:
+            return self._write(records)
+        except duckdb.OutOfMemoryException:
+            if not self._database.interrupt_questions():
+                raise
+            return self._write(records)
 
     def _write(self, records: Sequence[Record]) -> list[bool]:
         self._reopen_if_invalidated()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from duckdb import DuckDBPyConnection
 
+from ..sql.search_tables import unindex
 from .rows import HEAD_TYPES, VERSION_TYPES, Record, Usage, head_values, naive, version_values
 from .sql import Statement
 
@@ -221,6 +222,7 @@ def move_heads(connection: DuckDBPyConnection, records: Sequence[Record]) -> Non
 
 def rewrite(connection: DuckDBPyConnection, record: Record) -> None:
     """Put ``record`` in place of what is stored under its key."""
+    unindex(connection, "key", [record.key])
     values = version_values(record)
     connection.execute(_REWRITE, [*values[_KEYS:], record.key])
 
@@ -245,7 +247,12 @@ def are_first_versions(records: Sequence[Record]) -> bool:
 def delete_where(
     connection: DuckDBPyConnection, table: str, column: str, values: Sequence[str]
 ) -> None:
-    """Delete the rows of ``table`` whose ``column`` is one of ``values``."""
+    """Delete the rows of ``table`` whose ``column`` is one of ``values``.
+
+    What SQL finds a version by goes with it.
+    """
+    if table == "versions":
+        unindex(connection, column, values)
     if values:
         condition, parameters = among(column, values)
         connection.execute(f"DELETE FROM store.{table} WHERE {condition}", parameters)  # noqa: S608 - placeholders

@@ -41,6 +41,7 @@ PUT_IN = {
         "where",
     },
     "sinks/repair/backups.py": {"table"},
+    "sinks/sql/search_tables.py": {"_FINDABLE", "column", "named", "numbers", "table"},
     "sinks/repair/salvage.py": {"columns", "table"},
     "sinks/team/membership.py": {"columns", "table", "wanted"},
     "sinks/store/tombstones.py": {"condition"},

@@ -1,18 +1,21 @@
 import anyio
 import pytest
 
-from subcog.bus.signals import fell_back
-from subcog.bus.values import Recalled
+from subcog.bus.signals import degraded, fell_back
+from subcog.bus.values import Query, Recalled
 from subcog.pipeline.app import archives
 from subcog.pipeline.app.archives import LazyArchive
 from subcog.stages.ports import RecallUnavailable
+from tests.archives import opened_desk
 from tests.emissions import emitted
+from tests.stores import HERE
 
 
 class Found:
     """Stands where the archive will be."""
 
     degraded = None
+    without_index = ""
 
     async def recall(self, query):
         return Recalled(hits=(), mode="text", total=0, took_ms=0.1, degraded=self.degraded)
@@ -60,6 +63,9 @@ class Opened:
     async def subjects(self, scopes, *, limit):
         return ("deploys",)
 
+    async def recall_by_sql(self, query, reason, *, within_s):
+        await anyio.sleep_forever()
+
 
 async def test_what_the_store_alone_can_answer_does_not_wait_for_the_indexes(monkeypatch):
     monkeypatch.setattr(archives, "RESERVE_S", 9.95)
@@ -69,7 +75,7 @@ async def test_what_the_store_alone_can_answer_does_not_wait_for_the_indexes(mon
         assert await late.latest((), limit=5) == ("the newest",)
         assert await late.subjects((), limit=5) == ()
         assert not late.settled
-        with pytest.raises(RecallUnavailable, match="still being loaded"):
+        with pytest.raises(RecallUnavailable, match="not be searched in time"):
             await late.recall("x")
         late.arrive(Opened())
         assert await late.subjects((), limit=5) == ("deploys",)
@@ -121,3 +127,60 @@ async def test_each_search_without_anything_to_search_in_is_told(told):
     with anyio.fail_after(5), pytest.raises(RecallUnavailable):
         await late.recall("x")
     assert told == [("search", {"to": "none", "reason": "unavailable"})]
+
+
+ASKED = Query(text="when does the quartzite key rotate?", scopes=(HERE,))
+
+
+@pytest.fixture
+async def bench(tmp_path):
+    """An archive with one memory, of which SQL knows already."""
+    async with opened_desk(tmp_path) as bench:
+        await bench.keep("The quartzite deploy key rotates on the first Monday of each month")
+        await bench.archive.sql_index.fill()
+        yield bench
+
+
+def found(recalled):
+    return [hit.memory.content[:13] for hit in recalled.hits]
+
+
+async def test_sql_answers_while_the_index_is_still_being_loaded(bench, told):
+    late = LazyArchive()
+    late.open(bench.archive)
+    with emitted(degraded) as heard, anyio.fail_after(4) as scope:
+        recalled = await late.recall(ASKED)
+    assert not scope.cancelled_caught
+    assert found(recalled) == ["The quartzite"]
+    assert recalled.degraded == "index.loading"
+    assert told == [("index", {"to": "sql", "reason": "loading"})]
+    assert heard == [("search", {"reason": "index.loading"})]
+
+
+async def test_an_index_that_arrives_in_time_answers_itself(bench, told):
+    late, answers = LazyArchive(), []
+    late.open(bench.archive)
+
+    async def ask():
+        answers.append(await late.recall(ASKED))
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            late.arrive(bench.archive)
+    assert [recalled.degraded for recalled in answers] == [None]
+    assert (told, bench.archive.searched_by_sql) == ([], 0)
+
+
+async def test_an_index_that_fails_is_replaced_by_sql_for_good(bench, told):
+    late = LazyArchive()
+    late.arrive(bench.archive)
+    bench.archive.index._scope_indexes[HERE].table.ids = []  # as damage may leave it
+
+    assert found(await late.recall(ASKED)) == ["The quartzite"]
+    kept = await bench.keep("The feldspar key never rotates")
+    assert bench.archive.index.count == 0
+    again = await late.recall(Query(text="feldspar", scopes=(HERE,)))
+    assert again.hits[0].memory.id == kept.memory.id
+    assert told == [("index", {"to": "sql", "reason": "failed"})] * 2

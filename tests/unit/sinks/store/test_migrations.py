@@ -53,7 +53,8 @@ def test_an_empty_file_gets_every_step(attach):
     sessions = {"passages", "forgotten_passages"}
     forgotten = {"forgotten_texts", "merged_texts"}
     uses = {"use_events", "use_sums"}
-    assert tables(connection) == team | sessions | forgotten | uses | {
+    search = {"search_documents", "search_terms", "search_vectors"}
+    assert tables(connection) == team | sessions | forgotten | uses | search | {
         "memories",
         "versions",
         "migrations",

@@ -1,0 +1,57 @@
+"""How the answer to a question in SQL looks in a terminal: a table, one row a line."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ...bus.service_results import SqlResult, SqlViewsResult
+from ...stages.text.unicode import cut, one_line, visible
+
+_MAX_CELL_CHARS = 2_000
+_NUMBERS = ("INT", "FLOAT", "DOUBLE", "DECIMAL")
+
+
+def show_rows(answer: SqlResult) -> None:
+    """Print the rows as a table, and how many there are."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in answer.columns:
+        is_number = any(kind in column.type for kind in _NUMBERS)
+        table.add_column(_cell(column.name), justify="right" if is_number else "left")
+    for row in answer.rows:
+        table.add_row(*(_cell(row[column.name]) for column in answer.columns))
+    console = Console()
+    if answer.rows:
+        console.print(table)
+    more = "; there are more: --limit" if answer.more else ""
+    rows = "1 row" if len(answer.rows) == 1 else f"{len(answer.rows)} rows"
+    console.print(Text(f"{rows} in {answer.took_ms:.0f} ms{more}", style="dim"))
+
+
+def show_views(answer: SqlViewsResult) -> None:
+    """Print what can be asked for, and an example."""
+    console = Console()
+    for view in answer.views:
+        console.print(Text(view.name, style="bold"))
+        names = ", ".join(f"{one.name} {one.type}" for one in view.columns)
+        console.print(Text(f"  {names}"))
+    console.print(Text(f"\nfor example: {answer.example}", style="dim"), soft_wrap=True)
+
+
+def _cell(value: Any) -> Text:
+    """One value on one line, without what a terminal would obey."""
+    if value is None:
+        return Text("null", style="dim")
+    if isinstance(value, datetime):
+        value = f"{value.astimezone():%Y-%m-%d %H:%M:%S}"
+    if isinstance(value, float):
+        value = f"{value:.6g}"
+    if not isinstance(value, str):
+        value = msgspec.json.encode(value).decode()
+    return Text(cut(one_line(visible(value)), _MAX_CELL_CHARS))

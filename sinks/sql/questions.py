@@ -1,0 +1,199 @@
+"""People's own questions in SQL: one SELECT on the views, without a way to anything else.
+
+DuckDB has no permissions, and the connection that a question runs on could read every table and
+file. So the question is parsed by DuckDB itself, and what it parsed is looked through: only the
+views, the names that the question gives itself, and a few functions that make rows are let through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import duckdb
+import msgspec
+from duckdb import DuckDBPyConnection
+from msgspec import Struct
+
+from .views import macros, show_scopes, views
+
+ROW_FUNCTIONS = frozenset({"unnest", "range", "generate_series"})
+"""What may stand in FROM with parentheses beside the macros; most that can reads files."""
+
+REFUSED_FUNCTIONS = frozenset(
+    "currval nextval setval setseed write_log sleep_ms pg_sleep getenv current_setting getvariable "
+    "json_serialize_plan json_execute_serialized_sql query query_table error assert_true stats "
+    "current_query current_query_id current_connection_id current_transaction_id txid_current "
+    "range generate_series generate_subscripts repeat lpad rpad bar format printf list_resize "
+    "array_resize".split()
+)
+"""Functions that wait, change or tell something outside of the views, or make values of any size.
+
+What is allocated for such a value DuckDB neither counts nor interrupts. In FROM, ``range`` gives
+row after row.
+"""
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_SYSTEM = ("duckdb_", "pg_", "sqlite_", "information_schema")
+_MOST_NESTED = 400
+_ONE = "only one statement can be asked, and it has to be a SELECT (or WITH, FROM, DESCRIBE, SHOW)"
+MOST_RESULT_CHARS = 4_000_000
+
+
+class QuestionRefused(ValueError):
+    """A question that is no SELECT on the views, or that DuckDB cannot answer. Says why."""
+
+
+class Answered(Struct, frozen=True):
+    """The names and types of the columns, the rows, and whether there are more."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    more: bool
+
+
+def ask(
+    cursor: DuckDBPyConnection,
+    text: str,
+    scopes: Sequence[str] | None,
+    *,
+    limit: int,
+    parameters: Mapping[str, Any],
+) -> Answered:
+    """Answer ``text`` from what ``scopes`` hold, None for all, with the first ``limit`` rows.
+
+    Of ``parameters`` those are bound that ``text`` names. Raises QuestionRefused.
+    """
+    try:
+        statement = checked(cursor, text)
+        bound = _bound(statement, parameters)
+        show_scopes(cursor, every_scope(cursor) if scopes is None else scopes)
+        cursor.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            return _fetched(cursor.execute(statement, bound or None), limit)
+        finally:
+            cursor.execute("ROLLBACK")
+    except (duckdb.InterruptException, duckdb.FatalException):
+        raise
+    except duckdb.OutOfMemoryException:
+        raise QuestionRefused("the question needs more memory than the store may take") from None
+    except duckdb.Error as error:
+        raise QuestionRefused(str(error).strip()) from None
+
+
+def every_scope(cursor: DuckDBPyConnection) -> list[str]:
+    """All scopes that hold anything."""
+    found = cursor.execute(
+        "SELECT scope FROM store.memories WHERE forgotten_at IS NULL "
+        "UNION SELECT scope FROM store.passages"
+    )
+    return [scope for (scope,) in found.fetchall()]
+
+
+def checked(cursor: DuckDBPyConnection, text: str) -> duckdb.Statement:
+    """The one statement of ``text``. Raises QuestionRefused, or DuckDB's own for its syntax."""
+    statements = cursor.extract_statements(text)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise QuestionRefused(_ONE)
+    [(serialized,)] = cursor.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()
+    try:
+        parsed = msgspec.json.decode(serialized)
+        if parsed["error"]:
+            raise QuestionRefused(_ONE)
+        nodes = list(_nodes(parsed["statements"], 0))
+    except RecursionError:
+        raise QuestionRefused("the question is nested too deeply") from None
+    own = {str(entry["key"]).lower() for node in nodes for entry in _named_queries(node)}
+    for name in own:
+        if not _NAME.fullmatch(name) or name.startswith(_SYSTEM):
+            raise QuestionRefused(f"a WITH cannot name {name}")
+    for node in nodes:
+        _check(node, own)
+    return statements[0]
+
+
+def _nodes(value: Any, depth: int) -> Iterator[dict[str, Any]]:
+    if depth > _MOST_NESTED:
+        raise RecursionError
+    if isinstance(value, dict):
+        yield value
+        for each in value.values():
+            yield from _nodes(each, depth + 1)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _nodes(each, depth + 1)
+
+
+def _named_queries(node: dict[str, Any]) -> list[dict[str, Any]]:
+    named = node.get("cte_map")
+    return named["map"] if isinstance(named, dict) else []
+
+
+def _check(node: dict[str, Any], own: set[str]) -> None:
+    kind = node.get("type")
+    if kind == "BASE_TABLE":
+        _check_table(node, own)
+    elif kind == "SHOW_REF":
+        _check_shown(node)
+    elif kind == "TABLE_FUNCTION":
+        called = node["function"]
+        name = str(called.get("function_name")).lower()
+        if name not in {*ROW_FUNCTIONS, *(macro for macro, _ in macros())}:
+            raise QuestionRefused(f"{name}() cannot be read; there are {_readable()}")
+        called["function_name"] = ""  # looked at
+    if node.get("function_name"):
+        _check_function(node)
+
+
+def _check_table(node: dict[str, Any], own: set[str]) -> None:
+    name = str(node.get("table_name"))
+    path = (node.get("catalog_name"), node.get("schema_name"))
+    if any(path) or name.lower() not in {*views(), *own}:
+        raise QuestionRefused(f"there is no view {name}; there are {_readable()}")
+
+
+def _check_shown(node: dict[str, Any]) -> None:
+    name = str(node.get("table_name") or "").strip('"').lower()
+    if node.get("query") is None and name not in {*views(), "tables"}:
+        raise QuestionRefused(f"{name or 'that'} cannot be shown; there are {_readable()}")
+
+
+def _check_function(node: dict[str, Any]) -> None:
+    name = str(node["function_name"]).lower()
+    if name in REFUSED_FUNCTIONS:
+        raise QuestionRefused(f"the function {name} cannot be used here")
+
+
+def _readable() -> str:
+    return ", ".join((*views(), *(f"{name}()" for name, _ in macros())))
+
+
+def _bound(statement: duckdb.Statement, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = set(statement.named_parameters)
+    if unknown := sorted(wanted - parameters.keys()):
+        raise QuestionRefused(
+            f"nothing is given for ${unknown[0]}; with --text TEXT there are $text, $terms and "
+            "$vector"
+        )
+    return {name: parameters[name] for name in wanted}
+
+
+def _fetched(found: DuckDBPyConnection, limit: int) -> Answered:
+    described = found.description or []
+    rows: list[tuple[Any, ...]] = []
+    chars = 0
+    while len(rows) <= limit and (row := found.fetchone()) is not None:
+        rows.append(row)
+        chars += sum(len(each) if isinstance(each, str | bytes) else 8 for each in row)
+        if chars > MOST_RESULT_CHARS:
+            raise QuestionRefused(
+                f"the answer has more than {MOST_RESULT_CHARS:,} characters: ask for fewer rows"
+            )
+    return Answered(
+        columns=tuple(name for name, *_ in described),
+        types=tuple(str(kind) for _, kind, *_ in described),
+        rows=tuple(rows[:limit]),
+        more=len(rows) > limit,
+    )
