@@ -209,7 +209,7 @@ async def _the_one(archive: PassageArchive, scopes: Sequence[Scope], given: str)
     found = [info for info in known if info.session == wanted] or [
         info
         for info in known
-        if wanted and (info.session.startswith(wanted) or short_id(info.session) == wanted)
+        if wanted and (info.session.startswith(wanted) or _is_short(wanted, info.session))
     ]
     if not found:
         raise CallRefused(f"no session {given} is remembered of {scopes[0]}")
@@ -218,6 +218,11 @@ async def _the_one(archive: PassageArchive, scopes: Sequence[Scope], given: str)
         more = "" if len(found) == len(names) else ", …"
         raise CallRefused(f"{len(found)} sessions begin with {given}: {', '.join(names)}{more}")
     return found[0]
+
+
+def _is_short(given: str, session: str) -> bool:
+    """Whether ``given`` is the beginning of ``session`` as the agent reads it: "ses_0f3e"."""
+    return given.startswith("ses_") and short_id(session).startswith(given)
 
 
 def _is_of(memory: Memory, sessions: Collection[str]) -> bool:

@@ -139,6 +139,8 @@ def forget_sessions(
     click.echo(f"forgotten: {answer.sessions} sessions, {answer.passages} passages")
     if answer.memories:
         click.echo(f"  and {answer.memories} memories captured from them automatically")
+    if session_id is None:
+        click.echo("  what was said in that time is not learned again, from transcripts either")
     for copy in answer.copies:
         click.echo(f"  may still contain it: {copy.file} ({copy.kind})")
 

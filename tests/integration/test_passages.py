@@ -141,6 +141,7 @@ def test_sessions_are_listed_shown_and_searched(house):
 
     listed = sessions(house)
     shown = house.ask("sessions", "show", first.session[:8])
+    assert house.ask("sessions", "show", f"ses_{first.session[:5]}") == shown
     found = house.ask("recall", QUESTION, "--sessions")["sessions"]
 
     assert [one["id"] for one in listed] == [second.session, first.session]
