@@ -152,7 +152,7 @@ class MemoryCalls:
             root=place.root,
         )
         answer = await self._capture(request)
-        if answer.version is not UNSET:
+        if answer.version is not UNSET and answer.version != old.version:
             self._journal.note("update", old)
         return answer
 

@@ -61,6 +61,15 @@ def test_what_was_forgotten_comes_back_with_all_that_it_had(fresh):
     assert "nothing was changed" in fresh.run("undo", old).stderr
 
 
+def test_an_update_that_changes_nothing_is_not_what_undo_takes_back(fresh):
+    before = "Feature flags go through Unleash"
+    one = fresh.capture(before, "--namespace", "patterns")["id"]
+    fresh.ask("update", one, "Feature flags go through ConfigCat")
+    fresh.ask("update", one, "--namespace", "patterns")
+    fresh.ask("undo")
+    assert fresh.ask("get", one)["content"] == before
+
+
 def test_each_change_is_taken_back_to_what_was_before(fresh):
     first = fresh.capture("The cache holds entries for ten minutes")["id"]
     fresh.ask("update", first, "The cache holds entries for two minutes", "--tags", "cache")
