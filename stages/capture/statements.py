@@ -54,6 +54,13 @@ _LETTER = regex(
     r"\s*(?:Dear|Hi|Hello|Hallo|Liebe[rs]?|Sehr geehrte[rs]?|Bonjour|Cher|Chère|Hola|Estimad[oa]"
     r"|Olá|Prezad[oa])\b[^\n]{0,60},\s*$"
 )
+# "Kind regards,", and below it a name.
+_SIGNED = regex(
+    r"^[ \t]*(?i:(?:(?:kind|best|warm|many) )?(?:regards|wishes|greetings)|cheers|sincerely|thanks"
+    r"|(?:mit )?(?:freundliche[nr]?|viele|beste|liebe) gr(?:ü|ue)(?:ß|ss)en?|cordialement"
+    r"|saludos),?[ \t]*\n\s*(?:[^\W\d_a-z][\w.'-]*)(?: [(A-Z][\w.()'-]*){0,3}[ \t]*$",
+    re.MULTILINE,
+)
 _QUOTES_OTHERS = (
     r"draft|e-?mail|mail|reply|letter|says|reads|docs|documentation|readme|changelog"
     r"|(?:release|upstream) notes|commit (?:message|text)|committed as|transcript|thread|wiki"
@@ -180,10 +187,14 @@ def own_lines(text: str, role: str) -> Iterator[tuple[int, str, str]]:
     """The lines of ``text`` up to where it hands over to somebody else's, with their kinds.
 
     Each comes with where it begins. The kinds are prose, item, heading, rule, quoted, printed, code
-    and blank.
+    and blank. A letter that a user pastes is quoted, down to its signature.
     """
     begun = False
+    letter = _SIGNED.search(text) if role == "user" else None
     for start, line, kind in _kinds(text):
+        if letter is not None and start < letter.end():
+            yield start, line, "quoted"
+            continue
         if begun and kind != "code" and _hands_over(text, start, line, role):
             return
         begun = begun or kind not in ("blank", "heading", "rule")

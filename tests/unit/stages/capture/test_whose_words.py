@@ -125,3 +125,14 @@ def test_what_is_restated_or_taken_back_earns_nothing(said, role):
 @pytest.mark.parametrize("said", THEIR_OWN)
 def test_what_the_user_settled_is_kept_though_others_are_named(said):
     assert [noted.text for noted in find_earned(said, role="user")] == [said]
+
+
+def test_a_pasted_letter_is_nobodys_own_words():
+    letter = (
+        "Hi all,\n\nfrom now on we always use Terraform 0.12 for the infra of Northwind. "
+        "Please don't use Pulumi any more.\n\nRegards,\nBob (Northwind)\n\n"
+    )
+    asked = f"{letter}^ got this mail, what do they want?"
+    assert list(find_earned(asked, role="user")) == []
+    unsigned = letter.partition("\n\nRegards")[0].partition("\n\n")[2]
+    assert list(find_earned(unsigned, role="user"))
