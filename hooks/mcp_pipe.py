@@ -192,9 +192,10 @@ class Pipe:
                 state=self.state,
                 cwd=self.fields[b"cwd"],
             )
-            client.disarm()
         except client.OutOfTime:
             connection, reason = None, "late"
+        finally:
+            client.disarm()
         if connection is None:
             raise Unreachable(reason)
         return connection  # type: ignore[no-any-return]

@@ -51,6 +51,10 @@ class Start:
         time.sleep(POLL_S)
         return ""
 
+    def end(self) -> None:
+        """Let others start a daemon: a session's pipe lives on, and its daemon may leave."""
+        os.close(self.lock)
+
 
 def ask(
     exchange: Callable[[], bytes],
@@ -72,18 +76,25 @@ def ask(
         return None, "not_installed"
     try:
         attempt = Start(candidates, data, state, cwd)
-        while True:
-            try:
-                return exchange(), ""
-            except (FileNotFoundError, ConnectionRefusedError):
-                if reason := attempt.advance():
-                    return None, reason
-            except ConnectionError:
-                if died:
-                    return None, "died"
-                died = True
+        try:
+            return _ask(exchange, attempt, died)
+        finally:
+            attempt.end()
     except OSError:  # a folder that is none of ours, a file in the socket's place
         return None, "unreachable"
+
+
+def _ask(exchange: Callable[[], bytes], attempt: Start, died: bool) -> Answer:
+    while True:
+        try:
+            return exchange(), ""
+        except (FileNotFoundError, ConnectionRefusedError):
+            if reason := attempt.advance():
+                return None, reason
+        except ConnectionError:
+            if died:
+                return None, "died"
+            died = True
 
 
 def _try_lock(lock: int) -> bool:

@@ -2,9 +2,11 @@
 
 import os
 import signal
+from functools import partial
 
 import anyio
 import pytest
+from anyio import to_thread
 
 from .mcp_client import ERAS, Heard, call, read, session
 
@@ -57,6 +59,18 @@ async def test_a_session_does_not_notice_that_the_daemon_was_restarted(fresh, er
 async def test_a_session_starts_the_daemon(house, era):
     async with session(house, era) as client:
         assert (await call(client, "status"))["ready"] in {True, False}
+
+
+async def test_a_session_starts_the_daemon_again_and_so_may_a_hook(house, era):
+    async with session(house, era) as client:
+        in_session = partial(call, client, "status")
+        for again in (in_session, partial(to_thread.run_sync, house.prompt, "hi")):
+            await in_session()
+            started = house.pid()
+            os.kill(started, signal.SIGTERM)
+            await to_thread.run_sync(house.wait_until_gone, started)
+            await again()
+            assert house.pid() != started
 
 
 async def test_the_tool_for_hooks_reads_no_other_project(fresh, era):
