@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import anyio
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...bus.events import CaptureSettled, MemoriesShown, MemoryForgotten, ResponseReady
 from ...bus.prompts import Verdict
@@ -22,6 +23,7 @@ from ...bus.values import AUTO_CAPTURED, Kept, Scope, Shown
 
 MAX_ENTRIES = 200
 MAX_TEXT = 600
+FORGOTTEN = "forgotten since"
 _MAX_VERDICTS = 30
 _MAX_BEHIND = 50
 
@@ -177,6 +179,9 @@ class Activity:
         )
 
     def note_forgotten(self, event: MemoryForgotten) -> None:
+        """A memory was forgotten, and here its words are too."""
+        kept = (_without(entry, event.id) for entry in self._entries)
+        self._entries = deque(kept, maxlen=MAX_ENTRIES)
         self._add(ForgottenSeen, kind="forgotten", scopes=(event.scope,), id=event.id)
 
     def _add(self, seen: type[Entry], **facts: Any) -> None:
@@ -186,6 +191,19 @@ class Activity:
         self._entries.append(entry)
         for watch in self._watches:
             watch.note(entry)
+
+
+def _without(entry: Entry, memory_id: str) -> Entry:
+    """``entry`` without the words of a memory."""
+    if isinstance(entry, CaptureSeen) and entry.id == memory_id:
+        return replace(entry, summary=FORGOTTEN)
+    if isinstance(entry, PromptSeen):
+        kept = tuple(
+            replace(one, summary=FORGOTTEN) if one.memory_id == memory_id else one
+            for one in entry.kept
+        )
+        return replace(entry, kept=kept)
+    return entry
 
 
 class Watch:

@@ -3,10 +3,12 @@
 from datetime import UTC, datetime
 
 import anyio
+from msgspec.structs import replace
 
-from subcog.bus.events import MemoriesShown, MemoryForgotten
-from subcog.bus.values import Scope, Shown
+from subcog.bus.events import CaptureSettled, MemoriesShown, MemoryForgotten, ResponseReady
+from subcog.bus.values import Kept, Scope, Shown
 from subcog.sinks.page.activity import MAX_ENTRIES, Activity
+from tests.fakes import make_built, make_classified, make_memory
 
 SHOP, OTHER, ME = Scope("project", "shop"), Scope("project", "other"), Scope("user", "me")
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -48,6 +50,23 @@ def test_a_project_sees_its_own_and_what_is_the_users():
     activity.note_shown(shown)
     assert [e.number for e in activity.recent(frozenset({SHOP, ME}))] == [1, 3, 4]
     assert [e.number for e in activity.recent(frozenset({OTHER}))] == [2, 4]
+
+
+def test_the_words_of_what_was_forgotten_are_gone_here_too():
+    activity = make()
+    kept = Kept(outcome="stored", namespace="context", memory_id=make_memory(1).id, summary="zebra")
+    activity.note_capture(CaptureSettled(trace="t", kept=kept, memory=make_memory(1, "zebra")))
+    built = make_built(make_classified(kept=(kept, replace(kept, memory_id="mem_other"))))
+    activity.note_prompt(ResponseReady(trace="t", body=b"{}", built=built))
+    memory = make_memory(1)
+    activity.note_forgotten(MemoryForgotten(trace="t", id=memory.id, scope=memory.scope))
+    capture, prompt, _ = activity.recent(frozenset({memory.scope, built_scope(built)}))
+    assert capture.summary == "forgotten since"
+    assert [one.summary for one in prompt.kept] == ["forgotten since", "zebra"]
+
+
+def built_scope(built):
+    return built.classified.enriched.prompt.place.project
 
 
 async def test_whoever_looks_on_is_told_in_order_and_let_go_at_the_end():
