@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
@@ -47,10 +48,12 @@ class PageCalls(PagePort):
     def clean(self, text: str) -> str:
         return self._app.clean(text)
 
-    async def doctor(self) -> tuple[Finding, ...]:
+    async def doctor(self, fields: dict[str, str]) -> tuple[Finding, ...]:
         command = [sys.executable, "-m", "subcog.pipeline.cli.main", "doctor", "--json"]
+        # Not in its directory: the interpreter would import what lies there.
+        env = os.environ | {"CLAUDE_PROJECT_DIR": self._entrance.place(fields).root}
         with anyio.move_on_after(DOCTOR_S):
-            ended = await anyio.run_process(command, check=False)
+            ended = await anyio.run_process(command, check=False, env=env)
             try:
                 return msgspec.json.decode(ended.stdout, type=tuple[Finding, ...])
             except msgspec.DecodeError:

@@ -304,6 +304,13 @@ def _asks(call: str, argument: str = "", **params: object) -> Read:
     return read
 
 
+async def _past_session(port: ClientPort, text: str) -> Json:
+    try:
+        return await port.call("session", {"id": text})
+    except Refused as error:
+        raise UnknownUri(str(error)) from None
+
+
 _READERS: dict[tuple[str, bool], Read] = {
     ("search", True): _search,
     ("topics", False): _asks("topics", limit=1000),
@@ -312,11 +319,11 @@ _READERS: dict[tuple[str, bool], Read] = {
     ("namespaces", False): _namespaces,
     ("namespaces", True): _namespace,
     ("session", False): _session,
-    ("session", True): _asks("session", "id"),
+    ("session", True): _past_session,
     ("sessions", False): _asks("sessions", limit=LISTED),
 }
-# They list names and counts; all others hold what was remembered, and the notice that it is data.
-_WITHOUT_NOTICE = {("topics", False), ("namespaces", False)}
+# It lists our own names; all others hold what was remembered, and the notice that it is data.
+_WITHOUT_NOTICE = {("namespaces", False)}
 
 
 # --- completion ----------------------------------------------------------------------------------

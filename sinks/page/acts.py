@@ -121,7 +121,8 @@ class Acts:
 
     async def doctor(self, request: Request) -> Response:
         """What ``subcog doctor`` finds."""
-        return HTMLResponse(render("findings.html", findings=await self._port.doctor()))
+        findings = await self._port.doctor(visit_of(request).fields)
+        return HTMLResponse(render("findings.html", findings=findings))
 
 
 def _count(memories: int) -> str:

@@ -112,5 +112,5 @@ class PagePort(Protocol):
     def clean(self, text: str) -> str:
         """``text`` without its secrets."""
 
-    async def doctor(self) -> tuple[Finding, ...]:
+    async def doctor(self, fields: dict[str, str]) -> tuple[Finding, ...]:
         """Run ``subcog doctor``, which takes seconds. Raises ``Refused``."""

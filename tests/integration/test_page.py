@@ -400,7 +400,9 @@ def test_health_says_what_the_doctor_says(visitor):
     assert str(visitor.house.paths.database) in page.locator("main").inner_text()
     page.get_by_role("button", name="Run the checks").click()
     page.locator("#findings li").first.wait_for()
-    assert "daemon" in page.locator("#findings").inner_text()
+    found = page.locator("#findings").inner_text()
+    assert "daemon" in found
+    assert f"project: {visitor.house.project.name}" in found
     assert browser.violations(page) == []
 
 
