@@ -246,7 +246,10 @@ def _become_the_pipe(name: str, *words: str) -> None:
 def _say_http() -> None:
     url = call("status", StatusResult).mcp_url
     if url is None:
-        raise click.ClickException("the daemon serves no HTTP; set http.enabled = true")
+        raise click.ClickException(
+            "the daemon serves no HTTP: http.enabled is false, or http.port is in use; "
+            "`subcog logs` tells"
+        )
     answer = _reach(url, project_folder(), our_paths().http_token)
     if printed_as_json(answer):
         return

@@ -65,6 +65,11 @@ CHECK_S = 5.0
 COMPILE_PAUSE_S = 0.005
 
 
+NO_HTTP = (
+    "the daemon serves no HTTP: http.enabled is false, or http.port is in use; `subcog logs` tells"
+)
+
+
 class Daemon:
     """One daemon. ``run`` returns after a request to exit, or after the idle timeout."""
 
@@ -241,9 +246,7 @@ class Daemon:
     def _open_page(self, fields: dict[str, str]) -> tuple[bool, bytes]:
         url = self._http.url("ui/")
         if url is None:
-            return False, msgspec.json.encode(
-                {"error": "the daemon serves no HTTP; set http.enabled = true"}
-            )
+            return False, msgspec.json.encode({"error": NO_HTTP})
         invited = f"{url}#code={self._visits.invite(fields)}"
         return True, msgspec.json.encode(PageResult(url=invited, valid_s=INVITATION_S))
 

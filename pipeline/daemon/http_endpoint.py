@@ -321,7 +321,8 @@ def _listen(settings: HttpSettings, paths: Paths) -> socket.socket | None:
     try:
         return listen_on_the_same(settings.port, paths.http_port)
     except OSError as error:
-        _log.error("cannot listen on the HTTP port", extra={"error": type(error).__name__})
+        facts = {"error": type(error).__name__, "port": settings.port}
+        _log.error("cannot listen on the HTTP port", extra=facts)
         return None
 
 
