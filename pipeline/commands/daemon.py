@@ -57,7 +57,8 @@ def start() -> None:
 @json_option
 def stop() -> None:
     """Let the daemon finish its work and exit."""
-    answer = call_if_running("stop", StopResult) or StopResult(pid=None, stopping=False)
+    answer = call_if_running("stop", StopResult, strict=False)
+    answer = answer or StopResult(pid=None, stopping=False)
     if answer.pid is not None:
         _wait_for_exit(answer.pid)
     show(answer, ["stopped" if answer.stopping else "no daemon is running"])

@@ -126,13 +126,13 @@ def call(name: str, kind: type[T], params: object = None) -> T:
         return client.call(name, kind, params)
 
 
-def call_if_running(name: str, kind: type[T]) -> T | None:
+def call_if_running(name: str, kind: type[T], *, strict: bool = True) -> T | None:
     """The same of a daemon that runs already; None where none does. Raises ``DaemonHung``.
 
-    It runs on the settings that it started with, whatever has become of their file.
+    ``strict`` is as in ``daemon``: the settings that it started with may have changed since.
     """
     try:
-        with daemon(strict=False) as client:
+        with daemon(strict=strict) as client:
             return client.call(name, kind, start=False)
     except DaemonHung:
         raise
@@ -160,7 +160,7 @@ def confirm(question: str) -> None:
     """Go on only where somebody agrees."""
     if not click.confirm(question, err=True):
         click.echo("nothing was changed", err=True)
-        raise click.exceptions.Exit(1)
+        raise click.Abort
 
 
 def show_json(value: object) -> None:

@@ -234,10 +234,8 @@ def restore_backup(backup: Path, bring_back: bool | None) -> None:
     """Replace the database by ``backup``; None asks in a terminal what becomes of the forgotten."""
     file = {"file": str(backup.absolute())}
     with daemon() as client:
-        if not is_json() and somebody_is_there():
-            confirm(f"Replace the whole database by {backup}? The present one is kept aside.")
-            if bring_back is None:
-                bring_back = _asked_to_bring_back(client, file)
+        if bring_back is None and not is_json() and somebody_is_there():
+            bring_back = _asked_to_bring_back(client, file)
         params = file | {"bring_back": bool(bring_back)}
         answer = client.call("restore_backup", RestoreResult, params)
     if printed_as_json(answer):

@@ -184,11 +184,13 @@ class Search:
         found = [hit for hit in reranked if _is_relevant(hit, query)]
         return self._in_force(found, query), is_cut
 
-    def _in_force(self, hits: Iterable[Hit], query: Query) -> tuple[Hit, ...]:
+    def _in_force(self, hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
         """``hits``, with what replaced a superseded memory in its place; each memory once.
 
         Who asks which CI we use finds "We use Jenkins", and needs "we moved to GitHub Actions".
         """
+        if all(hit.memory.superseded_by is None for hit in hits):
+            return tuple(hits)
         found: dict[str, Hit] = {}
         for hit in hits:
             current = self._successor(hit.memory, query)

@@ -69,7 +69,8 @@ def test_a_log_whose_end_was_cut_gives_what_was_whole(house):
     os.truncate(wal, wal.stat().st_size - 20)
     before = wal.read_bytes()
 
-    assert contents(house) == {FIRST}
+    # The cut is in the last capture, or in the search tables that are filled after it.
+    assert {FIRST} <= contents(house) <= {FIRST, LAST}
 
     [kept] = kept_aside(house)
     assert kept.read_bytes() == before
