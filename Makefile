@@ -37,8 +37,9 @@ picture: setup browser-tools ## draw the pictures in the documents anew
 	SUBCOG_PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/integration/test_page.py -k pictures
 
 # One worker more than the usual two cores: some tests wait for other processes, or for a clock.
+# Every worker reads every test: compiled ones are kept, whatever the environment says.
 test: setup ## the whole suite
-	$(BIN)/python -m pytest -n 3 --dist loadfile $(ARGS)
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist loadfile $(ARGS)
 
 check: lint types test ## what CI runs
 

@@ -21,7 +21,7 @@ from .other_agents import PATIENT
 MEMORY = "We use argon2id for password hashing because bcrypt truncates at 72 bytes"
 QUESTION = "how do I hash passwords here?"
 LABEL = "UserPromptSubmit hook"
-UNTIL_ANSWERED = f"until {SUBCOG} status --json | grep -q '\"asking\": 0'; do :; done"
+UNTIL_ANSWERED = f"until {SUBCOG} status --json | grep -q '\"asking\": 0'; do sleep 0.1; done"
 
 pytestmark = pytest.mark.slow
 
