@@ -61,6 +61,14 @@ def test_what_claude_md_says_is_not_said_a_second_time(same_agent):
     assert "CLAUDE.md says otherwise" in asked
 
 
+def test_what_replaced_the_answer_reaches_the_model_in_its_place(same_agent):
+    replaced, holds = "We use Jenkins for CI", "We migrated from Jenkins to GitHub Actions"
+    here = same_agent.remembering((replaced, "learnings"), (holds, "learnings"))
+    added = texts_of(same_agent.ask(here, "which CI do we use?")).partition(LABEL)[2]
+    assert holds in added
+    assert replaced not in added
+
+
 def test_marker_typed_as_a_prompt_is_stored_and_found(same_agent):
     here = same_agent.remembering()
 
