@@ -13,6 +13,10 @@ from msgspec import UNSET, UnsetType
 from .results import ListedMemory, Result
 from .values import Mode
 
+NO_HTTP = (
+    "the daemon serves no HTTP: http.enabled is false, or http.port is in use; `subcog logs` tells"
+)
+
 
 class IndexStatus(Result, frozen=True, kw_only=True):
     """What is held in memory to search in. ``bytes`` is an estimate.

@@ -17,7 +17,7 @@ import click
 import msgspec
 from msgspec import Struct
 
-from ...bus.service_results import StatusResult, StopResult
+from ...bus.service_results import NO_HTTP, StatusResult, StopResult
 from ...hooks import client as pipe
 from .shared import (
     call,
@@ -247,10 +247,7 @@ def _become_the_pipe(name: str, *words: str) -> None:
 def _say_http() -> None:
     url = call("status", StatusResult).mcp_url
     if url is None:
-        raise click.ClickException(
-            "the daemon serves no HTTP: http.enabled is false, or http.port is in use; "
-            "`subcog logs` tells"
-        )
+        raise click.ClickException(NO_HTTP)
     answer = _reach(url, project_folder(), our_paths().http_token)
     if printed_as_json(answer):
         return

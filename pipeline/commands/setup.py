@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from ...bus.service_results import StatusResult
+from ...bus.service_results import NO_HTTP, StatusResult
 from ...config.patterns import regex
 from ..agents.agent import Agent
 from ..agents.install import (
@@ -190,7 +190,7 @@ def _http(agent: Agent) -> Http:
     call("status", StatusResult)
     way = http_of(agent.name, our_paths(), os.environ)
     if way is None:
-        raise click.ClickException("the daemon serves no HTTP; its log says why")
+        raise click.ClickException(NO_HTTP)
     return way
 
 

@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup
 from msgspec import convert
 
 from ...bus.service_results import (
+    NO_HTTP,
     HookActivity,
     ModelStatus,
     PageResult,
@@ -63,11 +64,6 @@ TRIM_S = 24 * 3600.0
 CHECK_S = 5.0
 # Between two patterns: whoever asks meanwhile is answered first.
 COMPILE_PAUSE_S = 0.005
-
-
-NO_HTTP = (
-    "the daemon serves no HTTP: http.enabled is false, or http.port is in use; `subcog logs` tells"
-)
 
 
 class Daemon:
