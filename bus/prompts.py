@@ -115,13 +115,14 @@ class Retrospect(Value, frozen=True, kw_only=True):
 
     ``times`` are all to be met; without any it asks about the ``whole``, or where work was left
     (``left_off``). ``namespaces`` are those that it names. ``subject``: it asks about something in
-    particular as well.
+    particular as well. ``still_open``: of blockers and tasks, only what is not dealt with yet.
     """
 
     times: tuple[TimeExpression, ...] = ()
     namespaces: tuple[str, ...] = ()
     left_off: bool = False
     subject: bool = False
+    still_open: bool = False
 
     @property
     def whole(self) -> bool:

@@ -23,7 +23,7 @@ from ...sinks.project.git import head_commit
 from ...stages.capture import review
 from ...stages.capture import task_record as task
 from ...stages.capture.review import Statement
-from ...stages.injection.open_work import RESOLVED, is_open
+from ...stages.statements.open_work import RESOLVED, is_open
 from ...stages.ports import Recall
 from .archives import RESERVE_S, NotStored
 

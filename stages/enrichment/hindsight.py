@@ -21,6 +21,7 @@ from ...bus.values import Memory, Query
 from ...config.patterns import regex
 from ..language.words import STOP_WORDS, words_of
 from ..ports import Chronicle, Conversations, Recall
+from ..statements.open_work import is_open
 from .time_spans import day_stated, span_of
 
 WORK = ("progress", "tasks")
@@ -227,6 +228,8 @@ async def _whole(
     newest = await made(scopes, limit=_MOST_READ, namespaces=namespaces)
     used = await made(scopes, limit=_MOST_READ, namespaces=namespaces, by_use=True)
     telling = _telling(newest, used)
+    if asked.still_open:
+        telling = [one for one in telling if is_open(one, hindsight.clock())]
     if asked.namespaces:
         return tuple(_diverse(telling, limit))
     return tuple(

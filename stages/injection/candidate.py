@@ -18,7 +18,7 @@ from ..text.envelope import Note, note_of, preview
 from ..text.unicode import cut
 from .code_states import gone_reason, remark
 from .instructions import NOT_DENIED, Instructed
-from .open_work import RESOLVED, is_closed_since
+from ..statements.open_work import RESOLVED, is_closed_since
 
 SHORT_CHARS = 200
 LONG_CHARS = 1000

@@ -16,7 +16,7 @@ from ...bus.values import Memory
 from ..statements.comparison import Claim, Relation, claim_of, says_same
 from .candidate import Candidate, denied, notes
 from .instructions import NOTHING_KNOWN, Known
-from .open_work import is_closed_since
+from ..statements.open_work import is_closed_since
 from .pack import Budget, Offer, pack
 from .usefulness import BURIED, Learned, moved
 

@@ -119,10 +119,16 @@ _LISTS = regex(
     r"\b(?:all|every|everything|overview|list|our|so-far|currently|present|known|know|which|here"
     r"|project|summary|open|standing|rundown|digest|last|latest|newest|recent|first)\b"
 )
+_TO_DO = frozenset(("blockers", "tasks"))
 _STANDING = frozenset("blockers tech-debt tasks decisions preferences".split())
 _PRESENT = regex(r"\bwhat (?:is|are|was|were|'s|'re)\b|\bwhat (?:\w+ ){1,2}do we have\b")
 _BLOCKED = regex(r"\banything blocked\b|\b(?:we|us) (?:blocked|stuck)\b|\bany blockers\b")
 _OPEN = regex(r"\bwhat (?:is|are|'s) (?:still )?(?:open|unfinished|to be done)$|\bwhat remains\b")
+# It asks for blockers and tasks that were dealt with, too.
+_CLOSED_TOO = regex(
+    r"\b(?:did|had|was|were|been|ever|all|every|everything|history|resolved|closed|fixed|solved"
+    r"|finished|completed|done)\b"
+)
 _REMEMBERED = regex(
     r"\b(?:everything|all|what) (?:that )?(?:(?:do|have) )?(?:we|you|i) (?:all )?(?:have |'ve )?"
     r"(?:know|remember|noted|saved|remembered|recorded|stored)(?: about us)?(?: so-far)?$"
@@ -240,7 +246,7 @@ def _of_the_whole(one: _Read, beside: int, *, newcomer: bool) -> Retrospect | No
 def _of_everything(one: _Read, *, newcomer: bool) -> Retrospect | None:
     namespaces = _namespaces(one.words)
     if _OPEN.search(one.said):
-        return Retrospect(namespaces=("tasks", "blockers"))
+        return Retrospect(namespaces=("tasks", "blockers"), still_open=True)
     if namespaces:
         standing = not _STANDING.isdisjoint(namespaces) and _PRESENT.search(one.said)
         asked = bool(_LISTS.search(one.said) or standing or _BLOCKED.search(one.said))
@@ -249,4 +255,8 @@ def _of_everything(one: _Read, *, newcomer: bool) -> Retrospect | None:
     else:
         first = newcomer and _FIRST_QUESTION.search(one.said)
         asked = bool(_REMEMBERED.search(one.said) or first)
-    return Retrospect(namespaces=namespaces) if asked else None
+    if not asked:
+        return None
+    closed_too = "open" not in one.said.split() and _CLOSED_TOO.search(one.said)
+    still_open = not (closed_too or _TO_DO.isdisjoint(namespaces))
+    return Retrospect(namespaces=namespaces, still_open=still_open)

@@ -98,6 +98,16 @@ def test_a_namespace_is_told_whole(known):
     assert shown(asked(known, "give me an overview of our decisions")) == notes(0, 1, 3)
 
 
+def test_what_was_dealt_with_blocks_nobody(fresh):
+    fresh.capture("The label printer's SDK crashes on ARM.", "--namespace", "blockers")
+    closed = fresh.capture("The carrier's sandbox is down.", "--namespace", "blockers")
+    fresh.ask("update", closed["id"], "--tags", "resolved")
+    open_ones = asked(fresh, "What is blocking us?")
+    assert "crashes on ARM" in open_ones
+    assert "sandbox" not in open_ones
+    assert "sandbox" in asked(fresh, "list all blockers")
+
+
 def test_work_goes_on_where_it_was_left(fresh):
     fresh.capture("Carrier import finished, tracking is missing.", "--namespace", "progress")
     fresh.capture("Parcels over 30 kg go by freight.", "--namespace", "decisions")

@@ -134,8 +134,25 @@ def test_where_work_was_left_is_recognised(prompt):
 @pytest.mark.parametrize(("prompt", "namespaces"), WHOLE)
 def test_a_question_about_the_whole_has_no_time(prompt, namespaces):
     asked = read_time_question(prompt)
-    assert asked == Retrospect(namespaces=namespaces)
     assert asked.whole
+    assert (asked.namespaces, asked.subject) == (namespaces, False)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "still_open"),
+    [
+        ("What is blocking us?", True),
+        ("Any blockers?", True),
+        ("which blockers do we have?", True),
+        ("what's still open?", True),
+        ("what are all our open tasks?", True),
+        ("list all blockers", False),
+        ("which blockers are resolved?", False),
+        ("give me an overview of our decisions", False),
+    ],
+)
+def test_a_question_in_the_present_asks_for_what_is_not_dealt_with(prompt, still_open):
+    assert read_time_question(prompt).still_open is still_open
 
 
 @pytest.mark.parametrize("prompt", OF_A_SUBJECT)
