@@ -23,8 +23,8 @@ from ...sinks.project.git import head_commit
 from ...stages.capture import review
 from ...stages.capture import task_record as task
 from ...stages.capture.review import Statement
-from ...stages.statements.open_work import RESOLVED, is_open
 from ...stages.ports import Recall
+from ...stages.statements.open_work import RESOLVED, is_open
 from .archives import RESERVE_S, NotStored
 
 # It chooses among so many times what it may keep: some of it will be known already.

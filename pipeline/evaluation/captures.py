@@ -33,7 +33,7 @@ from .common import Interval, intervals, ratio, read_rows, share, share_text
 HIGH_CONFIDENCE_PERCENT = 85
 _SURE_PERCENT = 100
 _RESAMPLES = 2000
-_SOFT = (frozenset(("learnings", "gotchas")), frozenset(("decisions", "patterns")))
+NEAR = (frozenset(("learnings", "gotchas")), frozenset(("decisions", "patterns")))
 
 
 class JudgedCapture(Struct, frozen=True):
@@ -192,7 +192,7 @@ def _shared(found: Found, at: int, length: int) -> int:
 
 def _same(found: Found, label: JudgedCapture) -> bool:
     named = {found.namespace, label.namespace}
-    return len(named) == 1 or named in _SOFT
+    return len(named) == 1 or named in NEAR
 
 
 def _counts(one: Compared) -> tuple[int, ...]:

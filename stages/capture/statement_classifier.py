@@ -21,12 +21,14 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ...bus.values import EARNED_PERCENT, Noted
+from ...config.languages import ENGLISH, language_of
 from ...config.patterns import regex
 from ..text.envelope import strip_envelopes
 from ..text.markup import strip_private
 from ..text.summary import headline
 from ..text.unicode import visible
 from .features import every_feature, load
+from .namespaces import DEFAULT, namespace_of
 from .records import Record, find_records
 from .statement_forms import (
     ASKS_BACK,
@@ -50,7 +52,6 @@ FLOOR_PERCENT = 85
 MAX_CONFIDENCE_PERCENT = 95
 RECORD_PERCENT = 95
 MAX_NOTED_CHARS = 600
-_DEFAULT_NAMESPACE = "learnings"
 _MATTERS = frozenset(
     ("decision", "trap", "blocker", "resolution", "preference", "progress", "pattern", "debt")
 )
@@ -104,10 +105,14 @@ def detect_namespace(text: str) -> str:
 
 
 def _namespace_of(own: str) -> str:
+    return namespace_of(own) if language_of(own) == ENGLISH else _namespace_by_cues(own)
+
+
+def _namespace_by_cues(own: str) -> str:
     seen = every_feature(statements(own), role="user")
     telling = [one for one in seen if one.marks & _MATTERS]
     if not telling:
-        return _DEFAULT_NAMESPACE
+        return DEFAULT
     model = load()
     return model.matter(max(telling, key=model.worth))[1]
 

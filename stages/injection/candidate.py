@@ -14,11 +14,11 @@ from ...bus.prompts import IntentType
 from ...bus.values import Hit
 from ...config.settings import SearchIntentSettings, WeightSettings
 from ..language.answer_type import adjust_for_answer_type, answer_types
+from ..statements.open_work import RESOLVED, is_closed_since
 from ..text.envelope import Note, note_of, preview
 from ..text.unicode import cut
 from .code_states import gone_reason, remark
 from .instructions import NOT_DENIED, Instructed
-from ..statements.open_work import RESOLVED, is_closed_since
 
 SHORT_CHARS = 200
 LONG_CHARS = 1000

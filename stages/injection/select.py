@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from ...bus.values import Memory
 from ..statements.comparison import Claim, Relation, claim_of, says_same
+from ..statements.open_work import is_closed_since
 from .candidate import Candidate, denied, notes
 from .instructions import NOTHING_KNOWN, Known
-from ..statements.open_work import is_closed_since
 from .pack import Budget, Offer, pack
 from .usefulness import BURIED, Learned, moved
 

@@ -26,11 +26,11 @@ from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...config.settings import SessionStartSettings
 from ..injection.code_states import UNCHECKED, gone_reason, remark
 from ..injection.instructions import NOTHING_INSTRUCTED, Instructed
-from ..statements.open_work import OUTCOME, is_open
 from ..injection.pack import Budget, Offer, Packed, pack
 from ..injection.select import contradicted
 from ..injection.usefulness import NOTHING_LEARNED, Learned
 from ..ports import Catalogue, Code, Recall, Sessions
+from ..statements.open_work import OUTCOME, is_open
 from ..text.envelope import (
     NOTHING,
     Note,

@@ -1,0 +1,67 @@
+"""Which namespace suits a text that somebody wants to keep, by its words and pairs of words.
+
+People who keep something seldom name a namespace, and much depends on it: what a greeting tells,
+what an overview of all decisions lists, and how well a memory fits a question. A multinomial model
+of English words tells it. ``perf/train_namespaces.py`` fits ``namespaces.json`` on notes of
+invented projects, and scores each author by a fit on the others.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from ...bus.values import NAMESPACES
+from ...config.linear_model import LinearModel
+from ..statements.statement import Statement, sentences_of
+from .features import look
+
+WEIGHTS: Final = Path(__file__).with_name("namespaces.json")
+READ_CHARS: Final = 1000
+"""A text says at its beginning what it is."""
+
+DEFAULT: Final = "learnings"
+"""Of a text of which too little is known,"""
+
+LEAST: Final = 0.3
+"""which is where nothing is likelier than this."""
+
+TO_DO: Final = frozenset(("blockers", "tasks"))
+LEAST_TO_DO: Final = 0.5
+"""What is to be dealt with is greeted with until somebody closes it, so it has to be this sure."""
+
+_CUE = "~ "
+_MOST_SENTENCES = 4
+
+
+def features(text: str) -> frozenset[str]:
+    """The words of ``text``, each two that stand beside each other, and the cues among them."""
+    seen = look(text[:READ_CHARS])
+    return frozenset((*seen.grams, *(_CUE + cue for cue in seen.cues)))
+
+
+def namespace_of(text: str, model: LinearModel | None = None) -> str:
+    """The likeliest namespace of an English ``text``, by the fitted ``model``."""
+    model = model or _model()
+    chances = model.probabilities((name, 1.0) for name in features(text))
+    for chance, name in sorted(zip(chances, model.outputs, strict=True), reverse=True):
+        if chance < LEAST:
+            break
+        if name not in TO_DO or (chance >= LEAST_TO_DO and not _gives_up(text)):
+            return name
+    return DEFAULT
+
+
+def _gives_up(text: str) -> bool:
+    """Whether ``text`` says that something with a name is no more, which blocks nobody.
+
+    "Deploys go via Flux now, ArgoCD is gone" has the words of a problem that is solved.
+    """
+    sentences = sentences_of(text[:READ_CHARS], _MOST_SENTENCES)
+    return any(Statement(sentence).given_up for sentence in sentences)
+
+
+@cache
+def _model() -> LinearModel:
+    return LinearModel.load(WEIGHTS, outputs=NAMESPACES)
