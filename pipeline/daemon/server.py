@@ -286,6 +286,7 @@ class Server:
             status = "ok" if answer.is_settled else "unsettled"
             try:
                 await stream.send(reply_frame(status, self._version, answer.body))
+                await stream.send(b"")  # asyncio raises what a send met at the next one
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 answer.take_back()
                 raise

@@ -125,18 +125,18 @@ async def test_a_client_that_hangs_up_cancels_its_hook():
     assert server.connections == 0
 
 
-async def test_an_answer_that_nobody_takes_is_taken_back():
+@pytest.mark.parametrize("kind", [UNIXSocketStream, SocketStream])
+async def test_an_answer_that_nobody_takes_is_taken_back(kind):
     taken_back = anyio.Event()
 
     async def answer(event, fields, body):
-        ours.close()
+        ours.shutdown(socket.SHUT_RD)  # it has not hung up
         return HookAnswer(b"{}", "answered", take_back=taken_back.set)
 
     ours, theirs = socket.socketpair()
-    with anyio.fail_after(5):
+    with ours, anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
-            stream = await UNIXSocketStream.from_socket(theirs)
-            tasks.start_soon(Parts(hook=answer).server.serve, stream)
+            tasks.start_soon(Parts(hook=answer).server.serve, await kind.from_socket(theirs))
             ours.sendall(request_frame("hook", "Stop", {}, b""))
             await taken_back.wait()
 
