@@ -65,9 +65,14 @@ def test_what_did_not_arrive_was_not_shown():
 @pytest.mark.parametrize("session", ["s1", "s1/a1", ""])
 def test_what_fails_has_shown_nothing_to_a_session_that_began_with_it(session):
     sessions = Sessions()
-    with pytest.raises(TimeoutError), sessions.kept_on_failure(session):
-        sessions.warn(session, pairs(1))
-        raise TimeoutError
+
+    def warn_too_late():
+        with sessions.kept_on_failure(session):
+            sessions.warn(session, pairs(1))
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        warn_too_late()
     assert sessions.warned(session) == frozenset()
 
 
