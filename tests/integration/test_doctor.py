@@ -13,7 +13,9 @@ import duckdb
 import pytest
 
 from subcog.pipeline.agents.install import our_parts
+from subcog.pipeline.daemon.server import listen_on_loopback
 from subcog.pipeline.doctor.agents import fly, hook_commands
+from tests.waiting import eventually
 
 # DuckDB's own: where the first block begins, and how long each is.
 FIRST_BLOCK, BLOCK = 12_288, 262_144
@@ -109,6 +111,25 @@ def test_canary_that_had_time_points_at_the_log(fresh):
     finding = canary(fresh, silent=9)
     assert not finding.ok
     assert finding.mend == f"see {fresh.paths.log}"
+
+
+def test_taken_http_port_is_told_and_had_as_soon_as_it_is_free(house):
+    with listen_on_loopback(0) as taken:
+        port = taken.getsockname()[1]
+        house.env["SUBCOG_HTTP_PORT"] = str(port)
+        told = house.run("doctor")
+        found, code = examine(house)
+    assert code == 1
+    assert not found["http"]["ok"]
+    assert f"port {port} cannot be used (address already in use)" in found["http"]["seen"]
+    assert "http.port" in found["http"]["mend"]
+    assert f"BAD  http: {found['http']['seen']}\n     {found['http']['mend']}" in told.stdout
+
+    eventually(lambda: house.ask("status")["metrics_url"])
+    found, code = examine(house)
+    assert code == 0
+    assert found["http"]["seen"] == f"http://127.0.0.1:{port}/"
+    assert "subcog_ready" in house.metrics()
 
 
 def test_files_that_others_may_read_are_closed(house):
