@@ -38,7 +38,7 @@ async def keep_open(app: App, lock: Lock) -> None:
             pause_s = REOPEN_S
         elif archive is not None or app.archive.problem:
             if archive is not None:
-                _log.error("the database was deleted or moved while it was open")
+                _log.error("the database was deleted, moved or emptied while it was open")
             await app.reopen()
             pause_s = min(2 * pause_s, LATEST_REOPEN_S)
 

@@ -19,6 +19,7 @@ from ...config.load import SettingsError, load_settings, without_password
 from ...config.paths import Paths
 from ...hooks.client import VERSION
 from ...sinks.store.errors import StoreUnavailable
+from ...sinks.store.wal import is_emptied
 from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
 from ..daemon.server import AlreadyRunning, listen_on_loopback, only_one, socket_path, unlisten
@@ -222,12 +223,17 @@ def _ask(paths: Paths) -> tuple[StatusResult | None, str]:
     try:
         with closing(Client(paths, {})) as client:
             status = client.call("status", StatusResult)
-            while not (status.ready or status.problem) and monotonic() < deadline:
+            while not _has_settled(status, paths) and monotonic() < deadline:
                 sleep(POLL_S)
                 status = client.call("status", StatusResult)
     except _UNREACHED as error:
         return None, str(error)
     return status, ""
+
+
+def _has_settled(status: StatusResult, paths: Paths) -> bool:
+    """Whether the daemon knows how it is with its database; one emptied just now it may not."""
+    return bool(status.problem) or (status.ready and not is_emptied(paths.database))
 
 
 def _project(paths: Paths, env: Env) -> ProjectResult | None:

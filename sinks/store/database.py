@@ -28,7 +28,16 @@ from .reads import CurrentVersions, Fingerprints
 from .rows import Record, Row, fingerprint_of, naive, to_record
 from .sql import PRIVATE, Statement, connect, copy_store, spill_of
 from .tombstones import Tombstones
-from .wal import Presence, Recovery, cut_damage, find_torn_tail, quarantine_orphan_log, wal_of
+from .wal import (
+    Presence,
+    Recovery,
+    beginning_of,
+    cut_damage,
+    find_torn_tail,
+    make_room,
+    quarantine_orphan_log,
+    wal_of,
+)
 from .writes import ChangeQueue, NoQueue
 
 _log = logging.getLogger(__name__)
@@ -99,8 +108,7 @@ class Database:
 
     def _open(self) -> None:
         self.path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        if not self.wal.exists() and self.path.exists() and not self.path.stat().st_size:
-            self.path.unlink()  # DuckDB refuses an empty file, and there is nothing to lose in one
+        make_room(self.path)
         if lost := quarantine_orphan_log(self.path, self._clock()):
             self._report(lost)
         root = self._connect_repaired()
@@ -109,6 +117,7 @@ class Database:
         except BaseException:
             root.close()
             raise
+        beginning_of(self.path).unlink(missing_ok=True)
         self._root, self._writer = root, root.cursor()
         self.presence.note_opened()
 

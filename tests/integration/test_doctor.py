@@ -222,6 +222,30 @@ def test_damaged_database_is_saved_and_the_old_one_kept(house):
     assert "jobs_2" in json.dumps(house.ask("recall", "the queue of service 2"))
 
 
+@pytest.mark.parametrize("is_running", [False, True])
+def test_emptied_database_is_told_and_nothing_begins_in_its_place_unasked(house, is_running):
+    house.capture(MEMORY)
+    if not is_running:
+        house.run("daemon", "stop")
+    os.truncate(house.paths.database, 0)
+
+    found, code = examine(house)
+    set_aside = house.prompt("[remember] The cellar floods in April")
+
+    assert code == 1
+    assert not found["database"]["ok"]
+    assert "is empty" in found["database"]["seen"]
+    assert "`subcog doctor --repair`" in found["database"]["mend"]
+    assert "`subcog restore latest`" in found["database"]["mend"]
+    assert "set aside safely" in set_aside["systemMessage"]
+    assert house.paths.database.stat().st_size == 0
+    done, _ = repaired(house)
+    assert [each["well"] for each in done if each["check"] == "database"]
+    eventually(lambda: not list(house.paths.spool.glob("*.json")))
+    texts = {memory["content"] for memory in house.ask("list")["memories"]}
+    assert texts == {"The cellar floods in April", *([MEMORY] if is_running else [])}
+
+
 def test_database_that_cannot_be_saved_is_left_as_it_is(house):
     damaged = damaged_house(house, "versions")
 
