@@ -262,7 +262,7 @@ class Presence:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the file is where it was, not empty, and the last check found the log there too."""
+        """Whether the file is where it was, not empty, and the log too at the last check."""
         return not self._is_lost and _inode_unless_empty(self._path) == self._file_inode
 
     def check(self) -> None:

@@ -62,6 +62,22 @@ def test_well_house_is_told_well_after_a_restart_too_and_the_canary_leaves_nothi
     assert "aviary" not in json.dumps(house.ask("recall", "where does the canary live?"))
 
 
+def test_trace_leaves_out_the_prompts_of_the_test_memory_unless_asked_for(house):
+    house.prompt("rename foo to bar")
+    [mine] = eventually(lambda: house.ask("trace")["traces"])
+    house.run("doctor")
+    house.prompt("rename bar to foo", "s2")
+
+    latest, *rest = eventually(lambda: (now := house.ask("trace")["traces"])[1:] and now)
+    every = house.ask("trace", "--all")["traces"]
+
+    assert (latest["session"], rest) == ("s2", [mine])
+    assert [one["session"] for one in every] == ["s2", *("" for _ in every[2:]), "s1"]
+    assert len(every) > 2
+    assert house.ask("trace", every[1]["id"]) == every[1]
+    assert len(house.ask("trace", "--limit", "2")["traces"]) == 2
+
+
 def test_canary_flies_through_every_wired_agent(wired):
     for agent in ("claude", "codex", "gemini"):
         wired.ask("install", agent)
