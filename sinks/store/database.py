@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import numpy as np
@@ -23,7 +24,7 @@ from duckdb import DuckDBPyConnection
 from ..files import FILE_MODE, FOLDER_MODE, sync_directory
 from ..sql.views import create_views
 from .errors import StoreUnavailable, closed, explain, invalidates_database, unavailable
-from .migrations import ForeignSchema, NewerSchema, migrate
+from .migrations import ForeignSchema, NewerSchema, begin_search_anew, migrate
 from .reads import CurrentVersions, Fingerprints
 from .rows import Record, Row, fingerprint_of, naive, to_record
 from .sql import PRIVATE, Statement, connect, copy_store, spill_of
@@ -41,6 +42,8 @@ from .wal import (
 from .writes import ChangeQueue, NoQueue
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # Each cut leaves less of the log, so this only bounds a log with very many damaged places.
 _MOST_REPAIRS = 100
@@ -301,6 +304,26 @@ class Database:
             with suppress(duckdb.Error):  # a failed commit has rolled back already
                 writer.execute("ROLLBACK")
             raise
+
+    def transact(self, work: Callable[[DuckDBPyConnection], T]) -> T:
+        """Do ``work``, which needs the tables that SQL finds memories by, in a transaction.
+
+        Where a damaged block keeps it from that, it is done once more with these tables begun anew:
+        they follow from the versions, and are filled at the next start.
+        """
+        try:
+            with self.transaction() as connection:
+                return work(connection)
+        except duckdb.Error as error:
+            if explain(self.path, error).reason != "damaged":
+                raise
+        with self.transaction() as connection:
+            begin_search_anew(connection)
+            done = work(connection)
+        _log.warning("the tables for search by SQL were damaged, and are begun anew")
+        with suppress(StoreUnavailable):  # altered tables are not left in the log for long
+            self.checkpoint()
+        return done
 
     def note_written(self, connection: DuckDBPyConnection, records: Iterable[Record]) -> None:
         """Tell the tombstones and the change queue what was written in this transaction."""

@@ -38,6 +38,8 @@ from datetime import datetime
 
 from duckdb import DuckDBPyConnection
 
+from ..sql.search_tables import TABLES
+
 MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE store.memories (
@@ -169,6 +171,8 @@ MIGRATIONS: tuple[str, ...] = (
     """,
 )
 
+_SEARCH = MIGRATIONS[5]
+
 _APPLIED = (
     "CREATE TABLE IF NOT EXISTS store.migrations (version INTEGER NOT NULL, applied_at TIMESTAMP)"
 )
@@ -231,3 +235,10 @@ def migrate(
         # Replay of altered tables from the log has open bugs upstream: never leave any in it.
         connection.execute("CHECKPOINT store")
     return before, len(migrations)
+
+
+def begin_search_anew(connection: DuckDBPyConnection) -> None:
+    """Empty the tables that SQL finds memories by, without reading what is in them."""
+    for table in TABLES:
+        connection.execute(f"DROP TABLE store.{table}")
+    connection.execute(_SEARCH)
