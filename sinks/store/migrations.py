@@ -38,8 +38,6 @@ from datetime import datetime
 
 from duckdb import DuckDBPyConnection
 
-from ..sql.search_tables import TABLES
-
 MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE store.memories (
@@ -172,6 +170,11 @@ MIGRATIONS: tuple[str, ...] = (
 )
 
 _SEARCH = MIGRATIONS[5]
+_DROP_SEARCH = """
+    DROP TABLE store.search_documents;
+    DROP TABLE store.search_terms;
+    DROP TABLE store.search_vectors;
+"""
 
 _APPLIED = (
     "CREATE TABLE IF NOT EXISTS store.migrations (version INTEGER NOT NULL, applied_at TIMESTAMP)"
@@ -239,6 +242,5 @@ def migrate(
 
 def begin_search_anew(connection: DuckDBPyConnection) -> None:
     """Empty the tables that SQL finds memories by, without reading what is in them."""
-    for table in TABLES:
-        connection.execute(f"DROP TABLE store.{table}")
+    connection.execute(_DROP_SEARCH)
     connection.execute(_SEARCH)
