@@ -81,25 +81,6 @@ class SessionState:
             self._parts[kind] = kind()
         return cast(P, self._parts[kind])
 
-    @contextmanager
-    def kept_on_failure(self) -> Iterator[Callable[[], None]]:
-        """Have what counts as shown and greeted as it was before, where the block raises.
-
-        Yields what does that later, where an answer is made and does not arrive.
-        """
-        shown, greeted = set(self.shown), self.greeted
-
-        def take_back() -> None:
-            self.greeted = greeted
-            for gone in set(self.shown).difference(shown):
-                del self.shown[gone]
-
-        try:
-            yield take_back
-        except BaseException:  # a hook that hangs up cancels
-            take_back()
-            raise
-
     def drop_late_answer(self) -> None:
         """Discard the late answer, if any: it was of no use."""
         if self.late_answer is not None:
@@ -179,6 +160,29 @@ class Sessions:
     def warn(self, session: str, warned: frozenset[tuple[str, int]]) -> None:
         """Note that the session was warned of these."""
         _append(self.state(session).warned, dict.fromkeys(sorted(warned)))
+
+    @contextmanager
+    def kept_on_failure(self, session: str) -> Iterator[Callable[[], None]]:
+        """Have what counts as shown, warned and greeted as it was, where the block raises.
+
+        Yields what does that later, where an answer is made and does not arrive.
+        """
+        before = self.find(session) or SessionState()
+        shown, warned, greeted = set(before.shown), set(before.warned), before.greeted
+
+        def take_back() -> None:
+            if (state := self.find(session)) is None:
+                return
+            state.greeted = greeted
+            for entries, kept in ((state.shown, shown), (state.warned, warned)):
+                for gone in set(entries).difference(kept):
+                    del entries[gone]
+
+        try:
+            yield take_back
+        except BaseException:  # a hook that hangs up cancels
+            take_back()
+            raise
 
     def note_capture(self, session: str, memory_id: str) -> None:
         """Note that a memory was captured in this session."""

@@ -243,18 +243,21 @@ def _shown(origin: Origin) -> Origin:
     type=click.IntRange(1, 10_000),
     help="Maximum number of prompts.",
 )
+@click.option("--all", "with_tests", is_flag=True, help="Also show the test prompts of doctor.")
 @json_option
-def trace_command(id: str | None, limit: int) -> None:  # noqa: A002 - what it is
+def trace_command(id: str | None, limit: int, with_tests: bool) -> None:  # noqa: A002 - what it is
     """Show how past prompts were processed, newest first.
 
     With ID, or its beginning, the details of that prompt are shown. The text of prompts is not kept
     unless trace.keep_text is set.
     """
     from ...sinks.telemetry.logs import read_traces
+    from ..doctor.agents import PROJECT
 
     traces = read_traces(our_paths().traces)
     if id is None:
-        _list(islice(traces, limit))
+        shown = (t for t in traces if with_tests or not str(t.get("project")).startswith(PROJECT))
+        _list(islice(shown, limit))
         return
     found = next((trace for trace in traces if trace["id"].startswith(id.lower())), None)
     if found is None:

@@ -10,7 +10,6 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -39,13 +38,22 @@ from ..api.dispatch import Calls
 from ..api.mcp import SessionOpener
 from ..api.page import PageCalls
 from ..app.app import App
-from ..app.archives import Conversations, LazyArchive
 from ..entrance.handler import HookHandler
 from ..entrance.set_aside import DurableHooks
 from . import spool
 from .backups import Backups
 from .http_endpoint import Gauges, HttpEndpoint, SignalBuffer, index_status
-from .server import Listener, Server, is_reachable, listen, only_one, socket_path, unlisten
+from .server import (
+    Listener,
+    Lock,
+    Server,
+    is_reachable,
+    listen,
+    only_one,
+    socket_path,
+    unlisten,
+)
+from .upkeep import compact_when_idle, keep_open, trim_daily
 
 if TYPE_CHECKING:
     from ...sinks.http.server import Routes
@@ -53,24 +61,21 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
 LISTEN_CHECK_S = 1.0
-# A database that cannot be opened is tried again after so long, and then after twice as long, up to
-# the last.
-REOPEN_S, LATEST_REOPEN_S = 2.0, 60.0
 SPOOL_CHECK_S = 5.0
 ACTIVITY_SAVE_S = 10.0
-# Compacting holds up writes, so it waits until nobody has asked anything for so long.
-QUIET_S = 20.0
-TRIM_S = 24 * 3600.0
-CHECK_S = 5.0
 # Between two patterns: whoever asks meanwhile is answered first.
 COMPILE_PAUSE_S = 0.005
 
 
 class Daemon:
-    """One daemon. ``run`` returns after a request to exit, or after the idle timeout."""
+    """One daemon. ``run`` returns after a request to exit, or after the idle timeout.
 
-    def __init__(self, loaded: Loaded, paths: Paths) -> None:
+    Or after another daemon can take its place, since the data directory with ``lock`` is gone.
+    """
+
+    def __init__(self, loaded: Loaded, paths: Paths, lock: Lock) -> None:
         self._paths = paths
+        self._lock = lock
         self._settings = loaded.settings.daemon
         self._app = App(loaded.settings, paths)
         self._entrance = HookHandler(self._app)
@@ -108,13 +113,13 @@ class Daemon:
 
     async def run(self) -> None:
         """Listen first, load behind it, serve until leaving, then drain and close."""
-        self._listener = Listener(listen(self._paths))
+        self._listener = self._listen()
         _log.info("listening", extra={"pid": os.getpid(), "version": VERSION})
         try:
             async with self._app.running(), anyio.create_task_group() as tasks:
                 tasks.start_soon(self._listener.serve, self._server.serve, tasks)
                 tasks.start_soon(self._keep_listening, tasks)
-                tasks.start_soon(keep_open, self._app)
+                tasks.start_soon(keep_open, self._app, self._lock)
                 tasks.start_soon(self._entrance.damage.watch)
                 tasks.start_soon(self._load)
                 tasks.start_soon(self._http.serve, self._signals)
@@ -133,8 +138,16 @@ class Daemon:
         finally:
             self._entrance.activity.save()
             await self._app.unload()
-            unlisten(self._paths)
+            self._unlisten()
             _log.info("exited")
+
+    def _listen(self) -> Listener:
+        return Listener(listen(self._paths), socket_path(self._paths))
+
+    def _unlisten(self) -> None:
+        """Remove what clients connect to, but not what is another daemon's."""
+        if self._lock.is_in_place():
+            unlisten(self._paths)
 
     async def _load(self) -> None:
         await self._app.load()
@@ -165,21 +178,26 @@ class Daemon:
             await anyio.to_thread.run_sync(self._entrance.activity.save)
 
     async def _keep_listening(self, tasks: TaskGroup) -> None:
-        """Make the socket again where it was removed, and the directory that it was in."""
+        """Make the socket again where it was removed, and the directory that it was in.
+
+        Leave where the lock is gone: the next client starts a daemon that has its place.
+        """
         while not self._leaving.is_set():
             await anyio.sleep(LISTEN_CHECK_S)
-            if await anyio.to_thread.run_sync(is_reachable, self._paths):
-                continue
-            with contextlib.suppress(OSError):  # tried again
-                fresh = Listener(listen(self._paths))
-                self._listener.close()
-                self._listener = fresh
-                tasks.start_soon(fresh.serve, self._server.serve, tasks)
-                _log.warning("the socket was removed, and is made again")
+            if not await anyio.to_thread.run_sync(self._lock.is_in_place):
+                _log.error("exiting, as the data directory was deleted, moved or replaced")
+                self.leave()
+            elif not await anyio.to_thread.run_sync(is_reachable, self._paths):
+                with contextlib.suppress(OSError):  # tried again
+                    fresh = self._listen()
+                    self._listener.close()
+                    self._listener = fresh
+                    tasks.start_soon(fresh.serve, self._server.serve, tasks)
+                    _log.warning("the socket was removed, and is made again")
 
     async def _finish(self, tasks: TaskGroup) -> None:
         """Accept nothing new, let work in progress end, then stop serving."""
-        unlisten(self._paths)
+        self._unlisten()
         self._listener.close()
         self._mcp_http.close()
         self._app.activity.close()
@@ -301,82 +319,9 @@ def run_daemon(loaded: Loaded, paths: Paths) -> None:
     gc.disable()
     # The loop must not wait 5 ms (the default) for a search thread to release the GIL.
     sys.setswitchinterval(0.0005)
-    with only_one(paths.lock):
-        anyio.run(_run, loaded, paths)
+    with only_one(paths.lock) as lock:
+        anyio.run(_run, loaded, paths, lock)
 
 
-async def _run(loaded: Loaded, paths: Paths) -> None:
-    await Daemon(loaded, paths).run()
-
-
-async def keep_open(app: App) -> None:
-    """Open the database again where what held it is gone, or another file lies there now.
-
-    Never returns.
-    """
-    pause_s = REOPEN_S
-    while True:
-        await anyio.sleep(pause_s)
-        archive = app.archive.loaded
-        if archive is not None and await anyio.to_thread.run_sync(archive.store.is_in_place):
-            pause_s = REOPEN_S
-        elif archive is not None or app.archive.problem:
-            if archive is not None:
-                _log.error("the database was deleted or moved while it was open")
-            await app.reopen()
-            pause_s = min(2 * pause_s, LATEST_REOPEN_S)
-
-
-async def compact_when_idle(
-    archive: LazyArchive, quiet_s: Callable[[], float], backups: Backups | None = None
-) -> None:
-    """Compact after something was forgotten, also by an earlier daemon, and the backups with it.
-
-    Never returns.
-
-    ``quiet_s`` says for how many seconds nobody has asked anything.
-    """
-    while True:
-        await anyio.sleep(CHECK_S)
-        if quiet_s() >= QUIET_S:
-            await compact_if_needed(archive, backups)
-
-
-async def compact_if_needed(archive: LazyArchive, backups: Backups | None = None) -> bool:
-    """Compact if the file holds what was forgotten; what fails is tried again at the next time."""
-    loaded = archive.loaded
-    if loaded is None or not loaded.needs_compaction:
-        return False
-    try:
-        if backups is not None:
-            await backups.purge(loaded)
-        await loaded.compact()
-    except (OSError, TimeoutError) as error:
-        _log.warning(
-            "compaction failed; it is retried later", extra={"error": type(error).__name__}
-        )
-        return False
-    _log.info("compacted the database; forgotten texts are gone from disk")
-    return True
-
-
-async def trim_daily(conversations: Conversations) -> None:
-    """Let passages go that have become too old, though nothing new is said. Never returns."""
-    while True:
-        await anyio.sleep(TRIM_S)
-        await trim(conversations)
-
-
-async def trim(conversations: Conversations) -> int:
-    """Delete what is beyond the bounds; how many passages. What fails is tried again tomorrow."""
-    if (passages := conversations.loaded) is None:
-        return 0
-    try:
-        gone = await passages.trim()
-    except (OSError, TimeoutError) as error:
-        extra = {"error": type(error).__name__}
-        _log.warning("trimming the sessions failed; it is retried later", extra=extra)
-        return 0
-    if gone:
-        _log.info("old passages were deleted", extra={"passages": gone})
-    return gone
+async def _run(loaded: Loaded, paths: Paths, lock: Lock) -> None:
+    await Daemon(loaded, paths, lock).run()

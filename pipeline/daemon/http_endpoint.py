@@ -181,6 +181,8 @@ def index_status(archive: Archive) -> IndexStatus:
 
 MAX_BUFFERED = 100_000
 START_DELAY_S = 1.0
+# A port that another program has, or an earlier daemon for a moment, is tried again after so long.
+RETRY_S = 5.0
 _log = logging.getLogger(__name__)
 
 
@@ -220,7 +222,7 @@ class SignalBuffer:
 class HttpEndpoint:
     """Listens as soon as it is made, and answers from the first connection on.
 
-    ``token`` is "" where none can be kept.
+    A port that is in use is tried again until it is free. ``token`` is "" where none can be kept.
 
     ``page`` makes the routes of the page, which look themselves after who comes in.
     ``hook`` answers a hook; ``seen`` is called for each request of a client.
@@ -245,9 +247,18 @@ class HttpEndpoint:
         self._hook = hook
         self._seen = seen
         self._http: Http | None = None
-        self._listening = _listen(settings, paths)
-        self._address = self._listening.getsockname() if self._listening else ("", 0)
-        self.token = _token(paths) if self._listening else ""
+        self._settings = settings
+        self._paths = paths
+        self._stopped = False
+        self.token = ""
+        self._listening = self._listen() if settings.enabled else None
+
+    def _listen(self) -> socket.socket | None:
+        listening = _listen(self._settings, self._paths)
+        if listening is not None:
+            self._address = listening.getsockname()
+            self.token = _token(self._paths)
+        return listening
 
     def url(self, path: str) -> str | None:
         """The address of ``path``; None where HTTP is not served."""
@@ -262,21 +273,31 @@ class HttpEndpoint:
         The metrics come a moment later, and the server when somebody connects: what they import
         would hold up the first prompts, and most daemons are asked nothing over HTTP.
         """
-        if self._listening is None:
+        if not self._settings.enabled:
             signals.hand_over(lambda: None)
             return
         await anyio.sleep(START_DELAY_S)
         metrics = await anyio.to_thread.run_sync(self._metrics)
         signals.hand_over(metrics.watch)
         try:
-            await anyio.wait_readable(self._listening)
+            listening = await self._wait_until_listening()
+            await anyio.wait_readable(listening)
         except (anyio.ClosedResourceError, ValueError):  # stopped, now or before
             return
-        self._http = await anyio.to_thread.run_sync(self._server, self._listening, metrics)
+        self._http = await anyio.to_thread.run_sync(self._server, listening, metrics)
         await self._http.serve()
+
+    async def _wait_until_listening(self) -> socket.socket:
+        while self._listening is None:
+            await anyio.sleep(RETRY_S)
+            if self._stopped:
+                raise anyio.ClosedResourceError
+            self._listening = self._listen()
+        return self._listening
 
     def stop(self) -> None:
         """Accept no request any more."""
+        self._stopped = True
         if self._http is not None:
             self._http.stop()
         elif self._listening is not None:
@@ -316,8 +337,6 @@ class HttpEndpoint:
 
 
 def _listen(settings: HttpSettings, paths: Paths) -> socket.socket | None:
-    if not settings.enabled:
-        return None
     try:
         return listen_on_the_same(settings.port, paths.http_port)
     except OSError as error:

@@ -48,8 +48,28 @@ class AlreadyRunning(RuntimeError):
     """Another daemon of this user and data directory holds the lock."""
 
 
+class Lock:
+    """The lock of the one daemon, held by this process: its file, open as ``descriptor``."""
+
+    def __init__(self, file: Path, descriptor: int) -> None:
+        self._file = file
+        self._descriptor = descriptor
+
+    def is_in_place(self) -> bool:
+        """Whether its file is still where others look for it.
+
+        Else another daemon can start: the data directory was deleted, moved or replaced.
+        """
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self._file.stat())
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:  # it cannot be looked at, which says nothing
+            return True
+
+
 @contextlib.contextmanager
-def only_one(lock: Path) -> Iterator[None]:
+def only_one(lock: Path) -> Iterator[Lock]:
     """Hold the lock of the daemon. Raises ``AlreadyRunning``."""
     lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -58,7 +78,7 @@ def only_one(lock: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise AlreadyRunning("a daemon runs already") from None
-        yield
+        yield Lock(lock, descriptor)
     finally:
         os.close(descriptor)
 
@@ -154,11 +174,14 @@ class Listener:
     """Accepts from a non-blocking listening socket, a few clients a turn of the event loop.
 
     One a turn would leave the last of many waiting for as long as it takes to answer the first;
-    all at once would let the first wait until all others are accepted. Owns the socket.
+    all at once would let the first wait until all others are accepted. Owns the socket, and its
+    file, where ``path`` names that.
     """
 
-    def __init__(self, listening: socket.socket) -> None:
+    def __init__(self, listening: socket.socket, path: Path | None = None) -> None:
         self._listening = listening
+        self._path = path
+        self._file = path.stat() if path else None
 
     async def serve(self, serve: Serve, tasks: TaskGroup) -> None:
         """Start ``serve`` in ``tasks`` for each client; returns when this is closed."""
@@ -176,8 +199,12 @@ class Listener:
                 await anyio.sleep(_EXHAUSTED_PAUSE_S)
 
     def close(self) -> None:
-        """Close the socket; ``serve`` returns."""
+        """Close the socket; ``serve`` returns. A file that another socket has is left alone."""
         anyio.notify_closing(self._listening)
+        if self._path and self._file:
+            with contextlib.suppress(OSError):
+                if os.path.samestat(self._file, self._path.stat()):
+                    self._path.unlink()
         self._listening.close()
 
     def _waiting(self) -> Iterator[socket.socket]:
@@ -286,6 +313,7 @@ class Server:
             status = "ok" if answer.is_settled else "unsettled"
             try:
                 await stream.send(reply_frame(status, self._version, answer.body))
+                await stream.send(b"")  # asyncio raises what a send met at the next one
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 answer.take_back()
                 raise

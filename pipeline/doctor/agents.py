@@ -41,6 +41,8 @@ from .findings import Finding, Unrepaired, failed, passed
 Env = Mapping[str, str]
 TEXT = "The canary lives in the blue aviary behind the observatory"
 QUESTION = "where does the canary live?"
+PROJECT = "subcog-canary-"
+"""How the name of the project begins that the test memory is kept in."""
 HOOK_S = 20
 AGAIN_S = 2.0
 Commands = Mapping[str, Sequence[str]]
@@ -206,7 +208,7 @@ def _grounded(title: str, lost: Sequence[str]) -> Finding:
 def _fly(paths: Paths, env: Env, commands: Commands) -> Finding:
     """How far the memory came."""
     with (
-        tempfile.TemporaryDirectory(prefix="subcog-canary-") as folder,
+        tempfile.TemporaryDirectory(prefix=PROJECT) as folder,
         closing(Client(paths, {"project": os.path.realpath(folder)})) as client,
     ):
         project = os.path.realpath(folder)

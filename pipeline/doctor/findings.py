@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ...bus.results import ProjectResult
 from ...bus.service_results import StatusResult
-from ...config.settings import SessionsSettings
+from ...config.settings import HttpSettings, SessionsSettings
 
 Repair = Callable[[], tuple[str, ...]]
 
@@ -62,6 +62,24 @@ def examine_sessions(
     else:
         seen = f"{status.sessions} sessions, {status.passages} passages"
     return passed("sessions", seen)
+
+
+def examine_http(status: StatusResult, settings: HttpSettings, refusal: str) -> Finding:
+    """Whether HTTP is served, where it is to be; ``refusal`` is why its port cannot be had now."""
+    if status.metrics_url:
+        return passed("http", status.metrics_url.removesuffix("metrics"))
+    if not settings.enabled:
+        return passed("http", "switched off (http.enabled)")
+    lacking = "so there are no metrics, no page, and neither MCP nor hooks over HTTP"
+    if not refusal:
+        mend = "check again in a few seconds; if it stays so, `subcog daemon stop`"
+        return failed("http", f"the daemon does not serve it yet, {lacking}", mend)
+    return failed(
+        "http",
+        f"port {settings.port} cannot be used ({refusal}), {lacking}",
+        "end the program that uses it; or set http.port to another port, or to 0 for any free one, "
+        "then `subcog daemon stop`",
+    )
 
 
 def examine_team(status: StatusResult | None) -> Finding:

@@ -19,14 +19,16 @@ from ...config.load import SettingsError, load_settings, without_password
 from ...config.paths import Paths
 from ...hooks.client import VERSION
 from ...sinks.store.errors import StoreUnavailable
+from ...sinks.store.wal import is_emptied
 from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
-from ..daemon.server import AlreadyRunning, only_one, socket_path, unlisten
+from ..daemon.server import AlreadyRunning, listen_on_loopback, only_one, socket_path, unlisten
 from .findings import (
     Finding,
     Unrepaired,
     examine_backups,
     examine_damage,
+    examine_http,
     examine_index,
     examine_model,
     examine_project,
@@ -67,6 +69,7 @@ class Installation:
             return  # there is no way to a daemon, and asking would only wait
         self.status, error = _ask(self._paths)
         yield _daemon(self._paths, self.status, error)
+        yield from _http(self._paths, self._env, self.status)
         yield examine_reranker(self.status)
         yield from examine_index(self.status)
         yield examine_model(self.status)
@@ -220,12 +223,17 @@ def _ask(paths: Paths) -> tuple[StatusResult | None, str]:
     try:
         with closing(Client(paths, {})) as client:
             status = client.call("status", StatusResult)
-            while not (status.ready or status.problem) and monotonic() < deadline:
+            while not _has_settled(status, paths) and monotonic() < deadline:
                 sleep(POLL_S)
                 status = client.call("status", StatusResult)
     except _UNREACHED as error:
         return None, str(error)
     return status, ""
+
+
+def _has_settled(status: StatusResult, paths: Paths) -> bool:
+    """Whether the daemon knows how it is with its database; one emptied just now it may not."""
+    return bool(status.problem) or (status.ready and not is_emptied(paths.database))
 
 
 def _project(paths: Paths, env: Env) -> ProjectResult | None:
@@ -246,6 +254,27 @@ def _daemon(paths: Paths, status: StatusResult | None, error: str) -> Finding:
         mend = "`subcog daemon stop`; the next client starts the new one"
         return failed("daemon", f"{seen}, while the command line has {VERSION}", mend)
     return passed("daemon", seen)
+
+
+def _http(paths: Paths, env: Env, status: StatusResult | None) -> Iterator[Finding]:
+    """Whether HTTP is served; nothing where no daemon could be asked, or no settings be read."""
+    if status is None:
+        return
+    try:
+        settings = load_settings(paths.config_file, env).settings.http
+    except SettingsError:
+        return
+    refusal = "" if status.metrics_url else _refusal_of(settings.port)
+    yield examine_http(status, settings, refusal)
+
+
+def _refusal_of(port: int) -> str:
+    """Why nobody can listen on ``port`` now; "" where one can."""
+    try:
+        listen_on_loopback(port).close()
+    except OSError as error:
+        return (error.strerror or type(error).__name__).lower()
+    return ""
 
 
 def _sessions(paths: Paths, env: Env, status: StatusResult | None) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -179,24 +179,33 @@ class Greetings:
             greeting.waiting = context_of(body) or greeting.waiting
         greeting.owed = None
 
-    def with_prompt(self, session: str, body: bytes) -> bytes:
+    def with_prompt(self, session: str, body: bytes) -> tuple[bytes, Callable[[], None]]:
         """``body``, the answer to a prompt, with the session's greeting in front if one waits.
 
-        One that does not fit beside the prompt's own context goes on waiting.
+        One that does not fit beside the prompt's own context goes on waiting. The second is to be
+        called where the answer did not reach the agent: the greeting waits again then.
         """
         greeting = self._of(session)
         greeting.sent = ""
         if not greeting.waiting or count_tokens(greeting.waiting) > room_beside(context_of(body)):
-            return body
+            return body, _nothing
         context, greeting.waiting = greeting.waiting, ""
-        return with_context("UserPromptSubmit", body, context)
+
+        def take_back() -> None:
+            greeting.waiting = greeting.waiting or context
+
+        return with_context("UserPromptSubmit", body, context), take_back
 
     async def _greet(self, event: SessionStarted) -> bytes:
         """The greeting; what it would have shown counts as shown only where there is one."""
         left_s = anyio.current_effective_deadline() - anyio.current_time()
-        with self._app.sessions.state(event.session).kept_on_failure():
+        with self._app.sessions.kept_on_failure(event.session):
             reply = await self._app.bus.request(event, ResponseReady, within_s=left_s)
         return reply.body
+
+
+def _nothing() -> None:
+    pass
 
 
 def _read_note(file: Path) -> MissedStart | None:

@@ -145,11 +145,10 @@ class HookHandler:
                 transcript = heard.payload.transcript_path or ""
                 if await self._outcomes.has_failed(transcript, heard.payload.tool_use_id):
                     heard = as_failure(heard)
-            session = self._app.sessions.state(heard.payload.session_id)
-            with session.kept_on_failure() as take_back:
+            with self._app.sessions.kept_on_failure(_context_name(heard.payload)) as take_back:
                 out = await self._answer_call(heard.event, fields, heard.client, heard.payload)
             body = translate_answer(heard, out.body)
-            return replace(out, body=body, take_back=take_back)
+            return replace(out, body=body, take_back=_both(take_back, out.take_back))
         except TimeoutError:
             emit(degraded, "entrance", reason="hook.timeout")
             return self._with_greeting_alone(heard, _unanswered("timeout", payload))
@@ -162,8 +161,8 @@ class HookHandler:
         """``out``, which holds nothing, with the session's greeting where that was made in time."""
         if not _is_main_prompt(heard.event, heard.payload):
             return out
-        body = self._greetings.with_prompt(heard.payload.session_id, out.body)
-        return replace(out, body=translate_answer(heard, body))
+        body, take_back = self._greetings.with_prompt(heard.payload.session_id, out.body)
+        return replace(out, body=translate_answer(heard, body), take_back=take_back)
 
     async def _answer_call(
         self, event: str, fields: dict[str, str], client: str, payload: Payload
@@ -195,12 +194,13 @@ class HookHandler:
                     )
         if self._app.llm is not None and event in TAKES_LATE and not payload.agent_id:
             body = await self._with_late_answer(event, body, call)
+        take_back = _nothing
         if is_prompt:
-            body = self._greetings.with_prompt(call.session, body)
+            body, take_back = self._greetings.with_prompt(call.session, body)
         if is_prompt or event == "SessionStart":
             body = self.damage.beside(body)
         if body != NOTHING:
-            return HookAnswer(body, "answered", is_settled)
+            return HookAnswer(body, "answered", is_settled, take_back)
         return HookAnswer(body, "passed" if published is None else "nothing", is_settled)
 
     async def _ask(
@@ -285,6 +285,20 @@ class HookHandler:
             cwd=cwd or fields.get("cwd", ""),
             user=self._app.user,
         )
+
+
+def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def call() -> None:
+        first()
+        second()
+
+    return call
+
+
+def _context_name(payload: Payload) -> str:
+    """Whose context the answer goes into: the session's, or that of one of its sub-agents."""
+    session, agent = payload.session_id, payload.agent_id
+    return f"{session}/{agent}" if session and agent else session
 
 
 def _is_main_prompt(event: str, payload: Payload) -> bool:

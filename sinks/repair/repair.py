@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ..store.errors import StoreUnavailable, unavailable
-from ..store.wal import quarantine_orphan_log, readable_bytes, wal_of
+from ..store.wal import is_emptied, quarantine_orphan_log, readable_bytes, wal_of
 from .backups import DamagedLog, read_everything
 from .kept_copies import UNFINISHED, opened
 from .rescue import Mended, can_save, log_bytes, rescue
@@ -89,10 +89,13 @@ def _problems(database: Path) -> Iterator[Problem]:
 
 
 def _unreadable(database: Path) -> Iterator[Problem]:
+    if is_emptied(database):  # what its log holds is saved with the rest
+        yield _problem_of(unavailable("emptied", database), repairable=True)
+        return
     if (lost := _torn_bytes(database)) > 0:
         yield _damaged_log(database, f"its last {lost} bytes are incomplete")
     elif not database.stat().st_size:
-        return  # opening replaces an empty file
+        return  # opening replaces what was never created to its end
     try:
         read_everything(database)
     except DamagedLog:

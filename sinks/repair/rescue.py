@@ -20,7 +20,7 @@ from ..files import free_name, sync_directory
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain, unavailable
 from ..store.rows import naive
-from ..store.wal import entries, first_entry, kind_of, wal_of
+from ..store.wal import entries, first_entry, is_emptied, kind_of, wal_of
 from .backups import carry_over, read_buried_file
 from .kept_copies import MEMORY_LIMIT_MB, find_copies, opened
 from .salvage import Salvaged, can_attach, fill_up, salvage
@@ -79,13 +79,13 @@ def rescue(database: Path, now: datetime) -> Mended:
     """Save into a new file what can be read of the damaged one, and move that away.
 
     The damaged files are moved only when the new one is whole on disk. Raises StoreUnavailable,
-    and changes nothing, where nothing can be saved.
+    and changes nothing, where nothing can be saved; of an emptied file there is nothing to be lost.
     """
     private = database.with_name(f".subcog-copy-repair-{os.getpid()}")
     private.mkdir(mode=0o700)
     try:
         saved, told = _save_all(private / _SALVAGED, database, now)
-        if not saved.kept and (saved.lost or told):
+        if not saved.kept and (saved.lost or told) and not is_emptied(database):
             raise unavailable("damaged", database)
         kept = _quarantine(database, now)
         (private / _SALVAGED).replace(database)

@@ -106,7 +106,7 @@ class SqlIndex:
 
     async def fill(self) -> int:
         """Note whatever is not noted yet, in slices between which others write; how many it was."""
-        missing = await self._store.read(search_tables.different)
+        missing = await self._missing()
         for start in range(0, len(missing), SLICE):
             part = missing[start : start + SLICE]
             await self._store.write(partial(self._refresh, part))
@@ -114,6 +114,13 @@ class SqlIndex:
                 told = {"done": start + len(part), "of": len(missing)}
                 _log.info("memories are being prepared for search by SQL", extra=told)
         return len(missing)
+
+    async def _missing(self) -> list[str]:
+        try:
+            return await self._store.read(search_tables.different)
+        except StoreUnavailable:  # they may be damaged
+            anew = partial(self._store.database.transact, search_tables.different)
+            return await self._store.write(anew)
 
     async def catch_up(self) -> None:
         """Note what is pending now."""
@@ -134,5 +141,5 @@ class SqlIndex:
 
     def _refresh(self, ids: Sequence[str]) -> None:
         if ids:
-            with self._store.database.transaction() as connection:
-                self._indexer.refresh(connection, list(dict.fromkeys(ids)))
+            distinct = list(dict.fromkeys(ids))
+            self._store.database.transact(lambda found: self._indexer.refresh(found, distinct))

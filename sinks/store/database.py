@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import numpy as np
@@ -23,15 +24,26 @@ from duckdb import DuckDBPyConnection
 from ..files import FILE_MODE, FOLDER_MODE, sync_directory
 from ..sql.views import create_views
 from .errors import StoreUnavailable, closed, explain, invalidates_database, unavailable
-from .migrations import ForeignSchema, NewerSchema, migrate
+from .migrations import ForeignSchema, NewerSchema, begin_search_anew, migrate
 from .reads import CurrentVersions, Fingerprints
 from .rows import Record, Row, fingerprint_of, naive, to_record
 from .sql import PRIVATE, Statement, connect, copy_store, spill_of
 from .tombstones import Tombstones
-from .wal import Presence, Recovery, cut_damage, find_torn_tail, quarantine_orphan_log, wal_of
+from .wal import (
+    Presence,
+    Recovery,
+    beginning_of,
+    cut_damage,
+    find_torn_tail,
+    make_room,
+    quarantine_orphan_log,
+    wal_of,
+)
 from .writes import ChangeQueue, NoQueue
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # Each cut leaves less of the log, so this only bounds a log with very many damaged places.
 _MOST_REPAIRS = 100
@@ -99,8 +111,7 @@ class Database:
 
     def _open(self) -> None:
         self.path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        if not self.wal.exists() and self.path.exists() and not self.path.stat().st_size:
-            self.path.unlink()  # DuckDB refuses an empty file, and there is nothing to lose in one
+        make_room(self.path)
         if lost := quarantine_orphan_log(self.path, self._clock()):
             self._report(lost)
         root = self._connect_repaired()
@@ -109,6 +120,7 @@ class Database:
         except BaseException:
             root.close()
             raise
+        beginning_of(self.path).unlink(missing_ok=True)
         self._root, self._writer = root, root.cursor()
         self.presence.note_opened()
 
@@ -292,6 +304,26 @@ class Database:
             with suppress(duckdb.Error):  # a failed commit has rolled back already
                 writer.execute("ROLLBACK")
             raise
+
+    def transact(self, work: Callable[[DuckDBPyConnection], T]) -> T:
+        """Do ``work``, which needs the tables that SQL finds memories by, in a transaction.
+
+        Where a damaged block keeps it from that, it is done once more with these tables begun anew:
+        they follow from the versions, and are filled at the next start.
+        """
+        try:
+            with self.transaction() as connection:
+                return work(connection)
+        except duckdb.Error as error:
+            if explain(self.path, error).reason != "damaged":
+                raise
+        with self.transaction() as connection:
+            begin_search_anew(connection)
+            done = work(connection)
+        _log.warning("the tables for search by SQL were damaged, and are begun anew")
+        with suppress(StoreUnavailable):  # altered tables are not left in the log for long
+            self.checkpoint()
+        return done
 
     def note_written(self, connection: DuckDBPyConnection, records: Iterable[Record]) -> None:
         """Tell the tombstones and the change queue what was written in this transaction."""

@@ -73,6 +73,12 @@ _MESSAGES = {
         "{path} is damaged and cannot be read. Nothing was changed in it. `subcog doctor "
         "--repair` saves what can be read and keeps the damaged file; or restore a backup."
     ),
+    "emptied": (
+        "{path} is empty: another program, or a full disk, took away what was in it. Nothing is "
+        "changed in it, and nothing stored meanwhile. `subcog doctor --repair` brings back the "
+        "newest backup and what the log holds, or begins a new database where there is neither; "
+        "`subcog restore latest` brings back the backup alone."
+    ),
     "gone": (
         "{path} was deleted or moved while it was open. What was just asked was not done. The "
         "daemon opens what lies there now; `subcog restore latest` brings back the newest backup."
@@ -84,7 +90,7 @@ _MESSAGES = {
     ),
 }
 # The reason of each kind that is not one itself.
-_REASONS: dict[str, Reason] = {"newer_format": "newer"}
+_REASONS: dict[str, Reason] = {"newer_format": "newer", "emptied": "damaged"}
 _KINDS = (
     (_FULL, "full"),
     (_READ_ONLY, "read_only"),

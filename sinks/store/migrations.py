@@ -169,6 +169,13 @@ MIGRATIONS: tuple[str, ...] = (
     """,
 )
 
+_SEARCH = MIGRATIONS[5]
+_DROP_SEARCH = """
+    DROP TABLE store.search_documents;
+    DROP TABLE store.search_terms;
+    DROP TABLE store.search_vectors;
+"""
+
 _APPLIED = (
     "CREATE TABLE IF NOT EXISTS store.migrations (version INTEGER NOT NULL, applied_at TIMESTAMP)"
 )
@@ -231,3 +238,9 @@ def migrate(
         # Replay of altered tables from the log has open bugs upstream: never leave any in it.
         connection.execute("CHECKPOINT store")
     return before, len(migrations)
+
+
+def begin_search_anew(connection: DuckDBPyConnection) -> None:
+    """Empty the tables that SQL finds memories by, without reading what is in them."""
+    connection.execute(_DROP_SEARCH)
+    connection.execute(_SEARCH)

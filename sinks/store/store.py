@@ -124,15 +124,14 @@ class Store:
         """
         readable = reads.scope_texts(scopes)
 
-        def work() -> bool:
-            with self.database.transaction() as connection:
-                forgotten = self.database.tombstones.forget(connection, id, readable, self._clock())
-                if forgotten:
-                    self.database.mark_uncompacted()
-                    self.database.note_forgotten(connection, id)
-                return forgotten
+        def work(connection: DuckDBPyConnection) -> bool:
+            forgotten = self.database.tombstones.forget(connection, id, readable, self._clock())
+            if forgotten:
+                self.database.mark_uncompacted()
+                self.database.note_forgotten(connection, id)
+            return forgotten
 
-        return await self.write(work)
+        return await self.write(partial(self.database.transact, work))
 
     async def mark_used(self, ids: Sequence[str]) -> None:
         """Count a use of each of ``ids``. Written later, and lost in a crash before that."""

@@ -2,7 +2,7 @@
 
 It happens when the database is opened, and never before a copy of the log was kept. ``repair.py``
 diagnoses and repairs a database that cannot be opened. A ``Presence`` notices that the file or its
-log was taken away.
+log was taken away, ``is_emptied`` that nothing is left in the file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from ...config.patterns import regex
-from ..files import free_name, private_opener
+from ..files import FILE_MODE, free_name, private_opener
 from .errors import unavailable
 
 _POSITION = regex(r"Corrupt WAL file: entry at byte position (\d+)")
@@ -253,7 +253,7 @@ class Presence:
     def note_opened(self) -> None:
         """Both were just opened."""
         self._is_lost = False
-        self._file_inode = _inode(self._path)
+        self._file_inode = _inode_unless_empty(self._path)
         self.note_log()
 
     def note_log(self) -> None:
@@ -262,8 +262,8 @@ class Presence:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the file is where it was, and the last check found the log there too."""
-        return not self._is_lost and _inode(self._path) == self._file_inode
+        """Whether the file is where it was, not empty, and the log too at the last check."""
+        return not self._is_lost and _inode_unless_empty(self._path) == self._file_inode
 
     def check(self) -> None:
         """Raise StoreUnavailable, ``gone``, where one of them is not. Writer's thread only.
@@ -273,7 +273,7 @@ class Presence:
         found = _inode(self._log)
         self._is_lost = not self.is_in_place or self._log_inode not in {None, found}
         if self._is_lost:
-            raise unavailable("gone", self._path)
+            raise unavailable("emptied" if is_emptied(self._path) else "gone", self._path)
 
 
 def _inode(path: Path) -> int | None:
@@ -281,3 +281,42 @@ def _inode(path: Path) -> int | None:
         return path.stat().st_ino
     except FileNotFoundError:
         return None
+
+
+def _inode_unless_empty(path: Path) -> int | None:
+    """No open database is an empty file: its head is written first."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino if found.st_size else None
+
+
+def beginning_of(path: Path) -> Path:
+    """What lies beside the database at ``path`` while it is being created.
+
+    A process that is killed then leaves an empty file behind, in which there never was anything.
+    """
+    return path.with_name(f"{path.name}.new")
+
+
+def is_emptied(path: Path) -> bool:
+    """Whether the file at ``path`` is empty, and was not left so while it was being created."""
+    try:
+        return not path.stat().st_size and not beginning_of(path).exists()
+    except FileNotFoundError:
+        return False
+
+
+def make_room(path: Path) -> None:
+    """Prepare for a database at ``path`` to be opened, or created.
+
+    Removes what a process left that was killed while it created it. Raises StoreUnavailable for a
+    file that was emptied, of which DuckDB says less.
+    """
+    if is_emptied(path):
+        raise unavailable("emptied", path)
+    if not path.exists():
+        beginning_of(path).touch(FILE_MODE)
+    elif not path.stat().st_size:
+        path.unlink()

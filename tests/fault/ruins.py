@@ -52,12 +52,12 @@ def raising(name: str, function: str) -> bytes:
     return (HOUSE / name).read_bytes() + added.encode()
 
 
-def break_column(path: Path, column: str) -> None:
-    """Flip a byte in the first block that holds ``column`` of ``versions``."""
+def break_column(path: Path, column: str, table: str = "versions") -> None:
+    """Flip a byte in the first block that holds ``column`` of ``table``."""
     with duckdb.connect() as connection:
         connection.execute(f"ATTACH '{path}' AS store (READ_ONLY)")
         [(block,)] = connection.execute(
-            "SELECT min(block_id) FROM pragma_storage_info('store.versions') "
+            f"SELECT min(block_id) FROM pragma_storage_info('store.{table}') "
             "WHERE column_name = ? AND segment_type <> 'VALIDITY' AND block_id >= 0",
             [column],
         ).fetchall()

@@ -12,6 +12,7 @@ import pytest
 
 from subcog.sinks.store.migrations import MIGRATIONS
 from subcog.sinks.store.store import StoreUnavailable
+from subcog.sinks.store.wal import beginning_of, wal_of
 from tests.stores import make_row, make_store, opened
 
 ROOT = Path(__file__).parents[2]
@@ -143,12 +144,40 @@ async def test_a_damaged_file_is_left_alone(path):
     assert path.read_bytes() == data
 
 
-async def test_an_empty_file_is_begun_anew(path):
+async def test_a_file_that_was_never_created_to_its_end_is_begun_anew(path):
     path.parent.mkdir()
-    path.touch()
+    beginning_of(path).touch()
+    path.touch()  # as a process leaves both that is killed before it writes
 
     async with opened(path) as store:
         assert await store.put([make_row()]) == (True,)
+    assert not beginning_of(path).exists()
+
+
+async def test_an_emptied_file_is_left_alone_and_told(path):
+    async with opened(path) as store:
+        await store.put([make_row()])
+    os.truncate(path, 0)
+
+    error = await refusal(path)
+
+    assert error.reason == "damaged"
+    assert str(error).startswith(f"{path} is empty")
+    assert "`subcog restore latest`" in str(error)
+    assert path.stat().st_size == 0
+
+
+async def test_an_emptied_file_is_no_database_although_a_log_lies_there(path):
+    async with opened(path) as store:
+        await store.put([make_row(1)])
+        os.truncate(path, 0)
+        assert not store.is_in_place()
+        with pytest.raises(StoreUnavailable, match="is empty"):
+            await store.put([make_row(2)])
+    log = wal_of(path).read_bytes()
+
+    assert "is empty" in str(await refusal(path))
+    assert wal_of(path).read_bytes() == log
 
 
 async def test_a_place_that_is_a_directory(path):

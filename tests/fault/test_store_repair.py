@@ -171,6 +171,41 @@ async def test_a_backup_fills_up_what_is_lost_and_brings_back_nothing_forgotten(
         assert not await store.get([FORGOTTEN], [HERE])
 
 
+async def test_an_emptied_file_gives_what_the_backup_and_the_log_hold(tmp_path):
+    path, backup = tmp_path / "s.duckdb", tmp_path / "backup.duckdb"
+    async with opened(path) as store:
+        await store.put([make_row(1)])
+        await store.backup(backup)
+        note_backup(path, backup)
+        await store.put([make_row(2)])
+        os.truncate(path, 0)  # under the process that has it open
+
+    [problem] = diagnose(path)
+    assert (problem.reason, problem.repairable) == ("damaged", True)
+    assert problem.seen.startswith(f"{path} is empty")
+    await mend(path)
+
+    assert diagnose(path) == ()
+    async with opened(path) as store:
+        ids = [make_row(n).memory.id for n in (1, 2)]
+        assert len(await store.get(ids, [HERE])) == 2
+
+
+async def test_an_emptied_file_without_backup_or_log_is_moved_away(tmp_path):
+    path = tmp_path / "s.duckdb"
+    async with opened(path) as store:
+        await store.put([make_row(1)])
+    os.truncate(path, 0)
+
+    [mended] = await mend(path)
+
+    [kept] = mended.kept_aside
+    assert kept.stat().st_size == 0
+    assert diagnose(path) == ()
+    async with opened(path) as store:
+        assert await store.put([make_row(1)]) == (True,)
+
+
 def test_a_file_of_which_nothing_can_be_read_is_left_as_it_is(path):
     data = b"no database at all\n" * 1_000
     path.write_bytes(data)

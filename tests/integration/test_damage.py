@@ -92,7 +92,30 @@ def test_a_database_that_was_deleted_is_noticed_and_a_new_one_opened(house):
     assert house.ask("recall", "when does the cellar flood?")["memories"]
 
 
+@pytest.mark.parametrize("with_runtime", [False, True])
+def test_a_daemon_whose_data_directory_was_deleted_leaves_and_one_takes_its_place(
+    house, with_runtime
+):
+    old = house.start()
+    house.capture("The queue is drained at midnight")
+    if with_runtime:
+        shutil.rmtree(house.paths.runtime)
+    shutil.rmtree(house.paths.data, ignore_errors=True)  # it may write there meanwhile
+
+    told_of = told(house.prompt("[remember] The attic leaks in May"))
+
+    assert "set aside" in told_of or "kept as" in told_of
+    house.wait_until_gone(old)
+    assert house.start() != old
+    eventually(lambda: house.ask("status")["ready"])
+    eventually(lambda: not list(house.paths.spool.glob("*.json")))
+    [kept] = house.ask("recall", "when does the attic leak?")["memories"]
+    assert kept["content"] == "The attic leaks in May"
+    assert [one.name for one in house.paths.runtime.iterdir()] == [house.paths.link.resolve().name]
+
+
 def test_a_database_that_was_held_is_opened_when_it_is_free(house):
+    house.capture("The pump is serviced in June")
     house.run("daemon", "stop")
     holder = duckdb.connect(str(house.paths.database))
     try:

@@ -13,7 +13,9 @@ import duckdb
 import pytest
 
 from subcog.pipeline.agents.install import our_parts
+from subcog.pipeline.daemon.server import listen_on_loopback
 from subcog.pipeline.doctor.agents import fly, hook_commands
+from tests.waiting import eventually
 
 # DuckDB's own: where the first block begins, and how long each is.
 FIRST_BLOCK, BLOCK = 12_288, 262_144
@@ -58,6 +60,22 @@ def test_well_house_is_told_well_after_a_restart_too_and_the_canary_leaves_nothi
     assert "claude UserPromptSubmit" in found["hooks received last"]["seen"]
     assert house.ask("status")["memories"] == before
     assert "aviary" not in json.dumps(house.ask("recall", "where does the canary live?"))
+
+
+def test_trace_leaves_out_the_prompts_of_the_test_memory_unless_asked_for(house):
+    house.prompt("rename foo to bar")
+    [mine] = eventually(lambda: house.ask("trace")["traces"])
+    house.run("doctor")
+    house.prompt("rename bar to foo", "s2")
+
+    latest, *rest = eventually(lambda: (now := house.ask("trace")["traces"])[1:] and now)
+    every = house.ask("trace", "--all")["traces"]
+
+    assert (latest["session"], rest) == ("s2", [mine])
+    assert [one["session"] for one in every] == ["s2", *("" for _ in every[2:]), "s1"]
+    assert len(every) > 2
+    assert house.ask("trace", every[1]["id"]) == every[1]
+    assert len(house.ask("trace", "--limit", "2")["traces"]) == 2
 
 
 def test_canary_flies_through_every_wired_agent(wired):
@@ -109,6 +127,25 @@ def test_canary_that_had_time_points_at_the_log(fresh):
     finding = canary(fresh, silent=9)
     assert not finding.ok
     assert finding.mend == f"see {fresh.paths.log}"
+
+
+def test_taken_http_port_is_told_and_had_as_soon_as_it_is_free(house):
+    with listen_on_loopback(0) as taken:
+        port = taken.getsockname()[1]
+        house.env["SUBCOG_HTTP_PORT"] = str(port)
+        told = house.run("doctor")
+        found, code = examine(house)
+    assert code == 1
+    assert not found["http"]["ok"]
+    assert f"port {port} cannot be used (address already in use)" in found["http"]["seen"]
+    assert "http.port" in found["http"]["mend"]
+    assert f"BAD  http: {found['http']['seen']}\n     {found['http']['mend']}" in told.stdout
+
+    eventually(lambda: house.ask("status")["metrics_url"])
+    found, code = examine(house)
+    assert code == 0
+    assert found["http"]["seen"] == f"http://127.0.0.1:{port}/"
+    assert "subcog_ready" in house.metrics()
 
 
 def test_files_that_others_may_read_are_closed(house):
@@ -199,6 +236,30 @@ def test_damaged_database_is_saved_and_the_old_one_kept(house):
     assert damaged in [path.read_bytes() for path in kept]
     assert all(path.stat().st_mode & 0o077 == 0 for path in kept)
     assert "jobs_2" in json.dumps(house.ask("recall", "the queue of service 2"))
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_emptied_database_is_told_and_nothing_begins_in_its_place_unasked(house, is_running):
+    house.capture(MEMORY)
+    if not is_running:
+        house.run("daemon", "stop")
+    os.truncate(house.paths.database, 0)
+
+    found, code = examine(house)
+    set_aside = house.prompt("[remember] The cellar floods in April")
+
+    assert code == 1
+    assert not found["database"]["ok"]
+    assert "is empty" in found["database"]["seen"]
+    assert "`subcog doctor --repair`" in found["database"]["mend"]
+    assert "`subcog restore latest`" in found["database"]["mend"]
+    assert "set aside safely" in set_aside["systemMessage"]
+    assert house.paths.database.stat().st_size == 0
+    done, _ = repaired(house)
+    assert [each["well"] for each in done if each["check"] == "database"]
+    eventually(lambda: not list(house.paths.spool.glob("*.json")))
+    texts = {memory["content"] for memory in house.ask("list")["memories"]}
+    assert texts == {"The cellar floods in April", *([MEMORY] if is_running else [])}
 
 
 def test_database_that_cannot_be_saved_is_left_as_it_is(house):

@@ -2,10 +2,12 @@
 
 import json
 import os
+import socket
 import subprocess
 
 import pytest
 
+from subcog.bus.frames import request_frame
 from tests.waiting import eventually
 
 from .house import SUBCOG
@@ -74,3 +76,24 @@ def test_a_hung_daemon_leaves_a_note_that_is_its_owners_alone(cold):
     finally:
         os.kill(pid, 18)
     assert NOTE in cold.context("rename the variable in the parser", "s")
+
+
+def test_a_greeting_that_the_caller_did_not_take_comes_with_the_next_prompt(cold):
+    cold.start(SUBCOG_HOOK_TOTAL_MS="200")  # with more, a first frame would say so
+    wait_until_ready(cold)
+    fields = {"client": "gemini", "project": str(cold.project)}
+    cold.exchange("hook", "SessionStart", json.dumps(START).encode(), **fields)
+    prompt = json.dumps({"session_id": "s", "prompt": "rename the variable"}).encode()
+    with cold.connect() as deaf:
+        deaf.shutdown(socket.SHUT_RD)  # what is sent to it fails, and it has not hung up
+        deaf.sendall(request_frame("hook", "UserPromptSubmit", fields, prompt))
+        eventually(lambda: has_hung_up(deaf))
+    eventually(lambda: NOTE in cold.context("rename the variable in the parser", "s"))
+
+
+def has_hung_up(connection):
+    try:
+        connection.sendall(b" ")
+    except BrokenPipeError:
+        return True
+    return False

@@ -48,6 +48,34 @@ def test_without_a_name_nothing_is_remembered():
     assert len(sessions) == 0
 
 
+def test_what_did_not_arrive_was_not_shown():
+    sessions = Sessions()
+    sessions.show("s1", pairs(1))
+    sessions.warn("s1", pairs(1))
+    with sessions.kept_on_failure("s1") as take_back:
+        sessions.show("s1", pairs(2))
+        sessions.warn("s1", pairs(2))
+        sessions.greet("s1")
+    assert sessions.warned("s1") == pairs(1, 2)
+    take_back()
+    assert sessions.shown("s1") == sessions.warned("s1") == pairs(1)
+    assert not sessions.is_greeted("s1")
+
+
+@pytest.mark.parametrize("session", ["s1", "s1/a1", ""])
+def test_what_fails_has_shown_nothing_to_a_session_that_began_with_it(session):
+    sessions = Sessions()
+
+    def warn_too_late():
+        with sessions.kept_on_failure(session):
+            sessions.warn(session, pairs(1))
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        warn_too_late()
+    assert sessions.warned(session) == frozenset()
+
+
 def test_an_emptied_context_may_be_shown_everything_again():
     sessions = Sessions()
     sessions.show("s1", pairs(1))

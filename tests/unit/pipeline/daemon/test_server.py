@@ -1,3 +1,4 @@
+import shutil
 import socket
 import stat
 
@@ -10,6 +11,7 @@ from subcog.config.paths import find_paths
 from subcog.pipeline.cli.client import connect
 from subcog.pipeline.daemon.server import (
     AlreadyRunning,
+    Listener,
     Server,
     listen,
     listen_on_loopback,
@@ -125,18 +127,18 @@ async def test_a_client_that_hangs_up_cancels_its_hook():
     assert server.connections == 0
 
 
-async def test_an_answer_that_nobody_takes_is_taken_back():
+@pytest.mark.parametrize("kind", [UNIXSocketStream, SocketStream])
+async def test_an_answer_that_nobody_takes_is_taken_back(kind):
     taken_back = anyio.Event()
 
     async def answer(event, fields, body):
-        ours.close()
+        ours.shutdown(socket.SHUT_RD)  # it has not hung up
         return HookAnswer(b"{}", "answered", take_back=taken_back.set)
 
     ours, theirs = socket.socketpair()
-    with anyio.fail_after(5):
+    with ours, anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
-            stream = await UNIXSocketStream.from_socket(theirs)
-            tasks.start_soon(Parts(hook=answer).server.serve, stream)
+            tasks.start_soon(Parts(hook=answer).server.serve, await kind.from_socket(theirs))
             ours.sendall(request_frame("hook", "Stop", {}, b""))
             await taken_back.wait()
 
@@ -209,6 +211,37 @@ def test_only_one_holds_the_lock(tmp_path):
         pass
     with only_one(lock):
         pass
+
+
+def delete(folder):
+    shutil.rmtree(folder)
+
+
+def move(folder):
+    folder.rename(folder.with_name("elsewhere"))
+
+
+def replace(folder):
+    move(folder)
+    with only_one(folder / "daemon.lock"):
+        pass
+
+
+@pytest.mark.parametrize("take_away", [delete, move, replace])
+def test_a_lock_whose_file_was_taken_away_is_not_in_place(tmp_path, take_away):
+    with only_one(tmp_path / "data" / "daemon.lock") as lock:
+        assert lock.is_in_place()
+        take_away(tmp_path / "data")
+        assert not lock.is_in_place()
+
+
+async def test_a_listener_takes_its_own_file_along_and_no_other(paths):
+    first = Listener(listen(paths), socket_path(paths))
+    second = Listener(listen(paths), socket_path(paths))  # in its place
+    first.close()
+    assert socket_path(paths).is_socket()
+    second.close()
+    assert not socket_path(paths).exists()
 
 
 def test_http_listens_on_the_loopback_interface_alone():

@@ -6,7 +6,9 @@ import pytest
 
 from subcog.bus.results import ProjectResult
 from subcog.bus.service_results import StatusResult
+from subcog.config.settings import HttpSettings
 from subcog.pipeline.doctor.findings import (
+    examine_http,
     examine_project,
     examine_reranker,
     examine_sessions,
@@ -113,3 +115,20 @@ def test_a_directory_that_names_the_remote_of_another_project_is_told(claimed, o
     assert (found.ok, told in found.seen) == (ok, True)
     assert ("project alias" in found.mend) == bool(claimed)
     assert examine_project(None).ok
+
+
+@pytest.mark.parametrize(
+    ("url", "enabled", "refusal", "ok", "told"),
+    [
+        ("http://127.0.0.1:9464/metrics", True, "", True, "http://127.0.0.1:9464/"),
+        (None, False, "", True, "http.enabled"),
+        (None, True, "", False, "not serve it yet"),
+        (None, True, "address already in use", False, "port 9464 cannot be used (address already"),
+    ],
+)
+def test_it_is_told_whether_http_is_served(url, enabled, refusal, ok, told):
+    status = make_result(StatusResult, {"metrics_url": url})
+    found = examine_http(status, HttpSettings(enabled=enabled, port=9464), refusal)
+    assert found.ok is ok
+    assert told in found.seen
+    assert ("http.port" in found.mend) is bool(refusal)

@@ -75,7 +75,8 @@ class House:
         deadline = anyio.current_time() + within_s
         async with self.greetings.made_meanwhile(session, deadline, wanted=True):
             body = says("UserPromptSubmit", own)
-        return context_of(self.greetings.with_prompt(session, body))
+        body, self.take_back = self.greetings.with_prompt(session, body)
+        return context_of(body)
 
     def note(self, request=FIRST, **payload):
         body = msgspec.json.encode({"session_id": "s", "source": "startup", "cwd": "/p"} | payload)
@@ -168,6 +169,28 @@ async def test_a_greeting_that_does_not_fit_waits_for_the_next_prompt(tmp_path):
         full = "word " * 2200
         assert await house.prompt(full) == full
         assert await house.prompt() == house.text
+
+
+async def test_a_greeting_whose_answer_did_not_arrive_waits_again(tmp_path):
+    async with at_home(tmp_path) as house:
+        await house.late_start()
+        house.load()
+        assert await house.prompt() == "hello"
+        house.take_back()
+        assert await house.prompt("own") == "hello\nown"
+        assert await house.prompt() == ""
+
+
+async def test_a_greeting_that_did_not_arrive_does_not_replace_a_newer_one(tmp_path):
+    async with at_home(tmp_path) as house:
+        await house.late_start()
+        house.load()
+        assert await house.prompt() == "hello"
+        lost, house.text = house.take_back, "hello again"
+        house.app.sessions.forget_shown("s")
+        assert await house.start(msgspec.structs.replace(START, client="gemini")) == ""
+        lost()
+        assert await house.prompt() == "hello again"
 
 
 async def test_a_start_that_no_daemon_saw_is_found_once(tmp_path):

@@ -5,8 +5,8 @@ import pytest
 
 from subcog.bus.events import ForgetRequested
 from subcog.pipeline.app.archives import Conversations, LazyArchive
-from subcog.pipeline.daemon import daemon
-from subcog.pipeline.daemon.daemon import (
+from subcog.pipeline.daemon import upkeep
+from subcog.pipeline.daemon.upkeep import (
     compact_if_needed,
     compact_when_idle,
     trim,
@@ -60,7 +60,7 @@ async def test_a_compaction_that_fails_is_tried_again(bench, late):
 
 
 async def test_it_waits_until_nobody_asks_anything(bench, late, monkeypatch):
-    monkeypatch.setattr(daemon, "CHECK_S", 0.001)
+    monkeypatch.setattr(upkeep, "CHECK_S", 0.001)
     await forget_one(bench)
     asked, done = [], anyio.Event()
 
@@ -68,7 +68,7 @@ async def test_it_waits_until_nobody_asks_anything(bench, late, monkeypatch):
         asked.append(bench.archive.needs_compaction)
         if not asked[-1]:
             done.set()
-        return 0.0 if len(asked) < 3 else daemon.QUIET_S
+        return 0.0 if len(asked) < 3 else upkeep.QUIET_S
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
@@ -101,7 +101,7 @@ async def test_old_passages_go_though_nothing_new_is_said(said):
 
 async def test_every_day_the_passages_are_trimmed_again(said, monkeypatch):
     held, passages, clock = said
-    monkeypatch.setattr(daemon, "TRIM_S", 0.001)
+    monkeypatch.setattr(upkeep, "TRIM_S", 0.001)
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(trim_daily, held)
