@@ -292,7 +292,7 @@ class MemoryCalls:
             self._journal.drop(memory_id)
             await self._compact(memory_id)
         else:
-            self._journal.note("forget", history[-1])
+            self._journal.note("forget", history[-1], command=params.command)
         since = min(memory.created_at for memory in history)
         holding = [copy for copy in await find_copies(self._app) if copy.may_hold(since)]
         answer = ForgetResult(

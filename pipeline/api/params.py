@@ -72,11 +72,15 @@ class VoteParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ForgetParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``forget``; ``now`` waits until the text has left the disk, ``everywhere`` copies too."""
+    """``forget``; ``now`` waits until the text has left the disk, ``everywhere`` copies too.
+
+    Calls with the same ``command`` are one change, which is undone as a whole.
+    """
 
     id: str
     now: bool = False
     everywhere: bool = False
+    command: str = ""
 
 
 class FilesParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -155,7 +159,7 @@ class StatsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class UndoParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``undo``: the last change of each of ``ids``; without any, the last change."""
+    """``undo``: the last change of each of ``ids``; without any, what the last command changed."""
 
     ids: Annotated[tuple[str, ...], Meta(max_length=1000)] = ()
 

@@ -276,7 +276,7 @@ def _show_change(answer: MemoryResult, done: str) -> None:
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @daemon_options
 def undo_command(ids: tuple[str, ...]) -> None:
-    """Take back the last change, or the last change of each ID, within a minute.
+    """Take back what the last command changed, or the last change of each ID, within a minute.
 
     A change is a forget, update, supersede, expire, restore, keep or bury. A forgotten memory comes
     back under a new id and without its older versions; `forget --now` cannot be undone.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -250,8 +251,9 @@ def forget_command(memory_ids: tuple[str, ...], now: bool, everywhere: bool, yes
             _ask_about_copies(client.call("copies", CopiesResult).copies)
         ids = [client.call("get", MemoryResult, {"id": one}).id for one in memory_ids]
         answers = []
+        command = os.urandom(8).hex()
         for one in dict.fromkeys(ids):
-            params = {"id": one, "now": now, "everywhere": everywhere}
+            params = {"id": one, "now": now, "everywhere": everywhere, "command": command}
             answers.append(client.call("forget", ForgetResult, params))
             if not is_json():
                 _show_forgotten(answers[-1])

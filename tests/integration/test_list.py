@@ -61,6 +61,17 @@ def test_what_was_forgotten_comes_back_with_all_that_it_had(fresh):
     assert "nothing was changed" in fresh.run("undo", old).stderr
 
 
+def test_what_one_command_did_to_several_is_undone_as_a_whole(fresh):
+    texts = {"The intercom runs on PoE", "Badges are printed on Mondays"}
+    ids = [fresh.capture(text)["id"] for text in sorted(texts)]
+    fresh.ask("bury", *ids)
+    assert len(fresh.ask("undo")["undone"]) == 2
+    assert [fresh.ask("why", one)["use"]["vote"] for one in ids] == [None, None]
+    fresh.ask("forget", *ids)
+    assert {one["id"] for one in fresh.ask("undo")["undone"]} == {*ids}
+    assert {memory["content"] for memory in fresh.ask("list")["memories"]} == texts
+
+
 def test_an_update_that_changes_nothing_is_not_what_undo_takes_back(fresh):
     before = "Feature flags go through Unleash"
     one = fresh.capture(before, "--namespace", "patterns")["id"]
