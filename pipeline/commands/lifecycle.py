@@ -120,13 +120,14 @@ def _moment(text: str, now: datetime) -> datetime:
     help="With a FILE: also restore what was forgotten since the backup was made, or not."
     "  [default: ask in a terminal, else not]",
 )
+@click.option("--yes", is_flag=True, help="With a FILE: do not ask.")
 @daemon_options
-def restore_command(what: str, version: int | None, bring_back: bool | None) -> None:
+def restore_command(what: str, version: int | None, bring_back: bool | None, yes: bool) -> None:
     """Restore a memory, or the whole database from a backup.
 
     A superseded or expired memory is found again; with --version it gets that version's content.
     With a FILE written by `subcog backup`, the current database is first moved aside, and its path
-    is printed. What was forgotten since the backup was made stays forgotten unless you bring it
+    is printed. In a terminal it says first what would go, and asks. What was forgotten since the backup was made stays forgotten unless you bring it
     back. `latest` is the newest of the backups that subcog makes by itself.
     """
     if _MEMORY.fullmatch(what.strip()):
@@ -141,7 +142,7 @@ def restore_command(what: str, version: int | None, bring_back: bool | None) -> 
         raise click.UsageError(f"{what} is neither the id of a memory nor a file")
     from .transfer import restore_backup
 
-    restore_backup(Path(what), bring_back)
+    restore_backup(Path(what), bring_back, yes=yes)
 
 
 def _newest_backup() -> str:

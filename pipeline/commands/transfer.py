@@ -230,12 +230,19 @@ def backup_command(file: Path) -> None:
     show(answer, [f"{answer.memories} memories, {answer.bytes:,} bytes: {answer.file}"])
 
 
-def restore_backup(backup: Path, bring_back: bool | None) -> None:
-    """Replace the database by ``backup``; None asks in a terminal what becomes of the forgotten."""
+def restore_backup(backup: Path, bring_back: bool | None, *, yes: bool) -> None:
+    """Replace the database by ``backup``; in a terminal somebody is asked, unless ``yes``.
+
+    And where ``bring_back`` is None, what is to become of the forgotten.
+    """
     file = {"file": str(backup.absolute())}
     with daemon() as client:
-        if bring_back is None and not is_json() and somebody_is_there():
-            bring_back = _asked_to_bring_back(client, file)
+        if not yes and not is_json() and somebody_is_there():
+            since = client.call("forgotten_since", ForgottenSince, file)
+            click.echo(_would_go(since, file["file"]), err=True)
+            confirm("Replace it?")
+            if bring_back is None:
+                bring_back = _asked_to_bring_back(since)
         params = file | {"bring_back": bool(bring_back)}
         answer = client.call("restore_backup", RestoreResult, params)
     if printed_as_json(answer):
@@ -246,9 +253,17 @@ def restore_backup(backup: Path, bring_back: bool | None) -> None:
     _show_forgotten_since(answer)
 
 
-def _asked_to_bring_back(client: Client, file: dict[str, str]) -> bool:
+def _would_go(since: ForgottenSince, backup: str) -> str:
+    """What a restore of ``backup`` replaces."""
+    here, newer = ("unknown" if n is None else f"{n:,}" for n in (since.here, since.newer))
+    return (
+        f"{backup} would replace the database of all projects, which is set aside as a file.\n"
+        f"Memories in it now: {here}; newer than the backup, and gone then: {newer}."
+    )
+
+
+def _asked_to_bring_back(since: ForgottenSince) -> bool:
     """Whether the user wants back what was forgotten since; not asked where there is nothing."""
-    since = client.call("forgotten_since", ForgottenSince, file)
     if not (since.memories or since.passages):
         return False
     what = _forgotten(since.memories or 0, since.passages or 0)
