@@ -177,7 +177,7 @@ def _recall_sessions(query: str, limit: int) -> None:
 )
 @click.option("--unused", is_flag=True, help="Only memories that were never shown.")
 @click.option("--contradicting", is_flag=True, help="Only memories that contradict another one.")
-@click.option("--session", help="Only what was captured in this session.")
+@click.option("--session", help="Only what was captured in this session; its beginning is enough.")
 @click.option("--since", help="Only what was made on this date or later: 2027-01-31.")
 @click.option("--until", help="Only what was made on this date or earlier.")
 @click.option("--after", default="", metavar="ID", help="Go on after this memory.")

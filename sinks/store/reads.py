@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -294,14 +294,16 @@ def made_by_time(
     return [(aware(at), automatic, count) for at, automatic, count in found]
 
 
-def authors(cursor: DuckDBPyConnection, scopes: Sequence[Scope]) -> set[str]:
-    """Who wrote what is in ``scopes``, as it stands in the versions; not who wrote it here."""
+def said(
+    cursor: DuckDBPyConnection, scopes: Sequence[Scope], field: Literal["author", "session"]
+) -> set[str]:
+    """Who wrote what is in ``scopes``, or in which sessions, as it stands in the versions."""
     allowed, parameters = among("v.scope", scope_texts(scopes))
     found = cursor.execute(
-        f"SELECT DISTINCT {_said('author')} FROM store.versions AS v WHERE {allowed}",  # noqa: S608 - placeholders
+        f"SELECT DISTINCT {_said(field)} FROM store.versions AS v WHERE {allowed}",  # noqa: S608 - placeholders
         parameters,
     ).fetchall()
-    return {author for (author,) in found if author}
+    return {value for (value,) in found if value}
 
 
 def _versions(cursor: DuckDBPyConnection, keys: Sequence[str]) -> tuple[Memory, ...]:

@@ -47,6 +47,22 @@ def test_what_was_written_here_is_by_nobody_of_a_team(house):
     assert house.ask("list", "--by", "ana")["memories"] == []
 
 
+def test_a_session_may_be_given_by_its_beginning(fresh):
+    for session in ("0f3e-one", "0f3e-two", "77aa"):
+        fresh.prompt(f"[remember] The lamp {session} stands in the hall", session)
+
+    def listed(session):
+        return [memory["content"] for memory in fresh.ask("list", "--session", session)["memories"]]
+
+    assert listed("77aa") == ["The lamp 77aa stands in the hall"]
+    assert listed("77") == listed("ses_77") == listed("subcog://session/77") == listed("77aa")
+    assert listed("0f3e-o") == ["The lamp 0f3e-one stands in the hall"]
+    assert listed("unknown") == []
+    refused = fresh.run("list", "--session", "0f3e")
+    assert refused.returncode == 1
+    assert "2 sessions begin with 0f3e: " in refused.stderr
+
+
 # --- undo ----------------------------------------------------------------------------------------
 
 
