@@ -22,6 +22,10 @@ class CallRefused(ValueError):
     """A call that cannot be answered as asked; the message is for the user."""
 
 
+class QuotingRefusal(CallRefused):
+    """A refusal that quotes memories: the message is data, where a model reads it."""
+
+
 PathText = Annotated[str, Meta(pattern=r"^[^\0]*$")]
 """A path: no system takes one with a NUL."""
 
@@ -134,8 +138,8 @@ class ListParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``list``: one page, from behind the memory ``after`` on; None and empty mean any.
 
     ``automatic``: what nobody asked to keep, or only the rest; ``unreviewed``: those of it that the
-    user has not voted on. ``unused`` were never shown, ``session``, or what begins with it alone, is
-    where they were said.
+    user has not voted on. ``unused`` were never shown, ``session`` is where they were said, or the
+    beginning of it.
     """
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 20
@@ -291,7 +295,7 @@ async def find_memory(archive: Archive, given: str, place: Place) -> Memory:
         if len(ids) > 1:
             lines = [f"{memory.id} ({cut(one_line(memory.summary), 40)})" for memory in found]
             named = ", ".join([*lines, "more"] if len(ids) > _MOST_NAMED else lines)
-            raise CallRefused(f"{given} begins several ids, add characters: {named}")
+            raise QuotingRefusal(f"{given} begins several ids, add characters: {named}")
     if not found:
         raise not_found(given, place)
     return found[0]

@@ -127,8 +127,9 @@ def restore_command(what: str, version: int | None, bring_back: bool | None, yes
 
     A superseded or expired memory is found again; with --version it gets that version's content.
     With a FILE written by `subcog backup`, the current database is first moved aside, and its path
-    is printed. In a terminal it says first what would go, and asks. What was forgotten since the backup was made stays forgotten unless you bring it
-    back. `latest` is the newest of the backups that subcog makes by itself.
+    is printed. In a terminal it says first what would go, and asks. What was forgotten since the
+    backup was made stays forgotten unless you bring it back. `latest` is the newest of the backups
+    that subcog makes by itself.
     """
     if _MEMORY.fullmatch(what.strip()):
         memory = call("restore", MemoryResult, {"id": what, "version": version})

@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
 from ...bus.results import Result
+from ...bus.values import MCP
 from ...config.patterns import regex
 from .port import ClientPort, Json, Refused
 from .schemas import (
@@ -40,7 +41,7 @@ from .schemas import (
 )
 
 # Where a memory that was written here came from.
-HOOK = {"hook": "mcp"}
+HOOK = {"hook": MCP}
 
 Run = Callable[[ClientPort, Any], Awaitable[Json]]
 
