@@ -62,6 +62,10 @@ class McpPort:
     def scopes(self) -> tuple[Scope, ...]:
         return self._entrance.place(self._fields).readable
 
+    @property
+    def text_chars(self) -> int:
+        return self._app.settings.capture.max_chars
+
     async def call(self, name: str, params: Mapping[str, object], *, brief: bool = False) -> Json:
         done, body = await self._calls.handle(name, self._fields, msgspec.json.encode(params))
         answer: Json = msgspec.json.decode(body)

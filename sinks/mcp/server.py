@@ -144,7 +144,7 @@ class Session:
 
     async def _list_tools(self, ctx: Context, page: Page) -> types.ListToolsResult:
         _first_page(page)
-        return types.ListToolsResult(tools=list_tools())
+        return types.ListToolsResult(tools=list_tools(self._port.text_chars))
 
     async def _call_tool(
         self, ctx: Context, asked: types.CallToolRequestParams

@@ -1,5 +1,6 @@
 """MCP from the outside: the official client in both eras, on a pipe and over HTTP."""
 
+import json
 from urllib.parse import quote
 
 import anyio
@@ -41,6 +42,22 @@ async def test_every_tool_says_what_it_takes_what_it_gives_and_what_it_may_do(st
     assert [t.name for t in tools if t.annotations.destructive_hint] == ["forget"]
     reading = [tool.name for tool in tools if tool.annotations.read_only_hint]
     assert reading == ["recall", "search_sessions", "get", "topics", "status"]
+
+
+async def test_the_schema_says_how_long_a_text_may_be(alone, era):
+    alone.start(SUBCOG_CAPTURE_MAX_CHARS="5000")
+    async with session(alone, era) as client:
+        taken = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+        longest = taken["capture"]["properties"]["text"]["maxLength"]
+        assert longest == 5000
+        assert f'"maxLength": {longest}' in json.dumps(taken["update"]["properties"]["text"])
+        kept = await call(client, "capture", text="word " * 999 + "words")
+        assert kept["outcome"] == "stored"
+        declined = await call(client, "capture", text="x" * (longest + 1))
+        assert (declined["outcome"], declined["reason"]) == (
+            "declined",
+            "the text is longer than 5000 characters",
+        )
 
 
 async def test_instructions_say_when_to_use_what(stocked, era):
