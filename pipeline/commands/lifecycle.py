@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from contextlib import contextmanager, suppress
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 import click
@@ -84,7 +84,7 @@ def supersede_command(old: str, new: str | None, text: str | None) -> None:
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@click.option("--at", "until", help="A date, a time, or a span such as 30d  [default: now]")
+@click.option("--at", "until", help="The last day, a time, or a span such as 30d  [default: now]")
 @daemon_options
 def expire_command(memory_id: str, until: str | None) -> None:
     """Set until when a memory is valid. After that it is no longer found."""
@@ -94,9 +94,14 @@ def expire_command(memory_id: str, until: str | None) -> None:
 
 
 def _moment(text: str, now: datetime) -> datetime:
-    """A moment in the user's own zone, or as far in the future as a span says."""
+    """A moment in the user's own zone, or as far in the future as a span says.
+
+    A date without a time is the end of that day.
+    """
     if span := _SPAN.fullmatch(text.strip()):
         return now + timedelta(**{_UNITS[span["unit"]]: int(span["count"])})
+    with suppress(ValueError):
+        return datetime.combine(date.fromisoformat(text.strip()), time.max).astimezone()
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
