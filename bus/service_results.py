@@ -175,10 +175,15 @@ class RestoreResult(Result, frozen=True, kw_only=True):
 
 
 class ForgottenSince(Result, frozen=True, kw_only=True):
-    """``forgotten_since``: what of a backup was forgotten since; None where it cannot be read."""
+    """``forgotten_since``: what of a backup was forgotten since; None where it cannot be read.
+
+    ``newer`` are the memories of ``here``, how many there are now, that the backup does not have.
+    """
 
     memories: int | None
     passages: int | None
+    here: int | None = None
+    newer: int | None = None
 
 
 class TeamProject(Result, frozen=True, kw_only=True):

@@ -228,6 +228,8 @@ class Recalled(Value, frozen=True, kw_only=True):
 
 AUTO_CAPTURED = "auto-captured"
 """The tag of what nobody asked to be kept."""
+MCP = "mcp"
+"""Stands where a hook does for what an agent asked to keep."""
 LEARN = "learn"
 """Stands where a hook does for what was learned from a transcript afterwards."""
 UNASKED = frozenset({"Stop", "SubagentStop", "SessionEnd", "PreCompact", "PostToolUse", LEARN})

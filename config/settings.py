@@ -12,6 +12,8 @@ from msgspec import Meta, Struct
 
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
 Weight = Annotated[float, Meta(ge=0.0, le=10.0)]
+MOST_TEXT_CHARS = 1_000_000
+"""As many characters as ``capture.max_chars`` may allow a memory."""
 Count = Annotated[int, Meta(ge=0, le=1000)]
 # The same names as the namespaces of memories; a test holds them equal.
 Namespace = Literal[
@@ -163,7 +165,7 @@ class CaptureSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     """``[capture]``."""
 
     merge_similarity: Fraction
-    max_chars: Annotated[int, Meta(ge=100, le=1_000_000)]
+    max_chars: Annotated[int, Meta(ge=100, le=MOST_TEXT_CHARS)]
     tasks: TaskSettings
     failures: FailureCaptureSettings
 

@@ -32,6 +32,7 @@ from .params import (
     CallRefused,
     CaptureParams,
     NoParams,
+    QuotingRefusal,
     RecallParams,
     SqlParams,
     Table,
@@ -82,7 +83,10 @@ class Calls:
         }
 
     async def handle(self, name: str, fields: Fields, body: bytes) -> tuple[bool, bytes]:
-        """Whether the call succeeded, and its answer or ``{"error": …}`` as JSON."""
+        """Whether the call succeeded, and its answer or ``{"error": …}`` as JSON.
+
+        An error that quotes memories says so in ``quotes``.
+        """
         if name not in self._table:
             return False, _refusal(f"unknown call {name}; known: {', '.join(self._table)}")
         kind, method = self._table[name]
@@ -93,7 +97,8 @@ class Calls:
             why = "nested too deeply" if isinstance(error, RecursionError) else "not UTF-8"
             return False, _refusal(f"the parameters of {name} are {why}")
         except (msgspec.DecodeError, CallRefused) as error:
-            return False, _refusal(str(error))
+            more = {"quotes": "memories"} if isinstance(error, QuotingRefusal) else {}
+            return False, _refusal(str(error), **more)
         except (ConnectionError, TimeoutError, BusClosed) as error:
             return False, _refusal(str(error) or "the daemon did not answer in time")
         except StageFailed as error:
@@ -219,6 +224,6 @@ class Calls:
         return self._status()
 
 
-def _refusal(message: str) -> bytes:
+def _refusal(message: str, **more: str) -> bytes:
     """``{"error": …}``; a message that quotes what was sent is cut in its middle."""
-    return msgspec.json.encode({"error": ends(message, _MAX_REFUSAL_CHARS)})
+    return msgspec.json.encode({"error": ends(message, _MAX_REFUSAL_CHARS)} | more)

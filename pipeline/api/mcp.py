@@ -62,11 +62,15 @@ class McpPort:
     def scopes(self) -> tuple[Scope, ...]:
         return self._entrance.place(self._fields).readable
 
+    @property
+    def text_chars(self) -> int:
+        return self._app.settings.capture.max_chars
+
     async def call(self, name: str, params: Mapping[str, object], *, brief: bool = False) -> Json:
         done, body = await self._calls.handle(name, self._fields, msgspec.json.encode(params))
         answer: Json = msgspec.json.decode(body)
         if not done:
-            raise Refused(answer["error"])
+            raise Refused(self._why(answer))
         if name == "get":
             await self._app.uses.was_read(self._fields.get("session", ""), answer["id"])
         if name == "topics":
@@ -80,6 +84,12 @@ class McpPort:
                         memory.pop(field, None)
         harmless: Json = self._harmless(answer)
         return harmless
+
+    def _why(self, refusal: Json) -> str:
+        """What a refusal says; one that quotes memories is data like every other answer."""
+        if "quotes" not in refusal:
+            return str(refusal["error"])
+        return f"{neutralise(self._app.clean(refusal['error']))}\n{self.notice}"
 
     async def hook(self, event: str, client: str, payload: bytes) -> bytes:
         """What a hook would print, for an agent whose hooks are calls of our tool."""

@@ -54,6 +54,7 @@ from .params import (
     Table,
     UpdateParams,
     find_memory,
+    find_session,
     not_found,
 )
 from .undo import Journal, What
@@ -106,7 +107,10 @@ class MemoryCalls:
         if params.author is not None:
             asked = author_name(params.author).casefold()
             authors = [a for a in await store.authors(scopes) if author_name(a).casefold() == asked]
-        wanted = _filter(params, authors)
+        session = params.session
+        if session is not None:
+            session = find_session(session, await store.sessions(scopes)) or session
+        wanted = _filter(params, authors, session)
         found = await store.list(scopes, wanted, limit=params.limit, after=params.after)
         memories = found.memories
         return ListResult(
@@ -292,7 +296,7 @@ class MemoryCalls:
             self._journal.drop(memory_id)
             await self._compact(memory_id)
         else:
-            self._journal.note("forget", history[-1])
+            self._journal.note("forget", history[-1], command=params.command)
         since = min(memory.created_at for memory in history)
         holding = [copy for copy in await find_copies(self._app) if copy.may_hold(since)]
         answer = ForgetResult(
@@ -354,7 +358,7 @@ class MemoryCalls:
         return await anyio.to_thread.run_sync(work)
 
 
-def _filter(params: ListParams, authors: Sequence[str] | None) -> Filter:
+def _filter(params: ListParams, authors: Sequence[str] | None, session: str | None) -> Filter:
     from ...sinks.store.reads import Filter
 
     is_automatic = True if params.unreviewed else params.automatic
@@ -363,7 +367,7 @@ def _filter(params: ListParams, authors: Sequence[str] | None) -> Filter:
         namespace=params.namespace,
         tag=params.tag,
         authors=authors,
-        session=params.session,
+        session=session,
         hooks=() if is_automatic is None else UNASKED,
         unhooked=is_automatic is False,
         voted=not params.unreviewed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from ...bus.results import Result
 from ...bus.values import Memory, Mode, Place, Scope
+from ...stages.sessions.quote import short_id
 from ...stages.text.unicode import cut, one_line
 from ..imports.item import Item
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 class CallRefused(ValueError):
     """A call that cannot be answered as asked; the message is for the user."""
+
+
+class QuotingRefusal(CallRefused):
+    """A refusal that quotes memories: the message is data, where a model reads it."""
 
 
 PathText = Annotated[str, Meta(pattern=r"^[^\0]*$")]
@@ -72,11 +77,15 @@ class VoteParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ForgetParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``forget``; ``now`` waits until the text has left the disk, ``everywhere`` copies too."""
+    """``forget``; ``now`` waits until the text has left the disk, ``everywhere`` copies too.
+
+    Calls with the same ``command`` are one change, which is undone as a whole.
+    """
 
     id: str
     now: bool = False
     everywhere: bool = False
+    command: str = ""
 
 
 class FilesParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -129,7 +138,8 @@ class ListParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``list``: one page, from behind the memory ``after`` on; None and empty mean any.
 
     ``automatic``: what nobody asked to keep, or only the rest; ``unreviewed``: those of it that the
-    user has not voted on. ``unused`` were never shown, ``session`` is where they were said.
+    user has not voted on. ``unused`` were never shown, ``session`` is where they were said, or the
+    beginning of it.
     """
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 20
@@ -155,7 +165,7 @@ class StatsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class UndoParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``undo``: the last change of each of ``ids``; without any, the last change."""
+    """``undo``: the last change of each of ``ids``; without any, what the last command changed."""
 
     ids: Annotated[tuple[str, ...], Meta(max_length=1000)] = ()
 
@@ -285,10 +295,31 @@ async def find_memory(archive: Archive, given: str, place: Place) -> Memory:
         if len(ids) > 1:
             lines = [f"{memory.id} ({cut(one_line(memory.summary), 40)})" for memory in found]
             named = ", ".join([*lines, "more"] if len(ids) > _MOST_NAMED else lines)
-            raise CallRefused(f"{given} begins several ids, add characters: {named}")
+            raise QuotingRefusal(f"{given} begins several ids, add characters: {named}")
     if not found:
         raise not_found(given, place)
     return found[0]
+
+
+def find_session(given: str, known: Collection[str]) -> str | None:
+    """That of ``known`` which ``given`` is, or which alone begins with it; None where none does.
+
+    The beginning may be as the agent reads it, "ses_0f3e". Raises ``CallRefused`` where several
+    begin so.
+    """
+    wanted = given.strip().removeprefix("subcog://session/")
+    if wanted in known or not wanted:
+        return wanted or None
+    found = [one for one in known if one.startswith(wanted) or _is_short(wanted, one)]
+    if len(found) > 1:
+        more = "" if len(found) <= _MOST_NAMED else ", …"
+        named = ", ".join(found[:_MOST_NAMED])
+        raise CallRefused(f"{len(found)} sessions begin with {given}: {named}{more}")
+    return found[0] if found else None
+
+
+def _is_short(given: str, session: str) -> bool:
+    return given.startswith("ses_") and short_id(session).startswith(given)
 
 
 def scope_of(kind: str, place: Place) -> Scope:

@@ -28,7 +28,6 @@ from ...bus.sessions import (
     UnreadResult,
 )
 from ...bus.values import LEARN, UNASKED, Memory, Place, Scope
-from ...stages.sessions.quote import short_id
 from ..app.app import App
 from .memories import copy_answer, find_copies
 from .params import (
@@ -40,6 +39,7 @@ from .params import (
     SessionParams,
     SessionsParams,
     Table,
+    find_session,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ EVERY = 1_000_000
 PAGE = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
-_NAMED_AT_MOST = 5
 
 
 class SessionCalls:
@@ -202,27 +201,13 @@ class SessionCalls:
 
 async def _the_one(archive: PassageArchive, scopes: Sequence[Scope], given: str) -> SessionInfo:
     """The session whose id is ``given`` or begins with it. Raises ``CallRefused``."""
-    wanted = given.strip().removeprefix("subcog://session/")
     listed = await archive.list(scopes, limit=EVERY)
     # One that went on under another scope of its project is there twice, the newer first.
-    known = {info.session: info for info in reversed(listed)}.values()
-    found = [info for info in known if info.session == wanted] or [
-        info
-        for info in known
-        if wanted and (info.session.startswith(wanted) or _is_short(wanted, info.session))
-    ]
-    if not found:
+    known = {info.session: info for info in reversed(listed)}
+    found = find_session(given, known)
+    if found is None:
         raise CallRefused(f"no session {given} is remembered of {scopes[0]}")
-    if len(found) > 1:
-        names = [info.session for info in found[:_NAMED_AT_MOST]]
-        more = "" if len(found) == len(names) else ", …"
-        raise CallRefused(f"{len(found)} sessions begin with {given}: {', '.join(names)}{more}")
-    return found[0]
-
-
-def _is_short(given: str, session: str) -> bool:
-    """Whether ``given`` is the beginning of ``session`` as the agent reads it: "ses_0f3e"."""
-    return given.startswith("ses_") and short_id(session).startswith(given)
+    return known[found]
 
 
 def _is_of(memory: Memory, sessions: Collection[str]) -> bool:

@@ -103,7 +103,7 @@ class TransferCalls:
         return file.stat().st_size
 
     async def forgotten_since(self, params: FileParams, place: Place) -> ForgottenSince:
-        """How much of a backup was forgotten since it was made. Changes nothing."""
+        """How much of a backup was forgotten since it was made, or is newer. Changes nothing."""
         return await count_forgotten(self._app, Path(params.file))
 
     async def restore_backup(self, params: RestoreBackupParams, place: Place) -> RestoreResult:
@@ -134,7 +134,7 @@ async def restore(app: App, backup: Path, *, bring_back: bool = False) -> Restor
 
 
 async def count_forgotten(app: App, backup: Path) -> ForgottenSince:
-    """How much of ``backup`` was forgotten since it was made. Raises ``BadBackup``."""
+    """How much of ``backup`` was forgotten since it was made, or is newer. Raises ``BadBackup``."""
     from ...sinks.repair.backups import count_returning, read_buried, read_buried_file
 
     async with _checked(app, backup) as copy:
@@ -148,7 +148,12 @@ async def count_forgotten(app: App, backup: Path) -> ForgottenSince:
             buried = found
         count = partial(count_returning, copy, buried, app.clock())
         returning = await anyio.to_thread.run_sync(count)
-        return ForgottenSince(memories=returning.memories, passages=returning.passages)
+        return ForgottenSince(
+            memories=returning.memories,
+            passages=returning.passages,
+            here=len(buried.alive),
+            newer=returning.newer,
+        )
 
 
 @asynccontextmanager

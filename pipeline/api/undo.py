@@ -43,13 +43,15 @@ What = Literal["forget", "update", "supersede", "expire", "restore", "keep", "bu
 class Change(Struct, frozen=True):
     """A change that a user began at ``at`` of the memory that was ``before``.
 
-    ``made`` is the id of the memory that came with it; empty where none did.
+    ``made`` is the id of the memory that came with it; empty where none did. Changes of the same
+    ``command`` were asked for together; empty where it was the only one.
     """
 
     at: datetime
     what: What
     before: Memory
     made: str = ""
+    command: str = ""
 
 
 class Journal:
@@ -61,7 +63,13 @@ class Journal:
         self._chars = 0
 
     def note(
-        self, what: What, before: Memory, *, at: datetime | None = None, made: str = ""
+        self,
+        what: What,
+        before: Memory,
+        *,
+        at: datetime | None = None,
+        made: str = "",
+        command: str = "",
     ) -> None:
         """A user changed the memory that was ``before``; it began ``at``, else now.
 
@@ -69,7 +77,7 @@ class Journal:
         """
         if what == "forget":
             self.drop(before.id)
-        self._changes.append(Change(at or self._clock(), what, before, made))
+        self._changes.append(Change(at or self._clock(), what, before, made, command))
         self._chars += len(before.content)
         self._let_go()
 
@@ -78,14 +86,20 @@ class Journal:
         self._keep(change for change in self._changes if change.before.id != memory_id)
 
     def take(self, ids: Collection[str], scopes: Sequence[Scope]) -> list[Change]:
-        """The last change of each of ``ids``, or the last of all; the latest first, each once."""
+        """The last change of each of ``ids``, or all that the last command changed.
+
+        The latest first, each once.
+        """
         self._let_go()
         found: dict[str, Change] = {}
         for change in reversed(self._changes):
             memory = change.before
             if memory.scope in scopes and (not ids or memory.id in ids):
                 found.setdefault(memory.id, change)
-        taken = list(found.values()) if ids else list(found.values())[:1]
+        taken = list(found.values())
+        if not ids and taken:
+            last = taken[0]
+            taken = [one for one in taken if one is last or one.command == last.command != ""]
         self._keep(change for change in self._changes if change not in taken)
         return taken
 

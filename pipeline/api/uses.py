@@ -17,7 +17,7 @@ from ...sinks.telemetry.logs import PromptOutcome, prompt_outcomes
 from ...stages.injection.usefulness import HELPED, VOTES
 from ..app.app import App
 from .params import StatsParams, Table, VoteParams, find_memory
-from .undo import Journal
+from .undo import Journal, What
 
 if TYPE_CHECKING:
     from ...sinks.memories.use_log import UseRecord
@@ -52,10 +52,11 @@ class UseCalls:
         """Vote on all of them, or on none where one is not there."""
         archive = await self._app.archive.get()
         memories = [await find_memory(archive, given, place) for given in params.ids]
-        ids, began = [memory.id for memory in memories], self._app.clock()
+        ids, began, command = [m.id for m in memories], self._app.clock(), self._app.new_id()
         await archive.uses.vote(ids, kind)
         for memory in memories:
-            self._journal.note("keep" if kind == "kept" else "bury", memory, at=began)
+            what: What = "keep" if kind == "kept" else "bury"
+            self._journal.note(what, memory, at=began, command=command)
         return VotesResult(memories=await uses_of(self._app, ids))
 
     async def stats(self, params: StatsParams, place: Place) -> StatsResult:

@@ -17,9 +17,10 @@ from ...bus.bus import Bus
 from ...bus.events import CaptureRequested, CaptureSettled, PromptSubmitted, ReviewRequested
 from ...bus.ids import next_ulid
 from ...bus.prompts import Marked
-from ...bus.values import Hit, Kept, Provenance, Query
+from ...bus.values import LEARN, Hit, Kept, Provenance, Query
 from ...config.settings import ReviewSettings, Settings
 from ...sinks.project.git import head_commit
+from ...sinks.project.reflog import commit_at
 from ...stages.capture import review
 from ...stages.capture import task_record as task
 from ...stages.capture.review import Statement
@@ -176,7 +177,8 @@ class ReviewCaptures:
         blocker = await self._blocker(event, statement)
         if blocker is not None:
             tags += (f"resolves-{blocker.memory.id}",)
-        provenance = await self._provenance(event, statement.file)
+        said_at = _moment(statement.said_at_ms)
+        provenance = await self._provenance(event, said_at, statement.file)
         settled = await self._capture_or_raise(
             CaptureRequested(
                 trace=self._new_id(),
@@ -188,7 +190,7 @@ class ReviewCaptures:
                 explicit=False,
                 confidence_percent=statement.note.confidence_percent,
                 provenance=provenance,
-                said_at=_moment(statement.said_at_ms),
+                said_at=said_at,
                 root=event.place.root,
                 own_words=statement.role == "user",
             )
@@ -222,8 +224,10 @@ class ReviewCaptures:
             )
         )
 
-    async def _provenance(self, event: ReviewRequested, file: str = "") -> Provenance:
-        commit = await anyio.to_thread.run_sync(head_commit, event.place.root)
+    async def _provenance(
+        self, event: ReviewRequested, said_at: datetime | None, file: str = ""
+    ) -> Provenance:
+        commit = await anyio.to_thread.run_sync(_commit, event, said_at)
         return Provenance(
             hook=event.hook,
             session=event.session,
@@ -253,6 +257,7 @@ class ReviewCaptures:
         return count
 
     async def _record(self, event: ReviewRequested, work: task.Work) -> None:
+        said_at = _moment(work.said_at_ms)
         request = CaptureRequested(
             trace=self._new_id(),
             id=work.id,
@@ -262,9 +267,9 @@ class ReviewCaptures:
             tags=task.tags_of(work),
             explicit=False,
             confidence_percent=task.CONFIDENCE_PERCENT,
-            provenance=await self._provenance(event),
+            provenance=await self._provenance(event, said_at),
             revises=work.memory_id or None,
-            said_at=_moment(work.said_at_ms),
+            said_at=said_at,
         )
         settled = await self._capture_or_raise(request)
         if settled.kept.outcome == "merged" and settled.kept.memory_id:
@@ -273,6 +278,17 @@ class ReviewCaptures:
             settled = await self._capture_or_raise(again)
         work.memory_id = settled.kept.memory_id or work.memory_id
         work.recorded = request.text
+
+
+def _commit(event: ReviewRequested, said_at: datetime | None) -> str:
+    """What was checked out when something was said; "" where that is not known.
+
+    A review at the end of a turn is about what was said just now, also where git keeps no log.
+    """
+    then = commit_at(event.place.root, said_at) if said_at is not None else None
+    if then is None and event.hook != LEARN:
+        return head_commit(event.place.root)
+    return then or ""
 
 
 def _moment(said_at_ms: int) -> datetime | None:

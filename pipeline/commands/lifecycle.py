@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from contextlib import contextmanager, suppress
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 import click
@@ -84,7 +84,7 @@ def supersede_command(old: str, new: str | None, text: str | None) -> None:
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@click.option("--at", "until", help="A date, a time, or a span such as 30d  [default: now]")
+@click.option("--at", "until", help="The last day, a time, or a span such as 30d  [default: now]")
 @daemon_options
 def expire_command(memory_id: str, until: str | None) -> None:
     """Set until when a memory is valid. After that it is no longer found."""
@@ -94,9 +94,14 @@ def expire_command(memory_id: str, until: str | None) -> None:
 
 
 def _moment(text: str, now: datetime) -> datetime:
-    """A moment in the user's own zone, or as far in the future as a span says."""
+    """A moment in the user's own zone, or as far in the future as a span says.
+
+    A date without a time is the end of that day.
+    """
     if span := _SPAN.fullmatch(text.strip()):
         return now + timedelta(**{_UNITS[span["unit"]]: int(span["count"])})
+    with suppress(ValueError):
+        return datetime.combine(date.fromisoformat(text.strip()), time.max).astimezone()
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -120,14 +125,16 @@ def _moment(text: str, now: datetime) -> datetime:
     help="With a FILE: also restore what was forgotten since the backup was made, or not."
     "  [default: ask in a terminal, else not]",
 )
+@click.option("--yes", is_flag=True, help="With a FILE: do not ask.")
 @daemon_options
-def restore_command(what: str, version: int | None, bring_back: bool | None) -> None:
+def restore_command(what: str, version: int | None, bring_back: bool | None, yes: bool) -> None:
     """Restore a memory, or the whole database from a backup.
 
     A superseded or expired memory is found again; with --version it gets that version's content.
     With a FILE written by `subcog backup`, the current database is first moved aside, and its path
-    is printed. What was forgotten since the backup was made stays forgotten unless you bring it
-    back. `latest` is the newest of the backups that subcog makes by itself.
+    is printed. In a terminal it says first what would go, and asks. What was forgotten since the
+    backup was made stays forgotten unless you bring it back. `latest` is the newest of the backups
+    that subcog makes by itself.
     """
     if _MEMORY.fullmatch(what.strip()):
         memory = call("restore", MemoryResult, {"id": what, "version": version})
@@ -141,7 +148,7 @@ def restore_command(what: str, version: int | None, bring_back: bool | None) -> 
         raise click.UsageError(f"{what} is neither the id of a memory nor a file")
     from .transfer import restore_backup
 
-    restore_backup(Path(what), bring_back)
+    restore_backup(Path(what), bring_back, yes=yes)
 
 
 def _newest_backup() -> str:
@@ -276,7 +283,7 @@ def _show_change(answer: MemoryResult, done: str) -> None:
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @daemon_options
 def undo_command(ids: tuple[str, ...]) -> None:
-    """Take back the last change, or the last change of each ID, within a minute.
+    """Take back what the last command changed, or the last change of each ID, within a minute.
 
     A change is a forget, update, supersede, expire, restore, keep or bury. A forgotten memory comes
     back under a new id and without its older versions; `forget --now` cannot be undone.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -176,7 +177,7 @@ def _recall_sessions(query: str, limit: int) -> None:
 )
 @click.option("--unused", is_flag=True, help="Only memories that were never shown.")
 @click.option("--contradicting", is_flag=True, help="Only memories that contradict another one.")
-@click.option("--session", help="Only what was captured in this session.")
+@click.option("--session", help="Only what was captured in this session; its beginning is enough.")
 @click.option("--since", help="Only what was made on this date or later: 2027-01-31.")
 @click.option("--until", help="Only what was made on this date or earlier.")
 @click.option("--after", default="", metavar="ID", help="Go on after this memory.")
@@ -250,8 +251,9 @@ def forget_command(memory_ids: tuple[str, ...], now: bool, everywhere: bool, yes
             _ask_about_copies(client.call("copies", CopiesResult).copies)
         ids = [client.call("get", MemoryResult, {"id": one}).id for one in memory_ids]
         answers = []
+        command = os.urandom(8).hex()
         for one in dict.fromkeys(ids):
-            params = {"id": one, "now": now, "everywhere": everywhere}
+            params = {"id": one, "now": now, "everywhere": everywhere, "command": command}
             answers.append(client.call("forget", ForgetResult, params))
             if not is_json():
                 _show_forgotten(answers[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -161,6 +162,28 @@ def confirm(question: str) -> None:
     if not click.confirm(question, err=True):
         click.echo("nothing was changed", err=True)
         raise click.Abort
+
+
+@contextmanager
+def until_interrupted() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed since, so that what was begun can be ended and told.
+
+    A second time it interrupts as ever.
+    """
+    asked: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, _: object) -> None:
+        asked.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    if before not in {None, signal.SIG_IGN}:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 def show_json(value: object) -> None:

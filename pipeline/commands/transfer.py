@@ -7,7 +7,9 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -34,6 +36,7 @@ from .shared import (
     shorten,
     show,
     somebody_is_there,
+    until_interrupted,
 )
 
 BATCH = 500
@@ -70,6 +73,7 @@ def import_command(
     before anything is stored. No memory that is there is changed, unless with --as-exported.
     Secrets are removed. Transcripts of sessions are read by `subcog learn`.
     """
+    how = {"scope": scope, "dry_run": dry_run, "as_exported": as_exported}
     try:
         source = recognise(path, project=None if all_projects else project_folder().name)
         kinds: Counter[str] = Counter()
@@ -78,15 +82,25 @@ def import_command(
             kinds[item.scope.kind if item.scope else ""] += 1
             authors[author_name(item.provenance.author)] += 1
         found = kinds.total()
-        how = {"scope": scope, "dry_run": dry_run, "as_exported": as_exported}
         if as_exported and not dry_run and not yes:
-            would, _ = _send(source, found, how | {"dry_run": True}, quiet=True)
-            ask(_preview(path, kinds, authors, would), "Import it?", yes=False)
-        counts, items = _send(source, found, how, quiet=is_json())
+            would = _send(source, found, how | {"dry_run": True}, quiet=True)
+            if would.interrupted:
+                raise KeyboardInterrupt
+            ask(_preview(path, kinds, authors, would.counts), "Import it?", yes=False)
     except BadImport as error:
         raise click.ClickException(str(error)) from None
+    except KeyboardInterrupt:
+        click.echo("interrupted: nothing was imported", err=True)
+        raise click.Abort from None
+    try:
+        sent = _send(source, found, how, quiet=is_json())
+    except BadImport as error:  # the file was changed meanwhile
+        raise click.ClickException(str(error)) from None
     report = {"file": str(path), "format": source.format, "found": found}
-    _report(report, source, counts, items, dry_run=dry_run)
+    _report(report, source, sent, dry_run=dry_run)
+    if sent.interrupted:
+        click.echo("interrupted: the rest was not imported", err=True)
+        raise click.Abort
 
 
 def _preview(
@@ -105,26 +119,34 @@ def _preview(
         yield f"  {would['updated']} replace what is here now"
 
 
-def _send(
-    source: Source, found: int, how: dict[str, object], *, quiet: bool
-) -> tuple[Counter[str], Sequence[ImportedItem]]:
+class _Sent(NamedTuple):
     """How many memories came to which end, and in how many something was taken out.
 
-    And of a dry run what would become of each.
+    ``items`` says of a dry run what would become of each. ``interrupted``: the rest was not sent.
     """
+
+    counts: Counter[str]
+    items: Sequence[ImportedItem]
+    interrupted: bool
+
+
+def _send(source: Source, found: int, how: dict[str, object], *, quiet: bool) -> _Sent:
+    """Send what ``source`` has. Ctrl-C ends it once what was sent is settled."""
     counts: Counter[str] = Counter()
     items: list[ImportedItem] = []
     with (
+        until_interrupted() as is_interrupted,
         ExitStack() as connections,
         click.progressbar(length=found, label="importing", hidden=quiet, file=sys.stderr) as bar,
     ):
         clients = [connections.enter_context(daemon()) for _ in range(CONNECTIONS)]
-        for size, answer in _calls(clients, _batches(source.read()), how):
+        batches = takewhile(lambda _: not is_interrupted(), _batches(source.read()))
+        for size, answer in _calls(clients, batches, how):
             counts.update(answer.outcomes)
             counts["redacted"] += answer.redacted
             items += answer.items
             bar.update(size)
-    return counts, items
+        return _Sent(counts, items, is_interrupted())
 
 
 def _calls(
@@ -162,16 +184,17 @@ def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
 def _report(
     report: dict[str, object],
     source: Source,
-    counts: Counter[str],
-    items: Sequence[ImportedItem],
+    sent: _Sent,
     *,
     dry_run: bool,
 ) -> None:
+    counts, items = sent.counts, sent.items
     redacted = counts.pop("redacted", 0)
     imported = 0 if dry_run else counts["stored"] + counts["updated"]
     outcomes = {name: count for name, count in counts.items() if count}
     told = {"would": outcomes, "items": items} if dry_run else outcomes
     more = {"redacted": redacted, "left_out": source.left_out}
+    more |= {"interrupted": True} if sent.interrupted else {}
     if printed_as_json(report | {"imported": imported} | told | more):
         return
     for item in items:
@@ -230,12 +253,19 @@ def backup_command(file: Path) -> None:
     show(answer, [f"{answer.memories} memories, {answer.bytes:,} bytes: {answer.file}"])
 
 
-def restore_backup(backup: Path, bring_back: bool | None) -> None:
-    """Replace the database by ``backup``; None asks in a terminal what becomes of the forgotten."""
+def restore_backup(backup: Path, bring_back: bool | None, *, yes: bool) -> None:
+    """Replace the database by ``backup``; in a terminal somebody is asked, unless ``yes``.
+
+    And where ``bring_back`` is None, what is to become of the forgotten.
+    """
     file = {"file": str(backup.absolute())}
     with daemon() as client:
-        if bring_back is None and not is_json() and somebody_is_there():
-            bring_back = _asked_to_bring_back(client, file)
+        if not yes and not is_json() and somebody_is_there():
+            since = client.call("forgotten_since", ForgottenSince, file)
+            click.echo(_would_go(since, file["file"]), err=True)
+            confirm("Replace it?")
+            if bring_back is None:
+                bring_back = _asked_to_bring_back(since)
         params = file | {"bring_back": bool(bring_back)}
         answer = client.call("restore_backup", RestoreResult, params)
     if printed_as_json(answer):
@@ -246,9 +276,17 @@ def restore_backup(backup: Path, bring_back: bool | None) -> None:
     _show_forgotten_since(answer)
 
 
-def _asked_to_bring_back(client: Client, file: dict[str, str]) -> bool:
+def _would_go(since: ForgottenSince, backup: str) -> str:
+    """What a restore of ``backup`` replaces."""
+    here, newer = ("unknown" if n is None else f"{n:,}" for n in (since.here, since.newer))
+    return (
+        f"{backup} would replace the database of all projects, which is set aside as a file.\n"
+        f"Memories in it now: {here}; newer than the backup, and gone then: {newer}."
+    )
+
+
+def _asked_to_bring_back(since: ForgottenSince) -> bool:
     """Whether the user wants back what was forgotten since; not asked where there is nothing."""
-    since = client.call("forgotten_since", ForgottenSince, file)
     if not (since.memories or since.passages):
         return False
     what = _forgotten(since.memories or 0, since.passages or 0)

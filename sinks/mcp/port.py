@@ -34,6 +34,10 @@ class ClientPort(Protocol):
     def scopes(self) -> tuple[Scope, ...]:
         """What may be read from this project."""
 
+    @property
+    def text_chars(self) -> int:
+        """How many characters a memory may have."""
+
     async def call(self, name: str, params: Mapping[str, object], *, brief: bool = False) -> Json:
         """Make a call of the daemon, as the command line does. Raises ``Refused``.
 

@@ -11,7 +11,7 @@ from ...bus.results import MemoryResult, Result, Topic
 from ...bus.sessions import FoundSessions
 from ...bus.values import Mode
 from ...config.patterns import regex
-from ...config.settings import Namespace
+from ...config.settings import MOST_TEXT_CHARS, Namespace
 
 MAX_QUERY = 2000
 MAX_TOPICS = 100
@@ -19,7 +19,7 @@ MAX_TOPICS = 100
 Query = Annotated[str, Meta(min_length=1, max_length=MAX_QUERY)]
 Id = Annotated[str, Meta(min_length=1, max_length=200, description="A memory's id: mem_…")]
 Text = Annotated[
-    str, Meta(min_length=1, max_length=1_000_000, description="One fact, with its reason.")
+    str, Meta(min_length=1, max_length=MOST_TEXT_CHARS, description="One fact, with its reason.")
 ]
 Tag = Annotated[str, Meta(min_length=1, max_length=100)]
 InNamespace = Annotated[Namespace | None, Meta(description="What kind of memory.")]
@@ -200,12 +200,27 @@ S = TypeVar("S", bound=msgspec.Struct)
 _AT = regex(r" - at `\$\.?([\w-]*)[^`]*`$")
 
 
-def schema_of(kind: type[msgspec.Struct]) -> Json:
-    """The schema of ``kind`` in one piece: its root is the object, and nothing is referred to."""
+def schema_of(kind: type[msgspec.Struct], text_chars: int = MOST_TEXT_CHARS) -> Json:
+    """The schema of ``kind`` in one piece: its root is the object, and nothing is referred to.
+
+    ``text_chars`` is the longest text of a memory, which is a setting.
+    """
     (root,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
     whole: Json = _inlined(root, parts)
     for of_the_struct in ("title", "description"):
         whole.pop(of_the_struct, None)
+    limited: Json = _limited(whole, text_chars)
+    return limited
+
+
+def _limited(schema: Any, text_chars: int) -> Any:
+    if isinstance(schema, list):
+        return [_limited(each, text_chars) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    whole = {name: _limited(each, text_chars) for name, each in schema.items()}
+    if whole.get("maxLength") == MOST_TEXT_CHARS:
+        whole["maxLength"] = text_chars
     return whole
 
 
@@ -222,16 +237,21 @@ def _inlined(schema: Any, parts: Json) -> Any:
     return {"type": "string"} | whole if "enum" in whole else whole
 
 
-def read_arguments(kind: type[S], given: Json) -> S:
-    """``given`` as ``kind``. Raises ``ValueError``, which names the argument and what is right."""
+def read_arguments(kind: type[S], given: Json, text_chars: int = MOST_TEXT_CHARS) -> S:
+    """``given`` as ``kind``. Raises ``ValueError``, which names the argument and what is right.
+
+    A text of more than ``text_chars`` is only refused where it is very long: what is kept of it is
+    shorter than what is given.
+    """
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
-        raise ValueError(_explained(str(error), kind)) from None
+        raise ValueError(_explained(str(error), kind, text_chars)) from None
 
 
-def _explained(message: str, kind: type[msgspec.Struct]) -> str:
-    known = schema_of(kind)["properties"]
+def _explained(message: str, kind: type[msgspec.Struct], text_chars: int) -> str:
+    known = schema_of(kind, text_chars)["properties"]
+    message = message.replace(f"<= {MOST_TEXT_CHARS}", f"<= {text_chars}")
     place = _AT.search(message)
     name = place[1] if place else ""
     what = _AT.sub("", message)

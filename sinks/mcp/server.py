@@ -40,6 +40,7 @@ from .resources import (
     parse,
     read_resource,
     values_for,
+    values_in,
 )
 from .stdio import LineTransport
 from .tools import NAME as HOOK_TOOL
@@ -143,7 +144,7 @@ class Session:
 
     async def _list_tools(self, ctx: Context, page: Page) -> types.ListToolsResult:
         _first_page(page)
-        return types.ListToolsResult(tools=list_tools())
+        return types.ListToolsResult(tools=list_tools(self._port.text_chars))
 
     async def _call_tool(
         self, ctx: Context, asked: types.CallToolRequestParams
@@ -179,12 +180,14 @@ class Session:
     async def _complete(
         self, ctx: Context, asked: types.CompleteRequestParams
     ) -> types.CompleteResult:
-        argument = asked.argument
-        values: Iterable[str] = ()
-        if isinstance(asked.ref, types.PromptReference):
-            values = values_of(asked.ref.name, argument.name)
+        argument, reference = asked.argument, asked.ref
+        values: Iterable[str]
         with _as_errors():
-            values = values or await values_for(self._port, argument.name)
+            if isinstance(reference, types.PromptReference):
+                fixed = values_of(reference.name, argument.name)
+                values = fixed or await values_for(self._port, argument.name)
+            else:
+                values = await values_in(self._port, reference.uri, argument.name)
         return types.CompleteResult(completion=complete(argument.value, values))
 
     # --- changes ---------------------------------------------------------------------------------

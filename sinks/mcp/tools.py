@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
 from ...bus.results import Result
+from ...bus.values import MCP
 from ...config.patterns import regex
 from .port import ClientPort, Json, Refused
 from .schemas import (
@@ -40,7 +41,7 @@ from .schemas import (
 )
 
 # Where a memory that was written here came from.
-HOOK = {"hook": "mcp"}
+HOOK = {"hook": MCP}
 
 Run = Callable[[ClientPort, Any], Awaitable[Json]]
 
@@ -56,13 +57,13 @@ class Tool(Struct, frozen=True, kw_only=True):
     run: Run
     changes: Literal["nothing", "adds", "destroys"] = "nothing"
 
-    def listed(self) -> types.Tool:
-        """As a client sees it."""
+    def listed(self, text_chars: int) -> types.Tool:
+        """As a client sees it, where a memory has at most so many characters."""
         return types.Tool(
             name=self.name,
             title=self.title,
             description=self.description,
-            input_schema=schema_of(self.takes),
+            input_schema=schema_of(self.takes, text_chars),
             output_schema=schema_of(self.gives),
             annotations=types.ToolAnnotations(
                 title=self.title,
@@ -226,9 +227,9 @@ _BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 @cache
-def list_tools() -> list[types.Tool]:
-    """All of them, as a client sees them."""
-    return [tool.listed() for tool in TOOLS]
+def list_tools(text_chars: int) -> list[types.Tool]:
+    """All of them, as a client sees them, where a memory has at most so many characters."""
+    return [tool.listed(text_chars) for tool in TOOLS]
 
 
 def input_schema(name: str) -> Json | None:
@@ -248,7 +249,7 @@ async def call_tool(port: ClientPort, name: str, arguments: Json | None) -> type
         known = ", ".join(_BY_NAME)
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name[:100]}; known: {known}")
     try:
-        answer = await tool.run(port, read_arguments(tool.takes, arguments or {}))
+        answer = await tool.run(port, read_arguments(tool.takes, arguments or {}, port.text_chars))
     except ValueError as error:  # what was asked is wrong, or refused
         return types.CallToolResult(content=[_text(str(error))], is_error=True)
     result = msgspec.convert(answer, tool.gives)

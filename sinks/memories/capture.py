@@ -22,7 +22,7 @@ from ...bus.events import (
     StoreRequested,
 )
 from ...bus.signals import emit, stored
-from ...bus.values import Encoding, Kept, Memory, Provenance
+from ...bus.values import MCP, Encoding, Kept, Memory, Provenance
 from ..search.index import Encoder, Index
 from ..search.retriever import Fetch
 from ..store.errors import StoreUnavailable
@@ -321,7 +321,7 @@ class CaptureWriter:
                 content_hash=content_hash(text),
                 contradicts=old.contradicts if is_same else None,
                 anchors=old.anchors if is_same else (),
-                provenance=_with_gate(event.request.provenance, "updated"),
+                provenance=_revised(old, event.request.provenance, is_same),
                 updated_at=max(old.updated_at, self._said_at(event)),
             )
             written = await self._write(event, revised, "updated")
@@ -403,6 +403,13 @@ def _reason(event: StoreRequested, comparison: _Comparison) -> str:
 
 def _with_gate(provenance: Provenance, gate: str) -> Provenance:
     return replace(provenance, gate=gate)
+
+
+def _revised(old: Memory, by: Provenance, is_same: bool) -> Provenance:
+    """Where the next version of ``old`` comes from; the agent's tags make no text the agent's."""
+    if is_same and by.hook == MCP:
+        return _with_gate(old.provenance, "updated by the agent")
+    return _with_gate(by, "updated")
 
 
 def _declined(event: StoreRequested, reason: str) -> CaptureSettled:

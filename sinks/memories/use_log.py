@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
+import anyio
 import duckdb
 from duckdb import DuckDBPyConnection
 from msgspec import Struct
@@ -78,6 +79,8 @@ class UseLog:
         self._sum_up = sum_up
         self._clock = clock
         self._lock = threading.Lock()
+        self._loading = anyio.Lock()
+        self._is_loaded = False
         self._pending: list[UseEvent] = []
         self._known: dict[str, Usefulness] = {}
         self._written = 0
@@ -97,9 +100,12 @@ class UseLog:
         }
 
     async def load(self) -> None:
-        """Sum up what is stored, in nobody's way. Raises ``StoreUnavailable``."""
-        await self._store.write(self._compact)
-        await self._store.read(self._load)
+        """Sum up what is stored, once, in nobody's way. Raises ``StoreUnavailable``."""
+        async with self._loading:
+            if not self._is_loaded:
+                await self._store.write(self._compact)
+                await self._store.read(self._load)
+                self._is_loaded = True
 
     def _load(self, cursor: DuckDBPyConnection) -> None:
         for number, (memory_id, events) in enumerate(uses.by_memory(cursor), 1):
@@ -214,7 +220,11 @@ class UseLog:
         return await self._store.read(lambda cursor: uses.shown_in(cursor, session))
 
     async def records(self, ids: Sequence[str]) -> dict[str, UseRecord]:
-        """All that is known of those of ``ids`` that were used. Raises ``StoreUnavailable``."""
+        """All that is known of those of ``ids`` that were used. Raises ``StoreUnavailable``.
+
+        What is stored is summed up first: ``of`` and ``usual`` say as much as the records then.
+        """
+        await self.load()
         await self._store.flush()
 
         def read(cursor: DuckDBPyConnection) -> dict[str, UseRecord]:

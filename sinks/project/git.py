@@ -143,15 +143,15 @@ def working_tree_of(directory: str) -> str:
 
 
 def _open(top: Path, dot_git: Path, start: Path, look: Look) -> Repository | None:
-    git_dir = _git_dir(top, dot_git, look)
-    if git_dir is None or look.owner(git_dir) not in _trusted(start, look):
+    own = git_dir(top, dot_git, look)
+    if own is None or look.owner(own) not in _trusted(start, look):
         return None
-    head = look.text(git_dir / "HEAD", _MAX_POINTER_BYTES)
+    head = look.text(own / "HEAD", _MAX_POINTER_BYTES)
     if head is None or not (head.startswith("ref:") or _DETACHED.match(head)):
         return None
-    common = _common_dir(git_dir, look)
+    common = _common_dir(own, look)
     config = read_config(look.text(common / "config", _MAX_CONFIG_BYTES) or "")
-    if not _points_back(git_dir, common, top, dot_git, config, look):
+    if not _points_back(own, common, top, dot_git, config, look):
         return None
     url = config.get("remote.origin.url", "")
     return Repository(
@@ -163,7 +163,8 @@ def _open(top: Path, dot_git: Path, start: Path, look: Look) -> Repository | Non
     )
 
 
-def _git_dir(top: Path, dot_git: Path, look: Look) -> Path | None:
+def git_dir(top: Path, dot_git: Path, look: Look) -> Path | None:
+    """Where git keeps what is of this working tree alone, which ``dot_git`` is or names."""
     if look.is_directory(dot_git):
         return _real(dot_git)
     pointer = look.text(dot_git, _MAX_POINTER_BYTES) or ""

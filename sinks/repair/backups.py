@@ -28,7 +28,7 @@ from ..store.tombstones import Note, Print, add_notes, latest_notes, print_of, w
 from ..store.wal import is_log_damage, wal_of
 from ..store.writes import add_tombstones
 from ..team.outbox import Outbox, drop_ids
-from .kept_copies import MEMORY_LIMIT_MB, note_backup, opened
+from .kept_copies import MEMORY_LIMIT_MB, keeping_date, note_backup, opened
 
 _STEM, _TIME = "subcog-", "%Y%m%dT%H%M%SZ"
 _ROOM_BYTES = 64_000_000
@@ -109,7 +109,8 @@ class AutomaticBackups:
         """Forget in each what was forgotten since. One that cannot be changed is deleted."""
         for file in self.files:
             try:
-                carry_over(file, buried, now, bring_back=False)
+                with keeping_date(file):
+                    carry_over(file, buried, now, bring_back=False)
             except StoreUnavailable:
                 file.unlink()
                 wal_of(file).unlink(missing_ok=True)
@@ -166,10 +167,11 @@ class Buried(Struct, frozen=True):
 
 
 class Returning(Struct, frozen=True):
-    """How many memories and passages of a backup were forgotten since."""
+    """How many memories and passages of a backup were forgotten since, and how many are newer."""
 
     memories: int
     passages: int
+    newer: int = 0
 
 
 def read_buried(connection: DuckDBPyConnection) -> Buried:
@@ -202,7 +204,7 @@ def count_returning(copy: Path, buried: Buried, now: datetime) -> Returning:
     """How much of ``copy`` was forgotten since. Raises StoreUnavailable."""
     with opened(copy, now) as database, database.reading() as connection:
         found = _Comparison(connection, buried)
-        return Returning(len(found.returning), found.said())
+        return Returning(len(found.returning), found.said(), found.newer)
 
 
 def carry_over(copy: Path, buried: Buried, now: datetime, *, bring_back: bool) -> Returning:
@@ -229,7 +231,7 @@ def carry_over(copy: Path, buried: Buried, now: datetime, *, bring_back: bool) -
                 outbox.queue_tombstones(connection, scope, now)
         if (ids or said) and not bring_back:
             database.compact()
-    return Returning(len(ids), said)
+    return Returning(len(ids), said, found.newer)
 
 
 class _Comparison:
@@ -245,6 +247,11 @@ class _Comparison:
         self._there = read_buried(connection)
         self.passages = [one for one in buried.passages if one not in self._there.passages]
         self.returning = dict(self._find())
+
+    @property
+    def newer(self) -> int:
+        """How many memories are there now that the backup does not have."""
+        return len(self._buried.alive - self._there.alive)
 
     def said(self) -> int:
         """How many passages were forgotten since."""

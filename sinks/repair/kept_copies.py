@@ -6,6 +6,7 @@ anywhere, so a list of them is kept beside the database.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -42,11 +43,15 @@ _LOG = ".wal"
 
 
 class Copy(Struct, frozen=True, kw_only=True):
-    """One copy: its file, its kind, when it was made, and its bytes on disk."""
+    """One copy: its file, its kind, when it was made, and its bytes on disk.
+
+    ``changed_at`` is when anything of the file was changed last, its date and its name included.
+    """
 
     file: Path
     kind: Kind
     at: datetime
+    changed_at: datetime
     bytes: int
 
     @property
@@ -56,7 +61,7 @@ class Copy(Struct, frozen=True, kw_only=True):
 
     def may_hold(self, created_at: datetime) -> bool:
         """Whether a memory created at that time may be in it."""
-        return self.at >= created_at
+        return self.changed_at >= created_at
 
 
 def find_copies(database: Path) -> tuple[Copy, ...]:
@@ -121,9 +126,19 @@ def _copy(file: Path, kind: Kind) -> Copy | None:
         return None
     log = wal_of(file)
     size = seen.st_size + (log.stat().st_size if log.exists() else 0)
-    # The later of the last change of its content and of its name.
-    at = datetime.fromtimestamp(max(seen.st_mtime, seen.st_ctime), UTC)
-    return Copy(file=file, kind=kind, at=at, bytes=size)
+    changed_at = datetime.fromtimestamp(max(seen.st_mtime, seen.st_ctime), UTC)
+    # A file that is set aside keeps the date of its content; only its name changes then. A backup
+    # is given its date again when something forgotten is taken out of it.
+    at = datetime.fromtimestamp(seen.st_mtime, UTC) if kind == "backup" else changed_at
+    return Copy(file=file, kind=kind, at=at, changed_at=changed_at, bytes=size)
+
+
+@contextmanager
+def keeping_date(file: Path) -> Iterator[None]:
+    """Whatever is done to ``file``, it is as old as before. Raises ``OSError``."""
+    before = file.stat()
+    yield
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 MEMORY_LIMIT_MB = 256
@@ -149,7 +164,8 @@ def clean_copies(
     for copy in copies:
         try:
             if copy.is_database:
-                _purge(copy.file, memory_id, scopes, now)
+                with keeping_date(copy.file):
+                    _purge(copy.file, memory_id, scopes, now)
                 cleaned.append(copy.file)
             else:
                 remove_copy(copy)

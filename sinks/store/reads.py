@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -94,6 +94,7 @@ _VALID = (
     "AND (valid_from IS NULL OR valid_from <= ?) AND (valid_to IS NULL OR valid_to > ?)"
 )
 
+_HOLDING = f"SELECT id FROM store.memories WHERE {_VALID}"  # noqa: S608 - constants
 _NOBODY = "\0"
 _VOTED = "SELECT memory_id FROM store.use_events WHERE kind IN ('kept', 'buried')"
 
@@ -167,6 +168,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     """Which memories are listed; None and empty mean any.
 
     ``hooks`` are those of the version that counts now; ``unhooked`` means any but those.
+    ``contradicting`` means those that contradict one that holds too.
     ``voted`` False leaves out those that the user voted on, ``unused`` those that were ever shown.
     ``since`` and ``until`` bound when they were made, both included.
     """
@@ -203,7 +205,7 @@ def listed(
     after: str = "",
 ) -> Listed:
     """The newest that are valid at ``now`` and that ``wanted`` lets through, from ``after`` on."""
-    conditions = [*_listable(scopes, now), *_conditions(wanted)]
+    conditions = [*_listable(scopes, now), *_conditions(wanted, now)]
     where = " AND ".join(condition for condition, _ in conditions)
     parameters = [value for _, values in conditions for value in values]
     joined = "store.memories AS m JOIN store.versions AS v ON v.key = m.key"
@@ -232,7 +234,7 @@ def _listable(scopes: Sequence[Scope], now: datetime) -> Iterator[Condition]:
     yield _VALID, [naive(now), naive(now)]
 
 
-def _conditions(wanted: Filter) -> Iterator[Condition]:
+def _conditions(wanted: Filter, now: datetime) -> Iterator[Condition]:
     if wanted.ids:
         yield among("m.id", wanted.ids)
     if wanted.namespace is not None:
@@ -245,10 +247,10 @@ def _conditions(wanted: Filter) -> Iterator[Condition]:
         yield "m.times_injected = 0", []
     if not wanted.voted:
         yield f"m.id NOT IN ({_VOTED})", []
-    yield from _conditions_on_bodies(wanted)
+    yield from _conditions_on_bodies(wanted, now)
 
 
-def _conditions_on_bodies(wanted: Filter) -> Iterator[Condition]:
+def _conditions_on_bodies(wanted: Filter, now: datetime) -> Iterator[Condition]:
     if wanted.tag is not None:
         yield "json_contains(v.body -> '$.tags', to_json(?::VARCHAR))", [wanted.tag]
     if wanted.authors is not None:
@@ -256,7 +258,7 @@ def _conditions_on_bodies(wanted: Filter) -> Iterator[Condition]:
     if wanted.session is not None:
         yield f"{_said('session')} = ?", [wanted.session]
     if wanted.contradicting:
-        yield "(v.body ->> '$.contradicts') IS NOT NULL", []
+        yield f"(v.body ->> '$.contradicts') IN ({_HOLDING})", [naive(now), naive(now)]
     if wanted.hooks:
         condition, values = among(f"coalesce({_said('hook')}, '')", list(wanted.hooks))
         yield (f"NOT ({condition})" if wanted.unhooked else condition), values
@@ -292,14 +294,16 @@ def made_by_time(
     return [(aware(at), automatic, count) for at, automatic, count in found]
 
 
-def authors(cursor: DuckDBPyConnection, scopes: Sequence[Scope]) -> set[str]:
-    """Who wrote what is in ``scopes``, as it stands in the versions; not who wrote it here."""
+def said(
+    cursor: DuckDBPyConnection, scopes: Sequence[Scope], field: Literal["author", "session"]
+) -> set[str]:
+    """Who wrote what is in ``scopes``, or in which sessions, as it stands in the versions."""
     allowed, parameters = among("v.scope", scope_texts(scopes))
     found = cursor.execute(
-        f"SELECT DISTINCT {_said('author')} FROM store.versions AS v WHERE {allowed}",  # noqa: S608 - placeholders
+        f"SELECT DISTINCT {_said(field)} FROM store.versions AS v WHERE {allowed}",  # noqa: S608 - placeholders
         parameters,
     ).fetchall()
-    return {author for (author,) in found if author}
+    return {value for (value,) in found if value}
 
 
 def _versions(cursor: DuckDBPyConnection, keys: Sequence[str]) -> tuple[Memory, ...]:

@@ -227,7 +227,11 @@ class Store:
 
     async def authors(self, scopes: Sequence[Scope]) -> set[str]:
         """The members of a team who wrote what is in ``scopes``."""
-        return await self.read(lambda cursor: reads.authors(cursor, scopes))
+        return await self.read(lambda cursor: reads.said(cursor, scopes, "author"))
+
+    async def sessions(self, scopes: Sequence[Scope]) -> set[str]:
+        """The sessions in which what is in ``scopes`` was said."""
+        return await self.read(lambda cursor: reads.said(cursor, scopes, "session"))
 
     async def history(self, id: str, scopes: Sequence[Scope]) -> tuple[Memory, ...]:  # noqa: A002
         """All versions of one memory, oldest first."""

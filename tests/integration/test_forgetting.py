@@ -151,11 +151,18 @@ def test_an_import_of_an_export_brings_nothing_forgotten_back(house):
 
 
 def answered(house, answer, *args):
-    """What a command says in a terminal where the user types ``answer``."""
+    """What a command says in a terminal where the user types ``answer``; it must succeed."""
+    done = in_terminal(house, answer, *args)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def in_terminal(house, answer, *args):
+    """A command that ran in a terminal where the user typed ``answer``."""
     ours, theirs = pty.openpty()
     try:
         os.write(ours, answer.encode())
-        done = subprocess.run(
+        return subprocess.run(
             [SUBCOG, *args],
             stdin=theirs,
             capture_output=True,
@@ -168,8 +175,24 @@ def answered(house, answer, *args):
     finally:
         os.close(ours)
         os.close(theirs)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+
+
+def test_a_restore_says_in_a_terminal_what_would_go_and_asks(house):
+    house.capture(OTHERS)
+    backup = str(house.root / "b.duckdb")
+    house.ask("backup", backup)
+    newer = house.capture(WORDS)["id"]
+
+    refused = in_terminal(house, "\n", "restore", backup)
+    assert refused.returncode == 130
+    assert f"{backup} would replace the database" in refused.stderr
+    assert "in it now: 2; newer than the backup, and gone then: 1." in refused.stderr
+    assert "nothing was changed" in refused.stderr
+    assert house.ask("get", newer)["content"] == WORDS
+
+    assert "restored 1 memories" in answered(house, "", "restore", backup, "--yes")
+    assert house.run("get", newer).returncode == 1
+    assert house.run("restore", backup).returncode == 0, "a script is not asked"
 
 
 def test_a_restore_asks_before_it_brings_back_what_was_forgotten_since(house):
@@ -179,7 +202,7 @@ def test_a_restore_asks_before_it_brings_back_what_was_forgotten_since(house):
     house.ask("backup", backup)
     house.ask("forget", kept)
 
-    asked = answered(house, "\n", "restore", backup)
+    asked = answered(house, "y\n\n", "restore", backup)
     assert "you forgot 1 memory of it. Bring them back? [y/N]" in asked
     assert "1 memory that you forgot since the backup was made stay forgotten" in asked
     assert house.run("get", kept).returncode == 1
@@ -187,7 +210,7 @@ def test_a_restore_asks_before_it_brings_back_what_was_forgotten_since(house):
     answer = house.ask("restore", backup)
     assert (answer["forgotten"], answer["brought_back"]) == (1, False)
 
-    assert "1 memory that you forgot" in answered(house, "y\n", "restore", backup)
+    assert "1 memory that you forgot" in answered(house, "y\ny\n", "restore", backup)
     assert house.ask("get", kept)["content"] == WORDS
-    assert "Bring them back" not in answered(house, "", "restore", backup)
+    assert "Bring them back" not in answered(house, "y\n", "restore", backup)
     assert house.ask("restore", backup)["forgotten"] == 0

@@ -1,6 +1,7 @@
 """The life of memories, told by the installed command and by hooks."""
 
 import json
+from datetime import UTC, datetime, time, timedelta, timezone
 
 import pytest
 
@@ -86,6 +87,17 @@ def test_what_expires_is_found_until_then_and_again_when_restored(house, old):
     assert "valid only until" in house.ask("why", old)["hidden_because"]
     assert house.ask("restore", old)["valid_to"] is None
     assert found(house) == [old]
+
+
+def test_a_date_is_the_last_day_and_a_time_is_a_time(house, old):
+    zone = {"TZ": "Pacific/Kiritimati"}  # 14 hours ahead, so that its day is not that of UTC
+    today = (datetime.now(UTC) + timedelta(hours=14)).date()
+    end = datetime.combine(today, time.max, timezone(timedelta(hours=14)))
+    done = house.run("expire", old, "--at", f"{today}", "--json", **zone)
+    assert datetime.fromisoformat(json.loads(done.stdout)["valid_to"]) == end
+    assert found(house) == [old]
+    house.run("expire", old, "--at", f"{today}T00:00", **zone)
+    assert found(house) == []
 
 
 def test_an_older_version_can_be_restored(house, old):

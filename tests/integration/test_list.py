@@ -32,6 +32,11 @@ def test_only_what_says_otherwise_is_listed_and_names_the_other(house):
     assert (listed["id"], listed["contradicts"]) == (new["id"], old["id"])
     assert f"contradicts {old['id']}" in house.run("list", "--contradicting").stdout
     assert f"contradicts {old['id']}" in house.run("get", new["id"]).stdout
+    for settled in (("expire", old["id"]), ("supersede", old["id"], "--text", "Okta checks them")):
+        house.ask(*settled)
+        assert house.ask("list", "--contradicting")["memories"] == []
+        house.ask("undo")
+        assert len(house.ask("list", "--contradicting")["memories"]) == 1
     house.ask("supersede", old["id"], new["id"])
     house.ask("expire", new["id"])
     assert house.ask("list", "--contradicting")["memories"] == []
@@ -40,6 +45,22 @@ def test_only_what_says_otherwise_is_listed_and_names_the_other(house):
 def test_what_was_written_here_is_by_nobody_of_a_team(house):
     assert {one["author"] for one in house.ask("list")["memories"]} == {""}
     assert house.ask("list", "--by", "ana")["memories"] == []
+
+
+def test_a_session_may_be_given_by_its_beginning(fresh):
+    for session in ("0f3e-one", "0f3e-two", "77aa"):
+        fresh.prompt(f"[remember] The lamp {session} stands in the hall", session)
+
+    def listed(session):
+        return [memory["content"] for memory in fresh.ask("list", "--session", session)["memories"]]
+
+    assert listed("77aa") == ["The lamp 77aa stands in the hall"]
+    assert listed("77") == listed("ses_77") == listed("subcog://session/77") == listed("77aa")
+    assert listed("0f3e-o") == ["The lamp 0f3e-one stands in the hall"]
+    assert listed("unknown") == []
+    refused = fresh.run("list", "--session", "0f3e")
+    assert refused.returncode == 1
+    assert "2 sessions begin with 0f3e: " in refused.stderr
 
 
 # --- undo ----------------------------------------------------------------------------------------
@@ -59,6 +80,17 @@ def test_what_was_forgotten_comes_back_with_all_that_it_had(fresh):
     assert (found["namespace"], found["tags"]) == ("decisions", ["release", "train"])
     # The vote before it went with the memory; it is not there to be taken back.
     assert "nothing was changed" in fresh.run("undo", old).stderr
+
+
+def test_what_one_command_did_to_several_is_undone_as_a_whole(fresh):
+    texts = {"The intercom runs on PoE", "Badges are printed on Mondays"}
+    ids = [fresh.capture(text)["id"] for text in sorted(texts)]
+    fresh.ask("bury", *ids)
+    assert len(fresh.ask("undo")["undone"]) == 2
+    assert [fresh.ask("why", one)["use"]["vote"] for one in ids] == [None, None]
+    fresh.ask("forget", *ids)
+    assert {one["id"] for one in fresh.ask("undo")["undone"]} == {*ids}
+    assert {memory["content"] for memory in fresh.ask("list")["memories"]} == texts
 
 
 def test_an_update_that_changes_nothing_is_not_what_undo_takes_back(fresh):

@@ -178,7 +178,7 @@ def test_long_and_odd_texts_do_no_harm(shared, era):
 def test_ten_megabytes_are_a_wrong_argument_and_more_than_sixteen_are_not_read(shared, era):
     client = Raw(shared, era)
     answer = client.tool("capture", text="x" * 10_000_000)
-    assert "1000000 characters" in answer["content"][0]["text"]
+    assert "1 to 20000 characters" in answer["content"][0]["text"]
     try:
         status = client.post(
             client.request("tools/call", {"name": "x" * 17_000_000}), Mcp_Name="x"

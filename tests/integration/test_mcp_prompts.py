@@ -7,9 +7,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from subcog.sinks.mcp.prompts import DEPTHS, INTENTS, PROMPTS
+from tests.waiting import eventually
 
 from .mcp_client import WAYS, call, session
 from .notes import ARGON
+from .test_sessions import Transcript
 
 pytestmark = pytest.mark.parametrize("era", WAYS)
 
@@ -19,15 +21,29 @@ COMPLETIONS = (
     ("namespaces/{namespace}", "namespace", "DEC", "decisions"),
     ("search/{query}", "query", "hash", "hashing"),
     ("memory/{id}", "id", "mem_", "mem_"),
+    ("session/{id}", "id", "77", "77aa-of-stock"),
+    ("help/{topic}", "topic", "", "searching"),
 )
 
 
 async def test_templates_are_completed(stocked, era):
+    talk = Transcript(stocked, "77aa-of-stock")
+    talk.say("How are the goods in the warehouse counted?")
+    talk.hook("SessionEnd", reason="exit")
+    eventually(lambda: stocked.ask("sessions", "list")["sessions"])
+
+    async def values(client, template, argument, typed):
+        reference = ResourceTemplateReference(type="ref/resource", uri=f"subcog://{template}")
+        done = await client.complete(reference, {"name": argument, "value": typed})
+        return done.completion.values
+
     async with session(stocked, era) as client:
         for template, argument, typed, expected in COMPLETIONS:
-            reference = ResourceTemplateReference(type="ref/resource", uri=f"subcog://{template}")
-            done = await client.complete(reference, {"name": argument, "value": typed})
-            assert done.completion.values[0].startswith(expected)
+            assert (await values(client, template, argument, typed))[0].startswith(expected)
+        assert "argon2id" not in await values(client, "help/{topic}", "topic", "")
+        assert await values(client, "session/{id}", "id", "mem_") == []
+        for template, argument in (("memory/{id}", "topic"), ("nope/{id}", "id")):
+            assert await values(client, template, argument, "") == []
 
 
 async def test_arguments_of_prompts_are_completed(stocked, era):

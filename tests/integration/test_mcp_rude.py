@@ -67,7 +67,7 @@ def test_ten_megabytes_are_refused_and_more_than_sixteen_never_held(shared, era)
     with Lines(shared, era=era) as client:
         answer = client.tool("capture", text="x" * 10_000_000)
         assert answer["isError"]
-        assert "1000000 characters" in answer["content"][0]["text"]
+        assert "1 to 20000 characters" in answer["content"][0]["text"]
         client.write(b'{"jsonrpc": "2.0", "id": 7, "method": "' + b"x" * 17_000_000 + b'"}\n')
         answer = client.read()
         assert (_error(answer), answer["id"]) == (-32600, None)

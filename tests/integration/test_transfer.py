@@ -1,12 +1,16 @@
 """Memories in and out, many at a time, through the installed command."""
 
 import json
+import signal
 import sqlite3
+import subprocess
 from contextlib import closing
 
 import pytest
 
-from .house import House
+from tests.waiting import PATIENCE_S, eventually
+
+from .house import SUBCOG, House
 
 AS_EXPORTED = ("--as-exported", "--yes")
 TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
@@ -55,6 +59,26 @@ def memories(text):
     """What is exported, without whose the memories are."""
     read = [json.loads(line) for line in text.splitlines()]
     return [memory | {"scope": memory["scope"]["kind"]} for memory in read]
+
+
+def test_an_import_that_is_interrupted_says_how_far_it_came(house, tmp_path):
+    notes = tmp_path / "notes.jsonl"
+    made = ({"content": f"The valve {n} of hall {n % 89} opens at {n} bar"} for n in range(40_000))
+    notes.write_text("".join(f"{json.dumps(one)}\n" for one in made))
+    command = [SUBCOG, "import", str(notes), "--json"]
+    with subprocess.Popen(
+        command, env=house.env, cwd=house.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as importing:
+        eventually(lambda: house.ask("list", "--limit", "1")["total"])
+        importing.send_signal(signal.SIGINT)
+        out, err = importing.communicate(timeout=PATIENCE_S)
+
+    assert importing.returncode == 130
+    assert b"interrupted: the rest was not imported" in err
+    told = json.loads(out)
+    assert told["interrupted"] is True
+    assert 0 < told["imported"] < told["found"] == 40_000
+    assert house.ask("list", "--limit", "1")["total"] == told["imported"]
 
 
 @pytest.mark.parametrize(("form", "suffix"), [("jsonl", "jsonl"), ("markdown", "md")])

@@ -165,6 +165,21 @@ def test_a_memory_that_is_captured_again_counts_as_wanted(house, pool):
     eventually(lambda: counts(house, pool) == {"captured_again": 1})
 
 
+def test_a_vote_that_is_no_evidence_changes_nothing_of_how_often_it_helps(alone):
+    pool = alone.capture(POOL, "--namespace", "decisions")["id"]
+    for _ in range(5):
+        assert POOL in alone.context(QUESTION, next(_sessions))
+    alone.run("daemon", "stop")
+
+    def helps():
+        use = alone.ask("why", pool)["use"]
+        return [use[name] for name in ("mean", "low", "high", "floor_shift")]
+
+    before = helps()
+    alone.ask("bury", pool)
+    assert helps() == before
+
+
 def test_what_became_of_a_memory_goes_with_it_and_holds_no_text(house, pool, session):
     house.context(f"{QUESTION} zebra-prompt", session)
     stop(house, session, "zebra-answer: it has a max_overflow of 37")

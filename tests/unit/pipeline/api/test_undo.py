@@ -46,6 +46,21 @@ def test_of_each_memory_that_is_named_the_last_change_is_taken_back(journal):
     assert taken(journal, "mem_unknown") == []
 
 
+def test_what_one_command_changed_is_taken_back_together(journal):
+    one, two, three = memory(1), memory(2), memory(3)
+    journal.note("bury", one, command="a")
+    for forgotten in (one, two, three):
+        journal.note("forget", forgotten, command="b")
+    assert taken(journal) == [("forget", three.id), ("forget", two.id), ("forget", one.id)]
+    journal.note("forget", one, command="c")
+    journal.note("forget", two, command="c")
+    assert taken(journal, one.id) == [("forget", one.id)]
+    assert taken(journal) == [("forget", two.id)]
+    journal.note("expire", one)
+    journal.note("expire", two)
+    assert taken(journal) == [("expire", two.id)]
+
+
 def test_another_projects_changes_are_not_touched(journal):
     journal.note("forget", memory(1, scope=ELSEWHERE))
     assert taken(journal) == []

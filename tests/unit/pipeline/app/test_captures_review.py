@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import time
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from subcog.bus.events import CaptureSettled, ReviewRequested
-from subcog.bus.values import Kept, Noted
+from subcog.bus.values import LEARN, Kept, Noted
 from subcog.config.load import load_settings
 from subcog.pipeline.app.archives import NotStored
 from subcog.pipeline.app.captures import ReviewCaptures
+from subcog.sinks.project.git import head_commit
 from subcog.stages.capture.review import Statement
 from subcog.stages.capture.task_record import Work
 
@@ -83,6 +87,29 @@ async def test_what_is_kept_says_where_it_comes_from(gleaning):
     origin = request.provenance
     assert (origin.hook, origin.session, origin.client) == ("Stop", "s", "claude")
     assert (origin.file, origin.branch) == ("a.py", "main")
+
+
+@pytest.fixture
+def committed(tmp_path):
+    """A place whose first commit was made after what is ``stated`` was said."""
+    git = ("git", "-c", "user.name=n", "-c", "user.email=e@example.com", "-C", str(tmp_path))
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    return replace(PLACE, root=str(tmp_path.resolve()))
+
+
+async def test_what_is_kept_names_the_commit_of_when_it_was_said(gleaning, committed):
+    here = replace(EVENT, place=committed)
+    now = replace(stated("Ship on Mondays."), said_at_ms=round(time.time() * 1000) + 5_000)
+    undated = replace(stated("Log JSON."), said_at_ms=0)
+    await gleaning.keep(stated("Use tabs."), now, undated, event=here)
+    head = head_commit(committed.root)
+    assert [one.provenance.commit for one in gleaning.captured] == ["", head, head]
+
+    (Path(committed.root) / ".git" / "logs" / "HEAD").unlink()
+    for hook in ("Stop", LEARN):
+        await gleaning.keep(stated(f"Quote {hook}."), event=replace(here, hook=hook))
+    assert [one.provenance.commit for one in gleaning.captured[3:]] == [head, ""]
 
 
 async def test_the_surest_come_first_and_no_more_than_the_settings_say(tmp_path):

@@ -11,6 +11,7 @@ class FakePort:
     """Knows one memory a namespace, all equally relevant, and can be made to refuse."""
 
     notice = "data"
+    text_chars = 20_000
     scopes = (Scope("project", "here"),)
 
     def __init__(self, *namespaces, score=0.5, refuses=""):

@@ -67,6 +67,22 @@ async def test_what_is_noted_is_there_after_a_restart(tmp_path):
         assert log.of(TWO).buried
 
 
+async def test_the_records_are_read_with_what_is_usual_by_then(tmp_path):
+    file = tmp_path / "s.duckdb"
+    async with opened(file) as store:
+        await store.put([make_row(1), make_row(2)])
+        log = await make_log(store)
+        log.note([happened("s1"), happened("s1", "heeded"), happened("s1", memory_id=TWO)])
+        await store.flush()
+        known, usual = log.of(TWO), log.usual
+    async with opened(file) as store:
+        log = await make_log(store)
+        assert set(await log.records([TWO])) == {TWO}
+        assert (log.of(TWO), log.usual) == (known, usual)
+        await log.load()
+        assert (log.of(TWO), log.usual) == (known, usual)
+
+
 async def test_a_vote_counts_at_once_and_the_same_again_does_not(store):
     log = await make_log(store)
     await log.vote([ONE, TWO, ONE], "buried")

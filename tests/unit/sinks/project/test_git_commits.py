@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+import os
 import subprocess
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from subcog.sinks.project.git import head_commit
+from subcog.sinks.project.reflog import commit_at
 
 GIT = ["git", "-c", "user.name=n", "-c", "user.email=e@example.com", "-c", "commit.gpgsign=false"]
+
+
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+DAY = timedelta(days=1)
 
 
 @pytest.fixture
@@ -14,9 +21,14 @@ def repository(tmp_path):
     root = tmp_path.resolve() / "project"
     root.mkdir()
 
-    def git(*arguments):
+    def git(*arguments, at=MONDAY):
         done = subprocess.run(
-            [*GIT, *arguments], cwd=root, capture_output=True, text=True, check=True
+            [*GIT, *arguments],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"GIT_COMMITTER_DATE": f"{at.timestamp():.0f} +0100"},
         )
         return done.stdout.strip()
 
@@ -60,3 +72,27 @@ def test_no_repository_no_commit_and_no_nonsense(repository, tmp_path):
     (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (root / ".git" / "refs" / "heads" / "main").write_text("password: hunter2\n")
     assert head_commit(str(root)) == ""
+
+
+def test_what_was_checked_out_at_a_moment(repository):
+    root, git = repository
+    first = git("rev-parse", "HEAD")
+    message = "second\n\nby n <e@example.com> 1 +0000"
+    git("commit", "-q", "--allow-empty", "-m", message, at=MONDAY + DAY)
+    second = git("rev-parse", "HEAD")
+    git("checkout", "-q", "--detach", first, at=MONDAY + 2 * DAY)
+    found = [commit_at(str(root), MONDAY + hours * DAY / 24) for hours in (-1, 0, 23, 24, 47, 48)]
+    assert found == ["", first, first, second, second, first]
+
+    git("worktree", "add", "-q", "-b", "other", str(root.parent / "tree"), second, at=MONDAY + DAY)
+    tree = str(root.parent / "tree")
+    assert [commit_at(tree, MONDAY + day * DAY) for day in (0, 3)] == ["", second]
+
+
+def test_without_a_log_what_was_checked_out_is_not_known(repository, tmp_path):
+    root, _ = repository
+    assert commit_at(str(tmp_path), MONDAY) is None
+    (root / ".git" / "logs" / "HEAD").write_text("no log of git's\n")
+    assert commit_at(str(root), MONDAY) == ""
+    (root / ".git" / "logs" / "HEAD").unlink()
+    assert commit_at(str(root), MONDAY) is None

@@ -93,8 +93,10 @@ async def test_what_is_forgotten_leaves_the_backups(tmp_path):
         assert secret.encode() in made.read_bytes()
         await store.forget(make_row(1).memory.id, [HERE])
         buried = await store.read(read_buried)
+        os.utime(made, (START.timestamp(), START.timestamp()))
         await run(partial(files.purge, buried, START + DAY))
         assert secret.encode() not in made.read_bytes()
+        assert [copy.at for copy in find_copies(path)] == [START], "it is as old as before"
     async with opened(made) as copy:
         assert [row.memory.id for row in await everything(copy)] == [make_row(2).memory.id]
 

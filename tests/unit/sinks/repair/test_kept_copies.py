@@ -81,7 +81,8 @@ def test_a_copy_may_hold_only_what_was_there_when_it_was_made(database, tmp_path
     os.utime(backup, (0, 0))
     [copy] = find_copies(database)
 
-    assert copy.may_hold(copy.at - timedelta(seconds=1))
+    assert copy.at == datetime.fromtimestamp(0, UTC)
+    assert copy.may_hold(datetime.now(UTC) - timedelta(minutes=1)), "a date can be set by hand"
     assert not copy.may_hold(datetime.now(UTC) + timedelta(seconds=1))
 
 
@@ -92,11 +93,13 @@ async def test_a_backup_that_is_cleaned_tells_the_team_once_it_is_restored(tmp_p
         await join(store)
         await store.put([make_row(1, scope=ORG), make_row(2, scope=ORG)])
         await store.backup(backup)
-    copy = Copy(file=backup, kind="backup", at=START, bytes=1)
+    copy = Copy(file=backup, kind="backup", at=START, changed_at=START, bytes=1)
     forgotten, now = make_row(1).memory.id, START + timedelta(days=1)
+    os.utime(backup, (START.timestamp(), START.timestamp()))
 
     await anyio.to_thread.run_sync(lambda: clean_copies([copy], forgotten, [str(ORG)], now))
 
+    assert backup.stat().st_mtime == START.timestamp(), "it is as old as before"
     async with opened(backup) as restored:
         waiting = await restored.replica.outbox(limit=9)
         assert {(each.id, each.version) for each in waiting} == {
