@@ -316,7 +316,10 @@ class MemoryCalls:
     async def _require_right(self, first: Memory) -> None:
         """``first`` is the oldest version. Raises CallRefused where only another member may."""
         author = author_name(first.provenance.author)
-        if author and self._app.team.authors_alone and await self._team_of(first.scope):
+        if not author or not await self._team_of(first.scope):
+            return
+        membership = await (await self._app.team.replica()).membership()
+        if membership is not None and membership.authors_alone:
             raise CallRefused(
                 f"{first.id} is by {author}, and the team lets only who wrote a memory forget it: "
                 "ask them, or `subcog supersede` or `subcog expire` it."

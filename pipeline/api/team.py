@@ -143,6 +143,7 @@ class TeamCalls:
                     joined_at=self._app.clock(),
                     server=address,
                     founded=about.founded,
+                    authors_alone=about.authors_alone,
                 )
             )
             queued += await replica.share(organisation, about.team, sends=True)
@@ -254,7 +255,7 @@ class TeamCalls:
             server=membership.server,
             connected=state is not None and state.connected,
             answer_s=round(state.answer_s, 1) if state else None,
-            authors_alone=self._team.authors_alone,
+            authors_alone=membership.authors_alone,
             polling=state is not None and state.is_polling,
             problem=Problem(reason=problem[0], message=problem[1]) if problem else None,
             last_push=state.last_push if state else None,
