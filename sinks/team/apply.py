@@ -28,7 +28,7 @@ from ..store.writes import (
     move_heads,
     rewrite,
 )
-from .membership import select, select_by_key
+from .membership import LEFT_BEHIND, select, select_by_key
 from .merge import Chain, MergedChain, merge_chain
 from .outbox import Outbox, drop_ids, mark_received, noted_keys
 from .validate import ValidatedChange, rightly_signed
@@ -82,7 +82,9 @@ class ConflictResolver(Struct, kw_only=True):
             self._replace(arrival, chain)
             return
         mine = chain.unconfirmed(arrival.version)
-        if not mine or mine[0] > arrival.version:
+        if there and there.memory.provenance.gate == LEFT_BEHIND:
+            self._come_back(arrival, chain, [n for n in mine if n > arrival.version])
+        elif not mine or mine[0] > arrival.version:
             self._append(arrival, chain)
         elif arrival.record is not None or arrival.version in mine:
             theirs = row_of(arrival.record) if arrival.record else None
@@ -129,6 +131,15 @@ class ConflictResolver(Struct, kw_only=True):
         self._note_pulled(arrival, record)
         if record.version == max(chain.versions):
             self._lead(record)
+
+    def _come_back(self, arrival: ValidatedChange, chain: Chain, since: Sequence[int]) -> None:
+        """Put the team's text in the place of what noted that it had left; ``since`` are later."""
+        if not since:
+            self._replace(arrival, chain)
+        elif arrival.record:
+            theirs = row_of(arrival.record)
+            merged = merge_chain(chain, since, arrival.version, theirs, self.now)
+            self._merge(arrival, chain, merged)
 
     def _merge(self, arrival: ValidatedChange, chain: Chain, merged: MergedChain) -> None:
         theirs = [arrival.record] if arrival.record else []

@@ -277,7 +277,7 @@ class Replica:
 
     def _removed(self, scope: Scope | None) -> Removed:
         def work(connection: DuckDBPyConnection) -> Removed:
-            removed = remove_others(connection, scope)
+            removed = remove_others(connection, scope, self._clock())
             if removed.gone or removed.current:
                 self._database.mark_uncompacted()
             if scope is None:
