@@ -72,9 +72,10 @@ class UnshareParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class LeaveParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``team-leave``."""
+    """``team-leave``. ``forget_url``: who asks removes the setting ``team.url``."""
 
     yes: bool = False
+    forget_url: bool = False
 
 
 class TeamCalls:
@@ -229,10 +230,13 @@ class TeamCalls:
             removed=removed,
             kept=sum(counts.get(scope, 0) for scope in shared) - removed,
             unsent=(await replica.depth()).count,
+            url_of_another=(self._team.problem or ("",))[0] == "other_team",
         )
         if params.yes:
             async with self._team.paused():
                 applied = await replica.leave()
+                if params.forget_url and not answer.url_of_another:
+                    self._team.url = ""
             await self._team.tell(applied)
         return answer
 
