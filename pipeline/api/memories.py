@@ -295,10 +295,13 @@ class MemoryCalls:
             self._journal.note("forget", history[-1])
         since = min(memory.created_at for memory in history)
         holding = [copy for copy in await find_copies(self._app) if copy.may_hold(since)]
+        team = await self._team_of(history[0].scope)
+        author = author_name(history[0].provenance.author) if team else ""
         answer = ForgetResult(
             id=memory_id,
             forgotten=True,
-            team=await self._team_of(history[0].scope),
+            team=team,
+            author=author or UNSET,
             copies=tuple(map(copy_answer, holding)),
         )
         if not params.everywhere:
