@@ -5,7 +5,7 @@ And what nobody took back stays forgotten.
 
 import itertools
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -159,3 +159,59 @@ def test_what_nobody_took_back_stays_forgotten(three):
     (bob.root / "old.jsonl").write_text(line + "\n")
     bob.run("import", str(bob.root / "old.jsonl"))
     assert said not in json.dumps(bob.ask("list"))
+
+
+# --- who may forget ------------------------------------------------------------------------------
+
+
+@contextmanager
+def authors_alone(base):
+    setting = "UPDATE subcog.teams SET forgetting = '{}'"
+    base.server.execute(setting.format("authors"), database=base.name)
+    yield
+    base.server.execute(setting.format("anyone"), database=base.name)
+
+
+def test_what_forget_says_is_true_before_the_server_was_asked(three, base):
+    alice, bob, carol = three
+    said = text()
+    theirs, own = alice.capture(said)["id"], carol.capture(text())["id"]
+    everywhere(three, theirs)
+    everywhere(three, own)
+    carol.line.cut()
+    with authors_alone(base):
+        told = carol.run("forget", own).stdout
+        assert "with the next sync also deleted for all members of the team house\n" in told
+        told = carol.run("forget", theirs).stdout
+        assert "team house, if it lets you forget what alice wrote\n" in told
+        now = undo(carol)
+        carol.line.mend()
+        gone((alice, bob), own)
+        carol.settled()
+        alice.settled()
+        assert has(alice, theirs), "the team keeps it"
+        assert has(bob, theirs)
+        assert has(carol, now)
+        assert not has(alice, now), "where the first one is, there is no second"
+        assert carol.ask("team", "status")["skipped"]
+
+
+def test_who_may_forget_is_known_to_a_machine_that_was_told_once(three, base):
+    alice, _, carol = three
+    theirs = alice.capture(text())["id"]
+    everywhere(three, theirs)
+    with authors_alone(base):
+        carol.run("daemon", "stop")
+        eventually(lambda: carol.ask("team", "status")["authors_alone"])
+        pid = carol.pid()
+        carol.line.cut()
+        carol.run("daemon", "stop")
+        carol.wait_until_gone(pid)
+        try:
+            refused = carol.run("forget", theirs)
+            assert (refused.returncode, "is by alice" in refused.stderr) == (1, True)
+            assert has(carol, theirs)
+        finally:
+            carol.line.mend()
+    carol.run("daemon", "stop")
+    eventually(lambda: not carol.ask("team", "status")["authors_alone"])
