@@ -10,7 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from .anchors import CodeState
+from .anchors import Anchor, CodeState
 from .enrichment import Bearing, Enrichment
 from .prompts import (
     MemoryContext,
@@ -256,7 +256,8 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     said, where that is known and not now. ``verbatim``: a text that is merely alike is another
     memory, although nobody asked to keep this one. ``root`` is where the project is on this
     machine; without it, what the text names is not looked for. ``own_words``: the user said it, so
-    that what it says is no more is superseded.
+    that what it says is no more is superseded. ``brings_back`` is a memory that was forgotten and
+    is taken back by this one, which has the summary and the anchors that it had.
     """
 
     id: str
@@ -273,6 +274,9 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     verbatim: bool = False
     root: str = ""
     own_words: bool = False
+    brings_back: str = ""
+    summary: str = ""
+    anchors: tuple[Anchor, ...] = ()
 
 
 class CaptureDetected(Event, frozen=True, kw_only=True, tag="capture.detected"):

@@ -377,14 +377,16 @@ class LeftCopy(Result, frozen=True, kw_only=True):
 
 
 class ForgetResult(Result, frozen=True, kw_only=True):
-    """``forget``. ``team`` is the team for which it was deleted too.
+    """``forget``. ``team`` is the team that is asked, with the next sync, to delete it too.
 
+    ``author`` is there where a colleague wrote it: the team's setting says who may delete it there.
     ``cleaned``, ``removed`` (files) and ``left`` are there where copies were to be rewritten.
     """
 
     id: str
     forgotten: bool
     team: str | None
+    author: str | UnsetType = UNSET
     cleaned: tuple[str, ...] | UnsetType = UNSET
     removed: tuple[str, ...] | UnsetType = UNSET
     left: tuple[LeftCopy, ...] | UnsetType = UNSET

@@ -232,7 +232,11 @@ class UnshareResult(Result, frozen=True, kw_only=True):
 
 
 class LeaveResult(Result, frozen=True, kw_only=True):
-    """``team-leave``; ``unsent`` changes never reached the team."""
+    """``team-leave``; ``unsent`` changes never reached the team.
+
+    ``url_removed``: the address of its server was taken out of the settings' file.
+    ``url_of_another``: the setting leads to another team, so it is kept.
+    """
 
     left: bool
     team: str
@@ -241,6 +245,8 @@ class LeaveResult(Result, frozen=True, kw_only=True):
     removed: int
     kept: int
     unsent: int
+    url_removed: bool = False
+    url_of_another: bool = False
 
 
 class SharedProject(Result, frozen=True, kw_only=True):

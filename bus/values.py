@@ -71,6 +71,10 @@ class Place(Value, frozen=True, kw_only=True):
         return tuple(dict.fromkeys((self.project, self.user, self.organisation, *self.before)))
 
 
+BRINGS_BACK = "brings back "
+"""Begins the gate of a memory by which somebody took back that they forgot another one."""
+
+
 class Provenance(Value, frozen=True, kw_only=True):
     """How a memory came to be. Empty strings mean unknown.
 
@@ -88,6 +92,11 @@ class Provenance(Value, frozen=True, kw_only=True):
     gate: str = ""
     author: str = ""
     said: str = ""
+
+    @property
+    def brings_back(self) -> str:
+        """The id of the forgotten memory that this version took back; empty for any other."""
+        return self.gate[len(BRINGS_BACK) :] if self.gate.startswith(BRINGS_BACK) else ""
 
 
 # --- memories ------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ alter anything else, the file is refused.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,21 @@ def write_setting(file: Path, table: str, key: str, value: str) -> bool:
     Returns whether that changed anything. Raises ``SettingsUnreadable`` where the file is not TOML
     or ``table`` is none, and ``OSError``.
     """
+    return _rewrite(file, partial(with_setting, table=table, key=key, value=value))
+
+
+def remove_setting(file: Path, table: str, key: str) -> bool:
+    """Take ``[table] key`` out of ``file``, which becomes its owner's alone.
+
+    Returns and raises as ``write_setting``.
+    """
+    return _rewrite(file, partial(without_setting, table=table, key=key))
+
+
+def _rewrite(file: Path, change: Callable[[str], str]) -> bool:
     before = read(file) or ""
     try:
-        after = with_setting(before, table, key, value)
+        after = change(before)
     except ValueError as error:
         raise SettingsUnreadable(f"{file} {error}; nothing was changed") from None
     if after == before:
@@ -77,6 +90,18 @@ def with_setting(text: str, table: str, key: str, value: str) -> str:
         document[table] = tomlkit.table()
     _table(document, table)[key] = value
     return _checked(document, text, table, before | {key: value})
+
+
+def without_setting(text: str, table: str, key: str) -> str:
+    """``text`` (TOML) without ``[table] key``, nor a table with nothing else. Raises ValueError."""
+    document = _parse(text)
+    before = _table(document.unwrap(), table)
+    if key not in before:
+        return text
+    del _table(document, table)[key]
+    if len(before) == 1 and not _table(document, table).as_string().strip():
+        del document[table]
+    return _checked(document, text, table, {k: v for k, v in before.items() if k != key})
 
 
 def _parse(text: str) -> tomlkit.TOMLDocument:

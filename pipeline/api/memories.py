@@ -299,10 +299,13 @@ class MemoryCalls:
             self._journal.note("forget", history[-1], command=params.command)
         since = min(memory.created_at for memory in history)
         holding = [copy for copy in await find_copies(self._app) if copy.may_hold(since)]
+        team = await self._team_of(history[0].scope)
+        author = author_name(history[0].provenance.author) if team else ""
         answer = ForgetResult(
             id=memory_id,
             forgotten=True,
-            team=await self._team_of(history[0].scope),
+            team=team,
+            author=author or UNSET,
             copies=tuple(map(copy_answer, holding)),
         )
         if not params.everywhere:
@@ -320,7 +323,10 @@ class MemoryCalls:
     async def _require_right(self, first: Memory) -> None:
         """``first`` is the oldest version. Raises CallRefused where only another member may."""
         author = author_name(first.provenance.author)
-        if author and self._app.team.authors_alone and await self._team_of(first.scope):
+        if not author or not await self._team_of(first.scope):
+            return
+        membership = await (await self._app.team.replica()).membership()
+        if membership is not None and membership.authors_alone:
             raise CallRefused(
                 f"{first.id} is by {author}, and the team lets only who wrote a memory forget it: "
                 "ask them, or `subcog supersede` or `subcog expire` it."

@@ -72,9 +72,10 @@ class UnshareParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class LeaveParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``team-leave``."""
+    """``team-leave``. ``forget_url``: who asks removes the setting ``team.url``."""
 
     yes: bool = False
+    forget_url: bool = False
 
 
 class TeamCalls:
@@ -143,6 +144,7 @@ class TeamCalls:
                     joined_at=self._app.clock(),
                     server=address,
                     founded=about.founded,
+                    authors_alone=about.authors_alone,
                 )
             )
             queued += await replica.share(organisation, about.team, sends=True)
@@ -228,10 +230,13 @@ class TeamCalls:
             removed=removed,
             kept=sum(counts.get(scope, 0) for scope in shared) - removed,
             unsent=(await replica.depth()).count,
+            url_of_another=(self._team.problem or ("",))[0] == "other_team",
         )
         if params.yes:
             async with self._team.paused():
                 applied = await replica.leave()
+                if params.forget_url and not answer.url_of_another:
+                    self._team.url = ""
             await self._team.tell(applied)
         return answer
 
@@ -254,7 +259,7 @@ class TeamCalls:
             server=membership.server,
             connected=state is not None and state.connected,
             answer_s=round(state.answer_s, 1) if state else None,
-            authors_alone=self._team.authors_alone,
+            authors_alone=membership.authors_alone,
             polling=state is not None and state.is_polling,
             problem=Problem(reason=problem[0], message=problem[1]) if problem else None,
             last_push=state.last_push if state else None,

@@ -167,7 +167,10 @@ class UndoCalls:
             provenance=memory.provenance,
             said_at=memory.created_at,
             verbatim=True,
-            root=place.root,
+            root="" if memory.anchors else place.root,
+            brings_back=memory.id,
+            summary=memory.summary,
+            anchors=memory.anchors,
         )
         kept = (await capture_durably(self._app, request, within_s=_CHANGE_S)).kept
         if kept.memory_id is None:

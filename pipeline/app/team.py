@@ -212,12 +212,6 @@ class Team:
         return self._sync.state() if self._sync is not None else None
 
     @property
-    def authors_alone(self) -> bool:
-        """Whether the team, when it was seen last, let only who wrote a memory forget it."""
-        state = self.state
-        return bool(state and state.about and state.about.authors_alone)
-
-    @property
     def problem(self) -> tuple[str, str] | None:
         """Why it does not go on: a constant, and what to do."""
         if (problem := self._problem) is not None:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -101,9 +102,19 @@ def prepared(done: Initialised) -> Iterator[str]:
             yield f"  {member.name} is in, with the login {member.role} as it was"
 
 
-def left(answer: LeaveResult) -> Iterator[str]:
-    """That it is done."""
+def left(answer: LeaveResult, file: Path | None = None) -> Iterator[str]:
+    """That it is done; ``file`` are the settings that had an address of a team's server."""
     yield f"left the team {_plain(answer.team)}"
+    yield f"  removed from this machine: {count(answer.removed)} that others wrote"
+    yield f"  yours are kept: {count(answer.kept)}"
+    if file is not None and (answer.url_removed or answer.url_of_another):
+        yield f"  {_address(answer, file)}"
+
+
+def _address(answer: LeaveResult, file: Path) -> str:
+    if answer.url_of_another:
+        return f"team.url in {file} leads to another team, and is kept"
+    return f"removed from {file}: team.url, the address of the server and its password"
 
 
 def unshared(answer: UnshareResult) -> Iterator[str]:
@@ -116,12 +127,14 @@ def unshared(answer: UnshareResult) -> Iterator[str]:
         yield "  your colleagues keep sharing it"
 
 
-def leaving(preview: LeaveResult) -> Iterator[str]:
-    """What leaving would take off this machine."""
+def leaving(preview: LeaveResult, file: Path | None = None) -> Iterator[str]:
+    """What leaving would take off this machine; ``file`` is as in ``left``."""
     yield _who(preview)
     yield f"removed from this machine: {count(preview.removed)} that others wrote"
     yield f"yours are kept: {count(preview.kept)}"
     yield "what you sent stays with the team"
+    if file is not None:
+        yield _address(preview, file)
     if preview.unsent:
         yield f"your changes that were never sent: {_changes(preview.unsent)}"
 

@@ -239,12 +239,12 @@ def forget_command(memory_ids: tuple[str, ...], now: bool, everywhere: bool, yes
 
     Of several none is deleted where one is not found.
 
-    No search finds them from now on; if they are shared with a team, on no machine of the team. The
-    same text does not come back by itself, only if you ask to remember it again. Their text is
-    erased from the disk when the daemon is next idle, or with --now before this command returns,
-    which rewrites the database and takes a moment. Copies of the database may still contain it:
-    they are listed, and --everywhere rewrites them without it. A damaged copy cannot be rewritten,
-    so it is deleted.
+    No search finds them from now on; if they are shared with a team, on no machine of the team once
+    it has synced, unless the team lets only their authors forget them. The same text does not come
+    back by itself, only if you ask to remember it again. Their text is erased from the disk when
+    the daemon is next idle, or with --now before this command returns, which rewrites the database
+    and takes a moment. Copies of the database may still contain it: they are listed, and
+    --everywhere rewrites them without it. A damaged copy cannot be rewritten, so it is deleted.
     """
     with daemon() as client:
         if everywhere and not yes:
@@ -272,7 +272,7 @@ def _ask_about_copies(copies: Sequence[CopyResult]) -> None:
 def _show_forgotten(answer: ForgetResult) -> None:
     click.echo(f"forgotten: {answer.id}")
     if answer.team:
-        click.echo(f"  also deleted for all members of the team {answer.team}")
+        click.echo(f"  {_asked_of_team(answer)}")
     for done, files in (("cleaned", answer.cleaned), ("removed", answer.removed)):
         for file in files if files is not UNSET else ():
             click.echo(f"  {done}: {file}")
@@ -282,6 +282,13 @@ def _show_forgotten(answer: ForgetResult) -> None:
         for copy in answer.copies:
             click.echo(f"  may still contain it: {copy.file} ({copy.kind})")
         click.echo("  `subcog copies --remove FILE` deletes such a copy")
+
+
+def _asked_of_team(answer: ForgetResult) -> str:
+    told = f"with the next sync also deleted for all members of the team {answer.team}"
+    if answer.author is UNSET:
+        return told
+    return f"{told}, if it lets you forget what {answer.author} wrote"
 
 
 @click.command()

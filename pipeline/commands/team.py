@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from ...bus.service_results import (
     JoinResult,
@@ -18,9 +19,9 @@ from ...bus.service_results import (
     TeamStatusResult,
     UnshareResult,
 )
-from ...config.load import variable
+from ...config.load import load_settings, variable
 from ..agents.settings_file import SettingsUnreadable
-from ..agents.toml_settings import write_setting
+from ..agents.toml_settings import remove_setting, write_setting
 from ..cli import team_view as view
 from ..cli.client import Client
 from .memory import namespace_choice
@@ -175,15 +176,24 @@ def unshare(project: str) -> None:
 @dry_run_option
 @json_option
 def leave(yes: bool, dry_run: bool) -> None:
-    """Leave the team: what others wrote is removed from this machine, what you wrote stays."""
+    """Leave the team: what others wrote is removed from this machine, what you wrote stays.
+
+    The address of its server, with its password, is removed from the settings' file.
+    """
     with daemon() as client:
         preview = client.call("team-leave", LeaveResult, {"yes": False})
+        file = our_paths().config_file if _is_noted() else None
         if dry_run:
-            show(preview, view.leaving(preview))
+            show(preview, view.leaving(preview, file))
             return
-        ask(view.leaving(preview), "Leave the team?", yes)
-        answer = client.call("team-leave", LeaveResult, {"yes": True})
-    show(answer, view.left(answer))
+        ask(view.leaving(preview, file), "Leave the team?", yes)
+        asked = {"yes": True} | ({"forget_url": True} if file else {})
+        answer = client.call("team-leave", LeaveResult, asked)
+    if file is not None and not answer.url_of_another:
+        answer = replace(answer, url_removed=_forget_url(file))
+    show(answer, view.left(answer, file))
+    if URL in os.environ:
+        click.echo(f"{URL} is still set here: unset it wherever your agent is started", err=True)
 
 
 # --- where the server is --------------------------------------------------------------------------
@@ -219,6 +229,21 @@ def _note(url: str) -> None:
     except (OSError, SettingsUnreadable) as error:
         why = error.strerror if isinstance(error, OSError) else error
         click.echo(f"subcog: set team.url yourself, or the next daemon misses it: {why}", err=True)
+
+
+def _is_noted() -> bool:
+    """Whether the file of the settings has an address of a team's server."""
+    return bool(load_settings(our_paths().config_file, {}).settings.team.url)
+
+
+def _forget_url(file: Path) -> bool:
+    """Take the address, and its password, out of ``file``; whether it is out."""
+    try:
+        return remove_setting(file, "team", "url")
+    except (OSError, SettingsUnreadable) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        click.echo(f"subcog: remove team.url from {file} yourself: {why}", err=True)
+        return False
 
 
 def without_psycopg(error: ImportError) -> click.ClickException | ImportError:

@@ -75,6 +75,7 @@ def _set_request_aside(request: CaptureRequested, data: Path) -> str:
             request,
             text=spool.clean(request.text, spool.RULES),
             tags=tuple(spool.clean(tag, spool.RULES) for tag in request.tags),
+            summary="",  # made anew
         )
         names = {name.encode(): b"" for name in spool.KEPT_FIELDS} | {b"id": request_id().encode()}
         payload = {"request": to_builtins(cleaned)}

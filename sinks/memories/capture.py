@@ -22,7 +22,7 @@ from ...bus.events import (
     StoreRequested,
 )
 from ...bus.signals import emit, stored
-from ...bus.values import MCP, Encoding, Kept, Memory, Provenance
+from ...bus.values import BRINGS_BACK, MCP, Encoding, Kept, Memory, Provenance
 from ..search.index import Encoder, Index
 from ..search.retriever import Fetch
 from ..store.errors import StoreUnavailable
@@ -169,6 +169,7 @@ class CaptureWriter:
             content=event.content.text,
             summary=event.summary.text,
             tags=event.tags,
+            anchors=request.anchors,
             confidence_percent=request.confidence_percent,
             provenance=request.provenance,
             created_at=said_at,
@@ -393,6 +394,8 @@ def _naming_code(event: StoreRequested, memory_id: str) -> tuple[CodeNamed, ...]
 
 
 def _reason(event: StoreRequested, comparison: _Comparison) -> str:
+    if event.request.brings_back:
+        return BRINGS_BACK + event.request.brings_back
     if event.request.explicit:
         return "explicit"
     if not comparison.near:

@@ -18,7 +18,8 @@ a transcript is read again. Neither ever leaves the machine.
 The fourth step is for texts that must not come back under another id. ``forgotten_texts`` is only
 ever appended to: for each text that was forgotten a keyed digest, and the key, and again when it
 was ``lifted`` since somebody asked to keep that text after all; what was noted last counts.
-``merged_texts`` has the digests of what a memory took in without keeping the words.
+``merged_texts`` has the digests of what a memory took in without keeping the words, and of a memory
+that a colleague forgot those of the texts that the colleague may bring back.
 
 The fifth step is for the use of memories. ``use_events`` has one row for each thing that became of
 a memory after it was shown, ``use_sums`` how many older ones there were. Neither holds a text of

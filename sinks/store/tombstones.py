@@ -42,6 +42,11 @@ _LATEST = (
     "SELECT key, digest, max(noted_at), arg_max(lifted, noted_at) "
     "FROM store.forgotten_texts GROUP BY key, digest"
 )
+# Rows of a memory that is forgotten: colleagues deleted it, with a text that they may bring back.
+_OF_FORGOTTEN = (
+    "FROM store.merged_texts WHERE key = ? AND digest = ? AND id IN "
+    "(SELECT id FROM store.memories WHERE forgotten_at IS NOT NULL)"
+)
 # What a reader cannot see: controls, soft hyphens, joiners, bidi marks, variation selectors, tags.
 _HIDDEN = regex(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e"
@@ -139,6 +144,14 @@ class Tombstones:
         """Whether ``record`` may begin no new memory."""
         return not record.wanted and self.covers(record.memory.content, record.scope)
 
+    def barred_among(self, records: Iterable[Record]) -> list[Record]:
+        """Those of ``records`` whose text is forgotten, by this transaction or before."""
+        barred = self._barred_now()
+        if not barred:
+            return []
+        said = [(each, self.prints(each.memory.content, [each.scope])) for each in records]
+        return [each for each, prints in said if not barred.isdisjoint(prints)]
+
     def prints(self, text: str, scopes: Sequence[str]) -> list[Print]:
         """The prints of ``text`` in ``scopes`` under each key."""
         wording = wording_of(text)
@@ -156,13 +169,31 @@ class Tombstones:
         self.delete(connection, [memory_id], now)
         return True
 
-    def delete(self, connection: DuckDBPyConnection, ids: Sequence[str], now: datetime) -> None:
-        """Delete every version of memories that are not forgotten, leaving tombstones."""
+    def delete(
+        self,
+        connection: DuckDBPyConnection,
+        ids: Sequence[str],
+        now: datetime,
+        *,
+        by_team: bool = False,
+    ) -> None:
+        """Delete every version of memories that are not forgotten, leaving tombstones.
+
+        ``by_team``: a colleague forgot them, and may take that back (``lift``). What is forgotten
+        here as well is not theirs to bring back.
+        """
         if not ids:
             return
-        self._note(connection, self._prints_of_memories(connection, ids), now, lifted=False)
+        said = self._prints_of_memories(connection, ids)
+        barred = self._barred_now()
+        new = dict.fromkeys(print_ for _, print_ in said if print_ not in barred)
+        self._note(connection, new, now, lifted=False)
         delete_where(connection, "versions", "id", ids)
         delete_where(connection, "merged_texts", "id", ids)
+        if not by_team:
+            self._make_final(connection, {print_ for _, print_ in said})
+        elif lifted := [row for row in said if row[1] in new or self._is_teams(connection, row[1])]:
+            insert(connection, _MERGED, [(id_, *print_) for id_, print_ in lifted])
         delete_uses(connection, ids)
         condition, parameters = among("id", ids)
         connection.execute(
@@ -174,21 +205,52 @@ class Tombstones:
 
     def _prints_of_memories(
         self, connection: DuckDBPyConnection, ids: Sequence[str]
-    ) -> Iterable[Print]:
-        """Those of every text that these memories ever had or took in."""
+    ) -> list[tuple[str, Print]]:
+        """The id and the print of every text that these memories ever had or took in."""
         condition, parameters = among("id", ids)
         said = connection.execute(
-            f"SELECT scope, body FROM store.versions WHERE {condition}",  # noqa: S608 - placeholders
+            f"SELECT id, scope, body FROM store.versions WHERE {condition}",  # noqa: S608 - placeholders
             parameters,
         ).fetchall()
         merged = connection.execute(
-            f"SELECT key, digest FROM store.merged_texts WHERE {condition}",  # noqa: S608 - placeholders
+            f"SELECT id, key, digest FROM store.merged_texts WHERE {condition}",  # noqa: S608 - placeholders
             parameters,
         ).fetchall()
         key = self._key()
-        own = [print_of(key, scope, wording_of(to_memory(body).content)) for scope, body in said]
-        every = dict.fromkeys([*own, *(Print(*row) for row in merged)])
-        return [print_ for print_ in every if print_ not in self._barred]
+        own = [
+            (id_, print_of(key, scope, wording_of(to_memory(body).content)))
+            for id_, scope, body in said
+        ]
+        return list(dict.fromkeys([*own, *((id_, Print(*row)) for id_, *row in merged)]))
+
+    # --- a colleague takes it back ---------------------------------------------------------------
+
+    def _is_teams(self, connection: DuckDBPyConnection, print_: Print) -> bool:
+        """Whether a text is forgotten because colleagues forgot it, and not here as well."""
+        return bool(connection.execute(f"SELECT 1 {_OF_FORGOTTEN}", print_).fetchall())
+
+    def _make_final(self, connection: DuckDBPyConnection, prints: Iterable[Print]) -> None:
+        """The user forgot these texts: no colleague brings them back."""
+        for print_ in prints:
+            connection.execute(f"DELETE {_OF_FORGOTTEN}", print_)
+
+    def lift(
+        self, connection: DuckDBPyConnection, memory_id: str, record: Record, now: datetime
+    ) -> bool:
+        """Let the text of ``record`` be kept again, if colleagues forgot it with ``memory_id``.
+
+        Returns whether they did. Nothing is lifted that was forgotten here as well.
+        """
+        prints = self.prints(record.memory.content, [record.scope])
+        known = connection.execute(
+            "SELECT key, digest FROM store.merged_texts WHERE id = ?", [memory_id]
+        ).fetchall()
+        theirs = {Print(*row) for row in known}.intersection(prints)
+        barred = self._barred_now().intersection(prints)
+        if not barred or not barred <= theirs:
+            return False
+        self._note(connection, barred, now, lifted=True)
+        return True
 
     # --- what is written -------------------------------------------------------------------------
 
@@ -233,6 +295,15 @@ class Tombstones:
         if not self._keys:
             self._keys = (self._new_key(),)
         return self._keys[0]
+
+    def _barred_now(self) -> set[Print]:
+        """What bars as far as this transaction has got."""
+        if not self._pending:
+            return self._barred
+        barred = set(self._barred)
+        for print_, lifted in self._pending:
+            (barred.discard if lifted else barred.add)(print_)
+        return barred
 
     # --- how a transaction ended -----------------------------------------------------------------
 

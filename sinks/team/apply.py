@@ -28,7 +28,7 @@ from ..store.writes import (
     move_heads,
     rewrite,
 )
-from .membership import select, select_by_key
+from .membership import LEFT_BEHIND, select, select_by_key
 from .merge import Chain, MergedChain, merge_chain
 from .outbox import Outbox, drop_ids, mark_received, noted_keys
 from .validate import ValidatedChange, rightly_signed
@@ -82,7 +82,9 @@ class ConflictResolver(Struct, kw_only=True):
             self._replace(arrival, chain)
             return
         mine = chain.unconfirmed(arrival.version)
-        if not mine or mine[0] > arrival.version:
+        if there and there.memory.provenance.gate == LEFT_BEHIND:
+            self._come_back(arrival, chain, [n for n in mine if n > arrival.version])
+        elif not mine or mine[0] > arrival.version:
             self._append(arrival, chain)
         elif arrival.record is not None or arrival.version in mine:
             theirs = row_of(arrival.record) if arrival.record else None
@@ -129,6 +131,15 @@ class ConflictResolver(Struct, kw_only=True):
         self._note_pulled(arrival, record)
         if record.version == max(chain.versions):
             self._lead(record)
+
+    def _come_back(self, arrival: ValidatedChange, chain: Chain, since: Sequence[int]) -> None:
+        """Put the team's text in the place of what noted that it had left; ``since`` are later."""
+        if not since:
+            self._replace(arrival, chain)
+        elif arrival.record:
+            theirs = row_of(arrival.record)
+            merged = merge_chain(chain, since, arrival.version, theirs, self.now)
+            self._merge(arrival, chain, merged)
 
     def _merge(self, arrival: ValidatedChange, chain: Chain, merged: MergedChain) -> None:
         theirs = [arrival.record] if arrival.record else []
@@ -223,10 +234,13 @@ class SliceApplier:
         *,
         encoder: Encoder,
         now: datetime,
+        authors_alone: bool = False,
     ) -> None:
         self._connection = connection
         self._tombstones = tombstones
         self._now = now
+        self._member = outbox.joined.member
+        self._authors_alone = authors_alone
         self.outcome = Outcome({}, {})
         self._resolver = ConflictResolver(
             connection=connection, outbox=outbox, encoder=encoder, now=now, outcome=self.outcome
@@ -235,11 +249,14 @@ class SliceApplier:
     def apply(self, arrivals: Sequence[ValidatedChange]) -> Outcome:
         """Store new versions and delete forgotten memories. A tombstone beats every version.
 
-        Versions with a text that was forgotten here are left out, unless the memory has it here.
+        Versions with a text that was forgotten here are left out, unless the memory has it here, or
+        who forgot it in the team takes that back by them.
         """
         known = heads(self._connection, list({each.id for each in arrivals}))
         # Those that are new here, or stored in the scope that the change names.
         accepted = [e for e in arrivals if e.id not in known or known[e.id].scope == e.scope]
+        if self._authors_alone:
+            accepted = [each for each in accepted if self._is_rightful(each, known)]
         self.outcome.skipped += len(arrivals) - len(accepted)
         tombstones = [each for each in accepted if each.is_tombstone]
         gone = {each.id for each in tombstones}
@@ -259,11 +276,25 @@ class SliceApplier:
 
     # --- tombstones ------------------------------------------------------------------------------
 
+    def _is_rightful(self, arrival: ValidatedChange, known: Mapping[str, Head]) -> bool:
+        """Whether, of a team where authors alone forget, this may be applied.
+
+        The server checked the right to delete what it had (``author``). Of what it never had only
+        a machine that has the memory can tell who wrote it.
+        """
+        if not arrival.is_tombstone or arrival.author or not arrival.forgotten_by:
+            return True
+        found = select(self._connection, "version, body", "versions", "id", [arrival.id])
+        if not found:
+            return arrival.id in known  # as forgotten
+        _, first = min(found)
+        return (to_memory(first).provenance.author or self._member) == arrival.forgotten_by
+
     def _delete(self, tombstones: Sequence[ValidatedChange], known: Mapping[str, Head]) -> None:
         scopes = {each.id: each.scope for each in tombstones}
         alive = [id_ for id_ in scopes if id_ in known and not known[id_].forgotten]
         if alive:
-            self._tombstones.delete(self._connection, alive, self._now)
+            self._tombstones.delete(self._connection, alive, self._now, by_team=True)
         new = [(id_, scopes[id_]) for id_ in scopes if id_ not in known]
         at = naive(self._now)
         add_tombstones(self._connection, [(id_, scope, at, at) for id_, scope in new])
@@ -274,7 +305,11 @@ class SliceApplier:
 
     def _without_forgotten(self, arrivals: Sequence[ValidatedChange]) -> list[ValidatedChange]:
         """``arrivals``, where those that must not come back have lost what they say."""
-        barred = {e.key for e in arrivals if e.record and self._tombstones.bars(e.record)}
+        for each in arrivals:
+            if each.record and each.brings_back:
+                self._tombstones.lift(self._connection, each.brings_back, each.record, self._now)
+        records = [each.record for each in arrivals if each.record]
+        barred = {record.key for record in self._tombstones.barred_among(records)}
         if not barred:
             return list(arrivals)
         here = self._wordings({e.id for e in arrivals if e.key in barred})

@@ -6,22 +6,42 @@ Each function is for use inside a transaction, or for reading.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 from duckdb import DuckDBPyConnection
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...bus.values import Memory, Scope
 from ..store.rows import Row, to_record, to_row, to_scope
-from ..store.writes import among, delete_uses, delete_where, move_heads
+from ..store.writes import among, append_versions, delete_uses, delete_where, move_heads
 from .protocol import Cursor, Membership, Sharing
 
 T = TypeVar("T")
 
+LEFT_BEHIND = "a newer text of it went with the team"
+"""The gate of a version that ends an own text of which a colleague had written a newer one.
+
+The team never gets it: there the newer text is in that place.
+"""
+
 _MEMBERSHIP = "membership"
 _CURSOR = "cursor"
 _DECLINED = "declined"
+# All versions of those memories that have own texts as well as others'.
+_MIXED = """
+    SELECT r.key IS NOT NULL, v.version, body, model, vectors, words, lengths, terms
+    FROM store.versions v
+    LEFT JOIN (SELECT key FROM store.received WHERE author <> '') r USING (key)
+    WHERE v.id IN (
+        SELECT id FROM store.versions
+        ANTI JOIN (SELECT key FROM store.received WHERE author <> '') USING (key)
+        WHERE id IN (SELECT unnest(?::VARCHAR[]))
+    )
+    ORDER BY v.id, v.version
+"""
 # Through the primary key as long as they are few.
 _FEW = 100
 
@@ -160,11 +180,12 @@ class Removed(Struct, frozen=True):
     current: tuple[Row, ...]
 
 
-def remove_others(connection: DuckDBPyConnection, scope: Scope | None = None) -> Removed:
+def remove_others(connection: DuckDBPyConnection, scope: Scope | None, now: datetime) -> Removed:
     """Delete every version in ``scope``, or in all, that is somebody else's text.
 
     A memory that is left without a version is gone. One that only such a memory supersedes comes
-    back into force: the versions that say so are deleted as well.
+    back into force: the versions that say so are deleted as well. Of a colleague's memory an own
+    text that another one had replaced stays, and is over.
     """
     found = connection.execute(
         "SELECT v.key, v.id FROM store.versions v SEMI JOIN "
@@ -175,14 +196,48 @@ def remove_others(connection: DuckDBPyConnection, scope: Scope | None = None) ->
     if not found:
         return Removed({}, ())
     keys, ids = [key for key, _ in found], list({id_ for _, id_ in found})
+    replaced = _replaced(connection, ids, now)
     delete_where(connection, "versions", "key", keys)
     delete_where(connection, "received", "key", keys)
     delete_where(connection, "outbox", "key", keys)
+    append_versions(connection, [to_record(row) for row in replaced])
     left = {row.memory.id: row for row in _versions(connection, ids)}
     move_heads(connection, [to_record(row) for row in left.values()])
     gone = _delete_heads(connection, [id_ for id_ in ids if id_ not in left])
     left |= _restore(connection, gone)
     return Removed(gone, tuple(left.values()))
+
+
+def _replaced(connection: DuckDBPyConnection, ids: Sequence[str], now: datetime) -> list[Row]:
+    """The versions that end own texts of others' memories, to which others wrote a newer text."""
+    found = connection.execute(_MIXED, [list(ids)]).fetchall()
+    chains: dict[str, list[tuple[Row, bool]]] = {}
+    for is_foreign, _, *columns in found:
+        row = to_row(tuple(columns))
+        chains.setdefault(row.memory.id, []).append((row, bool(is_foreign)))
+    return [end for chain in chains.values() if (end := _end(chain, now))]
+
+
+def _end(chain: Sequence[tuple[Row, bool]], now: datetime) -> Row | None:
+    """``chain`` has the versions of one memory in their order, and whether each is foreign."""
+    own = [row for row, foreign in chain if not foreign]
+    if not own or not chain[0][1]:
+        return None
+    last = own[-1].memory
+    newer = [
+        row.memory
+        for row, foreign in chain
+        if foreign and row.memory.version > last.version and row.memory.content != last.content
+    ]
+    if not newer or (last.valid_to is not None and last.valid_to <= now):
+        return None
+    ended = replace(
+        last,
+        version=last.version + 1,
+        valid_to=min(newer[0].updated_at, now),
+        provenance=replace(last.provenance, gate=LEFT_BEHIND),
+    )
+    return Row(ended, own[-1].encoding)
 
 
 def _versions(connection: DuckDBPyConnection, ids: Sequence[str]) -> list[Row]:

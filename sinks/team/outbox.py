@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection
 
 from ..store.rows import Record, aware, naive, to_row, to_scope
 from ..store.writes import Insert, delete_where, insert
-from .membership import Joined, is_foreign, read_joined, select, select_by_key
+from .membership import LEFT_BEHIND, Joined, is_foreign, read_joined, select, select_by_key
 from .protocol import Depth, Outgoing
 
 ENTRY_TYPES = {
@@ -34,7 +34,7 @@ _OWN = """
     FROM store.versions v
     ANTI JOIN (SELECT key FROM store.received WHERE pulled AND author <> '') r USING (key)
     ANTI JOIN store.outbox o ON o.key = v.key
-    WHERE v.scope = ?
+    WHERE v.scope = ? AND NOT contains(v.body, '"gate":"' || ? || '"')
 """
 _FORGOTTEN = """
     INSERT INTO store.outbox
@@ -98,11 +98,11 @@ class Outbox:
 
     def queue_own(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
         """Queue every version in a scope except those of other members; returns how many."""
-        return self._select(connection, _OWN, scope, now)
+        return self._select(connection, _OWN, now, scope, LEFT_BEHIND)
 
     def queue_tombstones(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
         """Queue every deletion in a scope; returns how many."""
-        return self._select(connection, _FORGOTTEN, scope, now)
+        return self._select(connection, _FORGOTTEN, now, scope)
 
     def renumber(self, connection: DuckDBPyConnection, now: datetime) -> None:
         """Give every entry a new number, so that one that is being sent stays queued."""
@@ -115,11 +115,11 @@ class Outbox:
             self._last = last + shift
 
     def _select(
-        self, connection: DuckDBPyConnection, statement: str, scope: str, now: datetime
+        self, connection: DuckDBPyConnection, statement: str, now: datetime, *of: str
     ) -> int:
         """Run within the database: there may be a hundred thousand."""
         first = self._next(now)
-        [(count,)] = connection.execute(statement, [first, naive(now), scope]).fetchall()
+        [(count,)] = connection.execute(statement, [first, naive(now), *of]).fetchall()
         self._last = first + int(count)
         return int(count)
 

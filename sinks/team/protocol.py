@@ -69,7 +69,8 @@ class NoWakeUps(ConnectionError):
 class Membership(Struct, frozen=True):
     """The team that this machine joined. ``server`` is host:port/database, never a password.
 
-    ``founded`` tells teams of one name on two servers apart.
+    ``founded`` tells teams of one name on two servers apart. ``authors_alone`` is what the server
+    said last of who may forget.
     """
 
     team: str
@@ -78,6 +79,7 @@ class Membership(Struct, frozen=True):
     joined_at: datetime
     server: str
     founded: datetime | None = None
+    authors_alone: bool = False
 
     def is_of(self, about: About) -> bool:
         """Whether that is the server of this team, be it at another address by now."""
@@ -141,7 +143,10 @@ class Change(Struct, frozen=True):
     Another version and no ``row``: what the server has there is no memory of that id, version and
     scope, or is too large to read.
 
-    ``author`` is who the server knows wrote the text; the row's own provenance says the same.
+    ``author`` is who the server knows wrote the text; the row's own provenance says the same. Of a
+    forgotten memory it is who wrote the first version, empty where the server never had one, and
+    ``forgotten_by`` is who forgot it, if that was noted. ``brings_back`` is the forgotten memory
+    that this one takes the place of, where the server knows that the same member forgot it.
     """
 
     cursor: Cursor
@@ -151,6 +156,8 @@ class Change(Struct, frozen=True):
     author: str
     digest: bytes
     row: Row | None
+    forgotten_by: str = ""
+    brings_back: str = ""
 
 
 class Changes(Struct, frozen=True):

@@ -106,6 +106,7 @@ class Puller:
             raise OtherTeam(self._membership.team, about.team)
         self._verification_due, self._verified_at = False, anyio.current_time()
         self._about = self._tally.about = about
+        await self._note_who_forgets(about)
         if self._cursor is None:
             self._cursor = await self._replica.cursor()
         if about.epoch != self._cursor.epoch:
@@ -115,6 +116,13 @@ class Puller:
             if not sharing.whole:
                 await self._backfill(server, sharing.scope)
         self.server_verified.set()
+
+    async def _note_who_forgets(self, about: About) -> None:
+        """Remember the team's setting for when the server is away."""
+        if self._membership.authors_alone != about.authors_alone:
+            joined = replace(self._membership, authors_alone=about.authors_alone)
+            await self._replica.note_who_forgets(about.authors_alone)
+            self._membership = joined
 
     async def _restart_feed(self, epoch: int) -> None:
         """The server was restored from a backup: pull from the beginning, send everything again."""
@@ -202,7 +210,11 @@ class Puller:
         with anyio.fail_after(APPLY_S, shield=True):
             async with self._context.write_lock:
                 applied = await self._replica.apply(
-                    changes, member=member, encoder=self._context.encoder, moves=moves
+                    changes,
+                    member=member,
+                    encoder=self._context.encoder,
+                    moves=moves,
+                    authors_alone=self._membership.authors_alone,
                 )
             self._tally.count(
                 received=applied.received, conflicts=applied.conflicts, skipped=applied.skipped

@@ -50,6 +50,8 @@ class Pusher:
         self._conflicting: set[int] = set()
         # Entries that the server refuses; they stay queued without blocking others.
         self._refused: set[int] = set()
+        # Memories that the team keeps although they were forgotten here.
+        self._kept: set[str] = set()
         # Entries beyond the day's quota. Of the others only deletions are sent until then.
         self._over: set[int] = set()
         self._over_until = -math.inf
@@ -94,7 +96,7 @@ class Pusher:
         for one in batch:
             if one.row is None:
                 await self._forget(server, one)
-        ready = await self._cleaned([one for one in batch if one.row is not None])
+        ready = await self._cleaned([one for one in batch if one.row and self._is_new(one.row)])
         held = await self._put(server, ready) | self._over
         done = [one for one in batch if one.seq not in held]
         leaving = {one.seq for one in ready}
@@ -107,10 +109,15 @@ class Pusher:
             if await server.forget(one.id, [one.scope]):
                 self._echoes.expect([(one.id, 0)])
         except ForgetRefused:  # here it is gone, and the others keep it
+            self._kept.add(one.id)
             _log.warning("the team keeps what was forgotten here", extra={"memory": one.id})
             self._tally.count(skipped=1)
         except QuotaExceeded as error:  # by a deletion of what the team never had
             self._wait_for_quota(one, error)
+
+    def _is_new(self, row: Row) -> bool:
+        """False for what brings back a memory that the team has kept."""
+        return row.memory.provenance.brings_back not in self._kept
 
     # --- cleaned ---------------------------------------------------------------------------------
 

@@ -33,6 +33,8 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_Write = Callable[[Sequence[ValidatedChange], Cursor | None], Outcome]
+
 # Changes in one transaction, for which a concurrent capture waits.
 _SLICE = 500
 
@@ -58,6 +60,16 @@ class Replica:
         Raises ValueError where another team was joined.
         """
         await self._change(partial(membership.write_membership, membership=joined))
+
+    async def note_who_forgets(self, authors_alone: bool) -> None:
+        """Note whether the team lets only who wrote a memory forget it."""
+
+        def work(connection: DuckDBPyConnection) -> None:
+            if joined := membership.read_membership(connection):
+                told = replace(joined, authors_alone=authors_alone)
+                membership.write_membership(connection, told)
+
+        await self._change(work)
 
     async def cursor(self) -> Cursor:
         """The place up to which the team's feed was applied."""
@@ -163,15 +175,22 @@ class Replica:
     # --- incoming --------------------------------------------------------------------------------
 
     async def apply(
-        self, changes: Changes, *, member: str, encoder: Encoder, moves: bool = True
+        self,
+        changes: Changes,
+        *,
+        member: str,
+        encoder: Encoder,
+        moves: bool = True,
+        authors_alone: bool = False,
     ) -> Applied:
         """Store what came from the team's feed, some hundred changes a transaction.
 
         The cursor is written along, unless ``moves`` is False, for changes that lie behind it.
         Idempotent. What cannot be stored is skipped and logged without its text. The caller holds
         the write lock. Where the store fails in between, the slices before that are not reported:
-        pass no more than 500 changes.
+        pass no more than 500 changes. ``authors_alone`` forget in this team.
         """
+        write = partial(self._apply, encoder=encoder, authors_alone=authors_alone)
         total = Outcome({}, {})
         for start in range(0, len(changes.changes) or 1, _SLICE):
             some = changes.changes[start : start + _SLICE]
@@ -183,7 +202,7 @@ class Replica:
             )
             _log_skipped(refused)
             total.skipped += refused.total()
-            _join(total, await self._take(arrivals, encoder, cursor if moves else None))
+            _join(total, await self._take(arrivals, write, cursor if moves else None))
         return Applied(
             stored=tuple(total.current.values()),
             forgotten=tuple(total.forgotten.items()),
@@ -193,24 +212,29 @@ class Replica:
         )
 
     async def _take(
-        self, arrivals: Sequence[ValidatedChange], encoder: Encoder, cursor: Cursor | None
+        self, arrivals: Sequence[ValidatedChange], write: _Write, cursor: Cursor | None
     ) -> Outcome:
         """Write a slice; where the database refuses it, bisect to the change at fault."""
         try:
-            return await self._store.write(partial(self._apply, arrivals, encoder, cursor))
+            return await self._store.write(partial(write, arrivals, cursor))
         except ValueError:
             if len(arrivals) <= 1:
                 _log_skipped(Counter({"database": 1}))
-                outcome = await self._store.write(partial(self._apply, [], encoder, cursor))
+                outcome = await self._store.write(partial(write, [], cursor))
                 outcome.skipped += 1
                 return outcome
         middle = len(arrivals) // 2
-        outcome = await self._take(arrivals[:middle], encoder, None)
-        _join(outcome, await self._take(arrivals[middle:], encoder, cursor))
+        outcome = await self._take(arrivals[:middle], write, None)
+        _join(outcome, await self._take(arrivals[middle:], write, cursor))
         return outcome
 
     def _apply(
-        self, arrivals: Sequence[ValidatedChange], encoder: Encoder, cursor: Cursor | None
+        self,
+        arrivals: Sequence[ValidatedChange],
+        cursor: Cursor | None,
+        *,
+        encoder: Encoder,
+        authors_alone: bool,
     ) -> Outcome:
         """On the writer's thread: all of it, or nothing."""
         box = self._queue
@@ -218,8 +242,14 @@ class Replica:
         wanted = [each for each in arrivals if to_scope(each.scope) in box.joined.receives]
         with self._database.transaction() as connection:
             buried = self._database.tombstones
-            applier = SliceApplier(connection, box, buried, encoder=encoder, now=self._clock())
-            outcome = applier.apply(wanted)
+            outcome = SliceApplier(
+                connection,
+                box,
+                buried,
+                encoder=encoder,
+                now=self._clock(),
+                authors_alone=authors_alone,
+            ).apply(wanted)
             if outcome.forgotten:
                 self._database.mark_uncompacted()
             if box.joined.member and cursor not in (None, membership.read_cursor(connection)):
@@ -247,7 +277,7 @@ class Replica:
 
     def _removed(self, scope: Scope | None) -> Removed:
         def work(connection: DuckDBPyConnection) -> Removed:
-            removed = remove_others(connection, scope)
+            removed = remove_others(connection, scope, self._clock())
             if removed.gone or removed.current:
                 self._database.mark_uncompacted()
             if scope is None:

@@ -50,7 +50,8 @@ _TOLERANCE = 0.01
 class ValidatedChange(Struct, frozen=True):
     """A validated change. No record: a tombstone (version 0) or refused (any other version).
 
-    ``is_foreign`` tells somebody else's text.
+    ``is_foreign`` tells somebody else's text. ``author`` and ``forgotten_by`` are of a tombstone,
+    ``brings_back`` is of a version; all three are as the server noted them.
     """
 
     id: str
@@ -58,6 +59,9 @@ class ValidatedChange(Struct, frozen=True):
     scope: str
     record: Record | None = None
     is_foreign: bool = False
+    author: str = ""
+    forgotten_by: str = ""
+    brings_back: str = ""
 
     @property
     def key(self) -> str:
@@ -95,7 +99,7 @@ def validate(
             if error.reason in _NOWHERE:
                 continue
             rows.append(None)
-        arrivals.append(ValidatedChange(change.id, change.version, str(change.scope)))
+        arrivals.append(_placed(change))
     fresh = iter(_encoded([row for row in rows if row is not None], encoder))
     arrived = [
         arrival if row is None else _arrived(arrival, next(fresh), member)
@@ -114,9 +118,20 @@ def check_found(memory: Memory, scopes: Collection[Scope], *, member: str) -> Me
     return _signed(memory, memory.provenance.author, member)
 
 
+def _placed(change: Change) -> ValidatedChange:
+    """Where a change belongs, without what it says."""
+    return ValidatedChange(
+        change.id,
+        change.version,
+        str(change.scope),
+        author=change.author,
+        forgotten_by=change.forgotten_by,
+        brings_back=change.brings_back,
+    )
+
+
 def _arrived(arrival: ValidatedChange, row: Row, member: str) -> ValidatedChange:
-    foreign = is_foreign(row.memory, member)
-    return ValidatedChange(arrival.id, arrival.version, arrival.scope, to_record(row), foreign)
+    return replace(arrival, record=to_record(row), is_foreign=is_foreign(row.memory, member))
 
 
 # --- the memory ----------------------------------------------------------------------------------

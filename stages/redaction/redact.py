@@ -260,12 +260,14 @@ def redact(event: CaptureDetected, *, redactor: Redactor) -> StoreRequested | Ca
         namespace=event.namespace,
         tags=tags,
         content=CleanText(content.text, tuple(cleaner.counts)),
-        summary=_summary(content, redactor),
+        summary=_summary(content, request.summary, redactor),
     )
 
 
-def _summary(content: CleanText, redactor: Redactor) -> CleanText:
+def _summary(content: CleanText, given: str, redactor: Redactor) -> CleanText:
     """Of a text without a secret its own words need not be read again."""
+    if given:
+        return redactor.redact(given)
     summary = summarise(content.text)
     if not content.redactions and summary.rstrip("… ") in content.text:
         return CleanText(summary, ())

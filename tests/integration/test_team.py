@@ -282,6 +282,35 @@ def test_leaving_takes_off_what_others_wrote_and_leaves_ones_own(three):
     eventually(lambda: carol.run("get", theirs).returncode == 0)
 
 
+def test_leaving_ends_an_own_edit_that_was_out_of_date_and_takes_the_address_along(three):
+    alice, _, carol = three
+    theirs = alice.capture("The kettle of the office takes three minutes to boil")["id"]
+    eventually(lambda: carol.run("get", theirs).returncode == 0)
+    edit = "The kettle of the office takes four minutes to boil"
+    carol.ask("update", theirs, edit)
+    eventually(lambda: alice.ask("get", theirs)["content"] == edit)
+    newer = "The kettle of the office takes five minutes to boil"
+    alice.ask("update", theirs, newer)
+    eventually(lambda: carol.ask("get", theirs)["content"] == newer)
+    settings = carol.paths.config_file
+    assert "postgresql://" in settings.read_text()
+
+    told = carol.run("team", "leave", "--yes").stdout
+
+    assert f"removed from {settings}: team.url" in told
+    assert "postgresql://" not in settings.read_text()
+    assert carol.ask("team", "status") == {"joined": False, "url": False}
+    assert theirs not in json.dumps(carol.ask("list"))
+    assert carol.asked("how long does the kettle of the office take?") == ""
+    left = carol.ask("get", theirs)
+    assert (left["content"], bool(left["valid_to"])) == (edit, True)
+    carol.join(carol.url)
+    eventually(lambda: carol.ask("get", theirs)["content"] == newer)
+    carol.settled()
+    assert not carol.ask("get", theirs)["valid_to"]
+    assert not alice.ask("get", theirs)["valid_to"]
+
+
 EACH = times(30, 334)
 THINGS = (
     "parser queue ledger invoice router cursor schema shard broker replica token banner".split()

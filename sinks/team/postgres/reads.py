@@ -7,7 +7,7 @@ changed since a cursor, and wakes who listens when something does.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -116,6 +116,7 @@ _AFTER = (
     "model, vectors, words, lengths, terms, epoch, behind, at, since "
     "FROM subcog.changes_after(%s, %s::text::xid8, %s, %s, %s, %s)"
 )
+_DELETIONS = "SELECT id, author, member, returned FROM subcog.deletions WHERE id = ANY (%s)"
 # Rows that are decoded in about 2 ms.
 _SLICE = 50
 
@@ -134,11 +135,35 @@ def changes(connection: Connection, after: Cursor, scopes: Sequence[Scope], limi
     while part := cursor.fetchmany(_SLICE):
         for row in part:
             if row[3] is None:  # the last one, which says where the feed is read up to
-                return _told(found, after, row)
+                return _told(_about_deletions(connection, found), after, row)
             if row[6] is not None or row[4] == 0:  # else it was forgotten since
                 found.append(_change(after.epoch, row, *row[14:]))
         time.sleep(0)  # lets the event loop have the interpreter
     raise psycopg.InternalError("the feed has no end")
+
+
+def _about_deletions(connection: Connection, found: list[Change]) -> list[Change]:
+    """``found`` with what the server noted of the deletions among them."""
+    named = {each.id if each.version == 0 else _brought_back(each): each for each in found}
+    named.pop("", None)
+    if not named:
+        return found
+    rows = connection.execute(_DELETIONS, [list(named)]).fetchall()
+    noted = {id_: (author, member, returned) for id_, author, member, returned in rows}
+    return [_noted(each, noted) for each in found]
+
+
+def _brought_back(change: Change) -> str:
+    return change.row.memory.provenance.brings_back if change.row else ""
+
+
+def _noted(change: Change, noted: Mapping[str, tuple[str, str, str | None]]) -> Change:
+    author, member, _ = noted.get(change.id, ("", "", None))
+    if change.version == 0:
+        return structs.replace(change, author=author, forgotten_by=member)
+    old = _brought_back(change)
+    _, _, returned = noted.get(old, ("", "", None))
+    return structs.replace(change, brings_back=old) if returned == change.id else change
 
 
 def _told(found: list[Change], after: Cursor, row: tuple[Any, ...]) -> Changes:

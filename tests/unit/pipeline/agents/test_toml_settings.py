@@ -5,7 +5,13 @@ import pytest
 
 from subcog.pipeline.agents.agent import Wiring
 from subcog.pipeline.agents.settings_file import SettingsUnreadable
-from subcog.pipeline.agents.toml_settings import TomlSettings, with_setting, write_setting
+from subcog.pipeline.agents.toml_settings import (
+    TomlSettings,
+    remove_setting,
+    with_setting,
+    without_setting,
+    write_setting,
+)
 
 EDITOR = TomlSettings()
 SERVER = {
@@ -121,6 +127,35 @@ def test_the_file_becomes_its_owners_alone_even_behind_a_link(tmp_path):
     assert link.is_symlink()
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert [file.name for file in tmp_path.iterdir() if file.suffix == ".bak"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("[team]\nurl = 'x'\n", ""),
+        (
+            "# mine\n[team] # ours\nurl = 'x' # secret\nretries = 1\n",
+            "# mine\n[team] # ours\nretries = 1\n",
+        ),
+        ("team.url = 'x'\na = 1\n", "a = 1\n"),
+        ("team = {url = 'x'}\n", "team = {}\n"),
+        ("[a]\nb = 1\n", "[a]\nb = 1\n"),
+    ],
+)
+def test_a_setting_is_taken_out_and_all_else_stays(text, left):
+    assert tomllib.loads(without_setting(text, "team", "url")) == tomllib.loads(left)
+    assert "'x'" not in without_setting(text, "team", "url")
+
+
+def test_a_file_without_the_setting_is_its_owners_alone_and_another_is_not_touched(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text(with_setting("[a]\nb = 1\n", "team", "url", URL))
+    assert remove_setting(file, "team", "url")
+    assert file.read_text().strip() == "[a]\nb = 1"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert not remove_setting(file, "team", "url")
+    assert not remove_setting(tmp_path / "none.toml", "team", "url")
+    assert [each.name for each in tmp_path.iterdir()] == ["config.toml"]
 
 
 def test_a_folder_that_is_not_there_is_made_for_its_owner_alone(tmp_path):

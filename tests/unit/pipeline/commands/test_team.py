@@ -167,6 +167,55 @@ def test_settings_that_cannot_be_written_are_left_and_it_is_said(daemon, tmp_pat
     assert config(tmp_path).is_symlink()
 
 
+# --- leaving --------------------------------------------------------------------------------------
+
+
+def noted(tmp_path):
+    config(tmp_path).parent.mkdir()
+    config(tmp_path).write_text(f"[http]\nport = 1\n\n[team]\nurl = '{URL}'\n")
+    return config(tmp_path)
+
+
+def test_leaving_takes_the_password_out_of_the_file_and_says_so(daemon, tmp_path):
+    file = noted(tmp_path)
+    told = run("leave", "--dry-run")
+    assert f"removed from {file}: team.url" in told.output
+    assert "s3cret" in file.read_text()
+    done = run("leave", "--yes")
+    assert f"removed from {file}: team.url" in done.output
+    assert "s3cret" not in file.read_text() + done.output
+    assert "port = 1" in file.read_text()
+    assert daemon.agreed == [{"yes": True, "forget_url": True}]
+
+
+def test_an_address_of_another_team_is_kept_when_one_is_left(daemon, monkeypatch, tmp_path):
+    file = noted(tmp_path)
+    answer = ANSWERS["team-leave"] | {"url_of_another": True}
+    monkeypatch.setitem(ANSWERS, "team-leave", answer)
+    done = run("leave", "--yes")
+    assert f"team.url in {file} leads to another team, and is kept" in done.output
+    assert "s3cret" in file.read_text()
+
+
+def test_an_address_that_cannot_be_removed_is_told(daemon, monkeypatch, tmp_path):
+    file = noted(tmp_path)
+
+    def refuse(*_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(team, "remove_setting", refuse)
+    done = run("leave", "--yes")
+    assert f"remove team.url from {file} yourself: Read-only file system" in done.stderr
+    assert "removed from {file}" not in done.output
+
+
+def test_a_variable_that_still_names_the_server_is_told(daemon, monkeypatch):
+    monkeypatch.setenv("SUBCOG_TEAM_URL", URL)
+    done = run("leave", "--yes")
+    assert "SUBCOG_TEAM_URL is still set here" in done.stderr
+    assert "s3cret" not in done.output
+
+
 # --- which project --------------------------------------------------------------------------------
 
 

@@ -3,9 +3,11 @@ from __future__ import annotations
 import asyncio
 
 import anyio
+from msgspec.structs import replace
 
-from subcog.bus.values import Provenance
-from subcog.sinks.team.protocol import Cursor
+from subcog.bus.values import BRINGS_BACK, Provenance
+from subcog.sinks.store.rows import Row
+from subcog.sinks.team.protocol import Change, Cursor
 from subcog.sinks.team.validate import OTHERS
 from tests.stores import make_row, make_store, opened
 from tests.teams import EPOCH, ORG, SHOP, apply, change, feed, join, tombstone
@@ -135,6 +137,136 @@ async def test_a_text_that_a_colleague_forgot_is_not_kept_here_by_itself(store):
 
     assert await store.put([org(2, content="use tabs")]) == (False,)
     assert await store.put([org(3, content="use tabs")], wanted=True) == (True,)
+
+
+# --- what was taken back -------------------------------------------------------------------------
+
+
+def brought_back(number: int, seq: int, *, of: str = ID, text: str = "Use tabs") -> Change:
+    """A memory by which bob took back that he forgot the one ``of``, as the server vouches."""
+    origin = Provenance(gate=f"{BRINGS_BACK}{of}")
+    return replace(change(org(number, content=text, provenance=origin), seq=seq), brings_back=of)
+
+
+def told(number: int, seq: int) -> Change:
+    return change(org(number, content="use tabs."), seq=seq)
+
+
+async def texts(store) -> list[str]:
+    return sorted(memory.content for memory in await store.latest([ORG], limit=9))
+
+
+async def test_what_a_colleague_takes_back_is_here_again_and_not_barred_any_more(store):
+    await join(store)
+    await apply(store, feed(change(org(1, content="Use tabs"))))
+    await apply(store, feed(tombstone(ID, ORG, seq=2)))
+    assert await texts(store) == []
+
+    applied = await apply(store, feed(brought_back(2, 3)))
+
+    assert (applied.received, applied.skipped) == (1, 0)
+    assert await texts(store) == ["Use tabs"]
+    assert await store.put([org(3, content="use tabs")]) == (True,)
+    assert not await store.get([ID], [ORG]), "under its old id it stays away"
+
+
+async def test_what_came_with_its_tombstone_is_here_and_nothing_else_of_that_text(store):
+    await join(store)
+    await apply(store, feed(change(org(1, content="Use tabs"))))
+
+    applied = await apply(store, feed(tombstone(ID, ORG, seq=2), told(5, 3)))
+    assert (applied.skipped, await texts(store)) == (1, [])
+
+    await apply(store, feed(change(org(6, content="Use spaces"), seq=4)))
+    six = org(6).memory.id
+    back = brought_back(7, 6, of=six, text="Use spaces")
+    await apply(store, feed(tombstone(six, ORG, seq=5), back))
+    assert await texts(store) == ["Use spaces"]
+    assert not store.is_forgotten("Use spaces", ORG)
+
+
+async def test_nobody_else_brings_back_what_was_forgotten(store):
+    """Neither who was not vouched for, nor with another deletion, nor with what it did not say."""
+    await join(store)
+    others = change(org(2, content="Use spaces"), seq=2)
+    await apply(store, feed(change(org(1, content="Use tabs")), others))
+    await apply(store, feed(tombstone(ID, ORG, seq=3), tombstone(others.id, ORG, seq=4)))
+
+    claimed = replace(brought_back(3, 5), brings_back="")
+    elsewhere = brought_back(4, 6, of=others.id)
+    unknown = brought_back(5, 7, of=org(9).memory.id)
+    applied = await apply(store, feed(claimed, elsewhere, unknown))
+
+    assert (applied.received, applied.skipped) == (0, 3)
+    assert await texts(store) == []
+
+
+async def test_what_was_forgotten_here_too_stays_forgotten_whoever_takes_it_back(store):
+    await join(store)
+    await apply(store, feed(change(org(1, content="Use tabs")), told(2, 2)))
+    await apply(store, feed(tombstone(ID, ORG, seq=3)))
+    await store.forget(org(2).memory.id, [ORG])  # by me, after the team
+
+    await apply(store, feed(brought_back(3, 4)))
+    assert await texts(store) == []
+
+    await apply(store, feed(change(org(4, content="Use spaces"), seq=5)))
+    await store.put([org(5, content="Use spaces")])
+    await store.forget(org(5).memory.id, [ORG])  # by me, before the team
+    four = org(4).memory.id
+    await apply(store, feed(tombstone(four, ORG, seq=6)))
+    await apply(store, feed(brought_back(6, 7, of=four, text="Use spaces")))
+    assert await texts(store) == []
+
+
+async def test_of_two_memories_of_one_text_that_the_team_forgot_either_can_be_taken_back(store):
+    await join(store)
+    await apply(store, feed(change(org(1, content="Use tabs")), told(2, 2)))
+    two = org(2).memory.id
+    await apply(store, feed(tombstone(ID, ORG, seq=3)))
+    await apply(store, feed(tombstone(two, ORG, seq=4)))
+
+    await apply(store, feed(brought_back(3, 5, of=two)))
+
+    assert await texts(store) == ["Use tabs"]
+
+
+async def test_what_was_taken_back_is_forgotten_again_with_the_next_tombstone(store):
+    await join(store)
+    await apply(store, feed(change(org(1, content="Use tabs"))))
+    await apply(store, feed(tombstone(ID, ORG, seq=2), brought_back(2, 3)))
+    await apply(store, feed(tombstone(org(2).memory.id, ORG, seq=4)))
+
+    assert await texts(store) == []
+    assert await store.put([org(3, content="use tabs")]) == (False,)
+    await store.close()
+    await store.open()
+    await apply(store, feed(brought_back(4, 5, of=org(2).memory.id)))
+    assert await texts(store) == ["Use tabs"]
+
+
+async def test_where_authors_alone_forget_a_deletion_by_another_is_not_applied(store):
+    """The server checked who may forget what it had; of other memories the machine knows better."""
+    await join(store)
+    mine, theirs, bobs = org(1), org(2), org(3)
+    await store.put([mine])
+    await apply(store, feed(change(theirs, "carol"), change(bobs, "bob", seq=2)))
+
+    def deleted(row: Row, seq: int, author: str = "") -> Change:
+        gone = tombstone(row.memory.id, ORG, seq=seq)
+        return replace(gone, forgotten_by="bob", author=author)
+
+    planted = [deleted(mine, 3), deleted(theirs, 4), deleted(org(4), 5)]
+    applied = await apply(store, feed(*planted), authors_alone=True)
+    assert (applied.forgotten, applied.skipped) == ((), 3)
+    assert await store.counts() == {ORG: 3}
+    assert await store.put([org(4)]) == (True,)
+
+    own = [deleted(bobs, 6), deleted(theirs, 7, "carol")]
+    applied = await apply(store, feed(*own), authors_alone=True)
+    assert {memory_id for memory_id, _ in applied.forgotten} == {bobs.memory.id, theirs.memory.id}
+    assert (await apply(store, feed(deleted(bobs, 8)), authors_alone=True)).skipped == 0
+    assert len((await apply(store, feed(deleted(mine, 9)))).forgotten) == 1, "anyone may"
 
 
 async def test_a_version_that_comes_back_was_sent(store):

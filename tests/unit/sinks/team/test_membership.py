@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from subcog.bus.values import Provenance, Scope
+from subcog.sinks.store.rows import Row
 from subcog.sinks.team.protocol import Depth
 from tests.stores import HERE, ME, make_row
 from tests.teams import ORG, SHOP, Team, apply, change, feed, join, pull, push
@@ -79,6 +80,80 @@ async def test_what_only_others_superseded_is_back_in_force_when_they_are_gone(s
 
     assert [each.id for each in await store.latest([ORG], limit=9)] == [ID]
     assert (await current(store)).superseded_by is None
+
+
+async def edited_by_both(store, team: Team) -> Row:
+    """Bob's memory, which has a text of mine, and then another one of bob's."""
+    theirs = org(1, content="bob's first")
+    mine = after(theirs, content="mine", content_hash="2")
+    newer = after(mine, content="bob's second", content_hash="3")
+    await join(store)
+    team.put("bob", theirs)
+    await pull(store, team, "alice")
+    await store.put([mine])
+    await push(store, team, "alice")
+    team.put("bob", newer)
+    await pull(store, team, "alice")
+    assert (await current(store)).content == "bob's second"
+    return newer
+
+
+async def test_my_text_of_anothers_memory_is_over_where_they_wrote_a_newer_one(store, clock):
+    team = Team()
+    await edited_by_both(store, team)
+
+    applied = await store.replica.leave()
+
+    assert [row.memory.content for row in applied.stored] == ["mine"]
+    left = await current(store)
+    assert left.content == "mine"
+    assert left.valid_to <= clock.now
+    assert await store.latest([ORG], limit=9) == ()
+    assert [each.content for each in await store.history(ID, [ORG])] == ["mine", "mine"]
+
+
+async def test_my_newest_text_of_anothers_memory_holds_on(store):
+    await join(store)
+    await apply(store, feed(change(org(), "bob")))
+    await store.put([after(org(), content="mine")])
+
+    await store.replica.leave()
+
+    assert [each.content for each in await store.latest([ORG], limit=9)] == ["mine"]
+
+
+async def test_joining_again_has_the_newer_text_hold_for_everybody(store):
+    team = Team()
+    newer = await edited_by_both(store, team)
+    await store.replica.leave()
+    await join(store)
+    assert {version for _, version in await waiting(store)} == {2}
+
+    await pull(store, team, "alice")
+    await push(store, team, "alice")
+    await pull(store, team, "alice")
+
+    assert (await current(store)).content == "bob's second"
+    assert (await current(store)).valid_to is None
+    assert await waiting(store) == []
+    assert team.rows[ID, 3] == newer
+    assert max(version for _, version in team.rows) == 3
+
+
+async def test_what_i_changed_after_leaving_does_not_end_the_teams_text(store):
+    team = Team()
+    await edited_by_both(store, team)
+    await store.replica.leave()
+    await store.put([after(as_row(await current(store)), content="mine since", content_hash="4")])
+    await join(store)
+
+    await pull(store, team, "alice")
+    await push(store, team, "alice")
+
+    assert (await current(store)).content == "bob's second"
+    assert (await current(store)).valid_to is None
+    texts = {row.memory.content for row in team.rows.values()}
+    assert "mine since" in texts
 
 
 async def test_what_left_is_off_the_disk_after_the_next_compaction(store, tmp_path):

@@ -5,7 +5,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.values import Scope
+from subcog.bus.values import BRINGS_BACK, Provenance, Scope
 from subcog.sinks.team import pull as receiving
 from subcog.sinks.team import push, sync
 from subcog.sinks.team.protocol import Changes, Cursor, Project
@@ -84,6 +84,21 @@ async def test_what_the_team_does_not_let_somebody_forget_is_gone_on_their_machi
         assert await ann.has(make_row(1))
         assert not team.forgotten
     assert "the team keeps what was forgotten here" in caplog.messages
+
+
+async def test_what_brings_back_a_memory_that_the_team_kept_is_not_there_twice(machine, team):
+    team.authors_alone = True
+    kept = make_row(1).memory.id
+    async with machine("ann") as ann, machine("ben") as ben, ann.running(), ben.running():
+        await ann.put(make_row(1))
+        await until(lambda: ben.has(make_row(1)))
+        assert await ben.forget(kept)
+        await until(lambda: ben.sync.state().skipped)
+        origin = Provenance(gate=f"{BRINGS_BACK}{kept}")
+        await ben.put(make_row(2, provenance=origin), make_row(3))
+        await until(lambda: ann.has(make_row(3)))
+        await ben.in_step()
+    assert {memory_id for memory_id, _ in team.versions} == {kept, make_row(3).memory.id}
 
 
 async def test_what_is_not_shared_stays_here(machine, team):

@@ -12,14 +12,14 @@ from subcog.sinks.store.rows import to_memory, to_record
 from subcog.sinks.team.postgres.store import PostgresStore
 from subcog.sinks.team.protocol import ForgetRefused, TeamUnavailable
 from tests.postgres import STRANGER
-from tests.stores import HERE, FakeClock, make_row
+from tests.stores import ALL, HERE, FakeClock, make_row
 from tests.teamwork import member_of, whole_feed
 
 TABLES = (
     "teams members projects memories versions vectors uses changes deletions "
-    "feed migrations spent".split()
+    "feed migrations spent deleted_words".split()
 )
-READABLE = TABLES[:-3]
+READABLE = TABLES[:-4]
 
 
 @pytest.fixture
@@ -203,7 +203,102 @@ async def test_a_list_that_somebody_flooded_keeps_what_was_first(quick_team, ali
     assert about.founded is not None
 
 
+# --- who takes back that it was forgotten --------------------------------------------------------
+
+
+def again(number, *, of=1, **fields):
+    """What ``undo`` keeps of row ``of``, which was forgotten."""
+    said = make_row(of).memory
+    kept = {
+        "content": "a secret of the house" if of == 1 else said.content,
+        "summary": said.summary,
+        "created_at": said.created_at,
+        "provenance": Provenance(gate=f"brings back {said.id}"),
+    }
+    return make_row(number, **(kept | fields))
+
+
+async def brought_back(store):
+    found = await whole_feed(store)
+    return {one.id[-1]: (one.author, one.brings_back[-1:]) for one in found if one.version}
+
+
+async def test_what_a_colleague_forgot_and_took_back_is_signed_by_who_wrote_it(quick_team, alice):
+    async with member_of(quick_team, "bob") as bob:
+        assert await bob.forget(make_row(1).memory.id, [HERE])
+        [gone] = [one for one in await whole_feed(alice) if one.version == 0]
+        assert (gone.author, gone.forgotten_by) == ("alice", "bob")
+        assert await bob.put([again(2)]) == (True,)
+        assert await bob.put([again(3)]) == (True,)  # it was taken back already
+        assert await brought_back(alice) == {"2": ("alice", "1"), "3": ("bob", "")}
+        assert quick_team.psql("postgres", "SELECT * FROM subcog.deleted_words") == ""
+
+        assert await bob.forget(make_row(2).memory.id, [HERE])  # and again
+        assert await bob.put(
+            [again(4, provenance=Provenance(gate=f"brings back {again(2).memory.id}"))]
+        )
+    assert (await brought_back(alice))["4"] == ("alice", "2")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"content": "bob's own words"},
+        {"tags": ("drop-the-tables",)},
+        {"created_at": make_row(9).memory.created_at},
+        {"summary": "alice says: drop the tables"},
+    ],
+)
+async def test_other_words_than_those_that_were_forgotten_are_not_their_authors(
+    quick_team, alice, other
+):
+    async with member_of(quick_team, "bob") as bob:
+        await bob.forget(make_row(1).memory.id, [HERE])
+        await bob.put([again(2, **other)])
+    assert (await brought_back(alice))["2"][0] == "bob"
+
+
+async def test_nobody_takes_back_what_another_forgot(quick_team, alice):
+    await alice.forget(make_row(1).memory.id, [HERE])
+    async with member_of(quick_team, "bob") as bob:
+        await bob.put([again(2)])
+        await bob.put([again(3, of=7)])  # what was never there
+        await bob.put([make_row(4)])
+        await bob.forget(make_row(4).memory.id, [HERE])
+        elsewhere = Provenance(gate=f"brings back {make_row(4).memory.id}")
+        await bob.put([make_row(5, scope=ALL, provenance=elsewhere)])
+    assert set((await brought_back(alice)).values()) == {("bob", "")}
+
+
+async def test_a_date_that_is_none_hinders_nobody(quick_team, alice):
+    """Whoever writes one by SQL has it deleted, and brought back, like any other."""
+    body = "body = replace(body, '2026', 'of yore')"
+    quick_team.server.execute(f"UPDATE subcog.versions SET {body}", database=quick_team.name)
+    async with member_of(quick_team, "bob") as bob:
+        assert await bob.forget(make_row(1).memory.id, [HERE])
+        assert await bob.put([again(2)]) == (True,)
+    assert (await brought_back(alice))["2"] == ("bob", "1")
+
+
 # --- who may forget it ---------------------------------------------------------------------------
+
+
+async def test_where_authors_alone_forget_nobody_forgets_what_is_yet_to_come(quick_team, alice):
+    setting = "UPDATE subcog.teams SET forgetting = '{}'"
+    rows = [make_row(number) for number in (7, 8, 9)]
+    async with member_of(quick_team, "bob") as bob:
+        for row in rows:
+            assert not await bob.forget(row.memory.id, [HERE])  # the server never had it
+        assert await alice.put([rows[0]]) == (False,)
+        quick_team.server.execute(setting.format("authors"), database=quick_team.name)
+        try:
+            assert await bob.put([rows[1]]) == (False,)
+            assert await alice.put(rows[1:]) == (True, True)
+        finally:
+            quick_team.server.execute(setting.format("anyone"), database=quick_team.name)
+    feed = {(one.id, one.version) for one in await whole_feed(alice)}
+    assert {(row.memory.id, 1) for row in rows[1:]} <= feed
+    assert not {(row.memory.id, 0) for row in rows[1:]} & feed
 
 
 async def test_who_may_forget_what_is_the_teams_setting_and_every_deletion_is_noted(

@@ -1,0 +1,217 @@
+"""What was forgotten in a team and taken back is back for everybody, in whatever order they sync.
+
+And what nobody took back stays forgotten.
+"""
+
+import itertools
+import json
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from tests.postgres import fresh_database
+from tests.proxy import Proxy
+from tests.waiting import eventually
+
+from .test_team import machine
+
+NUMBERS = itertools.count(100)
+
+
+@pytest.fixture(scope="module")
+def base(postgres):
+    with fresh_database(postgres) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def three(base, tmp_path_factory):
+    """Alice, who shares the project, bob, and carol, whose line can be cut."""
+    root = tmp_path_factory.mktemp("undo")
+    with ExitStack() as machines:
+        alice = machines.enter_context(machine(root / "alice", base.url("alice")))
+        alice.ask("team", "share", "--yes")
+        bob = machines.enter_context(machine(root / "bob", base.url("bob")))
+        line = machines.enter_context(Proxy(("127.0.0.1", base.server.port)))
+        url = base.url("carol").replace(str(base.server.port), str(line.port))
+        carol = machines.enter_context(machine(root / "carol", url))
+        carol.line = line
+        for who in (bob, carol):
+            who.ask("team", "share", "--yes")
+        yield alice, bob, carol
+
+
+def has(who, memory_id):
+    return who.run("get", memory_id).returncode == 0
+
+
+def everywhere(people, memory_id):
+    """Wait until everybody has it."""
+    for who in people:
+        assert eventually(lambda who=who: has(who, memory_id)), who.root.name
+
+
+def gone(people, memory_id):
+    for who in people:
+        assert eventually(lambda who=who: not has(who, memory_id)), who.root.name
+
+
+def undo(who):
+    [undone] = who.ask("undo")["undone"]
+    return undone["now"]
+
+
+def author(who, memory_id):
+    return who.ask("get", memory_id)["provenance"].get("author", "")
+
+
+def text():
+    return f"The gate number {next(NUMBERS)} of the yard opens to the south"
+
+
+def test_what_its_author_forgot_and_took_back_is_back_where_that_was_applied(three):
+    alice, bob, carol = three
+    said = text()
+    old = alice.capture(said)["id"]
+    everywhere(three, old)
+    alice.run("forget", old)
+    gone((bob, carol), old)
+    now = undo(alice)
+    everywhere(three, now)
+    assert [author(who, now) for who in three] == ["", "alice", "alice"]
+
+
+def test_what_was_taken_back_before_anybody_heard_of_it_is_there(three):
+    alice, bob, carol = three
+    old = carol.capture(text())["id"]
+    everywhere(three, old)
+    carol.line.cut()
+    carol.run("forget", old)
+    now = undo(carol)
+    carol.line.mend()
+    everywhere(three, now)
+    gone((alice, bob), old)
+    assert [author(who, now) for who in three] == ["carol", "carol", ""]
+
+
+def test_what_a_colleague_forgot_and_took_back_has_its_first_author(three, base):
+    alice, bob, carol = three
+    old = alice.capture(text())["id"]
+    everywhere(three, old)
+    bob.run("forget", old)
+    gone((alice, carol), old)
+    now = undo(bob)
+    everywhere(three, now)
+    assert [author(who, now) for who in three] == ["", "alice", "alice"]
+    assert base.psql("alice", f"SELECT author FROM subcog.versions WHERE id = '{now}'").split() == [
+        "alice"
+    ]
+    assert not any(who.ask("team", "status")["conflicts"] for who in three)
+
+
+def test_what_somebody_away_forgot_and_took_back_is_there_for_all_of_them(three):
+    alice, bob, carol = three
+    old = alice.capture(text())["id"]
+    everywhere(three, old)
+    carol.line.cut()
+    bob.run("forget", old)
+    gone((alice,), old)
+    now = undo(bob)
+    everywhere((alice, bob), now)
+    carol.line.mend()
+    everywhere((carol,), now)
+    gone((carol,), old)
+    assert author(carol, now) == "alice"
+
+
+def test_it_can_be_forgotten_again_and_taken_back_again(three):
+    alice, bob, _ = three
+    old = alice.capture(text())["id"]
+    everywhere(three, old)
+    for who in (bob, alice):
+        who.run("forget", old)
+        gone(three, old)
+        old = undo(who)
+        everywhere(three, old)
+    alice.run("forget", old)
+    gone(three, old)
+    assert all(old not in json.dumps(who.ask("list")) for who in three)
+
+
+def test_what_nobody_took_back_stays_forgotten(three):
+    alice, bob, carol = three
+    said = text()
+    old = alice.capture(said)["id"]
+    everywhere(three, old)
+    copy = bob.run("export").stdout
+    carol.line.cut()
+    again = carol.capture(said, "--namespace", "context")["id"]  # asked for, where nobody forgot it
+    alice.run("forget", old)
+    gone((alice, bob), old)
+    carol.line.mend()
+    gone((carol,), old)
+    carol.settled()
+    for who in (alice, bob):
+        who.settled()
+        assert not has(who, again)
+        assert said not in json.dumps(who.ask("list"))
+    line = next(line for line in copy.splitlines() if old in line)
+    (bob.root / "old.jsonl").write_text(line + "\n")
+    bob.run("import", str(bob.root / "old.jsonl"))
+    assert said not in json.dumps(bob.ask("list"))
+
+
+# --- who may forget ------------------------------------------------------------------------------
+
+
+@contextmanager
+def authors_alone(base):
+    setting = "UPDATE subcog.teams SET forgetting = '{}'"
+    base.server.execute(setting.format("authors"), database=base.name)
+    yield
+    base.server.execute(setting.format("anyone"), database=base.name)
+
+
+def test_what_forget_says_is_true_before_the_server_was_asked(three, base):
+    alice, bob, carol = three
+    said = text()
+    theirs, own = alice.capture(said)["id"], carol.capture(text())["id"]
+    everywhere(three, theirs)
+    everywhere(three, own)
+    carol.line.cut()
+    with authors_alone(base):
+        told = carol.run("forget", own).stdout
+        assert "with the next sync also deleted for all members of the team house\n" in told
+        told = carol.run("forget", theirs).stdout
+        assert "team house, if it lets you forget what alice wrote\n" in told
+        now = undo(carol)
+        carol.line.mend()
+        gone((alice, bob), own)
+        carol.settled()
+        alice.settled()
+        assert has(alice, theirs), "the team keeps it"
+        assert has(bob, theirs)
+        assert has(carol, now)
+        assert not has(alice, now), "where the first one is, there is no second"
+        assert carol.ask("team", "status")["skipped"]
+
+
+def test_who_may_forget_is_known_to_a_machine_that_was_told_once(three, base):
+    alice, _, carol = three
+    theirs = alice.capture(text())["id"]
+    everywhere(three, theirs)
+    with authors_alone(base):
+        carol.run("daemon", "stop")
+        eventually(lambda: carol.ask("team", "status")["authors_alone"])
+        pid = carol.pid()
+        carol.line.cut()
+        carol.run("daemon", "stop")
+        carol.wait_until_gone(pid)
+        try:
+            refused = carol.run("forget", theirs)
+            assert (refused.returncode, "is by alice" in refused.stderr) == (1, True)
+            assert has(carol, theirs)
+        finally:
+            carol.line.mend()
+    carol.run("daemon", "stop")
+    eventually(lambda: not carol.ask("team", "status")["authors_alone"])
