@@ -29,9 +29,10 @@ PUT_IN = {
         "wanted",
     },
     "sinks/store/reads.py": {
+        "_HOLDING",
         "_VALID",
         "_VOTED",
-        "_said('author')",
+        "_said(field)",
         "allowed",
         "from_there",
         "named",
@@ -44,7 +45,7 @@ PUT_IN = {
     "sinks/sql/search_tables.py": {"_FINDABLE", "column", "named", "numbers", "table"},
     "sinks/repair/salvage.py": {"columns", "table"},
     "sinks/team/membership.py": {"columns", "table", "wanted"},
-    "sinks/store/tombstones.py": {"condition"},
+    "sinks/store/tombstones.py": {"_OF_FORGOTTEN", "condition"},
     "sinks/store/writes.py": {
         "', '.join('?' * len(types))",
         "', '.join(types)",
