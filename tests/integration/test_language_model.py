@@ -60,7 +60,7 @@ def house(model, tmp_path_factory):
         (house.project / name).write_text(f"open({str(house.root / 'ran')!r}, 'w')\n")
     (house.project / ".env").write_text("OPENAI_API_KEY=from-the-project\n")
     house.prompt("begin")
-    house.capture(MEMORY)
+    house.capture(MEMORY, "--namespace", "learnings")
     eventually(lambda: llm(house)["worker"] == "ready")
     settle(house)
     yield house
@@ -79,7 +79,7 @@ def late_prompt(house, model, text, session):
 def test_with_no_model_named_there_is_no_worker(tmp_path):
     house = House(tmp_path)
     try:
-        house.capture(MEMORY)
+        house.capture(MEMORY, "--namespace", "learnings")
         house.prompt("where is the billing module?")
         status = house.ask("status")
         assert status["llm"] is None
@@ -104,7 +104,7 @@ def test_a_late_answer_reaches_the_session_once_with_its_next_tool(house, model)
 
 def test_a_late_answer_comes_along_with_what_the_tool_itself_brings_up(house, model):
     about_file = "tests/conftest.py and src/ledger.py share one clock fixture"
-    house.capture(about_file)
+    house.capture(about_file, "--namespace", "learnings")
     late_prompt(house, model, ORDER, "late-and-file")
     edited = {"tool_name": "Edit", "tool_input": {"file_path": "src/ledger.py", "new_string": "x"}}
     added = tool_used(house, "late-and-file", **edited)
@@ -121,7 +121,11 @@ def test_or_with_its_next_prompt_that_brings_nothing_of_its_own(house, model):
 
 
 def test_what_was_forgotten_meanwhile_is_not_delivered(house, model):
-    kept = house.capture("The zorblat module lives in services/zorblat, see the grindle package")
+    kept = house.capture(
+        "The zorblat module lives in services/zorblat, see the grindle package",
+        "--namespace",
+        "learnings",
+    )
     assert late_prompt(house, model, "please tidy the zorblat module grindle", "gone") == ""
     house.ask("forget", kept["id"])
     assert "zorblat" not in tool_used(house, "gone")
