@@ -27,6 +27,9 @@ NAMESPACES: tuple[str, ...] = (
     "tasks",
 )
 
+TO_DO = frozenset(("blockers", "tasks"))
+"""The namespaces of what is to be dealt with."""
+
 Mode = Literal["hybrid", "text", "vector"]
 
 

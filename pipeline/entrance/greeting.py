@@ -188,7 +188,7 @@ class Greetings:
         greeting = self._of(session)
         greeting.sent = ""
         if not greeting.waiting or count_tokens(greeting.waiting) > room_beside(context_of(body)):
-            return body, _nothing
+            return body, nothing
         context, greeting.waiting = greeting.waiting, ""
 
         def take_back() -> None:
@@ -204,8 +204,8 @@ class Greetings:
         return reply.body
 
 
-def _nothing() -> None:
-    pass
+def nothing() -> None:
+    """Take back nothing."""
 
 
 def _read_note(file: Path) -> MissedStart | None:

@@ -33,6 +33,7 @@ from ...hooks import spool
 from ...sinks.telemetry.hook_activity import HookActivity
 from ...sinks.transcripts.reader import Outcomes
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
+from ...stages.moments.reminder import context_name
 from ...stages.text.markup import split_markers
 from ...stages.text.unicode import well_formed
 from ..agents.agent import Payload, identifier, read_payload
@@ -50,7 +51,15 @@ from .events import (
     translate,
     translate_answer,
 )
-from .greeting import BEFORE_STARTS, Greetings, MissedStart, context_of, room_beside, with_context
+from .greeting import (
+    BEFORE_STARTS,
+    Greetings,
+    MissedStart,
+    context_of,
+    nothing,
+    room_beside,
+    with_context,
+)
 from .long_prompt import shortened
 
 PIPE_MS = 20
@@ -75,10 +84,6 @@ _MAX_DIGITS = 9
 _log = logging.getLogger(__name__)
 
 
-def _nothing() -> None:
-    pass
-
-
 class HookAnswer(Struct, frozen=True):
     """What a hook prints. ``outcome`` is a constant for the metrics.
 
@@ -90,7 +95,7 @@ class HookAnswer(Struct, frozen=True):
     body: bytes
     outcome: str
     is_settled: bool = True
-    take_back: Callable[[], None] = _nothing
+    take_back: Callable[[], None] = nothing
 
 
 class HookHandler:
@@ -145,7 +150,8 @@ class HookHandler:
                 transcript = heard.payload.transcript_path or ""
                 if await self._outcomes.has_failed(transcript, heard.payload.tool_use_id):
                     heard = as_failure(heard)
-            with self._app.sessions.kept_on_failure(_context_name(heard.payload)) as take_back:
+            context = context_name(heard.payload.session_id, heard.payload.agent_id)
+            with self._app.sessions.kept_on_failure(context) as take_back:
                 out = await self._answer_call(heard.event, fields, heard.client, heard.payload)
             body = translate_answer(heard, out.body)
             return replace(out, body=body, take_back=_both(take_back, out.take_back))
@@ -194,7 +200,7 @@ class HookHandler:
                     )
         if self._app.llm is not None and event in TAKES_LATE and not payload.agent_id:
             body = await self._with_late_answer(event, body, call)
-        take_back = _nothing
+        take_back = nothing
         if is_prompt:
             body, take_back = self._greetings.with_prompt(call.session, body)
         if is_prompt or event == "SessionStart":
@@ -293,12 +299,6 @@ def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[],
         second()
 
     return call
-
-
-def _context_name(payload: Payload) -> str:
-    """Whose context the answer goes into: the session's, or that of one of its sub-agents."""
-    session, agent = payload.session_id, payload.agent_id
-    return f"{session}/{agent}" if session and agent else session
 
 
 def _is_main_prompt(event: str, payload: Payload) -> bool:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from ...bus.values import NAMESPACES
+from ...bus.values import NAMESPACES, TO_DO
 from ...config.linear_model import LinearModel
 from ..statements.statement import Statement, sentences_of
 from .features import look
@@ -27,7 +27,6 @@ DEFAULT: Final = "learnings"
 LEAST: Final = 0.3
 """which is where nothing is likelier than this."""
 
-TO_DO: Final = frozenset(("blockers", "tasks"))
 LEAST_TO_DO: Final = 0.5
 """What is to be dealt with is greeted with until somebody closes it, so it has to be this sure."""
 

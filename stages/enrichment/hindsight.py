@@ -229,7 +229,8 @@ async def _whole(
     used = await made(scopes, limit=_MOST_READ, namespaces=namespaces, by_use=True)
     telling = _telling(newest, used)
     if asked.still_open:
-        telling = [one for one in telling if is_open(one, hindsight.clock())]
+        now = hindsight.clock()
+        telling = [one for one in telling if is_open(one, now)]
     if asked.namespaces:
         return tuple(_diverse(telling, limit))
     return tuple(

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ...bus.prompts import Retrospect, TimeExpression
+from ...bus.values import TO_DO
 from ...config.patterns import regex
 from .sentences import ORDER_VERBS
 from .time_expressions import LEXICON, MONTHS, canonical, find_times, plain, telling_words
@@ -119,7 +120,6 @@ _LISTS = regex(
     r"\b(?:all|every|everything|overview|list|our|so-far|currently|present|known|know|which|here"
     r"|project|summary|open|standing|rundown|digest|last|latest|newest|recent|first)\b"
 )
-_TO_DO = frozenset(("blockers", "tasks"))
 _STANDING = frozenset("blockers tech-debt tasks decisions preferences".split())
 _PRESENT = regex(r"\bwhat (?:is|are|was|were|'s|'re)\b|\bwhat (?:\w+ ){1,2}do we have\b")
 _BLOCKED = regex(r"\banything blocked\b|\b(?:we|us) (?:blocked|stuck)\b|\bany blockers\b")
@@ -258,5 +258,5 @@ def _of_everything(one: _Read, *, newcomer: bool) -> Retrospect | None:
     if not asked:
         return None
     closed_too = "open" not in one.said.split() and _CLOSED_TOO.search(one.said)
-    still_open = not (closed_too or _TO_DO.isdisjoint(namespaces))
+    still_open = not (closed_too or TO_DO.isdisjoint(namespaces))
     return Retrospect(namespaces=namespaces, still_open=still_open)

@@ -80,8 +80,13 @@ class RatedHit(Struct, frozen=True):
 
 
 def context_of(event: ToolEvent) -> str:
+    """Whose context it is: see ``context_name``."""
+    return context_name(event.session, event.agent)
+
+
+def context_name(session: str, agent: str) -> str:
     """Whose context it is: a sub-agent has one of its own, and has not seen the session's."""
-    return f"{event.session}/{event.agent}" if event.session and event.agent else event.session
+    return f"{session}/{agent}" if session and agent else session
 
 
 def build_reminder(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from ...bus.values import Memory
+from ...bus.values import TO_DO, Memory
 from ...config.patterns import regex
 
 RESOLVED = "resolved"
@@ -28,7 +28,7 @@ def is_open(memory: Memory, now: datetime) -> bool:
     """Tell whether a blocker or task is still to be dealt with, and any other still in force."""
     if memory.superseded_by or (memory.valid_to is not None and memory.valid_to <= now):
         return False
-    if memory.namespace not in {"blockers", "tasks"}:
+    if memory.namespace not in TO_DO:
         return True
     outcome = OUTCOME.search(memory.content)
     if outcome is not None and outcome[1] != "unfinished":
