@@ -98,6 +98,14 @@ def test_a_namespace_is_told_whole(known):
     assert shown(asked(known, "give me an overview of our decisions")) == notes(0, 1, 3)
 
 
+def test_a_decision_that_was_kept_without_saying_so_is_told_with_the_others(fresh):
+    fresh.capture("Parcels are sorted by postal code because routes change weekly.")
+    fresh.capture("The label printer returns 429 after 100 requests a minute.")
+    context = asked(fresh, "give me an overview of our decisions")
+    assert "postal code" in context
+    assert "429" not in context
+
+
 def test_what_was_dealt_with_blocks_nobody(fresh):
     fresh.capture("The label printer's SDK crashes on ARM.", "--namespace", "blockers")
     closed = fresh.capture("The carrier's sandbox is down.", "--namespace", "blockers")
