@@ -66,10 +66,13 @@ def test_an_import_that_is_interrupted_says_how_far_it_came(house, tmp_path):
     made = ({"content": f"The valve {n} of hall {n % 89} opens at {n} bar"} for n in range(40_000))
     notes.write_text("".join(f"{json.dumps(one)}\n" for one in made))
     command = [SUBCOG, "import", str(notes), "--json"]
+    # A shell starts what it runs in the background with SIGINT ignored, and that is inherited.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         command, env=house.env, cwd=house.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as importing:
         eventually(lambda: house.ask("list", "--limit", "1")["total"])
+        signal.signal(signal.SIGINT, before)
         importing.send_signal(signal.SIGINT)
         out, err = importing.communicate(timeout=PATIENCE_S)
 

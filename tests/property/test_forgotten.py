@@ -44,6 +44,7 @@ from tests.fault.ruins import break_column
 from tests.forms import FORMS, statements
 from tests.stores import make_row
 from tests.teams import change, feed, membership
+from tests.waiting import PATIENCE_S
 
 COUNT = 40
 TRIES = 1_000
@@ -73,7 +74,7 @@ class House:
             namespace=namespace,
             explicit=explicit,
         )
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_S):
             return await self.app.captures.capture(request)
 
     async def forget(self, memory_id: str) -> None:

@@ -30,6 +30,7 @@ from subcog.stages.classify import (
 )
 from tests.emissions import all_emitted, emitted
 from tests.fakes import make_parsed
+from tests.waiting import PATIENCE_S
 
 PLACE = Place(project=Scope("project", "p"), root="/p", user=Scope("user", "u"))
 DECISIVE = "why is the build failing with an error? It was green when I left yesterday."
@@ -164,7 +165,7 @@ async def test_racers_run_together_and_votes_keep_the_order_of_arrival():
         fast_done.set()
         return vote(IntentType.HOWTO, source=DetectionSource.LOCAL)
 
-    with anyio.fail_after(1):
+    with anyio.fail_after(PATIENCE_S):
         votes = await race("text", None, [slow, fast])
     assert [one.racer for one in votes] == [DetectionSource.LOCAL, DetectionSource.LLM]
 

@@ -27,12 +27,13 @@ from tests.fakes import (
     make_parsed,
     make_prompt,
 )
+from tests.waiting import PATIENCE_S
 
 MARKED = Marked(content="We use uv", marker="[remember]")
 
 
 async def run(parsed, *, recall=None, keeper=None, projects=None, limit=15, **more):
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         return await enrich(
             parsed,
             recall=recall or FakeRecall(),
@@ -165,7 +166,7 @@ async def run_knowing(
     recall = FakeRecall(hits=hits)
     catalogue = FakeCatalogue(memories=memories)
     knowledge = Knowledge(guides or FakeGuides(), catalogue, lambda: NOW)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         event = await enrich(
             parse(prompt or make_prompt(text)),
             recall=recall,
@@ -296,7 +297,7 @@ class FakeChronicle:
 
 
 async def looked_back(text, chronicle, recall):
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         return await enrich(
             parse(make_prompt(text)),
             recall=recall,

@@ -13,6 +13,7 @@ from subcog.pipeline.api import transfer as backups
 from subcog.pipeline.app.app import App
 from subcog.stages.ports import RecallUnavailable
 from tests.stores import HERE, make_row
+from tests.waiting import PATIENCE_S
 
 
 @asynccontextmanager
@@ -33,7 +34,7 @@ async def capture(app, number):
     request = CaptureRequested(
         trace=f"t{number}", id=make_row(number).memory.id, text=f"Fact number {number}", scope=HERE
     )
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_S):
         assert (await app.captures.capture(request)).kept.outcome == "stored"
 
 
@@ -82,7 +83,7 @@ async def test_who_asks_during_the_swap_waits_for_what_comes(tmp_path, monkeypat
             found.extend(await contents(app))
 
         monkeypatch.setattr(app, "load", load_while_somebody_asks)
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 restored = await backups.restore(app, tmp_path / "b.duckdb")
         assert found == ["Fact number 1"]

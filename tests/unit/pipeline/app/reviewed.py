@@ -25,6 +25,7 @@ from subcog.pipeline.app.captures import ReviewCaptures
 from subcog.pipeline.app.review import SessionReviewer
 from subcog.sinks.sessions import Sessions
 from subcog.sinks.transcripts.reader import Transcripts
+from tests.waiting import PATIENCE_S
 
 from ....fakes import NOW, PLACE, FakeRecall
 
@@ -99,7 +100,7 @@ class House:
             (ReviewRequested, self.reviewing.review),
         ):
             self.bus.subscribe(event, handler, name=handler.__name__, concurrency=4)
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_S):
             async with self.bus:
                 yield
 

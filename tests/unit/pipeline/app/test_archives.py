@@ -9,6 +9,7 @@ from subcog.stages.ports import RecallUnavailable
 from tests.archives import opened_desk
 from tests.emissions import emitted
 from tests.stores import HERE
+from tests.waiting import PATIENCE_S
 
 
 class Found:
@@ -27,7 +28,7 @@ async def test_who_asks_before_it_is_loaded_waits_for_it():
     async def ask():
         answers.append(await late.recall("x"))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
             await anyio.wait_all_tasks_blocked()
@@ -39,7 +40,7 @@ async def test_who_asks_before_it_is_loaded_waits_for_it():
 async def test_waiting_ends_before_the_deadline_so_that_an_answer_can_still_be_given(monkeypatch):
     late = LazyArchive()
     monkeypatch.setattr(archives, "RESERVE_S", 9.95)  # a busy machine may need it
-    with anyio.fail_after(10) as scope:
+    with anyio.fail_after(PATIENCE_S) as scope:
         with pytest.raises(RecallUnavailable, match="still being loaded"):
             await late.get()
         assert anyio.current_time() < scope.deadline
@@ -48,7 +49,7 @@ async def test_waiting_ends_before_the_deadline_so_that_an_answer_can_still_be_g
 async def test_what_cannot_be_opened_says_why_at_once():
     late = LazyArchive()
     late.fail("the disk is full")
-    with anyio.fail_after(5), pytest.raises(RecallUnavailable, match="the disk is full"):
+    with anyio.fail_after(PATIENCE_S), pytest.raises(RecallUnavailable, match="the disk is full"):
         await late.get()
     assert late.settled
     assert late.loaded is None
@@ -71,7 +72,7 @@ async def test_what_the_store_alone_can_answer_does_not_wait_for_the_indexes(mon
     monkeypatch.setattr(archives, "RESERVE_S", 9.95)
     late = LazyArchive()
     late.open(Opened())
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE_S):
         assert await late.latest((), limit=5) == ("the newest",)
         assert await late.subjects((), limit=5) == ()
         assert not late.settled
@@ -85,7 +86,7 @@ async def test_a_store_whose_indexes_cannot_be_filled_answers_nothing_any_more()
     late = LazyArchive()
     late.open(Opened())
     late.fail("a block is damaged")
-    with anyio.fail_after(5), pytest.raises(RecallUnavailable, match="a block is damaged"):
+    with anyio.fail_after(PATIENCE_S), pytest.raises(RecallUnavailable, match="a block is damaged"):
         await late.latest((), limit=5)
 
 
@@ -94,7 +95,7 @@ async def test_whoever_asks_after_it_left_waits_for_the_next(monkeypatch):
     late = LazyArchive()
     late.arrive(Opened())
     late.depart()
-    with anyio.fail_after(10), pytest.raises(RecallUnavailable, match="still being loaded"):
+    with anyio.fail_after(PATIENCE_S), pytest.raises(RecallUnavailable, match="still being loaded"):
         await late.latest((), limit=5)
 
 
@@ -124,7 +125,7 @@ async def test_each_search_by_less_than_all_is_told(told):
 async def test_each_search_without_anything_to_search_in_is_told(told):
     late = LazyArchive()
     late.fail("the disk is full")
-    with anyio.fail_after(5), pytest.raises(RecallUnavailable):
+    with anyio.fail_after(PATIENCE_S), pytest.raises(RecallUnavailable):
         await late.recall("x")
     assert told == [("search", {"to": "none", "reason": "unavailable"})]
 
@@ -164,7 +165,7 @@ async def test_an_index_that_arrives_in_time_answers_itself(bench, told):
     async def ask():
         answers.append(await late.recall(ASKED))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
             await anyio.wait_all_tasks_blocked()

@@ -13,6 +13,7 @@ from subcog.sinks.store.errors import StoreUnavailable
 from subcog.stages.ports import RecallUnavailable
 from subcog.stages.sessions.exchanges import Utterance
 from tests.fakes import NOW, PLACE, make_quoting
+from tests.waiting import PATIENCE_S
 
 
 class Archive:
@@ -54,7 +55,7 @@ class Archive:
 
 
 async def before(held, session="now", place=PLACE):
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         return [passage.session for passage in await held.before(place, session)]
 
 
@@ -114,7 +115,7 @@ SAID = Utterance(id="psg_1", speaker="user", text="Use Redis streams", said_at_m
 
 async def test_a_review_waits_until_there_is_something_to_keep_in(held):
     archive = Archive()
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(held.keep, REVIEW, [SAID])
             await anyio.wait_all_tasks_blocked()
@@ -156,7 +157,7 @@ async def test_who_asks_while_the_sessions_load_gets_the_answer_when_they_are_th
     async def ask():
         answers.append(await said.find("x", PLACE, session="s"))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
             await anyio.wait_all_tasks_blocked()
@@ -170,14 +171,14 @@ async def test_who_has_no_time_left_is_refused_and_so_is_who_asks_after_a_failur
     with anyio.fail_after(0.01), pytest.raises(RecallUnavailable, match="still being loaded"):
         await said.get()
     said.fail("the disk is full")
-    with anyio.fail_after(10), pytest.raises(RecallUnavailable, match="the disk is full"):
+    with anyio.fail_after(PATIENCE_S), pytest.raises(RecallUnavailable, match="the disk is full"):
         await said.get()
 
 
 async def test_where_sessions_are_off_or_the_project_is_excluded_nobody_waits(tmp_path):
     off = configured(tmp_path, SUBCOG_SESSIONS_ENABLED="false")
     excluded = configured(tmp_path, SUBCOG_SESSIONS_EXCLUDE=PLACE.root)
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE_S):
         assert await off.find("x", PLACE, session="s") == ()
         assert await excluded.find("x", PLACE, session="s") == ()
         with pytest.raises(RecallUnavailable, match="switched off"):

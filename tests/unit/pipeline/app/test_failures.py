@@ -14,6 +14,7 @@ from subcog.config.paths import find_paths
 from subcog.pipeline.app.app import App
 from subcog.pipeline.app.failures import Watched
 from subcog.pipeline.entrance.handler import HookHandler
+from tests.waiting import PATIENCE_S
 
 PATIENT = {"SUBCOG_HOOK_TOTAL_MS": "30000"}
 LOCKED = "Exit code 1\nE   OperationalError: database is locked"
@@ -81,7 +82,7 @@ async def at_work(folder, **env):
     project.mkdir(exist_ok=True)
     settings = load_settings(paths.config_file, PATIENT | env).settings
     app = App(settings, paths)
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE_S):
         async with app.running():
             await app.load()
             await app.build_topics()

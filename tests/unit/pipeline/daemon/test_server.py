@@ -22,6 +22,7 @@ from subcog.pipeline.daemon.server import (
     unlisten,
 )
 from subcog.pipeline.entrance.handler import HookAnswer
+from tests.waiting import PATIENCE_S
 
 
 @pytest.mark.parametrize(
@@ -80,20 +81,20 @@ async def _talk(server, *frames, replies):
 
 async def test_a_hook_is_answered_with_the_version():
     frame = request_frame("hook", "Stop", {"cwd": "/w"}, b"{}")
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         assert await _talk(Parts().server, frame, replies=1) == [("ok", "1.2.3", b"Stop:/w:{}")]
 
 
 async def test_what_is_not_committed_yet_is_told_to_the_client():
     frame = request_frame("hook", "Unsettled", {}, b"{}")
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         [(status, _, _)] = await _talk(Parts().server, frame, replies=1)
     assert status == "unsettled"
 
 
 async def test_a_hook_that_may_wait_longer_is_told_so_first():
     frame = request_frame("hook", "Stop", {}, b"")
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         replies = await _talk(Parts(more_time_ms=900).server, frame, replies=2)
     assert replies[0] == ("wait", "900", b"")
     assert replies[1][0] == "ok"
@@ -101,7 +102,7 @@ async def test_a_hook_that_may_wait_longer_is_told_so_first():
 
 async def test_one_connection_may_call_many_times():
     frames = [request_frame("call", name, {}, b"1") for name in ("a", "bad", "b")]
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         replies = await _talk(Parts().server, *frames, replies=3)
     assert [status for status, _, _ in replies] == ["ok", "error", "ok"]
 
@@ -117,7 +118,7 @@ async def test_a_client_that_hangs_up_cancels_its_hook():
 
     ours, theirs = socket.socketpair()
     server = Parts(hook=slow).server
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(server.serve, await UNIXSocketStream.from_socket(theirs))
             ours.sendall(request_frame("hook", "Stop", {}, b""))
@@ -136,7 +137,7 @@ async def test_an_answer_that_nobody_takes_is_taken_back(kind):
         return HookAnswer(b"{}", "answered", take_back=taken_back.set)
 
     ours, theirs = socket.socketpair()
-    with ours, anyio.fail_after(5):
+    with ours, anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(Parts(hook=answer).server.serve, await kind.from_socket(theirs))
             ours.sendall(request_frame("hook", "Stop", {}, b""))
@@ -146,7 +147,7 @@ async def test_an_answer_that_nobody_takes_is_taken_back(kind):
 async def test_a_newer_client_is_noticed_and_an_older_one_is_not():
     for version, noticed in (("1.2.2", False), ("1.2.3", False), ("1.3.0", True)):
         server = Parts().server
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             frame = request_frame("call", "a", {"version": version}, b"")
             await _talk(server, frame, replies=1)
         assert server.newer_client.is_set() is noticed
@@ -157,7 +158,7 @@ async def test_a_request_that_breaks_is_logged_without_text_and_ends_nothing_els
         raise AttributeError("private words")
 
     ours, theirs = socket.socketpair()
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             server = Parts(hook=broken).server
             tasks.start_soon(server.serve, await UNIXSocketStream.from_socket(theirs))
@@ -170,7 +171,7 @@ async def test_a_request_that_breaks_is_logged_without_text_and_ends_nothing_els
 
 async def test_after_its_head_an_mcp_connection_is_handed_over_with_what_came_behind():
     frame = request_frame("mcp", "stdio", {"cwd": "/w"}, b"") + b"lines"
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         assert await _talk(Parts().server, frame, replies=1) == [("ok", "/w", b"lines")]
 
 

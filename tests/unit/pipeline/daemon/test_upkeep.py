@@ -16,6 +16,7 @@ from tests.archives import opened_desk
 from tests.fakes import make_quoting
 from tests.stores import HERE, FakeClock
 from tests.unit.sinks.passages.conftest import IDLE, NOW, RETRIES, opened, talk
+from tests.waiting import PATIENCE_S
 
 TEXT = "The quartzite deploy key rotates on the first Monday of each month"
 
@@ -70,7 +71,7 @@ async def test_it_waits_until_nobody_asks_anything(bench, late, monkeypatch):
             done.set()
         return 0.0 if len(asked) < 3 else upkeep.QUIET_S
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: compact_when_idle(late, quiet_s=quiet_s))
             await done.wait()
@@ -102,7 +103,7 @@ async def test_old_passages_go_though_nothing_new_is_said(said):
 async def test_every_day_the_passages_are_trimmed_again(said, monkeypatch):
     held, passages, clock = said
     monkeypatch.setattr(upkeep, "TRIM_S", 0.001)
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(trim_daily, held)
             for left in (1, 0):

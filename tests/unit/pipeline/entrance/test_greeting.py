@@ -19,6 +19,7 @@ from subcog.stages.inject import MAX_TOKENS
 from subcog.stages.text.envelope import MAX_UNITS
 from subcog.stages.text.unicode import count_tokens, count_units
 from tests.fakes import make_prompt
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 START = SessionStarted(
@@ -38,6 +39,7 @@ class House:
 
     def __init__(self, home, bus):
         self.text, self.slow, self.traces = "hello", False, []
+        self.greeting = anyio.Event()
         self.app = SimpleNamespace(
             sessions=Sessions(),
             archive=LazyArchive(),
@@ -54,6 +56,7 @@ class House:
         first = not self.app.sessions.is_greeted(event.session)
         self.app.sessions.greet(event.session)
         self.app.sessions.show(event.session, frozenset({("a", 1)}))
+        self.greeting.set()
         if self.slow:
             await anyio.sleep_forever()
         return ResponseReady(
@@ -110,9 +113,10 @@ async def test_a_start_that_is_cancelled_is_greeted_with_the_prompt(tmp_path):
     async with at_home(tmp_path) as house:
         house.load()
         house.slow = True
-        with anyio.move_on_after(SOON_S):
-            await house.start()
-        assert house.traces
+        async with anyio.create_task_group() as group:
+            group.start_soon(house.start)
+            await house.greeting.wait()
+            group.cancel_scope.cancel()
         assert not house.app.sessions.shown("s")
         house.slow = False
         assert await house.prompt() == "hello"
@@ -245,7 +249,7 @@ async def test_a_disk_that_does_not_answer_holds_up_no_prompt(tmp_path, monkeypa
             await anyio.sleep_forever()
 
         monkeypatch.setattr(to_thread, "run_sync", hang)
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_S):
             assert await house.prompt("found") == "found"
 
 

@@ -11,6 +11,7 @@ from subcog.sinks.code.checkout import Checkout, Unreadable
 from subcog.sinks.code.watch import CodeWatch
 from subcog.stages.language.code_names import code_names
 from tests.fakes import NOW
+from tests.waiting import PATIENCE_S
 
 PROJECT = Scope("project", "shop-0123456789ab")
 TEXT = "load_rates() in rates.py reads the table"
@@ -82,7 +83,7 @@ async def test_a_file_system_that_hangs_costs_one_short_wait(project):
 
     code = watching(hang)
     try:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             began = time.monotonic()
             assert await state(code, project, *anchors) is None
             first_s = time.monotonic() - began
@@ -92,7 +93,7 @@ async def test_a_file_system_that_hangs_costs_one_short_wait(project):
         assert first_s < 1
     finally:
         answers.set()
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_S):
         while await state(code, project, *anchors) is None:  # noqa: ASYNC110 - a thread ends
             await anyio.sleep(0.01)
 
@@ -106,7 +107,7 @@ async def test_a_check_takes_a_part_of_the_time_that_is_left(project):
         return project
 
     try:
-        with anyio.fail_after(0.2) as scope:
+        with anyio.fail_after(2) as scope:
             assert await state(watching(hang), project, *anchors) is None
         assert not scope.cancelled_caught
     finally:

@@ -9,6 +9,7 @@ from subcog.sinks.search.index import Index
 from subcog.stages.enrichment.guide_parser import read_guide
 from subcog.stages.ports import RecallUnavailable
 from tests.fakes import NOW, PLACE, PROJECT, FixedClock, make_memory
+from tests.waiting import PATIENCE_S
 
 OTHER = Scope("project", "other")
 NOTHING = Encoding(model="", vectors=b"", words=b"", lengths=b"")
@@ -92,7 +93,7 @@ async def test_what_is_forgotten_while_the_others_are_read_stays_forgotten():
     async def find():
         found.extend(await ids(of, "login"))
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as group:
             group.start_soon(find)
             await anyio.wait_all_tasks_blocked()

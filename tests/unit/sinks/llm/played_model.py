@@ -14,6 +14,7 @@ from subcog.sinks.llm.circuit_breaker import CircuitBreaker
 from subcog.sinks.llm.language_model import LanguageModel, PromptSpec
 from subcog.sinks.llm.worker_process import Answer
 from tests.emissions import emitted
+from tests.waiting import PATIENCE_S
 
 HOWTO = SearchIntent(
     intent_type=IntentType.HOWTO, confidence_percent=90, source=DetectionSource.LLM
@@ -77,7 +78,7 @@ def outcomes():
 async def running(worker, *, late_s=60.0, problem="", failures=5):
     breaker = CircuitBreaker(now=anyio.current_time, failures=failures)
     model = LanguageModel(worker, BRIEF, late_s=late_s, breaker=breaker, problem=problem)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         async with model.running():
             yield model
 

@@ -30,7 +30,7 @@ def worker(monkeypatch):
 
 async def test_an_answer_in_time_is_a_vote(worker, told):
     async with running(worker) as model:
-        vote = await model.ask("how?", within_s=1)
+        vote = await model.ask("how?", within_s=10)
     assert (vote.racer, vote.intent, vote.missing) == (DetectionSource.LLM, HOWTO, "")
     assert told == ["won"]
     assert (worker.asks[0].system, worker.asks[0].user) == ("system", "<how?>")
@@ -38,14 +38,14 @@ async def test_an_answer_in_time_is_a_vote(worker, told):
 
 async def test_what_must_not_leave_the_machine_does_not(worker):
     async with running(worker) as model:
-        await model.ask("my secret is this", within_s=1)
+        await model.ask("my secret is this", within_s=10)
     assert worker.asks[0].user == "<my *** is this>"
 
 
 async def test_the_same_prompt_is_asked_once(worker, told):
     async with running(worker) as model:
-        await model.ask("how?", within_s=1)
-        again = await model.ask("how?", within_s=1)
+        await model.ask("how?", within_s=10)
+        again = await model.ask("how?", within_s=10)
     assert again.intent == HOWTO
     assert len(worker.asks) == 1
     assert told == ["won"]
@@ -55,7 +55,7 @@ async def test_a_no_is_remembered_too(worker):
     worker.say = lambda ask: Answer(id=ask.id, text="none")
     async with running(worker) as model:
         for _ in range(2):
-            vote = await model.ask("do it", within_s=1)
+            vote = await model.ask("do it", within_s=10)
             assert (vote.intent, vote.missing) == (None, "")
     assert len(worker.asks) == 1
 
@@ -63,7 +63,7 @@ async def test_a_no_is_remembered_too(worker):
 async def test_the_cache_is_bounded_and_holds_no_prompt(worker):
     async with running(worker) as model:
         for number in range(MAX_CACHED + 5):
-            await model.ask(f"prompt {number}", within_s=1)
+            await model.ask(f"prompt {number}", within_s=10)
         assert model.status()["cached"] == MAX_CACHED
         assert all(isinstance(key, bytes) and len(key) == 16 for key in model._cache)
 
@@ -131,7 +131,7 @@ async def test_a_session_that_begins_starts_the_worker_once(worker):
 async def test_without_what_it_needs_nothing_is_started_or_told(worker, told):
     async with running(worker, problem="litellm is not installed") as model:
         model.warm()
-        vote = await model.ask("how?", within_s=1)
+        vote = await model.ask("how?", within_s=10)
         assert model.status()["problem"] == "litellm is not installed"
     assert vote.missing == "not_installed"
     assert worker.starts == 0
@@ -157,13 +157,13 @@ async def test_of_too_many_questions_the_last_are_not_asked(worker, told):
 
 async def test_a_thousand_questions_of_every_kind_leave_no_task_behind(worker):
     async with running(worker, failures=10_000) as model:
-        await model.ask("warm", within_s=1)
+        await model.ask("warm", within_s=10)
         before = anyio.get_running_tasks()
         for number in range(200):
             for say, within_s, late in (
-                (Answer(id=0, text="howto"), 1, Taker()),
-                (Answer(id=0, text="gibberish"), 1, None),
-                (Trouble(id=0, kind="connection"), 1, Taker()),
+                (Answer(id=0, text="howto"), 10, Taker()),
+                (Answer(id=0, text="gibberish"), 10, None),
+                (Trouble(id=0, kind="connection"), 10, Taker()),
                 (None, 0.0, Taker()),
                 (None, 0.0, None),
             ):

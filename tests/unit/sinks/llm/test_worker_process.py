@@ -16,6 +16,7 @@ from subcog.sinks.llm.worker_process import (
     Trouble,
     WorkerGone,
 )
+from tests.waiting import PATIENCE_S
 
 OTHERS: set[str] = set()
 PLAYED = """
@@ -63,7 +64,7 @@ def script(tmp_path):
 async def running(script, *, model="m", **changes):
     configure = Configure(model=model, api_base=str(script.parent / "cancelled"))
     process = ModelProcess((sys.executable, str(script)), configure, **changes)
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             try:
                 yield process, tasks

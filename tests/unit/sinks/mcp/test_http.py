@@ -11,6 +11,7 @@ from subcog.sinks.mcp.http import IDLE_S, MAX_BODY, McpHttp, Refusal, Served, is
 from subcog.sinks.mcp.http import _make_room as make_room
 from subcog.sinks.mcp.http import _mended as mended
 from subcog.sinks.mcp.http import _whole_body as whole_body
+from tests.waiting import PATIENCE_S
 
 
 def _receiving(*messages):
@@ -75,7 +76,7 @@ async def test_the_time_of_being_idle_begins_when_the_last_request_ends():
         await gate.wait()
 
     served = Served("", answer)
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             for _ in range(2):
                 tasks.start_soon(served.serve, {}, None, None)
@@ -123,7 +124,7 @@ async def test_a_session_that_breaks_ends_its_own_requests_and_nothing_else(capl
     def opened(project, max_listeners):
         yield Broken()
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             http = McpHttp(tasks, opened, new_id=lambda: "id")
             for _ in range(2):

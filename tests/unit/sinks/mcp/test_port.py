@@ -6,6 +6,7 @@ from subcog.bus.values import Encoding, Memory, Scope
 from subcog.sinks.mcp import port
 from subcog.sinks.mcp.port import MAX_NAMED, Changed, Changes
 from tests.fakes import NOW
+from tests.waiting import PATIENCE_S
 
 HERE, USER, THERE = Scope("project", "here"), Scope("user", "u"), Scope("project", "there")
 ENCODING = Encoding(model="", vectors=b"", words=b"", lengths=b"")
@@ -33,7 +34,7 @@ def changes(monkeypatch):
 
 
 async def test_changes_of_its_scopes_are_told_together(changes):
-    with changes.watching((HERE, USER)) as watch, anyio.fail_after(5):
+    with changes.watching((HERE, USER)) as watch, anyio.fail_after(PATIENCE_S):
         changes.stored(stored("mem_1"))
         changes.stored(stored("mem_2", USER, "preferences"))
         changes.stored(stored("mem_3", THERE, "gotchas"))
@@ -47,7 +48,7 @@ async def test_changes_of_its_scopes_are_told_together(changes):
 
 @pytest.mark.parametrize("event", [stored("mem_1", version=2), None])
 async def test_where_a_memory_was_before_is_not_known(changes, event):
-    with changes.watching((HERE,)) as watch, anyio.fail_after(5):
+    with changes.watching((HERE,)) as watch, anyio.fail_after(PATIENCE_S):
         if event is None:
             changes.forgotten(MemoryForgotten(trace="t", id="mem_1", scope=HERE))
         else:
@@ -58,7 +59,7 @@ async def test_where_a_memory_was_before_is_not_known(changes, event):
 
 async def test_of_very_many_changes_only_that_there_were_some_is_held(changes):
     pairs = tuple(stored(f"mem_{n}").stored[0] for n in range(100_000 // 100))
-    with changes.watching((HERE,)) as watch, anyio.fail_after(5):
+    with changes.watching((HERE,)) as watch, anyio.fail_after(PATIENCE_S):
         changes.stored(MemoriesStored(trace="t", stored=pairs))
         assert len(watch._ids) <= MAX_NAMED + 1
         assert await watch.next() == Changed(None, frozenset({"decisions"}))
@@ -69,7 +70,7 @@ async def test_nothing_is_told_before_it_can_be_read(monkeypatch):
     monkeypatch.setattr(port, "BUSY_CHECK_S", 0)
     busy = [True, True, False]
     changes = Changes(is_busy=lambda: busy.pop(0))
-    with changes.watching((HERE,)) as watch, anyio.fail_after(5):
+    with changes.watching((HERE,)) as watch, anyio.fail_after(PATIENCE_S):
         changes.stored(stored("mem_1"))
         await watch.next()
     assert busy == []

@@ -7,6 +7,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from subcog.sinks.mcp import stdio as mcp_stream
 from subcog.sinks.mcp.stdio import MAX_OPEN, BadMessage, LineTransport, lines, read_message
+from tests.waiting import PATIENCE_S
 
 
 class Source:
@@ -82,7 +83,7 @@ async def test_no_more_is_read_while_so_many_requests_are_open():
     served = wire(*[request(number) for number in range(MAX_OPEN + 1)], target=target)
     incoming, received = anyio.create_memory_object_stream(1000)
     sent, outgoing = anyio.create_memory_object_stream(1000)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks, received, sent:
             tasks.start_soon(served.read, incoming)
             tasks.start_soon(served.write, outgoing)
@@ -102,7 +103,7 @@ async def test_who_does_not_read_is_left(monkeypatch):
     monkeypatch.setattr(mcp_stream, "WRITE_S", 0.01)
     sent, outgoing = anyio.create_memory_object_stream(1)
     answer = types.JSONRPCResponse(jsonrpc="2.0", id=0, result={})
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         async with sent:
             await sent.send(mcp_stream.SessionMessage(answer))
             with pytest.raises(TimeoutError):

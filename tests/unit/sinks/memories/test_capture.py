@@ -9,6 +9,7 @@ from subcog.bus.values import Provenance, Scope
 from subcog.sinks.store.rows import content_hash
 from tests.archives import opened_desk
 from tests.stores import HERE
+from tests.waiting import PATIENCE_S
 
 BCRYPT = "We use bcrypt for password hashing in the login service"
 FUTURE = datetime(2999, 1, 1, tzinfo=UTC)
@@ -73,7 +74,7 @@ async def test_two_captures_of_one_text_at_the_same_moment_are_one_memory(bench)
     async def capture():
         settled.append(await bench.keep(BCRYPT))
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             for _ in range(5):
                 tasks.start_soon(capture)

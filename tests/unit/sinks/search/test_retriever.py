@@ -19,6 +19,7 @@ from subcog.sinks.search.retriever import (
     THREADS,
     Search,
 )
+from tests.waiting import PATIENCE_S
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HERE = Scope("project", "here")
@@ -84,7 +85,7 @@ def search(store: FakeStore, embedder: Embedder, *, ready: bool = True) -> Searc
 async def test_the_best_are_fetched_once_and_in_another_thread(
     store: FakeStore, embedder: Embedder
 ) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         recalled = await search(store, embedder).recall(QUESTION)
     assert [hit.memory.id for hit in recalled.hits] == ["m0", "m2"]
     assert store.fetched == [["m0", "m2"]]

@@ -16,6 +16,7 @@ from subcog.sinks.store import reads
 from subcog.sinks.store.reads import CurrentVersions, Filter, Fingerprints, Interruptible
 from subcog.sinks.store.rows import fingerprint
 from tests.stores import ALL, ELSEWHERE, HERE, ME, START, make_row, opened
+from tests.waiting import PATIENCE_S
 
 
 def test_scopes_are_written_as_the_tables_hold_them():
@@ -124,7 +125,7 @@ async def test_a_cancelled_query_has_ended_when_its_caller_goes_on():
         finally:
             ended.set()
 
-    with fail_after(20):
+    with fail_after(PATIENCE_S):
         async with create_task_group() as tasks:
             tasks.start_soon(Interruptible(work, connection.interrupt).result)
             await anyio.to_thread.run_sync(began.wait)
@@ -153,7 +154,7 @@ async def test_an_interrupt_that_comes_too_early_is_repeated():
         began.set()
         work()
 
-    with fail_after(20):
+    with fail_after(PATIENCE_S):
         async with create_task_group() as tasks:
             tasks.start_soon(Interruptible(begin, interrupt).result)
             await anyio.to_thread.run_sync(began.wait)
@@ -171,7 +172,7 @@ async def test_work_that_was_cancelled_while_it_waited_is_never_done():
         release.wait(20)
         done.append("first")
 
-    with fail_after(20):
+    with fail_after(PATIENCE_S):
         async with create_task_group() as tasks:
             tasks.start_soon(Interruptible(first, lambda: None).result, limiter)
             await anyio.to_thread.run_sync(began.wait)

@@ -11,6 +11,7 @@ from subcog.sinks.team.protocol import Change, Cursor
 from subcog.sinks.team.validate import OTHERS
 from tests.stores import make_row, make_store, opened
 from tests.teams import EPOCH, ORG, SHOP, apply, change, feed, join, tombstone
+from tests.waiting import PATIENCE_S
 
 from .replicas import ID, after, as_row, current, org, waiting
 
@@ -285,7 +286,7 @@ async def test_many_changes_are_applied_in_slices_and_captures_come_between(stor
     rows = [org(number) for number in range(1_200)]
     changes = feed(*(change(row, seq=number) for number, row in enumerate(rows)))
 
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE_S):
         async with asyncio.TaskGroup() as tasks:
             applier = tasks.create_task(apply(store, changes))
             while (await store.replica.cursor()).seq == 0:

@@ -22,6 +22,7 @@ from subcog.sinks.transcripts.reader import (
     has_failed,
     read_slice,
 )
+from tests.waiting import PATIENCE_S
 
 
 def line(text, role="user"):
@@ -172,7 +173,7 @@ async def test_a_disk_that_hangs_holds_up_nobody_else(known, file, monkeypatch):
             with anyio.move_on_after(0.001) as waiting:
                 await known.end_of(str(file))
             assert waiting.cancelled_caught
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             assert await anyio.to_thread.run_sync(lambda: "searched") == "searched"
     finally:
         back.set()

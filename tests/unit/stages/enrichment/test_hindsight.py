@@ -16,6 +16,7 @@ from subcog.stages.enrichment.hindsight import (
 )
 from subcog.stages.language.time_question import read_time_question
 from tests.fakes import PROJECT, FakeRecall, make_hit, make_memory, make_prompt
+from tests.waiting import PATIENCE_S
 
 # A Monday.
 NOW = datetime(2026, 10, 5, 9, tzinfo=UTC)
@@ -83,7 +84,7 @@ def session(name, began, *texts):
 async def recollected(prompt, memories, *, talk=None, recall=None, used=(), limit=15):
     asked = read_time_question(prompt)
     assert asked is not None
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         return await recollect(
             asked,
             make_prompt(prompt),

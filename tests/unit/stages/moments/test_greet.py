@@ -17,6 +17,7 @@ from subcog.stages.text.envelope import enclose, quote_facts, quote_topics
 from subcog.stages.text.unicode import count_tokens, count_units
 from tests.emissions import emitted
 from tests.fakes import NOW, PLACE, FakeCatalogue, FakeRecall, FakeSessions, make_memory
+from tests.waiting import PATIENCE_S
 
 STARTED = SessionStarted(
     trace="t1", session="s1", client="claude-code", place=PLACE, source="startup"
@@ -38,7 +39,7 @@ async def hello(
 ):
     recall = FakeRecall(memories=memories, raises=raises)
     catalogue = FakeCatalogue(memories=(*memories, *known), topics=topics, raises=raises)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         response, *_ = await greet(
             event,
             recall=recall,

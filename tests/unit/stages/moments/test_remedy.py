@@ -16,6 +16,7 @@ from subcog.stages.moments.remedy import (
 from subcog.stages.ports import RecallUnavailable
 from tests.emissions import emitted
 from tests.fakes import NOW, PLACE, FakeRecall, FakeSessions, make_hit, make_memory
+from tests.waiting import PATIENCE_S
 
 ERROR = "Exit code 1\nError: connect ECONNREFUSED 127.0.0.1:5432"
 BLOCKER = "CI fails with ECONNREFUSED 127.0.0.1:5432 until pg_isready; fixed by waiting for it"
@@ -33,7 +34,7 @@ def about(text=BLOCKER, relevance=0.8, number=1):
 
 
 async def remedied(event=None, *, recall=None, sessions=None, settings=SETTINGS):
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         said = await remedy(
             event or failed(),
             recall=recall or FakeRecall(hits=[about()]),

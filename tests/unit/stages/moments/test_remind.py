@@ -22,6 +22,7 @@ from subcog.stages.ports import RecallUnavailable
 from subcog.stages.text.unicode import count_tokens
 from tests.emissions import emitted
 from tests.fakes import NOW, PLACE, FakeCatalogue, FakeRecall, FakeSessions, make_hit, make_memory
+from tests.waiting import PATIENCE_S
 
 PATH = "/src/shop/src/auth/jwt_handler.py"
 SETTINGS = ToolSettings(enabled=True, tools=("Edit",), min_similarity=0.6, max_results=3)
@@ -35,7 +36,7 @@ def used(path=PATH, text="", **changes):
 
 
 async def reminded(event=None, *, hits=(), memories=(), sessions=None, settings=SETTINGS, **how):
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         said = await remind(
             event or used(),
             recall=FakeRecall(hits=hits, **how),

@@ -12,6 +12,7 @@ from subcog.stages.moments.warn import HEADING, warn
 from subcog.stages.ports import RecallUnavailable
 from tests.emissions import emitted
 from tests.fakes import NOW, PLACE, FakeFailures, FakeRecall, FakeSessions, make_hit, make_memory
+from tests.waiting import PATIENCE_S
 
 SETTINGS = ActionSettings(enabled=True, tools=("Bash",), min_relevance=0.6, max_results=2)
 RULE = "Never run `alembic upgrade head` on staging; use `scripts/migrate.sh staging`."
@@ -25,7 +26,7 @@ def about(command=BAD, **changes):
 
 async def warned(event=None, *, hits=None, sessions=None, settings=SETTINGS, **how):
     hits = [make_hit(make_memory(1, RULE), 0.3)] if hits is None else hits
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         said = await warn(
             event or about(),
             recall=FakeRecall(hits=hits, **how),

@@ -71,7 +71,7 @@ async def test_a_cancelled_call_ends_at_once_while_the_server_hangs(behind_proxy
         for _ in range(6):  # there is no connection left, and none can be made
             await give_up(behind_proxy)
     proxy.thaw()
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE_S):
         assert await behind_proxy.counts() == {}
 
 

@@ -19,7 +19,7 @@ from tests.machines import machine
 from tests.postgres import OWNER, STRANGER
 from tests.stores import ALL, ELSEWHERE, HERE, make_row
 from tests.teamwork import SCOPES, member_of, whole_feed
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ async def test_a_write_that_is_taken_back_holds_up_nothing(quick_team, alice):
     await alice.put([make_row(2)])
     late.connection.close()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         while not (found := await alice.changes(await beginning(alice), SCOPES)).changes:
             assert found.behind
 
@@ -217,7 +217,7 @@ async def test_what_is_no_memory_is_told_as_such(quick_team, alice, body):
 
 async def test_a_listener_is_woken_by_what_others_do(quick_team, alice):
     async with member_of(quick_team, "bob") as bob, aclosing(bob.listen()) as woken:
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_S):
             await anext(woken)
             for change in (
                 lambda: alice.put([make_row(1)]),
@@ -247,7 +247,7 @@ async def test_a_listener_that_loses_the_server_says_so(quick_team, alice):
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE query LIKE 'LISTEN%' AND usename = 'alice'"
             )
-        with anyio.fail_after(10), pytest.raises(TeamUnavailable) as caught:
+        with anyio.fail_after(PATIENCE_S), pytest.raises(TeamUnavailable) as caught:
             await anext(woken)
     assert caught.value.reason == "unreachable"
 
