@@ -63,6 +63,8 @@ IDLE_CHECK_S = 5.0
 LISTEN_CHECK_S = 1.0
 SPOOL_CHECK_S = 5.0
 ACTIVITY_SAVE_S = 10.0
+# Before the first pattern: the agent is starting as well, and needs the processor more.
+COMPILE_AFTER_S = 5.0
 # Between two patterns: whoever asks meanwhile is answered first.
 COMPILE_PAUSE_S = 0.005
 
@@ -161,6 +163,7 @@ class Daemon:
 
         Raises ``BadRule``, which ends the daemon.
         """
+        await anyio.sleep(COMPILE_AFTER_S)
         for _ in chain(self._app.redactor.compile_pending(), compile_pending()):
             await anyio.sleep(COMPILE_PAUSE_S)
 

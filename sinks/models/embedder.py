@@ -24,6 +24,7 @@ from tokenizers import Tokenizer
 
 from ...bus.values import Encoding
 from .analyzer import Analyzer
+from .arrays import distinct, percentile
 from .grams import AskedWord
 
 if TYPE_CHECKING:  # ``Embedder.load`` imports it, in a thread beside the opening of the store
@@ -71,7 +72,7 @@ class Embedder:
         self._model = model
         self._lengths = self._vector_lengths()
         # A few odd tokens are longer than all words.
-        self._longest = np.float32(np.percentile(self._lengths, 99))
+        self._longest = percentile(self._lengths, 99)
         self._decisive = _decisive(model.tokens)
         self._analyzer = Analyzer()
 
@@ -125,8 +126,8 @@ class Embedder:
         """A query made ready for the index."""
         text = text[:QUESTION_CHARS]
         (ids,) = self._word_ids([text])
-        terms = np.unique(self._analyzer.terms(text))
-        return EncodedQuery(terms=terms, vector=self._mean(ids), words=np.unique(ids))
+        terms = distinct(self._analyzer.terms(text))
+        return EncodedQuery(terms=terms, vector=self._mean(ids), words=distinct(ids))
 
     def unit(self, words: npt.NDArray[np.uint16]) -> Floats:
         """The vectors of ``words``, each of unit length, shape (words, dimensions)."""

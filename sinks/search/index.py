@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ...bus.values import Encoding, Memory, Query, Scope
 from ..models.analyzer import Analyzer, searchable, text_encoding
+from ..models.arrays import distinct
 from ..models.embedder import Embedder, EncodedQuery
 from ..models.grams import asked_words, grams_of
 from ..store.rows import Row
@@ -170,14 +171,14 @@ class Index:
         embedder = self.usable_embedder
         if embedder is not None:
             return embedder.encode_query(text)
-        return EncodedQuery(terms=np.unique(self._analyzer.terms(text)))
+        return EncodedQuery(terms=distinct(self._analyzer.terms(text)))
 
     def encode_words(self, text: str, language: str) -> EncodedQuery:
         """A question in a ``language`` that the embedder does not know, by its words alone."""
         asked = asked_words(text, language, self._analyzer)
         terms = [term for word in asked for term in (*word.grams.tolist(), word.term)]
         known = [term for term in terms if term is not None]
-        return EncodedQuery(terms=np.unique(np.array(known, dtype=np.uint32)), asked=asked)
+        return EncodedQuery(terms=distinct(np.array(known, dtype=np.uint32)), asked=asked)
 
     def nearest(
         self, text: str | Encoding, scope: Scope, namespace: str | None = None, k: int = 5
@@ -328,7 +329,7 @@ def similarities(
     if not len(near):
         return []
     cosines = scope_index.passages.means(near) @ mean
-    ours = np.unique(np.frombuffer(text.words, dtype="<u2"))
+    ours = distinct(np.frombuffer(text.words, dtype="<u2"))
     dice, differ = _common(scope_index, near, ours, embedder)
     alike = np.clip(np.minimum(cosines, dice), 0.0, 1.0)
     alike = np.where(differ, np.minimum(alike, np.float32(_DIFFERENT)), alike)
@@ -380,7 +381,7 @@ def _distinct_words(scope_index: ScopeIndex, rows: Rows) -> tuple[Rows, WordIds]
     passages = scope_index.passages.of(rows)
     words, counts = scope_index.passages.words(passages)
     places = np.repeat(np.arange(len(rows)), scope_index.passages.numbers(rows))
-    keys = np.unique((np.repeat(places, counts) << 16) | words)
+    keys = distinct((np.repeat(places, counts) << 16) | words)
     return keys >> 16, (keys & 0xFFFF).astype(np.uint16)
 
 

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from ..models.arrays import first_of_each
+
 # The lists are folded in when they hold this many rows, or this share of what is packed if more.
 _FOLD_ROWS = 512
 _FOLD_SHARE = 0.05
@@ -133,7 +135,7 @@ class Postings:
 def _packed(rows: Rows, terms: npt.NDArray[np.uint32]) -> Packed:
     keys = (terms.astype(np.uint64) << np.uint64(32)) | rows
     keys.sort()
-    at = _fresh(keys)
+    at = first_of_each(keys)
     counts = np.diff(np.concatenate((at, [len(keys)])))
     keys = keys[at]
     return _grouped(
@@ -143,15 +145,8 @@ def _packed(rows: Rows, terms: npt.NDArray[np.uint32]) -> Packed:
     )
 
 
-def _fresh(values: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.int64]:
-    """Where each distinct value begins; ``values`` are sorted, which ``np.unique`` cannot use."""
-    fresh = np.ones(len(values), dtype=np.bool_)
-    fresh[1:] = values[1:] != values[:-1]
-    return np.flatnonzero(fresh)
-
-
 def _grouped(terms: npt.NDArray[np.uint32], rows: Rows, counts: Counts) -> Packed:
-    fresh = _fresh(terms)
+    fresh = first_of_each(terms)
     starts = np.concatenate((fresh, [len(terms)])).astype(np.int64)
     return Packed(terms[fresh], starts, rows, counts)
 
@@ -174,7 +169,7 @@ def _joined(parts: Sequence[Packed]) -> Packed:
         return filled[0] if filled else _NOTHING
     terms = np.concatenate([part.terms for part in filled])
     terms.sort()
-    terms = terms[_fresh(terms)]
+    terms = terms[first_of_each(terms)]
     sizes = np.zeros((len(filled), len(terms)), dtype=np.int64)
     for size, part in zip(sizes, filled, strict=True):
         size[np.searchsorted(terms, part.terms)] = np.diff(part.starts)

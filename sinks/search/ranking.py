@@ -15,6 +15,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from ...bus.values import Mode, Query, Scope
+from ..models.arrays import distinct
 from ..models.embedder import Embedder, EncodedQuery
 from .calibration import Features, relevance, text_only, text_relevance
 from .scope_index import Flags, Floats, Found, Rows, ScopeIndex
@@ -214,7 +215,7 @@ def _choose(scoped: ScopeQuery, mode: Mode, question: EncodedQuery, count: int) 
     if mode != "text" and question.vector is not None and question.vector.any():
         passages = scoped.index.passages
         chosen.append(passages.nearest(question.vector, count, scoped.rows, scoped.allowed))
-    return np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, dtype=np.int64)
+    return distinct(np.concatenate(chosen)) if chosen else np.zeros(0, dtype=np.int64)
 
 
 def _cosines(scoped: ScopeQuery, vector: Floats) -> Floats:
