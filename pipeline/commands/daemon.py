@@ -101,7 +101,7 @@ def run() -> None:
     import logging
 
     from ..daemon.log_setup import log_to, log_uncaught, silence_exit
-    from ..daemon.server import AlreadyRunning
+    from ..daemon.sockets import AlreadyRunning
 
     paths = our_paths()
     loaded = our_settings(warn=False)

@@ -43,16 +43,8 @@ from ..entrance.set_aside import DurableHooks
 from . import spool
 from .backups import Backups
 from .http_endpoint import Gauges, HttpEndpoint, SignalBuffer, index_status
-from .server import (
-    Listener,
-    Lock,
-    Server,
-    is_reachable,
-    listen,
-    only_one,
-    socket_path,
-    unlisten,
-)
+from .server import Listener, Server
+from .sockets import Lock, is_reachable, listen, only_one, socket_path, unlisten
 from .upkeep import compact_when_idle, keep_open, trim_daily
 
 if TYPE_CHECKING:

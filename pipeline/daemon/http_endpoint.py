@@ -29,7 +29,7 @@ from ...sinks.mcp.lazy_app import LazyApp
 from ..app.app import INDEXING, App
 from ..app.routes import ROUTES
 from ..entrance.events import HOOK_EVENTS
-from .server import listen_on_the_same
+from .sockets import listen_on_the_same
 
 if TYPE_CHECKING:
     from ...sinks.http.server import Http, Routes

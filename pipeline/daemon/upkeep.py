@@ -11,7 +11,7 @@ import anyio.to_thread
 from ..app.app import App
 from ..app.archives import Conversations, LazyArchive
 from .backups import Backups
-from .server import Lock
+from .sockets import Lock
 
 _log = logging.getLogger(__name__)
 # A database that cannot be opened is tried again after so long, and then after twice as long, up to

@@ -22,7 +22,7 @@ from ...sinks.store.errors import StoreUnavailable
 from ...sinks.store.wal import is_emptied
 from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
-from ..daemon.server import AlreadyRunning, listen_on_loopback, only_one, socket_path, unlisten
+from ..daemon.sockets import AlreadyRunning, listen_on_loopback, only_one, socket_path, unlisten
 from .findings import (
     Finding,
     Unrepaired,

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from subcog.pipeline.agents.install import our_parts
-from subcog.pipeline.daemon.server import listen_on_loopback
+from subcog.pipeline.daemon.sockets import listen_on_loopback
 from subcog.pipeline.doctor.agents import fly, hook_commands
 from tests.waiting import eventually
 
