@@ -47,6 +47,8 @@ def _poles(lines: list[list[str]]) -> dict[str, dict[str, int]]:
 SAME = {word: line[0] for line in _lines("same") for word in line}
 UNITS = {word: number for number, line in enumerate(_lines("units")) for word in line}
 """The kind of measure that each unit belongs to."""
+_POWERS = {"kilo": 1, "mega": 2, "giga": 3, "tera": 4}
+_SCALES = dict(pair.split("=") for pair in _LISTS["scales"].split())
 SLOTS = {word: line[0] for line in _lines("slots") for word in line[1:]}
 POLES = _poles(_lines("axes"))
 ACTS = _poles([[str(at), *line] for at, line in enumerate(_lines("acts"))])
@@ -60,6 +62,7 @@ _NUMBERS = dict(pair.split("=") for pair in _LISTS["numbers"].split())
 _NO_VALUES = frozenset(("half", "once", "twice", "single"))
 
 _MEASURE = regex(r"v?(\d+(?:[.,:]\d+)*)([a-z%]{0,4})")
+_FRACTION = regex(r"\d{1,12}(?:\.\d{1,6})?")
 _SUFFIX = regex(
     r"(?<=\w{3})(?:izations?|isations?|ations?|ating|ated|ates?|ities|ity|ments?|ings?|ions?|ied"
     r"|ies|ed|es|ers?|ors?|ables?|ibles?|als?|ly|s|e|y)$"
@@ -70,11 +73,21 @@ _SHORT_STEM = 4
 
 
 class Measure(NamedTuple):
-    """A number: its value, the kind of its unit (-1: none), and the unit that is written to it."""
+    """A number: as it is written, the kind of its unit (-1: none), and the unit written to it.
+
+    ``values`` is what it is compared by: the same for "2 weeks" and "14 days", and of bytes two,
+    since a kilobyte has 1000 or 1024.
+    """
 
     value: str
     kind: int
     unit: str
+    values: frozenset[str]
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether its unit is in ``values``."""
+        return self.value not in self.values
 
 
 @lru_cache(maxsize=8192)
@@ -105,11 +118,22 @@ def measure(word: str, following: str) -> Measure | None:
     if word in _NO_VALUES or (word == "one" and following not in UNITS):
         return None
     if value := _NUMBERS.get(word):
-        return Measure(value, UNITS.get(following, -1), "")
+        return Measure(value, UNITS.get(following, -1), "", _scaled(value, following))
     found = _MEASURE.fullmatch(word)
     if found is None or (found[2] and found[2] not in UNITS and found[2] != "%"):
         return None
-    return Measure(found[1], UNITS.get(found[2] or following, -1), found[2])
+    unit = found[2] or following
+    return Measure(found[1], UNITS.get(unit, -1), found[2], _scaled(found[1], unit))
+
+
+def _scaled(value: str, unit: str) -> frozenset[str]:
+    """``value`` as a multiple of the smallest unit of its kind; as it is where that is unknown."""
+    scale = _SCALES.get(unit)
+    if scale is None or _FRACTION.fullmatch(value) is None:
+        return frozenset((value,))
+    power = _POWERS.get(scale)
+    bases = (1000**power, 1024**power) if power else (int(scale),)
+    return frozenset(f"={float(value) * base:.6g}" for base in bases)
 
 
 ADDS_NO_SUBJECT = frozenset(map(canonical, (*LIGHT, *UNITS, *TIMES)))

@@ -109,7 +109,8 @@ class Statement:
     others; ``order`` has content and names as they come, ``lead`` those before it gives a reason.
     ``slots`` has those of the subject and those after a preposition or "is", ``modifiers`` for each
     of them the one right before it; ``aside`` are those that it gives as a reason. ``numbers`` are
-    the values by the kind of their unit, ``keyed`` the words before them with that kind.
+    the values by the kind of their unit, ``figures`` the same as written, ``keyed`` the words before
+    them with that kind.
     """
 
     def __init__(self, text: str) -> None:
@@ -121,6 +122,7 @@ class Statement:
         self.units: set[str] = set()
         self.around: set[str] = set()
         self.numbers: dict[int, set[str]] = {}
+        self.figures: set[str] = set()
         self.keyed: set[tuple[str, int]] = set()
         self.modifiers: dict[str, str] = {}
         self.slots: dict[str, set[str]] = {}
@@ -164,8 +166,9 @@ class Statement:
         if at and self.tokens[at - 1] in _COUNTED:
             self.around.add(f"{before} {number.value}")
             return
-        self.numbers.setdefault(number.kind, set()).add(number.value)
-        if number.unit:
+        self.numbers.setdefault(number.kind, set()).update(number.values)
+        self.figures.add(number.value)
+        if number.unit and not number.is_scaled:
             self.units.add(number.unit)
         if before:
             self.keyed.add((before, number.kind))
@@ -181,7 +184,9 @@ class Statement:
             return True
         if word not in UNITS:
             return False
-        self.units.add(word)
+        number = measure(self.tokens[at - 1], word) if at else None
+        if number is None or not number.is_scaled:
+            self.units.add(word)
         if word in _OFTEN and at and self.tokens[at - 1] in _PER:
             self.times.add(_OFTEN[word])
         return True

@@ -186,6 +186,32 @@ def test_contractions_are_spelled_out():
     assert spelled_out("it's") == ("it's",)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Session cookies live for two weeks", "Session cookies live for 14 days"),
+        ("The timeout of the API is 2500 ms", "The timeout of the API is 2.5 seconds"),
+        ("Uploads may have 1 GB at most", "The upload limit is 1024 MB"),
+        ("A page may have a bundle of 0.1 MB", "A page may have a bundle of 100 kB"),
+    ],
+)
+def test_one_quantity_in_two_units_is_no_contradiction(one, other):
+    assert not contradicts(one, other)
+    assert not contradicts(other, one)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("Session cookies live for 14 hours", "Session cookies live for 14 days"),
+        ("The timeout of the API is 2500 ms", "The timeout of the API is 5 seconds"),
+        ("Uploads may have 1 GB at most", "Uploads may have 10 MB at most"),
+    ],
+)
+def test_another_quantity_in_another_unit_is_one(newer, older):
+    assert compare(newer, older) is Relation.OTHER_NUMBER
+
+
 SUBJECTS = ("the job queue", "password hashing", "the session timeout", "release notes")
 CHOICES = ("Redis", "Postgres", "argon2id", "bcrypt", "15 minutes", "30 minutes", "port 8080")
 VERBS = ("uses", "does not use", "is", "isn't", "never uses", "is not", "don't use", "cannot be")
