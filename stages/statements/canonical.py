@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -54,6 +54,7 @@ POLES = _poles(_lines("axes"))
 ACTS = _poles([[str(at), *line] for at, line in enumerate(_lines("acts"))])
 TIMES = _list("times")
 SURROUNDINGS = _list("surroundings")
+TELLINGS = {word: line[0] for line in _lines("tellings") for word in line}
 LIGHT = _list("light")
 ORDINARY = _list("ordinary")
 ROLES = _list("roles")
@@ -67,6 +68,7 @@ _SUFFIX = regex(
     r"(?<=\w{3})(?:izations?|isations?|ations?|ating|ated|ates?|ities|ity|ments?|ings?|ions?|ied"
     r"|ies|ed|es|ers?|ors?|ables?|ibles?|als?|ly|s|e|y)$"
 )
+_PLACE = regex(r"/|\w\.[a-z]")
 _DOUBLED = regex(r"([bdfgklmnprt])\1$")
 # A stem of at most so many characters keeps what else looks like an ending.
 _SHORT_STEM = 4
@@ -105,6 +107,19 @@ def is_technology(word: str) -> bool:
     return word in TECHNOLOGIES and word not in ORDINARY
 
 
+def kinds_of(names: Iterable[str]) -> frozenset[str]:
+    """What canonical ``names`` are names of, as far as that is known: "role", "tool", "place"."""
+    return frozenset(kind for name in names if (kind := _kind_of(name)))
+
+
+def _kind_of(name: str) -> str:
+    if name.rpartition(" ")[2] in ROLES:
+        return "role"
+    if name in TECHNOLOGIES:
+        return "tool"
+    return "place" if _PLACE.search(name) else ""
+
+
 def stem(word: str) -> str:
     """``word`` without its endings, so that "validation" and "validates" are one."""
     short = _SUFFIX.sub("", word)
@@ -135,6 +150,9 @@ def _scaled(value: str, unit: str) -> frozenset[str]:
     bases = (1000**power, 1024**power) if power else (int(scale),)
     return frozenset(f"={float(value) * base:.6g}" for base in bases)
 
+
+TELLING = frozenset(map(canonical, TELLINGS))
+"""The canonical words that say what of a subject a sentence tells."""
 
 ADDS_NO_SUBJECT = frozenset(map(canonical, (*LIGHT, *UNITS, *TIMES)))
 """Canonical words that say nothing of what a sentence is about."""

@@ -278,6 +278,95 @@ def test_a_change_that_is_told_beats_what_it_replaces(older, newer):
 @pytest.mark.parametrize(
     ("older", "newer"),
     [
+        ("The retro is on Thursday", "Retro is no longer on Thursday but on Tuesday"),
+        ("The page size is 50", "Page size is 100 now instead of 50"),
+        ("Standup is at 10", "Standup is no longer at 10 but at 11"),
+        ("Snapshots are taken daily", "Snapshots are taken every 6 hours now, no longer daily"),
+        ("Anna does the releases", "Ben took over the releases from Anna"),
+        ("Jonas maintains the billing service", "Mara took over the billing service from Jonas"),
+    ],
+)
+def test_a_change_that_names_the_old_value_settles_it(older, newer):
+    assert contradicts(newer, older)
+    assert settles(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We run the tests with tox", "From now on we run the tests with nox"),
+        ("The worker is written in Go", "The worker is written in Rust now"),
+        ("The CLI is in Rust", "The CLI is in Go these days"),
+        ("Commits are signed with GPG keys", "As of today commits are signed with SSH keys"),
+        ("Map tiles are served by tegola", "Map tiles are served by martin from now on"),
+    ],
+)
+def test_the_same_sentence_with_a_value_that_holds_now_is_a_change(older, newer):
+    assert contradicts(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We run the tests before every push", "From now on we run the tests with nox"),
+        ("We run the tests in CI", "From now on we run the tests with nox"),
+        ("We run the unit tests with tox", "From now on we run the load tests with k6"),
+        ("We lint the shell scripts with shellcheck", "We now lint the YAML files with yamllint"),
+        ("The worker runs in Kubernetes", "The worker is written in Rust now"),
+        ("The batch size is 50", "Page size is 100 now instead of 50"),
+        ("Anna maintains the parser", "Ben took over the releases from Anna"),
+        ("Anna does the releases", "Ben took over the docs from Anna"),
+    ],
+)
+def test_a_change_of_another_value_leaves_it_alone(older, newer):
+    assert not contradicts(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The SMTP relay is mail.internal", "The SMTP relay needs STARTTLS"),
+        ("The registry is ghcr.io", "The registry requires OAuth"),
+        ("The parser is in src/parse.rs", "The parser uses Nom"),
+        ("The tide model is written in Fortran", "The tide model needs OpenMP"),
+        ("Anna owns the billing service", "The billing service is written in Kotlin"),
+        ("The CI runner uses Docker", "The CI runner belongs to Platform"),
+    ],
+)
+def test_two_properties_of_one_thing_may_both_hold(one, other):
+    assert not contradicts(one, other)
+    assert not contradicts(other, one)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("The SMTP relay is mail.internal", "The SMTP relay is smtp.example.org"),
+        ("The registry requires OAuth", "The registry requires Kerberos"),
+        ("The parser is in src/parse.rs", "The parser lives in lib/parse"),
+    ],
+)
+def test_two_values_of_one_property_contradict_each_other(newer, older):
+    assert contradicts(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        (
+            "Decided: Postgres for the job queue, not Redis",
+            "We use Postgres for the job queue instead of Redis",
+        ),
+        ("pytest is our test runner, unittest is not used", "We use pytest rather than unittest"),
+    ],
+)
+def test_a_decision_in_other_words_is_no_contradiction(newer, older):
+    assert not contradicts(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
         ("The cache is Memcached", "The cache is Redis"),
         ("The session timeout is 15 minutes", "The session timeout is 30 minutes"),
     ],
