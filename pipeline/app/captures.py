@@ -23,9 +23,11 @@ from ...sinks.project.git import head_commit
 from ...sinks.project.reflog import commit_at
 from ...stages.capture import review
 from ...stages.capture import task_record as task
+from ...stages.capture.namespaces import remembered_as
 from ...stages.capture.review import Statement
 from ...stages.ports import Recall
 from ...stages.statements.open_work import RESOLVED, is_open
+from ...stages.text.markup import REMEMBER
 from .archives import RESERVE_S, NotStored
 
 # It chooses among so many times what it may keep: some of it will be known already.
@@ -56,7 +58,7 @@ class CaptureService:
             id=f"mem_{next_ulid(prompt.trace, number)}",
             text=marked.content,
             scope=place.project,
-            namespace=marked.namespace,
+            namespace=_namespace_of(marked),
             tags=(marked.tag,) if marked.tag else (),
             own_words=True,
             provenance=Provenance(
@@ -88,6 +90,11 @@ class CaptureService:
             reason=self._store_problem() or "it is still being stored",
         )
         return CaptureSettled(trace=request.trace, kept=kept)
+
+
+def _namespace_of(marked: Marked) -> str | None:
+    """Where a marked line goes; None where its text has to tell."""
+    return remembered_as(marked.content) if marked.marker.lower() == REMEMBER else marked.namespace
 
 
 def moment_of(settings: Settings, hook: str) -> ReviewSettings:
