@@ -69,6 +69,14 @@ def test_what_is_to_be_remembered_is_a_blocker_where_it_is_in_the_way(house, mar
     assert f"kept as {kind}: " in answer["systemMessage"]
 
 
+def test_who_asks_in_prose_to_forget_is_told_the_commands_and_loses_nothing(house):
+    known = house.capture(ARGON)["id"]
+    told = house.prompt("forget what I said about password hashing")["systemMessage"]
+    assert '`subcog recall "password hashing"`' in told
+    assert "`subcog forget ID`" in told
+    assert house.ask("get", known)["content"] == ARGON
+
+
 def test_a_new_session_is_told_what_matters(house):
     empty = house.hook("SessionStart", {"session_id": "s", "source": "startup"})
     assert "subcog-memory" not in empty["hookSpecificOutput"]["additionalContext"]
