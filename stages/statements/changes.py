@@ -127,6 +127,18 @@ _PATTERNS = tuple(
         ("-> \u2192", rf" {_BEFORE}(?:->|\u2192) "),
     )
 )
+_CHOOSE = _any("chose,choose,chosen,picked,pick,prefer,preferred,favour,favor,selected")
+_NOT_CHOSEN = (
+    regex(
+        r" (?:instead of|rather than|in place of|decided against|no|not|never) "
+        rf"(?:{_any('use,using,with,to,in,by,via,on,through')} )?{_AFTER}"
+    ),
+    regex(rf" {_CHOOSE} (?:{_WORD} ){{1,4}}?over {_AFTER}"),
+    regex(
+        rf" {_BEFORE}(?:is|are|was|were) (?:(?:not|never) (?:used|chosen|allowed|an option)"
+        r"|rejected|ruled out|turned down|forbidden|banned) "
+    ),
+)
 # "Instead of X" and "not X" may speak of one place among several.
 _HEDGED = frozenset("instead rather place lieu now not".split())
 _SAYS_LASTING = regex(
@@ -161,6 +173,13 @@ def replaced_phrases(line: str, words: frozenset[str]) -> Iterator[tuple[str, bo
         if not cues.isdisjoint(words):
             for match in pattern.finditer(line):
                 yield " ".join(filter(None, match.groupdict().values())), _HEDGED.isdisjoint(cues)
+
+
+def turned_down(line: str) -> Iterator[str]:
+    """The phrases of ``line`` that name what was not chosen: "not X", "X is not used"."""
+    for pattern in _NOT_CHOSEN:
+        for match in pattern.finditer(line):
+            yield match["old"]
 
 
 def says_lasting(line: str) -> bool:

@@ -242,12 +242,12 @@ def is_probable(newer: Statement, older: Statement) -> bool:
 
 def _is_none(pair: Pair) -> bool:
     """Whether the two plainly agree."""
-    return pair.only_repeats or pair.tells_something_else
+    return pair.only_repeats or pair.tells_something_else or pair.restates
 
 
 def _is_plain(pair: Pair) -> bool:
     """Whether the newer one plainly says that the older one does not hold any more."""
-    return pair.gives_up or is_updated(pair.newer, pair.older)
+    return pair.gives_up or pair.turns_over or is_updated(pair.newer, pair.older)
 
 
 def _kind(newer: Statement, older: Statement) -> Relation:

@@ -219,6 +219,33 @@ class Pair:
             return told or (ours.isdisjoint(theirs) and _PLACE in kinds ^ others)
         return told and ("subject" in ours) != ("subject" in theirs) and not kinds & others
 
+    @property
+    def restates(self) -> bool:
+        """Whether both choose the same, and turn the same down, in whatever words."""
+        newer, older = self.newer, self.older
+        against, before = newer.turned_down, older.turned_down
+        both = against & before
+        if not both or self.number or not self.shared - both:
+            return False
+        if newer.excepts != older.excepts:
+            return False
+        return both == against & older.heavy == before & newer.heavy and not self._choose_apart()
+
+    def _choose_apart(self) -> bool:
+        """Whether each chooses by name what the other does not speak of."""
+        newer, older = self.newer, self.older
+        ours = newer.names - newer.turned_down - older.heavy
+        theirs = older.names - older.turned_down - newer.heavy
+        return bool(ours and theirs)
+
+    @property
+    def turns_over(self) -> bool:
+        """Whether the newer one chooses what the older one turns down, and the other way round."""
+        newer, older = self.newer, self.older
+        chosen = older.turned_down & newer.heavy - newer.turned_down - newer.denied
+        given = newer.turned_down & older.heavy - older.turned_down - older.denied
+        return self.neat and bool(chosen and given and self.shared - chosen - given)
+
     # --- whether one denies it -------------------------------------------------------------------
 
     @cached_property
@@ -296,7 +323,7 @@ class Pair:
         newer, older = self.newer, self.older
         if newer.plain == older.plain:
             return True
-        if self.any_apart:
+        if self.any_apart or self.turns_over:
             return False
         if older.heavy <= newer.heavy and self._keeps_values():
             return True

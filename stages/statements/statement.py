@@ -27,7 +27,7 @@ from .canonical import (
     measure,
     steps_of,
 )
-from .changes import replaced_phrases, says_new
+from .changes import replaced_phrases, says_new, turned_down
 
 MOST_TOKENS = 48
 """What a longer sentence adds is no claim."""
@@ -77,6 +77,9 @@ _LITTLE = frozenset(
         canonical,
         "the a an our its his her their of for in on to with and it that this any".split(),
     )
+)
+_TURNS_DOWN = frozenset(
+    "instead rather place against over rejected ruled turned forbidden banned".split()
 )
 # After a word with a capital letter at the beginning of a sentence these make a person of it.
 _PERSONAL = frozenset("does took left handed".split())
@@ -368,6 +371,14 @@ class Statement:
     def replaced(self) -> tuple[frozenset[str], ...]:
         """What it says is no more: the words of each phrase."""
         return tuple(words for words, _ in self._replaced_phrases)
+
+    @cached_property
+    def turned_down(self) -> frozenset[str]:
+        """What it is about and says was not chosen."""
+        if not self.denies and self.words.isdisjoint(_TURNS_DOWN):
+            return frozenset()
+        words = (word for phrase in turned_down(self.line) for word in phrase.split())
+        return self.heavy & frozenset(map(canonical, words))
 
     @cached_property
     def given_up(self) -> tuple[frozenset[str], ...]:

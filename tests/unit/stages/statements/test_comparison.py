@@ -341,6 +341,18 @@ def test_two_properties_of_one_thing_may_both_hold(one, other):
 @pytest.mark.parametrize(
     ("newer", "older"),
     [
+        ("We chose RabbitMQ over Kafka for events", "Events go through Kafka rather than RabbitMQ"),
+        ("We indent with tabs, never with spaces", "We indent with spaces instead of tabs"),
+        ("Events go through NATS, not Kafka", "We chose Kafka over RabbitMQ for events"),
+    ],
+)
+def test_a_decision_that_is_turned_over_is_one(newer, older):
+    assert contradicts(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
         ("The SMTP relay is mail.internal", "The SMTP relay is smtp.example.org"),
         ("The registry requires OAuth", "The registry requires Kerberos"),
         ("The parser is in src/parse.rs", "The parser lives in lib/parse"),
@@ -358,6 +370,15 @@ def test_two_values_of_one_property_contradict_each_other(newer, older):
             "We use Postgres for the job queue instead of Redis",
         ),
         ("pytest is our test runner, unittest is not used", "We use pytest rather than unittest"),
+        ("Events go through Kafka rather than RabbitMQ", "We chose Kafka over RabbitMQ for events"),
+        (
+            "Deploys happen through ArgoCD only, kubectl is not used",
+            "We deploy with ArgoCD, never with kubectl",
+        ),
+        (
+            "We keep jobs in Postgres instead of adding Redis",
+            "We decided to keep the job queue in Postgres, no Redis",
+        ),
     ],
 )
 def test_a_decision_in_other_words_is_no_contradiction(newer, older):
