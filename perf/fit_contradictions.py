@@ -57,7 +57,7 @@ class Pair:
 def _seen(newer: Statement, older: Statement) -> tuple[float, ...]:
     """What is measured of two statements; nothing where one only repeats the other."""
     pair = contradiction.Pair(newer, older)
-    possible = may_contradict(newer, older) and not pair.only_repeats
+    possible = may_contradict(newer, older) and not (pair.only_repeats or pair.tells_something_else)
     return pair.features if possible else ()
 
 

@@ -53,8 +53,9 @@ class SessionState:
 
     ``shown`` and ``captured`` are what its context holds, oldest first, ``warned`` what it was
     shown before an action; ``kept_unasked`` has the namespaces of what the user was not told of
-    yet, by id; ``lost`` is what it held before it was emptied last. ``late_answer`` (and when it
-    came) waits for the next hook. ``project_dir`` is where the session started.
+    yet, by id, and ``closed`` the version that was open of each memory that their words closed;
+    ``lost`` is what it held before it was emptied last. ``late_answer`` (and when it came) waits
+    for the next hook. ``project_dir`` is where the session started.
     """
 
     def __init__(self, max_shown: int = MAX_SHOWN) -> None:
@@ -62,6 +63,7 @@ class SessionState:
         self.warned: FIFOCache[tuple[str, int], None] = FIFOCache(max_shown)
         self.captured: FIFOCache[str, None] = FIFOCache(max_shown)
         self.kept_unasked: FIFOCache[str, str] = FIFOCache(max_shown)
+        self.closed: FIFOCache[str, int] = FIFOCache(max_shown)
         self.reasons: FIFOCache[str, Reason] = FIFOCache(MAX_REASONS)
         self.lost: tuple[str, ...] = ()
         self.greeted = False
@@ -200,6 +202,19 @@ class Sessions:
         namespaces = tuple(state.kept_unasked.values())
         state.kept_unasked.clear()
         return namespaces
+
+    def note_closed(self, session: str, memory_id: str, version: int) -> None:
+        """Note that the user's words closed a memory, of which ``version`` was open."""
+        _append(self.state(session).closed, {memory_id: version})
+
+    def take_closed(self, session: str) -> tuple[tuple[str, int], ...]:
+        """What the user's words closed since the last call, by id and open version."""
+        state = self.find(session)
+        if state is None:
+            return ()
+        closed = tuple(state.closed.items())
+        state.closed.clear()
+        return closed
 
     def forget_shown(self, session: str) -> None:
         """Note that the session's context was emptied, so that everything may be shown again."""

@@ -18,6 +18,7 @@ from ..bus.events import ContextBuilt, PromptEnriched, ResponseReady
 from ..bus.prompts import Entity, Marked, Parsed, ProjectFacts, Reference, SearchIntent
 from ..bus.values import NAMESPACES, Kept
 from ..config.patterns import regex
+from .language.words import words
 from .language.work_kind import primary
 from .text.envelope import NOTHING, hook_answer
 from .text.unicode import count_tokens, cut, one_line, visible, well_formed
@@ -43,6 +44,14 @@ _ASKS_TO_KEEP = regex(
     r"(?:[ :,]+[^\s?]+){4}[^?\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+# The same of what was said before. "forget it" and "forget about that" name nothing.
+_ASKS_TO_FORGET = regex(
+    r"^\W{0,4}(?:(?:ok|please|and|actually)[, ]+)*(?:forget|delete|erase|disregard)"
+    r" (?:(?:all|everything|anything) )?(?:what|that) (?:i|we) (?:have |had |just |once |'ve )*"
+    r"(?:said|told you|wrote|decided|noted|kept|stored) (?:about|on|of|regarding|concerning) "
+    r"(?:(?:the|our|my) )?(?P<what>[^?\n]{2,80}?)[\s.!]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _PLURALS = {"decisions", "learnings", "patterns", "blockers", "preferences", "gotchas", "tasks"}
 
 
@@ -52,18 +61,20 @@ def respond(
     suggest: bool = False,
     notices: bool = False,
     kept: Sequence[str] = (),
+    closed: Sequence[tuple[str, int]] = (),
     clean: Callable[[str], str] = str,
 ) -> ResponseReady:
     """The answer to a prompt; ``{}`` where there is nothing to say.
 
     With ``suggest`` the user reads how to keep what the prompt states without a marker; with
-    ``notices`` what the model is shown, and what was ``kept`` unasked, as its namespaces. An agent
-    writes down what the user reads, so ``clean`` redacts what is repeated of the prompt.
+    ``notices`` what the model is shown, what was ``kept`` unasked, as its namespaces, and what
+    was ``closed`` by the user's words, as ids and the versions that were open. An agent writes down
+    what the user reads, so ``clean`` redacts what is repeated of the prompt.
     """
     enriched = event.classified.enriched
     prompt = enriched.prompt
     message = _message(event) or (_suggestion(enriched.parsed, clean) if suggest else "")
-    if notices and (notice := _notice(event, kept)):
+    if notices and (notice := _notice(event, kept, closed)):
         message = f"{message}\n{notice}" if message else notice
     body = hook_answer("UserPromptSubmit", well_formed(event.text), message)
     if prompt.detailed:
@@ -82,8 +93,8 @@ def _message(event: ContextBuilt) -> str:
     return "\n".join(lines)
 
 
-def _notice(event: ContextBuilt, kept: Sequence[str]) -> str:
-    """In a line what is shown and what was kept; empty for nothing, and where nobody reads it."""
+def _notice(event: ContextBuilt, kept: Sequence[str], closed: Sequence[tuple[str, int]]) -> str:
+    """In a line what is shown, kept and closed; empty for nothing, and where nobody reads it."""
     if event.classified.enriched.parsed.machine:
         return ""
     notes = len(event.context.injected_memories)
@@ -93,6 +104,10 @@ def _notice(event: ContextBuilt, kept: Sequence[str]) -> str:
     if kept:
         counted = Counter(map(_singular, kept)).items()
         parts.append("kept " + ", ".join(_number(count, one) for one, count in counted))
+    parts += [
+        f"closed {memory_id} as done (to undo that: subcog restore {memory_id} --version {version})"
+        for memory_id, version in closed
+    ]
     return f"subcog: {' · '.join(parts)}" if parts else ""
 
 
@@ -110,13 +125,20 @@ def _singular(namespace: str) -> str:
 def _suggestion(parsed: Parsed, clean: Callable[[str], str]) -> str:
     """One line about the surest statement that is worth keeping; empty where none is sure.
 
-    None about what holds a secret. Who asks in prose to have something remembered reads how.
+    None about what holds a secret. Who asks in prose to have something remembered or forgotten
+    reads how.
     """
     if parsed.machine or parsed.marked:
         return ""
     if (asked := _ASKS_TO_KEEP.search(parsed.text)) and clean(asked[0]) == asked[0]:
         return (
             f"subcog: to have this kept: “{_suggested(asked[0])}” begin the line with [remember]."
+        )
+    if (asked := _ASKS_TO_FORGET.search(parsed.text)) and clean(asked[0]) == asked[0]:
+        what = cut(" ".join(words(asked["what"])), _MAX_SUGGESTED_CHARS)
+        return (
+            f'subcog: nothing is forgotten by that. `subcog recall "{what}"` finds the memories'
+            " with their ids; `subcog forget ID` deletes one."
         )
     sure = [s for s in parsed.signals if s.confidence_percent >= SUGGEST_PERCENT and s.namespace]
     sure = [signal for signal in sure if clean(signal.phrase) == signal.phrase]

@@ -17,19 +17,24 @@ from ...bus.bus import Bus
 from ...bus.events import CaptureRequested, CaptureSettled, PromptSubmitted, ReviewRequested
 from ...bus.ids import next_ulid
 from ...bus.prompts import Marked
-from ...bus.values import LEARN, Hit, Kept, Provenance, Query
+from ...bus.values import LEARN, TO_DO, Hit, Kept, Memory, Provenance, Query
 from ...config.settings import ReviewSettings, Settings
 from ...sinks.project.git import head_commit
 from ...sinks.project.reflog import commit_at
 from ...stages.capture import review
 from ...stages.capture import task_record as task
+from ...stages.capture.closings import Closing, closed_by
+from ...stages.capture.namespaces import remembered_as
 from ...stages.capture.review import Statement
 from ...stages.ports import Recall
-from ...stages.statements.open_work import RESOLVED, is_open
+from ...stages.statements.open_work import OUTCOME, RESOLVED, is_open
+from ...stages.text.markup import REMEMBER
 from .archives import RESERVE_S, NotStored
 
 # It chooses among so many times what it may keep: some of it will be known already.
 _CHOICE = 4
+# So many are looked at for the one that somebody says to be done: two may be meant.
+_CLOSE_AMONG = 20
 
 Capture = Callable[[CaptureRequested], Awaitable[CaptureSettled]]
 
@@ -56,7 +61,7 @@ class CaptureService:
             id=f"mem_{next_ulid(prompt.trace, number)}",
             text=marked.content,
             scope=place.project,
-            namespace=marked.namespace,
+            namespace=_namespace_of(marked),
             tags=(marked.tag,) if marked.tag else (),
             own_words=True,
             provenance=Provenance(
@@ -88,6 +93,11 @@ class CaptureService:
             reason=self._store_problem() or "it is still being stored",
         )
         return CaptureSettled(trace=request.trace, kept=kept)
+
+
+def _namespace_of(marked: Marked) -> str | None:
+    """Where a marked line goes; None where its text has to tell."""
+    return remembered_as(marked.content) if marked.marker.lower() == REMEMBER else marked.namespace
 
 
 def moment_of(settings: Settings, hook: str) -> ReviewSettings:
@@ -149,7 +159,7 @@ class ReviewCaptures:
 
     async def _said_before(self, event: ReviewRequested, statement: Statement) -> tuple[Hit, ...]:
         """What is like a statement; what is solved is not said by what still stands in the way."""
-        hits = await self._like(event, statement)
+        hits = await self._like(event, statement.note.text)
         if statement.note.kind != "resolution":
             return hits
         return tuple(hit for hit in hits if not self._is_open_blocker(hit))
@@ -158,12 +168,12 @@ class ReviewCaptures:
         return hit.memory.namespace == "blockers" and is_open(hit.memory, self._clock())
 
     async def _like(
-        self, event: ReviewRequested, statement: Statement, *namespaces: str
+        self, event: ReviewRequested, text: str, *namespaces: str, limit: int = 5
     ) -> tuple[Hit, ...]:
         query = Query(
-            text=statement.note.text,
+            text=text,
             scopes=event.place.readable,
-            limit=5,
+            limit=limit,
             namespaces=namespaces,
         )
         try:
@@ -197,19 +207,47 @@ class ReviewCaptures:
         )
         is_kept = settled.kept.outcome != "declined"
         if blocker is not None and is_kept:
-            await self._close(blocker)
+            await self._close(blocker.memory)
         return is_kept
 
     async def _blocker(self, event: ReviewRequested, statement: Statement) -> Hit | None:
         """The open blocker that a statement resolves, if it does and it is clear which."""
         if statement.note.kind != "resolution":
             return None
-        hits = await self._like(event, statement, "blockers")
+        hits = await self._like(event, statement.note.text, "blockers")
         return review.resolved([hit for hit in hits if self._is_open_blocker(hit)])
 
-    async def _close(self, blocker: Hit) -> None:
-        """Mark a blocker as resolved: what it says stays, and who said it, and can be found."""
-        memory = blocker.memory
+    async def close(self, event: ReviewRequested, said: Iterable[Closing]) -> list[Memory]:
+        """Close each blocker or task that the user says to be done, where it is clear which.
+
+        What was closed comes back as it was before.
+        """
+        closed: list[Memory] = []
+        if not moment_of(self._settings, event.hook).auto_capture:
+            return closed
+        for closing in said:
+            hits = await self._like(event, closing.said, *sorted(TO_DO), limit=_CLOSE_AMONG)
+            memories = [hit.memory for hit in hits if self._may_close(event, hit.memory, closing)]
+            if (memory := closed_by(closing, memories)) is not None:
+                await self._close(memory)
+                closed.append(memory)
+        return closed
+
+    def _may_close(self, event: ReviewRequested, memory: Memory, closing: Closing) -> bool:
+        """Whether it is the project's, and was open when that was said.
+
+        The record of the session's own task is judged by what is done in it.
+        """
+        recorded = OUTCOME.search(memory.content) is not None
+        own = recorded and memory.provenance.session == event.session
+        now = self._clock()
+        was_there = memory.updated_at <= (_moment(closing.said_at_ms) or now)
+        return (
+            memory.scope == event.place.project and was_there and is_open(memory, now) and not own
+        )
+
+    async def _close(self, memory: Memory) -> None:
+        """Mark a memory as resolved: what it says stays, and who said it, and can be found."""
         await self._capture_or_raise(
             CaptureRequested(
                 trace=self._new_id(),

@@ -221,6 +221,7 @@ class Handlers:
             suggest=wanted.suggest_captures,
             notices=tells,
             kept=self._app.sessions.take_unasked(prompt.session) if tells else (),
+            closed=self._app.sessions.take_closed(prompt.session) if tells else (),
             clean=self._app.clean,
         )
 

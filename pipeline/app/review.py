@@ -199,6 +199,8 @@ class SessionReviewer:
             mark = part.mark
         state.points = [*state.points, *(s.note for s in progress.found)][-_MAX_POINTS:]
         await self._captures.keep(event, progress.found, progress.kept)
+        for memory in await self._captures.close(event, study.closings):
+            self._sessions.note_closed(event.session, memory.id, memory.version)
         tasks = await self._captures.record(event, self._tasks(event, state, study))
         if mark is not None and mark.inode:
             await self._transcripts.keep(event.transcript, mark)

@@ -30,6 +30,9 @@ LEAST: Final = 0.3
 LEAST_TO_DO: Final = 0.5
 """What is to be dealt with is greeted with until somebody closes it, so it has to be this sure."""
 
+SURELY = 0.8
+"""From here on a text is a blocker although ``[remember]`` files elsewhere."""
+
 _CUE = "~ "
 _MOST_SENTENCES = 4
 
@@ -50,6 +53,16 @@ def namespace_of(text: str, model: LinearModel | None = None) -> str:
         if name not in TO_DO or (chance >= LEAST_TO_DO and not _gives_up(text)):
             return name
     return DEFAULT
+
+
+def remembered_as(text: str) -> str:
+    """The namespace of what is marked with ``[remember]`` and no name: ``DEFAULT``.
+
+    Where ``text`` surely says that something is in the way it is a blocker: a greeting tells those.
+    """
+    chances = _model().probabilities((name, 1.0) for name in features(text))
+    blocks = dict(zip(_model().outputs, chances, strict=True))["blockers"] >= SURELY
+    return "blockers" if blocks and not _gives_up(text) else DEFAULT
 
 
 def _gives_up(text: str) -> bool:

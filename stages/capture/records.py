@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ...config.patterns import regex
 from ..text.markup import namespace_of
+from .namespaces import remembered_as
 from .statements import own_lines
 
 LABELS: dict[str, tuple[str, str]] = {
@@ -125,7 +126,7 @@ def _read(start: int, line: str, role: str) -> tuple[str, Record | None]:
     found = LABELS.get(label)
     if match is None and role == "assistant":
         match = _MARKED.match(line)
-        found = _marked(match["ns"]) if match is not None else None
+        found = _marked(match["ns"], match["said"]) if match is not None else None
     if match is None or found is None or not _is_filled(match["said"]):
         return label, None
     said = match["said"][:MAX_RECORD_CHARS].rstrip()
@@ -164,9 +165,9 @@ def _singular(label: str) -> str:
     return bare if bare in LABELS or bare in _DETAILS else bare.removesuffix("s")
 
 
-def _marked(name: str | None) -> tuple[str, str]:
-    """The kind and namespace that a marker names; "learnings" for a marker without a name."""
-    namespace = namespace_of(name) if name else "learnings"
+def _marked(name: str | None, said: str) -> tuple[str, str]:
+    """The kind and namespace that a marker names; without a name what suits ``said``."""
+    namespace = namespace_of(name) if name else remembered_as(said)
     kinds = {of: kind for kind, of in reversed(LABELS.values()) if kind != "resolution"}
     return kinds.get(namespace or "", "learning"), namespace or ""
 

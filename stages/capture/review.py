@@ -23,6 +23,7 @@ from ..statements.comparison import contradicts
 from ..text.markup import is_machine, own_text
 from ..text.unicode import fenced, one_line
 from . import task_record as task
+from .closings import MOST_SAID, Closing, find_closings
 from .statement_classifier import find_all
 from .task_record import MAX_TEXT_CHARS, within
 
@@ -192,7 +193,8 @@ class SessionReader:
     """What was found so far, bounded. It only computes, so it may run in a thread.
 
     ``agent`` marks a sub-agent's messages: its actions count for the session's task, its words do
-    not. ``work`` is the current task, ``finished`` are those that ended.
+    not. ``work`` is the current task, ``finished`` are those that ended; ``closings`` are what the
+    user says to be done.
     """
 
     def __init__(
@@ -213,6 +215,7 @@ class SessionReader:
         self.work = work
         self.finished: list[task.Work] = []
         self.found: tuple[Statement, ...] = ()
+        self.closings: tuple[Closing, ...] = ()
 
     def read(self, messages: Sequence[Message]) -> None:
         """Find what is worth keeping in ``messages``, and follow what is done."""
@@ -220,6 +223,9 @@ class SessionReader:
         self.found = choose(
             (*self.found, *found), min_confidence=self._min_confidence, limit=MAX_FOUND
         )
+        said = [] if self._agent else [one for one in messages if one.role == "user"]
+        closings = (one for message in said if not message.aside for one in _closings(message))
+        self.closings = (*self.closings, *closings)[-MOST_SAID:]
         for message in messages:
             self._follow(replace(message, aside=True) if self._agent else message)
 
@@ -231,6 +237,12 @@ class SessionReader:
         if before is not None and before is not self.work:
             before.ended = True
             self.finished = [*self.finished, before][-_MAX_TASKS:]
+
+
+def _closings(message: Message) -> Iterator[Closing]:
+    for part in _parts(message):
+        for found in find_closings(part):
+            yield found._replace(said_at_ms=message.said_at_ms)
 
 
 def batches(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:

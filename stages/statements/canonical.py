@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -47,11 +47,14 @@ def _poles(lines: list[list[str]]) -> dict[str, dict[str, int]]:
 SAME = {word: line[0] for line in _lines("same") for word in line}
 UNITS = {word: number for number, line in enumerate(_lines("units")) for word in line}
 """The kind of measure that each unit belongs to."""
+_POWERS = {"kilo": 1, "mega": 2, "giga": 3, "tera": 4}
+_SCALES = dict(pair.split("=") for pair in _LISTS["scales"].split())
 SLOTS = {word: line[0] for line in _lines("slots") for word in line[1:]}
 POLES = _poles(_lines("axes"))
 ACTS = _poles([[str(at), *line] for at, line in enumerate(_lines("acts"))])
 TIMES = _list("times")
 SURROUNDINGS = _list("surroundings")
+TELLINGS = {word: line[0] for line in _lines("tellings") for word in line}
 LIGHT = _list("light")
 ORDINARY = _list("ordinary")
 ROLES = _list("roles")
@@ -60,21 +63,33 @@ _NUMBERS = dict(pair.split("=") for pair in _LISTS["numbers"].split())
 _NO_VALUES = frozenset(("half", "once", "twice", "single"))
 
 _MEASURE = regex(r"v?(\d+(?:[.,:]\d+)*)([a-z%]{0,4})")
+_FRACTION = regex(r"\d{1,12}(?:\.\d{1,6})?")
 _SUFFIX = regex(
     r"(?<=\w{3})(?:izations?|isations?|ations?|ating|ated|ates?|ities|ity|ments?|ings?|ions?|ied"
     r"|ies|ed|es|ers?|ors?|ables?|ibles?|als?|ly|s|e|y)$"
 )
+_PLACE = regex(r"/|\w\.[a-z]")
 _DOUBLED = regex(r"([bdfgklmnprt])\1$")
 # A stem of at most so many characters keeps what else looks like an ending.
 _SHORT_STEM = 4
 
 
 class Measure(NamedTuple):
-    """A number: its value, the kind of its unit (-1: none), and the unit that is written to it."""
+    """A number: as it is written, the kind of its unit (-1: none), and the unit written to it.
+
+    ``values`` is what it is compared by: the same for "2 weeks" and "14 days", and of bytes two,
+    since a kilobyte has 1000 or 1024.
+    """
 
     value: str
     kind: int
     unit: str
+    values: frozenset[str]
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether its unit is in ``values``."""
+        return self.value not in self.values
 
 
 @lru_cache(maxsize=8192)
@@ -92,6 +107,19 @@ def is_technology(word: str) -> bool:
     return word in TECHNOLOGIES and word not in ORDINARY
 
 
+def kinds_of(names: Iterable[str]) -> frozenset[str]:
+    """What canonical ``names`` are names of, as far as that is known: "role", "tool", "place"."""
+    return frozenset(kind for name in names if (kind := _kind_of(name)))
+
+
+def _kind_of(name: str) -> str:
+    if name.rpartition(" ")[2] in ROLES:
+        return "role"
+    if name in TECHNOLOGIES:
+        return "tool"
+    return "place" if _PLACE.search(name) else ""
+
+
 def stem(word: str) -> str:
     """``word`` without its endings, so that "validation" and "validates" are one."""
     short = _SUFFIX.sub("", word)
@@ -105,12 +133,26 @@ def measure(word: str, following: str) -> Measure | None:
     if word in _NO_VALUES or (word == "one" and following not in UNITS):
         return None
     if value := _NUMBERS.get(word):
-        return Measure(value, UNITS.get(following, -1), "")
+        return Measure(value, UNITS.get(following, -1), "", _scaled(value, following))
     found = _MEASURE.fullmatch(word)
     if found is None or (found[2] and found[2] not in UNITS and found[2] != "%"):
         return None
-    return Measure(found[1], UNITS.get(found[2] or following, -1), found[2])
+    unit = found[2] or following
+    return Measure(found[1], UNITS.get(unit, -1), found[2], _scaled(found[1], unit))
 
+
+def _scaled(value: str, unit: str) -> frozenset[str]:
+    """``value`` as a multiple of the smallest unit of its kind; as it is where that is unknown."""
+    scale = _SCALES.get(unit)
+    if scale is None or _FRACTION.fullmatch(value) is None:
+        return frozenset((value,))
+    power = _POWERS.get(scale)
+    bases = (1000**power, 1024**power) if power else (int(scale),)
+    return frozenset(f"={float(value) * base:.6g}" for base in bases)
+
+
+TELLING = frozenset(map(canonical, TELLINGS))
+"""The canonical words that say what of a subject a sentence tells."""
 
 ADDS_NO_SUBJECT = frozenset(map(canonical, (*LIGHT, *UNITS, *TIMES)))
 """Canonical words that say nothing of what a sentence is about."""

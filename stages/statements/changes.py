@@ -74,8 +74,11 @@ _NO_DESCRIPTION = (
     "".join(f"(?<! {word})" for word in "a an the any all of no is are".split())
     + rf"(?!^ {_WORD} (?:{_WORD} ){{1,4}}{_any('is,are,can,cannot,may,must,have,has,get,will')} )"
 )
+_WHERE = _any("at,on,in,with,by,to,for,under")
 _IN_USE = _any("used,in use,needed,supported,maintained,available")
-_TAKES = "(?:take|takes|took|taken)"
+_TAKES = "(?:take|takes|took|taken|taking)"
+# What somebody does until somebody else takes it over: neither is given up by itself.
+_DUTY = rf"(?:{_any('the,a,an,our,its,their,all')} )*(?P<of>(?:(?!from |over ){_WORD} ){{1,4}})"
 _LEFT = _any(
     "(?:has|have|just) (?:left|quit|gone|moved|stepped down),quit,resigned,retired,"
     r"left (?:us|the|for|in|[\x2c;.]),handed (?:over|the|it|this|that),stepped down,"
@@ -93,6 +96,8 @@ _PATTERNS = tuple(
             rf" (?:instead|rather|in place|in lieu) (?:of|than) {_AFTER}",
         ),
         ("over", rf" {_TAKES} over from {_AFTER}"),
+        ("over", rf" {_TAKES} over {_DUTY}from {_AFTER}"),
+        ("over", rf" {_TAKES} {_DUTY}over from {_AFTER}"),
         ("place", rf" {_TAKES} {_AFTER}place "),
         ("place", rf" in (?!first )(?P<old>(?:the )?{_WORD} )place "),
         ("now", r" (?P<old>\S*[_./@]\S* )(?:is|are) now "),
@@ -103,7 +108,7 @@ _PATTERNS = tuple(
         ),
         (_words_of(f"{_OVER} {_ENDED} exist"), rf" {_BEFORE}{_GONE} "),
         ("longer", rf" {_BEFORE}(?:is|are) no longer {_IN_USE} "),
-        ("longer", rf" (?:is|are) no longer {_AFTER}but "),
+        ("longer", rf" (?:is|are) no longer (?:{_WHERE} )?{_AFTER}but "),
         (_words_of(_DROP), rf"{_NO_DESCRIPTION} {_DROP} {_AFTER}"),
         ("renamed became become goes", rf" {_BEFORE}{_RENAMED} "),
         ("renamed rename", rf" renamed? {_AFTER}(?:to|as|into) "),
@@ -118,8 +123,21 @@ _PATTERNS = tuple(
         ("left", rf" (?P<old>{_WORD}(?<!s) )left $"),  # and not "20 days left"
         ("leave departure", rf" {_ONE}(?:leave|departure) "),
         ("not", rf" [,;(\u2013\u2014] (?:and )?not {_AFTER}"),
+        ("longer", rf" [,;(\u2013\u2014] (?:and |but )?no longer {_AFTER}"),
         ("-> \u2192", rf" {_BEFORE}(?:->|\u2192) "),
     )
+)
+_CHOOSE = _any("chose,choose,chosen,picked,pick,prefer,preferred,favour,favor,selected")
+_NOT_CHOSEN = (
+    regex(
+        r" (?:instead of|rather than|in place of|decided against|no|not|never) "
+        rf"(?:{_any('use,using,with,to,in,by,via,on,through')} )?{_AFTER}"
+    ),
+    regex(rf" {_CHOOSE} (?:{_WORD} ){{1,4}}?over {_AFTER}"),
+    regex(
+        rf" {_BEFORE}(?:is|are|was|were) (?:(?:not|never) (?:used|chosen|allowed|an option)"
+        r"|rejected|ruled out|turned down|forbidden|banned) "
+    ),
 )
 # "Instead of X" and "not X" may speak of one place among several.
 _HEDGED = frozenset("instead rather place lieu now not".split())
@@ -154,7 +172,14 @@ def replaced_phrases(line: str, words: frozenset[str]) -> Iterator[tuple[str, bo
     for cues, pattern in _PATTERNS:
         if not cues.isdisjoint(words):
             for match in pattern.finditer(line):
-                yield match["old"], _HEDGED.isdisjoint(cues)
+                yield " ".join(filter(None, match.groupdict().values())), _HEDGED.isdisjoint(cues)
+
+
+def turned_down(line: str) -> Iterator[str]:
+    """The phrases of ``line`` that name what was not chosen: "not X", "X is not used"."""
+    for pattern in _NOT_CHOSEN:
+        for match in pattern.finditer(line):
+            yield match["old"]
 
 
 def says_lasting(line: str) -> bool:

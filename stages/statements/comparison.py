@@ -20,6 +20,7 @@ from ..language.words import NEGATIONS, spelled_words
 from .canonical import ADDS_NO_SUBJECT, canonical
 from .changes import says_lasting
 from .contradiction import SUBJECT, Pair, load_contradiction
+from .frame import is_updated
 from .statement import Statement, sentences_of
 
 _MARGIN = 1e-6
@@ -217,25 +218,36 @@ def may_contradict(newer: Statement, older: Statement) -> bool:
 def probability(newer: Statement, older: Statement) -> float:
     """How likely ``newer`` contradicts ``older``, 0–1.
 
-    Where it gives up by name what the older one relies on, the words around that matter little.
+    Where it gives up by name what the older one relies on, or is the same with another value that
+    holds now, the words around that matter little.
     """
     pair = Pair(newer, older)
-    if pair.only_repeats:
+    if _is_none(pair):
         return 0.0
     likely = _MODEL.probability(pair.features)
-    return max(likely, FLOOR) if pair.gives_up else likely
+    return max(likely, FLOOR) if _is_plain(pair) else likely
 
 
 def is_probable(newer: Statement, older: Statement) -> bool:
     """Whether that is ``FLOOR`` or more: sooner computed."""
     pair = Pair(newer, older)
-    if pair.only_repeats:
+    if _is_none(pair):
         return False
-    if pair.gives_up:
+    if _is_plain(pair):
         return True
     if _BOUND.most(pair) < _LEAST_LOG_ODDS:
         return False
     return _MODEL.probability(pair.features) >= FLOOR
+
+
+def _is_none(pair: Pair) -> bool:
+    """Whether the two plainly agree."""
+    return pair.only_repeats or pair.tells_something_else or pair.restates
+
+
+def _is_plain(pair: Pair) -> bool:
+    """Whether the newer one plainly says that the older one does not hold any more."""
+    return pair.gives_up or pair.turns_over or is_updated(pair.newer, pair.older)
 
 
 def _kind(newer: Statement, older: Statement) -> Relation:
@@ -283,7 +295,7 @@ def settles(newer: str, older: str) -> bool:
 
 
 def _is_told(newer: Statement, older: Statement) -> bool:
-    named = any(phrase & older.heavy for phrase in newer.replaced)
+    named = any(phrase & older.stated for phrase in newer.replaced)
     if not named and not says_lasting(newer.line):
         return False
     return probability(newer, older) >= (FLOOR if named else SURE)

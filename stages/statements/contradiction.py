@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ...config.linear_model import LinearModel
-from .canonical import NOTHING, canonical
+from .canonical import NOTHING, TELLING, canonical, kinds_of
 from .statement import Statement
 
 WEIGHTS: Final = Path(__file__).with_name("contradiction.json")
@@ -45,6 +45,7 @@ _LITTLE = frozenset(
         "do".split(),
     )
 )
+_PLACE = "place"
 _MOSTLY = 0.6
 _WHOLLY = 0.9
 
@@ -61,7 +62,7 @@ class Pair:
         self.newer, self.older = newer, older
         self.shared = newer.heavy & older.heavy
         self.of_older = len(self.shared) / len(older.heavy) if older.heavy else 0.0
-        self.hits = [hit for phrase in newer.replaced if (hit := phrase & older.heavy)]
+        self.hits = [hit for phrase in newer.replaced if (hit := phrase & older.stated)]
         """What the newer one says is no more, and the older one speaks of."""
         explained = NOTHING.union(*newer.replaced) | newer.polar | older.polar
         self.only_newer = newer.heavy - self.shared - explained
@@ -199,6 +200,52 @@ class Pair:
             for pair in a.joined
         )
 
+    @property
+    def tells_something_else(self) -> bool:
+        """Whether all that differs is a name each, which are names of two properties of one thing.
+
+        "The relay is mail.internal" and "The relay needs STARTTLS"; "Anna owns the relay".
+        """
+        newer, older = self.newer, self.older
+        if self.value_count != 1 or not (self.old_names and self.new_names):
+            return False
+        left = (self.only_newer - newer.names) | (self.only_older - older.names)
+        if self.hits or newer.denies != older.denies or not left <= TELLING:
+            return False
+        ours, theirs = newer.roles_of(self.new_names), older.roles_of(self.old_names)
+        kinds, others = kinds_of(self.new_names), kinds_of(self.old_names)
+        told = newer.tellings != older.tellings
+        if newer.subject - TELLING - newer.names == older.subject - TELLING - older.names:
+            return told or (ours.isdisjoint(theirs) and _PLACE in kinds ^ others)
+        return told and ("subject" in ours) != ("subject" in theirs) and not kinds & others
+
+    @property
+    def restates(self) -> bool:
+        """Whether both choose the same, and turn the same down, in whatever words."""
+        newer, older = self.newer, self.older
+        against, before = newer.turned_down, older.turned_down
+        both = against & before
+        if not both or self.number or not self.shared - both:
+            return False
+        if newer.excepts != older.excepts:
+            return False
+        return both == against & older.heavy == before & newer.heavy and not self._choose_apart()
+
+    def _choose_apart(self) -> bool:
+        """Whether each chooses by name what the other does not speak of."""
+        newer, older = self.newer, self.older
+        ours = newer.names - newer.turned_down - older.heavy
+        theirs = older.names - older.turned_down - newer.heavy
+        return bool(ours and theirs)
+
+    @property
+    def turns_over(self) -> bool:
+        """Whether the newer one chooses what the older one turns down, and the other way round."""
+        newer, older = self.newer, self.older
+        chosen = older.turned_down & newer.heavy - newer.turned_down - newer.denied
+        given = newer.turned_down & older.heavy - older.turned_down - older.denied
+        return self.neat and bool(chosen and given and self.shared - chosen - given)
+
     # --- whether one denies it -------------------------------------------------------------------
 
     @cached_property
@@ -242,8 +289,8 @@ class Pair:
     def change(self) -> tuple[float, ...]:
         newer, older, hit = self.newer, self.older, bool(self.hits)
         elsewhere = bool(newer.replaced) and not hit
-        known = older.heavy | older.light | older.times | older.units
-        wholly = any(phrase <= known and phrase & older.heavy for phrase in newer.replaced)
+        known = older.stated | older.light | older.units
+        wholly = any(phrase <= known and phrase & older.stated for phrase in newer.replaced)
         return (
             elsewhere and not newer.names.isdisjoint(older.names),
             elsewhere and older.heavy <= newer.heavy,
@@ -262,8 +309,7 @@ class Pair:
         "Flux now, ArgoCD is gone" of "We deploy with ArgoCD", where nothing sets the two apart.
         """
         older = self.older
-        known = older.heavy | older.light | older.times | older.units
-        known = known.union(*older.numbers.values())
+        known = older.stated | older.light | older.units
         return self.neat and any(
             phrase <= known and phrase & older.names and phrase not in older.given_up
             for phrase in self.newer.given_up
@@ -277,7 +323,7 @@ class Pair:
         newer, older = self.newer, self.older
         if newer.plain == older.plain:
             return True
-        if self.any_apart:
+        if self.any_apart or self.turns_over:
             return False
         if older.heavy <= newer.heavy and self._keeps_values():
             return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 
 from ...config.patterns import regex
 from ..language.words import WORD, fold, spelled_out
@@ -17,6 +18,7 @@ from .canonical import (
     SAME,
     SLOTS,
     SURROUNDINGS,
+    TELLINGS,
     TIMES,
     UNITS,
     Measure,
@@ -25,7 +27,7 @@ from .canonical import (
     measure,
     steps_of,
 )
-from .changes import replaced_phrases, says_new
+from .changes import replaced_phrases, says_new, turned_down
 
 MOST_TOKENS = 48
 """What a longer sentence adds is no claim."""
@@ -60,6 +62,8 @@ _COUNTED = frozenset(
     "milestone sprint error code page revision appendix figure line".split()
 )
 _ENDS_LEAD = frozenset((",", ";", "(", "\u2013", "\u2014", "because", "since", "so"))
+# "From now on the relay …": the subject is still to come.
+_SAYS_WHEN = frozenset((("now", "on"), ("here", "on"), ("today", "on"), ("as", "of")))
 _ENDS_SLOT = frozenset(", ; : ( ) . and but or when while if that which because since so".split())
 _MODALS = frozenset("can may must should shall will never to".split())
 _PASSED_OVER = frozenset("not be always only never also still now the a an".split())
@@ -73,6 +77,9 @@ _LITTLE = frozenset(
         canonical,
         "the a an our its his her their of for in on to with and it that this any".split(),
     )
+)
+_TURNS_DOWN = frozenset(
+    "instead rather place against over rejected ruled turned forbidden banned".split()
 )
 # After a word with a capital letter at the beginning of a sentence these make a person of it.
 _PERSONAL = frozenset("does took left handed".split())
@@ -97,6 +104,8 @@ _OFTEN = {
 }  # fmt: skip
 # "in tests", "for scripts": a surrounding after one of these.
 _WHERE = frozenset("test tests scripts notebooks".split())
+# "written in Go" says what it is, "in Go" where something else holds.
+_MADE = frozenset("written rewritten implemented reimplemented coded programmed ported".split())
 _AT = frozenset("in for during under".split())
 _PER = frozenset("every each once a per an twice".split())
 _TURNED_BY_DENIAL = ("default", "duty", "change", "safety", "possibility")
@@ -109,7 +118,8 @@ class Statement:
     others; ``order`` has content and names as they come, ``lead`` those before it gives a reason.
     ``slots`` has those of the subject and those after a preposition or "is", ``modifiers`` for each
     of them the one right before it; ``aside`` are those that it gives as a reason. ``numbers`` are
-    the values by the kind of their unit, ``keyed`` the words before them with that kind.
+    the values by the kind of their unit, ``figures`` the same as written, ``keyed`` the words
+    before them with that kind.
     """
 
     def __init__(self, text: str) -> None:
@@ -121,9 +131,11 @@ class Statement:
         self.units: set[str] = set()
         self.around: set[str] = set()
         self.numbers: dict[int, set[str]] = {}
+        self.figures: set[str] = set()
         self.keyed: set[tuple[str, int]] = set()
         self.modifiers: dict[str, str] = {}
         self.slots: dict[str, set[str]] = {}
+        self.roles: dict[str, set[str]] = {}
         self.order: list[str] = []
         self.lead: set[str] = set()
         self.aside: set[str] = set()
@@ -138,7 +150,8 @@ class Statement:
             reason = word in _BEGINS_REASON or (word == "that" and self.tokens[at - 1] == "now")
             aside = aside or (reason and len(self.order) > 1)
             leading = leading and not (word in _ENDS_LEAD and len(self.order) > 1)
-            slot = "" if word in _ENDS_SLOT else SLOTS.get(word, slot)
+            if not (at and (self.tokens[at - 1], word) in _SAYS_WHEN):
+                slot = "" if word in _ENDS_SLOT else SLOTS.get(word, slot)
             following = self.tokens[at + 1] if at + 1 < len(self.tokens) else ""
             if not (word[0].isalnum() or word[0] == "_"):
                 last = ""
@@ -164,8 +177,9 @@ class Statement:
         if at and self.tokens[at - 1] in _COUNTED:
             self.around.add(f"{before} {number.value}")
             return
-        self.numbers.setdefault(number.kind, set()).add(number.value)
-        if number.unit:
+        self.numbers.setdefault(number.kind, set()).update(number.values)
+        self.figures.add(number.value)
+        if number.unit and not number.is_scaled:
             self.units.add(number.unit)
         if before:
             self.keyed.add((before, number.kind))
@@ -181,7 +195,9 @@ class Statement:
             return True
         if word not in UNITS:
             return False
-        self.units.add(word)
+        number = measure(self.tokens[at - 1], word) if at else None
+        if number is None or not number.is_scaled:
+            self.units.add(word)
         if word in _OFTEN and at and self.tokens[at - 1] in _PER:
             self.times.add(_OFTEN[word])
         return True
@@ -200,6 +216,8 @@ class Statement:
     def _is_around(self, at: int, word: str, one: str) -> bool:
         if word in _WHERE and at and self.tokens[at - 1] in _AT:
             return True
+        if at > 1 and self.tokens[at - 1] in ("in", "to") and self.tokens[at - 2] in _MADE:
+            return False
         known = one in SURROUNDINGS or word in SURROUNDINGS
         return known and (word != "us" or self._shown[at] == "US")
 
@@ -212,6 +230,9 @@ class Statement:
             self.modifiers[one] = last
         if slot:
             self.slots.setdefault(slot, set()).add(one)
+        if kind == "name":
+            begun = slot == "subject" and len(self.order) > 1
+            self.roles.setdefault("object" if begun else slot, set()).add(one)
 
     def _joined_role(self, before: str, role: str) -> str:
         """Whose role it is belongs to its name: "security team"."""
@@ -273,9 +294,29 @@ class Statement:
         return says_new(self.line)
 
     @cached_property
+    def subject(self) -> frozenset[str]:
+        """The words of its subject."""
+        return frozenset(self.slots.get("subject", ()))
+
+    @cached_property
     def opening(self) -> frozenset[str]:
         """The words that it begins with, without names."""
-        return frozenset(self.slots.get("subject", ())) - self.names
+        return self.subject - self.names
+
+    @cached_property
+    def stated(self) -> frozenset[str]:
+        """What it is about, and its times and numbers, but for what it says is no more itself."""
+        values = frozenset(map(canonical, chain(self.times, self.figures)))
+        return (self.heavy | values).difference(*self.replaced)
+
+    @cached_property
+    def tellings(self) -> frozenset[str]:
+        """What it says of its subject."""
+        return frozenset(TELLINGS[word] for word in self.words & TELLINGS.keys())
+
+    def roles_of(self, names: frozenset[str]) -> frozenset[str]:
+        """The parts that ``names`` have in it: "subject", "be", "by", "in", "of", "object"."""
+        return frozenset(role for role, found in self.roles.items() if not names.isdisjoint(found))
 
     @cached_property
     def joined(self) -> tuple[frozenset[str], ...]:
@@ -330,6 +371,14 @@ class Statement:
     def replaced(self) -> tuple[frozenset[str], ...]:
         """What it says is no more: the words of each phrase."""
         return tuple(words for words, _ in self._replaced_phrases)
+
+    @cached_property
+    def turned_down(self) -> frozenset[str]:
+        """What it is about and says was not chosen."""
+        if not self.denies and self.words.isdisjoint(_TURNS_DOWN):
+            return frozenset()
+        words = (word for phrase in turned_down(self.line) for word in phrase.split())
+        return self.heavy & frozenset(map(canonical, words))
 
     @cached_property
     def given_up(self) -> tuple[frozenset[str], ...]:

@@ -39,6 +39,9 @@ _MARKER = regex(
     r"|@memory(?::(?P<at>[\w-]{1,40}))?(?=:?\s|$))[ \t]*:?[ \t]*",
     re.IGNORECASE,
 )
+REMEMBER = "[remember]"
+"""The marker that names no namespace and goes to learnings, unless the text is a blocker."""
+
 _ALIASES = {
     "debt": "tech-debt",
     "lesson": "learnings",

@@ -26,6 +26,11 @@ CHANGES = [
         "which database holds the orders?",
     ),
     (OLD_RELEASES, NEW_RELEASES, "who releases the app?"),
+    (
+        "The team's retro is on Thursday",
+        "The team's retro is no longer on Thursday but on Tuesday",
+        "on which day is the team's retro?",
+    ),
 ]
 MERELY_OTHERWISE = [
     (
@@ -38,7 +43,13 @@ MERELY_OTHERWISE = [
         "We can't use Redis for the job queue",
         "can we use Redis for the job queue?",
     ),
+    (
+        "We run the tests of the importer with tox",
+        "From now on we run the tests of the importer with nox",
+        "with what do we run the tests of the importer?",
+    ),
 ]
+PROPERTIES = ("The SMTP relay is mail.internal", "The SMTP relay needs STARTTLS")
 
 
 def asked(house, question):
@@ -82,6 +93,13 @@ def test_what_merely_says_otherwise_is_offered(house, older, newer, question):
     context = asked(house, question)
     assert answer["id"] in context
     assert old not in context
+
+
+def test_two_properties_of_one_thing_are_both_told(house):
+    kept = [house.capture(text, "--namespace", "context") for text in PROPERTIES]
+    assert "contradicts" not in kept[1]
+    context = asked(house, "what do I have to know of the SMTP relay, address and encryption?")
+    assert all(one["id"] in context for one in kept)
 
 
 def test_a_marked_prompt_says_what_it_replaced_and_how_to_undo_that(house):

@@ -54,6 +54,29 @@ def test_a_marked_prompt_is_kept_and_said_so(house):
     assert house.ask("get", found["id"])["provenance"]["session"] == "s1"
 
 
+@pytest.mark.parametrize(
+    ("marked", "kind"),
+    [
+        ("[remember] We cannot deploy until the certificate is renewed", "blocker"),
+        ("[remember] We are waiting for the vendor to unlock our sandbox account", "blocker"),
+        ("[remember] The staging database is reset every night", "learning"),
+        ("[remember] You cannot delete a project until its jobs are finished", "learning"),
+        ("[remember:learnings] We cannot deploy until the certificate is renewed", "learning"),
+    ],
+)
+def test_what_is_to_be_remembered_is_a_blocker_where_it_is_in_the_way(house, marked, kind):
+    answer = house.prompt(marked)
+    assert f"kept as {kind}: " in answer["systemMessage"]
+
+
+def test_who_asks_in_prose_to_forget_is_told_the_commands_and_loses_nothing(house):
+    known = house.capture(ARGON)["id"]
+    told = house.prompt("forget what I said about password hashing")["systemMessage"]
+    assert '`subcog recall "password hashing"`' in told
+    assert "`subcog forget ID`" in told
+    assert house.ask("get", known)["content"] == ARGON
+
+
 def test_a_new_session_is_told_what_matters(house):
     empty = house.hook("SessionStart", {"session_id": "s", "source": "startup"})
     assert "subcog-memory" not in empty["hookSpecificOutput"]["additionalContext"]

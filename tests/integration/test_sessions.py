@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import UTC, datetime
 
 import pytest
 
@@ -207,6 +208,89 @@ def test_what_solves_a_blocker_closes_it(house, session):
     assert closed["content"] == blocker["content"]
     start = house.hook("SessionStart", {"session_id": "another", "source": "startup"}) or {}
     assert "CI is blocked" not in json.dumps(start)
+
+
+def just_now():
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+CERTIFICATE = "We cannot deploy until the certificate is renewed"
+RUNNER = "CI is blocked: the runner image has no Node 22"
+ORDERS = "Import the old orders into the new schema"
+
+
+@pytest.mark.parametrize(
+    ("said", "closed"),
+    [
+        ("ok, the certificate is renewed now. Add a health check to the worker.", CERTIFICATE),
+        ("CI is fixed now, thanks", RUNNER),
+        ("We've finished the import of the old orders.", ORDERS),
+        ("Is the certificate renewed now?", None),
+        ("When CI is fixed, run the e2e tests", None),
+        ("The image is done", None),
+        ("it is done", None),
+    ],
+)
+def test_what_the_user_says_is_done_is_closed_if_it_is_clear_what(house, session, said, closed):
+    texts = {CERTIFICATE: "blockers", RUNNER: "blockers", ORDERS: "tasks"}
+    ids = {text: house.capture(text, "--namespace", name)["id"] for text, name in texts.items()}
+    session.say(said, timestamp=just_now())
+    session.hook("Stop")
+    wait_until_read(house, session)
+
+    for text, known in ids.items():
+        memory = house.ask("get", known)
+        assert ("resolved" in memory["tags"]) == (text == closed)
+        assert memory["content"] == text
+    start = json.dumps(house.hook("SessionStart", {"session_id": "another", "source": "startup"}))
+    assert [text in start for text in ids] == [text != closed for text in ids]
+
+
+def test_what_was_said_to_be_done_before_closes_nothing_that_came_later(house, session):
+    session.say("CI is fixed now", timestamp=just_now())
+    known = house.capture(RUNNER, "--namespace", "blockers")["id"]
+    session.hook("Stop")
+    wait_until_read(house, session)
+    assert "resolved" not in house.ask("get", known)["tags"]
+
+
+def test_what_may_mean_two_blockers_closes_neither(house, session):
+    known = [
+        house.capture(text, "--namespace", "blockers")["id"]
+        for text in (
+            CERTIFICATE,
+            "The certificate of the mail relay must be renewed before we send",
+        )
+    ]
+    session.say("The certificate is renewed now", timestamp=just_now())
+    session.hook("Stop")
+    wait_until_read(house, session)
+    assert all("resolved" not in house.ask("get", one)["tags"] for one in known)
+
+
+def test_what_the_agent_or_a_paste_says_is_done_closes_nothing(house, session):
+    known = house.capture(RUNNER, "--namespace", "blockers")["id"]
+    said = "CI is fixed now"
+    session.say([{"type": "text", "text": said}], "assistant", timestamp=just_now())
+    session.say(f"The ticket says:\n\n> {said}\n\n```\n{said}\n```", timestamp=just_now())
+    session.hook("Stop")
+    wait_until_read(house, session)
+    assert "resolved" not in house.ask("get", known)["tags"]
+
+
+def test_what_was_closed_by_a_word_can_be_opened_again(house, session):
+    known = house.capture(RUNNER, "--namespace", "blockers")["id"]
+    session.say("CI is fixed now", timestamp=just_now())
+    session.hook("Stop")
+    wait_until_read(house, session)
+    assert "resolved" in house.ask("get", known)["tags"]
+    assert [one["version"] for one in house.ask("history", known)["versions"]] == [1, 2]
+    told = house.prompt("add a health check to the worker", session.session)["systemMessage"]
+    assert f"closed {known} as done (to undo that: subcog restore {known} --version 1)" in told
+    assert "closed" not in str(house.prompt("and one to the scheduler", session.session))
+
+    house.ask("restore", known, "--version", "1")
+    assert "resolved" not in house.ask("get", known)["tags"]
 
 
 def test_a_client_that_takes_json_alone_gets_json(house, session):

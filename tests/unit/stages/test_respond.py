@@ -267,6 +267,39 @@ def test_who_asks_in_prose_to_remember_reads_how(text):
 @pytest.mark.parametrize(
     "text",
     [
+        "forget what I said about the retro",
+        "ok, thanks\nPlease forget everything that I told you about the retro.",
+        "forget what we decided about the retro!",
+    ],
+)
+def test_who_asks_in_prose_to_forget_reads_how(text):
+    message = suggested(text=text)["systemMessage"]
+    assert '`subcog recall "retro"`' in message
+    assert "`subcog forget ID`" in message
+
+
+def test_a_command_that_is_shown_holds_words_alone():
+    message = suggested(text='forget what I said about $(id)"; `rm -rf`')["systemMessage"]
+    assert '`subcog recall "id rm rf"`' in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget it",
+        "forget about that",
+        "what did I say about the retro?",
+        "don't forget what I said about the retro",
+        "can you forget what I said about the retro?",
+    ],
+)
+def test_who_names_nothing_to_forget_reads_nothing_of_it(text):
+    assert "subcog forget" not in str(suggested(text=text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "remember when we decided on the token lifetimes of the api",
         "remember that bug with the price of the order?",
         "I remember that we had five of those",

@@ -21,6 +21,7 @@ def found(text, role="assistant"):
         ("**Tech debt**: the loader parses twice", "tech-debt"),
         ("**Tech-Debt:** the loader parses twice", "tech-debt"),
         ("[remember] locks are per row", "learnings"),
+        ("[remember] We cannot deploy until the certificate is renewed", "blockers"),
         ("- [remember:decisions] use UUIDv7 for keys", "decisions"),
     ],
 )

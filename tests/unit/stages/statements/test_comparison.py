@@ -24,7 +24,8 @@ from subcog.stages.statements.comparison import (
 from subcog.stages.statements.contradiction import Pair, load_contradiction
 from subcog.stages.statements.statement import Statement
 
-FITTED = Path(__file__).parents[4] / "perf" / "data" / "contradictions"
+DATA = Path(__file__).parents[4] / "perf" / "data"
+FITTED = DATA / "contradictions"
 
 
 @pytest.mark.parametrize(
@@ -186,6 +187,32 @@ def test_contractions_are_spelled_out():
     assert spelled_out("it's") == ("it's",)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Session cookies live for two weeks", "Session cookies live for 14 days"),
+        ("The timeout of the API is 2500 ms", "The timeout of the API is 2.5 seconds"),
+        ("Uploads may have 1 GB at most", "The upload limit is 1024 MB"),
+        ("A page may have a bundle of 0.1 MB", "A page may have a bundle of 100 kB"),
+    ],
+)
+def test_one_quantity_in_two_units_is_no_contradiction(one, other):
+    assert not contradicts(one, other)
+    assert not contradicts(other, one)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("Session cookies live for 14 hours", "Session cookies live for 14 days"),
+        ("The timeout of the API is 2500 ms", "The timeout of the API is 5 seconds"),
+        ("Uploads may have 1 GB at most", "Uploads may have 10 MB at most"),
+    ],
+)
+def test_another_quantity_in_another_unit_is_one(newer, older):
+    assert compare(newer, older) is Relation.OTHER_NUMBER
+
+
 SUBJECTS = ("the job queue", "password hashing", "the session timeout", "release notes")
 CHOICES = ("Redis", "Postgres", "argon2id", "bcrypt", "15 minutes", "30 minutes", "port 8080")
 VERBS = ("uses", "does not use", "is", "isn't", "never uses", "is not", "don't use", "cannot be")
@@ -247,6 +274,125 @@ CHANGED = [
 def test_a_change_that_is_told_beats_what_it_replaces(older, newer):
     assert contradicts(newer, older)
     assert settles(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The retro is on Thursday", "Retro is no longer on Thursday but on Tuesday"),
+        ("The page size is 50", "Page size is 100 now instead of 50"),
+        ("Standup is at 10", "Standup is no longer at 10 but at 11"),
+        ("Snapshots are taken daily", "Snapshots are taken every 6 hours now, no longer daily"),
+        ("Anna does the releases", "Ben took over the releases from Anna"),
+        ("Jonas maintains the billing service", "Mara took over the billing service from Jonas"),
+    ],
+)
+def test_a_change_that_names_the_old_value_settles_it(older, newer):
+    assert contradicts(newer, older)
+    assert settles(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We run the tests with tox", "From now on we run the tests with nox"),
+        ("The worker is written in Go", "The worker is written in Rust now"),
+        ("The CLI is in Rust", "The CLI is in Go these days"),
+        ("Commits are signed with GPG keys", "As of today commits are signed with SSH keys"),
+        ("Map tiles are served by tegola", "Map tiles are served by martin from now on"),
+    ],
+)
+def test_the_same_sentence_with_a_value_that_holds_now_is_a_change(older, newer):
+    assert contradicts(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We run the tests before every push", "From now on we run the tests with nox"),
+        ("We run the tests in CI", "From now on we run the tests with nox"),
+        ("We run the unit tests with tox", "From now on we run the load tests with k6"),
+        ("We lint the shell scripts with shellcheck", "We now lint the YAML files with yamllint"),
+        ("The worker runs in Kubernetes", "The worker is written in Rust now"),
+        ("The batch size is 50", "Page size is 100 now instead of 50"),
+        ("Anna maintains the parser", "Ben took over the releases from Anna"),
+        ("Anna does the releases", "Ben took over the docs from Anna"),
+    ],
+)
+def test_a_change_of_another_value_leaves_it_alone(older, newer):
+    assert not contradicts(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The SMTP relay is mail.internal", "The SMTP relay needs STARTTLS"),
+        ("The registry is ghcr.io", "The registry requires OAuth"),
+        ("The parser is in src/parse.rs", "The parser uses Nom"),
+        ("The tide model is written in Fortran", "The tide model needs OpenMP"),
+        ("Anna owns the billing service", "The billing service is written in Kotlin"),
+        ("The CI runner uses Docker", "The CI runner belongs to Platform"),
+    ],
+)
+def test_two_properties_of_one_thing_may_both_hold(one, other):
+    assert not contradicts(one, other)
+    assert not contradicts(other, one)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("We chose RabbitMQ over Kafka for events", "Events go through Kafka rather than RabbitMQ"),
+        ("We indent with tabs, never with spaces", "We indent with spaces instead of tabs"),
+        ("Events go through NATS, not Kafka", "We chose Kafka over RabbitMQ for events"),
+    ],
+)
+def test_a_decision_that_is_turned_over_is_one(newer, older):
+    assert contradicts(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("The SMTP relay is mail.internal", "The SMTP relay is smtp.example.org"),
+        ("The registry requires OAuth", "The registry requires Kerberos"),
+        ("The parser is in src/parse.rs", "The parser lives in lib/parse"),
+    ],
+)
+def test_two_values_of_one_property_contradict_each_other(newer, older):
+    assert contradicts(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        (
+            "Decided: Postgres for the job queue, not Redis",
+            "We use Postgres for the job queue instead of Redis",
+        ),
+        ("pytest is our test runner, unittest is not used", "We use pytest rather than unittest"),
+        ("Events go through Kafka rather than RabbitMQ", "We chose Kafka over RabbitMQ for events"),
+        (
+            "Deploys happen through ArgoCD only, kubectl is not used",
+            "We deploy with ArgoCD, never with kubectl",
+        ),
+        (
+            "We keep jobs in Postgres instead of adding Redis",
+            "We decided to keep the job queue in Postgres, no Redis",
+        ),
+    ],
+)
+def test_a_decision_in_other_words_is_no_contradiction(newer, older):
+    assert not contradicts(newer, older)
+
+
+def test_of_the_pairs_that_the_rules_were_written_for_nearly_all_are_told():
+    lines = (DATA / "contradictions_seen" / "pairs.jsonl").read_text("utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    told = [row for row in rows if contradicts(row["newer"], row["older"])]
+    right = sum(row["contradicts"] for row in told)
+    assert right >= 0.92 * len(told)
+    assert right >= 0.92 * sum(row["contradicts"] for row in rows)
 
 
 @pytest.mark.parametrize(

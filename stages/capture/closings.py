@@ -1,0 +1,128 @@
+"""Finds where the user says that something is done, and which open blocker or task that means.
+
+"The CI runner is fixed now", "we finished the import of the old orders". Whoever says so names it;
+what is asked, supposed, ordered or said of a way of working ("deploys are done by ArgoCD") ends
+nothing, and neither does what may mean two of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ...bus.values import Memory
+from ...config.patterns import regex
+from ..language.words import STOP_WORDS, fold, is_negation, spelled_words, words
+from ..statements.canonical import canonical
+from ..statements.statement import Statement, sentences_of
+from .statements import statements
+
+MOST_SAID = 8
+"""So many sentences of one look are followed."""
+
+_MOST_WORDS = 16
+_READ_SENTENCES = 2
+_LEADS = r"\W*(?:(?:ok|okay|yes|great|good news|fyi|btw|by the way|so|and|well)\b[ ,:!.]+)*"
+_NOW = r"(?:(?:now|finally|already|all|just|meanwhile|fully|completely)\s+)*"
+_DONE = "done|fixed|resolved|solved|finished|completed?|closed|unblocked|over|back(?: up)?"
+_ENDS = (
+    r"(?:[ ,]+(?:now|again|already|finally|meanwhile|for good|since \S+(?: \S+)?|today|yesterday"
+    r"|this morning|thanks to \S+(?: \S+)?|thanks|thank you))*\W*$"
+)
+_SUBJECT = r"(?P<what>[^,;:?!]{2,90}?)"
+_STATES = regex(
+    rf"{_LEADS}{_SUBJECT}(?:\s+(?:is|are|was|were|has been|have been|got)|['\u2019]s)\s+{_NOW}"
+    rf"(?:{_DONE}|(?P<how>\w{{2,20}}(?:ed|en|pt|ilt|ade))){_ENDS}",
+    re.IGNORECASE,
+)
+_WORKS = regex(rf"{_LEADS}{_SUBJECT}\s+{_NOW}works?\s+(?:again|now){_ENDS}", re.IGNORECASE)
+_DID = regex(
+    rf"{_LEADS}(?:we|i)(?:\s+(?:have|are|am)|['\u2019](?:ve|re|m))?\s+{_NOW}"
+    rf"(?:fixed|resolved|solved|finished|completed|closed|unblocked|done with)\s+"
+    rf"{_SUBJECT}{_ENDS}",
+    re.IGNORECASE,
+)
+_NO_REPORT = regex(
+    r"\b(?:if|when|whenever|once|until|unless|after|before|as soon as|whether|should|would|could"
+    r"|must|need|needs|make sure|please|can you|let|think|thought|hope|hopefully|almost|nearly"
+    r"|half|partly|mostly|maybe|perhaps|probably|says?|said|every|each|always|usually)\b",
+    re.IGNORECASE,
+)
+_WAITS = regex(r"\b(?:until|till|before|unless|wait\w{0,3}|has to be|must be)\b", re.IGNORECASE)
+_SAYS_LITTLE = frozenset(
+    "it this that these those they everything all thing things stuff one problem problems issue "
+    "bug task blocker ticket".split()
+)
+
+
+class Closing(NamedTuple):
+    """That something is done: the canonical words of ``what``; ``how`` where no plain word says so.
+
+    ``said`` is the sentence, ``said_at_ms`` counts Unix milliseconds.
+    """
+
+    said: str
+    what: frozenset[str]
+    how: str = ""
+    said_at_ms: int = 0
+
+
+def find_closings(text: str) -> tuple[Closing, ...]:
+    """What the user says in ``text``, their own words, to be done, in order."""
+    found = (_closing(part.text) for part in statements(text, role="user") if not part.is_item)
+    return tuple(one for one in found if one is not None)[:MOST_SAID]
+
+
+def _closing(said: str) -> Closing | None:
+    spelled = spelled_words(said)
+    if len(spelled) > _MOST_WORDS or said.endswith("?") or any(map(is_negation, spelled)):
+        return None
+    if _NO_REPORT.search(said):
+        return None
+    match = _STATES.match(said) or _WORKS.match(said) or _DID.match(said)
+    if match is None:
+        return None
+    what = _named(match["what"])
+    return Closing(said, what, fold(match.groupdict().get("how") or "")) if what else None
+
+
+def _named(text: str) -> frozenset[str]:
+    return frozenset(
+        canonical(word)
+        for word in spelled_words(text)
+        if word not in STOP_WORDS and word not in _SAYS_LITTLE
+    )
+
+
+def closed_by(closing: Closing, open_ones: Iterable[Memory]) -> Memory | None:
+    """The one of ``open_ones`` that ``closing`` can mean; None where it may be several, or none.
+
+    It may be each whose beginning has all that the closing names; a single word has to be what the
+    memory is about.
+    """
+    named = [memory for memory in open_ones if _names_all(closing, memory.content)]
+    if len(named) != 1 or not (len(closing.what) > 1 or _is_about(closing, named[0].content)):
+        return None
+    return named[0]
+
+
+def _names_all(closing: Closing, content: str) -> bool:
+    said = {canonical(word) for one in _read(content) for word in one.words}
+    return closing.what <= said and _is_awaited(closing.how, content)
+
+
+def _is_about(closing: Closing, content: str) -> bool:
+    return any(closing.what <= one.topic for one in _read(content)[:1])
+
+
+def _read(content: str) -> list[Statement]:
+    return [Statement(sentence) for sentence in sentences_of(content, _READ_SENTENCES)]
+
+
+def _is_awaited(how: str, content: str) -> bool:
+    """Whether ``content`` waits for that to happen; a plain word for "done" needs no such wait."""
+    if not how:
+        return True
+    awaited = _WAITS.search(content)
+    return awaited is not None and how in map(fold, words(content[awaited.end() :]))

@@ -1,0 +1,76 @@
+"""Two sentences that are the same but for one value, of which the newer says that it holds now.
+
+"From now on we run the tests with nox" of "We run the tests with tox". What the value is need not
+be known, since the sentence around it says what it is a value of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...config.patterns import regex
+from .canonical import SLOTS, canonical
+from .statement import Statement
+
+_SAYS_NOW = regex(
+    r" (?:from (?:now|here|today) on|as of (?:now|today)|these days|nowadays|now(?! that )"
+    r"|henceforth|starting (?:now|today))(?= )(?: ,(?= ))?"
+)
+_ARTICLES = frozenset("the a an our".split())
+_MEANS = frozenset("with by via using through".split())
+_PLACES = frozenset("is are was in on at to from under into".split())
+_QUALIFIES = frozenset("for of in on at".split())
+_JOINS = frozenset("and or but not".split())
+_MOST_WORDS = 3
+
+
+def is_updated(newer: Statement, older: Statement) -> bool:
+    """Whether ``newer`` gives another value for the place of one in ``older``, from now on."""
+    if not newer.is_new or newer.adds or newer.excepts or newer.denies or older.denies:
+        return False
+    line, count = _SAYS_NOW.subn(" ", newer.line)
+    if not count:
+        return False
+    ours, theirs = _words(line.split()), _words(older.tokens)
+    start, end = _common(ours, theirs), _common(ours[::-1], theirs[::-1])
+    end = min(end, len(ours) - start, len(theirs) - start)
+    lead, tail = ours[:start], ours[len(ours) - end :]
+    one, other = ours[start : len(ours) - end], theirs[start : len(theirs) - end]
+    if not (_is_value(one) and _is_value(other) and _leads(lead, newer) and _may_follow(tail)):
+        return False
+    if lead[-1] in _MEANS:
+        return True
+    return _is_known(one, newer) and _is_known(other, older)
+
+
+def _words(tokens: Sequence[str]) -> list[str]:
+    return [word for word in tokens if word[-1].isalnum() and word not in _ARTICLES]
+
+
+def _common(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    """How many words both begin with."""
+    pairs = zip(map(canonical, ours), map(canonical, theirs), strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(ours), len(theirs)))
+
+
+def _is_value(words: Sequence[str]) -> bool:
+    """Whether ``words`` may be one value, rather than a part of a sentence."""
+    return 0 < len(words) <= _MOST_WORDS and not any(w in SLOTS or w in _JOINS for w in words)
+
+
+def _leads(words: Sequence[str], newer: Statement) -> bool:
+    """Whether ``words`` say what is spoken of, and end with what introduces a value of it."""
+    if not words or words[-1] not in _MEANS | _PLACES:
+        return False
+    return not newer.heavy.isdisjoint(map(canonical, words[:-1]))
+
+
+def _may_follow(words: Sequence[str]) -> bool:
+    """Whether ``words`` after the value leave it one: nothing, a noun, "for the web app"."""
+    return len(words) < 2 or words[0] in _QUALIFIES
+
+
+def _is_known(words: Sequence[str], statement: Statement) -> bool:
+    """Whether one of ``words`` is a name, a number or a time in ``statement``."""
+    known = statement.names | statement.figures | statement.times
+    return any(canonical(word) in known or word in known for word in words)

@@ -1,0 +1,84 @@
+from itertools import count
+
+import pytest
+
+from subcog.stages.capture.closings import closed_by, find_closings
+from tests.fakes import make_memory
+
+numbers = count(1)
+
+
+def memory(content, namespace="blockers"):
+    return make_memory(next(numbers), content, namespace=namespace)
+
+
+CERTIFICATE = memory("We cannot deploy until the certificate is renewed")
+RUNNER = memory("CI is blocked: the runner image has no Node 22")
+LOGIN = memory("The login page is down: our account at the identity provider is locked")
+ORDERS = memory("Import the old orders into the new schema", "tasks")
+OPEN = (CERTIFICATE, RUNNER, LOGIN, ORDERS)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("CI is fixed now", RUNNER),
+        ("CI works again, thanks", RUNNER),
+        ("We fixed the runner image.", RUNNER),
+        ("The runner image problem is solved", RUNNER),
+        ("the certificate has been renewed", CERTIFICATE),
+        ("btw the certificate's renewed now", CERTIFICATE),
+        ("we've finished the import of the old orders", ORDERS),
+        ("I'm done with the import of the old orders", ORDERS),
+        ("The login page is back up", LOGIN),
+    ],
+)
+def test_what_is_said_to_be_done_is_found(said, meant):
+    (closing,) = find_closings(said)
+    assert closed_by(closing, OPEN) is meant
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Is CI fixed now?",
+        "CI isn't fixed yet",
+        "When CI is fixed, run the e2e tests",
+        "Make sure that the import of the old orders is done",
+        "I think CI is fixed now",
+        "Deploys are done by ArgoCD",
+        "It is done",
+        "That's fixed now",
+        "Everything is done",
+        "> CI is fixed now",
+    ],
+)
+def test_what_says_of_nothing_that_it_is_done_is_passed_over(said):
+    assert find_closings(said) == ()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The payment page is fixed now",  # nothing is open of it
+        "The image is done",  # a word in passing, not what the blocker is about
+        "The certificate is locked",  # not what is waited for
+        "Node is blocked",
+    ],
+)
+def test_what_means_no_open_one_closes_none(said):
+    (closing,) = find_closings(said)
+    assert closed_by(closing, OPEN) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "other"),
+    [
+        ("the certificate is renewed now", "Mail waits until the relay's certificate is renewed"),
+        ("CI is fixed now", "The login page is down: the account of CI is locked"),
+    ],
+)
+def test_what_may_mean_two_closes_none(said, other):
+    (closing,) = find_closings(said)
+    assert closed_by(closing, OPEN) is not None
+    assert closed_by(closing, (*OPEN, memory(other))) is None
