@@ -140,8 +140,7 @@ def bench(tmp_path_factory):
             house.start()
             bench = Bench(house, model)
             eventually(lambda: bench.status()["ready"])
-            bench.ask()
-            eventually(lambda: bench.status()["llm"]["worker"] == "ready")
+            eventually(lambda: bench.ask() and bench.status()["llm"]["worker"] == "ready")
             bench.settle()
             eventually(lambda: metrics_are_served(bench))
             yield bench

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -34,10 +35,13 @@ def test_a_question_gets_its_answer_once_a_session(house):
 def test_what_never_arrived_does_not_count_as_shown(house):
     house.capture(ARGON)
     body = json.dumps({"session_id": "left", "prompt": QUESTION}).encode()
+    pid = house.pid()
+    os.kill(pid, signal.SIGSTOP)  # else it may answer before the other end has gone
     with house.connect() as connection:
         connection.sendall(
             request_frame("hook", "UserPromptSubmit", {"project": str(house.project)}, body)
         )
+    os.kill(pid, signal.SIGCONT)
     assert ARGON in eventually(lambda: house.context(QUESTION, "left"))
 
 
