@@ -20,7 +20,7 @@ from msgspec import Struct
 from ..files import replace_file
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain
-from ..store.wal import wal_of
+from ..store.wal import backup_list_of, wal_of
 from ..team.outbox import Outbox
 
 Kind = Literal["backup", "before a restore", "damaged log", "damaged database"]
@@ -91,16 +91,12 @@ def note_backup(database: Path, backup: Path) -> None:
     """Remember that ``backup`` was made, so that ``find_copies`` finds it."""
     noted = [*_noted(database), str(backup.absolute())]
     distinct = list(dict.fromkeys(noted))[-_MAX_NOTED:]
-    replace_file(_list_file(database), msgspec.json.encode(distinct), durable=True)
-
-
-def _list_file(database: Path) -> Path:
-    return database.with_name(f"{database.name}.backups")
+    replace_file(backup_list_of(database), msgspec.json.encode(distinct), durable=True)
 
 
 def _noted(database: Path) -> list[str]:
     try:
-        return msgspec.json.decode(_list_file(database).read_bytes(), type=list[str])
+        return msgspec.json.decode(backup_list_of(database).read_bytes(), type=list[str])
     except (FileNotFoundError, msgspec.DecodeError):
         return []
 
