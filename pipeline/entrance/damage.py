@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -49,11 +50,19 @@ class DamageNotice:
                 _note_and_find, self._paths.database, self._paths.told_damage, problem, told
             )
 
-    def beside(self, body: bytes) -> bytes:
-        """The hook's answer, with what the user does not know yet."""
+    def beside(self, body: bytes) -> tuple[bytes, Callable[[], None]]:
+        """The hook's answer, with what the user does not know yet.
+
+        The second is to be called where the answer did not reach the user: it is told again then.
+        """
         untold, self._untold = self._untold, ()
         self._told.update(untold)
-        return starter.message([f"subcog: {one}." for one in untold], body)
+
+        def tell_again() -> None:
+            self._told.difference_update(untold)
+            self._untold = tuple(dict.fromkeys((*untold, *self._untold)))
+
+        return starter.message([f"subcog: {one}." for one in untold], body), tell_again
 
 
 def _note_and_find(database: Path, file: Path, problem: str, told: set[str]) -> tuple[str, ...]:
