@@ -40,6 +40,8 @@ RESERVE_S = 0.03
 # So long a session's start waits for the passages of a daemon that has only just started.
 _PATIENCE_S = 0.1
 MAX_TEXTS = 50_000
+LESSER_SEARCHES = ("reranker.cut", "index.loading", "index.failed", "index.off")
+"""Why a search went without the whole index, or did not rerank all of its candidates."""
 _log = logging.getLogger(__name__)
 
 
@@ -54,15 +56,9 @@ def _left_s() -> float:
 
 
 def _tell_degraded(by: str) -> None:
-    """Count a search without the whole index, or whose candidates were not all reranked."""
-    if by == "reranker.cut":
-        emit(degraded, "search", reason="reranker.cut")
-    elif by == "index.loading":
-        emit(degraded, "search", reason="index.loading")
-    elif by == "index.failed":
-        emit(degraded, "search", reason="index.failed")
-    elif by == "index.off":
-        emit(degraded, "search", reason="index.off")
+    """Count a search that was lesser for one of ``LESSER_SEARCHES``."""
+    if by in LESSER_SEARCHES:
+        emit(degraded, "search", reason=by)
 
 
 class _Awaited(Generic[T]):
