@@ -185,6 +185,12 @@ class ForgetSessionsResult(Result, frozen=True, kw_only=True):
     copies: tuple[CopyResult, ...]
 
 
+class AllowedResult(Result, frozen=True, kw_only=True):
+    """``allow_sessions``: how many forgotten spans may be learned again."""
+
+    spans: int
+
+
 class FoundSession(Result, frozen=True, kw_only=True):
     """A session that bears on a query: ``relevance`` is the probability that it answers it.
 

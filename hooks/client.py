@@ -40,6 +40,8 @@ UNCERTAIN = (
     b'{"systemMessage": "subcog: it is not certain that this is kept: the disk did not answer in'
     b' time. To be sure, send it again."}'
 )
+# Those of ``spool.py``, which costs too much here, and what may hide one; a test compares them.
+HINTS = (b"[remember", b"[capture", b"@memory", b"\\u00")
 AGAIN_S = 0.1  # the alarm repeats: an exception that falls into a destructor is swallowed there
 
 
@@ -301,8 +303,7 @@ class Hook:
         if self.event != "UserPromptSubmit":
             return False
         text = self.body.lower()
-        hints = (b"[remember", b"[capture", b"@memory", b"\\u00")  # the last may hide one
-        return any(hint in text for hint in hints)
+        return any(hint in text for hint in HINTS)
 
     def last_words(self, answer: "bytes | None", unkept: bool) -> bytes:
         """Keep what would be lost, and say what the user should know, beside ``answer``."""

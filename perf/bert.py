@@ -21,14 +21,14 @@ from torch import Tensor, nn
 
 from subcog.sinks.models.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS
 
+from .numbered_parts import ATTENDING, present_names
+
 WIDTH, HEADS, BETWEEN = 384, 12, 1536
 LAYERS = 6
 DROPPED = 0.1
 # The beginning, and an end after each text.
 MOST_TOKENS = QUESTION_TOKENS + MEMORY_TOKENS + 3
 OPSET = 17
-# What a layer's attention multiplies the tokens by, each with a matrix of its own once written.
-ATTENDING = ("query", "key", "value")
 
 
 class Drop(nn.Module):
@@ -94,9 +94,13 @@ class Bert(nn.Module):
 
 
 def resume(folder: Path) -> Bert:
-    """The model that ``write`` wrote into ``folder``; as it is after rounding to 8 bits."""
+    """The model that ``write`` wrote into ``folder``; as it is after rounding to 8 bits.
+
+    Also one of before the parts had names, as the one that ships.
+    """
     graph = onnx.load(str(folder / "layers.onnx")).graph
-    parts = {part.name: numpy_helper.to_array(part) for part in graph.initializer}
+    names = present_names(part.name for part in graph.initializer)
+    parts = {names[part.name]: numpy_helper.to_array(part) for part in graph.initializer}
     given = {
         name.removesuffix("_quantized"): _dequantised(parts, name.removesuffix("_quantized")).T
         for name in parts

@@ -7,8 +7,9 @@ Needs ``pip install torch onnx`` beside the project, and in ``--base`` the files
 ``model.safetensors`` and ``tokenizer.json`` of sentence-transformers/all-MiniLM-L6-v2. Learns from
 the invented projects of ``perf/questions``; nothing else is read. An hour on two cores.
 
-``--start`` trains a model further that was written before, one pass over all projects, in which
-those whose names begin with one of ``--new`` come twice: forty minutes on one core.
+``--start`` trains a model further that was written before, the one that ships too: one pass over
+all projects, in which those whose names begin with one of ``--new`` come twice. Forty minutes on
+one core.
 
 Else a teacher with all six layers learns first. The student keeps some of its layers, and learns
 half from the labels and half from what the teacher says of the same pairs: nearly as good in two

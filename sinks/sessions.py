@@ -167,15 +167,18 @@ class Sessions:
     def kept_on_failure(self, session: str) -> Iterator[Callable[[], None]]:
         """Have what counts as shown, warned and greeted as it was, where the block raises.
 
-        Yields what does that later, where an answer is made and does not arrive.
+        A late answer of the model that went out with it waits again. Yields what does that later,
+        where an answer is made and does not arrive.
         """
         before = self.find(session) or SessionState()
         shown, warned, greeted = set(before.shown), set(before.warned), before.greeted
+        late_answer = before.late_answer
 
         def take_back() -> None:
             if (state := self.find(session)) is None:
                 return
             state.greeted = greeted
+            state.late_answer = state.late_answer or late_answer
             for entries, kept in ((state.shown, shown), (state.warned, warned)):
                 for gone in set(entries).difference(kept):
                     del entries[gone]

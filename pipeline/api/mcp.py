@@ -97,7 +97,7 @@ class McpPort:
         fields.pop("id", None)  # it names the connection, and would be that of every hook
         # The payload's directory is the caller's word, and must not open another project.
         fields["project"] = fields.get("project") or fields.get("cwd", "")
-        return await self._hooks.answer(event, fields, payload)
+        return (await self._hooks.answer(event, fields, payload)).body
 
     async def count(self) -> int:
         archive = await self._archive()

@@ -203,6 +203,12 @@ class ForgetSessionsParams(Params, frozen=True, kw_only=True, forbid_unknown_fie
     now: bool = False
 
 
+class AllowSessionsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``allow_sessions``: of this project, or ``everywhere``."""
+
+    everywhere: bool = False
+
+
 class LearnParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``learn``: one transcript, of a session of ``client`` that worked in ``cwd``.
 

@@ -13,6 +13,7 @@ import msgspec
 from ...bus.events import ForgetRequested, ForgetSettled, ReviewRequested
 from ...bus.results import CopyResult
 from ...bus.sessions import (
+    AllowedResult,
     ForgetSessionsResult,
     FoundSession,
     FoundSessions,
@@ -31,6 +32,7 @@ from ...bus.values import LEARN, UNASKED, Memory, Place, Scope
 from ..app.app import App
 from .memories import copy_answer, find_copies
 from .params import (
+    AllowSessionsParams,
     CallRefused,
     FilesParams,
     ForgetSessionsParams,
@@ -69,6 +71,7 @@ class SessionCalls:
             "learn": (LearnParams, self.learn),
             "unread_transcripts": (FilesParams, self.unread),
             "forget_sessions": (ForgetSessionsParams, self.forget),
+            "allow_sessions": (AllowSessionsParams, self.allow),
         }
 
     async def list(self, params: SessionsParams, place: Place) -> SessionsResult:
@@ -166,6 +169,12 @@ class SessionCalls:
             memories=memories,
             copies=await self._copies(gone),
         )
+
+    async def allow(self, params: AllowSessionsParams, place: Place) -> AllowedResult:
+        """Let what was said be learned from transcripts again that was forgotten by a span."""
+        archive = await self._archive()
+        spans = await archive.allow(None if params.everywhere else place.own)
+        return AllowedResult(spans=spans)
 
     async def _forget_captured(self, gone: Sequence[SessionInfo]) -> int:
         """Forget what was captured from these sessions unasked; how many memories."""

@@ -43,6 +43,7 @@ from ...stages.redaction.rules import BadAllowance
 from ...stages.statements.comparison import amends, contradicts, settles
 from .archives import Conversations, LazyArchive, RedactionCache
 from .captures import CaptureService, ReviewCaptures
+from .checkouts import Checkouts
 from .failures import FailureCaptures
 from .handlers import Handlers
 from .review import SessionReviewer
@@ -143,8 +144,9 @@ class App:
             clock=clock,
         )
         self.code = CodeWatch(names=code_names, find_top=top_of, head=head_commit)
-        self.passages = Conversations(settings.sessions)
-        self.reviewer = self._build_reviewer()
+        checkouts = Checkouts()
+        self.passages = Conversations(settings.sessions, checkouts)
+        self.reviewer = self._build_reviewer(checkouts)
         self.consolidation = self._build_consolidation() if settings.llm.consolidate else None
         self.failures = FailureCaptures(
             settings=settings.capture.failures,
@@ -181,7 +183,7 @@ class App:
                 fails_request=bool(route.produces),
             )
 
-    def _build_reviewer(self) -> SessionReviewer:
+    def _build_reviewer(self, checkouts: Checkouts) -> SessionReviewer:
         return SessionReviewer(
             self.bus,
             settings=self.settings,
@@ -193,6 +195,7 @@ class App:
                 capture=self.captures.capture,
                 new_id=self.new_id,
                 clock=self.clock,
+                checkouts=checkouts,
             ),
             conversations=self.passages,
             clean=self.clean,

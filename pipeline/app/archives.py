@@ -16,6 +16,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from ...bus.events import Event, ReviewRequested
 from ...bus.prompts import Span
@@ -25,6 +26,7 @@ from ...bus.values import Hit, Memory, Place, Query, Recalled, Scope, Usefulness
 from ...config.settings import SessionsSettings
 from ...stages.ports import RecallUnavailable
 from ...stages.sessions.exchanges import Utterance
+from .checkouts import Checkouts
 
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
@@ -38,6 +40,8 @@ RESERVE_S = 0.03
 # So long a session's start waits for the passages of a daemon that has only just started.
 _PATIENCE_S = 0.1
 MAX_TEXTS = 50_000
+LESSER_SEARCHES = ("reranker.cut", "index.loading", "index.failed", "index.off")
+"""Why a search went without the whole index, or did not rerank all of its candidates."""
 _log = logging.getLogger(__name__)
 
 
@@ -52,15 +56,9 @@ def _left_s() -> float:
 
 
 def _tell_degraded(by: str) -> None:
-    """Count a search without the whole index, or whose candidates were not all reranked."""
-    if by == "reranker.cut":
-        emit(degraded, "search", reason="reranker.cut")
-    elif by == "index.loading":
-        emit(degraded, "search", reason="index.loading")
-    elif by == "index.failed":
-        emit(degraded, "search", reason="index.failed")
-    elif by == "index.off":
-        emit(degraded, "search", reason="index.off")
+    """Count a search that was lesser for one of ``LESSER_SEARCHES``."""
+    if by in LESSER_SEARCHES:
+        emit(degraded, "search", reason=by)
 
 
 class _Awaited(Generic[T]):
@@ -277,9 +275,10 @@ class LazyArchive(_Awaited["Archive"]):
 class Conversations(_Awaited["PassageArchive"]):
     """Stands for the archive of passages; fulfils ``ports.Conversations``."""
 
-    def __init__(self, settings: SessionsSettings) -> None:
+    def __init__(self, settings: SessionsSettings, checkouts: Checkouts | None = None) -> None:
         super().__init__("sessions")
         self._settings = settings
+        self._checkouts = checkouts or Checkouts()
 
     async def get(self) -> PassageArchive:
         """The archive, when it is there.
@@ -347,21 +346,27 @@ class Conversations(_Awaited["PassageArchive"]):
         if not said or not self.concerns(event.place):
             return 0
         try:
-            return await (await self.get()).add([_passage(event, one) for one in said])
+            archive = await self.get()
+            return await archive.add(await anyio.to_thread.run_sync(self._passages, event, said))
         except ConnectionError:
             raise NotStored from None
 
+    def _passages(self, event: ReviewRequested, said: Sequence[Utterance]) -> list[Passage]:
+        """Reads git's log, if it was not read yet."""
+        return [_passage(event, one, self._checkouts) for one in said]
 
-def _passage(event: ReviewRequested, said: Utterance) -> Passage:
+
+def _passage(event: ReviewRequested, said: Utterance, checkouts: Checkouts) -> Passage:
+    said_at = datetime.fromtimestamp(said.said_at_ms / 1000, UTC)
     return Passage(
         id=said.id,
         session=event.session,
         scope=event.place.project,
         speaker=said.speaker,
         text=said.text,
-        said_at=datetime.fromtimestamp(said.said_at_ms / 1000, UTC),
+        said_at=said_at,
         client=event.client,
-        branch=event.place.branch or "",
+        branch=checkouts.at(event, said_at).branch,
         files=said.files,
     )
 

@@ -19,8 +19,6 @@ from ...bus.ids import next_ulid
 from ...bus.prompts import Marked
 from ...bus.values import LEARN, TO_DO, Hit, Kept, Memory, Provenance, Query
 from ...config.settings import ReviewSettings, Settings
-from ...sinks.project.git import head_commit
-from ...sinks.project.reflog import commit_at
 from ...stages.capture import review
 from ...stages.capture import task_record as task
 from ...stages.capture.closings import Closing, closed_by
@@ -30,6 +28,7 @@ from ...stages.ports import Recall
 from ...stages.statements.open_work import OUTCOME, RESOLVED, is_open
 from ...stages.text.markup import REMEMBER
 from .archives import RESERVE_S, NotStored
+from .checkouts import Checkouts
 
 # It chooses among so many times what it may keep: some of it will be known already.
 _CHOICE = 4
@@ -116,8 +115,10 @@ class ReviewCaptures:
         capture: Capture,
         new_id: Callable[[], str],
         clock: Callable[[], datetime],
+        checkouts: Checkouts | None = None,
     ) -> None:
         self._settings = settings
+        self._checkouts = checkouts or Checkouts()
         self._recall = recall
         self._capture = capture
         self._new_id = new_id
@@ -265,14 +266,14 @@ class ReviewCaptures:
     async def _provenance(
         self, event: ReviewRequested, said_at: datetime | None, file: str = ""
     ) -> Provenance:
-        commit = await anyio.to_thread.run_sync(_commit, event, said_at)
+        then = await anyio.to_thread.run_sync(self._checkouts.at, event, said_at)
         return Provenance(
             hook=event.hook,
             session=event.session,
             client=event.client,
             file=file,
-            commit=commit,
-            branch=event.place.branch or "",
+            commit=then.commit,
+            branch=then.branch,
         )
 
     async def _capture_or_raise(self, request: CaptureRequested) -> CaptureSettled:
@@ -316,17 +317,6 @@ class ReviewCaptures:
             settled = await self._capture_or_raise(again)
         work.memory_id = settled.kept.memory_id or work.memory_id
         work.recorded = request.text
-
-
-def _commit(event: ReviewRequested, said_at: datetime | None) -> str:
-    """What was checked out when something was said; "" where that is not known.
-
-    A review at the end of a turn is about what was said just now, also where git keeps no log.
-    """
-    then = commit_at(event.place.root, said_at) if said_at is not None else None
-    if then is None and event.hook != LEARN:
-        return head_commit(event.place.root)
-    return then or ""
 
 
 def _moment(said_at_ms: int) -> datetime | None:

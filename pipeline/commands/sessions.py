@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from ...bus.sessions import (
+    AllowedResult,
     ForgetSessionsResult,
     FoundSessions,
     LearnableFile,
@@ -132,7 +133,8 @@ def forget_sessions(
             params["id"] = found.id
         if not yes:
             what = _meant(params, since, until)
-            confirm(f"Forget {what} for good?")
+            unread = "" if session_id else ", and learn nothing of them from unread transcripts"
+            confirm(f"Forget {what} for good{unread}?")
         answer = client.call("forget_sessions", ForgetSessionsResult, params)
     if printed_as_json(answer):
         return
@@ -140,7 +142,10 @@ def forget_sessions(
     if answer.memories:
         click.echo(f"  and {answer.memories} memories captured from them automatically")
     if session_id is None:
-        click.echo("  what was said in that time is not learned again, from transcripts either")
+        click.echo(
+            "  what was said until then is not learned later, from unread transcripts either; "
+            "`subcog learn --bring-back-forgotten` ends that"
+        )
     for copy in answer.copies:
         click.echo(f"  may still contain it: {copy.file} ({copy.kind})")
 
@@ -173,20 +178,32 @@ def show_found(answer: FoundSessions) -> None:
 @click.option("--all", "everywhere", is_flag=True, help="The sessions of every project.")
 @click.option("--since", help="Only transcripts written on this date or later: 2027-01-31.")
 @click.option("--again", is_flag=True, help="Also what was read before.")
+@click.option(
+    "--bring-back-forgotten",
+    "bring_back",
+    is_flag=True,
+    help="Also what was said in a time whose sessions you forgot.",
+)
 @click.option("--dry-run", is_flag=True, help="Print what would be read; read nothing.")
 @daemon_options
-def learn_command(everywhere: bool, since: str | None, again: bool, dry_run: bool) -> None:
+def learn_command(
+    everywhere: bool, since: str | None, again: bool, bring_back: bool, dry_run: bool
+) -> None:
     """Read the sessions that agents have left on this disk.
 
     What was said in those of Claude Code, Codex and Gemini CLI is kept as if subcog had been there,
     each session under its own project and with its own dates, secrets removed. Without --all only
     those of this project are read. Can be interrupted and repeated: what was read is not read
-    twice, and what you have forgotten does not come back.
+    twice, and what you have forgotten does not come back. `sessions forget` of a time, a project or
+    everything also keeps what was not read yet from being learned. --bring-back-forgotten ends
+    that, and with --again what was read before comes back as well.
     """
     after = 0.0 if since is None else day(since, "--since").timestamp()
     with daemon() as client:
         found = _transcripts(everywhere=everywhere, after=after)
         here = [one for one in found if one.cwd and Path(one.cwd).is_dir()]
+        if bring_back and not dry_run:
+            client.call("allow_sessions", AllowedResult, {"everywhere": everywhere})
         plan = _plan(client, here, gone=len(found) - len(here), again=again)
         if dry_run:
             _show_plan(plan)

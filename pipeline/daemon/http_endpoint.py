@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ from ..entrance.events import HOOK_EVENTS
 from .sockets import listen_on_the_same
 
 if TYPE_CHECKING:
-    from ...sinks.http.server import Http, Routes
+    from ...sinks.http.server import Hook, Http, Routes
     from ...sinks.memories.repository import Archive
     from ...sinks.telemetry.metrics import Gauge, Metrics
 
@@ -237,7 +237,7 @@ class HttpEndpoint:
         ready: Callable[[], bool],
         mcp: LazyApp,
         page: Callable[[], Routes],
-        hook: Callable[[str, dict[str, str], bytes], Awaitable[bytes]],
+        hook: Hook,
         seen: Callable[[], None],
     ) -> None:
         self._gauges = gauges

@@ -19,7 +19,7 @@ from ...config.load import SettingsError, load_settings, without_password
 from ...config.paths import Paths
 from ...hooks.client import VERSION
 from ...sinks.store.errors import StoreUnavailable
-from ...sinks.store.wal import is_emptied
+from ...sinks.store.wal import loss_of
 from ..agents.install import real_interpreter
 from ..cli.client import CallFailed, Client, DaemonUnreachable, connect
 from ..daemon.sockets import AlreadyRunning, listen_on_loopback, only_one, socket_path, unlisten
@@ -232,8 +232,8 @@ def _ask(paths: Paths) -> tuple[StatusResult | None, str]:
 
 
 def _has_settled(status: StatusResult, paths: Paths) -> bool:
-    """Whether the daemon knows how it is with its database; one emptied just now it may not."""
-    return bool(status.problem) or (status.ready and not is_emptied(paths.database))
+    """Whether the daemon knows how it is with its database; one that was just lost it may not."""
+    return bool(status.problem) or (status.ready and not loss_of(paths.database))
 
 
 def _project(paths: Paths, env: Env) -> ProjectResult | None:

@@ -1,8 +1,9 @@
-"""What was found damaged is told to the user in a hook, once."""
+"""What was found damaged, or keeps the memories from being loaded, is told in a hook, once."""
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -18,7 +19,7 @@ LOOK_S = 1.0
 
 
 class DamageNotice:
-    """Looks when the memories were loaded anew, or the log was repaired while they are.
+    """Looks when the memories were loaded anew or could not be, or the log was repaired meanwhile.
 
     It looks beside the hooks, which never wait for the disk for this.
     """
@@ -38,33 +39,42 @@ class DamageNotice:
 
     async def look(self) -> None:
         """See what there is to tell, and note what was told."""
-        archive = self._archive.loaded
-        if archive is None:
+        if not self._archive.settled:
             return
-        state = (self._archive.settled_at, archive.store.recovery)
+        archive, problem = self._archive.loaded, self._archive.problem
+        state = (problem, archive and (self._archive.settled_at, archive.store.recovery))
         if state != self._looked or self._told:
             told, self._told = self._told, set()
             self._looked = state
             self._untold = await anyio.to_thread.run_sync(
-                _note_and_find, self._paths.database, self._paths.told_damage, told
+                _note_and_find, self._paths.database, self._paths.told_damage, problem, told
             )
 
-    def beside(self, body: bytes) -> bytes:
-        """The hook's answer, with what the user does not know yet."""
+    def beside(self, body: bytes) -> tuple[bytes, Callable[[], None]]:
+        """The hook's answer, with what the user does not know yet.
+
+        The second is to be called where the answer did not reach the user: it is told again then.
+        """
         untold, self._untold = self._untold, ()
         self._told.update(untold)
-        return starter.message([f"subcog: {one}." for one in untold], body)
+
+        def tell_again() -> None:
+            self._told.difference_update(untold)
+            self._untold = tuple(dict.fromkeys((*untold, *self._untold)))
+
+        return starter.message([f"subcog: {one}." for one in untold], body), tell_again
 
 
-def _note_and_find(database: Path, file: Path, told: set[str]) -> tuple[str, ...]:
+def _note_and_find(database: Path, file: Path, problem: str, told: set[str]) -> tuple[str, ...]:
     from ...sinks.repair.kept_copies import damage_seen
 
     try:
         known = msgspec.json.decode(file.read_bytes(), type=set[str])
     except (OSError, ValueError, RecursionError):
         known = set()
-    seen = damage_seen(database)
-    if told:
+    seen = (*filter(None, [problem.rstrip(".")]), *damage_seen(database))
+    still = (known | told) & set(seen)  # what is mended and comes back is told again
+    if still != known:
         with contextlib.suppress(OSError):  # then the next daemon tells it again
-            replace_file(file, msgspec.json.encode(sorted((known | told) & set(seen))))
+            replace_file(file, msgspec.json.encode(sorted(still)))
     return tuple(one for one in seen if one not in known | told)

@@ -204,7 +204,8 @@ class HookHandler:
         if is_prompt:
             body, take_back = self._greetings.with_prompt(call.session, body)
         if is_prompt or event == "SessionStart":
-            body = self.damage.beside(body)
+            body, tell_again = self.damage.beside(body)
+            take_back = _both(take_back, tell_again)
         if body != NOTHING:
             return HookAnswer(body, "answered", is_settled, take_back)
         return HookAnswer(body, "passed" if published is None else "nothing", is_settled)

@@ -20,7 +20,7 @@ from ...bus.values import Kept
 from ...hooks import spool, starter
 from ..agents.agent import read_payload
 from ..app.app import App
-from .handler import HookHandler
+from .handler import HookAnswer, HookHandler
 from .long_prompt import shortened
 
 
@@ -30,14 +30,15 @@ class DurableHooks:
     def __init__(self, hooks: HookHandler) -> None:
         self._hooks = hooks
 
-    async def answer(self, event: str, fields: dict[str, str], body: bytes) -> bytes:
-        """What the hook would print; never raises for what a client sent."""
+    async def answer(self, event: str, fields: dict[str, str], body: bytes) -> HookAnswer:
+        """The hook's answer, settled; never raises for what a client sent."""
         fields = {"id": request_id(), **fields}
         body = await shortened(body)
         answer = await self._hooks.answer(event, fields, body)
         if answer.is_settled:
-            return answer.body
-        return await anyio.to_thread.run_sync(self._set_aside, event, fields, body, answer.body)
+            return answer
+        told = await anyio.to_thread.run_sync(self._set_aside, event, fields, body, answer.body)
+        return structs.replace(answer, body=told, is_settled=True)
 
     def _set_aside(self, event: str, fields: dict[str, str], body: bytes, answer: bytes) -> bytes:
         names = dict.fromkeys(spool.KEPT_FIELDS, "") | fields

@@ -14,6 +14,7 @@ import secrets
 import socket
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from http import HTTPStatus
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -188,7 +189,18 @@ class _Connection(H11Protocol):
 CLIENT_HEADER = "x-subcog-client"
 MAX_NAME = 64
 
-Hook = Callable[[str, dict[str, str], bytes], Awaitable[bytes]]
+
+class Answer(Protocol):
+    """What a hook prints, and what is to be called where that did not reach the agent."""
+
+    @property
+    def body(self) -> bytes: ...
+
+    @property
+    def take_back(self) -> Callable[[], None]: ...
+
+
+Hook = Callable[[str, dict[str, str], bytes], Awaitable[Answer]]
 
 
 def hook_route(hook: Hook, seen: Callable[[], None], middleware: Sequence[Middleware]) -> Route:
@@ -197,8 +209,9 @@ def hook_route(hook: Hook, seen: Callable[[], None], middleware: Sequence[Middle
     For an agent that posts its hooks by itself, which spares it a process for each. It is answered
     with JSON or not at all: no agent takes anything else over HTTP.
 
-    ``hook`` takes event, fields and payload, as it does for a pipe.
-    ``seen`` is told that somebody was here; ``middleware`` has to keep out whoever has no token.
+    ``hook`` takes event, fields and payload, as it does for a pipe. Where the client hangs up
+    before it is answered, the answer is taken back. ``seen`` is told that somebody was here;
+    ``middleware`` has to keep out whoever has no token.
     """
 
     async def answer(request: Request) -> Response:
@@ -209,7 +222,10 @@ def hook_route(hook: Hook, seen: Callable[[], None], middleware: Sequence[Middle
         body = await _body(request)
         if body is None:
             return Response(status_code=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        said = await hook(event, _fields(request), body)
+        made = await hook(event, _fields(request), body)
+        if await request.is_disconnected():
+            made.take_back()
+        said = made.body
         return Response(said if said[:1] == b"{" else b"{}", media_type="application/json")
 
     return Route("/hooks/{event}", answer, methods=["POST"], middleware=middleware)

@@ -232,6 +232,19 @@ class PassageArchive:
         gone = [session for _, session, episodes in found if since <= episodes[0].began_at <= until]
         return sum([await self._drop(scope, session) for session in gone])
 
+    async def allow(self, scopes: Sequence[Scope] | None = None) -> int:
+        """Let transcripts bring back what ``forget_span`` forgot, of all or ``scopes``.
+
+        How many spans that were.
+        """
+        return await self._store.write(partial(self._allow, scopes))
+
+    def _allow(self, scopes: Sequence[Scope] | None) -> int:
+        with self._store.database.transaction() as connection:
+            allowed = table.allow_spans(connection, scopes)
+            self._forgotten = table.forgotten(connection)
+        return allowed
+
     def _remember(self, forgotten: Forgotten) -> None:
         with self._store.database.transaction() as connection:
             table.remember_forgotten(connection, [forgotten])

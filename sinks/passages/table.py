@@ -163,6 +163,20 @@ def remember_forgotten(connection: DuckDBPyConnection, forgotten: Iterable[Forgo
         insert(connection, _FORGOTTEN, values)
 
 
+def allow_spans(connection: DuckDBPyConnection, scopes: Sequence[Scope] | None) -> int:
+    """Let come back what was forgotten by when it was said alone, of all or ``scopes``.
+
+    How many spans that were.
+    """
+    deleted = connection.execute(
+        "DELETE FROM store.forgotten_passages WHERE session = '' AND passage = '' "
+        "AND (? OR scope IN (SELECT unnest(?::VARCHAR[])))",
+        [scopes is None, list(map(str, scopes or ()))],
+    )
+    [(number,)] = deleted.fetchall()
+    return int(number)
+
+
 def forgotten(connection: DuckDBPyConnection) -> list[Forgotten]:
     """All that must not come back."""
     found = connection.execute(

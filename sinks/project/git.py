@@ -158,7 +158,7 @@ def _open(top: Path, dot_git: Path, start: Path, look: Look) -> Repository | Non
         top=top,
         common=common,
         origin=normalise_remote(url, top),
-        branch=_branch(head),
+        branch=branch_of(head),
         remote=read_remote(url),
     )
 
@@ -208,7 +208,8 @@ def _real(path: Path) -> Path:
         return path
 
 
-def _branch(head: str) -> str | None:
+def branch_of(head: str) -> str | None:
+    """The branch that a ``HEAD`` of this content is on; None where it is on none."""
     match = _BRANCH.match(head)
     if match is None or match[1].startswith(".") or not match[1].isprintable():
         return None

@@ -1,38 +1,95 @@
-"""Which commit was checked out at a moment, from the log that git keeps of its ``HEAD``."""
+"""What was checked out at a moment, from the log that git keeps of its ``HEAD``."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from ...config.patterns import regex
 from ..files import Look
-from .git import find_repository, git_dir
+from .git import branch_of, find_repository, git_dir
 
 _MAX_LOG_BYTES = 4_000_000
+_MAX_LOGS = 16
+# A log is read again after so long, in seconds: another repository may lie there.
+_LOG_S = 600.0
 # What HEAD was, what it became, who did it, when, and the zone: what was done follows a tab.
 _ENTRY = regex(
     r"[0-9a-f]+ (?P<commit>[0-9a-f]{40}(?:[0-9a-f]{24})?) [^\t]*> (?P<at_s>\d{1,12}) [-+]\d+"
+    r"(?:\t(?P<done>.*))?"
 )
+# Where no branch was left, git writes the whole hash of the commit.
+_MOVED = regex(
+    r"checkout: moving from (?P<left>\S+) to |Branch: renamed refs/heads/(?P<old>\S+) to "
+)
+_HASH = regex(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 
 
-def commit_at(root: str, moment: datetime) -> str | None:
-    """The hash of what was checked out at ``root`` then; None where git keeps no log of that.
+class Checkout(NamedTuple):
+    """What was checked out: the commit's hash and the branch; "" for what is not known, or none."""
 
-    "" if the log begins later. ``moment`` is aware.
+    commit: str = ""
+    branch: str = ""
+
+
+class _Log(NamedTuple):
+    """A log as it was read at ``read_s``: from when on what was checked out, the latest first."""
+
+    read_s: float
+    entries: tuple[tuple[int, Checkout], ...] | None
+
+
+class HeadLogs:
+    """The logs of working trees; each is read once for all the moments before that.
+
+    ``now`` is in seconds since 1970. For any thread.
     """
+
+    def __init__(self, *, now: Callable[[], float] = time.time) -> None:
+        self._now = now
+        self._logs: dict[str, _Log] = {}
+
+    def at(self, root: str, moment: datetime) -> Checkout | None:
+        """What was checked out at ``root`` then; None where git keeps no log of that.
+
+        Nothing is known of it if the log begins later. ``moment`` is aware.
+        """
+        moment_s = moment.timestamp()
+        entries = self._log(root, moment_s).entries
+        if entries is None:
+            return None
+        return next((there for at_s, there in entries if at_s <= moment_s), Checkout())
+
+    def _log(self, root: str, moment_s: float) -> _Log:
+        log = self._logs.get(root)
+        # The log counts whole seconds, and what is in the same one may still be added.
+        if log is None or not moment_s + 1 < log.read_s or self._now() - log.read_s > _LOG_S:
+            log = self._logs[root] = _Log(self._now(), _read(root))
+            for oldest in list(self._logs)[:-_MAX_LOGS]:
+                self._logs.pop(oldest, None)
+        return log
+
+
+def _read(root: str) -> tuple[tuple[int, Checkout], ...] | None:
     look = Look()
     repository = find_repository(Path(root), look)
     if repository is None:
         return None
     own = git_dir(repository.top, repository.top / ".git", look)
     log = look.text(own / "logs" / "HEAD", _MAX_LOG_BYTES) if own is not None else None
-    return _last_before(log, moment.timestamp()) if log else None
+    return tuple(_backwards(log, repository.branch or "")) if log else None
 
 
-def _last_before(log: str, moment_s: float) -> str:
+def _backwards(log: str, branch: str) -> Iterator[tuple[int, Checkout]]:
+    """The entries of ``log``, the latest first; ``branch`` is what is checked out after them."""
     for line in reversed(log.splitlines()):
         entry = _ENTRY.match(line)
-        if entry is not None and int(entry["at_s"]) <= moment_s:
-            return entry["commit"]
-    return ""
+        if entry is None:
+            continue
+        yield int(entry["at_s"]), Checkout(entry["commit"], branch)
+        if moved := _MOVED.match(entry["done"] or ""):
+            left = moved["left"] or moved["old"]
+            branch = "" if _HASH.match(left) else branch_of(f"ref: refs/heads/{left}") or ""

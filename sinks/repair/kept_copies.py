@@ -17,10 +17,11 @@ import duckdb
 import msgspec
 from msgspec import Struct
 
+from ...config.patterns import regex
 from ..files import replace_file
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain
-from ..store.wal import wal_of
+from ..store.wal import backup_list_of, wal_of
 from ..team.outbox import Outbox
 
 Kind = Literal["backup", "before a restore", "damaged log", "damaged database"]
@@ -39,6 +40,7 @@ _LOST = {
     "damaged database": "what could be read of it was saved",
 }
 _MAX_NOTED = 1_000
+_STAMP = regex(r"-(\d{8}T\d{6})(?:-\d+)?\Z")
 _LOG = ".wal"
 
 
@@ -91,16 +93,12 @@ def note_backup(database: Path, backup: Path) -> None:
     """Remember that ``backup`` was made, so that ``find_copies`` finds it."""
     noted = [*_noted(database), str(backup.absolute())]
     distinct = list(dict.fromkeys(noted))[-_MAX_NOTED:]
-    replace_file(_list_file(database), msgspec.json.encode(distinct), durable=True)
-
-
-def _list_file(database: Path) -> Path:
-    return database.with_name(f"{database.name}.backups")
+    replace_file(backup_list_of(database), msgspec.json.encode(distinct), durable=True)
 
 
 def _noted(database: Path) -> list[str]:
     try:
-        return msgspec.json.decode(_list_file(database).read_bytes(), type=list[str])
+        return msgspec.json.decode(backup_list_of(database).read_bytes(), type=list[str])
     except (FileNotFoundError, msgspec.DecodeError):
         return []
 
@@ -127,10 +125,20 @@ def _copy(file: Path, kind: Kind) -> Copy | None:
     log = wal_of(file)
     size = seen.st_size + (log.stat().st_size if log.exists() else 0)
     changed_at = datetime.fromtimestamp(max(seen.st_mtime, seen.st_ctime), UTC)
-    # A file that is set aside keeps the date of its content; only its name changes then. A backup
-    # is given its date again when something forgotten is taken out of it.
-    at = datetime.fromtimestamp(seen.st_mtime, UTC) if kind == "backup" else changed_at
+    # A backup is given its date again when something forgotten is taken out of it. A file that is
+    # set aside keeps the date of its content, so its name says when that was.
+    at = datetime.fromtimestamp(seen.st_mtime, UTC) if kind == "backup" else None
+    at = at or _named_at(file) or changed_at
     return Copy(file=file, kind=kind, at=at, changed_at=changed_at, bytes=size)
+
+
+def _named_at(file: Path) -> datetime | None:
+    if (stamp := _STAMP.search(file.name)) is None:
+        return None
+    try:
+        return datetime.strptime(stamp[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 @contextmanager

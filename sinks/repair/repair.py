@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ..store.errors import StoreUnavailable, unavailable
-from ..store.wal import is_emptied, quarantine_orphan_log, readable_bytes, wal_of
+from ..store.wal import loss_of, quarantine_orphan_log, readable_bytes, wal_of
 from .backups import DamagedLog, read_everything
 from .kept_copies import UNFINISHED, opened
 from .rescue import Mended, can_save, log_bytes, rescue
@@ -81,17 +81,15 @@ def _problems(database: Path) -> Iterator[Problem]:
             mend="they are useless; the repair deletes them",
             repairable=True,
         )
-    if not database.exists():
-        if log_bytes(database):
-            yield _lost_file(database)
-        return
-    yield from _unreadable(database)
+    if loss := loss_of(database):  # what its log holds is saved with the rest
+        yield _problem_of(unavailable(loss, database), repairable=True)
+    elif database.exists():
+        yield from _unreadable(database)
+    elif log_bytes(database):
+        yield _lost_file(database)
 
 
 def _unreadable(database: Path) -> Iterator[Problem]:
-    if is_emptied(database):  # what its log holds is saved with the rest
-        yield _problem_of(unavailable("emptied", database), repairable=True)
-        return
     if (lost := _torn_bytes(database)) > 0:
         yield _damaged_log(database, f"its last {lost} bytes are incomplete")
     elif not database.stat().st_size:

@@ -20,7 +20,7 @@ from ..files import free_name, sync_directory
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain, unavailable
 from ..store.rows import naive
-from ..store.wal import entries, first_entry, is_emptied, kind_of, wal_of
+from ..store.wal import entries, first_entry, kind_of, loss_of, wal_of
 from .backups import carry_over, read_buried_file
 from .kept_copies import MEMORY_LIMIT_MB, find_copies, opened
 from .salvage import Salvaged, can_attach, fill_up, salvage
@@ -54,6 +54,7 @@ def _apart_from_log(database: Path) -> Iterator[Path]:
     """The same file under a name beside which no log lies.
 
     A log that cannot be replayed into a damaged file keeps DuckDB from opening what is whole of it.
+    Nothing lies there where there is no such file.
     """
     private = database.with_name(f".subcog-copy-alone-{os.getpid()}")
     private.mkdir(mode=0o700)
@@ -61,6 +62,8 @@ def _apart_from_log(database: Path) -> Iterator[Path]:
     try:
         try:
             alone.hardlink_to(database)
+        except FileNotFoundError:
+            pass
         except OSError:  # a file system without links
             shutil.copyfile(database, alone)
         yield alone
@@ -79,13 +82,14 @@ def rescue(database: Path, now: datetime) -> Mended:
     """Save into a new file what can be read of the damaged one, and move that away.
 
     The damaged files are moved only when the new one is whole on disk. Raises StoreUnavailable,
-    and changes nothing, where nothing can be saved; of an emptied file there is nothing to be lost.
+    and changes nothing, where nothing can be saved; of a file that is emptied or missing there is
+    nothing to be lost.
     """
     private = database.with_name(f".subcog-copy-repair-{os.getpid()}")
     private.mkdir(mode=0o700)
     try:
         saved, told = _save_all(private / _SALVAGED, database, now)
-        if not saved.kept and (saved.lost or told) and not is_emptied(database):
+        if not saved.kept and (saved.lost or told) and not loss_of(database):
             raise unavailable("damaged", database)
         kept = _quarantine(database, now)
         (private / _SALVAGED).replace(database)

@@ -79,6 +79,12 @@ _MESSAGES = {
         "newest backup and what the log holds, or begins a new database where there is neither; "
         "`subcog restore latest` brings back the backup alone."
     ),
+    "missing": (
+        "{path} was deleted or moved away, though backups were made of it. Nothing is begun in its "
+        "place, and nothing stored meanwhile. `subcog doctor --repair` brings back the newest "
+        "backup and what the log holds, or begins a new database where there is neither; `subcog "
+        "restore latest` brings back the backup alone; or put the file back if you moved it."
+    ),
     "gone": (
         "{path} was deleted or moved while it was open. What was just asked was not done. The "
         "daemon opens what lies there now; `subcog restore latest` brings back the newest backup."
@@ -90,7 +96,7 @@ _MESSAGES = {
     ),
 }
 # The reason of each kind that is not one itself.
-_REASONS: dict[str, Reason] = {"newer_format": "newer", "emptied": "damaged"}
+_REASONS: dict[str, Reason] = {"newer_format": "newer", "emptied": "damaged", "missing": "damaged"}
 _KINDS = (
     (_FULL, "full"),
     (_READ_ONLY, "read_only"),

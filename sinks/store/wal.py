@@ -2,7 +2,7 @@
 
 It happens when the database is opened, and never before a copy of the log was kept. ``repair.py``
 diagnoses and repairs a database that cannot be opened. A ``Presence`` notices that the file or its
-log was taken away, ``is_emptied`` that nothing is left in the file.
+log was taken away while it is open, ``loss_of`` that it was deleted or emptied before.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from msgspec import Struct
 
@@ -28,6 +28,8 @@ _ENTRY_HEAD = 16
 _VERSION_ENTRY = 98
 _KNOWN_LAYOUTS = (2,)
 _LONGEST_HEAD = 128
+
+Loss = Literal["", "missing", "emptied"]
 
 
 class Recovery(Struct, frozen=True, kw_only=True):
@@ -273,7 +275,8 @@ class Presence:
         found = _inode(self._log)
         self._is_lost = not self.is_in_place or self._log_inode not in {None, found}
         if self._is_lost:
-            raise unavailable("emptied" if is_emptied(self._path) else "gone", self._path)
+            is_emptied = loss_of(self._path) == "emptied"
+            raise unavailable("emptied" if is_emptied else "gone", self._path)
 
 
 def _inode(path: Path) -> int | None:
@@ -300,22 +303,37 @@ def beginning_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.new")
 
 
-def is_emptied(path: Path) -> bool:
-    """Whether the file at ``path`` is empty, and was not left so while it was being created."""
+def backup_list_of(path: Path) -> Path:
+    """The list of the backups that were made of the database at ``path``.
+
+    It outlives them, so wherever it lies there was a database.
+    """
+    return path.with_name(f"{path.name}.backups")
+
+
+def loss_of(path: Path) -> Loss:
+    """What was lost of the database at ``path``; "" for one that is there, or never was.
+
+    ``missing``: there is no file, though backups were made of one. ``emptied``: the file is empty,
+    and was not left so while it was being created.
+    """
     try:
-        return not path.stat().st_size and not beginning_of(path).exists()
+        is_empty = not path.stat().st_size
     except FileNotFoundError:
-        return False
+        was_there = backup_list_of(path).exists() and not beginning_of(path).exists()
+        return "missing" if was_there else ""
+    return "emptied" if is_empty and not beginning_of(path).exists() else ""
 
 
 def make_room(path: Path) -> None:
     """Prepare for a database at ``path`` to be opened, or created.
 
     Removes what a process left that was killed while it created it. Raises StoreUnavailable for a
-    file that was emptied, of which DuckDB says less.
+    file that was deleted, in whose place DuckDB would begin another, or emptied, of which it says
+    less.
     """
-    if is_emptied(path):
-        raise unavailable("emptied", path)
+    if loss := loss_of(path):
+        raise unavailable(loss, path)
     if not path.exists():
         beginning_of(path).touch(FILE_MODE)
     elif not path.stat().st_size:

@@ -30,7 +30,7 @@ from ..store.writes import (
 )
 from .membership import LEFT_BEHIND, select, select_by_key
 from .merge import Chain, MergedChain, merge_chain
-from .outbox import Outbox, drop_ids, mark_received, noted_keys
+from .outbox import Outbox, drop_versions, mark_received, noted_keys
 from .validate import ValidatedChange, rightly_signed
 
 # Up to so many versions are looked up by key; a change may name a version of any number.
@@ -299,7 +299,7 @@ class SliceApplier:
         at = naive(self._now)
         add_tombstones(self._connection, [(id_, scope, at, at) for id_, scope in new])
         if scopes:
-            drop_ids(self._connection, list(scopes))
+            drop_versions(self._connection, list(scopes))
         self.outcome.forgotten.update((id_, to_scope(scopes[id_])) for id_ in alive)
         self.outcome.received += len(alive) + len(new)
 

@@ -173,8 +173,21 @@ def drop_numbers(connection: DuckDBPyConnection, numbers: Sequence[int]) -> None
 
 
 def drop_ids(connection: DuckDBPyConnection, ids: Sequence[str]) -> None:
-    """Delete the entries and author marks of forgotten memories."""
+    """Delete the entries and author marks of forgotten memories, their deletions included."""
     delete_where(connection, "outbox", "id", ids)
+    _drop_marks(connection, ids)
+
+
+def drop_versions(connection: DuckDBPyConnection, ids: Sequence[str]) -> None:
+    """The same, but who forgot them here as well still tells the team."""
+    connection.execute(
+        "DELETE FROM store.outbox WHERE version > 0 AND id IN (SELECT unnest(?::VARCHAR[]))",
+        [list(ids)],
+    )
+    _drop_marks(connection, ids)
+
+
+def _drop_marks(connection: DuckDBPyConnection, ids: Sequence[str]) -> None:
     delete_where(connection, "received", "split_part(key, ':', 1)", ids)
 
 

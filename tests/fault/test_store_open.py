@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from subcog.sinks.repair.kept_copies import note_backup
 from subcog.sinks.store.migrations import MIGRATIONS
 from subcog.sinks.store.store import StoreUnavailable
 from subcog.sinks.store.wal import beginning_of, wal_of
@@ -165,6 +166,20 @@ async def test_an_emptied_file_is_left_alone_and_told(path):
     assert str(error).startswith(f"{path} is empty")
     assert "`subcog restore latest`" in str(error)
     assert path.stat().st_size == 0
+
+
+async def test_nothing_is_begun_in_the_place_of_a_file_of_which_there_are_backups(path):
+    async with opened(path) as store:
+        await store.put([make_row()])
+    note_backup(path, path.with_name("elsewhere.duckdb"))  # on a disk that is not mounted now
+    path.unlink()
+
+    error = await refusal(path)
+
+    assert error.reason == "damaged"
+    assert str(error).startswith(f"{path} was deleted")
+    assert "`subcog restore latest`" in str(error)
+    assert not path.exists()
 
 
 async def test_an_emptied_file_is_no_database_although_a_log_lies_there(path):

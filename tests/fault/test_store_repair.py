@@ -171,24 +171,41 @@ async def test_a_backup_fills_up_what_is_lost_and_brings_back_nothing_forgotten(
         assert not await store.get([FORGOTTEN], [HERE])
 
 
-async def test_an_emptied_file_gives_what_the_backup_and_the_log_hold(tmp_path):
+@pytest.mark.parametrize("loss", ["is empty", "was deleted"])
+async def test_a_lost_file_gives_what_the_backup_and_the_log_hold(tmp_path, loss):
     path, backup = tmp_path / "s.duckdb", tmp_path / "backup.duckdb"
     async with opened(path) as store:
         await store.put([make_row(1)])
         await store.backup(backup)
         note_backup(path, backup)
         await store.put([make_row(2)])
-        os.truncate(path, 0)  # under the process that has it open
+        # under the process that has it open
+        os.truncate(path, 0) if loss == "is empty" else os.unlink(path)
 
     [problem] = diagnose(path)
     assert (problem.reason, problem.repairable) == ("damaged", True)
-    assert problem.seen.startswith(f"{path} is empty")
+    assert problem.seen.startswith(f"{path} {loss}")
     await mend(path)
 
     assert diagnose(path) == ()
     async with opened(path) as store:
         ids = [make_row(n).memory.id for n in (1, 2)]
         assert len(await store.get(ids, [HERE])) == 2
+
+
+async def test_a_missing_file_without_backup_or_log_is_begun_anew_by_the_repair(tmp_path):
+    path = tmp_path / "s.duckdb"
+    async with opened(path) as store:
+        await store.put([make_row(1)])
+    note_backup(path, tmp_path / "a-backup-that-is-gone-too.duckdb")
+    path.unlink()
+
+    [mended] = await mend(path)
+
+    assert mended.kept_aside == ()
+    assert diagnose(path) == ()
+    async with opened(path) as store:
+        assert await store.put([make_row(1)]) == (True,)
 
 
 async def test_an_emptied_file_without_backup_or_log_is_moved_away(tmp_path):

@@ -75,6 +75,36 @@ def test_the_newest_backup_is_restored_by_one_command_and_the_forgotten_stays_so
     assert "stay forgotten" in done.stdout
 
 
+@pytest.mark.parametrize("is_running", [False, True])
+def test_a_database_that_was_deleted_is_told_and_not_begun_anew(house, is_running):
+    house.capture("Invoices are numbered by the tax office")
+    folder = house.paths.backups
+    folder.mkdir(parents=True, exist_ok=True)
+    newest = folder / f"subcog-2099010{2 + is_running}T000000Z.duckdb"
+    house.ask("backup", str(newest))
+    memories = house.ask("status")["memories"]
+    pid = house.pid()
+    if not is_running:
+        house.run("daemon", "stop")
+        house.wait_until_gone(pid)
+    for file in (house.paths.database, wal_of(house.paths.database)):
+        file.unlink(missing_ok=True)
+
+    month = "July" if is_running else "June"
+    set_aside = told(house.prompt(f"[remember] The lift is serviced in {month}"))
+
+    assert "set aside" in set_aside
+    lost = f"{house.paths.database} was deleted or moved away"
+    eventually(lambda: lost in told(house.prompt("rename foo to bar")) + set_aside)
+    assert lost not in told(house.prompt("rename bar to foo"))
+    assert lost in house.ask("status")["problem"]
+    assert lost in house.run("doctor").stdout
+    assert not house.paths.database.exists()
+    assert house.run("restore", "latest", "--yes").returncode == 0
+    eventually(lambda: not list(house.paths.spool.glob("*.json")))
+    assert house.ask("status")["memories"] == memories + 1
+
+
 def test_a_socket_that_was_removed_is_made_again(house):
     house.start()
     shutil.rmtree(house.paths.runtime)
@@ -82,11 +112,11 @@ def test_a_socket_that_was_removed_is_made_again(house):
     assert house.paths.link.is_socket()
 
 
-def test_a_database_that_was_deleted_is_noticed_and_a_new_one_opened(house):
+def test_a_database_that_was_deleted_with_the_list_of_its_backups_is_begun_anew(house):
     house.start()
     house.capture("The queue is drained at midnight")
-    for file in (house.paths.database, wal_of(house.paths.database)):
-        file.unlink(missing_ok=True)
+    for file in house.paths.data.glob("subcog.duckdb*"):
+        file.unlink()
 
     answer = house.prompt("[remember] The cellar floods in April")
 

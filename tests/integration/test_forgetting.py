@@ -38,7 +38,8 @@ def test_forgetting_everywhere_leaves_the_words_in_no_file(house):
     damaged.write_bytes(WORDS.encode())
     aside = house.paths.database.with_name("subcog.duckdb.damaged-20260101T000000")
     aside.write_bytes(WORDS.encode())
-    copies = {Path(copy["file"]).name for copy in house.ask("copies")["copies"]}
+    ages = {copy["file"]: copy["at"] for copy in house.ask("copies")["copies"]}
+    copies = {Path(file).name for file in ages}
     assert copies >= {backup.name, damaged.name, aside.name}
     assert len(copies) == 4
     assert holding(house.root) >= {backup.name, damaged.name}
@@ -49,7 +50,9 @@ def test_forgetting_everywhere_leaves_the_words_in_no_file(house):
     assert len(answer["cleaned"]) == 2
     assert len(answer["removed"]) == 2
     assert answer["copies"] == answer["left"] == []
-    assert len(house.ask("copies")["copies"]) == 2
+    left = {copy["file"]: copy["at"] for copy in house.ask("copies")["copies"]}
+    assert len(left) == 2
+    assert left.items() <= ages.items(), "they are as old as before"
     house.run("restore", str(backup))
     assert house.ask("get", other)["content"] == OTHERS, "a cleaned backup is a backup still"
     assert house.run("get", kept).returncode == 1

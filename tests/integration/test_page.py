@@ -162,6 +162,86 @@ def test_the_keys_lead_everywhere_and_say_what_they_are(visitor):
     assert page.locator("#q").input_value() == "2"
 
 
+def has_focus(locator):
+    """Wait until the keyboard is there."""
+    return eventually(lambda: locator.evaluate("element => element === document.activeElement"))
+
+
+def test_escape_closes_what_is_open_and_the_keyboard_is_where_it_was(visitor):
+    one = kept(visitor.house, "The keyboard finds its way back from the editor")
+    page = visitor.go(f"memory/{one}")
+    keep = page.get_by_role("button", name="Keep")
+    keep.focus()
+    page.keyboard.press("e")
+    page.keyboard.type("x")
+    page.keyboard.press("Escape")
+    assert page.locator("#edit[open]").count() == 0
+    assert has_focus(keep)
+    newer = page.locator("summary", has_text="Replace by a newer word")
+    newer.press("Enter")
+    page.locator("form[data-do=supersede] textarea").focus()
+    page.keyboard.press("Escape")
+    assert page.locator("main details[open] form").count() == 0
+    assert has_focus(newer)
+    page.keyboard.press("?")
+    page.locator("dialog[open]").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("dialog").wait_for(state="hidden")
+    assert has_focus(newer)
+    page = visitor.go("memories?q=keyboard")
+    page.keyboard.press("j")
+    page.keyboard.press("/")
+    assert has_focus(page.locator("#q"))
+    page.keyboard.press("Escape")
+    assert has_focus(page.locator(".item.current a"))
+
+
+def test_ctrl_enter_saves_what_is_typed_and_the_keyboard_stays(visitor):
+    one = kept(visitor.house, "The lamp in the hall is green")
+    page = visitor.go(f"memory/{one}")
+    page.keyboard.press("e")
+    page.locator("#edit textarea").fill("The lamp in the hall is blue")
+    page.keyboard.press("Control+Enter")
+    visitor.told("1 memory changed")
+    assert "blue" in page.locator("h1").inner_text()
+    assert has_focus(page.locator("#edit summary"))
+    page.get_by_role("button", name="Keep").press("Enter")
+    visitor.told("1 memory kept")
+    assert has_focus(page.get_by_role("button", name="Keep"))
+    page.locator("#toast .dismiss").press("Enter")
+    page.locator("#toast").wait_for(state="hidden")
+    assert has_focus(page.get_by_role("button", name="Keep"))
+
+
+def test_a_list_that_is_made_anew_keeps_the_keyboard(visitor):
+    for number in range(3):
+        kept(visitor.house, f"The gravel heap number {number} is sieved by hand")
+    page = visitor.go("memories?q=gravel+heap")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    gone, after = (page.locator("#results .item").nth(n).get_attribute("data-id") for n in (1, 2))
+    page.keyboard.press("f")
+    visitor.told("1 memory forgotten")
+    page.locator(f"#results [data-id={gone}]").wait_for(state="detached")
+    assert has_focus(page.locator(f"#results [data-id={after}] a"))
+    page.keyboard.press("x")
+    page.locator(".bulk").get_by_role("button", name="Bury").press("Enter")
+    visitor.told("1 memory buried")
+    assert has_focus(page.locator(".bulk .all"))
+
+
+def test_without_javascript_the_page_says_what_to_do(chromium, visitor):
+    known = visitor.context.storage_state()
+    context = chromium.new_context(java_script_enabled=False, storage_state=known)
+    page = context.new_page()
+    for address in (visitor.base + "memories", visitor.base + "now", visitor.base + "../"):
+        page.goto(address)
+        told = page.locator("noscript").first.inner_text()
+        assert "Allow" in told, address
+        assert "subcog help" in told
+    context.close()
+
+
 # --- now -----------------------------------------------------------------------------------------
 
 
@@ -331,6 +411,10 @@ def test_what_was_kept_by_itself_is_reviewed_with_one_key_each(visitor):
     visitor.told("undone: keep")
     assert int(page.locator("#left").inner_text()) == left
     assert first in page.locator(".item.current").inner_text()
+    page.keyboard.press("e")
+    page.keyboard.press("Escape")
+    assert page.locator(".review form:not([hidden])").count() == 0
+    assert has_focus(page.locator(".item.current"))
     page.keyboard.press("e")
     page.locator(".item.current textarea").fill("Always run the linter before a commit.")
     page.locator(".item.current").get_by_role("button", name="Save").click()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import uuid
 from datetime import UTC, datetime
 
@@ -326,6 +327,47 @@ def test_what_was_forgotten_is_not_learned_again(alone):
 
     assert (again["transcripts"], again["passages"]) == (1, 0)
     assert sessions(alone) == []
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "learned"), [("--project-all", ()), ("--everything", ("--all",))]
+)
+def test_what_is_unread_of_what_was_forgotten_is_learned_when_that_is_allowed(
+    alone, forgotten, learned
+):
+    talked(alone, 5, AMENDED)
+    talk = left_behind(alone, 3, RULE, alone.project)
+
+    said = alone.run("sessions", "forget", forgotten, "--yes").stdout
+
+    assert "not learned later" in said
+    assert "`subcog learn --bring-back-forgotten`" in said
+    alone.ask("learn", "--dry-run", "--bring-back-forgotten")
+    assert alone.ask("learn")["passages"] == 0
+    assert alone.ask("learn", "--again", "--bring-back-forgotten", *learned)["passages"] > 0
+    assert talk.session in [one["id"] for one in sessions(alone)]
+
+
+def test_what_is_learned_names_the_branch_of_when_it_was_said(alone):
+    def git(*arguments, day):
+        subprocess.run(
+            ["git", "-c", "user.name=n", "-c", "user.email=e@example.com", *arguments],
+            cwd=alone.project,
+            env=os.environ | {"GIT_COMMITTER_DATE": f"2026-10-{day:02}T00:00:00Z"},
+            check=True,
+        )
+
+    git("init", "-q", "-b", "main", day=1)
+    git("commit", "-q", "--allow-empty", "-m", "first", day=1)
+    git("checkout", "-q", "-b", "hashing", day=2)
+    git("checkout", "-q", "-b", "today", day=9)
+    left_behind(alone, 3, (*RULE, ("user", DECISION)), alone.project)
+
+    alone.ask("learn")
+
+    (memory,) = [m for m in alone.ask("list")["memories"] if "argon2id" in m["content"]]
+    assert alone.ask("get", memory["id"])["provenance"]["branch"] == "hashing"
+    assert [one["branch"] for one in sessions(alone)] == ["hashing"]
 
 
 def test_only_what_was_written_since_a_date_is_learned(alone):

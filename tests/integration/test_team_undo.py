@@ -138,6 +138,71 @@ def test_it_can_be_forgotten_again_and_taken_back_again(three):
     assert all(old not in json.dumps(who.ask("list")) for who in three)
 
 
+def says(who, said):
+    return said in json.dumps(who.ask("list"))
+
+
+def forgotten_by_two(three, *, is_first_back=False):
+    """What alice and carol forgot, each without having heard of the other; alice was first.
+
+    ``is_first_back``: she has taken hers back before the team heard of carol's.
+    """
+    alice, bob, carol = three
+    said = text()
+    old = alice.capture(said)["id"]
+    everywhere(three, old)
+    carol.line.cut()
+    alice.run("forget", old)
+    carol.run("forget", old)
+    gone((bob,), old)
+    if is_first_back:
+        everywhere((bob,), undo(alice))
+    carol.line.mend()
+    carol.settled()
+    return said
+
+
+@pytest.mark.parametrize("order", [(0, 2), (2, 0)])
+def test_what_two_forgot_is_back_for_the_others_with_the_second_undo(three, order):
+    first, second = (three[number] for number in order)
+    others = [who for who in three if who is not first]
+    said = forgotten_by_two(three)
+
+    undo(first)
+    first.settled()
+    latest = first.capture(text())["id"]
+    everywhere(three, latest)  # and with it all that came before
+
+    assert [says(who, said) for who in others] == [False, False]
+    everywhere([who for who in three if who is not second], undo(second))
+    assert all(says(who, said) for who in three)
+
+
+def test_what_one_took_back_before_the_other_was_heard_of_stays_where_it_is(three):
+    alice, _, carol = three
+    said = forgotten_by_two(three, is_first_back=True)
+    latest = alice.capture(text())["id"]
+    everywhere(three, latest)
+
+    assert [says(who, said) for who in three] == [True, True, False]
+    everywhere(three, undo(carol))
+    assert all(says(who, said) for who in three)
+
+
+def test_what_two_forgot_and_took_back_apart_is_back_for_all(three):
+    alice, _, carol = three
+    said = text()
+    old = alice.capture(said)["id"]
+    everywhere(three, old)
+    carol.line.cut()
+    for who in (carol, alice):
+        who.run("forget", old)
+        undo(who)
+    carol.line.mend()
+
+    assert all(eventually(lambda who=who: says(who, said) and not has(who, old)) for who in three)
+
+
 def test_what_nobody_took_back_stays_forgotten(three):
     alice, bob, carol = three
     said = text()

@@ -3,6 +3,8 @@
 import ast
 from functools import cache
 
+from subcog.pipeline.app.archives import LESSER_SEARCHES
+
 from .written import HOUSE, documented_reasons
 
 
@@ -81,9 +83,22 @@ def test_every_reason_for_injecting_nothing_is_explained():
 
 
 def test_every_reason_for_a_lesser_answer_is_explained():
-    written = _told("degraded", "reason")
+    written = _told("degraded", "reason") | {*LESSER_SEARCHES}
     assert {"hook.timeout", "search.unavailable"} <= written
     assert written == documented_reasons("docs/operators.md", "`subcog_degraded_total`:")
+
+
+def test_each_reason_for_a_lesser_search_is_given_by_a_search():
+    given = {
+        node.value
+        for room in ("sinks", "pipeline/app")
+        for file in (HOUSE / room).rglob("*.py")
+        for top in ast.parse(file.read_text()).body
+        if "LESSER_SEARCHES" not in ast.unparse(top).partition("=")[0]
+        for node in ast.walk(top)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert {*LESSER_SEARCHES} <= given
 
 
 def test_every_outcome_of_a_hook_is_explained():

@@ -4,6 +4,7 @@
 const { path, screen } = document.body.dataset;
 const UNDO_MS = 60_000;
 const TYPING_MS = 40;
+const WRITING = "input:not([type=checkbox]), textarea, select";
 const $ = (selector, within = document) => within.querySelector(selector);
 const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
 
@@ -31,7 +32,10 @@ function tellThere(text, options) {
 function tellFromBefore() {
   const told = sessionStorage.getItem("told");
   sessionStorage.removeItem("told");
-  if (told) tell(...JSON.parse(told));
+  if (!told) return;
+  const [text, options] = JSON.parse(told);
+  tell(text, options);
+  goBackTo(options.place);
 }
 
 // --- acts ---------------------------------------------------------------------------------------
@@ -53,6 +57,37 @@ async function post(name, body) {
   return answer;
 }
 
+// --- where the keyboard was -------------------------------------------------------------------------
+
+const openers = new WeakMap(); // where the keyboard was before a part was opened, by that part
+
+function opening(part) {
+  openers.set(part, document.activeElement);
+}
+
+function giveBack(part, otherwise = null) {
+  const from = openers.get(part);
+  openers.delete(part);
+  (from?.isConnected && from !== document.body ? from : otherwise)?.focus();
+}
+
+// Where in the screen the keyboard is, as it can be found again after the screen was made anew.
+function whereIs(element) {
+  const part = element.closest("main details");
+  if (part) return { part: $$("main details").indexOf(part) };
+  const name = element.closest("main > .acts [data-do]")?.dataset.do;
+  return name ? { name } : null;
+}
+
+function goBackTo(place) {
+  if (!place) return;
+  const buttons = $$("main > .acts [data-do]");
+  const found = "part" in place
+    ? $("summary", $$("main details")[place.part] ?? document)
+    : buttons.find((each) => each.dataset.do === place.name) ?? buttons[0];
+  found?.focus();
+}
+
 // Does `act`, and tells what came of it. Returns the answer, or null where it did not go well.
 async function perform(act, then = "") {
   try {
@@ -60,7 +95,7 @@ async function perform(act, then = "") {
     const said = await answer.json();
     if (!answer.ok) throw new Error(said.error);
     if (then === "here" || then === "memories") {
-      tellThere(said.told, { undo: said.undo });
+      tellThere(said.told, { undo: said.undo, place: whereIs(document.activeElement) });
       location.assign(then === "here" ? location.href : `${path}memories`);
       if (then === "here") location.reload();
     } else {
@@ -91,13 +126,17 @@ function actOf(button) {
 }
 
 async function pressed(button) {
+  if (button.ariaDisabled) return undefined; // it is being done
   const then = button.dataset.then ?? button.closest("[data-then]")?.dataset.then ?? "";
   const act = actOf(button);
   if (screen === "review" && !then) return settle(button.closest(".item"), act);
-  button.disabled = true;
+  const held = button === document.activeElement;
+  button.ariaDisabled = "true"; // one that is disabled would lose the keyboard
   const done = await perform(act, then);
-  button.disabled = false;
+  button.ariaDisabled = null;
   if (done && !then) await refresh();
+  if (held && !button.isConnected) $(".bulk .all", results)?.focus();
+  return undefined;
 }
 
 async function submitted(form) {
@@ -112,6 +151,16 @@ async function submitted(form) {
 const results = $("#results");
 let asking = null;
 
+// The keyboard stays at the memory that it was at, or at the one that took its place.
+function replaceResults(text) {
+  const item = results.contains(document.activeElement) ? document.activeElement.closest(".item") : null;
+  const at = $$(".item", results).indexOf(item);
+  results.innerHTML = text;
+  if (!item) return;
+  const items = $$(".item", results);
+  choose(items.find((each) => each.dataset.id === item.dataset.id) ?? items[Math.min(at, items.length - 1)]);
+}
+
 // Puts the answer of `address` in the place of the results; a later question overtakes it.
 async function show(address) {
   asking?.abort();
@@ -122,7 +171,7 @@ async function show(address) {
   try {
     const answer = await fetch(url, { signal: asking.signal });
     const text = await answer.text();
-    if (answer.ok) results.innerHTML = text;
+    if (answer.ok) replaceResults(text);
     else tell(answer.status === 401 ? text : "that cannot be searched for", { failed: true });
     results.setAttribute("aria-busy", "false");
   } catch (error) {
@@ -227,6 +276,7 @@ async function more() {
 function edit(item) {
   const form = $("form", item);
   if (!form) return;
+  opening(form);
   form.hidden = false;
   $("textarea", form).focus();
 }
@@ -258,7 +308,12 @@ function onItem(name) {
 }
 
 const KEYS = {
-  "/": () => ($("#q") ? $("#q").focus() : location.assign(`${path}memories`)),
+  "/": () => {
+    const search = $("#q");
+    if (!search) return location.assign(`${path}memories`);
+    opening(search);
+    return search.focus();
+  },
   "?": () => $("#keys").showModal(),
   j: () => step(1),
   ArrowDown: () => step(1),
@@ -270,15 +325,46 @@ const KEYS = {
   e: () => {
     if (screen === "review") return current() && edit(current());
     const open = $("#edit") ?? null;
-    if (open) { open.open = true; $("textarea", open).focus(); } else if (current()) $("a", current()).click();
+    if (open) { opening(open); open.open = true; $("textarea", open).focus(); } else if (current()) $("a", current()).click();
     return undefined;
   },
   u: undo,
 };
 
+// The form that is open for writing: the one that the keyboard is in, else the last.
+function openForm(target) {
+  const parts = $$("main details[open], .review form:not([hidden])").filter((part) => part.matches("form") || $("form", part));
+  return parts.find((part) => part.contains(target)) ?? parts.at(-1);
+}
+
+function close(part) {
+  if (part.matches("details")) part.open = false;
+  else part.hidden = true;
+  giveBack(part, part.matches("details") ? $("summary", part) : part.closest(".item"));
+}
+
+function dismiss() {
+  toast.hidden = true;
+  giveBack(toast);
+}
+
+// What is open is closed, one thing after another. A dialog does so by itself.
+function escape(target) {
+  const open = openForm(target);
+  if (target.closest(WRITING) && !open?.contains(target)) {
+    target.blur();
+    giveBack(target);
+  } else if (open) close(open);
+  else if (!toast.hidden) dismiss();
+}
+
 function typed(event) {
-  const writes = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
-  if (event.key === "Escape" && writes && !event.target.closest("dialog")) event.target.blur();
+  const writes = event.target.closest(`${WRITING}, dialog`);
+  if (event.key === "Escape" && !$("dialog[open]")) escape(event.target);
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.form && event.target.closest(WRITING)) {
+    event.preventDefault();
+    event.target.form.requestSubmit();
+  }
   if (writes || event.ctrlKey || event.metaKey || event.altKey) return;
   const link = $$("header nav a")[Number(event.key) - 1];
   const does = link ? () => link.click() : KEYS[event.key];
@@ -331,9 +417,9 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if (button.dataset.open) $(`#${button.dataset.open}`).showModal();
-  else if (button.classList.contains("dismiss")) toast.hidden = true;
+  else if (button.classList.contains("dismiss")) dismiss();
   else if (button.classList.contains("undo")) undo();
-  else if (button.classList.contains("cancel")) { button.form.hidden = true; choose(button.closest(".item")); }
+  else if (button.classList.contains("cancel")) close(button.form);
   else if ("edit" in button.dataset) edit(button.closest(".item"));
   else if (button.dataset.do) pressed(button);
 });
@@ -347,6 +433,9 @@ document.addEventListener("change", (event) => {
   if (event.target.matches(".all, input[name=ids]")) countChosen();
 });
 document.addEventListener("keydown", typed);
+toast.addEventListener("focusin", (event) => {
+  if (event.relatedTarget && !toast.contains(event.relatedTarget)) openers.set(toast, event.relatedTarget);
+});
 $("#run-doctor")?.addEventListener("click", async (event) => {
   event.target.disabled = true;
   $("#findings").textContent = "Checking…";

@@ -28,7 +28,7 @@ from psycopg.types.string import BytesBinaryDumper
 from ..protocol import TeamUnavailable
 from .errors import closed, explain, explain_connect, unavailable
 
-VERSION = 15
+VERSION = 16
 """Of the tables that this subcog works with."""
 
 T = TypeVar("T")

@@ -116,7 +116,12 @@ _AFTER = (
     "model, vectors, words, lengths, terms, epoch, behind, at, since "
     "FROM subcog.changes_after(%s, %s::text::xid8, %s, %s, %s, %s)"
 )
-_DELETIONS = "SELECT id, author, member, returned FROM subcog.deletions WHERE id = ANY (%s)"
+# Whose it was and who forgot it first; by which memories it is back, once all have taken that back.
+_DELETIONS = """
+    SELECT id, (array_agg(author ORDER BY at))[1], (array_agg(member ORDER BY at))[1],
+        CASE WHEN count(*) = count(returned) THEN array_agg(returned) ELSE '{}' END
+    FROM subcog.deletions WHERE id = ANY (%s) GROUP BY id
+"""
 # Rows that are decoded in about 2 ms.
 _SLICE = 50
 
@@ -157,13 +162,13 @@ def _brought_back(change: Change) -> str:
     return change.row.memory.provenance.brings_back if change.row else ""
 
 
-def _noted(change: Change, noted: Mapping[str, tuple[str, str, str | None]]) -> Change:
-    author, member, _ = noted.get(change.id, ("", "", None))
+def _noted(change: Change, noted: Mapping[str, tuple[str, str, Sequence[str]]]) -> Change:
+    author, member, _ = noted.get(change.id, ("", "", ()))
     if change.version == 0:
         return structs.replace(change, author=author, forgotten_by=member)
     old = _brought_back(change)
-    _, _, returned = noted.get(old, ("", "", None))
-    return structs.replace(change, brings_back=old) if returned == change.id else change
+    _, _, returned = noted.get(old, ("", "", ()))
+    return structs.replace(change, brings_back=old) if change.id in returned else change
 
 
 def _told(found: list[Change], after: Cursor, row: tuple[Any, ...]) -> Changes:

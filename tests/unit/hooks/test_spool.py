@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from subcog.hooks import spool
+from subcog.hooks import client, spool
 
 MARKED = {"session_id": "s", "cwd": "/p", "prompt": "[remember:decisions] argon2id, not bcrypt"}
 
@@ -20,6 +20,12 @@ def entries(workshop):
 
 def payload(prompt: str, **more: object) -> bytes:
     return json.dumps({**MARKED, "prompt": prompt, **more}).encode()
+
+
+def test_the_pipe_sets_aside_what_may_hold_a_marker_by_the_same_hints():
+    assert (*spool.HINTS, b"\\u00") == client.HINTS
+    assert all(spool.hints(b"x " + hint.upper()) for hint in spool.HINTS)
+    assert spool.hints(b"\\u005bRemember]")
 
 
 def test_capture_without_a_daemon_is_kept_and_the_user_is_told(workshop):

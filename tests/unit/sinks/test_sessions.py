@@ -62,6 +62,19 @@ def test_what_did_not_arrive_was_not_shown():
     assert not sessions.is_greeted("s1")
 
 
+def test_a_late_answer_that_did_not_arrive_waits_again():
+    sessions = Sessions(now=lambda: 0.0)
+    first, second = (refined("s1") for _ in "12")
+    sessions.put_late_answer(first)
+    with sessions.kept_on_failure("s1") as take_back:
+        assert sessions.take_late_answer("s1") is first
+    take_back()
+    assert sessions.take_late_answer("s1") is first
+    sessions.put_late_answer(second)
+    take_back()  # a newer one waits already
+    assert sessions.take_late_answer("s1") is second
+
+
 @pytest.mark.parametrize("session", ["s1", "s1/a1", ""])
 def test_what_fails_has_shown_nothing_to_a_session_that_began_with_it(session):
     sessions = Sessions()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -98,6 +99,14 @@ def committed(tmp_path):
     return replace(PLACE, root=str(tmp_path.resolve()))
 
 
+def begin_branch(root, branch, at_s):
+    subprocess.run(
+        ["git", "-C", root, "checkout", "-q", "-b", branch],
+        env=os.environ | {"GIT_COMMITTER_DATE": f"{at_s:.0f} +0000"},
+        check=True,
+    )
+
+
 async def test_what_is_kept_names_the_commit_of_when_it_was_said(gleaning, committed):
     here = replace(EVENT, place=committed)
     now = replace(stated("Ship on Mondays."), said_at_ms=round(time.time() * 1000) + 5_000)
@@ -106,10 +115,24 @@ async def test_what_is_kept_names_the_commit_of_when_it_was_said(gleaning, commi
     head = head_commit(committed.root)
     assert [one.provenance.commit for one in gleaning.captured] == ["", head, head]
 
+
+async def test_where_git_keeps_no_log_only_what_was_just_said_names_a_commit(gleaning, committed):
     (Path(committed.root) / ".git" / "logs" / "HEAD").unlink()
+    here = replace(EVENT, place=replace(committed, branch="main"))
     for hook in ("Stop", LEARN):
         await gleaning.keep(stated(f"Quote {hook}."), event=replace(here, hook=hook))
-    assert [one.provenance.commit for one in gleaning.captured[3:]] == [head, ""]
+    now, later = (one.provenance for one in gleaning.captured)
+    assert (now.commit, now.branch) == (head_commit(committed.root), "main")
+    assert (later.commit, later.branch) == ("", "")
+
+
+async def test_what_is_kept_names_the_branch_of_when_it_was_said(gleaning, committed):
+    now_s = time.time()
+    for branch, at_s in (("topic", now_s), ("today", now_s + 3600)):
+        begin_branch(committed.root, branch, at_s)
+    now = replace(stated("Ship on Mondays."), said_at_ms=round(now_s * 1000) + 5_000)
+    await gleaning.keep(now, event=replace(EVENT, place=replace(committed, branch="today")))
+    assert [one.provenance.branch for one in gleaning.captured] == ["topic"]
 
 
 async def test_the_surest_come_first_and_no_more_than_the_settings_say(tmp_path):

@@ -35,7 +35,7 @@ class Hooks:
 async def test_each_hook_is_an_asking_of_its_own(tmp_path):
     hooks = Hooks(tmp_path, is_settled=True)
     answers = [await DurableHooks(hooks).answer("UserPromptSubmit", {}, MARKED) for _ in "12"]
-    assert answers == [NOTHING, NOTHING]
+    assert [answer.body for answer in answers] == [NOTHING, NOTHING]
     assert len(set(hooks.ids)) == 2
     assert list(tmp_path.iterdir()) == []
 
@@ -43,7 +43,7 @@ async def test_each_hook_is_an_asking_of_its_own(tmp_path):
 @pytest.mark.parametrize("fields", [{}, {"client": "claude"}])
 async def test_what_is_not_settled_is_on_disk_before_it_is_said(tmp_path, fields):
     hooks = Hooks(tmp_path, is_settled=False)
-    answer = await DurableHooks(hooks).answer("UserPromptSubmit", fields, MARKED)
+    answer = (await DurableHooks(hooks).answer("UserPromptSubmit", fields, MARKED)).body
     (entry,) = (tmp_path / "spool").glob("*.json")
     assert "set aside safely" in json.loads(answer)["systemMessage"]
     assert entry.stem == hooks.ids[0]
@@ -52,16 +52,15 @@ async def test_what_is_not_settled_is_on_disk_before_it_is_said(tmp_path, fields
 
 async def test_a_disk_that_takes_nothing_is_told(tmp_path):
     (tmp_path / "spool").write_text("in the way")
-    answer = await DurableHooks(Hooks(tmp_path, is_settled=False)).answer(
-        "UserPromptSubmit", {}, MARKED
-    )
-    assert "not kept" in json.loads(answer)["systemMessage"]
+    hooks = DurableHooks(Hooks(tmp_path, is_settled=False))
+    answer = await hooks.answer("UserPromptSubmit", {}, MARKED)
+    assert "not kept" in json.loads(answer.body)["systemMessage"]
 
 
 async def test_what_cannot_be_read_is_told(tmp_path):
     hooks = Hooks(tmp_path, is_settled=False)
     answer = await DurableHooks(hooks).answer("UserPromptSubmit", {}, MARKED[:-3])
-    assert "cannot be read" in json.loads(answer)["systemMessage"]
+    assert "cannot be read" in json.loads(answer.body)["systemMessage"]
 
 
 async def test_what_a_hook_had_not_finished_for_long_is_deleted(tmp_path):

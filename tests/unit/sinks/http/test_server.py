@@ -1,7 +1,9 @@
+import anyio
 import pytest
 from starlette.applications import Starlette
 
 from subcog.bus.frames import MAX_BODY
+from subcog.pipeline.entrance.handler import HookAnswer
 from subcog.sinks.http.server import guard, hook_route, is_local
 
 
@@ -34,17 +36,25 @@ KEY = (b"authorization", b"Bearer key")
 
 
 class Door:
-    """The route with a hook that notes what it is asked, driven as a server drives it."""
+    """The route with a hook that notes what it is asked, driven as a server drives it.
 
-    def __init__(self, said: bytes = b"{}") -> None:
+    The client of a door that ``is_left`` hangs up as soon as it has asked.
+    """
+
+    def __init__(self, said: bytes = b"{}", *, is_left: bool = False) -> None:
         self.said = said
+        self.is_left = is_left
+        self.taken_back = 0
         self.asked: list[tuple[str, dict[str, str], bytes]] = []
         self.seen = 0
         self.app = Starlette(routes=[hook_route(self.hook, self.see, guard("key"))])
 
-    async def hook(self, event: str, fields: dict[str, str], body: bytes) -> bytes:
+    async def hook(self, event: str, fields: dict[str, str], body: bytes) -> HookAnswer:
         self.asked.append((event, fields, body))
-        return self.said
+        return HookAnswer(self.said, "answered", take_back=self.take_back)
+
+    def take_back(self) -> None:
+        self.taken_back += 1
 
     def see(self) -> None:
         self.seen += 1
@@ -55,6 +65,10 @@ class Door:
         heard: list[dict] = []
 
         async def receive():
+            if not parts:
+                if not self.is_left:
+                    await anyio.sleep_forever()
+                return {"type": "http.disconnect"}
             return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
 
         async def send(message):
@@ -80,6 +94,16 @@ async def test_payload_goes_in_and_the_answer_of_the_hook_comes_back():
     ((event, fields, body),) = door.asked
     assert (event, fields["client"], body) == ("Stop", "claude", b'{"a": 1}')
     assert door.seen == 1
+
+
+@pytest.mark.parametrize("is_left", [False, True])
+async def test_an_answer_that_nobody_waits_for_any_more_is_taken_back(is_left):
+    door = Door(is_left=is_left)
+
+    await door.post("/hooks/UserPromptSubmit", b"{}", KEY)
+
+    assert len(door.asked) == 1
+    assert door.taken_back == is_left
 
 
 @pytest.mark.parametrize("key", [(), ((b"authorization", b"Bearer other"),)])

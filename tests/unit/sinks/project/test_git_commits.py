@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from subcog.sinks.project.git import head_commit
-from subcog.sinks.project.reflog import commit_at
+from subcog.sinks.project.reflog import Checkout, HeadLogs
 
 GIT = ["git", "-c", "user.name=n", "-c", "user.email=e@example.com", "-c", "commit.gpgsign=false"]
 
@@ -74,6 +74,11 @@ def test_no_repository_no_commit_and_no_nonsense(repository, tmp_path):
     assert head_commit(str(root)) == ""
 
 
+def commit_at(root, moment):
+    found = HeadLogs().at(root, moment)
+    return None if found is None else found.commit
+
+
 def test_what_was_checked_out_at_a_moment(repository):
     root, git = repository
     first = git("rev-parse", "HEAD")
@@ -96,3 +101,37 @@ def test_without_a_log_what_was_checked_out_is_not_known(repository, tmp_path):
     assert commit_at(str(root), MONDAY) == ""
     (root / ".git" / "logs" / "HEAD").unlink()
     assert commit_at(str(root), MONDAY) is None
+
+
+def test_which_branch_was_checked_out_at_a_moment(repository):
+    root, git = repository
+    git("checkout", "-q", "-b", "feat/login", at=MONDAY + DAY)
+    git("commit", "-q", "--allow-empty", "-m", "moving from here to there", at=MONDAY + 2 * DAY)
+    git("checkout", "-q", "--detach", at=MONDAY + 3 * DAY)
+    git("checkout", "-q", "main", at=MONDAY + 4 * DAY)
+    git("branch", "-q", "-m", "main", "trunk", at=MONDAY + 5 * DAY)
+    git("branch", "-q", "-D", "feat/login")
+    logs = HeadLogs()
+
+    found = [logs.at(str(root), MONDAY + day * DAY).branch for day in range(-1, 6)]
+
+    assert found == ["", "main", "feat/login", "feat/login", "", "main", "trunk"]
+
+
+def test_a_log_is_read_once_for_all_that_was_said_before(repository):
+    root, git = repository
+    now = [(MONDAY + DAY).timestamp()]
+    logs = HeadLogs(now=lambda: now[0])
+    first = Checkout(git("rev-parse", "HEAD"), "main")
+    assert logs.at(str(root), MONDAY) == first
+    log = root / ".git" / "logs" / "HEAD"
+    kept = log.read_text()
+    log.unlink()
+    assert logs.at(str(root), MONDAY + DAY / 2) == first
+
+    log.write_text(kept)
+    git("checkout", "-q", "-b", "topic", at=MONDAY + DAY)
+    assert logs.at(str(root), MONDAY + DAY).branch == "topic", "what was said since is looked up"
+    log.unlink()
+    now[0] += 3600
+    assert logs.at(str(root), MONDAY) is None, "another repository may lie there by now"

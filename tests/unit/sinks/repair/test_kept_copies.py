@@ -86,6 +86,18 @@ def test_a_copy_may_hold_only_what_was_there_when_it_was_made(database, tmp_path
     assert not copy.may_hold(datetime.now(UTC) + timedelta(seconds=1))
 
 
+@pytest.mark.parametrize("kind", ["before-restore", "damaged", "wal.damaged"])
+def test_a_file_that_was_set_aside_is_as_old_as_its_name_says(database, kind):
+    names = [f"s.duckdb.{kind}-{stamp}" for stamp in ("20260102T030405-1", "20991399T000000")]
+    for name in names:
+        database.with_name(name).write_bytes(b"x")
+
+    ages = {copy.file.name: copy.at for copy in find_copies(database)}
+
+    assert ages[names[0]] == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert datetime.now(UTC) - ages[names[1]] < timedelta(hours=1), "there is no such day"
+
+
 async def test_a_backup_that_is_cleaned_tells_the_team_once_it_is_restored(tmp_path):
     """Its outbox would name a version that is no longer in it."""
     backup = tmp_path / "backup.duckdb"

@@ -218,6 +218,12 @@ def again(number, *, of=1, **fields):
     return make_row(number, **(kept | fields))
 
 
+WORDS_KEPT = (
+    "SELECT id FROM subcog.deleted_words "
+    "WHERE team = (SELECT team FROM subcog.members WHERE role = 'alice')"
+)
+
+
 async def brought_back(store):
     found = await whole_feed(store)
     return {one.id[-1]: (one.author, one.brings_back[-1:]) for one in found if one.version}
@@ -231,7 +237,7 @@ async def test_what_a_colleague_forgot_and_took_back_is_signed_by_who_wrote_it(q
         assert await bob.put([again(2)]) == (True,)
         assert await bob.put([again(3)]) == (True,)  # it was taken back already
         assert await brought_back(alice) == {"2": ("alice", "1"), "3": ("bob", "")}
-        assert quick_team.psql("postgres", "SELECT * FROM subcog.deleted_words") == ""
+        assert quick_team.psql("postgres", WORDS_KEPT) == ""
 
         assert await bob.forget(make_row(2).memory.id, [HERE])  # and again
         assert await bob.put(
@@ -268,6 +274,23 @@ async def test_nobody_takes_back_what_another_forgot(quick_team, alice):
         elsewhere = Provenance(gate=f"brings back {make_row(4).memory.id}")
         await bob.put([make_row(5, scope=ALL, provenance=elsewhere)])
     assert set((await brought_back(alice)).values()) == {("bob", "")}
+
+
+async def test_what_two_forgot_is_back_with_the_second_undo_under_who_wrote_it(quick_team, alice):
+    first = make_row(1).memory.id
+    async with member_of(quick_team, "bob") as bob:
+        assert await alice.forget(first, [HERE])
+        assert not await bob.forget(first, [HERE])
+        [gone] = [one for one in await whole_feed(bob) if one.version == 0]
+        assert (gone.author, gone.forgotten_by) == ("alice", "alice")
+        await bob.put([again(2)])
+        assert await brought_back(alice) == {"2": ("alice", "")}
+        await alice.put([again(3)])
+        assert await brought_back(alice) == {"2": ("alice", "1"), "3": ("alice", "1")}
+        assert quick_team.psql("postgres", WORDS_KEPT) == ""
+
+        await bob.forget(first, [HERE])  # of which the team heard when it was back already
+        assert (await brought_back(alice))["3"] == ("alice", "1")
 
 
 async def test_a_date_that_is_none_hinders_nobody(quick_team, alice):

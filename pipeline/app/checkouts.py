@@ -1,0 +1,29 @@
+"""What was checked out in a project when something was said in a session."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ...bus.events import ReviewRequested
+from ...bus.values import LEARN
+from ...sinks.project.git import head_commit
+from ...sinks.project.reflog import Checkout, HeadLogs
+
+
+class Checkouts:
+    """Asks git's logs, and reads each of them once for a whole transcript. For any thread."""
+
+    def __init__(self) -> None:
+        self._logs = HeadLogs()
+
+    def at(self, event: ReviewRequested, said_at: datetime | None) -> Checkout:
+        """What was checked out when something in the session of ``event`` was said.
+
+        A review at the end of a turn is about what was said just now, also where git keeps no log;
+        of a transcript that is read later nothing is known then.
+        """
+        root = event.place.root
+        then = self._logs.at(root, said_at) if said_at is not None else None
+        if then is None and event.hook != LEARN:
+            return Checkout(head_commit(root), event.place.branch or "")
+        return then or Checkout()
