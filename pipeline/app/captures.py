@@ -17,7 +17,7 @@ from ...bus.bus import Bus
 from ...bus.events import CaptureRequested, CaptureSettled, PromptSubmitted, ReviewRequested
 from ...bus.ids import next_ulid
 from ...bus.prompts import Marked
-from ...bus.values import LEARN, TO_DO, Hit, Kept, Memory, Provenance, Query
+from ...bus.values import TO_DO, Hit, Kept, Memory, Provenance, Query
 from ...config.settings import ReviewSettings, Settings
 from ...stages.capture import review
 from ...stages.capture import task_record as task
