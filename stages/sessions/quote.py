@@ -9,8 +9,7 @@ was said, within a budget:
   > agent: So MAX_ATTEMPTS is exactly 7.
 
 The user's words come first when room is short, since most rules are settled by them; then the
-words with which the agent concluded; then what has most in common with the question. A session that
-starts is reminded of the one before it by how that began, and how it ended.
+words with which the agent concluded; then what has most in common with the question.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from ...bus.values import AUTO_CAPTURED, Memory
 from ...config.patterns import regex
 from ..language.topics import retrieval_words
 from ..statements.comparison import contradicts, says_same
-from ..text.envelope import neutralise, preview
+from ..text.envelope import neutralise
 from ..text.unicode import Size, cut, one_line, size_of
 
 FIRST_SHARE = 0.62
@@ -298,35 +297,3 @@ def _allot(lines: Sequence[_Line], max_tokens: int) -> None:
         given = min(more, max(0, left))
         line.chars += given
         left -= given
-
-
-# --- the session before this one ----------------------------------------------------------------
-
-SOURCES = frozenset({"startup", "clear"})
-"""How a session starts that knows nothing of the one before it."""
-
-MAX_REMINDER_CHARS = 160
-
-
-def last_session(
-    passages: Sequence[Passage], *, now: datetime, clean: Callable[[str], str] = str
-) -> str:
-    """The lines for the envelope about the session of ``passages``; "" where there are none.
-
-    ``clean`` redacts. A session in which the agent said nothing is told by its beginning alone.
-    """
-    asked = next((one for one in passages if one.speaker == "user"), None)
-    if asked is None:
-        return ""
-    ended = next((one for one in reversed(passages) if one.speaker == "agent"), None)
-    day = day_of(asked.said_at, now)
-    lines = [f"- {short_id(asked.session)} · {day} · the last one in this project"]
-    lines.append(_line("The user asked", asked, clean))
-    if ended is not None:
-        lines.append(_line("It ended with", ended, clean))
-    return "\n".join(lines)
-
-
-def _line(what: str, passage: Passage, clean: Callable[[str], str]) -> str:
-    room = MAX_REMINDER_CHARS - len(what) - len("  > : ")
-    return f"  > {what}: {preview(neutralise(clean(passage.text)), room)}"
