@@ -23,7 +23,7 @@ from ...bus.ids import ulid_of
 from ...bus.sessions import Message, ToolResult
 from ...bus.values import AUTO_CAPTURED
 from ...config.patterns import regex
-from ..language.sentences import ORDER_VERBS, is_order, opening, sentences
+from ..language.sentences import HANDLING_VERBS, ORDER_VERBS, is_order, opening, sentences
 from ..language.topics import retrieval_words
 from ..language.words import fold, words
 from ..statements.open_work import OUTCOME
@@ -82,11 +82,6 @@ _LEFT_OPEN = regex(
     re.IGNORECASE,
 )
 
-# What is done with work that is there, rather than further work.
-_HANDLES = frozenset(
-    "go run rerun commit push merge rebase tag deploy release publish ship show explain check "
-    "verify revert undo retry continue".split()
-)
 _ITS_OBJECT = frozenset(("it", "them", "that", "this"))
 _ALIKE = frozenset(("same", "instead", "too"))
 # What a user says of what was done. An order to undo it stands alone: else it goes on otherwise.
@@ -346,7 +341,7 @@ def _order(text: str) -> list[str]:
     ordered = first.words[opening(first) :]
     if ordered[1] == "you":  # "can you fix …"
         ordered = [word for word in ordered[2:] if word != "please"]
-    return ordered if len(ordered) > 1 and ordered[0] in ORDER_VERBS - _HANDLES else []
+    return ordered if len(ordered) > 1 and ordered[0] in ORDER_VERBS - HANDLING_VERBS else []
 
 
 def _named(work: Work) -> frozenset[str]:

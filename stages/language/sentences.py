@@ -48,6 +48,8 @@ CLAUSE_OPENERS = frozenset(
 """.split()
 )
 ORDER_VERBS = word_list("order_verbs")
+HANDLING_VERBS = word_list("handling_verbs")
+"""What is done with work that is there, rather than further work."""
 RULE_OPENERS = frozenset(
     """
     always never remember ensure let's lets don't dont fyi
