@@ -190,6 +190,8 @@ _FEWEST_LINES = 2
 _HEAD_CHARS = 120
 _LABEL_CHARS = 16
 _CHARS_PER_TOKEN = 4
+_GAP_CHARS = 3
+_ENDS = regex(r"(?<=[.!?])\s+")
 # A rule is told in such words, and by numbers.
 _SETTLES = regex(
     r"\d|\b(?:must|never|always|only|exactly|instead|except|unless|at (?:most|least)|first|then"
@@ -207,16 +209,24 @@ class Excerpt(Struct, frozen=True):
 
 
 class _Line(Struct):
-    """A passage that may be quoted: what it is worth, and how much of it is quoted."""
+    """A passage that may be quoted: what it is worth, and how much of it is quoted.
+
+    ``said`` are its sentences, ``ranked`` their indexes, the most telling first.
+    """
 
     passage: Passage
     text: str
     value: float
+    said: Sequence[str] = ()
+    ranked: Sequence[int] = ()
     chars: int = 0
 
     @property
     def quoted(self) -> str:
-        return cut(self.text, self.chars)
+        """Where not all fits, the sentences that have most to do with the question, in order."""
+        if len(self.text) <= self.chars:
+            return self.text
+        return _telling(self.said, self.ranked, self.chars)
 
 
 def excerpt(
@@ -273,15 +283,44 @@ def _valued(passages: Sequence[Passage], question: str, clean: Callable[[str], s
         text = one_line(neutralise(clean(passage.text)))
         if text:
             value = _value(passage, text, asked) + (0.6 if at == last_agent else 0.0)
-            lines.append(_Line(passage, text, value))
+            said = _ENDS.split(text) if len(text) > _SHORT_AGENT_CHARS else [text]
+            lines.append(_Line(passage, text, value, said, _ranked(said, asked)))
     return lines
 
 
+def _ranked(said: Sequence[str], asked: frozenset[str]) -> list[int]:
+    """The indexes of the sentences ``said``, the most telling first."""
+    if len(said) == 1:
+        return [0]
+    worth = [_worth(one, asked) for one in said]
+    return sorted(range(len(said)), key=lambda at: -worth[at])
+
+
 def _value(passage: Passage, text: str, asked: frozenset[str]) -> float:
+    return _worth(text, asked) + (0.8 if passage.speaker == "user" else 0.0)
+
+
+def _worth(text: str, asked: frozenset[str]) -> float:
+    """What a text has in common with the question, and whether it settles something."""
     words = frozenset(map(str.casefold, retrieval_words(text)))
     common = len(words & asked) / max(1, len(asked))
     settles = min(len(_SETTLES.findall(text)), 4) / 4
-    return common + 0.4 * settles + (0.8 if passage.speaker == "user" else 0.0)
+    return common + 0.4 * settles
+
+
+def _telling(said: Sequence[str], ranked: Sequence[int], chars: int) -> str:
+    """Of the sentences ``said`` the most telling in ``chars`` characters; "…" for the others."""
+    chosen, left = {ranked[0]}, chars - len(said[ranked[0]])
+    for at in ranked[1:]:
+        if len(said[at]) + _GAP_CHARS <= left:
+            chosen.add(at)
+            left -= len(said[at]) + _GAP_CHARS
+    parts = []
+    for at in sorted(chosen):
+        if at and at - 1 not in chosen:
+            parts.append("…")
+        parts.append(said[at])
+    return cut(" ".join(parts), chars)
 
 
 def _allot(lines: Sequence[_Line], max_tokens: int) -> None:
