@@ -143,12 +143,15 @@ class Parsed(Value, frozen=True, kw_only=True):
     ``query`` is what is searched for, empty where there is nothing to ask. ``pasted``: most of the
     text is a log, a trace or the like; ``question`` is then what was typed beside it and the lines
     that tell what went wrong. Else it is the text, after the prompt before where it needs that to
-    be understood.
+    be understood. ``before`` is that prompt where this one asks the same of another ``subject``
+    ("and the database?"), which has the words for it.
     """
 
     text: str
     query: str
     question: str = ""
+    before: str = ""
+    subject: tuple[str, ...] = ()
     pasted: bool = False
     words: tuple[str, ...] = ()
     marked: tuple[Marked, ...] = ()

@@ -7,6 +7,7 @@ sorts the hits of one query. Confidences are whole percent. Times are aware UTC 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal
 
@@ -31,6 +32,7 @@ TO_DO = frozenset(("blockers", "tasks"))
 """The namespaces of what is to be dealt with."""
 
 Mode = Literal["hybrid", "text", "vector"]
+_KINDS = ("project", "user", "org")
 
 
 class Value(Struct, frozen=True, kw_only=True):
@@ -145,9 +147,33 @@ class Memory(Value, frozen=True, kw_only=True):
 
     @property
     def seen_key(self) -> tuple[str, int]:
-        """The id, and a CRC-32 of what is said: a version that only adds anchors says the same."""
-        said = f"{self.content}\0{self.summary}\0{self.valid_to}\0{self.superseded_by}"
+        """The id, and a CRC-32 of what is said: a version that only adds anchors says the same.
+
+        So do copies of one text, in whatever scope or namespace; see ``content_hash``.
+        """
+        text = self.content_hash or self.content
+        said = f"{text}\0{self.valid_to}\0{self.superseded_by}"
         return self.id, zlib.crc32(said.encode("utf-8", "surrogatepass"))
+
+
+def copies(memories: Iterable[Memory]) -> dict[str, Memory]:
+    """The id of each of ``memories`` that is a copy of another one's text, and that other one.
+
+    Of copies the one in force stands for all, then the project's before the user's before the
+    organisation's, then the first. What has no ``content_hash`` is no copy.
+    """
+    first: dict[str, Memory] = {}
+    known = [memory for memory in memories if memory.content_hash]
+    for memory in known:
+        other = first.setdefault(memory.content_hash, memory)
+        if _distance(memory) < _distance(other):
+            first[memory.content_hash] = memory
+    stands = ((memory.id, first[memory.content_hash]) for memory in known)
+    return {id_: one for id_, one in stands if one.id != id_}
+
+
+def _distance(memory: Memory) -> tuple[bool, int]:
+    return memory.superseded_by is not None, _KINDS.index(memory.scope.kind)
 
 
 class Encoding(Struct, frozen=True):

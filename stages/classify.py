@@ -49,10 +49,13 @@ async def classify(
     in another language than English; where the keywords are surer than ``min_decisive_percent`` the
     ``model`` is not asked, unless it always is. Nothing is searched for by what a machine wrote. A
     racer that is missing, or has no answer in time, is emitted as ``degraded``, with ``fell_back``
-    for what answered instead.
+    for what answered instead. Where the prompt asks the same of another subject, and no word of it
+    tells that it is a search, the votes are those on the prompt before.
     """
     if event.parsed.machine:
         return IntentClassified(trace=event.trace, enriched=event, intent=None)
+    if _is_asked_before(event.parsed, local):
+        return _as_before(event, local)
     text = event.parsed.text
     votes = [_first_vote(event.parsed)]
     held = votes[0].intent
@@ -72,8 +75,13 @@ async def classify(
 def may_search(parsed: Parsed, local: Local | None) -> bool:
     """Whether keywords or the local classifier find a search in a prompt, which is no order then.
 
-    Their votes are kept for ``classify``.
+    Their votes are kept for ``classify``. Who asks the same of another subject searches where the
+    prompt before did.
     """
+    return _searches(parsed, local) or _is_asked_before(parsed, local)
+
+
+def _searches(parsed: Parsed, local: Local | None) -> bool:
     votes = [_first_vote(parsed)]
     if not (is_settled(votes[0].intent) or _is_foreign(parsed)):
         if local is None:
@@ -82,6 +90,39 @@ def may_search(parsed: Parsed, local: Local | None) -> bool:
     # In a paste it is enough that one of them finds something.
     found = any(vote.intent for vote in votes) if parsed.pasted else merge(votes)
     return bool(found)
+
+
+def _before(parsed: Parsed) -> Parsed:
+    """The prompt before, as far as its intent goes."""
+    return Parsed(text=parsed.before, query="", work=parsed.work)
+
+
+def _is_asked_before(parsed: Parsed, local: Local | None) -> bool:
+    """Whether the prompt before alone tells that it is a search ("and VAT?")."""
+    if not parsed.before or _searches(parsed, local):
+        return False
+    return _searches(_before(parsed), local)
+
+
+def _as_before(event: PromptEnriched, local: Local | None) -> IntentClassified:
+    """What a prompt searches for that asks the same as the one before of another subject.
+
+    Its topics are its own, and no words of it are evidence.
+    """
+    parsed = _before(event.parsed)
+    votes = [_first_vote(parsed)]
+    if not (is_settled(votes[0].intent) or _is_foreign(parsed)) and local is not None:
+        votes.append(_local_vote(parsed.text, votes[0].intent, local))
+    topics = extract_topics(prompt_sentences(event.parsed.text), ())
+    answer = conclude(event, [_of_another(vote, topics) for vote in votes])
+    _emit_outcome(answer, local_missing=local is None)
+    return answer
+
+
+def _of_another(vote: Vote, topics: tuple[str, ...]) -> Vote:
+    if vote.intent is None:
+        return vote
+    return replace(vote, intent=replace(vote.intent, topics=topics, evidence=()))
 
 
 def _is_foreign(parsed: Parsed) -> bool:

@@ -29,6 +29,7 @@ from .enrichment.hindsight import Hindsight, find_span, recollect
 from .enrichment.matching import RELEVANCE, Subject, bearing, gives_work
 from .injection.code_states import UNCHECKED
 from .language.answer_type import EXPLORATORY, answer_types, floors
+from .moments.reminder import shares_term
 from .ports import Catalogue, Code, Conversations, Guides, Keeper, Projects, Recall
 from .text.envelope import neutralise
 
@@ -115,7 +116,7 @@ async def enrich(  # noqa: PLR0913 - one argument for each part that it asks
                 _look_back, event, asked, hindsight, recall, conversations, query, gathered
             )
         else:
-            group.start_soon(_recall, event, recall, query, gathered)
+            group.start_soon(_recall_prompt, event, recall, query, gathered)
         group.start_soon(_read_project, event, projects, knowledge, gathered)
         if conversations is not None and not gathered.looked_up:
             group.start_soon(_search_sessions, event, conversations, gathered)
@@ -207,6 +208,29 @@ def _within(query: Query, span: Span | None) -> Query:
 def _note_unavailable(gathered: _Gathered) -> None:
     gathered.degraded = (SEARCH_UNAVAILABLE,)
     emit(degraded, "enrich", reason=SEARCH_UNAVAILABLE)
+
+
+async def _recall_prompt(
+    event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered
+) -> None:
+    """Recall for the prompt. A subject that it names leads, and the prompt before only adds.
+
+    Of what is found for both it is what speaks of the subject; if nothing does, what is found for
+    the subject alone.
+    """
+    await _recall(event, recall, query, gathered)
+    subject = event.parsed.subject
+    if not subject:
+        return
+    folded = [word.casefold() for word in subject]
+    about = tuple(hit for hit in gathered.candidates if shares_term(hit.memory, folded))
+    if any(hit.relevance >= MIN_RELEVANCE for hit in about):
+        gathered.candidates = about
+        return
+    alone = msgspec.structs.replace(
+        query, text=" ".join(subject), asked=event.parsed.text if query.asked else ""
+    )
+    await _recall(event, recall, alone, gathered)
 
 
 async def _recall(event: PromptParsed, recall: Recall, query: Query, gathered: _Gathered) -> None:

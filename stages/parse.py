@@ -10,7 +10,7 @@ from .capture.statement_classifier import find_noteworthy
 from .capture.statements import READ_CHARS
 from .enrichment.references import find_references
 from .language.paste import Paste, find_paste
-from .language.sentences import follows_up, prompt_sentences
+from .language.sentences import follows_up, names_subject, prompt_sentences
 from .language.time_question import read_time_question
 from .language.topics import find_entities, retrieval_words
 from .language.work_kind import work_signals
@@ -35,14 +35,19 @@ def parse(event: PromptSubmitted) -> PromptParsed:
     words = retrieval_words(text)
     pasted = find_paste(text)
     question = _question(pasted) if pasted else text
-    if event.before and follows_up(prompt_sentences(text)):
-        before = split_markers(own_text(event.before))[0]
-        words = tuple(dict.fromkeys((*words, *retrieval_words(before))))
-        question = f"{before}\n{text}"
+    before, subject = "", tuple[str, ...]()
+    if event.before and follows_up(read := prompt_sentences(text)):
+        said = split_markers(own_text(event.before))[0]
+        if names_subject(read):
+            before, subject = said, words
+        words = tuple(dict.fromkeys((*words, *retrieval_words(said))))
+        question = f"{said}\n{text}"
     parsed = Parsed(
         text=text,
         query=" ".join(words) or text[:_MAX_QUERY_CHARS] if question else "",
         question=question,
+        before=before,
+        subject=subject,
         pasted=pasted is not None,
         words=words,
         marked=marked,

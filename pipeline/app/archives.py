@@ -26,6 +26,7 @@ from ...bus.values import Hit, Memory, Place, Query, Recalled, Scope, Usefulness
 from ...config.settings import SessionsSettings
 from ...stages.ports import RecallUnavailable
 from ...stages.sessions.exchanges import Utterance
+from ...stages.sessions.last_session import tells_of_work
 from .checkouts import Checkouts
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ Published = Event | tuple[Event, ...] | None
 RESERVE_S = 0.03
 # So long a session's start waits for the passages of a daemon that has only just started.
 _PATIENCE_S = 0.1
+# So many of the newest sessions are looked through for one that tells of some work.
+_LAST_SESSIONS = 4
 MAX_TEXTS = 50_000
 LESSER_SEARCHES = ("reranker.cut", "index.loading", "index.failed", "index.off")
 """Why a search went without the whole index, or did not rerank all of its candidates."""
@@ -316,7 +319,8 @@ class Conversations(_Awaited["PassageArchive"]):
     async def before(self, place: Place, session: str) -> tuple[Passage, ...]:
         """What was said in the newest session of the project at ``place`` other than ``session``.
 
-        Empty where there is none, nothing is kept of this project, or it cannot be read now.
+        One that tells of no work is passed over. Empty where there is none, nothing is kept of this
+        project, or it cannot be read now.
         """
         if not self.concerns(place):
             return ()
@@ -325,9 +329,11 @@ class Conversations(_Awaited["PassageArchive"]):
                 await self._settled.wait()
             if (archive := self.loaded) is None:
                 return ()
-            for one in await archive.list(place.own, limit=3):
-                if one.session != session:
-                    return await archive.show(one.scope, one.session)
+            for one in await archive.list(place.own, limit=_LAST_SESSIONS):
+                if one.session == session:
+                    continue
+                if tells_of_work(said := await archive.show(one.scope, one.session)):
+                    return said
         except OSError as error:
             _log.warning("cannot read the last session", extra={"error": type(error).__name__})
         return ()

@@ -11,13 +11,20 @@ from datetime import UTC, datetime
 
 import anyio
 import anyio.to_thread
-from msgspec.structs import replace
 
 from ...bus.bus import Bus
 from ...bus.events import CaptureRequested, CaptureSettled, PromptSubmitted, ReviewRequested
 from ...bus.ids import next_ulid
 from ...bus.prompts import Marked
-from ...bus.values import TO_DO, Hit, Kept, Memory, Provenance, Query
+from ...bus.values import (
+    AUTO_CAPTURED,
+    TO_DO,
+    Hit,
+    Kept,
+    Memory,
+    Provenance,
+    Query,
+)
 from ...config.settings import ReviewSettings, Settings
 from ...stages.capture import review
 from ...stages.capture import task_record as task
@@ -34,6 +41,7 @@ from .checkouts import Checkouts
 _CHOICE = 4
 # So many are looked at for the one that somebody says to be done: two may be meant.
 _CLOSE_AMONG = 20
+_MOST_RECORDS = 10
 
 Capture = Callable[[CaptureRequested], Awaitable[CaptureSettled]]
 
@@ -307,16 +315,28 @@ class ReviewCaptures:
             explicit=False,
             confidence_percent=task.CONFIDENCE_PERCENT,
             provenance=await self._provenance(event, said_at),
-            revises=work.memory_id or None,
+            revises=work.memory_id or await self._record_of(event, work),
             said_at=said_at,
+            verbatim=True,
         )
         settled = await self._capture_or_raise(request)
-        if settled.kept.outcome == "merged" and settled.kept.memory_id:
-            # The same was asked before: how it ended this time is what counts.
-            again = replace(request, trace=self._new_id(), revises=settled.kept.memory_id)
-            settled = await self._capture_or_raise(again)
         work.memory_id = settled.kept.memory_id or work.memory_id
         work.recorded = request.text
+
+    async def _record_of(self, event: ReviewRequested, work: task.Work) -> str | None:
+        """The record of the same order in an earlier session: how it ended this time counts."""
+        query = Query(
+            text=work.asked,
+            scopes=(event.place.project,),
+            limit=_MOST_RECORDS,
+            namespaces=(task.NAMESPACE,),
+        )
+        try:
+            hits = (await self._recall.recall(query)).hits
+        except ConnectionError:
+            raise NotStored from None
+        records = (hit.memory for hit in hits if AUTO_CAPTURED in hit.memory.tags)
+        return next((one.id for one in records if task.is_record_of(work, one.content)), None)
 
 
 def _moment(said_at_ms: int) -> datetime | None:

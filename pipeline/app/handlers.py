@@ -46,7 +46,7 @@ from ...stages.ports import RecallUnavailable
 from ...stages.redaction.admit import admit, detect
 from ...stages.redaction.redact import redact, with_warning
 from ...stages.respond import respond
-from ...stages.sessions.quote import SOURCES, last_session
+from ...stages.sessions.last_session import SOURCES, last_session
 from .archives import Published
 
 if TYPE_CHECKING:

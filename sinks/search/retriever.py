@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +16,7 @@ import msgspec
 from cachetools import LRUCache
 from msgspec.structs import replace
 
-from ...bus.values import Hit, Memory, Query, Recalled, Scope
+from ...bus.values import Hit, Memory, Query, Recalled, Scope, copies
 from ...config.languages import ENGLISH, language_of
 from ..models.cross_encoder import CrossEncoder
 from ..models.embedder import Embedder, EncodedQuery
@@ -221,7 +221,8 @@ class Search:
             return ()
         scopes = tuple(dict.fromkeys(one.scope for one in candidates))
         memories = {memory.id: memory for memory in self._fetch([s.id for s in candidates], scopes)}
-        return tuple(
+        copied = copies(memories[one.id] for one in candidates if one.id in memories)
+        found = tuple(
             Hit(
                 memory=memories[one.id],
                 text=one.text,
@@ -233,6 +234,16 @@ class Search:
             for one in candidates
             if one.id in memories
         )
+        return _once_each(found, copied) if copied else found
+
+
+def _once_each(hits: Sequence[Hit], copied: Mapping[str, Memory]) -> tuple[Hit, ...]:
+    """``hits`` without copies: the memory that stands for them is where the best of them is."""
+    found: dict[str, Hit] = {}
+    for hit in hits:
+        memory = copied.get(hit.memory.id, hit.memory)
+        found.setdefault(memory.id, replace(hit, memory=memory))
+    return tuple(found.values())
 
 
 def _encoded(index: Index, text: str, asked: str, language: str) -> EncodedQuery:

@@ -23,8 +23,10 @@ from ...bus.ids import ulid_of
 from ...bus.sessions import Message, ToolResult
 from ...bus.values import AUTO_CAPTURED
 from ...config.patterns import regex
+from ..language.sentences import HANDLING_VERBS, ORDER_VERBS, is_order, opening, sentences
 from ..language.topics import retrieval_words
-from ..language.words import fold
+from ..language.words import fold, words
+from ..statements.open_work import OUTCOME
 from ..text.markup import is_machine, own_text
 from ..text.summary import summarise
 from ..text.unicode import cut, fenced, one_line
@@ -65,6 +67,10 @@ _GOES_ON = regex(
     r"|commit|push)\b",
     re.IGNORECASE,
 )
+# Such an opening keeps to what is being done, whatever follows.
+_STAYS = regex(
+    r"(?:yes|no|nope|sure|also|and|but|still|again|wait|instead|actually|same)\b", re.IGNORECASE
+)
 _GAVE_UP = regex(
     r"\b(?:could ?n['o]t|could not|cannot|can't|unable to|not able to|failed to|ga?ve up"
     r"|did(?: not|n't) work|does(?: not|n't) work|still fail(?:s|ing)?|rolled back|no luck)\b",
@@ -76,14 +82,49 @@ _LEFT_OPEN = regex(
     re.IGNORECASE,
 )
 
+_ITS_OBJECT = frozenset(("it", "them", "that", "this"))
+_ALIKE = frozenset(("same", "instead", "too"))
+# What a user says of what was done. An order to undo it stands alone: else it goes on otherwise.
+_SAYS_FAILS = regex(
+    r"\b(?:still|again) (?:(?:is|are|get(?:s|ting)?|see(?:s|ing)?) )?(?:not|fail\w*|break\w*"
+    r"|broke\w*|crash\w*|wrong|red|the same|happen\w*|throw\w*|hang\w*|errors?)\b"
+    r"|\b(?:did|do|does|is|are|was|has|have)(?: not|n'?t) (?:work|help|fix|pass|compile|build|solve"
+    r"|start|do)(?:s|ed|ing)?\b"
+    r"|\b(?:it|that|this|they|tests?|build) (?:just |now |all )?(?:fails?|failed|breaks?|broke"
+    r"|crash(?:es|ed)|is (?:broken|wrong|worse|red)|are (?:broken|red))\b"
+    r"|\bnot (?:fixed|working|solved)\b"
+    r"|^no,? (?:that'?s |it'?s |this is )?(?:wrong|broken|worse)\b",
+    re.IGNORECASE,
+)
+_SAYS_WORKS = regex(
+    r"\b(?:works|(?:is|are|was|it'?s|that'?s) (?:fixed|solved|green)|lgtm"
+    r"|(?:that|this|it) (?:worked|fixed it|did it|solved it))\b",
+    re.IGNORECASE,
+)
+_SAYS_UNDO = regex(
+    r"(?:no[,.]? |please |ok(?:ay)?[,.]? |just |never ?mind[,.]? )*"
+    r"(?:(?:revert|undo|drop|forget|scrap) "
+    r"(?:it|that|this|them|all of it|everything|(?:all )?(?:the|your|those|these) changes?)"
+    r"|(?:roll|take) (?:it|that|this|them|everything) back|never ?mind)"
+    r"(?:,? (?:please|again|all))*\W*$",
+    re.IGNORECASE,
+)
+
 # Two prompts are about the same where they share so many stems; with a changed file, one will do.
 _SHARED_STEMS = 2
 _STEM_CHARS = 4
 # Stems of what is done in every task, and of folders that every project has.
 _COMMON = frozenset(
-    "chan code comm crea edit file func impl inde init line main make need plea read remo "
-    "shou test they this upda very want with work writ".split()
+    "chan code comm crea docs docu edit file func impl inde init line main make need plea read "
+    "remo shou test they this upda very want with work writ".split()
 )
+
+_VERDICT_CHARS = 400
+_VERDICTS = {
+    "works": "the user said so",
+    "fails": "the user said so",
+    "undone": "the user had it undone",
+}
 
 Outcome = Literal["success", "failure", "unfinished"]
 MAX_CONCLUSION_CHARS = 320
@@ -164,7 +205,8 @@ class Work(Struct, kw_only=True):
     """A task while it goes on. ``tests`` is how the last run of tests ended, or empty.
 
     ``closing`` is what the agent said last, ``concluded`` the cause and the fix as it last told
-    them. ``said_at_ms`` is when it was asked for first, 0 where unknown.
+    them. ``verdict`` is the user's own on what was done so far, or empty. ``said_at_ms`` is when it
+    was asked for first, 0 where unknown.
     """
 
     id: str
@@ -176,6 +218,7 @@ class Work(Struct, kw_only=True):
     command: str = ""
     closing: str = ""
     concluded: str = ""
+    verdict: Literal["", "works", "fails", "undone"] = ""
     interrupted: bool = False
     ended: bool = False
     running: dict[str, str] = {}
@@ -206,8 +249,10 @@ def follow(
     if work is None:
         return None
     for call in message.calls:
-        changed = (within(path, root) for path in call.paths)
-        work.files |= dict.fromkeys(path for path in changed if path)
+        changed = dict.fromkeys(filter(None, (within(path, root) for path in call.paths)))
+        work.files |= changed
+        if changed:
+            _note_progress(work)
         if _runs_tests(call.command) and len(work.running) < _MAX_RUNNING:
             work.running[call.id] = call.command
     while len(work.files) > _MAX_FILES_KNOWN:
@@ -242,38 +287,85 @@ def _read_message(
 
 
 def _asked(work: Work | None, text: str, said_at_ms: int, session: str) -> Work:
-    words = frozenset(map(str.casefold, retrieval_words(text)))
-    if work is not None and _is_more_of(work, text, words):
+    said = frozenset(map(str.casefold, retrieval_words(text)))
+    if work is not None and _is_more_of(work, text, said):
         work.interrupted = False
-        work.stems |= _stems(words)
+        work.stems |= _stems(said)
+        work.verdict = _verdict(text) or (work.verdict if work.verdict == "fails" else "")
         return work
     asked = cut(asked_for(text), MAX_ASKED_CHARS)
     digest = hashlib.sha256(f"{session} {asked}".encode()).digest()
     identity = f"mem_{ulid_of(said_at_ms, digest)}"
-    return Work(id=identity, asked=asked, said_at_ms=said_at_ms, stems=_stems(words))
+    return Work(id=identity, asked=asked, said_at_ms=said_at_ms, stems=_stems(said))
 
 
-def _is_more_of(work: Work, text: str, words: frozenset[str]) -> bool:
-    """Whether a prompt goes on with ``work``: it says so, is short, or is about the same."""
-    if len(text.split()) < 4 or _GOES_ON.match(text):
+def _verdict(text: str) -> Literal["", "works", "fails", "undone"]:
+    """What the user says of what was done so far."""
+    said = fold(text[:_VERDICT_CHARS])
+    if _SAYS_UNDO.match(said):
+        return "undone"
+    if _SAYS_FAILS.search(said):
+        return "fails"
+    return "works" if _SAYS_WORKS.search(said) and "?" not in said else ""
+
+
+def _is_more_of(work: Work, text: str, said: frozenset[str]) -> bool:
+    """Whether a prompt goes on with ``work``: it says so, is short, or is about the same.
+
+    An order about something that was not spoken of yet is another task, however like it reads.
+    """
+    order = [] if _STAYS.match(text) else _order(text)
+    if order and (order[1] in _ITS_OBJECT or not _ALIKE.isdisjoint(order)):
+        return True
+    if order and _stems(said - {order[0]}) - work.stems - _named(work):
+        return False
+    verdict = _verdict(text)
+    if len(text.split()) < 4 or _GOES_ON.match(text) or verdict == "undone":
         return True
     if not work.is_worth_recording:
         return False
-    named = {name for path in work.files for name in re.split(r"[/.]", path.casefold())}
-    stems = _stems(words)
-    return bool(stems & _stems(named)) or len(stems & work.stems) >= _SHARED_STEMS
+    stems = _stems(said)
+    least = 1 if verdict else _SHARED_STEMS
+    return not stems or bool(stems & _named(work)) or len(stems & work.stems) >= least
 
 
-def _stems(words: Iterable[str]) -> frozenset[str]:
+def _order(text: str) -> list[str]:
+    """The words of the first sentence that says more than "great", if it orders further work.
+
+    They begin with the verb, and are at least two; else there are none.
+    """
+    said_more = (one for one in sentences(text) if opening(one) + 1 < len(one.words))
+    first = next(said_more, None)
+    if first is None or not is_order(first):
+        return []
+    ordered = first.words[opening(first) :]
+    if ordered[1] == "you":  # "can you fix …"
+        ordered = [word for word in ordered[2:] if word != "please"]
+    return ordered if len(ordered) > 1 and ordered[0] in ORDER_VERBS - HANDLING_VERBS else []
+
+
+def _named(work: Work) -> frozenset[str]:
+    """The stems in the names of the files that were changed."""
+    return _stems(name for path in work.files for name in re.split(r"[/.]", path.casefold()))
+
+
+def _stems(of: Iterable[str]) -> frozenset[str]:
     """Roughly: "hash", "hashing" and "hashes" have one. Names of files count by their parts."""
-    parts = (part for word in words for part in re.split(r"[/.]", word))
+    parts = (part for word in of for part in re.split(r"[/.]", word))
     return frozenset(part[:_STEM_CHARS] for part in parts if len(part) >= _STEM_CHARS) - _COMMON
+
+
+def _note_progress(work: Work) -> None:
+    """Something was done since: whether that works the user has not said yet."""
+    if work.verdict != "undone":
+        work.verdict = ""
 
 
 def _note_tests(work: Work, result: ToolResult, clean: Callable[[str], str]) -> None:
     command = work.running.pop(result.id, None)
     if command is None:
         return
+    _note_progress(work)
     failed = result.failed or _FAILED.search(result.text) is not None
     work.tests = "failed" if failed else "passed"
     work.command = cut(one_line(clean(command)), _MAX_COMMAND_CHARS)
@@ -283,15 +375,15 @@ def outcome(work: Work) -> tuple[Outcome, str]:
     """How ``work`` ended, as far as can be seen, and why that is thought."""
     if work.interrupted:
         return "unfinished", "interrupted"
+    if work.verdict:
+        return ("success" if work.verdict == "works" else "failure"), _VERDICTS[work.verdict]
+    given_up = _GAVE_UP.search(fold(work.closing)) is not None
     if work.tests == "failed":
-        given_up = work.ended or _GAVE_UP.search(fold(work.closing)) is not None
-        return ("failure" if given_up else "unfinished"), "tests failed"
+        return ("failure" if given_up or work.ended else "unfinished"), "tests failed"
     if work.tests == "passed":
         return "success", "tests passed"
-    if _GAVE_UP.search(fold(work.closing)):
-        return "failure", "the agent said so"
-    if _LEFT_OPEN.search(work.closing):
-        return "unfinished", "the agent said so"
+    if given_up or _LEFT_OPEN.search(work.closing):
+        return ("failure" if given_up else "unfinished"), "the agent said so"
     return ("success", "not tested") if work.closing else ("unfinished", "no last word")
 
 
@@ -314,6 +406,12 @@ def record(work: Work) -> str:
     if work.tests:
         lines.append(f"Tests: {work.command}: {work.tests}")
     return "\n".join(lines)
+
+
+def is_record_of(work: Work, text: str) -> bool:
+    """Whether ``text`` is the record of a task for which the same was asked, word for word."""
+    asked, _, rest = text.partition("\n")
+    return list(words(asked)) == list(words(work.asked)) and OUTCOME.search(rest) is not None
 
 
 def _approach(work: Work) -> str:

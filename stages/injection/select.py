@@ -12,7 +12,7 @@ from itertools import groupby, islice
 
 from msgspec import Struct
 
-from ...bus.values import Memory
+from ...bus.values import Memory, copies
 from ..statements.comparison import Claim, Relation, claim_of, says_same
 from ..statements.open_work import is_closed_since
 from .candidate import Candidate, denied, notes
@@ -30,6 +30,7 @@ _LEAST_COMPARED = 0.25
 # Of those that share words with an older one so many are compared with it, the newest first: in a
 # store of near duplicates there is no end of them.
 _MOST_RIVALS = 3
+_SAME = "says the same as {}"
 
 
 class Choice(Struct, frozen=True):
@@ -66,8 +67,9 @@ def choose(
     relevance itself as well as for the weighted score: a weight may push a memory out, and never
     lifts an irrelevant one in. Of two that contradict each other the newer is kept, even where it
     was shown before and brings nothing, and as relevant as the older; of two that say the same, the
-    better. What is ``known`` of their use moves the floors, where there are any, and decides
-    between two of equal value. What the agent's own files instruct it anyway brings nothing.
+    better, and of copies of one text the project's. What is ``known`` of their use moves the
+    floors, where there are any, and decides between two of equal value. What the agent's own files
+    instruct it anyway brings nothing.
     """
     learned, instructed = known.learned, known.instructed
     shifts = {c.memory.id: learned.shift(c.memory.id) if floor else 0.0 for c in candidates}
@@ -81,7 +83,11 @@ def choose(
     fit = _keep(current, why, lambda c: _irrelevant(c, least, shifts[c.memory.id]))
     why |= {old: f"contradicted by {new}, which is newer" for old, new in newer.items()}
     in_force = [c for c in fit if c.memory.id not in newer]
-    seen = {c.memory.id: c.memory.seen_key in shown for c in in_force}
+    copied = copies(c.memory for c in in_force)
+    why |= {id_: _SAME.format(one.id) for id_, one in copied.items()}
+    in_force = [c for c in in_force if c.memory.id not in copied]
+    digests = {digest for _, digest in shown}
+    seen = {c.memory.id: c.memory.seen_key[1] in digests for c in in_force}
     fresh = [c for c in in_force if not seen[c.memory.id]]
     why |= {id_: "already shown in this session" for id_, was in seen.items() if was}
     best, rest = fresh[: ceiling + _SPARE], fresh[ceiling + _SPARE :]
@@ -204,5 +210,5 @@ def _distinct(candidates: Iterable[Candidate], why: dict[str, str]) -> list[Cand
         if duplicated is None:
             kept.append(candidate)
         else:
-            why[candidate.memory.id] = f"says the same as {duplicated.memory.id}"
+            why[candidate.memory.id] = _SAME.format(duplicated.memory.id)
     return kept

@@ -48,6 +48,8 @@ CLAUSE_OPENERS = frozenset(
 """.split()
 )
 ORDER_VERBS = word_list("order_verbs")
+HANDLING_VERBS = word_list("handling_verbs")
+"""What is done with work that is there, rather than further work."""
 RULE_OPENERS = frozenset(
     """
     always never remember ensure let's lets don't dont fyi
@@ -296,6 +298,8 @@ _OPENERS = frozenset(
     "should what's where's who's why's how's from".split()
 )
 _JOINING = frozenset("and but so or then".split())
+_OF_ANOTHER = frozenset((("what", "about"), ("how", "about")))
+_ADDING = frozenset(("and", "but"))
 _POINTING = frozenset(
     "it its that this these those they them their one ones other others same instead there then "
     "both either".split()
@@ -311,11 +315,35 @@ def follows_up(read: Sequence[Sentence]) -> bool:
         return False
     words = read[0].words
     joins = words[0] in _JOINING
-    rest = [word for word in words if word not in FILLERS and word not in _JOINING]
+    rest = _after_joining(words)
     asks = read[0].asks or bool(rest and rest[0] in _OPENERS)
     if not asks or (is_order(read[0]) and not read[0].asks):
         return False
-    content = [word for word in rest if word not in STOP_WORDS and word not in _OPENERS]
+    content = _content(rest)
     if len(content) > _FOLLOW_UP_CONTENT:
         return False
     return joins or len(content) < 2 or not _POINTING.isdisjoint(words)
+
+
+def names_subject(read: Sequence[Sentence]) -> bool:
+    """Whether what ``follows_up`` asks the same as before of another subject, which it names.
+
+    "what about the database?" and "and on staging?" do; "and on the other one?" points back, "and
+    how do we renew it?" asks something else, and "so Kafka or NATS?" has another form.
+    """
+    words = read[0].words
+    rest = _after_joining(words)
+    of_another = tuple(rest[:2]) in _OF_ANOTHER
+    if of_another:
+        rest = rest[2:]
+    elif words[0] not in _ADDING:
+        return False
+    return bool(_content(rest)) and _OPENERS.union(_POINTING).isdisjoint(rest)
+
+
+def _after_joining(words: Sequence[str]) -> list[str]:
+    return [word for word in words if word not in FILLERS and word not in _JOINING]
+
+
+def _content(words: Sequence[str]) -> list[str]:
+    return [word for word in words if word not in STOP_WORDS and word not in _OPENERS]

@@ -8,7 +8,7 @@ first of all what the session was shown and has captured, since a summary may ha
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import chain, islice, zip_longest
@@ -21,7 +21,7 @@ from ...bus.anchors import CodeState
 from ...bus.events import Event, MemoriesShown, ResponseReady, SessionStarted
 from ...bus.prompts import ProjectFacts
 from ...bus.signals import abstained, degraded, emit, injected
-from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, Scope, Shown
+from ...bus.values import AUTO_CAPTURED, EARNED_PERCENT, Memory, Scope, Shown, copies
 from ...bus.values import NAMESPACES as ALL_NAMESPACES
 from ...config.settings import SessionStartSettings
 from ..injection.code_states import UNCHECKED, gone_reason, remark
@@ -174,7 +174,7 @@ class _Looking:
         return [memory for memory in found if memory.id not in outdated]
 
     async def latest(self, sessions: Sessions) -> None:
-        seen = sessions.shown(self.event.session)
+        seen = {digest for _, digest in sessions.shown(self.event.session)}
         async with anyio.create_task_group() as group:
             for namespace in NAMESPACES if self.count else ():
                 group.start_soon(self._latest, namespace, seen)
@@ -194,13 +194,13 @@ class _Looking:
             names = await self._try(found, ())
             self.found_topics = tuple(name for name in names if name not in ALL_NAMESPACES)
 
-    async def _latest(self, namespace: str, seen: frozenset[tuple[str, int]]) -> None:
+    async def _latest(self, namespace: str, seen: Set[int]) -> None:
         limit = self.count * _FETCHED_PER_MEMORY
         found = self._recall.latest(self._scopes, limit=limit, namespaces=(namespace,))
         self._by_namespace[namespace] = tuple(
             memory
             for memory in await self._try(found, ())
-            if self._is_open(memory) and memory.seen_key not in seen
+            if self._is_open(memory) and memory.seen_key[1] not in seen
         )
 
     async def _all(self) -> None:
@@ -233,10 +233,12 @@ def _pack(
     instructed: Instructed,
 ) -> tuple[Packed, dict[str, str]]:
     """What is shown, and why each; what was lost comes before the rest."""
+    copied = copies((*looking.found_lost, *looking.found_latest))
 
     def is_news(memory: Memory) -> bool:
         gone = gone_reason(code.get(memory.id))
-        return gone is None and instructed.refusal(memory.content) is None
+        known = memory.id in copied or instructed.refusal(memory.content) is not None
+        return gone is None and not known
 
     lost = {memory.id: memory for memory in filter(is_news, looking.found_lost)}
     lost = dict(islice(lost.items(), looking.count))

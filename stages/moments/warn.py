@@ -126,7 +126,8 @@ def _answer(
 ) -> tuple[Event, ...]:
     context = context_of(event)
     keys = {one.hit.memory.id: one.hit.memory.seen_key for one in rated}
-    unsure = {keys[one.hit.memory.id] for one in rated if one.hit.relevance < AGAIN}
+    unsure = {keys[one.hit.memory.id][1] for one in rated if one.hit.relevance < AGAIN}
+    held = {key for key in sessions.shown(context) if key[1] in unsure}
     answer = build_reminder(
         ReminderContext(
             event=event,
@@ -140,7 +141,7 @@ def _answer(
         sessions=sessions,
         now=now,
         clean=clean,
-        shown=sessions.warned(context) | (sessions.shown(context) & unsure),
+        shown=sessions.warned(context) | held,
         code=code,
         learned=learned,
     )

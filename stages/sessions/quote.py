@@ -9,8 +9,7 @@ was said, within a budget:
   > agent: So MAX_ATTEMPTS is exactly 7.
 
 The user's words come first when room is short, since most rules are settled by them; then the
-words with which the agent concluded; then what has most in common with the question. A session that
-starts is reminded of the one before it by how that began, and how it ended.
+words with which the agent concluded; then what has most in common with the question.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from ...bus.values import AUTO_CAPTURED, Memory
 from ...config.patterns import regex
 from ..language.topics import retrieval_words
 from ..statements.comparison import contradicts, says_same
-from ..text.envelope import neutralise, preview
+from ..text.envelope import neutralise
 from ..text.unicode import Size, cut, one_line, size_of
 
 FIRST_SHARE = 0.62
@@ -191,6 +190,8 @@ _FEWEST_LINES = 2
 _HEAD_CHARS = 120
 _LABEL_CHARS = 16
 _CHARS_PER_TOKEN = 4
+_GAP_CHARS = 3
+_ENDS = regex(r"(?<=[.!?])\s+")
 # A rule is told in such words, and by numbers.
 _SETTLES = regex(
     r"\d|\b(?:must|never|always|only|exactly|instead|except|unless|at (?:most|least)|first|then"
@@ -208,16 +209,24 @@ class Excerpt(Struct, frozen=True):
 
 
 class _Line(Struct):
-    """A passage that may be quoted: what it is worth, and how much of it is quoted."""
+    """A passage that may be quoted: what it is worth, and how much of it is quoted.
+
+    ``said`` are its sentences, ``ranked`` their indexes, the most telling first.
+    """
 
     passage: Passage
     text: str
     value: float
+    said: Sequence[str] = ()
+    ranked: Sequence[int] = ()
     chars: int = 0
 
     @property
     def quoted(self) -> str:
-        return cut(self.text, self.chars)
+        """Where not all fits, the sentences that have most to do with the question, in order."""
+        if len(self.text) <= self.chars:
+            return self.text
+        return _telling(self.said, self.ranked, self.chars)
 
 
 def excerpt(
@@ -274,15 +283,44 @@ def _valued(passages: Sequence[Passage], question: str, clean: Callable[[str], s
         text = one_line(neutralise(clean(passage.text)))
         if text:
             value = _value(passage, text, asked) + (0.6 if at == last_agent else 0.0)
-            lines.append(_Line(passage, text, value))
+            said = _ENDS.split(text) if len(text) > _SHORT_AGENT_CHARS else [text]
+            lines.append(_Line(passage, text, value, said, _ranked(said, asked)))
     return lines
 
 
+def _ranked(said: Sequence[str], asked: frozenset[str]) -> list[int]:
+    """The indexes of the sentences ``said``, the most telling first."""
+    if len(said) == 1:
+        return [0]
+    worth = [_worth(one, asked) for one in said]
+    return sorted(range(len(said)), key=lambda at: -worth[at])
+
+
 def _value(passage: Passage, text: str, asked: frozenset[str]) -> float:
+    return _worth(text, asked) + (0.8 if passage.speaker == "user" else 0.0)
+
+
+def _worth(text: str, asked: frozenset[str]) -> float:
+    """What a text has in common with the question, and whether it settles something."""
     words = frozenset(map(str.casefold, retrieval_words(text)))
     common = len(words & asked) / max(1, len(asked))
     settles = min(len(_SETTLES.findall(text)), 4) / 4
-    return common + 0.4 * settles + (0.8 if passage.speaker == "user" else 0.0)
+    return common + 0.4 * settles
+
+
+def _telling(said: Sequence[str], ranked: Sequence[int], chars: int) -> str:
+    """Of the sentences ``said`` the most telling in ``chars`` characters; "…" for the others."""
+    chosen, left = {ranked[0]}, chars - len(said[ranked[0]])
+    for at in ranked[1:]:
+        if len(said[at]) + _GAP_CHARS <= left:
+            chosen.add(at)
+            left -= len(said[at]) + _GAP_CHARS
+    parts = []
+    for at in sorted(chosen):
+        if at and at - 1 not in chosen:
+            parts.append("…")
+        parts.append(said[at])
+    return cut(" ".join(parts), chars)
 
 
 def _allot(lines: Sequence[_Line], max_tokens: int) -> None:
@@ -298,35 +336,3 @@ def _allot(lines: Sequence[_Line], max_tokens: int) -> None:
         given = min(more, max(0, left))
         line.chars += given
         left -= given
-
-
-# --- the session before this one ----------------------------------------------------------------
-
-SOURCES = frozenset({"startup", "clear"})
-"""How a session starts that knows nothing of the one before it."""
-
-MAX_REMINDER_CHARS = 160
-
-
-def last_session(
-    passages: Sequence[Passage], *, now: datetime, clean: Callable[[str], str] = str
-) -> str:
-    """The lines for the envelope about the session of ``passages``; "" where there are none.
-
-    ``clean`` redacts. A session in which the agent said nothing is told by its beginning alone.
-    """
-    asked = next((one for one in passages if one.speaker == "user"), None)
-    if asked is None:
-        return ""
-    ended = next((one for one in reversed(passages) if one.speaker == "agent"), None)
-    day = day_of(asked.said_at, now)
-    lines = [f"- {short_id(asked.session)} · {day} · the last one in this project"]
-    lines.append(_line("The user asked", asked, clean))
-    if ended is not None:
-        lines.append(_line("It ended with", ended, clean))
-    return "\n".join(lines)
-
-
-def _line(what: str, passage: Passage, clean: Callable[[str], str]) -> str:
-    room = MAX_REMINDER_CHARS - len(what) - len("  > : ")
-    return f"  > {what}: {preview(neutralise(clean(passage.text)), room)}"

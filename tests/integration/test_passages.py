@@ -108,6 +108,16 @@ def test_what_was_settled_in_talk_is_quoted_in_a_later_session(house):
     assert f"ses_{first.session[:8]}" in context
 
 
+def test_a_start_is_reminded_of_the_last_session_by_what_says_something_of_its_work(house):
+    talked(house, 3, [("user", "hi! new project"), ("assistant", "Hello!"), *RULE])
+    talked(house, 4, [("user", "hello again"), ("assistant", "Hello! How can I help you today?")])
+    start = {"session_id": "reminded", "cwd": str(house.project), "source": "startup"}
+    told = json.dumps(house.hook("SessionStart", start))
+    assert f"The user asked: {RULE[0][1]}" in told
+    assert "new project" not in told
+    assert "hello again" not in told
+
+
 def test_why_shows_the_words_in_which_a_memory_was_said(house):
     decided = "We decided to use Valkey for the job queue since Redis changed its licence."
     said = f"I have read the offers of last week. {decided} Kim orders the machines tomorrow."

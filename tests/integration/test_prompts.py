@@ -271,6 +271,25 @@ def test_a_follow_up_is_understood_with_the_prompt_before_it_in_its_session_alon
     assert house.context("and how long is it held?", "s2") == ""
 
 
+DEPLOYS = (
+    "Deploys go out on Tuesday and Thursday mornings, never before a weekend",
+    "A deploy is rolled back with make rollback, which keeps the last three images",
+    "Who deploys says so in the channel of the team, before and after the deploy",
+)
+DATABASE = "The database is Postgres 16 behind PgBouncer; every schema change takes two releases"
+
+
+def test_the_subject_that_a_follow_up_names_leads(house):
+    for text in (*DEPLOYS, DATABASE):
+        house.capture(text, "--namespace", "decisions")
+    assert DATABASE not in house.context("how do we deploy here?", "s3")
+    followed = house.context("and the database?", "s3")
+    assert DATABASE in followed
+    assert not any(text in followed for text in DEPLOYS)
+    house.prompt("how do we deploy here?", "s4")
+    assert house.context("and what about the weather?", "s4") == ""
+
+
 SPOKEN = {
     "de": (
         "Keycloak bekommt einen eigenen Realm pro Kommune, wegen der Passwortregeln.",

@@ -3,6 +3,7 @@ from collections.abc import Iterable, Mapping
 import anyio
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.events import IntentRefined, PromptEnriched, PromptSubmitted
 from subcog.bus.prompts import (
@@ -17,6 +18,7 @@ from subcog.bus.prompts import (
 )
 from subcog.bus.signals import classified, degraded, fell_back
 from subcog.bus.values import Place, Scope
+from subcog.sinks.models.intent_classifier import LocalClassifier
 from subcog.stages.classify import (
     Late,
     ModelRacer,
@@ -128,6 +130,21 @@ async def test_a_search_of_an_uncertain_kind_is_still_believed():
     )
     assert answer.intent is not None
     assert answer.intent.confidence_percent == 50
+
+
+async def test_who_asks_the_same_of_another_subject_searches_where_the_prompt_before_did():
+    local = LocalClassifier.load()
+    for before, kind in (
+        ("Why are invoice lines rounded up?", IntentType.EXPLANATION),
+        ("Round the invoice lines up", None),
+    ):
+        asked = enriched("and VAT?")
+        asked = replace(asked, parsed=replace(asked.parsed, before=before, subject=("VAT",)))
+        answer = await classify(asked, local=local)
+        assert (answer.intent and answer.intent.intent_type) is kind
+        assert may_search(asked.parsed, local) is (kind is not None)
+        if answer.intent:
+            assert (answer.intent.topics, answer.intent.evidence) == (("vat",), ())
 
 
 async def test_two_that_say_no_make_a_no():

@@ -67,6 +67,36 @@ async def test_what_is_no_search_is_not_reranked_unless_it_is_explained():
     assert [query.asked for query in recall.queries] == ["", "Hash it"]
 
 
+def database(number, relevance):
+    return make_hit(make_memory(number, "The Database is Postgres"), relevance)
+
+
+DEPLOY = make_hit(make_memory(9, "Deploys go out on Friday"), 0.9)
+AND_THE_DATABASE = {
+    "text": "and the database?",
+    "query": "database deploy",
+    "question": "How do we deploy?\nand the database?",
+    "before": "How do we deploy?",
+    "subject": ("database",),
+}
+
+
+async def test_of_what_is_found_with_the_prompt_before_what_speaks_of_the_subject_comes():
+    recall = FakeRecall(hits=(DEPLOY, database(1, 0.6)))
+    found = await run(make_parsed(**AND_THE_DATABASE), recall=recall)
+    assert found.candidates == (database(1, 0.6),)
+    assert [query.asked for query in recall.queries] == [AND_THE_DATABASE["question"]]
+
+
+@pytest.mark.parametrize("hits", [(DEPLOY,), (DEPLOY, database(1, 0.1))])
+async def test_where_that_brings_nothing_on_the_subject_it_is_searched_for_alone(hits):
+    recall = FakeRecall(hits=hits)
+    await run(make_parsed(**AND_THE_DATABASE), recall=recall)
+    alone = recall.queries[-1]
+    assert len(recall.queries) == 2
+    assert (alone.text, alone.asked) == ("database", "and the database?")
+
+
 @pytest.mark.parametrize("changes", [{"machine": True}, {"query": ""}, {"query": " \n"}])
 async def test_nothing_is_recalled_where_nobody_asked(changes):
     recall = FakeRecall(hits=make_hits(1))

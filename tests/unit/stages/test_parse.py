@@ -144,6 +144,14 @@ def test_a_follow_up_is_searched_for_with_the_prompt_before():
     assert found.text == "and how do we renew it?"
 
 
+def test_a_follow_up_that_names_another_subject_tells_which():
+    found = parsed("and what about the Database?", "How do we deploy?")
+    assert (found.subject, found.before) == (("Database",), "How do we deploy?")
+    assert found.words == ("Database", "deploy")
+    found = parsed("and how do we renew it?", "How long is a lease?")
+    assert (found.subject, found.before) == ((), "")
+
+
 def test_what_stands_for_itself_is_searched_for_alone():
     found = parsed("Why did we choose etcd for the depot's leases?", "How is the tram painted?")
     assert "tram" not in found.query + found.question

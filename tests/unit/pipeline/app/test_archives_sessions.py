@@ -49,8 +49,9 @@ class Archive:
 
     async def show(self, scope, session):
         await checkpoint()
+        text = "hi! new project" if session.startswith("chatter") else "Move the queue"
         return (
-            Passage(id="p", session=session, scope=scope, speaker="user", text="x", said_at=NOW),
+            Passage(id="p", session=session, scope=scope, speaker="user", text=text, said_at=NOW),
         )
 
 
@@ -68,6 +69,14 @@ async def test_the_session_before_is_the_newest_other_one(held):
     held.arrive(Archive("now", "last", "first"))
     assert await before(held) == ["last"]
     assert await before(held, "another") == ["now"]
+
+
+async def test_a_session_that_tells_of_no_work_is_passed_over_up_to_a_point(held):
+    held.arrive(Archive("now", "chatter", "last"))
+    assert await before(held) == ["last"]
+    held.depart()
+    held.arrive(Archive("now", *(f"chatter{number}" for number in range(9)), "last"))
+    assert await before(held) == []
 
 
 async def test_what_was_said_under_an_earlier_scope_of_the_project_is_found(held):

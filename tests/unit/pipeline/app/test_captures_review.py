@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.bus.events import CaptureSettled, ReviewRequested
-from subcog.bus.values import LEARN, Kept, Noted
+from subcog.bus.values import AUTO_CAPTURED, LEARN, Kept, Noted
 from subcog.config.load import load_settings
 from subcog.pipeline.app.archives import NotStored
 from subcog.pipeline.app.captures import ReviewCaptures
@@ -218,16 +218,24 @@ async def test_a_task_is_recorded_and_then_revised(gleaning):
     assert second.tags == ("unfinished", "auto-captured")
 
 
-async def test_a_task_like_an_older_one_replaces_what_that_one_says(gleaning):
-    gleaning.outcome = "merged"
+@pytest.mark.parametrize(
+    ("older", "revises"),
+    [("Hash the passwords", True), ("hash the passwords.", True), ("Hash the tokens", False)],
+)
+async def test_a_record_of_the_same_order_and_of_no_other_tells_how_it_ended_now(
+    gleaning, older, revises
+):
+    record = make_memory(
+        8, f"{older}\nOutcome: unfinished (interrupted)", tags=("unfinished", AUTO_CAPTURED)
+    )
+    gleaning.recall.hits = [make_hit(record, relevance=0.99)]
     work = Work(id="mem_1", asked="Hash the passwords", files={"a.py": None})
 
     await gleaning.gleaner.record(EVENT, [work])
 
-    first, second = gleaning.captured
-    assert (first.revises, second.revises) == (None, "mem_7")
-    assert second.text == first.text
-    assert work.memory_id == "mem_7"
+    (request,) = gleaning.captured
+    assert request.revises == (record.id if revises else None)
+    assert request.verbatim
 
 
 async def test_a_record_that_was_declined_once_is_revised_all_the_same_later(gleaning):

@@ -114,6 +114,85 @@ def test_another_subject_is_another_task():
         assert not after.is_worth_recording
 
 
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("Fix the login test of the auth suite", "Fix the logout test of the auth suite"),
+        ("fix the login test", "fix logout test"),
+        ("Fix the login test", "ok, now fix the logout test"),
+        ("Add the first name to the user form", "Add the last name to the user form"),
+        ("fix the import of CSV files", "great. please fix the export of CSV files"),
+        ("add an index on orders.created_at", "can you add an index on orders.customer_id"),
+    ],
+)
+def test_an_order_about_something_else_is_another_task_though_it_reads_alike(first, then):
+    work = worked(user(first), edits("/src/shop/tests/auth/suite.py"), model("Done."))
+    after = worked(user(then), work=work)
+    assert after is not work
+    assert record(work).startswith(first[:1].upper() + first[1:])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "run the integration tests",
+        "ok, push it to origin",
+        "now fix it in the templates as well",
+        "make it a bit faster",
+        "add tests and docs",
+        "yes, fix the logout test",
+        "but keep the logout test as it was",
+        "the login test waits for the wrong cookie now",
+    ],
+)
+def test_what_points_back_or_handles_what_is_there_is_no_other_task(more):
+    work = worked(user("Fix the login test"), edits("/src/shop/tests/login.py"), model("Done."))
+    assert worked(user(more), work=work) is work
+
+
+PASSED = runs("pytest", "3 passed")
+SAID_SO = "the user said so"
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([user("no, it still fails")], ("failure", SAID_SO)),
+        ([user("that didn't work, the login test is broken")], ("failure", SAID_SO)),
+        ([user("hm, still the same error")], ("failure", SAID_SO)),
+        ([user("It’s not fixed.")], ("failure", SAID_SO)),
+        ([user("still fails"), model("Odd. I see nothing wrong.")], ("failure", SAID_SO)),
+        ([user("still fails"), user("hm")], ("failure", SAID_SO)),
+        ([user("still fails"), edits("/src/shop/a.py"), *PASSED], ("success", "tests passed")),
+        (
+            [user("still fails"), edits("/src/shop/a.py"), model("Done.")],
+            ("success", "tests passed"),
+        ),
+        ([user("still fails"), *PASSED, user("it works now")], ("success", SAID_SO)),
+        ([user("revert it")], ("failure", "the user had it undone")),
+        (
+            [user("never mind, undo that"), *PASSED, model("Reverted.")],
+            ("failure", "the user had it undone"),
+        ),
+        (
+            [user("undo that please"), edits("/src/shop/a.py"), model("Reverted.")],
+            ("failure", "the user had it undone"),
+        ),
+        ([user("why does that work?")], ("success", "tests passed")),
+        ([user("now it says 0 failed, thanks")], ("success", "tests passed")),
+        ([user("thanks, lgtm")], ("success", SAID_SO)),
+    ],
+)
+def test_what_the_user_says_of_it_counts_more_than_the_agent_or_the_tests(messages, expected):
+    work = worked(user(ORDER), edits("/src/shop/a.py"), *PASSED, model("Done."), *messages)
+    assert outcome(work) == expected
+
+
+def test_what_works_by_the_users_word_is_a_success_though_tests_failed():
+    work = worked(user(ORDER), *runs("pytest", failed=True), user("the hashing works now, thanks"))
+    assert outcome(work) == ("success", SAID_SO)
+
+
 def test_before_anything_is_done_the_last_order_counts():
     work = worked(
         user("how do the sessions work at all?"), model("so"), user(ORDER), edits("/src/shop/a.py")

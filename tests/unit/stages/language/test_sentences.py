@@ -12,6 +12,7 @@ from subcog.stages.language.sentences import (
     fold,
     follows_up,
     is_order,
+    names_subject,
     phrase_at,
     read_phrases,
     reports_success,
@@ -240,3 +241,25 @@ def test_it_asks_on(prompt):
 )
 def test_it_stands_for_itself_or_asks_nothing(prompt):
     assert not follows_up(sentences(prompt))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what about the database?",
+        "and on staging?",
+        "ok, and how about VAT?",
+        "but in a container?",
+    ],
+)
+def test_it_asks_the_same_of_a_subject_that_it_names(prompt):
+    assert names_subject(sentences(prompt))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["why?", "and on the other one?", "and how do we renew it?", "so Kafka or NATS?", "and then?"],
+)
+def test_it_asks_on_about_the_same_or_asks_something_else(prompt):
+    assert follows_up(sentences(prompt))
+    assert not names_subject(sentences(prompt))

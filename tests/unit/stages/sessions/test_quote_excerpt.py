@@ -96,3 +96,23 @@ def test_it_is_redacted_by_the_rules_of_today():
 def test_a_session_is_named_by_the_beginning_of_its_id():
     assert short_id("0f3e2d1c-aaaa-bbbb") == "ses_0f3e2d1c"
     assert short_id("<b>\n-x") == "ses_b-x"
+
+
+def test_of_a_long_passage_the_sentences_that_answer_are_quoted_wherever_they_stand():
+    talk = "The weather in the harbour was on my mind while I looked at all of that for a while. "
+    answer = "The payment worker gives up after exactly seven retries of a card."
+    said = f"{talk * 12}{answer} {talk * 12}"
+    one = excerpt(
+        hit([("user", said)]),
+        "how many retries of a card does the payment worker make?",
+        max_tokens=120,
+        now=NOW,
+    )
+    assert answer in one.lines[1]
+    assert one.lines[1].count("…") >= 1
+    assert one.size.tokens <= 120
+
+
+def test_a_passage_without_an_end_of_sentence_is_cut():
+    one = excerpt(hit([("user", "word " * 900)]), "which word?", max_tokens=120, now=NOW)
+    assert one.size.tokens <= 120

@@ -1,6 +1,8 @@
 from datetime import UTC, datetime
 
-from subcog.stages.sessions.quote import MAX_REMINDER_CHARS, last_session
+import pytest
+
+from subcog.stages.sessions.last_session import MAX_REMINDER_CHARS, last_session
 from tests.unit.stages.sessions.test_quote_excerpt import NOW, hit
 
 
@@ -45,4 +47,39 @@ def test_what_is_told_is_redacted_before_it_is_cut():
 
 
 def test_another_year_is_named():
-    assert "3 June 2026" in told(("user", "Hi there"), now=datetime(2027, 1, 1, tzinfo=UTC))[0]
+    assert (
+        "3 June 2026" in told(("user", "Move the queue"), now=datetime(2027, 1, 1, tzinfo=UTC))[0]
+    )
+
+
+@pytest.mark.parametrize(
+    "chatter",
+    [
+        "hi! new project",
+        "hello there, how are you?",
+        "good morning, let's get started",
+        "ok so this is a new repo",
+        "can you help me?",
+        "please read the repo and get familiar with it",
+        "thanks, that's all for today",
+        "yes, do it",
+    ],
+)
+def test_what_says_nothing_of_the_work_is_passed_over(chatter):
+    lines = told(
+        ("user", chatter),
+        ("agent", "Hello! How can I help you today?"),
+        ("user", "Great! Move the queue to Redis streams"),
+        ("agent", "Moved it; 41 tests pass."),
+        ("user", chatter),
+        ("agent", "You're welcome! Happy coding."),
+    )
+    assert lines[1:] == [
+        "  > The user asked: Move the queue to Redis streams",
+        "  > It ended with: Moved it; 41 tests pass.",
+    ]
+    assert told(("user", chatter), ("agent", "Hello! Welcome to your new project.")) == []
+
+
+def test_of_another_language_everything_is_told():
+    assert told(("user", "Hallo, wie geht es dir denn heute so?"))[1:]

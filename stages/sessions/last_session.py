@@ -1,0 +1,74 @@
+"""Reminds a session that starts of the one before it: what was asked there, and how it ended.
+
+What says nothing of any work ("hi! new project", "You're welcome!") is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from ...bus.sessions import Passage, Speaker
+from ...config.languages import ENGLISH, language_of
+from ..language.sentences import sentences
+from ..language.words import word_list, words_of
+from ..text.envelope import neutralise, preview
+from .quote import day_of, short_id
+
+SOURCES = frozenset({"startup", "clear"})
+"""How a session starts that knows nothing of the one before it."""
+
+MAX_REMINDER_CHARS = 160
+
+_SMALL_TALK = word_list("small_talk")
+_FEWEST_WORDS = 2
+
+
+def last_session(
+    passages: Sequence[Passage], *, now: datetime, clean: Callable[[str], str] = str
+) -> str:
+    """The lines for the envelope about the session of ``passages``.
+
+    "" where nobody asked anything in it; ``clean`` redacts. A session whose agent said nothing is
+    told by its beginning alone.
+    """
+    asked = _first(passages, "user")
+    if asked is None:
+        return ""
+    ended = _first(passages[::-1], "agent")
+    day = day_of(asked[0].said_at, now)
+    lines = [f"- {short_id(asked[0].session)} · {day} · the last one in this project"]
+    lines.append(_line("The user asked", asked[1], clean))
+    if ended is not None:
+        lines.append(_line("It ended with", ended[1], clean))
+    return "\n".join(lines)
+
+
+def tells_of_work(passages: Sequence[Passage]) -> bool:
+    """Whether the user says in any of ``passages`` what is to be worked on."""
+    return _first(passages, "user") is not None
+
+
+def _first(passages: Sequence[Passage], speaker: Speaker) -> tuple[Passage, str] | None:
+    """The first of ``passages`` in which ``speaker`` says something of the work, from there on."""
+    told = ((one, _from_work_on(one.text)) for one in passages if one.speaker == speaker)
+    return next(((one, text) for one, text in told if text), None)
+
+
+def _from_work_on(text: str) -> str:
+    """``text`` from the first sentence on that says something of any work; "" if none does.
+
+    Of another language than English it is not known what says nothing.
+    """
+    if language_of(text) != ENGLISH:
+        return text
+    for sentence in sentences(text):
+        said = set(words_of(" ".join(sentence.words))) - _SMALL_TALK
+        if len(said) >= _FEWEST_WORDS:
+            return text[sentence.spans[0][0] :]
+    return ""
+
+
+def _line(what: str, text: str, clean: Callable[[str], str]) -> str:
+    room = MAX_REMINDER_CHARS - len(what) - len("  > : ")
+    return f"  > {what}: {preview(neutralise(clean(text)), room)}"
