@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -20,7 +21,7 @@ import anyio.to_thread
 
 from ...bus.events import Event, ReviewRequested
 from ...bus.prompts import Span
-from ...bus.sessions import Passage, SessionHit
+from ...bus.sessions import Message, Passage, SessionHit
 from ...bus.signals import degraded, emit, fell_back
 from ...bus.values import Hit, Memory, Place, Query, Recalled, Scope, Usefulness
 from ...config.settings import SessionsSettings
@@ -357,13 +358,33 @@ class Conversations(_Awaited["PassageArchive"]):
         except ConnectionError:
             raise NotStored from None
 
+    async def unforgotten(
+        self, event: ReviewRequested, messages: Sequence[Message]
+    ) -> Sequence[Message]:
+        """``messages`` of the session of ``event`` without those that were forgotten with it.
+
+        Nothing is learned from those either. Raises ``NotStored`` while that cannot be told.
+        """
+        if not self._settings.enabled:
+            return messages
+        try:
+            archive = await self.get()
+        except ConnectionError:
+            raise NotStored from None
+        forgot = partial(archive.has_forgotten, event.place.project, event.session)
+        return [one for one in messages if not (one.said_at_ms and forgot(_moment(one)))]
+
     def _passages(self, event: ReviewRequested, said: Sequence[Utterance]) -> list[Passage]:
         """Reads git's log, if it was not read yet."""
         return [_passage(event, one, self._checkouts) for one in said]
 
 
+def _moment(said: Message | Utterance) -> datetime:
+    return datetime.fromtimestamp(said.said_at_ms / 1000, UTC)
+
+
 def _passage(event: ReviewRequested, said: Utterance, checkouts: Checkouts) -> Passage:
-    said_at = datetime.fromtimestamp(said.said_at_ms / 1000, UTC)
+    said_at = _moment(said)
     return Passage(
         id=said.id,
         session=event.session,

@@ -191,7 +191,8 @@ class SessionReviewer:
             exchanges.read(batch)
 
         async for part in self._parts(event):
-            for batch in batches(part.messages):
+            messages = await self._conversations.unforgotten(event, part.messages)
+            for batch in batches(messages):
                 # Of all reviews one computes at a time, or who asks something would wait for them.
                 await anyio.to_thread.run_sync(read, batch, limiter=self._one_at_a_time)
                 state.work, progress.found = study.work, study.found

@@ -220,6 +220,10 @@ class PassageArchive:
         self._forgotten.append(barred)
         return await self._drop(scope, session, [barred])
 
+    def has_forgotten(self, scope: Scope, session: str, said_at: datetime) -> bool:
+        """Whether what was said then in ``session`` was forgotten as a whole."""
+        return any(one.covers_all(scope, session, said_at) for one in self._forgotten)
+
     async def forget_span(self, scope: Scope, since: datetime, until: datetime) -> int:
         """Forget the sessions of ``scope`` that began between two moments, both included.
 

@@ -81,11 +81,19 @@ class Forgotten(Struct, frozen=True, kw_only=True):
 
     def covers(self, passage: Passage) -> bool:
         """Whether ``passage`` was forgotten."""
+        return self.passage in {"", passage.id} and self._spans(
+            passage.scope, passage.session, passage.said_at
+        )
+
+    def covers_all(self, scope: Scope, session: str, said_at: datetime) -> bool:
+        """Whether everything that was said then in ``session`` was forgotten."""
+        return not self.passage and self._spans(scope, session, said_at)
+
+    def _spans(self, scope: Scope, session: str, said_at: datetime) -> bool:
         return (
-            passage.scope == self.scope
-            and self.session in {"", passage.session}
-            and self.passage in {"", passage.id}
-            and self.since <= passage.said_at <= self.until
+            scope == self.scope
+            and self.session in {"", session}
+            and self.since <= said_at <= self.until
         )
 
 

@@ -358,6 +358,28 @@ def test_what_is_unread_of_what_was_forgotten_is_learned_when_that_is_allowed(
     assert talk.session in [one["id"] for one in sessions(alone)]
 
 
+def test_no_memory_is_learned_of_a_project_whose_sessions_were_forgotten(alone):
+    left_behind(alone, 3, (*RULE, ("user", DECISION)), alone.project)
+    alone.run("sessions", "forget", "--project-all", "--yes")
+
+    assert alone.ask("learn")["memories"] == 0
+
+    assert alone.ask("learn", "--again", "--bring-back-forgotten")["memories"] == 1
+
+
+def test_no_memory_is_learned_of_a_session_that_was_forgotten(alone):
+    talk = talked(alone, 3, RULE)
+    talk.say("user", DECISION)
+    alone.run("sessions", "forget", talk.session, "--yes")
+
+    talk.end().wait()
+
+    assert alone.ask("list")["memories"] == []
+    talk.clock = datetime.now(UTC).timestamp() + 60
+    talk.say("user", DECISION).end().wait()
+    assert eventually(lambda: alone.ask("list")["memories"])
+
+
 def test_what_is_learned_names_the_branch_of_when_it_was_said(alone):
     def git(*arguments, day):
         subprocess.run(

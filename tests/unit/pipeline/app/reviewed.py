@@ -40,6 +40,9 @@ class FakeConversations:
     def __init__(self):
         self.kept = []
 
+    async def unforgotten(self, event, messages):
+        return messages
+
     async def keep(self, event, said):
         self.kept += [(event.hook, one) for one in said]
         return len(said)
