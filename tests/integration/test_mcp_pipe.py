@@ -21,12 +21,13 @@ pytestmark = [
 
 async def test_the_session_tells_what_it_was_shown(fresh, era):
     fresh.capture(ARGON, "--namespace", "decisions")
-    assert ARGON in fresh.context("how do I hash passwords here?", session="shown")
+    name = f"shown-{era}"  # both eras are served by one daemon, and a text is shown once a session
+    assert ARGON in fresh.context("how do I hash passwords here?", session=name)
 
-    async with session(fresh, era, CLAUDE_CODE_SESSION_ID="shown") as client:
+    async with session(fresh, era, CLAUDE_CODE_SESSION_ID=name) as client:
         told = await read(client, "subcog://session")
 
-    assert told["session"] == "shown"
+    assert told["session"] == name
     (memory,) = told["injected"]
     assert memory["summary"] == ARGON
     assert 0.5 < memory["score"] <= 1
@@ -77,7 +78,7 @@ async def test_the_tool_for_hooks_reads_no_other_project(fresh, era):
     elsewhere = fresh.root / "elsewhere"
     elsewhere.mkdir()
     fresh.capture(ARGON, "--namespace", "decisions", "--project", str(elsewhere))
-    payload = {"session_id": "s", "prompt": "how do I hash passwords here?", "cwd": str(elsewhere)}
+    payload = {"session_id": era, "prompt": "how do I hash passwords here?", "cwd": str(elsewhere)}
     asked = {"event": "UserPromptSubmit", "payload": payload}
 
     for env, found in (
