@@ -253,7 +253,8 @@ class App:
             archive = await anyio.to_thread.run_sync(self._build_archive)
             await archive.open(partial(self.archive.open, archive))
         except OSError as error:
-            _log.error("cannot open the memory store", extra={"error": type(error).__name__})
+            told = {"error": type(error).__name__, "problem": str(error)}
+            _log.error("cannot open the memory store", extra=told)
             self.archive.fail(str(error))
             self.passages.fail(str(error))
             return

@@ -34,7 +34,7 @@ LINES: dict[str, tuple[str, str, str]] = {
 """Each label that is taught, with its namespace, what it is for, and an example."""
 
 MARKERS = (
-    ("[remember] text", "learnings"),
+    ("[remember] text", "learnings, or blockers for what is in the way"),
     ("[remember:decisions] text", "decisions, or any other that is named"),
     ("[capture] text", "found by what the text says"),
     ("@memory:patterns text", "patterns, or any other that is named"),
