@@ -19,6 +19,7 @@ import anyio
 import pytest
 
 from subcog.bus.frames import read_reply_head, request_frame
+from tests.processes import children_of
 from tests.thorough import times
 from tests.waiting import eventually
 
@@ -107,13 +108,8 @@ class Bench:
 
     def processes(self) -> tuple[int, int]:
         daemon = self.status()["pid"]
-        (worker,) = children(daemon)
+        (worker,) = children_of(daemon)
         return daemon, worker
-
-
-def children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(each) for task in tasks for each in (task / "children").read_text().split()]
 
 
 def sockets(pid: int) -> int:

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from subcog.config.load import load_settings
+from tests.processes import children_of
 from tests.waiting import eventually
 
 from ..fault.scripted_model import after, scripted_model
@@ -21,11 +22,6 @@ ORDER = "please tidy the billing module invoices"
 
 def llm(house):
     return house.ask("status")["llm"]
-
-
-def children(pid):
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(each) for task in tasks for each in (task / "children").read_text().split()]
 
 
 def tool_used(house, session, **fields):
@@ -83,7 +79,7 @@ def test_with_no_model_named_there_is_no_worker(tmp_path):
         house.prompt("where is the billing module?")
         status = house.ask("status")
         assert status["llm"] is None
-        assert children(status["pid"]) == []
+        assert children_of(status["pid"]) == []
     finally:
         house.close()
 
@@ -153,12 +149,12 @@ def test_nothing_of_a_project_is_run(house):
 
 
 def test_the_worker_is_replaced_when_it_dies(house, model):
-    (worker,) = children(house.pid())
+    (worker,) = children_of(house.pid())
     os.kill(worker, signal.SIGKILL)
     eventually(lambda: llm(house)["worker"] == "none")
     house.prompt(f"{ORDER} after its death", "dead")
     eventually(lambda: llm(house)["worker"] == "ready")
-    assert children(house.pid()) != [worker]
+    assert children_of(house.pid()) != [worker]
 
 
 def test_the_doctor_tells_about_the_model(house):
@@ -173,7 +169,7 @@ def test_the_worker_ends_with_the_daemon(house, model, number):
     house.hook("SessionStart", {"session_id": "s", "source": "startup"})
     pid = house.pid()
     eventually(lambda: llm(house)["worker"] == "ready")
-    (worker,) = children(pid)
+    (worker,) = children_of(pid)
     os.kill(pid, number)
     house.wait_until_gone(pid)
     house.wait_until_gone(worker)

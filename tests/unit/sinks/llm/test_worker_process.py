@@ -3,7 +3,6 @@
 import os
 import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import anyio
 import pytest
@@ -16,9 +15,10 @@ from subcog.sinks.llm.worker_process import (
     Trouble,
     WorkerGone,
 )
+from tests.processes import children_of
 from tests.waiting import PATIENCE_S
 
-OTHERS: set[str] = set()
+OTHERS: set[int] = set()
 PLAYED = """
 import json, os, sys
 
@@ -72,19 +72,14 @@ async def running(script, *, model="m", **changes):
                 tasks.cancel_scope.cancel()
 
 
-def all_children():
-    tasks = Path("/proc/self/task").iterdir()
-    return [pid for task in tasks for pid in (task / "children").read_text().split()]
-
-
 @pytest.fixture(autouse=True, scope="module")
 def _others():
     """What other tests keep running, a server for instance."""
-    OTHERS.update(all_children())
+    OTHERS.update(children_of())
 
 
 def children():
-    return [pid for pid in all_children() if pid not in OTHERS]
+    return [pid for pid in children_of() if pid not in OTHERS]
 
 
 async def gone(process):
