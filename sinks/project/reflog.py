@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
+
+from cachetools import TTLCache
 
 from ...config.patterns import regex
 from ..files import Look
@@ -50,7 +53,8 @@ class HeadLogs:
 
     def __init__(self, *, now: Callable[[], float] = time.time) -> None:
         self._now = now
-        self._logs: dict[str, _Log] = {}
+        self._lock = threading.Lock()
+        self._logs: TTLCache[str, _Log] = TTLCache(_MAX_LOGS, _LOG_S, timer=now)
 
     def at(self, root: str, moment: datetime) -> Checkout | None:
         """What was checked out at ``root`` then; None where git keeps no log of that.
@@ -64,13 +68,12 @@ class HeadLogs:
         return next((there for at_s, there in entries if at_s <= moment_s), Checkout())
 
     def _log(self, root: str, moment_s: float) -> _Log:
-        log = self._logs.get(root)
-        # The log counts whole seconds, and what is in the same one may still be added.
-        if log is None or not moment_s + 1 < log.read_s or self._now() - log.read_s > _LOG_S:
-            log = self._logs[root] = _Log(self._now(), _read(root))
-            for oldest in list(self._logs)[:-_MAX_LOGS]:
-                self._logs.pop(oldest, None)
-        return log
+        with self._lock:
+            log = self._logs.get(root)
+            # The log counts whole seconds, and what is in the same one may still be added.
+            if log is None or not moment_s + 1 < log.read_s:
+                log = self._logs[root] = _Log(self._now(), _read(root))
+            return log
 
 
 def _read(root: str) -> tuple[tuple[int, Checkout], ...] | None:
