@@ -82,14 +82,25 @@ def may_search(parsed: Parsed, local: Local | None) -> bool:
 
 
 def _searches(parsed: Parsed, local: Local | None) -> bool:
-    votes = [_first_vote(parsed)]
-    if not (is_settled(votes[0].intent) or _is_foreign(parsed)):
-        if local is None:
-            return True
-        votes.append(_local_vote(parsed.text, votes[0].intent, local))
+    if local is None and _needs_local(parsed):
+        return True
+    votes = _own_votes(parsed, local)
     # In a paste it is enough that one of them finds something.
     found = any(vote.intent for vote in votes) if parsed.pasted else merge(votes)
     return bool(found)
+
+
+def _own_votes(parsed: Parsed, local: Local | None) -> list[Vote]:
+    """The keywords' vote, and the local classifier's where there is one and it is needed."""
+    votes = [_first_vote(parsed)]
+    if local is not None and _needs_local(parsed):
+        votes.append(_local_vote(parsed.text, votes[0].intent, local))
+    return votes
+
+
+def _needs_local(parsed: Parsed) -> bool:
+    """Whether the keywords leave open what a prompt is, and the local classifier may tell."""
+    return not (is_settled(_first_vote(parsed).intent) or _is_foreign(parsed))
 
 
 def _before(parsed: Parsed) -> Parsed:
@@ -109,10 +120,7 @@ def _as_before(event: PromptEnriched, local: Local | None) -> IntentClassified:
 
     Its topics are its own, and no words of it are evidence.
     """
-    parsed = _before(event.parsed)
-    votes = [_first_vote(parsed)]
-    if not (is_settled(votes[0].intent) or _is_foreign(parsed)) and local is not None:
-        votes.append(_local_vote(parsed.text, votes[0].intent, local))
+    votes = _own_votes(_before(event.parsed), local)
     topics = extract_topics(prompt_sentences(event.parsed.text), ())
     answer = conclude(event, [_of_another(vote, topics) for vote in votes])
     _emit_outcome(answer, local_missing=local is None)

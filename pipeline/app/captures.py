@@ -16,15 +16,7 @@ from ...bus.bus import Bus
 from ...bus.events import CaptureRequested, CaptureSettled, PromptSubmitted, ReviewRequested
 from ...bus.ids import next_ulid
 from ...bus.prompts import Marked
-from ...bus.values import (
-    AUTO_CAPTURED,
-    TO_DO,
-    Hit,
-    Kept,
-    Memory,
-    Provenance,
-    Query,
-)
+from ...bus.values import AUTO_CAPTURED, TO_DO, Hit, Kept, Memory, Provenance, Query, Scope
 from ...config.settings import ReviewSettings, Settings
 from ...stages.capture import review
 from ...stages.capture import task_record as task
@@ -177,11 +169,17 @@ class ReviewCaptures:
         return hit.memory.namespace == "blockers" and is_open(hit.memory, self._clock())
 
     async def _like(
-        self, event: ReviewRequested, text: str, *namespaces: str, limit: int = 5
+        self,
+        event: ReviewRequested,
+        text: str,
+        *namespaces: str,
+        limit: int = 5,
+        scopes: tuple[Scope, ...] = (),
     ) -> tuple[Hit, ...]:
+        """What is like ``text`` in ``scopes``, or in all that may be read of the project."""
         query = Query(
             text=text,
-            scopes=event.place.readable,
+            scopes=scopes or event.place.readable,
             limit=limit,
             namespaces=namespaces,
         )
@@ -325,16 +323,8 @@ class ReviewCaptures:
 
     async def _record_of(self, event: ReviewRequested, work: task.Work) -> str | None:
         """The record of the same order in an earlier session: how it ended this time counts."""
-        query = Query(
-            text=work.asked,
-            scopes=(event.place.project,),
-            limit=_MOST_RECORDS,
-            namespaces=(task.NAMESPACE,),
-        )
-        try:
-            hits = (await self._recall.recall(query)).hits
-        except ConnectionError:
-            raise NotStored from None
+        here = (event.place.project,)
+        hits = await self._like(event, work.asked, task.NAMESPACE, limit=_MOST_RECORDS, scopes=here)
         records = (hit.memory for hit in hits if AUTO_CAPTURED in hit.memory.tags)
         return next((one.id for one in records if task.is_record_of(work, one.content)), None)
 

@@ -222,30 +222,30 @@ def probability(newer: Statement, older: Statement) -> float:
     holds now, the words around that matter little.
     """
     pair = Pair(newer, older)
-    if _is_none(pair):
+    if _plainly_agree(pair):
         return 0.0
     likely = _MODEL.probability(pair.features)
-    return max(likely, FLOOR) if _is_plain(pair) else likely
+    return max(likely, FLOOR) if _plainly_contradict(pair) else likely
 
 
 def is_probable(newer: Statement, older: Statement) -> bool:
     """Whether that is ``FLOOR`` or more: sooner computed."""
     pair = Pair(newer, older)
-    if _is_none(pair):
+    if _plainly_agree(pair):
         return False
-    if _is_plain(pair):
+    if _plainly_contradict(pair):
         return True
     if _BOUND.most(pair) < _LEAST_LOG_ODDS:
         return False
     return _MODEL.probability(pair.features) >= FLOOR
 
 
-def _is_none(pair: Pair) -> bool:
+def _plainly_agree(pair: Pair) -> bool:
     """Whether the two plainly agree."""
     return pair.only_repeats or pair.tells_something_else or pair.restates
 
 
-def _is_plain(pair: Pair) -> bool:
+def _plainly_contradict(pair: Pair) -> bool:
     """Whether the newer one plainly says that the older one does not hold any more."""
     return pair.gives_up or pair.turns_over or is_updated(pair.newer, pair.older)
 
