@@ -297,12 +297,15 @@ class ReviewCaptures:
         count = 0
         for work in works:
             if work.is_worth_recording and task.record(work) != work.recorded:
-                await self._record(event, work)
-                count += 1
+                count += await self._record(event, work)
         return count
 
-    async def _record(self, event: ReviewRequested, work: task.Work) -> None:
+    async def _record(self, event: ReviewRequested, work: task.Work) -> bool:
+        """Send the record of ``work`` on its way, unless a later session did the same again."""
         said_at = _moment(work.said_at_ms)
+        known = None if work.memory_id else await self._record_of(event, work)
+        if known is not None and _is_later(known, event, said_at):
+            return False
         request = CaptureRequested(
             trace=self._new_id(),
             id=work.id,
@@ -313,20 +316,27 @@ class ReviewCaptures:
             explicit=False,
             confidence_percent=task.CONFIDENCE_PERCENT,
             provenance=await self._provenance(event, said_at),
-            revises=work.memory_id or await self._record_of(event, work),
+            revises=known.id if known else work.memory_id or None,
             said_at=said_at,
             verbatim=True,
         )
         settled = await self._capture_or_raise(request)
         work.memory_id = settled.kept.memory_id or work.memory_id
         work.recorded = request.text
+        return True
 
-    async def _record_of(self, event: ReviewRequested, work: task.Work) -> str | None:
+    async def _record_of(self, event: ReviewRequested, work: task.Work) -> Memory | None:
         """The record of the same order in an earlier session: how it ended this time counts."""
         here = (event.place.project,)
         hits = await self._like(event, work.asked, task.NAMESPACE, limit=_MOST_RECORDS, scopes=here)
         records = (hit.memory for hit in hits if AUTO_CAPTURED in hit.memory.tags)
-        return next((one.id for one in records if task.is_record_of(work, one.content)), None)
+        return next((one for one in records if task.is_record_of(work, one.content)), None)
+
+
+def _is_later(record: Memory, event: ReviewRequested, said_at: datetime | None) -> bool:
+    """Whether a record tells of another session, which was asked the same after ``said_at``."""
+    of_another = record.provenance.session != event.session
+    return of_another and said_at is not None and record.updated_at > said_at
 
 
 def _moment(said_at_ms: int) -> datetime | None:

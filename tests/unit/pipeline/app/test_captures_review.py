@@ -4,13 +4,14 @@ import itertools
 import os
 import subprocess
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from subcog.bus.events import CaptureSettled, ReviewRequested
-from subcog.bus.values import AUTO_CAPTURED, LEARN, Kept, Noted
+from subcog.bus.values import AUTO_CAPTURED, LEARN, Kept, Noted, Provenance
 from subcog.config.load import load_settings
 from subcog.pipeline.app.archives import NotStored
 from subcog.pipeline.app.captures import ReviewCaptures
@@ -236,6 +237,27 @@ async def test_a_record_of_the_same_order_and_of_no_other_tells_how_it_ended_now
     (request,) = gleaning.captured
     assert request.revises == (record.id if revises else None)
     assert request.verbatim
+
+
+@pytest.mark.parametrize(
+    ("session", "hours", "recorded"), [("later", 1, False), ("s", 1, True), ("earlier", -1, True)]
+)
+async def test_a_transcript_that_is_read_again_leaves_what_a_later_session_recorded(
+    gleaning, session, hours, recorded
+):
+    text = "Hash the passwords\nOutcome: success (tests passed)"
+    record = replace(
+        make_memory(8, text, tags=("success", AUTO_CAPTURED)),
+        provenance=Provenance(hook="Stop", session=session),
+        updated_at=NOW + timedelta(hours=hours),
+    )
+    gleaning.recall.hits = [make_hit(record, relevance=0.99)]
+    said_at_ms = int(NOW.timestamp() * 1000)
+    work = Work(id="mem_1", asked="Hash the passwords", said_at_ms=said_at_ms, files={"a.py": None})
+
+    assert await gleaning.gleaner.record(EVENT, [work]) == recorded
+
+    assert [request.revises for request in gleaning.captured] == [record.id] * recorded
 
 
 async def test_a_record_that_was_declined_once_is_revised_all_the_same_later(gleaning):
