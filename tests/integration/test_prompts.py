@@ -199,12 +199,14 @@ def test_a_question_about_the_project_is_answered_from_its_files(house, question
 def test_it_is_answered_beside_a_memory_and_again_after_a_compaction(house):
     write(house)
     house.capture("Run the tests with make test, and never in parallel: they share a database")
-    first = house.context("how do I run the tests?", "beside")
+    question = "how do I run the tests?"
+    eventually(lambda: "share a database" in house.context(question, "reranked at last"))
+    first = house.context(question, "beside")
     assert "share a database" in first
     assert "make test (Makefile)" in first
-    assert house.context("how do I run the tests?", "beside") == ""
+    assert house.context(question, "beside") == ""
     house.hook("SessionStart", {"session_id": "beside", "source": "compact"})
-    assert "make test (Makefile)" in house.context("how do I run the tests?", "beside")
+    assert "make test (Makefile)" in house.context(question, "beside")
 
 
 @pytest.mark.parametrize(
