@@ -277,9 +277,13 @@ def _named(work: Work) -> frozenset[str]:
 
 
 def _stems(of: Iterable[str]) -> frozenset[str]:
-    """Roughly: "hash", "hashing" and "hashes" have one. Names of files count by their parts."""
-    parts = (part for word in of for part in re.split(r"[/.]", word))
-    return frozenset(part[:_STEM_CHARS] for part in parts if len(part) >= _STEM_CHARS) - _COMMON
+    """Roughly: "hash", "hashing" and "hashes" have one. Names of files count by their parts.
+
+    A name such as ``updated_at`` counts as a whole beside its stem, which it shares with others.
+    """
+    parts = [part for word in of for part in re.split(r"[/.]", word)]
+    stems = frozenset(part[:_STEM_CHARS] for part in parts if len(part) >= _STEM_CHARS) - _COMMON
+    return stems | {part for part in parts if "_" in part}
 
 
 def _note_progress(work: Work) -> None:

@@ -111,6 +111,7 @@ def test_another_subject_is_another_task():
         ("Add the first name to the user form", "Add the last name to the user form"),
         ("fix the import of CSV files", "great. please fix the export of CSV files"),
         ("add an index on orders.created_at", "can you add an index on orders.customer_id"),
+        ("Rename the column created to created_at", "Rename the column updated to updated_at"),
     ],
 )
 def test_an_order_about_something_else_is_another_task_though_it_reads_alike(first, then):
