@@ -127,6 +127,8 @@ SETTINGS = [
     ("authorization", "'X-API-Key': '{}'", lambda r: some(r, 24)),
     ("bearer-token", "curl -H \"Auth: Bearer {}\" https://api", lambda r: some(r, 40)),
     ("cookie", "Cookie: session={}; theme=dark", lambda r: some(r, 32)),
+    ("cookie", "Cookie: theme=dark; sessionid={}", lambda r: some(r, 32)),
+    ("cookie", "curl -b '_ga=GA1.2.1234567; connect.sid={}; n=1' https://api", lambda r: some(r, 32)),
     ("password-hash", "root:{}:19000:0:99999:7:::", lambda r: "$6" + "$" + some(r, 16) + "$" + some(r, 86, ALNUM + "./")),
     ("netrc-password", "machine api.x.io login bob password {}", lambda r: some(r, 12)),
     ("pgpass-password", "db.internal:5432:app:bob:{}", lambda r: some(r, 14)),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ...config.patterns import regex
 from .rules import Rules, Span
@@ -27,15 +28,39 @@ _NAME = (
 )
 _HEADER = regex(_NAME, re.IGNORECASE)
 _EDGE = r"[|\t,;]| {2}"
-_NAMED = regex(rf"(?:^|{_EDGE}) ?{_NAME}[ \r]?(?:$|{_EDGE})", re.IGNORECASE | re.MULTILINE)
-_CELLS = (
-    regex(r"[^|\n]+"),
-    regex(r"[^\t\n]+"),
-    regex(r"[^,\n]+"),
-    regex(r"[^;\n]+"),
-    regex(r"\S+(?: \S+)*"),
+_NAMED = regex(
+    rf"(?:^|{_EDGE}) ?[\"']?{_NAME}[\"']?[ \r]?(?:$|{_EDGE})", re.IGNORECASE | re.MULTILINE
 )
+_BESIDE = " \t\r`\"'"
 _MAX_ROWS = 200
+
+
+class _Layout(NamedTuple):
+    """How the cells of a row are told apart; ``around`` is what may stand at its ends."""
+
+    around: str
+    cell: re.Pattern[str]
+
+    def cells(self, line: str) -> list[tuple[int, str]]:
+        """Where the text of each cell begins in ``line``, and that text; it may be empty."""
+        body = line.strip(self.around)
+        offset = line.find(body)
+        texts = [(found, found[0].strip(_BESIDE)) for found in self.cell.finditer(body)]
+        return [(offset + found.start() + found[0].find(text), text) for found, text in texts]
+
+
+def _separated(mark: str, around: str) -> _Layout:
+    """Cells with ``mark`` between them, which a quoted one may contain."""
+    return _Layout(around, regex(rf'(?:^|(?<={mark}))(?:"(?:[^"\n]|"")*"|[^{mark}\n]*)'))
+
+
+_LAYOUTS = (
+    _separated(r"\|", "| \t\r"),
+    _separated(r"\t", "\r"),
+    _separated(",", " \t\r"),
+    _separated(";", " \t\r"),
+    _Layout("| \t\r", regex(r"\S+(?: \S+)*")),
+)
 
 
 def spans_of_views(text: str, rules: Rules) -> list[Span]:
@@ -99,40 +124,30 @@ def _columns(text: str) -> Iterator[Span]:
     for number, line in enumerate(lines[:-1]):
         if len(line) > 400 or _NAMED.search(line) is None:
             continue
-        for cells in _CELLS:
-            columns = [
-                one for one, name in enumerate(_texts(cells, line)) if _HEADER.fullmatch(name)
-            ]
-            count = len(_texts(cells, line))
-            if columns and count > 1:
+        for layout in _LAYOUTS:
+            names = layout.cells(line)
+            columns = [at for at, (_, name) in enumerate(names) if _HEADER.fullmatch(name)]
+            if columns and len(names) > 1:
                 rows = range(number + 1, min(len(lines), number + _MAX_ROWS))
-                yield from _below(lines, starts, rows, cells, columns, count)
+                for row, at, cell in _below(lines, rows, layout, columns, len(names)):
+                    yield Span(starts[row] + at, starts[row] + at + len(cell), "table-secret")
                 break
 
 
-def _texts(cells: re.Pattern[str], line: str) -> list[str]:
-    return [cell.strip() for cell in cells.findall(line.strip("| \t\r"))]
-
-
 def _below(
-    lines: list[str],
-    starts: list[int],
-    rows: range,
-    cells: re.Pattern[str],
-    columns: list[int],
-    count: int,
-) -> Iterator[Span]:
+    lines: Sequence[str], rows: range, layout: _Layout, columns: Sequence[int], count: int
+) -> Iterator[tuple[int, int, str]]:
+    """What is secret in ``columns`` to the end of the table: its row, where it begins, the text.
+
+    A row with another number of cells is passed over.
+    """
     for row in rows:
         line = lines[row]
         if line and not line.strip("+-=|: \t\r"):
             continue
-        body = line.strip("| \t\r")
-        offset = line.find(body)
-        found = list(cells.finditer(body))
-        if len(found) != count:
+        cells = layout.cells(line)
+        if len(cells) < 2:
             return
-        for column in columns:
-            cell = found[column][0].strip(" `\"'")
+        for at, cell in [cells[column] for column in columns] if len(cells) == count else ():
             if in_column(cell):
-                start = starts[row] + offset + found[column].start() + found[column][0].find(cell)
-                yield Span(start, start + len(cell), "table-secret")
+                yield row, at, cell

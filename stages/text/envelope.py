@@ -238,14 +238,25 @@ def preview(text: str, limit: int = 200) -> str:
     return cut(one_line(text), limit)
 
 
+MOST_PEELED = 8
+"""So often what the removal of tags puts together is removed as well.
+
+A text that is made to go on forever would cost time that grows with the square of its length.
+"""
+
+
 def strip_envelopes(text: str) -> str:
     """``text`` without any envelope of ours, however it was indented or quoted.
 
-    Of an envelope that was cut off before its end, the lines that look like one are dropped.
+    Of an envelope that was cut off before its end, the lines that look like one are dropped. Where
+    the removal puts another one together again and again, the text ends at the first of them.
     """
-    while _OPEN.search(text) or _CLOSE in text:
+    for _ in range(MOST_PEELED):
+        if not (_OPEN.search(text) or _CLOSE in text):
+            return text
         text = _strip_once(text)
-    return text
+    opened = _OPEN.search(text)
+    return text[: opened.start() if opened else None].split(_CLOSE, 1)[0]
 
 
 def _strip_once(text: str) -> str:
@@ -256,11 +267,9 @@ def _strip_once(text: str) -> str:
     while opened is not None:
         kept.append(_LEAD.sub("", text[at : opened.start()]))
         following = _OPEN.search(text, opened.end())
-        close = text.find(_CLOSE, opened.end()) if opened.end() <= last else -1
-        if close < 0 or (following is not None and following.start() < close):
-            at = _past_our_lines(text, opened.end())
-        else:
-            at = close + len(_CLOSE)
+        limit = following.start() if following else len(text)
+        close = text.find(_CLOSE, opened.end(), limit) if opened.end() <= last else -1
+        at = _past_our_lines(text, opened.end()) if close < 0 else close + len(_CLOSE)
         if text.startswith("\n", at) and (not kept[-1] or kept[-1].endswith("\n")):
             at += 1
         opened = following

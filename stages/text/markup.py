@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from ...bus.prompts import Marked
 from ...bus.values import NAMESPACES
 from ...config.patterns import regex
-from .envelope import strip_envelopes
+from .envelope import MOST_PEELED, strip_envelopes
 from .unicode import fenced, visible
 
 MAX_TAGS = 10
@@ -64,11 +64,15 @@ def strip_private(text: str) -> str:
     """``text`` without its private spans: any case, attributes, nested, or never closed.
 
     A span that is never closed reaches to the end of the text, and a closing tag alone is
-    dropped. What is left holds no such tag, not even one that the removal put together.
+    dropped. What is left holds no such tag, not even one that the removal put together: where it
+    does so again and again, the text ends at the first of them.
     """
-    while _PRIVATE.search(text):
+    for _ in range(MOST_PEELED):
+        if _PRIVATE.search(text) is None:
+            return text
         text = _strip_once(text)
-    return text
+    left = _PRIVATE.search(text)
+    return text[: left.start()] if left else text
 
 
 def _strip_once(text: str) -> str:

@@ -17,6 +17,10 @@ PASSWORD = "qX7!mn4Tz"
         f"| host | user | password |\n|---|---|---|\n| db | bob | {PASSWORD} |",
         f"user,password,role\nbob,{PASSWORD},admin",
         f"Username    Password\nbob         {PASSWORD}",
+        f"name,url,username,password,note\nex,https://e.x,bob,aL3x!99z,\ny,,ann,{PASSWORD},memo",
+        f'"url","username","password"\n"https://e.x","bob, jr","{PASSWORD}"',
+        f"user\tpassword\trole\n\tTr0ub4dor&3\tadmin\n\nuser\tpassword\n\t{PASSWORD}",
+        f"user,password,role\nbob,two,too,many\nann,{PASSWORD},admin",
     ],
 )
 def test_a_secret_that_is_quoted_encoded_or_in_a_column_is_gone(text):

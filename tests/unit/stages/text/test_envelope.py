@@ -17,6 +17,7 @@ from subcog.stages.text.envelope import (
     strip_envelopes,
     wrap,
 )
+from tests.waiting import ends_soon
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -195,6 +196,15 @@ def test_an_envelope_is_taken_out_of_a_text():
     assert strip_envelopes(f"before\n{envelope}\nafter") == "before\nafter"
     assert strip_envelopes(f"{envelope}") == ""
     assert strip_envelopes(f"a {envelope} b {envelope} c") == "a  b  c"
+
+
+def test_envelopes_that_removal_puts_together_end_soon():
+    opened, closed = "<subcog-memory>", "</subcog-memory>"
+    with ends_soon():
+        left = strip_envelopes(f"a {'<subcog-' * 30_000}{opened}{'memory>' * 30_000}{closed}")
+        strip_envelopes(f"a {opened * 30_000} b {closed}")
+    assert left.startswith("a ")
+    assert opened not in left
 
 
 def test_a_quoted_or_indented_envelope_is_taken_out_too():
