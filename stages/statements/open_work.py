@@ -17,10 +17,14 @@ OUTCOME = regex(r"^Outcome: (\w+)", re.MULTILINE)
 _CLOSED_TAGS = frozenset(
     {RESOLVED, "closed", "done", "fixed", "solved", "success", "failure", "finished", "completed"}
 )
+# Alone, or before what says how, when or what: "fixed IPs" and "completed orders" are things.
+_ENDED = (
+    r"(?:resolved|closed|done|fixed|solved|completed|finished)(?=\s*(?:$|[:.!?,;()\]\u2013\u2014])"
+    r"|\s+-|\s+(?:in|by|on|at|with|since|as|via|after|now|today|yesterday|the|a|an|this|that"
+    r"|these|those|it|our|my|all)\b)"
+)
 _CLOSED_STATUS = regex(
-    r"^\W*(?:status\W+)?(?:resolved|closed|done|fixed|solved|completed|finished)\b"
-    r"|\bstatus\W{1,6}(?:resolved|closed|done|fixed|solved|completed|finished)\b",
-    re.IGNORECASE,
+    rf"\A\W*(?:status\W{{1,6}})?{_ENDED}|^\W*status\W{{1,6}}{_ENDED}", re.IGNORECASE | re.MULTILINE
 )
 
 

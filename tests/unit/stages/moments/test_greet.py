@@ -117,11 +117,22 @@ async def test_what_is_settled_does_not_come_up(closed):
     assert await hello(make_memory(1, **({"namespace": "blockers"} | closed))) == {}
 
 
-async def test_an_open_blocker_that_speaks_of_resolving_comes_up():
-    text = "DNS cannot be resolved inside the container; status: investigating"
-    assert "inside the container" in context_of(
-        await hello(make_memory(1, text, namespace="blockers"))
-    )
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DNS cannot be resolved inside the container; status: investigating",
+        "Completed orders cannot be exported, the API returns 500",
+        "Fixed IPs for the runners are still missing, deploys wait for them",
+        "Webhooks with status: closed are never delivered",
+    ],
+)
+async def test_an_open_blocker_that_speaks_of_resolving_comes_up(text):
+    assert text in context_of(await hello(make_memory(1, text, namespace="blockers")))
+
+
+@pytest.mark.parametrize("text", ["Fixed in #12", "✅ done", "Resolved - CI is green", "Done"])
+async def test_a_blocker_that_begins_with_its_end_does_not_come_up(text):
+    assert await hello(make_memory(1, text, namespace="blockers")) == {}
 
 
 async def test_a_superseded_decision_leaves_room_for_one_in_force():
