@@ -101,8 +101,11 @@ def main() -> None:
     _take_any_text()
     try:
         code = cli.main(standalone_mode=False, prog_name="subcog")
-    except click.ClickException as error:
+    except click.UsageError as error:
         error.show()
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        _complain(error.format_message())
         sys.exit(error.exit_code)
     except click.Abort:
         sys.exit(130)

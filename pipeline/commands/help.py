@@ -80,9 +80,12 @@ def _show_command(name: str) -> None:
     from ..cli.main import COMMANDS, cli
 
     with click.Context(cli, info_name="subcog", **cli.context_settings) as parent:
-        if (command := cli.get_command(parent, name)) is not None:
-            click.echo(command.get_help(click.Context(command, info_name=name, parent=parent)))
-            return
+        command = cli.get_command(parent, name)
+        text = command and command.get_help(click.Context(command, info_name=name, parent=parent))
+    if text is not None:
+        if not printed_as_json({"command": name, "text": text}):
+            click.echo(text)
+        return
     near = difflib.get_close_matches(name.lower(), [*TOPICS, *COMMANDS], n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(TOPICS)}"
     raise click.BadParameter(f"there is no topic {name}; {hint}", param_hint="TOPIC")

@@ -37,7 +37,8 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 # The fields of a provenance that are shown without their names.
 _BARE = ("author", "hook")
 MAX_VERSION = 1_000_000_000
-_MEMORY = regex(r"(?:subcog://memory/)?mem_[0-9a-z]+")
+# A ULID without its prefix begins with 01 until the year 2102.
+_MEMORY = regex(r"(?:subcog://memory/)?(?:mem_[0-9a-z]+|01[0-9a-hjkmnp-tv-z]{2,24})")
 
 
 @click.command()
@@ -136,7 +137,7 @@ def restore_command(what: str, version: int | None, bring_back: bool | None, yes
     backup was made stays forgotten unless you bring it back. `latest` is the newest of the backups
     that subcog makes by itself.
     """
-    if _MEMORY.fullmatch(what.strip()):
+    if _MEMORY.fullmatch(what.strip()) and not Path(what).is_file():
         memory = call("restore", MemoryResult, {"id": what, "version": version})
         _show_change(memory, f"restored as version {memory.version}")
         return

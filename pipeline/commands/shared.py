@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime, time
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -224,7 +224,8 @@ def shorten(text: str, width: int) -> str:
 def day(text: str, hint: str, *, last: bool = False) -> datetime:
     """The first or ``last`` moment of a date, here. Raises ``click.BadParameter``."""
     try:
-        moment = datetime.strptime(text.strip(), "%Y-%m-%d").astimezone()
+        named = datetime.strptime(text.strip(), "%Y-%m-%d").astimezone().date()
     except ValueError:
         raise click.BadParameter(f"{text!r} is no date (2027-01-31)", param_hint=hint) from None
-    return moment + timedelta(days=1, microseconds=-1) if last else moment
+    # A day has 23 or 25 hours where the clocks change.
+    return datetime.combine(named, time.max if last else time.min).astimezone()

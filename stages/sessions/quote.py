@@ -263,9 +263,10 @@ def _head(hit: SessionHit, now: datetime) -> str:
 
 
 def day_of(moment: datetime, now: datetime) -> str:
-    """The day of ``moment``, with its year where that is not this one: "3 June"."""
-    day = f"{moment.day} {moment:%B}"
-    return day if moment.year == now.year else f"{day} {moment.year}"
+    """The day of ``moment`` here, with its year where that is not this one: "3 June"."""
+    here = moment.astimezone()
+    day = f"{here.day} {here:%B}"
+    return day if here.year == now.astimezone().year else f"{day} {here.year}"
 
 
 def short_id(session: str) -> str:

@@ -222,6 +222,15 @@ def test_an_unknown_project_directory_is_an_error(shared):
     assert "not a directory" in refused.stderr
 
 
+def test_with_json_each_failure_but_wrong_usage_is_json(shared):
+    for command in (("trace", "zzz"), ("get", "zzzz")):
+        done = shared.run(*command, "--json")
+        assert done.returncode == 1
+        assert json.loads(done.stdout)["error"] in done.stderr
+    assert shared.run("trace", "--nonsense", "--json").returncode == 2
+    assert json.loads(shared.run("help", "trace", "--json").stdout)["command"] == "trace"
+
+
 def test_every_command_has_help(shared):
     listed = shared.run("--help").stdout
     for name in ("capture", "recall", "hook", "daemon", "install", "doctor"):

@@ -140,6 +140,7 @@ def test_what_cannot_be_done_is_refused_in_words(house, old):
     assert "no version 9" in refused(house, "restore", old, "--version", "9")
     assert "neither a date" in refused(house, "expire", old, "--at", "soon")
     assert "neither the id" in refused(house, "restore", "no-such-thing")
+    assert house.ask("restore", old.removeprefix("mem_")[:12])["id"] == old
     assert "not done" in refused(house, "update", old, "<private>all of it</private>")
     assert house.ask("get", old)["content"] == BCRYPT
 

@@ -1,6 +1,5 @@
 """The counts of a day are those of this machine's clock."""
 
-import time
 from datetime import UTC, date, datetime
 
 import msgspec
@@ -14,13 +13,9 @@ BEFORE = date(2027, 3, 1)
 
 
 @pytest.fixture
-def kathmandu(monkeypatch):
+def kathmandu(set_zone):
     """Days begin at 18:15 UTC."""
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", "Asia/Kathmandu")
-        time.tzset()
-        yield
-    time.tzset()
+    set_zone("Asia/Kathmandu")
 
 
 def at(hour, minute=0):

@@ -48,6 +48,12 @@ def test_a_short_session_is_quoted_whole_in_order_and_dated():
     )
 
 
+def test_its_day_is_the_day_here(set_zone):
+    set_zone("Pacific/Kiritimati")  # UTC+14
+    late = hit(began_at=BEGAN + timedelta(hours=2))
+    assert quoted(late, "x").lines[0].endswith("4 June")
+
+
 def test_another_year_is_said():
     assert quoted(hit(), "x", now=NOW.replace(year=2027)).lines[0].endswith("3 June 2026")
 
