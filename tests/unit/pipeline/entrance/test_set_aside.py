@@ -11,6 +11,7 @@ from subcog.pipeline.app.app import App
 from subcog.pipeline.daemon.spool import drain
 from subcog.pipeline.entrance.handler import NOTHING, HookAnswer, HookHandler
 from subcog.pipeline.entrance.set_aside import DurableHooks, capture_durably
+from tests.waiting import PATIENCE_S
 
 SECRET = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyzAB"
 MARKED = json.dumps({"session_id": "s", "prompt": "[remember] The VPN drops at night"}).encode()
@@ -113,3 +114,27 @@ async def test_a_capture_that_cannot_be_set_aside_is_told_not_to_be_kept(tmp_pat
         settled = await capture_durably(app, asked, within_s=0.1)
     assert "not be set aside" in settled.kept.reason
     assert "Send it again" in settled.kept.reason
+
+
+async def test_a_revision_that_was_set_aside_leaves_what_was_written_after_it(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    known = {"id": f"mem_{app.new_id()}", "scope": Scope("project", "here")}
+
+    async def revise(text, within_s=PATIENCE_S):
+        asked = CaptureRequested(trace=app.new_id(), text=text, revises=known["id"], **known)
+        settled = await capture_durably(app, asked, within_s=within_s, made_from=1)
+        return settled.kept.outcome
+
+    async with app.running():
+        await app.load()
+        first = CaptureRequested(trace=app.new_id(), text="We deploy on Mondays", **known)
+        await app.captures.capture(first)
+        archive = await app.archive.get()
+        async with archive.lifecycle.write_lock:
+            assert await revise("We deploy on Tuesdays", within_s=0.1) == "pending"
+        assert await revise("We deploy on Fridays") == "stored"
+        assert await drain(paths.spool, app, HookHandler(app)) == 1
+        [kept] = await archive.store.page([known["scope"]], limit=9)
+        assert kept.content == "We deploy on Fridays"
+        await app.unload()
