@@ -257,7 +257,9 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     memory, although nobody asked to keep this one. ``root`` is where the project is on this
     machine; without it, what the text names is not looked for. ``own_words``: the user said it, so
     that what it says is no more is superseded. ``brings_back`` is a memory that was forgotten and
-    is taken back by this one, which has the summary and the anchors that it had.
+    is taken back by this one, which has the summary and the anchors that it had. ``made_from``
+    is the version of ``revises`` that a revision was made from; where its text, namespace or tags
+    have changed since, the revision is declined. None: it is written whatever it finds.
     """
 
     id: str
@@ -269,6 +271,7 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     confidence_percent: int = 100
     provenance: Provenance = Provenance()
     revises: str | None = None
+    made_from: int | None = None
     supersedes: str | None = None
     said_at: datetime | None = None
     verbatim: bool = False

@@ -196,10 +196,19 @@ class Undone(Result, frozen=True, kw_only=True):
     now: str
 
 
+class NotUndone(Result, frozen=True, kw_only=True):
+    """A change of the memory ``id`` that could not be taken back, and why not."""
+
+    id: str
+    what: str
+    reason: str
+
+
 class UndoResult(Result, frozen=True, kw_only=True):
-    """``undo``: the latest change first."""
+    """``undo``: the latest change first; what ``failed`` can be tried again."""
 
     undone: tuple[Undone, ...]
+    failed: tuple[NotUndone, ...] = ()
 
 
 # --- several memories ----------------------------------------------------------------------------

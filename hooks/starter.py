@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 
 POLL_S = 0.004
+# Before the next start, where another daemon holds the lock and nobody listens: it is leaving.
+AGAIN_S = 0.25
 TOLD_DAYS = 7
 # What belongs to one session of an agent, and must not live on in a daemon that outlasts it.
 SESSION_PREFIXES = (b"CLAUDE", b"GEMINI", b"AI_AGENT")
@@ -36,18 +38,23 @@ class Start:
         self.cwd = cwd
         self.locked = False
         self.child = 0
+        self.start_at = 0.0
 
     def advance(self) -> str:
         """Do what can be done now, where no daemon listens; returns why to give up, or nothing."""
         if not self.locked:
             # Who has just got it looks again before it starts one: its last holder may have.
             self.locked = _try_lock(self.lock)
-        elif not self.child:
+        elif self.child:
+            status = _status(self.child)
+            if status:
+                return "refused"
+            if status == 0:
+                self.child, self.start_at = 0, time.monotonic() + AGAIN_S
+        elif time.monotonic() >= self.start_at:
             self.child = start(self.candidates, self.state, self.cwd)
             if not self.child:
                 return "not_installed"
-        elif _ended_badly(self.child):
-            return "refused"
         time.sleep(POLL_S)
         return ""
 
@@ -105,13 +112,13 @@ def _try_lock(lock: int) -> bool:
     return True
 
 
-def _ended_badly(child: int) -> bool:
-    """Whether the daemon that we started ended with an error (exit 0: another one is there)."""
+def _status(child: int) -> int | None:
+    """How the daemon that we started ended, 0 where another one has the lock; None: it runs."""
     try:
         pid, status = os.waitpid(child, os.WNOHANG)
     except ChildProcessError:
-        return False
-    return pid == child and status != 0
+        return None
+    return status if pid == child else None
 
 
 def launchers(named: bytes = b"") -> list[bytes]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from cachetools import FIFOCache, LRUCache
@@ -113,7 +114,8 @@ def _append(entries: FIFOCache[Any, Any], new: Mapping[Any, Any]) -> None:
 class Sessions:
     """The sessions used lately. ``now`` gives monotonic seconds.
 
-    A session without a name is never remembered: its ``state`` is a new one at every call.
+    A session without a name is never remembered: its ``state`` is a new one at every call. ``by``
+    is the trace of the hook that does something: see ``kept_on_failure``.
     """
 
     def __init__(
@@ -126,6 +128,7 @@ class Sessions:
         self._max_shown = max_shown
         self._now = now
         self._states = _States(max_sessions)
+        self._take_backs: dict[str, list[Callable[[], None]]] = {}
 
     def state(self, session: str) -> SessionState:
         """The record of ``session``, made if need be, now the most recently used."""
@@ -150,44 +153,62 @@ class Sessions:
         state = self.find(session)
         return frozenset(state.shown) if state else frozenset()
 
-    def show(self, session: str, shown: frozenset[tuple[str, int]]) -> None:
+    def show(self, session: str, shown: frozenset[tuple[str, int]], *, by: str = "") -> None:
         """Note that the session has now seen these."""
-        _append(self.state(session).shown, dict.fromkeys(sorted(shown)))
+        self._mark(self.state(session).shown, shown, by)
 
     def warned(self, session: str) -> frozenset[tuple[str, int]]:
         """The (id, version) pairs of which this session was warned before an action."""
         state = self.find(session)
         return frozenset(state.warned) if state else frozenset()
 
-    def warn(self, session: str, warned: frozenset[tuple[str, int]]) -> None:
+    def warn(self, session: str, warned: frozenset[tuple[str, int]], *, by: str = "") -> None:
         """Note that the session was warned of these."""
-        _append(self.state(session).warned, dict.fromkeys(sorted(warned)))
+        self._mark(self.state(session).warned, warned, by)
+
+    def _mark(
+        self,
+        entries: FIFOCache[tuple[str, int], None],
+        keys: frozenset[tuple[str, int]],
+        by: str,
+    ) -> None:
+        new = keys.difference(entries)
+        _append(entries, dict.fromkeys(sorted(keys)))
+
+        def unmark() -> None:
+            for key in new:
+                entries.pop(key, None)
+
+        self._may_take_back(by, unmark)
 
     @contextmanager
-    def kept_on_failure(self, session: str) -> Iterator[Callable[[], None]]:
-        """Have what counts as shown, warned and greeted as it was, where the block raises.
+    def kept_on_failure(self, by: str) -> Iterator[Callable[[], None]]:
+        """Where the block raises, nothing counts as shown, warned or greeted ``by`` its hook.
 
-        A late answer of the model that went out with it waits again. Yields what does that later,
-        where an answer is made and does not arrive.
+        What went out with it waits again: a late answer of the model, and what the user is to be
+        told. Yields what does that later, where an answer is made and does not arrive. What other
+        hooks of the session did meanwhile stays.
         """
-        before = self.find(session) or SessionState()
-        shown, warned, greeted = set(before.shown), set(before.warned), before.greeted
-        late_answer = before.late_answer
+        is_outer = by not in self._take_backs
+        done = self._take_backs.setdefault(by, [])
 
         def take_back() -> None:
-            if (state := self.find(session)) is None:
-                return
-            state.greeted = greeted
-            state.late_answer = state.late_answer or late_answer
-            for entries, kept in ((state.shown, shown), (state.warned, warned)):
-                for gone in set(entries).difference(kept):
-                    del entries[gone]
+            while done:
+                done.pop()()
 
         try:
             yield take_back
         except BaseException:  # a hook that hangs up cancels
             take_back()
             raise
+        finally:
+            if is_outer:
+                del self._take_backs[by]
+
+    def _may_take_back(self, by: str, undo: Callable[[], None]) -> None:
+        """Have ``undo`` called where the answer of the hook ``by`` is not made or not received."""
+        if (done := self._take_backs.get(by)) is not None:
+            done.append(undo)
 
     def note_capture(self, session: str, memory_id: str) -> None:
         """Note that a memory was captured in this session."""
@@ -197,27 +218,32 @@ class Sessions:
         """Note that a memory was kept without anybody having asked for it."""
         _append(self.state(session).kept_unasked, {memory_id: namespace})
 
-    def take_unasked(self, session: str) -> tuple[str, ...]:
+    def take_unasked(self, session: str, *, by: str = "") -> tuple[str, ...]:
         """The namespaces of what was kept unasked since the last call, the oldest first."""
         state = self.find(session)
-        if state is None:
-            return ()
-        namespaces = tuple(state.kept_unasked.values())
-        state.kept_unasked.clear()
-        return namespaces
+        return tuple(self._take_all(state.kept_unasked, by).values()) if state else ()
 
     def note_closed(self, session: str, memory_id: str, version: int) -> None:
         """Note that the user's words closed a memory, of which ``version`` was open."""
         _append(self.state(session).closed, {memory_id: version})
 
-    def take_closed(self, session: str) -> tuple[tuple[str, int], ...]:
+    def take_closed(self, session: str, *, by: str = "") -> tuple[tuple[str, int], ...]:
         """What the user's words closed since the last call, by id and open version."""
         state = self.find(session)
-        if state is None:
-            return ()
-        closed = tuple(state.closed.items())
-        state.closed.clear()
-        return closed
+        return tuple(self._take_all(state.closed, by).items()) if state else ()
+
+    def _take_all(self, entries: FIFOCache[str, P], by: str) -> dict[str, P]:
+        """Empty ``entries``, which the user is told now; what was in it."""
+        taken = dict(entries)
+        entries.clear()
+
+        def put_back() -> None:
+            later = dict(entries)
+            entries.clear()
+            _append(entries, taken | later)
+
+        self._may_take_back(by, put_back)
+        return taken
 
     def forget_shown(self, session: str) -> None:
         """Note that the session's context was emptied, so that everything may be shown again."""
@@ -239,9 +265,12 @@ class Sessions:
         state = self.find(session)
         return state is not None and state.greeted
 
-    def greet(self, session: str) -> None:
+    def greet(self, session: str, *, by: str = "") -> None:
         """Note that the session was greeted."""
-        self.state(session).greeted = True
+        state = self.state(session)
+        if not state.greeted:
+            self._may_take_back(by, partial(setattr, state, "greeted", False))
+        state.greeted = True
 
     # --- why it was shown ------------------------------------------------------------------------
 
@@ -321,14 +350,19 @@ class Sessions:
         state.drop_late_answer()
         state.late_answer = (self._now(), event)
 
-    def take_late_answer(self, session: str) -> IntentRefined | None:
+    def take_late_answer(self, session: str, *, by: str = "") -> IntentRefined | None:
         """What waits for ``session``, once; the caller calls ``emit_late``."""
         state = self.find(session)
         if state is None or state.late_answer is None:
             return None
-        since, event = state.late_answer
-        if self._now() - since > MAX_LATE_AGE_S:
+        taken = state.late_answer
+        if self._now() - taken[0] > MAX_LATE_AGE_S:
             state.drop_late_answer()
             return None
         state.late_answer = None
-        return event
+
+        def put_back() -> None:
+            state.late_answer = state.late_answer or taken
+
+        self._may_take_back(by, put_back)
+        return taken[1]

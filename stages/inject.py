@@ -129,7 +129,7 @@ def inject(
         built = _abstain(event, reason, candidates, choice.why, quoted, beside)
     keys = _keys(built, choice, quoted, beside)
     if keys and not event.enriched.prompt.rehearsal:
-        sessions.show(event.enriched.prompt.session, keys)
+        sessions.show(event.enriched.prompt.session, keys, by=event.trace)
     return built
 
 

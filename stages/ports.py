@@ -193,18 +193,21 @@ class Guides(Protocol):
 
 
 class Sessions(Protocol):
-    """Remembers what was shown in a session."""
+    """Remembers what was shown in a session.
+
+    ``by`` is the trace of the hook that shows it: where its answer does not arrive, it was not.
+    """
 
     def shown(self, session: str) -> frozenset[tuple[str, int]]:
         """The (id, version) pairs that this session has already seen."""
 
-    def show(self, session: str, shown: frozenset[tuple[str, int]]) -> None:
+    def show(self, session: str, shown: frozenset[tuple[str, int]], *, by: str = "") -> None:
         """Note that the session has now seen these."""
 
     def warned(self, session: str) -> frozenset[tuple[str, int]]:
         """The (id, version) pairs of which this session was warned before an action."""
 
-    def warn(self, session: str, warned: frozenset[tuple[str, int]]) -> None:
+    def warn(self, session: str, warned: frozenset[tuple[str, int]], *, by: str = "") -> None:
         """Note that the session was warned of these."""
 
     def lost(self, session: str) -> tuple[str, ...]:
@@ -213,5 +216,5 @@ class Sessions(Protocol):
     def is_greeted(self, session: str) -> bool:
         """Whether the session was greeted, and its context still has that."""
 
-    def greet(self, session: str) -> None:
+    def greet(self, session: str, *, by: str = "") -> None:
         """Note that the session was greeted."""

@@ -207,13 +207,13 @@ class FakeSessions:
     def warned(self, session: str) -> frozenset[tuple[str, int]]:
         return frozenset(self.warnings.get(session, ()))
 
-    def warn(self, session: str, warned: frozenset[tuple[str, int]]) -> None:
+    def warn(self, session: str, warned: frozenset[tuple[str, int]], *, by: str = "") -> None:
         self.warnings.setdefault(session, set()).update(warned)
 
     def shown(self, session: str) -> frozenset[tuple[str, int]]:
         return frozenset(self.seen.get(session, ()))
 
-    def show(self, session: str, shown: frozenset[tuple[str, int]]) -> None:
+    def show(self, session: str, shown: frozenset[tuple[str, int]], *, by: str = "") -> None:
         self.seen.setdefault(session, set()).update(shown)
 
     def lost(self, session: str) -> tuple[str, ...]:
@@ -222,7 +222,7 @@ class FakeSessions:
     def is_greeted(self, session: str) -> bool:
         return session in self.greeted
 
-    def greet(self, session: str) -> None:
+    def greet(self, session: str, *, by: str = "") -> None:
         self.greeted.add(session)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from ...bus.bus import BusClosed, StageFailed
 from ...bus.events import (
     CaptureRequested,
     PromptEnriched,
@@ -29,6 +28,7 @@ from ..entrance.set_aside import capture_durably
 from . import results as answers
 from .memories import MemoryCalls
 from .params import (
+    FAILURES,
     CallRefused,
     CaptureParams,
     NoParams,
@@ -38,6 +38,7 @@ from .params import (
     Table,
     TextParams,
     TopicParams,
+    reason_of,
     scope_of,
 )
 from .projects import ProjectCalls
@@ -96,14 +97,11 @@ class Calls:
         except (UnicodeDecodeError, RecursionError) as error:
             why = "nested too deeply" if isinstance(error, RecursionError) else "not UTF-8"
             return False, _refusal(f"the parameters of {name} are {why}")
-        except (msgspec.DecodeError, CallRefused) as error:
+        except msgspec.DecodeError as error:
+            return False, _refusal(str(error))
+        except FAILURES as error:
             more = {"quotes": "memories"} if isinstance(error, QuotingRefusal) else {}
-            return False, _refusal(str(error), **more)
-        except (ConnectionError, TimeoutError, BusClosed) as error:
-            return False, _refusal(str(error) or "the daemon did not answer in time")
-        except StageFailed as error:
-            cause = error.__cause__
-            return False, _refusal(str(cause if isinstance(cause, ConnectionError) else error))
+            return False, _refusal(reason_of(error), **more)
         return True, msgspec.json.encode(answer)
 
     # --- keeping ---------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ class MemoryCalls:
             revises=old.id,
             root=place.root,
         )
-        answer = await self._capture(request)
+        answer = await self._capture(request, made_from=old.version)
         if answer.version is not UNSET and answer.version != old.version:
             self._journal.note("update", old)
         return answer
@@ -212,8 +212,10 @@ class MemoryCalls:
         self._journal.note(what, old)
         return answers.memory_answer(memory)
 
-    async def _capture(self, request: CaptureRequested) -> CaptureResult:
-        settled = await capture_durably(self._app, request, within_s=CHANGE_S)
+    async def _capture(
+        self, request: CaptureRequested, *, made_from: int | None = None
+    ) -> CaptureResult:
+        settled = await capture_durably(self._app, request, within_s=CHANGE_S, made_from=made_from)
         answer = answers.capture_answer(settled)
         return replace(answer, version=settled.memory.version) if settled.memory else answer
 

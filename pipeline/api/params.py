@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from ...bus.bus import BusClosed, StageFailed
 from ...bus.results import Result
 from ...bus.values import Memory, Mode, Place, Scope
 from ...stages.sessions.quote import short_id
@@ -24,6 +25,17 @@ class CallRefused(ValueError):
 
 class QuotingRefusal(CallRefused):
     """A refusal that quotes memories: the message is data, where a model reads it."""
+
+
+FAILURES = (CallRefused, ConnectionError, TimeoutError, BusClosed, StageFailed)
+"""What a call may raise that its client is told in words."""
+
+
+def reason_of(error: Exception) -> str:
+    """One of ``FAILURES`` in words, for the user."""
+    if isinstance(error, StageFailed) and isinstance(error.__cause__, ConnectionError):
+        return str(error.__cause__)
+    return str(error) or "the daemon did not answer in time"
 
 
 PathText = Annotated[str, Meta(pattern=r"^[^\0]*$")]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
+import anyio
 from msgspec import Struct
 
 from ...bus.events import (
@@ -24,11 +25,11 @@ from ...bus.events import (
     RestoreRequested,
     SupersedeRequested,
 )
-from ...bus.results import Undone, UndoResult
+from ...bus.results import NotUndone, Undone, UndoResult
 from ...bus.values import Memory, Place, Scope
 from ..app.app import App
 from ..entrance.set_aside import capture_durably
-from .params import CallRefused, Table, UndoParams, full_id
+from .params import FAILURES, CallRefused, Table, UndoParams, full_id, reason_of
 
 UNDO_S = 60.0
 """A change can be taken back for so long."""
@@ -85,10 +86,10 @@ class Journal:
         """Know nothing of a memory any more: its text is to be gone."""
         self._keep(change for change in self._changes if change.before.id != memory_id)
 
-    def take(self, ids: Collection[str], scopes: Sequence[Scope]) -> list[Change]:
+    def latest(self, ids: Collection[str], scopes: Sequence[Scope]) -> list[Change]:
         """The last change of each of ``ids``, or all that the last command changed.
 
-        The latest first, each once.
+        The latest first. They stay in the journal: see ``remove``.
         """
         self._let_go()
         found: dict[str, Change] = {}
@@ -96,12 +97,15 @@ class Journal:
             memory = change.before
             if memory.scope in scopes and (not ids or memory.id in ids):
                 found.setdefault(memory.id, change)
-        taken = list(found.values())
-        if not ids and taken:
-            last = taken[0]
-            taken = [one for one in taken if one is last or one.command == last.command != ""]
-        self._keep(change for change in self._changes if change not in taken)
-        return taken
+        latest = list(found.values())
+        if not ids and latest:
+            last = latest[0]
+            latest = [one for one in latest if one is last or one.command == last.command != ""]
+        return latest
+
+    def remove(self, change: Change) -> None:
+        """Know nothing of ``change`` any more: it was taken back."""
+        self._keep(each for each in self._changes if each is not change)
 
     def _let_go(self) -> None:
         oldest = self._clock() - timedelta(seconds=UNDO_S)
@@ -123,21 +127,43 @@ class UndoCalls:
     def __init__(self, app: App, journal: Journal) -> None:
         self._app = app
         self._journal = journal
+        # Two at once would take the same change back.
+        self._one = anyio.Lock()
         self.table: Table = {"undo": (UndoParams, self.undo)}
 
     async def undo(self, params: UndoParams, place: Place) -> UndoResult:
-        changes = self._journal.take({*map(full_id, params.ids)}, place.readable)
-        if not changes:
-            raise CallRefused(f"nothing was changed here within the last {UNDO_S:.0f} seconds")
+        async with self._one:
+            changes = self._journal.latest({*map(full_id, params.ids)}, place.readable)
+            if not changes:
+                raise CallRefused(f"nothing was changed here within the last {UNDO_S:.0f} seconds")
+            return await self._take_back_each(changes, place)
+
+    async def _take_back_each(self, changes: Sequence[Change], place: Place) -> UndoResult:
+        """Take ``changes`` back; what fails stays in the journal, so that it can be tried again.
+
+        Once the time of one ran out, the rest is not tried. Raises its error where the first one
+        failed and no other was taken back.
+        """
+        undone, errors = list[Undone](), list[tuple[Change, Exception]]()
+        for each in changes:
+            if errors and isinstance(late := errors[-1][1], TimeoutError):
+                errors.append((each, late))
+                continue
+            try:
+                now = await self._take_back(each, place)
+            except FAILURES as error:
+                errors.append((each, error))
+                continue
+            self._journal.remove(each)
+            undone.append(Undone(id=each.before.id, what=each.what, now=now))
+        if not undone:
+            raise errors[0][1]
         return UndoResult(
-            undone=tuple(
-                [
-                    Undone(
-                        id=each.before.id, what=each.what, now=await self._take_back(each, place)
-                    )
-                    for each in changes
-                ]
-            )
+            undone=tuple(undone),
+            failed=tuple(
+                NotUndone(id=each.before.id, what=each.what, reason=reason_of(error))
+                for each, error in errors
+            ),
         )
 
     async def _take_back(self, change: Change, place: Place) -> str:
@@ -174,7 +200,8 @@ class UndoCalls:
         )
         kept = (await capture_durably(self._app, request, within_s=_CHANGE_S)).kept
         if kept.memory_id is None:
-            raise CallRefused(f"{memory.id} cannot be brought back: {kept.reason or kept.outcome}")
+            failure = TimeoutError if kept.outcome == "pending" else CallRefused
+            raise failure(f"{memory.id} is not back: {kept.reason or kept.outcome}")
         await self._hide(memory, kept.memory_id, place)
         return kept.memory_id
 

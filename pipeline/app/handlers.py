@@ -220,8 +220,8 @@ class Handlers:
             event,
             suggest=wanted.suggest_captures,
             notices=tells,
-            kept=self._app.sessions.take_unasked(prompt.session) if tells else (),
-            closed=self._app.sessions.take_closed(prompt.session) if tells else (),
+            kept=self._app.sessions.take_unasked(prompt.session, by=event.trace) if tells else (),
+            closed=self._app.sessions.take_closed(prompt.session, by=event.trace) if tells else (),
             clean=self._app.clean,
         )
 
@@ -229,13 +229,19 @@ class Handlers:
         if self._app.llm is not None:
             self._app.llm.refine(event)
 
-    async def late_context(self, session: str, *, project: Scope, max_tokens: int) -> str:
-        """The model's late answer to the session's last prompt in ``project``, once; or ""."""
+    async def late_context(self, session: str, *, project: Scope, max_tokens: int, by: str) -> str:
+        """The model's late answer to the session's last prompt in ``project``, once; or "".
+
+        ``by`` is the trace of the hook that it goes out with.
+        """
         if self._app.llm is None:
             return ""
-        choose = partial(self._inject, max_tokens=max_tokens)
+
+        def choose(event: IntentClassified) -> ContextBuilt:
+            return self._inject(replace(event, trace=by), max_tokens)
+
         return await self._app.llm.late_context(
-            session, project=project, current=self._app.archive.current, inject=choose
+            session, project=project, current=self._app.archive.current, inject=choose, by=by
         )
 
     async def _store(self, event: StoreRequested) -> tuple[Event, ...]:

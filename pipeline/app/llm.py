@@ -125,14 +125,16 @@ class LanguageModelService:
             emit_late(event, used=False)
 
     async def late_context(
-        self, session: str, *, project: Scope, current: Current, inject: Inject
+        self, session: str, *, project: Scope, current: Current, inject: Inject, by: str = ""
     ) -> str:
         """What the model's late answer adds for ``session``, once; empty for nothing.
+
+        ``by`` is the trace of the hook that it goes out with.
 
         What was found in another project than ``project`` is not told in this one. ``current``
         leaves of memories those that are still so.
         """
-        if (event := self._sessions.take_late_answer(session)) is None:
+        if (event := self._sessions.take_late_answer(session, by=by)) is None:
             return ""
         text = ""
         try:

@@ -24,6 +24,8 @@ CALL_S = 60.0
 # A daemon that has said nothing for so long is asked whether it lives, and has as long to say it.
 HUNG_S = 5.0
 POLL_S = 0.02
+# Before the next start, where another daemon holds the lock and nobody listens: it is leaving.
+AGAIN_S = 0.25
 T = TypeVar("T")
 
 
@@ -128,12 +130,19 @@ class Client:
 
     def _start(self) -> socket.socket:
         daemon = spawn(self._paths)
-        deadline = time.monotonic() + START_S
-        while time.monotonic() < deadline:
+        deadline, again_at = time.monotonic() + START_S, 0.0
+        while (now := time.monotonic()) < deadline:
             if (connection := connect(self._paths.link)) is not None:
                 return connection
-            if daemon.poll() not in {None, 0}:
-                break
+            match daemon.poll():
+                case None:
+                    again_at = now + AGAIN_S
+                case 0 if now >= again_at:
+                    daemon = spawn(self._paths)
+                case 0:
+                    pass
+                case _:
+                    break
             time.sleep(POLL_S)
         raise DaemonUnreachable(
             _last_words(daemon) or f"the daemon does not start; see {self._paths.log}"

@@ -290,11 +290,14 @@ def undo_command(ids: tuple[str, ...]) -> None:
     back under a new id and without its older versions; `forget --now` cannot be undone.
     """
     answer = call("undo", UndoResult, {"ids": ids})
-    if printed_as_json(answer):
-        return
-    for one in answer.undone:
-        back = f", now {one.now}" if one.now != one.id else ""
-        click.echo(f"undone: {one.what} {one.id}{back}")
+    if not printed_as_json(answer):
+        for one in answer.undone:
+            back = f", now {one.now}" if one.now != one.id else ""
+            click.echo(f"undone: {one.what} {one.id}{back}")
+        for failed in answer.failed:
+            click.echo(f"not undone: {failed.what} {failed.id}: {failed.reason}", err=True)
+    if answer.failed:
+        sys.exit(1)
 
 
 # --- code that changed ---------------------------------------------------------------------------

@@ -183,12 +183,18 @@ class Daemon:
                 _log.error("exiting, as the data directory was deleted, moved or replaced")
                 self.leave()
             elif not await anyio.to_thread.run_sync(is_reachable, self._paths):
-                with contextlib.suppress(OSError):  # tried again
-                    fresh = self._listen()
-                    self._listener.close()
-                    self._listener = fresh
-                    tasks.start_soon(fresh.serve, self._server.serve, tasks)
-                    _log.warning("the socket was removed, and is made again")
+                self._listen_again(tasks)
+
+    def _listen_again(self, tasks: TaskGroup) -> None:
+        """Make the socket again, unless it is missing since the daemon leaves."""
+        if self._leaving.is_set():
+            return
+        with contextlib.suppress(OSError):  # tried again
+            fresh = self._listen()
+            self._listener.close()
+            self._listener = fresh
+            tasks.start_soon(fresh.serve, self._server.serve, tasks)
+            _log.warning("the socket was removed, and is made again")
 
     async def _finish(self, tasks: TaskGroup) -> None:
         """Accept nothing new, let work in progress end, then stop serving."""

@@ -87,7 +87,13 @@ class Listener:
 
 
 async def _serve(serve: Serve, client: socket.socket) -> None:
-    await serve(await SocketStream.from_socket(client))
+    try:
+        stream = await SocketStream.from_socket(client)
+    except (OSError, ValueError):  # it had gone before it was let in
+        client.close()
+        _log.debug("a client disconnected")
+        return
+    await serve(stream)
 
 
 class Server:

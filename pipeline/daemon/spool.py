@@ -13,6 +13,7 @@ import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
+from ...bus.bus import BusClosed
 from ...bus.events import CaptureRequested, PromptSubmitted
 from ...bus.signals import emit, redacted
 from ...stages.text.markup import split_markers
@@ -43,25 +44,38 @@ class Entry(Struct):
 async def drain(folder: Path, app: App, entrance: HookHandler) -> int:
     """Store every entry of ``folder``, oldest first; how many were stored.
 
-    An entry is removed once everything in it is settled. One that cannot be read is set aside as
-    ``NAME.bad``, never deleted. One that cannot be stored now stays for the next time, with all
-    that come after it.
+    An entry is removed once everything in it is settled. One that makes no sense is set aside as
+    ``NAME.bad``, never deleted. One that the disk does not give now stays for the next time, and so
+    does one that cannot be stored now, with all that come after it. Returns early where the bus is
+    closed.
     """
     stored = 0
-    for file in sorted(await anyio.to_thread.run_sync(_entries, folder)):
-        try:
-            done = await _store(file, app, entrance)
-        except (OSError, ValueError, RecursionError) as error:
-            _log.warning("skipped an unreadable spool entry", extra={"error": type(error).__name__})
-            await anyio.to_thread.run_sync(file.replace, file.with_suffix(".bad"))
-            continue
-        if not done:
-            break
-        await anyio.to_thread.run_sync(file.unlink)
-        stored += 1
+    with contextlib.suppress(BusClosed):  # the next daemon goes on
+        for file in sorted(await anyio.to_thread.run_sync(_entries, folder)):
+            done = await _move(file, app, entrance)
+            if done is False:
+                break
+            stored += done is True
     if stored:
         _log.info("drained the spool", extra={"entries": stored})
     return stored
+
+
+async def _move(file: Path, app: App, entrance: HookHandler) -> bool | None:
+    """Store an entry and remove it; whether it could be stored, None where it was skipped."""
+    try:
+        if not await _store(file, app, entrance):
+            return False
+        await anyio.to_thread.run_sync(file.unlink)
+    except (ValueError, RecursionError) as error:
+        _log.warning("skipped an unreadable spool entry", extra={"error": type(error).__name__})
+        with contextlib.suppress(OSError):
+            await anyio.to_thread.run_sync(file.replace, file.with_suffix(".bad"))
+    except OSError as error:  # it has gone, or the disk fails: that says nothing about the entry
+        _log.debug("a spool entry has to wait", extra={"error": error.strerror})
+    else:
+        return True
+    return None
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -69,7 +83,7 @@ def _entries(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     for unfinished in folder.glob("*.tmp"):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             if time.time() - unfinished.stat().st_mtime > UNFINISHED_S:
                 unfinished.unlink()
     return list(folder.glob("*.json"))

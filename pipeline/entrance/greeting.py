@@ -199,7 +199,7 @@ class Greetings:
     async def _greet(self, event: SessionStarted) -> bytes:
         """The greeting; what it would have shown counts as shown only where there is one."""
         left_s = anyio.current_effective_deadline() - anyio.current_time()
-        with self._app.sessions.kept_on_failure(event.session):
+        with self._app.sessions.kept_on_failure(event.trace):
             reply = await self._app.bus.request(event, ResponseReady, within_s=left_s)
         return reply.body
 

@@ -33,7 +33,6 @@ from ...hooks import spool
 from ...sinks.telemetry.hook_activity import HookActivity
 from ...sinks.transcripts.reader import Outcomes
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
-from ...stages.moments.reminder import context_name
 from ...stages.text.markup import split_markers
 from ...stages.text.unicode import well_formed
 from ..agents.agent import Payload, identifier, read_payload
@@ -150,9 +149,9 @@ class HookHandler:
                 transcript = heard.payload.transcript_path or ""
                 if await self._outcomes.has_failed(transcript, heard.payload.tool_use_id):
                     heard = as_failure(heard)
-            context = context_name(heard.payload.session_id, heard.payload.agent_id)
-            with self._app.sessions.kept_on_failure(context) as take_back:
-                out = await self._answer_call(heard.event, fields, heard.client, heard.payload)
+            trace = trace_of(fields.get("id", "")) or self._app.new_id()
+            with self._app.sessions.kept_on_failure(trace) as take_back:
+                out = await self._answer_call(heard, fields, trace)
             body = translate_answer(heard, out.body)
             return replace(out, body=body, take_back=_both(take_back, out.take_back))
         except TimeoutError:
@@ -171,9 +170,10 @@ class HookHandler:
         return replace(out, body=translate_answer(heard, body), take_back=take_back)
 
     async def _answer_call(
-        self, event: str, fields: dict[str, str], client: str, payload: Payload
+        self, heard: TranslatedHook, fields: dict[str, str], trace: str
     ) -> HookAnswer:
         """The answer in Claude Code's form. Raises ``TimeoutError``."""
+        event, client, payload = heard.event, heard.client, heard.payload
         is_prompt = _is_main_prompt(event, payload)
         missed = await self._greetings.find_missed(payload.session_id) if is_prompt else None
         if event in BEFORE_STARTS:
@@ -181,7 +181,7 @@ class HookHandler:
         if missed is not None:
             self._note_missed(missed, fields, client)
         self._note(event, client, payload)
-        call = self._call(event, fields, client, payload)
+        call = self._call(heard, fields, trace)
         if missed is not None and (start := session_started(call)):
             self._greetings.owe(replace(start, source=missed.source))
         hook = HOOK_EVENTS.get(event)
@@ -234,7 +234,10 @@ class HookHandler:
         late = ""
         with anyio.move_on_after(LATE_S), contextlib.suppress(ConnectionError):
             late = await self._app.handlers.late_context(
-                call.payload.session_id, project=call.place.project, max_tokens=room_beside(own)
+                call.payload.session_id,
+                project=call.place.project,
+                max_tokens=room_beside(own),
+                by=call.trace,
             )
         return with_context(event, body, well_formed(late)) if late else body
 
@@ -262,13 +265,14 @@ class HookHandler:
         given = fields.get("project", "")
         return self._app.sessions.project_dir(session, given=given, start=start)
 
-    def _call(self, event: str, fields: dict[str, str], client: str, payload: Payload) -> HookCall:
+    def _call(self, heard: TranslatedHook, fields: dict[str, str], trace: str) -> HookCall:
+        event, payload = heard.event, heard.payload
         start = payload.cwd if event == "SessionStart" else ""
         directory = self.project_dir(payload.session_id, fields, start)
         return HookCall(
-            trace=trace_of(fields.get("id", "")) or self._app.new_id(),
+            trace=trace,
             session=payload.session_id or identifier(fields.get("session", "")),
-            client=client,
+            client=heard.client,
             place=self.place(fields | {"project": directory}, payload.cwd),
             payload=payload,
             hook=self._app.settings.hook,

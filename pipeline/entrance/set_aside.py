@@ -58,14 +58,19 @@ def _session_of(body: bytes) -> str:
 
 
 async def capture_durably(
-    app: App, request: CaptureRequested, *, within_s: float
+    app: App, request: CaptureRequested, *, within_s: float, made_from: int | None = None
 ) -> CaptureSettled:
-    """What became of ``request``: settled, or on disk and told so, or told that it is not kept."""
+    """What became of ``request``: settled, or on disk and told so, or told that it is not kept.
+
+    ``made_from`` is the version that a revision was made from. What is set aside is on the bus
+    still, and stored later as well: it must not take the place of what was said in between.
+    """
     with anyio.move_on_after(within_s):
         settled = await app.captures.capture(request)
         if settled.kept.outcome != "pending":
             return settled
-    reason = await anyio.to_thread.run_sync(_set_request_aside, request, app.paths.data)
+    aside = structs.replace(request, made_from=made_from)
+    reason = await anyio.to_thread.run_sync(_set_request_aside, aside, app.paths.data)
     kept = Kept(outcome="pending", namespace=request.namespace or "", reason=reason)
     return CaptureSettled(trace=request.trace, kept=kept)
 

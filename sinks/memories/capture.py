@@ -312,6 +312,9 @@ class CaptureWriter:
                 return (_declined(event, _FORGOTTEN),)
             if is_same and (event.namespace, event.tags) == (old.namespace, old.tags):
                 return (self._settled(event, old, "stored"),)
+            made_from = event.request.made_from
+            if made_from is not None and await self._lifecycle.has_changed(old, made_from):
+                return (_declined(event, f"{memory_id} was changed since"),)
             revised = replace(
                 old,
                 version=old.version + 1,

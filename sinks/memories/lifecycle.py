@@ -47,6 +47,14 @@ class Lifecycle:
         found = await self._store.get([memory_id], scopes)
         return found[0] if found else None
 
+    async def has_changed(self, memory: Memory, since: int) -> bool:
+        """Whether what ``memory`` says, or its place, was changed after version ``since``."""
+        if memory.version == since:
+            return False
+        history = await self._store.history(memory.id, [memory.scope])
+        said = {(m.content, m.namespace, m.tags) for m in history if m.version >= since}
+        return len(said) > 1 or all(m.version != since for m in history)
+
     # --- supersede -------------------------------------------------------------------------------
 
     async def supersede(self, event: SupersedeRequested) -> tuple[Event, ...]:

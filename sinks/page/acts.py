@@ -84,9 +84,17 @@ class Acts:
         return JSONResponse({"told": told, "undo": done, "failed": len(failed)})
 
     async def _undo(self, fields: dict[str, str], act: Act) -> dict[str, object]:
-        undone = (await self._port.ask(fields, "undo", UndoResult, {"ids": act.ids})).undone
+        answer = await self._port.ask(fields, "undo", UndoResult, {"ids": act.ids})
+        undone, failed = answer.undone, answer.failed
         told = f"undone: {undone[0].what}" if len(undone) == 1 else f"undone: {_count(len(undone))}"
-        return {"told": told, "undo": [], "now": {one.id: one.now for one in undone}}
+        if failed:
+            told += f"; {len(failed)} not: {failed[0].reason}"
+        return {
+            "told": told,
+            "undo": [one.id for one in failed],
+            "failed": len(failed),
+            "now": {one.id: one.now for one in undone},
+        }
 
     async def _each(self, fields: dict[str, str], act: Act) -> tuple[list[str], list[str]]:
         """Do it to one after another: whose turn went well, and why the others' did not."""

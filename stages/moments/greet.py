@@ -121,7 +121,7 @@ async def greet(
         beside += quote_topics(map(clean, looking.found_topics[:MAX_TOPICS]))
         parts = [extend(packed.text, beside)]
         parts += [guidance(settings.guidance_detail)] if settings.include_guidance else []
-    sessions.greet(event.session)
+    sessions.greet(event.session, by=event.trace)
     body = hook_answer("SessionStart", well_formed("\n".join(part for part in parts if part)))
     ready = ResponseReady(trace=event.trace, body=msgspec.json.encode(body) if body else NOTHING)
     return (ready, _shown(event, packed, why)) if packed.ids else (ready,)
@@ -253,8 +253,8 @@ def _pack(
         budget=_WIDER_BUDGET if lost else _BUDGET,
         now=looking.now,
     )
-    whole = (m for m in memories if m.id in packed.ids and _is_whole(m))
-    sessions.show(looking.event.session, frozenset(m.seen_key for m in whole))
+    whole = frozenset(m.seen_key for m in memories if m.id in packed.ids and _is_whole(m))
+    sessions.show(looking.event.session, whole, by=looking.event.trace)
     if packed.ids:
         emit(injected, "greet", count=len(packed.ids), tokens=packed.tokens)
     elif not looking.is_down:

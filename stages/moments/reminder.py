@@ -130,7 +130,7 @@ def build_reminder(
     )
     if not choice.chosen:
         return (abstain(event, occasion.stage, _reason(choice), choice.why),)
-    sessions.show(context, frozenset(c.memory.seen_key for c in choice.chosen))
+    sessions.show(context, frozenset(c.memory.seen_key for c in choice.chosen), by=event.trace)
     emit(injected, occasion.stage, count=len(choice.chosen), tokens=choice.tokens)
     return _answers(occasion, choice, {one.hit.memory.id: one.why for one in best})
 

@@ -147,5 +147,6 @@ def _answer(
     )
     for shown in answer:
         if isinstance(shown, MemoriesShown):
-            sessions.warn(context, frozenset(keys[one.memory_id] for one in shown.shown))
+            warned = frozenset(keys[one.memory_id] for one in shown.shown)
+            sessions.warn(context, warned, by=event.trace)
     return answer

@@ -7,9 +7,13 @@ import stat
 import subprocess
 import urllib.error
 import urllib.request
+from contextlib import ExitStack, closing
 
 import pytest
 
+from subcog.bus.service_results import StatusResult
+from subcog.pipeline.cli import client
+from subcog.pipeline.daemon.sockets import only_one
 from tests.waiting import PATIENCE_S, eventually
 
 from .house import SUBCOG, House
@@ -47,6 +51,30 @@ def test_a_second_daemon_leaves_the_first_alone(house):
     second = house.run("daemon", "run")
     assert second.returncode == 0
     assert house.pid() == pid
+
+
+def test_a_command_waits_for_a_daemon_that_leaves_and_starts_the_next(house, monkeypatch):
+    for name, value in house.env.items():
+        monkeypatch.setenv(name, value)
+    starts, spawn = [], client.spawn
+    with ExitStack() as leaving:
+        leaving.enter_context(only_one(house.paths.lock))
+
+        def spawn_noted(paths):
+            if starts:
+                assert starts[-1].wait(PATIENCE_S) == 0
+                leaving.close()
+            starts.append(spawn(paths))
+            return starts[-1]
+
+        monkeypatch.setattr(client, "START_S", PATIENCE_S)
+        monkeypatch.setattr(client, "spawn", spawn_noted)
+        with closing(client.Client(house.paths, {})) as asking:
+            assert asking.call("status", StatusResult).pid == starts[-1].pid
+    assert len(starts) == 2
+    house.run("daemon", "stop")
+    for one in starts:
+        one.communicate(timeout=PATIENCE_S)
 
 
 def test_after_kill_9_the_next_prompt_is_answered_and_nothing_acknowledged_is_lost(house):

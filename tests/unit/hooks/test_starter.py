@@ -84,6 +84,18 @@ def test_hook_that_gets_the_lock_looks_again_before_it_starts_one(workshop, subc
     assert workshop.starts == []
 
 
+def test_while_another_daemon_leaves_one_is_started_again_and_again(workshop, subcog):
+    tries = workshop.root / "tried"
+    busy = f"echo $$ >> {tries}; [ $(wc -l < {tries}) -ge 3 ] || exit 0"
+    early = workshop.launcher(workshop.root / "early", f"#!/bin/sh\n{busy}; exec {subcog} $@\n")
+
+    done = workshop.hook(PAYLOAD, launcher=early, **PATIENT)
+
+    (start,) = workshop.starts
+    assert json.loads(done.stdout) == {"answered by": start["pid"]}
+    assert len(tries.read_text().splitlines()) == 3
+
+
 @pytest.mark.parametrize("home", ["absolute", "relative"])
 def test_daemon_that_was_killed_is_started_anew(workshop, subcog, home):
     env = PATIENT if home == "absolute" else {**PATIENT, "SUBCOG_HOME": "h"}

@@ -52,10 +52,10 @@ def test_what_did_not_arrive_was_not_shown():
     sessions = Sessions()
     sessions.show("s1", pairs(1))
     sessions.warn("s1", pairs(1))
-    with sessions.kept_on_failure("s1") as take_back:
-        sessions.show("s1", pairs(2))
-        sessions.warn("s1", pairs(2))
-        sessions.greet("s1")
+    with sessions.kept_on_failure("t1") as take_back:
+        sessions.show("s1", pairs(1, 2), by="t1")
+        sessions.warn("s1", pairs(2), by="t1")
+        sessions.greet("s1", by="t1")
     assert sessions.warned("s1") == pairs(1, 2)
     take_back()
     assert sessions.shown("s1") == sessions.warned("s1") == pairs(1)
@@ -66,13 +66,47 @@ def test_a_late_answer_that_did_not_arrive_waits_again():
     sessions = Sessions(now=lambda: 0.0)
     first, second = (refined("s1") for _ in "12")
     sessions.put_late_answer(first)
-    with sessions.kept_on_failure("s1") as take_back:
-        assert sessions.take_late_answer("s1") is first
+    with sessions.kept_on_failure("t1") as take_back:
+        assert sessions.take_late_answer("s1", by="t1") is first
     take_back()
-    assert sessions.take_late_answer("s1") is first
+    with sessions.kept_on_failure("t2") as take_back:
+        assert sessions.take_late_answer("s1", by="t2") is first
     sessions.put_late_answer(second)
     take_back()  # a newer one waits already
     assert sessions.take_late_answer("s1") is second
+
+
+def test_what_another_hook_of_the_session_did_meanwhile_stays():
+    sessions = Sessions()
+    sessions.put_late_answer(refined("s1"))
+    sessions.note_closed("s1", "mem_1", 1)
+    with sessions.kept_on_failure("t1") as take_back:
+        sessions.show("s1", pairs(1), by="t1")
+        with sessions.kept_on_failure("t2"):
+            sessions.show("s1", pairs(1, 2), by="t2")
+            sessions.warn("s1", pairs(2), by="t2")
+            sessions.greet("s1", by="t2")
+            assert sessions.take_late_answer("s1", by="t2")
+            assert sessions.take_closed("s1", by="t2")
+    take_back()
+    assert (sessions.shown("s1"), sessions.warned("s1")) == (pairs(2), pairs(2))
+    assert sessions.is_greeted("s1")
+    assert sessions.take_late_answer("s1") is None
+    assert sessions.take_closed("s1") == ()
+
+
+def test_what_the_user_was_to_be_told_and_did_not_hear_is_told_again():
+    sessions = Sessions()
+    sessions.note_unasked("s1", "mem_1", "decisions")
+    sessions.note_closed("s1", "mem_2", 3)
+    with sessions.kept_on_failure("t1") as take_back:
+        assert sessions.take_unasked("s1", by="t1") == ("decisions",)
+        assert sessions.take_closed("s1", by="t1") == (("mem_2", 3),)
+    sessions.note_unasked("s1", "mem_4", "gotchas")
+    take_back()
+    take_back()
+    assert sessions.take_unasked("s1") == ("decisions", "gotchas")
+    assert sessions.take_closed("s1") == (("mem_2", 3),)
 
 
 @pytest.mark.parametrize("session", ["s1", "s1/a1", ""])
@@ -80,8 +114,8 @@ def test_what_fails_has_shown_nothing_to_a_session_that_began_with_it(session):
     sessions = Sessions()
 
     def warn_too_late():
-        with sessions.kept_on_failure(session):
-            sessions.warn(session, pairs(1))
+        with sessions.kept_on_failure("t1"):
+            sessions.warn(session, pairs(1), by="t1")
             raise TimeoutError
 
     with pytest.raises(TimeoutError):

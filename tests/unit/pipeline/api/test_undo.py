@@ -4,7 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from subcog.pipeline.api.undo import MAX_CHANGES, MAX_CHARS, UNDO_S, Journal
+from subcog.bus.values import Place
+from subcog.config.load import load_settings
+from subcog.config.paths import find_paths
+from subcog.pipeline.api import undo
+from subcog.pipeline.api.params import UndoParams
+from subcog.pipeline.api.undo import MAX_CHANGES, MAX_CHARS, UNDO_S, Journal, UndoCalls
+from subcog.pipeline.app.app import App
 from tests.stores import ALL, ELSEWHERE, HERE, FakeClock, make_row
 
 SCOPES = (HERE, ALL)
@@ -25,7 +31,10 @@ def memory(number=1, **fields):
 
 
 def taken(journal, *ids):
-    return [(change.what, change.before.id) for change in journal.take(ids, SCOPES)]
+    changes = journal.latest(ids, SCOPES)
+    for change in changes:
+        journal.remove(change)
+    return [(change.what, change.before.id) for change in changes]
 
 
 def test_the_last_change_is_taken_back_and_then_the_one_before(journal):
@@ -64,7 +73,7 @@ def test_what_one_command_changed_is_taken_back_together(journal):
 def test_another_projects_changes_are_not_touched(journal):
     journal.note("forget", memory(1, scope=ELSEWHERE))
     assert taken(journal) == []
-    assert journal.take((), [ELSEWHERE])
+    assert journal.latest((), [ELSEWHERE])
 
 
 def test_what_is_older_than_a_minute_is_let_go(journal, clock):
@@ -91,3 +100,55 @@ def test_number_and_size_are_bounded(journal):
     journal.note("forget", memory(2, content="y"))
     assert taken(journal, memory(1).id) == []
     assert taken(journal) == [("forget", memory(2).id)]
+
+
+# --- what cannot be taken back -------------------------------------------------------------------
+
+
+@pytest.fixture
+def app(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    return App(load_settings(paths.config_file, {}).settings, paths)
+
+
+PLACE = Place(project=HERE, root="", user=ALL)
+
+
+async def texts(app):
+    archive = await app.archive.get()
+    return [memory.content for memory in await archive.store.page([HERE], limit=9)]
+
+
+async def test_a_forgotten_text_that_cannot_be_brought_back_now_can_be_later(
+    app, journal, monkeypatch
+):
+    monkeypatch.setattr(undo, "_CHANGE_S", 0.1)
+    calls = UndoCalls(app, journal)
+    lost = memory(1, content="The key lies under the mat")
+    journal.note("forget", lost)
+    async with app.running():
+        with pytest.raises(TimeoutError, match="is not back"):  # nothing is loaded yet
+            await calls.undo(UndoParams(), PLACE)
+        monkeypatch.undo()
+        await app.load()
+        [undone] = (await calls.undo(UndoParams(), PLACE)).undone
+        assert (undone.id, await texts(app)) == (lost.id, [lost.content])
+        assert journal.latest((), SCOPES) == []
+        await app.unload()
+
+
+async def test_where_one_of_several_fails_the_others_are_taken_back(app, journal):
+    calls = UndoCalls(app, journal)
+    lost, gone = memory(1, content="The key lies under the mat"), memory(2)
+    journal.note("forget", lost, command="a")
+    journal.note("expire", gone, command="a")
+    async with app.running():
+        await app.load()
+        told = await calls.undo(UndoParams(), PLACE)
+        assert [one.id for one in told.undone] == [lost.id]
+        [failed] = told.failed
+        assert (failed.id, failed.what) == (gone.id, "expire")
+        assert gone.id in failed.reason
+        assert await texts(app) == [lost.content]
+        assert [change.before for change in journal.latest((), SCOPES)] == [gone]
+        await app.unload()

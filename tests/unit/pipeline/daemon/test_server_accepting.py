@@ -1,5 +1,6 @@
 import errno
 import socket
+import struct
 
 import anyio
 import pytest
@@ -97,3 +98,23 @@ async def test_without_descriptors_it_waits_until_there_are_some(tmp_path, monke
                 await served.wait()
                 listener.close()
     assert [record.message for record in caplog.records] == ["cannot accept connections"] * 2
+
+
+async def test_who_is_gone_before_being_let_in_harms_nobody():
+    served = anyio.Event()
+
+    async def serve(stream):
+        await stream.aclose()
+        served.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as here, anyio.fail_after(PATIENCE_S):
+        here.setblocking(False)
+        with socket.create_connection(here.getsockname()) as gone:
+            # A reset: such a socket is accepted, and has no peer any more.
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        listener = Listener(here)
+        with socket.create_connection(here.getsockname()):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listener.serve, serve, tasks)
+                await served.wait()
+                listener.close()

@@ -54,8 +54,8 @@ class House:
     async def greet(self, event):
         self.traces.append(event.trace)
         first = not self.app.sessions.is_greeted(event.session)
-        self.app.sessions.greet(event.session)
-        self.app.sessions.show(event.session, frozenset({("a", 1)}))
+        self.app.sessions.greet(event.session, by=event.trace)
+        self.app.sessions.show(event.session, frozenset({("a", 1)}), by=event.trace)
         self.greeting.set()
         if self.slow:
             await anyio.sleep_forever()

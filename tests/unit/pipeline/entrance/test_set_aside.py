@@ -7,10 +7,12 @@ from subcog.bus.events import CaptureRequested
 from subcog.bus.values import Scope
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
+from subcog.hooks import spool
 from subcog.pipeline.app.app import App
 from subcog.pipeline.daemon.spool import drain
 from subcog.pipeline.entrance.handler import NOTHING, HookAnswer, HookHandler
 from subcog.pipeline.entrance.set_aside import DurableHooks, capture_durably
+from tests.waiting import PATIENCE_S
 
 SECRET = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyzAB"
 MARKED = json.dumps({"session_id": "s", "prompt": "[remember] The VPN drops at night"}).encode()
@@ -113,3 +115,65 @@ async def test_a_capture_that_cannot_be_set_aside_is_told_not_to_be_kept(tmp_pat
         settled = await capture_durably(app, asked, within_s=0.1)
     assert "not be set aside" in settled.kept.reason
     assert "Send it again" in settled.kept.reason
+
+
+async def test_a_revision_that_was_set_aside_leaves_what_was_written_after_it(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    known = {"id": f"mem_{app.new_id()}", "scope": Scope("project", "here")}
+
+    async def revise(text, within_s=PATIENCE_S):
+        asked = CaptureRequested(trace=app.new_id(), text=text, revises=known["id"], **known)
+        settled = await capture_durably(app, asked, within_s=within_s, made_from=1)
+        return settled.kept.outcome
+
+    async with app.running():
+        await app.load()
+        first = CaptureRequested(trace=app.new_id(), text="We deploy on Mondays", **known)
+        await app.captures.capture(first)
+        archive = await app.archive.get()
+        async with archive.lifecycle.write_lock:
+            assert await revise("We deploy on Tuesdays", within_s=0.1) == "pending"
+        assert await revise("We deploy on Fridays") == "stored"
+        assert await drain(paths.spool, app, HookHandler(app)) == 1
+        [kept] = await archive.store.page([known["scope"]], limit=9)
+        assert kept.content == "We deploy on Fridays"
+        await app.unload()
+
+
+def spooled(paths, number):
+    """An entry that asks to keep a text, of the given place in the order; its file."""
+    fields = {name.encode(): b"" for name in spool.KEPT_FIELDS} | {b"id": b"%032x" % number}
+    payload = {"session_id": "s", "prompt": f"[remember] Gate {number} opens to the south"}
+    spool.write("UserPromptSubmit", fields, payload, bytes(paths.data))
+    return paths.spool / f"{number:032x}.json"
+
+
+async def test_what_the_disk_does_not_give_now_is_tried_again(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    good, other, gone = (spooled(paths, number) for number in (1, 2, 3))
+    good.rename(tmp_path / "good")
+    good.mkdir()  # a folder cannot be read
+    gone.unlink()
+    gone.symlink_to(tmp_path / "nowhere")
+    async with app.running():
+        await app.load()
+        assert await drain(paths.spool, app, HookHandler(app)) == 1
+        assert {*paths.spool.iterdir()} == {good, gone}
+        assert not other.exists()
+        good.rmdir()
+        (tmp_path / "good").rename(good)
+        assert await drain(paths.spool, app, HookHandler(app)) == 1
+        await app.unload()
+    assert {*paths.spool.iterdir()} == {gone}
+
+
+async def test_a_daemon_that_leaves_while_it_drains_leaves_the_rest_to_the_next(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    entry = spooled(paths, 1)
+    async with app.running():
+        await app.bus.drain(0.0)
+        assert await drain(paths.spool, app, HookHandler(app)) == 0
+    assert [*paths.spool.iterdir()] == [entry]

@@ -228,6 +228,19 @@ async def test_a_revision_that_changes_nothing_makes_no_version(bench):
     assert same.memory.version == 1
 
 
+async def test_a_revision_of_a_version_that_was_changed_since_is_declined(bench):
+    old = (await bench.keep(BCRYPT)).memory
+    await bench.keep(BCRYPT)  # said again, which changes nothing of what it says
+    first = await bench.keep(ARGON, revises=old.id, made_from=old.version)
+    again = await bench.keep(ARGON, revises=old.id, made_from=old.version)
+    assert [first.kept.outcome, again.kept.outcome] == ["stored", "stored"]
+    assert again.memory.version == first.memory.version
+    await bench.keep(BCRYPT, revises=old.id)  # taken back
+    late = await bench.keep(ARGON, revises=old.id, made_from=old.version)
+    assert (late.kept.outcome, late.kept.reason) == ("declined", f"{old.id} was changed since")
+    assert (await bench.current(old.id)).content == BCRYPT
+
+
 async def test_revising_what_is_not_there_is_declined(bench):
     assert (await bench.keep(ARGON, revises="mem_missing")).kept.outcome == "declined"
 
