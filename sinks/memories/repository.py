@@ -360,7 +360,8 @@ class Archive:
             memory = await self.lifecycle.find(event.id, event.scopes)
             if memory is None:
                 return (ForgetSettled(trace=event.trace, id=event.id, found=False),)
-            await self.store.forget(event.id, event.scopes)
+            with anyio.CancelScope(shield=True):  # a commit that is under way cannot be called back
+                await self.store.forget(event.id, event.scopes)
         return (
             MemoryForgotten(trace=event.trace, id=event.id, scope=memory.scope),
             ForgetSettled(trace=event.trace, id=event.id, found=True),

@@ -197,10 +197,11 @@ class PassageArchive:
             episodes = self._index.episodes(scope, session)
             every = [id_ for episode in episodes for id_ in episode.passages]
             ids = [id_ for id_ in every if only in {"", id_}]
-            await self._store.write(partial(self._delete, ids, forgotten))
             kept = [id_ for id_ in every if only not in {"", id_}]
-            rows = await self._store.read(lambda connection: table.rows(connection, kept))
-            await anyio.to_thread.run_sync(self._index.replace, scope, session, rows)
+            with anyio.CancelScope(shield=True):  # what is deleted leaves the index as well
+                await self._store.write(partial(self._delete, ids, forgotten))
+                rows = await self._store.read(lambda connection: table.rows(connection, kept))
+                await anyio.to_thread.run_sync(self._index.replace, scope, session, rows)
         return len(ids)
 
     def _delete(self, ids: Sequence[str], forgotten: Iterable[Forgotten]) -> None:
