@@ -22,7 +22,6 @@ from msgspec import Struct
 from ...bus.signals import emit, used
 from ...bus.values import UNASKED, Scope, UseEvent, Usefulness
 from ..store import reads, uses
-from ..store.errors import StoreUnavailable
 from ..store.store import Store
 from ..store.uses import UseSum
 
@@ -181,7 +180,7 @@ class UseLog:
             with self._store.database.transaction() as connection:
                 uses.add(connection, new)
                 self._sum_anew(connection, list({event.memory_id for event in new}))
-        except (duckdb.Error, StoreUnavailable):
+        except (duckdb.Error, OSError):
             with self._lock:
                 self._pending = [*new, *self._pending][-_MOST_PENDING:]
             raise

@@ -146,5 +146,18 @@ async def test_what_cannot_be_written_is_written_later(store, monkeypatch):
     assert len((await log.records([ONE]))[ONE].events) == 1
 
 
+async def test_where_the_log_cannot_be_made_no_use_is_lost(store, tmp_path):
+    log, database = await make_log(store), store.database
+    await store.write(database.checkpoint)
+    database.wal.unlink(missing_ok=True)
+    database.wal.symlink_to(tmp_path / "nowhere" / "log")
+    log.note([happened("s1")])
+    with pytest.raises(FileNotFoundError):
+        await store.flush()
+    database.wal.unlink()
+    await store.flush()
+    assert len((await log.records([ONE]))[ONE].events) == 1
+
+
 async def test_where_nothing_is_learned_nothing_is_known(store):
     assert count_nothing([happened("s1", "taken_up")]) == Usefulness()
