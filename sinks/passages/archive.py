@@ -228,14 +228,21 @@ class PassageArchive:
     async def forget_span(self, scope: Scope, since: datetime, until: datetime) -> int:
         """Forget the sessions of ``scope`` that began between two moments, both included.
 
-        What is found later in a transcript of that time does not come back either.
+        What is found later in a transcript of that time does not come back either, nor what one of
+        these sessions said after it.
         """
-        barred = Forgotten(scope=scope, since=since, until=min(until, self._clock()))
+        now = self._clock()
+        barred = Forgotten(scope=scope, since=since, until=min(until, now))
         self._forgotten.append(barred)
         await self._store.write(partial(self._remember, barred))
-        found = self._index.sessions((scope,))
-        gone = [session for _, session, episodes in found if since <= episodes[0].began_at <= until]
-        return sum([await self._drop(scope, session) for session in gone])
+        gone = 0
+        for _, session, episodes in self._index.sessions((scope,)):
+            if since <= episodes[0].began_at <= until:
+                whole = Forgotten(scope=scope, session=session, since=since, until=now)
+                more = [whole] if until < now else []  # else the span covers all of it
+                self._forgotten += more
+                gone += await self._drop(scope, session, more)
+        return gone
 
     async def allow(self, scopes: Sequence[Scope] | None = None) -> int:
         """Let transcripts bring back what ``forget_span`` forgot, of all or ``scopes``.

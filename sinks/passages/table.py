@@ -174,12 +174,19 @@ def remember_forgotten(connection: DuckDBPyConnection, forgotten: Iterable[Forgo
 def allow_spans(connection: DuckDBPyConnection, scopes: Sequence[Scope] | None) -> int:
     """Let come back what was forgotten by when it was said alone, of all or ``scopes``.
 
-    How many spans that were.
+    How many spans that were. The sessions that went with a span come back with it: barred from its
+    beginning on, where one that was forgotten by its name is barred from the epoch on.
     """
+    given = [scopes is None, list(map(str, scopes or ()))]
+    connection.execute(
+        "DELETE FROM store.forgotten_passages WHERE session <> '' AND passage = '' "
+        "AND since > TIMESTAMP '1970-01-01' AND (? OR scope IN (SELECT unnest(?::VARCHAR[])))",
+        given,
+    )
     deleted = connection.execute(
         "DELETE FROM store.forgotten_passages WHERE session = '' AND passage = '' "
         "AND (? OR scope IN (SELECT unnest(?::VARCHAR[])))",
-        [scopes is None, list(map(str, scopes or ()))],
+        given,
     )
     [(number,)] = deleted.fetchall()
     return int(number)

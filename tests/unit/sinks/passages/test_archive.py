@@ -1,4 +1,4 @@
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import anyio
 import pytest
@@ -217,6 +217,38 @@ async def test_what_was_forgotten_does_not_come_back(tmp_path, embedder, forget)
     async with opened(tmp_path, embedder) as archive:
         assert await archive.add(talk(RETRIES, "s1")) == 0
         assert archive.count == 4
+
+
+def resumed(session="s1", *, days_ago=10, after_days=3):
+    """A session that goes on days later."""
+    again = talk(RETRIES_LATER, session, days_ago=days_ago - after_days)
+    return [*talk(RETRIES, session, days_ago=days_ago), *again]
+
+
+async def test_of_a_session_that_began_in_a_forgotten_span_nothing_comes_back(tmp_path, embedder):
+    said = resumed("s1")
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(said)
+        await archive.add(talk(RETRIES, "named", days_ago=5))
+        await archive.forget_session(HERE, "named")
+        assert await forgotten_span(archive) == 8
+        assert await archive.add(said) == 0
+        assert await archive.add(talk(IDLE, "other", days_ago=7)) == 4
+    async with opened(tmp_path, embedder) as archive:
+        assert archive.has_forgotten(HERE, "s1", said[-1].said_at)
+        assert await archive.add(said) == 0
+        assert await archive.allow([HERE]) == 1
+        assert await archive.add(said) == 8
+        assert await archive.add(talk(RETRIES, "named", days_ago=5)) == 0
+
+
+async def test_what_went_with_all_that_was_said_comes_back_once_that_is_allowed(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(resumed("s1"))
+        await archive.forget_span(HERE, datetime(1970, 1, 1, tzinfo=UTC), NOW + YEAR)
+        assert await archive.add(resumed("s1")) == 0
+        assert await archive.allow() == 1
+        assert await archive.add(resumed("s1")) == 8
 
 
 async def test_what_is_said_after_a_session_was_forgotten_is_kept(tmp_path, embedder):
