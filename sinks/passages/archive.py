@@ -183,7 +183,7 @@ class PassageArchive:
         left = self._index.passages
         gone: list[tuple[Scope, str]] = []
         for scope, session, episodes in reversed(self._index.sessions(self._index.scopes)):
-            if left <= self._bounds.max_passages and episodes[-1].began_at >= oldest:
+            if left <= self._bounds.max_passages and episodes[-1].ended_at >= oldest:
                 continue
             gone.append((scope, session))
             left -= sum(len(episode.passages) for episode in episodes)
