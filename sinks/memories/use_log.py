@@ -36,6 +36,7 @@ _MOST_PENDING = 20_000
 _COMPACT_EVERY = 5_000
 _SLICE = 500
 _PAUSE_S = 0.002
+_TICK = timedelta(microseconds=1)
 _UNKNOWN = Usefulness()
 Sum = Callable[[Iterable[UseEvent]], Usefulness]
 _log = logging.getLogger(__name__)
@@ -95,7 +96,7 @@ class UseLog:
         """Read the votes. Raises ``StoreUnavailable``."""
         votes = await self._store.read(uses.last_votes)
         self._known = {
-            id_: Usefulness(buried=True) for id_, kind in votes.items() if kind == "buried"
+            id_: Usefulness(buried=True) for id_, vote in votes.items() if vote.kind == "buried"
         }
 
     async def load(self) -> None:
@@ -127,16 +128,21 @@ class UseLog:
 
     async def vote(
         self, ids: Sequence[str], kind: Literal["kept", "buried"], *, session: str = ""
-    ) -> None:
+    ) -> dict[str, datetime]:
         """Note the user's vote on ``ids``; committed on return. The same vote twice counts once.
 
-        Raises ``StoreUnavailable``.
+        Returns from when on to ``retract`` it, for each of ``ids``. Raises ``StoreUnavailable``.
         """
-        votes = await self._store.read(uses.last_votes)
-        new = [id_ for id_ in dict.fromkeys(ids) if votes.get(id_) != kind]
-        now = self._clock()
-        self.note(UseEvent(memory_id=id_, session=session, at=now, kind=kind) for id_ in new)
+        votes, now = await self._store.read(uses.last_votes), self._clock()
+        # Each later than the one before, whatever the clock says: the last one counts.
+        times = {id_: max(now, votes[id_].at + _TICK) if id_ in votes else now for id_ in ids}
+        self.note(
+            UseEvent(memory_id=id_, session=session, at=at, kind=kind)
+            for id_, at in times.items()
+            if id_ not in votes or votes[id_].kind != kind
+        )
         await self._store.flush()
+        return times
 
     async def retract(self, memory_id: str, since: datetime) -> None:
         """Take back the votes on a memory from ``since`` on. Raises ``StoreUnavailable``."""

@@ -94,6 +94,18 @@ async def test_a_vote_counts_at_once_and_the_same_again_does_not(store):
     assert [event.kind for event in records[ONE].events] == ["buried", "kept"]
 
 
+async def test_the_last_vote_counts_though_the_clock_went_back(store):
+    clock = FakeClock()
+    log = await make_log(store, clock)
+    await log.vote([ONE], "buried")
+    clock.now -= timedelta(days=1)
+    kept = await log.vote([ONE], "kept")
+    assert not log.of(ONE).buried
+    assert not (await make_log(store, clock)).of(ONE).buried
+    await log.retract(ONE, kept[ONE])
+    assert log.of(ONE).buried
+
+
 async def test_what_is_too_old_is_no_evidence_any_more(store):
     clock = FakeClock()
     log = await make_log(store, clock)
