@@ -117,17 +117,17 @@ class PassageArchive:
 
     # --- writing ---------------------------------------------------------------------------------
 
-    async def add(self, passages: Sequence[Passage]) -> int:
+    async def add(self, passages: Sequence[Passage], before: Collection[Scope] = ()) -> int:
         """Keep ``passages`` of one session; how many are new. Committed and found on return.
 
-        What is there already is left alone, and what was forgotten or is too old does not come
-        back. Raises ``StoreUnavailable``.
+        What is there already is left alone, and what is too old or was forgotten, also in a scope
+        that the project had ``before``, does not come back. Raises ``StoreUnavailable``.
         """
         new = 0
         for start in range(0, len(passages), _ADD_AT_ONCE):
             async with self._writing:  # what is forgotten meanwhile waits, or was before
                 part = passages[start : start + _ADD_AT_ONCE]
-                new += await self._add([one for one in part if self._may_keep(one)])
+                new += await self._add([one for one in part if self._may_keep(one, before)])
         if self._index.passages > self._bounds.max_passages:
             await self.trim()
         return new
@@ -146,9 +146,10 @@ class PassageArchive:
         await self._follow(fresh[0].scope, fresh[0].session, {row.passage.id for row in rows})
         return sum(row.passage.id not in there for row in rows)
 
-    def _may_keep(self, passage: Passage) -> bool:
+    def _may_keep(self, passage: Passage, before: Collection[Scope]) -> bool:
         oldest = self._clock() - timedelta(days=self._bounds.days)
-        return passage.said_at >= oldest and not any(f.covers(passage) for f in self._forgotten)
+        barred = any(one.covers(passage, before) for one in self._forgotten)
+        return passage.said_at >= oldest and not barred
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         embedder = self._index.embedder
@@ -221,9 +222,9 @@ class PassageArchive:
         self._forgotten.append(barred)
         return await self._drop(scope, session, [barred])
 
-    def has_forgotten(self, scope: Scope, session: str, said_at: datetime) -> bool:
-        """Whether what was said then in ``session`` was forgotten as a whole."""
-        return any(one.covers_all(scope, session, said_at) for one in self._forgotten)
+    def has_forgotten(self, scopes: Collection[Scope], session: str, said_at: datetime) -> bool:
+        """Whether all that was said then in ``session`` was forgotten, in one of ``scopes``."""
+        return any(one.covers_all(scopes, session, said_at) for one in self._forgotten)
 
     async def forget_span(self, scope: Scope, since: datetime, until: datetime) -> int:
         """Forget the sessions of ``scope`` that began between two moments, both included.

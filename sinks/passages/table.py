@@ -6,7 +6,7 @@ transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -79,19 +79,20 @@ class Forgotten(Struct, frozen=True, kw_only=True):
     session: str = ""
     passage: str = ""
 
-    def covers(self, passage: Passage) -> bool:
-        """Whether ``passage`` was forgotten."""
+    def covers(self, passage: Passage, before: Collection[Scope] = ()) -> bool:
+        """Whether ``passage`` was forgotten, in its scope or those that its project had before."""
+        scopes = (passage.scope, *before)
         return self.passage in {"", passage.id} and self._spans(
-            passage.scope, passage.session, passage.said_at
+            scopes, passage.session, passage.said_at
         )
 
-    def covers_all(self, scope: Scope, session: str, said_at: datetime) -> bool:
+    def covers_all(self, scopes: Collection[Scope], session: str, said_at: datetime) -> bool:
         """Whether everything that was said then in ``session`` was forgotten."""
-        return not self.passage and self._spans(scope, session, said_at)
+        return not self.passage and self._spans(scopes, session, said_at)
 
-    def _spans(self, scope: Scope, session: str, said_at: datetime) -> bool:
+    def _spans(self, scopes: Collection[Scope], session: str, said_at: datetime) -> bool:
         return (
-            scope == self.scope
+            self.scope in scopes
             and self.session in {"", session}
             and self.since <= said_at <= self.until
         )

@@ -228,6 +228,10 @@ async def forgotten_span(archive):
     return await archive.forget_span(HERE, NOW - timedelta(days=11), NOW - timedelta(days=9))
 
 
+async def forgotten_text(archive):
+    return await archive.forget_saying(HERE, RETRIES[2][1])
+
+
 @pytest.mark.parametrize("forget", [forgotten_session, forgotten_span])
 async def test_what_was_forgotten_does_not_come_back(tmp_path, embedder, forget):
     async with opened(tmp_path, embedder) as archive:
@@ -253,7 +257,7 @@ async def test_of_a_session_that_began_in_a_forgotten_span_nothing_comes_back(tm
         assert await archive.add(said) == 0
         assert await archive.add(talk(IDLE, "other", days_ago=7)) == 4
     async with opened(tmp_path, embedder) as archive:
-        assert archive.has_forgotten(HERE, "s1", said[-1].said_at)
+        assert archive.has_forgotten([HERE], "s1", said[-1].said_at)
         assert await archive.add(said) == 0
         assert await archive.allow([HERE]) == 1
         assert await archive.add(said) == 8
@@ -267,6 +271,19 @@ async def test_what_went_with_all_that_was_said_comes_back_once_that_is_allowed(
         assert await archive.add(resumed("s1")) == 0
         assert await archive.allow() == 1
         assert await archive.add(resumed("s1")) == 8
+
+
+@pytest.mark.parametrize("forget", [forgotten_session, forgotten_span, forgotten_text])
+async def test_what_a_project_forgot_under_an_earlier_name_does_not_come_back(
+    tmp_path, embedder, forget
+):
+    said = talk(RETRIES, "s1", scope=ELSEWHERE)
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "s1"))
+        whole = await forget(archive) == len(RETRIES)
+        assert await archive.add(said, [HERE]) == 0  # what is left is kept under its first name
+        assert archive.has_forgotten([ELSEWHERE, HERE], "s1", said[0].said_at) == whole
+        assert not archive.has_forgotten([ELSEWHERE], "s1", said[0].said_at)
 
 
 async def test_what_is_said_after_a_session_was_forgotten_is_kept(tmp_path, embedder):
