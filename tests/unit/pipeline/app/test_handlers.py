@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,10 +11,12 @@ from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.bus import StageFailed
-from subcog.bus.events import CaptureRequested, ForgetRequested, ForgetSettled
+from subcog.bus.events import CaptureRequested, ForgetRequested, ForgetSettled, ReviewRequested
 from subcog.bus.sessions import Passage
+from subcog.bus.values import Scope
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
 from subcog.pipeline.app.app import App
@@ -129,6 +132,32 @@ async def test_a_deletion_that_is_committed_when_nobody_waits_any_more_is_follow
             asking.cancel_scope.cancel()
         go.set()
         await until(partial(_is_gone, app, memory_id))
+
+
+async def test_what_was_forgotten_under_an_earlier_name_is_learned_of_no_transcript(tmp_path):
+    today = Scope("project", "github.com/acme/shop")
+    other = "The harbour's containers are painted turquoise, since the customs office asks for it"
+    said = [f"Done.\n\n**Decision**: {text}" for text in (TEXT, other)]
+    transcript = tmp_path / "s2.jsonl"
+    lines = [
+        {"type": "assistant", "timestamp": f"2026-02-01T12:0{n}:00Z", "message": {"content": text}}
+        for n, text in enumerate(said)
+    ]
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    async with opened(tmp_path) as app:
+        assert (await forget(app, await remembered(app))).found
+        await app.reviewer.learn(
+            ReviewRequested(
+                trace=app.new_id(),
+                session="s2",
+                client="claude",
+                place=replace(PLACE, project=today, before=(PLACE.project,)),
+                transcript=str(transcript),
+                hook="Stop",
+            )
+        )
+        kept = await (await app.archive.get()).store.page([today], limit=9)
+        assert [memory.content for memory in kept] == [other]
 
 
 async def _is_gone(app: App, memory_id: str) -> bool:
