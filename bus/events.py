@@ -257,14 +257,17 @@ class CaptureRequested(Event, frozen=True, kw_only=True, tag="capture.requested"
     memory, although nobody asked to keep this one. ``root`` is where the project is on this
     machine; without it, what the text names is not looked for. ``own_words``: the user said it, so
     that what it says is no more is superseded. ``brings_back`` is a memory that was forgotten and
-    is taken back by this one, which has the summary and the anchors that it had. ``made_from``
-    is the version of ``revises`` that a revision was made from; where its text, namespace or tags
-    have changed since, the revision is declined. None: it is written whatever it finds.
+    is taken back by this one, which has the summary and the anchors that it had. ``before`` are
+    the scopes that its project had earlier: what was forgotten in them is not kept unasked.
+    ``made_from`` is the version of ``revises`` that a revision was made from; where its text,
+    namespace or tags have changed since, the revision is declined. None: it is written whatever it
+    finds.
     """
 
     id: str
     text: str
     scope: Scope
+    before: tuple[Scope, ...] = ()
     namespace: str | None = None
     tags: tuple[str, ...] = ()
     explicit: bool = True
@@ -395,10 +398,12 @@ class ChangeSettled(Event, frozen=True, kw_only=True, tag="change.settled"):
 class Draft(Struct, frozen=True, kw_only=True):
     """A memory to import. ``known_by_id``: it was ours before; else its text is what it is.
 
-    ``as_new``: it changes no memory that is here, and gets an id of its own.
+    ``as_new``: it changes no memory that is here, and gets an id of its own. ``before`` are the
+    scopes that its project had earlier: what was forgotten in them stays forgotten.
     """
 
     memory: Memory
+    before: tuple[Scope, ...] = ()
     known_by_id: bool = False
     as_new: bool = False
 

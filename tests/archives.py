@@ -40,7 +40,7 @@ class Bench:
                 await self.archive.index_stored(event)
                 await self.archive.note_topics(event)
             elif isinstance(event, MemoryForgotten):
-                self.archive.unindex(event)
+                await self.archive.unindex(event)
                 self.archive.drop_topics(event)
             elif isinstance(event, CodeNamed) and self.anchors:
                 for following in await self.archive.captures.anchor(event):

@@ -79,7 +79,12 @@ class TransferCalls:
             origin = replace(item.provenance, hook="import", gate="", author="")
             settled |= {"version": 1, "provenance": origin, "sources": ()}
         memory = Memory(**(asdict(item) | settled))
-        return Draft(memory=memory, known_by_id=item.id is not None, as_new=not params.as_exported)
+        return Draft(
+            memory=memory,
+            before=place.before if memory.scope == place.project else (),
+            known_by_id=item.id is not None,
+            as_new=not params.as_exported,
+        )
 
     async def backup(self, params: FileParams, place: Place) -> BackupResult:
         archive = await self._app.archive.get()

@@ -52,11 +52,11 @@ class UseCalls:
         """Vote on all of them, or on none where one is not there."""
         archive = await self._app.archive.get()
         memories = [await find_memory(archive, given, place) for given in params.ids]
-        ids, began, command = [m.id for m in memories], self._app.clock(), self._app.new_id()
-        await archive.uses.vote(ids, kind)
+        ids, command = [m.id for m in memories], self._app.new_id()
+        times = await archive.uses.vote(ids, kind)
         for memory in memories:
             what: What = "keep" if kind == "kept" else "bury"
-            self._journal.note(what, memory, at=began, command=command)
+            self._journal.note(what, memory, at=times[memory.id], command=command)
         return VotesResult(memories=await uses_of(self._app, ids))
 
     async def stats(self, params: StatsParams, place: Place) -> StatsResult:

@@ -354,7 +354,8 @@ class Conversations(_Awaited["PassageArchive"]):
             return 0
         try:
             archive = await self.get()
-            return await archive.add(await anyio.to_thread.run_sync(self._passages, event, said))
+            passages = await anyio.to_thread.run_sync(self._passages, event, said)
+            return await archive.add(passages, event.place.before)
         except ConnectionError:
             raise NotStored from None
 
@@ -371,7 +372,7 @@ class Conversations(_Awaited["PassageArchive"]):
             archive = await self.get()
         except ConnectionError:
             raise NotStored from None
-        forgot = partial(archive.has_forgotten, event.place.project, event.session)
+        forgot = partial(archive.has_forgotten, event.place.own, event.session)
         return [one for one in messages if not (one.said_at_ms and forgot(_moment(one)))]
 
     def _passages(self, event: ReviewRequested, said: Sequence[Utterance]) -> list[Passage]:

@@ -110,6 +110,7 @@ class FailureCaptures:
             id=f"mem_{next_ulid(event.trace, number)}",
             text=await self._said_before(record, event.place.project) or record.text,
             scope=event.place.project,
+            before=event.place.before,
             namespace=NAMESPACE,
             tags=(TAG, AUTO_CAPTURED),
             explicit=False,

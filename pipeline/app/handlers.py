@@ -28,7 +28,7 @@ from ...bus.events import (
     StoreRequested,
 )
 from ...bus.signals import emit, settled
-from ...bus.values import AUTO_CAPTURED, Kept, Place, Scope
+from ...bus.values import AUTO_CAPTURED, Kept, Memory, Place, Scope
 from ...stages.capture import task_record as task
 from ...stages.classify import classify, may_search
 from ...stages.enrich import Knowledge, enrich
@@ -252,16 +252,30 @@ class Handlers:
             return (CaptureSettled(trace=event.trace, kept=kept),)
         return await archive.captures.store(event)
 
-    async def _forget(self, event: ForgetRequested) -> tuple[Event, ...]:
-        """Forget a memory, and the passages of sessions that say it."""
+    async def _forget(self, event: ForgetRequested) -> Event:
+        """Forget the passages of sessions that say a memory, then the memory itself.
+
+        In this order, since what fails can be asked for again as long as the memory is there.
+        Raises ``RecallUnavailable`` where nothing was forgotten.
+        """
         archive = await self._app.archive.get()
-        found = await archive.store.get([event.id], event.scopes)
-        events = await archive.forget(event)
         if self._app.settings.sessions.enabled:
+            for memory in await archive.store.get([event.id], event.scopes):
+                await self._forget_saying(memory)
+        *committed, settled = await archive.forget(event)
+        with anyio.CancelScope(shield=True):
+            for one in committed:  # on a trace of its own, which no deadline of the request ends
+                await self._app.bus.publish(replace(one, trace=self._app.new_id()))
+        return settled
+
+    async def _forget_saying(self, memory: Memory) -> None:
+        try:
             passages = await self._app.passages.get()
-            for memory in found:
-                await passages.forget_saying(memory.scope, memory.content)
-        return events
+        except RecallUnavailable as error:
+            raise RecallUnavailable(
+                f"{memory.id} is not forgotten, since sessions that say it cannot be: {error}"
+            ) from None
+        await passages.forget_saying(memory.scope, memory.content)
 
     async def _admit(self, event: ImportRequested) -> ImportAdmitted:
         max_chars = self._app.settings.capture.max_chars

@@ -246,6 +246,7 @@ class Consolidation:
                 id=found.memory_id,
                 text=found.text,
                 scope=event.place.project,
+                before=event.place.before,
                 namespace=found.namespace,
                 tags=(AUTO_CAPTURED, TAG),
                 explicit=False,

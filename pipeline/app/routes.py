@@ -196,7 +196,8 @@ ROUTES: tuple[Route, ...] = (
         "forget",
         e.ForgetRequested,
         "delete a memory permanently",
-        produces=(e.MemoryForgotten, e.ForgetSettled),
+        produces=(e.ForgetSettled,),
+        publishes_during=(e.MemoryForgotten,),
     ),
     # the life of a memory
     *(

@@ -79,7 +79,8 @@ class BulkImport:
 
     async def _batch(self, admitted: Sequence[Admitted]) -> _Batch:
         memories = [_whole(one) for one in admitted]
-        barred = await anyio.to_thread.run_sync(self._forgotten, memories)
+        before = [one.draft.before for one in admitted]
+        barred = await anyio.to_thread.run_sync(self._forgotten, memories, before)
         ids = {
             id_
             for memory in memories
@@ -100,12 +101,17 @@ class BulkImport:
         await self._sort_by_text(by_text, batch)
         return batch
 
-    def _forgotten(self, memories: Sequence[Memory]) -> Set[tuple[Scope, str]]:
-        """The scope and content hash of what was forgotten. Not for the event loop."""
+    def _forgotten(
+        self, memories: Sequence[Memory], before: Sequence[tuple[Scope, ...]]
+    ) -> Set[tuple[Scope, str]]:
+        """The scope and content hash of what was forgotten, be it in a scope of ``before``.
+
+        Not for the event loop.
+        """
         return {
             (memory.scope, memory.content_hash)
-            for memory in memories
-            if self._store.is_forgotten(memory.content, memory.scope)
+            for memory, earlier in zip(memories, before, strict=True)
+            if self._store.is_forgotten(memory.content, memory.scope, earlier)
         }
 
     async def _sort_by_id(

@@ -132,7 +132,8 @@ class CaptureWriter:
         if request.revises is not None and not request.explicit:
             return False
         unasked = not request.explicit
-        return self._store.is_forgotten(event.content.text, request.scope, unasked=unasked)
+        text, before = event.content.text, request.before
+        return self._store.is_forgotten(text, request.scope, before, unasked=unasked)
 
     async def _keep(self, event: StoreRequested) -> tuple[Event, ...]:
         if event.request.revises is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -138,8 +139,8 @@ class Archive:
             tasks.start_soon(self._open_store, readable)
         if self._failure is None and not self.without_index:
             await self._fill_index()
-        if self._failure is None and self.without_index:
-            self._stored = sum((await self.store.counts()).values())
+        if self._failure is None:
+            await self._recount()
         if self._failure is not None:
             await self.store.close()  # else the file is held until the process has ended
             raise self._failure
@@ -209,7 +210,7 @@ class Archive:
 
     def drop_index(self, error: Exception) -> None:
         """The index in memory is damaged: SQL searches from now on, until the next start."""
-        self.without_index = INDEX_FAILED
+        self.without_index, self._stored = INDEX_FAILED, self.index.count
         self.index.clear()
         _log.error(
             "the index in memory failed, SQL searches", extra={"error": type(error).__name__}
@@ -264,8 +265,14 @@ class Archive:
 
     @property
     def count(self) -> int:
-        """How many memories can be found; without an index, how many there were at the start."""
+        """How many memories can be found; without an index, how many are stored."""
         return self._stored if self.without_index else self.index.count
+
+    async def _recount(self) -> None:
+        """Count what is stored where no index does; if that fails, the next change counts it."""
+        if self.without_index:
+            with suppress(StoreUnavailable):
+                self._stored = sum((await self.store.counts()).values())
 
     # --- searching -------------------------------------------------------------------------------
 
@@ -321,8 +328,8 @@ class Archive:
             self._fetched.drop(memory.id)
         self.sql_index.note([memory.id for memory, _ in event.stored])
         if self.without_index:
-            return
-        if len(event.stored) > _FEW:
+            await self._recount()
+        elif len(event.stored) > _FEW:
             await anyio.to_thread.run_sync(self.index.extend, event.stored)
         else:
             for memory, encoding in event.stored:
@@ -360,17 +367,19 @@ class Archive:
             memory = await self.lifecycle.find(event.id, event.scopes)
             if memory is None:
                 return (ForgetSettled(trace=event.trace, id=event.id, found=False),)
-            await self.store.forget(event.id, event.scopes)
+            with anyio.CancelScope(shield=True):  # a commit that is under way cannot be called back
+                await self.store.forget(event.id, event.scopes)
         return (
             MemoryForgotten(trace=event.trace, id=event.id, scope=memory.scope),
             ForgetSettled(trace=event.trace, id=event.id, found=True),
         )
 
-    def unindex(self, event: MemoryForgotten) -> None:
+    async def unindex(self, event: MemoryForgotten) -> None:
         """Make a forgotten memory unfindable."""
         self.uses.drop(event.id)
         self._fetched.drop(event.id)
         self.index.remove(event.id)
+        await self._recount()
 
     def drop_topics(self, event: MemoryForgotten) -> None:
         """Take a forgotten memory out of the topics and files."""

@@ -22,7 +22,6 @@ from msgspec import Struct
 from ...bus.signals import emit, used
 from ...bus.values import UNASKED, Scope, UseEvent, Usefulness
 from ..store import reads, uses
-from ..store.errors import StoreUnavailable
 from ..store.store import Store
 from ..store.uses import UseSum
 
@@ -37,6 +36,7 @@ _MOST_PENDING = 20_000
 _COMPACT_EVERY = 5_000
 _SLICE = 500
 _PAUSE_S = 0.002
+_TICK = timedelta(microseconds=1)
 _UNKNOWN = Usefulness()
 Sum = Callable[[Iterable[UseEvent]], Usefulness]
 _log = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class UseLog:
         """Read the votes. Raises ``StoreUnavailable``."""
         votes = await self._store.read(uses.last_votes)
         self._known = {
-            id_: Usefulness(buried=True) for id_, kind in votes.items() if kind == "buried"
+            id_: Usefulness(buried=True) for id_, vote in votes.items() if vote.kind == "buried"
         }
 
     async def load(self) -> None:
@@ -128,16 +128,21 @@ class UseLog:
 
     async def vote(
         self, ids: Sequence[str], kind: Literal["kept", "buried"], *, session: str = ""
-    ) -> None:
+    ) -> dict[str, datetime]:
         """Note the user's vote on ``ids``; committed on return. The same vote twice counts once.
 
-        Raises ``StoreUnavailable``.
+        Returns from when on to ``retract`` it, for each of ``ids``. Raises ``StoreUnavailable``.
         """
-        votes = await self._store.read(uses.last_votes)
-        new = [id_ for id_ in dict.fromkeys(ids) if votes.get(id_) != kind]
-        now = self._clock()
-        self.note(UseEvent(memory_id=id_, session=session, at=now, kind=kind) for id_ in new)
+        votes, now = await self._store.read(uses.last_votes), self._clock()
+        # Each later than the one before, whatever the clock says: the last one counts.
+        times = {id_: max(now, votes[id_].at + _TICK) if id_ in votes else now for id_ in ids}
+        self.note(
+            UseEvent(memory_id=id_, session=session, at=at, kind=kind)
+            for id_, at in times.items()
+            if id_ not in votes or votes[id_].kind != kind
+        )
         await self._store.flush()
+        return times
 
     async def retract(self, memory_id: str, since: datetime) -> None:
         """Take back the votes on a memory from ``since`` on. Raises ``StoreUnavailable``."""
@@ -181,7 +186,7 @@ class UseLog:
             with self._store.database.transaction() as connection:
                 uses.add(connection, new)
                 self._sum_anew(connection, list({event.memory_id for event in new}))
-        except (duckdb.Error, StoreUnavailable):
+        except (duckdb.Error, OSError):
             with self._lock:
                 self._pending = [*new, *self._pending][-_MOST_PENDING:]
             raise

@@ -117,17 +117,17 @@ class PassageArchive:
 
     # --- writing ---------------------------------------------------------------------------------
 
-    async def add(self, passages: Sequence[Passage]) -> int:
+    async def add(self, passages: Sequence[Passage], before: Collection[Scope] = ()) -> int:
         """Keep ``passages`` of one session; how many are new. Committed and found on return.
 
-        What is there already is left alone, and what was forgotten or is too old does not come
-        back. Raises ``StoreUnavailable``.
+        What is there already is left alone, and what is too old or was forgotten, also in a scope
+        that the project had ``before``, does not come back. Raises ``StoreUnavailable``.
         """
         new = 0
         for start in range(0, len(passages), _ADD_AT_ONCE):
             async with self._writing:  # what is forgotten meanwhile waits, or was before
                 part = passages[start : start + _ADD_AT_ONCE]
-                new += await self._add([one for one in part if self._may_keep(one)])
+                new += await self._add([one for one in part if self._may_keep(one, before)])
         if self._index.passages > self._bounds.max_passages:
             await self.trim()
         return new
@@ -146,9 +146,10 @@ class PassageArchive:
         await self._follow(fresh[0].scope, fresh[0].session, {row.passage.id for row in rows})
         return sum(row.passage.id not in there for row in rows)
 
-    def _may_keep(self, passage: Passage) -> bool:
+    def _may_keep(self, passage: Passage, before: Collection[Scope]) -> bool:
         oldest = self._clock() - timedelta(days=self._bounds.days)
-        return passage.said_at >= oldest and not any(f.covers(passage) for f in self._forgotten)
+        barred = any(one.covers(passage, before) for one in self._forgotten)
+        return passage.said_at >= oldest and not barred
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         embedder = self._index.embedder
@@ -183,7 +184,7 @@ class PassageArchive:
         left = self._index.passages
         gone: list[tuple[Scope, str]] = []
         for scope, session, episodes in reversed(self._index.sessions(self._index.scopes)):
-            if left <= self._bounds.max_passages and episodes[-1].began_at >= oldest:
+            if left <= self._bounds.max_passages and episodes[-1].ended_at >= oldest:
                 continue
             gone.append((scope, session))
             left -= sum(len(episode.passages) for episode in episodes)
@@ -197,10 +198,11 @@ class PassageArchive:
             episodes = self._index.episodes(scope, session)
             every = [id_ for episode in episodes for id_ in episode.passages]
             ids = [id_ for id_ in every if only in {"", id_}]
-            await self._store.write(partial(self._delete, ids, forgotten))
             kept = [id_ for id_ in every if only not in {"", id_}]
-            rows = await self._store.read(lambda connection: table.rows(connection, kept))
-            await anyio.to_thread.run_sync(self._index.replace, scope, session, rows)
+            with anyio.CancelScope(shield=True):  # what is deleted leaves the index as well
+                await self._store.write(partial(self._delete, ids, forgotten))
+                rows = await self._store.read(lambda connection: table.rows(connection, kept))
+                await anyio.to_thread.run_sync(self._index.replace, scope, session, rows)
         return len(ids)
 
     def _delete(self, ids: Sequence[str], forgotten: Iterable[Forgotten]) -> None:
@@ -220,21 +222,28 @@ class PassageArchive:
         self._forgotten.append(barred)
         return await self._drop(scope, session, [barred])
 
-    def has_forgotten(self, scope: Scope, session: str, said_at: datetime) -> bool:
-        """Whether what was said then in ``session`` was forgotten as a whole."""
-        return any(one.covers_all(scope, session, said_at) for one in self._forgotten)
+    def has_forgotten(self, scopes: Collection[Scope], session: str, said_at: datetime) -> bool:
+        """Whether all that was said then in ``session`` was forgotten, in one of ``scopes``."""
+        return any(one.covers_all(scopes, session, said_at) for one in self._forgotten)
 
     async def forget_span(self, scope: Scope, since: datetime, until: datetime) -> int:
         """Forget the sessions of ``scope`` that began between two moments, both included.
 
-        What is found later in a transcript of that time does not come back either.
+        What is found later in a transcript of that time does not come back either, nor what one of
+        these sessions said after it.
         """
-        barred = Forgotten(scope=scope, since=since, until=min(until, self._clock()))
+        now = self._clock()
+        barred = Forgotten(scope=scope, since=since, until=min(until, now))
         self._forgotten.append(barred)
         await self._store.write(partial(self._remember, barred))
-        found = self._index.sessions((scope,))
-        gone = [session for _, session, episodes in found if since <= episodes[0].began_at <= until]
-        return sum([await self._drop(scope, session) for session in gone])
+        gone = 0
+        for _, session, episodes in self._index.sessions((scope,)):
+            if since <= episodes[0].began_at <= until:
+                whole = Forgotten(scope=scope, session=session, since=since, until=now)
+                more = [whole] if until < now else []  # else the span covers all of it
+                self._forgotten += more
+                gone += await self._drop(scope, session, more)
+        return gone
 
     async def allow(self, scopes: Sequence[Scope] | None = None) -> int:
         """Let transcripts bring back what ``forget_span`` forgot, of all or ``scopes``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 import anyio
@@ -27,10 +27,9 @@ _SAME_QUESTION = (0.12, 0.20)
 _MOST_SHOWN = 2
 _MOST_REPORTED = 6
 _FEWEST_CHARS = 8
-# What is read of one session that is looked up by its time, from its end.
+# What is read of one session that is looked up by its time, from the end of that time.
 _MOST_EPISODES = 4
 _MOST_PASSAGES = 12
-_LONGEST_EPISODE = timedelta(days=2)
 _FEWEST_STATED_WORDS = 4
 # So many of the user's short words of a session are compared with those of another one.
 _STATEMENT_CHARS = 400
@@ -166,14 +165,14 @@ class Finder:
         others = [one for one in self._index.sessions((scope,)) if one[1] != session]
         hits: list[SessionHit] = []
         for _, name, episodes in others if span else others[:1]:
-            if span and episodes[-1].began_at < span.since - _LONGEST_EPISODE:
+            if span and episodes[-1].ended_at < span.since:
                 break  # so are those that follow
             near = [
                 one
-                for one in episodes[-_MOST_EPISODES:]
-                if span is None or one.began_at < span.until
+                for one in episodes
+                if span is None or (one.began_at < span.until and one.ended_at >= span.since)
             ]
-            ids = [id_ for one in near for id_ in one.passages]
+            ids = [id_ for one in near[-_MOST_EPISODES:] for id_ in one.passages]
             kept = await self._store.read(partial(table.fetch, ids=ids))
             passages = [kept[id_] for id_ in ids if id_ in kept]
             if span:

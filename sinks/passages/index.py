@@ -118,12 +118,17 @@ _BEST = 8
 
 
 class Episode(Struct, frozen=True, kw_only=True):
-    """A part of one session, as ids of its passages in order."""
+    """A part of one session, as ids of its passages in order.
+
+    ``began_at`` is when the first of them was said, ``ended_at`` when the last: days later where
+    somebody went on with a session.
+    """
 
     id: str
     session: str
     scope: Scope
     began_at: datetime
+    ended_at: datetime
     passages: tuple[str, ...]
 
 
@@ -196,6 +201,7 @@ class PassageIndex:
                 session=passage.session,
                 scope=passage.scope,
                 began_at=passage.said_at,
+                ended_at=max(row.passage.said_at for row in part),
                 passages=tuple(row.passage.id for row in part),
             )
             self._sessions.setdefault((passage.scope, passage.session), []).append(episode)
@@ -207,13 +213,13 @@ class PassageIndex:
     # --- reading ---------------------------------------------------------------------------------
 
     def sessions(self, scopes: Sequence[Scope]) -> list[tuple[Scope, str, list[Episode]]]:
-        """Every session of ``scopes`` with its episodes, the newest first."""
+        """Every session of ``scopes`` with its episodes, the one that was last spoken in first."""
         found = [
             (scope, session, list(episodes))
             for (scope, session), episodes in list(self._sessions.items())
             if scope in scopes and episodes
         ]
-        return sorted(found, key=lambda one: one[2][-1].began_at, reverse=True)
+        return sorted(found, key=lambda one: one[2][-1].ended_at, reverse=True)
 
     @property
     def session_count(self) -> int:

@@ -6,7 +6,7 @@ transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -79,19 +79,20 @@ class Forgotten(Struct, frozen=True, kw_only=True):
     session: str = ""
     passage: str = ""
 
-    def covers(self, passage: Passage) -> bool:
-        """Whether ``passage`` was forgotten."""
+    def covers(self, passage: Passage, before: Collection[Scope] = ()) -> bool:
+        """Whether ``passage`` was forgotten, in its scope or those that its project had before."""
+        scopes = (passage.scope, *before)
         return self.passage in {"", passage.id} and self._spans(
-            passage.scope, passage.session, passage.said_at
+            scopes, passage.session, passage.said_at
         )
 
-    def covers_all(self, scope: Scope, session: str, said_at: datetime) -> bool:
+    def covers_all(self, scopes: Collection[Scope], session: str, said_at: datetime) -> bool:
         """Whether everything that was said then in ``session`` was forgotten."""
-        return not self.passage and self._spans(scope, session, said_at)
+        return not self.passage and self._spans(scopes, session, said_at)
 
-    def _spans(self, scope: Scope, session: str, said_at: datetime) -> bool:
+    def _spans(self, scopes: Collection[Scope], session: str, said_at: datetime) -> bool:
         return (
-            scope == self.scope
+            self.scope in scopes
             and self.session in {"", session}
             and self.since <= said_at <= self.until
         )
@@ -174,12 +175,19 @@ def remember_forgotten(connection: DuckDBPyConnection, forgotten: Iterable[Forgo
 def allow_spans(connection: DuckDBPyConnection, scopes: Sequence[Scope] | None) -> int:
     """Let come back what was forgotten by when it was said alone, of all or ``scopes``.
 
-    How many spans that were.
+    How many spans that were. The sessions that went with a span come back with it: barred from its
+    beginning on, where one that was forgotten by its name is barred from the epoch on.
     """
+    given = [scopes is None, list(map(str, scopes or ()))]
+    connection.execute(
+        "DELETE FROM store.forgotten_passages WHERE session <> '' AND passage = '' "
+        "AND since > TIMESTAMP '1970-01-01' AND (? OR scope IN (SELECT unnest(?::VARCHAR[])))",
+        given,
+    )
     deleted = connection.execute(
         "DELETE FROM store.forgotten_passages WHERE session = '' AND passage = '' "
         "AND (? OR scope IN (SELECT unnest(?::VARCHAR[])))",
-        [scopes is None, list(map(str, scopes or ()))],
+        given,
     )
     [(number,)] = deleted.fetchall()
     return int(number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -268,13 +268,16 @@ class Store:
         print_ = fingerprint(str(scope), namespace, content_hash)
         return print_ is not None and print_ in self.database.fingerprints
 
-    def is_forgotten(self, text: str, scope: Scope, *, unasked: bool = False) -> bool:
+    def is_forgotten(
+        self, text: str, scope: Scope, before: Iterable[Scope] = (), *, unasked: bool = False
+    ) -> bool:
         """Whether a memory with ``text``, in whatever form, was forgotten in ``scope``.
 
-        ``unasked``: or of the user or the organisation, whose memories every project reads.
+        Or in one that its project had ``before``. ``unasked``: or of the user or the organisation,
+        whose memories every project reads.
         """
-        places = (str(scope), *EVERYWHERE) if unasked else (str(scope),)
-        return self.database.tombstones.covers(text, *places)
+        places = [str(place) for place in (scope, *before)]
+        return self.database.tombstones.covers(text, *places, *(EVERYWHERE if unasked else ()))
 
     async def page(
         self, scopes: Sequence[Scope], *, after: str = "", limit: int

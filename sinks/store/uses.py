@@ -56,6 +56,13 @@ class UseSum(Struct, frozen=True):
         return UseSum(self.shown + other.shown, self.sessions + other.sessions)
 
 
+class Vote(Struct, frozen=True):
+    """A vote of the user on a memory, one of ``VOTES``, and when it was cast."""
+
+    kind: str
+    at: datetime
+
+
 def add(connection: DuckDBPyConnection, events: Sequence[UseEvent]) -> None:
     """Append ``events``, but for those of memories that are not there any more."""
     alive = _alive(connection, list({event.memory_id for event in events}))
@@ -137,12 +144,13 @@ def sums(connection: DuckDBPyConnection, ids: Sequence[str] | None = None) -> di
     return {row[0]: UseSum(*row[1:]) for row in found}
 
 
-def last_votes(connection: DuckDBPyConnection) -> dict[str, str]:
+def last_votes(connection: DuckDBPyConnection) -> dict[str, Vote]:
     """The last vote on each memory that the user voted on."""
     found = connection.execute(
-        f"SELECT memory_id, arg_max(kind, seen_at) FROM store.use_events WHERE {_VOTE} GROUP BY ALL"  # noqa: S608 - constants
+        "SELECT memory_id, arg_max(kind, seen_at), max(seen_at) FROM store.use_events "  # noqa: S608 - constants
+        f"WHERE {_VOTE} GROUP BY ALL"
     )
-    return dict(found.fetchall())
+    return {id_: Vote(kind, aware(at)) for id_, kind, at in found.fetchall()}
 
 
 def by_memory(connection: DuckDBPyConnection) -> Iterator[tuple[str, list[UseEvent]]]:

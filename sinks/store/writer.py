@@ -41,6 +41,8 @@ _ROW_ERRORS = (
     duckdb.NotSupportedError,
     duckdb.ProgrammingError,
 )
+# What the database, its disk or a row is to blame for. ``StoreUnavailable`` is an OSError.
+_STORE_ERRORS = (duckdb.Error, OSError, ValueError)
 # What a programming error in a job raises; it was rolled back.
 _WORK_ERRORS = (AttributeError, LookupError, MsgspecError, RuntimeError, TypeError)
 
@@ -187,7 +189,7 @@ class Writer:
     def _commit(self, puts: Sequence[_Put]) -> None:
         try:
             taken = self._write_with_room([record for put in puts for record in put.records])
-        except (duckdb.Error, OSError, ValueError) as error:
+        except _STORE_ERRORS as error:
             if len(puts) == 1:
                 puts[0].future.set_exception(self._translated(error))
                 return
@@ -240,7 +242,7 @@ class Writer:
         try:
             self._reopen_if_invalidated()
             result = job.work()
-        except (duckdb.Error, OSError, ValueError) as error:
+        except _STORE_ERRORS as error:
             job.future.set_exception(self._translated(error))
             return
         except _WORK_ERRORS as error:  # for the caller; the thread goes on
@@ -274,7 +276,7 @@ class Writer:
                 self._database.shrink_if_large()
             if self._database.wal_bytes() > _IDLE_WAL_BYTES:
                 self._database.checkpoint()
-        except (duckdb.Error, StoreUnavailable) as error:
+        except (*_STORE_ERRORS, *_WORK_ERRORS) as error:
             known = self._translated(error)
             reason = known.reason if isinstance(known, StoreUnavailable) else type(error).__name__
             _log.warning("housekeeping of the database failed", extra={"reason": reason})
@@ -287,6 +289,9 @@ class Writer:
     def _refuse_remaining(self) -> None:
         with self._lock:
             self._open = False
+        left, self._next = [self._next], None
         while not self._queue.empty():
-            if (item := self._queue.get()) and item.future.set_running_or_notify_cancel():
+            left.append(self._queue.get())
+        for item in left:
+            if item and item.future.set_running_or_notify_cancel():
                 item.future.set_exception(closed())

@@ -24,7 +24,7 @@ class Archive:
         self.is_open = True
         self.kept = []
 
-    async def add(self, passages):
+    async def add(self, passages, before=()):
         await checkpoint()
         self.kept += passages
         return len(passages)

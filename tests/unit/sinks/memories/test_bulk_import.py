@@ -35,11 +35,14 @@ def memory(number=1, text="", **fields):
     return Memory(**(known | fields))
 
 
-async def bring(bench, *memories, known_by_id=True, as_new=False, rehearsal=False):
+async def bring(bench, *memories, known_by_id=True, as_new=False, rehearsal=False, before=()):
     admitted = tuple(
         Admitted(
             draft=Draft(
-                memory=replace(each, content="", summary=""), known_by_id=known_by_id, as_new=as_new
+                memory=replace(each, content="", summary=""),
+                known_by_id=known_by_id,
+                as_new=as_new,
+                before=before,
             ),
             content=CleanText(each.content),
             summary=CleanText(each.summary),
@@ -104,6 +107,15 @@ async def test_a_forgotten_text_comes_back_under_no_other_id(bench, known_by_id)
         outcomes = await bring(bench, *came, known_by_id=known_by_id, rehearsal=rehearsal)
         assert outcomes == {"forgotten": 1, "stored": 1}
     assert [each.content for each in await everything(bench)] == ["Something else"]
+
+
+@pytest.mark.parametrize("known_by_id", [False, True])
+async def test_what_a_project_forgot_under_an_earlier_name_is_not_imported(bench, known_by_id):
+    await bring(bench, memory())
+    await bench.archive.forget(ForgetRequested(trace="t", id=memory().id, scopes=(HERE,)))
+    came, how = memory(2, memory().content, scope=ELSEWHERE), {"known_by_id": known_by_id}
+    assert await bring(bench, came, before=(HERE,), **how) == {"forgotten": 1}
+    assert await bring(bench, came, **how) == {"stored": 1}
 
 
 async def test_a_memory_that_is_here_does_not_turn_into_a_forgotten_text(bench):

@@ -8,7 +8,7 @@ from subcog.bus.events import ExpireRequested, ForgetRequested, RestoreRequested
 from subcog.bus.values import Provenance, Scope
 from subcog.sinks.store.rows import content_hash
 from tests.archives import opened_desk
-from tests.stores import HERE
+from tests.stores import ELSEWHERE, HERE
 from tests.waiting import PATIENCE_S
 
 BCRYPT = "We use bcrypt for password hashing in the login service"
@@ -280,6 +280,13 @@ async def test_what_was_forgotten_is_not_kept_by_itself_in_whatever_form(bench):
             assert settled.kept.outcome == "declined"
             assert "forgotten" in settled.kept.reason
     assert await bench.find("argon2id") == []
+
+
+async def test_what_a_project_forgot_under_an_earlier_name_is_not_kept_by_itself(bench):
+    await forgotten(bench, ARGON)
+    settled = await bench.keep(ARGON, scope=ELSEWHERE, before=(HERE,), explicit=False)
+    assert settled.kept.outcome == "declined"
+    assert (await bench.keep(ARGON, scope=ELSEWHERE, explicit=False)).kept.outcome == "stored"
 
 
 async def test_what_somebody_asks_for_again_is_kept_and_says_so_once(bench):

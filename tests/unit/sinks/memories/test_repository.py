@@ -11,10 +11,10 @@ from subcog.bus.prompts import InjectedMemory, MemoryContext
 from subcog.bus.signals import degraded
 from subcog.bus.values import Query, Shown
 from subcog.sinks.store.errors import StoreUnavailable
-from tests.archives import make_archive, opened_desk
+from tests.archives import Bench, make_archive, opened_desk
 from tests.emissions import emitted
 from tests.fakes import make_classified, make_parsed, make_prompt
-from tests.stores import ELSEWHERE, HERE
+from tests.stores import ELSEWHERE, HERE, FakeClock
 
 TEXT = "The quartzite deploy key rotates on the first Monday of each month"
 OTHER = "Alembic migrations are written by hand for server defaults"
@@ -54,6 +54,30 @@ async def test_forgetting_takes_a_memory_out_of_search_topics_and_store(bench):
     assert await bench.find("quartzite") == []
     assert bench.archive.topics.lookup("ops", (HERE,)) == ()
     assert await bench.archive.store.history(kept.id, [HERE]) == ()
+
+
+async def test_without_an_index_what_is_stored_and_forgotten_is_counted(tmp_path):
+    clock = FakeClock()
+    archive = make_archive(tmp_path, clock)
+    archive.without_index = "index.off"
+    await archive.open()
+    try:
+        bench = Bench(archive, clock)
+        kept = (await bench.keep(TEXT)).memory
+        await bench.keep(OTHER)
+        assert archive.count == 2
+        await forget(bench, kept.id)
+        assert archive.count == 1
+    finally:
+        await archive.close()
+
+
+async def test_where_the_index_is_dropped_the_memories_are_still_counted(bench):
+    await bench.keep(TEXT)
+    bench.archive.drop_index(LookupError())
+    assert bench.archive.count == 1
+    await bench.keep(OTHER)
+    assert bench.archive.count == 2
 
 
 async def test_only_who_may_read_a_memory_may_forget_it(bench):

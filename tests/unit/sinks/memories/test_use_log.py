@@ -94,6 +94,18 @@ async def test_a_vote_counts_at_once_and_the_same_again_does_not(store):
     assert [event.kind for event in records[ONE].events] == ["buried", "kept"]
 
 
+async def test_the_last_vote_counts_though_the_clock_went_back(store):
+    clock = FakeClock()
+    log = await make_log(store, clock)
+    await log.vote([ONE], "buried")
+    clock.now -= timedelta(days=1)
+    kept = await log.vote([ONE], "kept")
+    assert not log.of(ONE).buried
+    assert not (await make_log(store, clock)).of(ONE).buried
+    await log.retract(ONE, kept[ONE])
+    assert log.of(ONE).buried
+
+
 async def test_what_is_too_old_is_no_evidence_any_more(store):
     clock = FakeClock()
     log = await make_log(store, clock)
@@ -142,6 +154,19 @@ async def test_what_cannot_be_written_is_written_later(store, monkeypatch):
         log.note([happened("s1")])
         with pytest.raises(ConnectionError):
             await store.flush()
+    await store.flush()
+    assert len((await log.records([ONE]))[ONE].events) == 1
+
+
+async def test_where_the_log_cannot_be_made_no_use_is_lost(store, tmp_path):
+    log, database = await make_log(store), store.database
+    await store.write(database.checkpoint)
+    database.wal.unlink(missing_ok=True)
+    database.wal.symlink_to(tmp_path / "nowhere" / "log")
+    log.note([happened("s1")])
+    with pytest.raises(FileNotFoundError):
+        await store.flush()
+    database.wal.unlink()
     await store.flush()
     assert len((await log.records([ONE]))[ONE].events) == 1
 

@@ -1,4 +1,4 @@
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import anyio
 import pytest
@@ -12,6 +12,12 @@ from .conftest import ELSEWHERE, HERE, IDLE, NOW, RETRIES, RETRIES_LATER, opened
 
 YEAR = timedelta(days=365)
 ASKED = "how many attempts does the retrier make before it gives up?"
+
+
+def resumed(session="s1", *, days_ago=10, after_days=3):
+    """A session that goes on days later."""
+    again = talk(RETRIES_LATER, session, days_ago=days_ago - after_days)
+    return [*talk(RETRIES, session, days_ago=days_ago), *again]
 
 
 async def shown(archive, text=ASKED, scope=HERE, **more):
@@ -193,6 +199,24 @@ async def test_of_too_many_the_oldest_sessions_go(tmp_path, embedder):
         assert [s.session for s in await archive.list((HERE,), limit=9)] == ["s3", "s2"]
 
 
+async def test_a_session_is_as_old_as_what_was_said_in_it_last(tmp_path, embedder):
+    clock = FakeClock(NOW)
+    async with opened(tmp_path, embedder, clock=clock, days=30) as archive:
+        await archive.add(resumed("s1", days_ago=29, after_days=29))
+        await archive.add(talk(IDLE, "s2", days_ago=5))
+        assert [s.session for s in await archive.list((HERE,), limit=9)] == ["s1", "s2"]
+        clock.now += timedelta(days=26)
+        assert await archive.trim() == 4
+        assert [s.session for s in await archive.list((HERE,), limit=9)] == ["s1"]
+
+
+async def test_of_too_many_the_session_goes_that_was_longest_silent(tmp_path, embedder):
+    async with opened(tmp_path, embedder, max_passages=10) as archive:
+        await archive.add(resumed("s1", days_ago=20, after_days=20))
+        await archive.add(talk(IDLE, "s2", days_ago=5))
+        assert [s.session for s in await archive.list((HERE,), limit=9)] == ["s1"]
+
+
 # --- forgetting ----------------------------------------------------------------------------------
 
 
@@ -202,6 +226,10 @@ async def forgotten_session(archive):
 
 async def forgotten_span(archive):
     return await archive.forget_span(HERE, NOW - timedelta(days=11), NOW - timedelta(days=9))
+
+
+async def forgotten_text(archive):
+    return await archive.forget_saying(HERE, RETRIES[2][1])
 
 
 @pytest.mark.parametrize("forget", [forgotten_session, forgotten_span])
@@ -217,6 +245,45 @@ async def test_what_was_forgotten_does_not_come_back(tmp_path, embedder, forget)
     async with opened(tmp_path, embedder) as archive:
         assert await archive.add(talk(RETRIES, "s1")) == 0
         assert archive.count == 4
+
+
+async def test_of_a_session_that_began_in_a_forgotten_span_nothing_comes_back(tmp_path, embedder):
+    said = resumed("s1")
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(said)
+        await archive.add(talk(RETRIES, "named", days_ago=5))
+        await archive.forget_session(HERE, "named")
+        assert await forgotten_span(archive) == 8
+        assert await archive.add(said) == 0
+        assert await archive.add(talk(IDLE, "other", days_ago=7)) == 4
+    async with opened(tmp_path, embedder) as archive:
+        assert archive.has_forgotten([HERE], "s1", said[-1].said_at)
+        assert await archive.add(said) == 0
+        assert await archive.allow([HERE]) == 1
+        assert await archive.add(said) == 8
+        assert await archive.add(talk(RETRIES, "named", days_ago=5)) == 0
+
+
+async def test_what_went_with_all_that_was_said_comes_back_once_that_is_allowed(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(resumed("s1"))
+        await archive.forget_span(HERE, datetime(1970, 1, 1, tzinfo=UTC), NOW + YEAR)
+        assert await archive.add(resumed("s1")) == 0
+        assert await archive.allow() == 1
+        assert await archive.add(resumed("s1")) == 8
+
+
+@pytest.mark.parametrize("forget", [forgotten_session, forgotten_span, forgotten_text])
+async def test_what_a_project_forgot_under_an_earlier_name_does_not_come_back(
+    tmp_path, embedder, forget
+):
+    said = talk(RETRIES, "s1", scope=ELSEWHERE)
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "s1"))
+        whole = await forget(archive) == len(RETRIES)
+        assert await archive.add(said, [HERE]) == 0  # what is left is kept under its first name
+        assert archive.has_forgotten([ELSEWHERE, HERE], "s1", said[0].said_at) == whole
+        assert not archive.has_forgotten([ELSEWHERE], "s1", said[0].said_at)
 
 
 async def test_what_is_said_after_a_session_was_forgotten_is_kept(tmp_path, embedder):
@@ -285,6 +352,33 @@ async def test_what_was_said_in_a_span_is_read_newest_session_first(tmp_path, em
             "s1"
         ]
         assert len(await archive.said(HERE, both, session="", limit=1)) == 1
+
+
+async def test_of_a_session_that_went_on_long_after_a_span_what_was_said_in_it_is_read(
+    tmp_path, embedder
+):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add([*talk(chatter(24), days_ago=10), *talk(chatter(120), days_ago=1)])
+        span = Span(NOW - timedelta(days=11), NOW - timedelta(days=9))
+
+        [hit] = await archive.said(HERE, span, session="", limit=9)
+
+        assert hit.passages[-1].text == chatter(24)[-1][1]
+
+
+async def test_an_episode_that_goes_on_for_days_is_read_for_each_of_them(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(resumed("s1", days_ago=10, after_days=5))
+        await archive.add(talk(IDLE, "s2", days_ago=8))
+        last = Span(NOW - timedelta(days=6), NOW - timedelta(days=4))
+        between = Span(NOW - timedelta(days=9), NOW - timedelta(days=7))
+
+        [hit] = await archive.said(HERE, last, session="", limit=9)
+
+        assert [passage.text for passage in hit.passages] == [text for _, text in RETRIES_LATER]
+        assert [one.session for one in await archive.said(HERE, between, session="", limit=9)] == [
+            "s2"
+        ]
 
 
 async def test_without_a_span_the_end_of_the_newest_other_session_is_read(tmp_path, embedder):

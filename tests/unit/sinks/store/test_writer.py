@@ -201,6 +201,35 @@ def test_trouble_while_tidying_up_is_told_without_text(database, monkeypatch, ca
     assert "hunter2" not in caplog.text
 
 
+def test_a_log_that_cannot_be_made_is_tried_again_at_the_next_rest(
+    writer, database, tmp_path, caplog
+):
+    writer.put(records(1)).result(20)
+    writer.call(database.checkpoint).result(20)
+    database.wal.unlink(missing_ok=True)
+    database.wal.symlink_to(tmp_path / "nowhere" / "log")
+    writer.note_uses([make_row(1).memory.id], START)
+    writer.call(writer._housekeep).result(20)
+    [record] = caplog.records
+    assert record.reason == "FileNotFoundError"
+
+    database.wal.unlink()
+    assert writer.put(records(2)).result(20) == [True]
+    writer.call(writer._housekeep).result(20)
+    with database.reading() as cursor:
+        used = cursor.execute("SELECT max(times_injected) FROM store.memories").fetchall()
+    assert used == [(1,)]
+
+
+def test_a_mistake_in_what_is_done_later_does_not_end_the_writer(writer, caplog):
+    writer.do_later(lambda: {}["missing"])
+    writer.call(lambda: None).result(20)
+    writer.call(writer._housekeep).result(20)
+
+    assert [record.reason for record in caplog.records] == ["KeyError"]
+    assert writer.put(records(1)).result(20) == [True]
+
+
 def test_a_new_memory_is_written_without_asking_for_it_first(writer, database):
     assert writer.put(records(1, 2, 3)).result(20) == [True] * 3
     assert database.transactions == 1
@@ -270,3 +299,18 @@ def test_whatever_else_ends_the_writer_leaves_nobody_waiting(writer):
         writer.call(work).result(20)
     with pytest.raises(StoreUnavailable):
         writer.put(records(1)).result(20)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_what_stood_next_when_the_writer_ended_is_answered_too(writer, monkeypatch):
+    def break_down(_: object) -> None:
+        raise ArithmeticError
+
+    monkeypatch.setattr(writer, "_write", break_down)
+    go = held(writer)
+    put, following = writer.put(records(1)), writer.call(lambda: None)
+    go.set()
+
+    for future in (put, following):
+        with pytest.raises(StoreUnavailable):
+            future.result(20)

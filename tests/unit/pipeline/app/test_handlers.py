@@ -1,0 +1,164 @@
+"""The handlers of a whole app, where what they do must hold whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+from msgspec.structs import replace
+
+from subcog.bus.bus import StageFailed
+from subcog.bus.events import CaptureRequested, ForgetRequested, ForgetSettled, ReviewRequested
+from subcog.bus.sessions import Passage
+from subcog.bus.values import Scope
+from subcog.config.load import load_settings
+from subcog.config.paths import find_paths
+from subcog.pipeline.app.app import App
+from subcog.sinks.passages.archive import PassageArchive
+from subcog.sinks.store.errors import StoreUnavailable
+from tests.fakes import PLACE
+from tests.waiting import PATIENCE_S, until
+
+TEXT = "The quartzite deploy key rotates on the first Monday of each month"
+
+
+@asynccontextmanager
+async def opened(tmp_path: Path) -> AsyncIterator[App]:
+    env = {"HOME": str(tmp_path), "SUBCOG_HOME": str(tmp_path / "home")}
+    paths = find_paths(env)
+    app = App(load_settings(paths.config_file, env).settings, paths)
+    async with app.running():
+        await app.load()
+        try:
+            yield app
+        finally:
+            await app.unload()
+
+
+async def remembered(app: App) -> str:
+    """The id of a memory of ``TEXT``, which a session says too."""
+    request = CaptureRequested(
+        trace=app.new_id(),
+        id=f"mem_{app.new_id()}",
+        text=TEXT,
+        scope=PLACE.project,
+        namespace="decisions",
+        explicit=True,
+    )
+    settled = await app.captures.capture(request)
+    said = Passage(
+        id="psg_0000000001us1",
+        session="s1",
+        scope=PLACE.project,
+        speaker="user",
+        text=f"remember: {TEXT}",
+        said_at=app.clock(),
+        client="claude-code",
+    )
+    assert await (await app.passages.get()).add([said]) == 1
+    await until(lambda: app.archive.loaded.index.count)
+    return settled.memory.id
+
+
+async def forget(app: App, memory_id: str) -> ForgetSettled:
+    event = ForgetRequested(trace=app.new_id(), id=memory_id, scopes=(PLACE.project,))
+    return await app.bus.request(event, ForgetSettled, within_s=PATIENCE_S)
+
+
+async def traces_of(app: App, memory_id: str) -> list[object]:
+    """Where a memory, or what a session says of it, can still be read."""
+    archive, passages = await app.archive.get(), await app.passages.get()
+    return [
+        *await archive.store.get([memory_id], [PLACE.project]),
+        *await archive.fetch([memory_id], (PLACE.project,)),
+        *await passages.saying(PLACE.project, TEXT),
+        *([] if archive.index.interned_id(memory_id) is None else ["index"]),
+    ]
+
+
+async def test_where_sessions_cannot_be_searched_nothing_is_forgotten_and_it_says_so(tmp_path):
+    async with opened(tmp_path) as app:
+        memory_id = await remembered(app)
+        passages = app.passages.depart()
+        app.passages.fail("the sessions cannot be loaded")
+        with pytest.raises(StageFailed) as failed:
+            await forget(app, memory_id)
+        assert f"{memory_id} is not forgotten" in str(failed.value.__cause__)
+        assert "cannot be loaded" in str(failed.value.__cause__)
+
+        app.passages.arrive(passages)
+        assert (await forget(app, memory_id)).found
+        await until(partial(_is_gone, app, memory_id))
+
+
+async def test_forgetting_that_fails_midway_can_be_asked_for_again(tmp_path, monkeypatch):
+    async with opened(tmp_path) as app:
+        memory_id = await remembered(app)
+
+        def refuse(*_: object) -> None:
+            raise StoreUnavailable("disk.full", "the disk is full")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(PassageArchive, "_delete", refuse)
+            with pytest.raises(StageFailed):
+                await forget(app, memory_id)
+        assert (await forget(app, memory_id)).found
+        await until(partial(_is_gone, app, memory_id))
+
+
+async def test_a_deletion_that_is_committed_when_nobody_waits_any_more_is_followed(
+    tmp_path, monkeypatch
+):
+    async with opened(tmp_path) as app:
+        memory_id = await remembered(app)
+        database = (await app.archive.get()).store.database
+        began, go, note = threading.Event(), threading.Event(), database.note_forgotten
+
+        def slowly(*given: object) -> None:
+            began.set()
+            go.wait(PATIENCE_S)
+            note(*given)
+
+        monkeypatch.setattr(database, "note_forgotten", slowly)
+        async with anyio.create_task_group() as asking:
+            asking.start_soon(forget, app, memory_id)
+            await until(began.is_set)
+            asking.cancel_scope.cancel()
+        go.set()
+        await until(partial(_is_gone, app, memory_id))
+
+
+async def test_what_was_forgotten_under_an_earlier_name_is_learned_of_no_transcript(tmp_path):
+    today = Scope("project", "github.com/acme/shop")
+    other = "The harbour's containers are painted turquoise, since the customs office asks for it"
+    said = [f"Done.\n\n**Decision**: {text}" for text in (TEXT, other)]
+    transcript = tmp_path / "s2.jsonl"
+    lines = [
+        {"type": "assistant", "timestamp": f"2026-02-01T12:0{n}:00Z", "message": {"content": text}}
+        for n, text in enumerate(said)
+    ]
+    transcript.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    async with opened(tmp_path) as app:
+        assert (await forget(app, await remembered(app))).found
+        await app.reviewer.learn(
+            ReviewRequested(
+                trace=app.new_id(),
+                session="s2",
+                client="claude",
+                place=replace(PLACE, project=today, before=(PLACE.project,)),
+                transcript=str(transcript),
+                hook="Stop",
+            )
+        )
+        kept = await (await app.archive.get()).store.page([today], limit=9)
+        assert [memory.content for memory in kept] == [other]
+
+
+async def _is_gone(app: App, memory_id: str) -> bool:
+    return not await traces_of(app, memory_id)
