@@ -9,22 +9,23 @@ import copy
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import onnx
 import torch
 from onnx import numpy_helper
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from subcog.sinks.models.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS
 
-from .numbered_parts import ATTENDING, present_names
-
 WIDTH, HEADS, BETWEEN = 384, 12, 1536
-LAYERS = 6
+LAYERS = 12
+ATTENDING = ("query", "key", "value")
+"""What a layer's attention multiplies the tokens by, each with a matrix of its own once written."""
+
+Parts = Mapping[str, np.ndarray]
 DROPPED = 0.1
 # The beginning, and an end after each text.
 MOST_TOKENS = QUESTION_TOKENS + MEMORY_TOKENS + 3
@@ -75,6 +76,7 @@ class Bert(nn.Module):
         self.norm = nn.LayerNorm(WIDTH, 1e-12)
         self.drop = Drop()
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
+        self.pool = nn.Linear(WIDTH, WIDTH)
         self.score = nn.Linear(WIDTH, 1)
 
     def forward(self, ids: Tensor, sides: Tensor, real: Tensor) -> Tensor:
@@ -84,7 +86,7 @@ class Bert(nn.Module):
         mask = ((~real) * -1e4)[:, None, None, :]
         for layer in self.layers:
             x = layer(x, mask)
-        return self.score(x[:, 0]).squeeze(-1)
+        return self.score(torch.tanh(self.pool(x[:, 0]))).squeeze(-1)
 
     def shortened(self, layers: Sequence[int]) -> Bert:
         """A copy that has only some of the layers."""
@@ -94,13 +96,8 @@ class Bert(nn.Module):
 
 
 def resume(folder: Path) -> Bert:
-    """The model that ``write`` wrote into ``folder``; as it is after rounding to 8 bits.
-
-    Also one of before the parts had names, as the one that ships.
-    """
-    graph = onnx.load(str(folder / "layers.onnx")).graph
-    names = present_names(part.name for part in graph.initializer)
-    parts = {names[part.name]: numpy_helper.to_array(part) for part in graph.initializer}
+    """The model that ``write`` wrote into ``folder``; as it is after rounding to 8 bits."""
+    parts = _parts(folder / "layers.onnx")
     given = {
         name.removesuffix("_quantized"): _dequantised(parts, name.removesuffix("_quantized")).T
         for name in parts
@@ -121,62 +118,85 @@ def resume(folder: Path) -> Bert:
             state[f"{layer}.attend.{kind}"] = np.concatenate([query * unscaled, *rest])
     model = Bert(len(words)).shortened(range(layers))
     wanted = model.state_dict()
-    state |= {name: part for name, part in given.items() if name in wanted}
-    model.load_state_dict({name: torch.tensor(part.copy()) for name, part in state.items()})
-    return _frozen(model)
-
-
-def _dequantised(parts: Mapping[str, np.ndarray], name: str) -> np.ndarray:
-    whole = parts[f"{name}_quantized"].astype(np.float32) - parts[f"{name}_zero_point"]
-    return whole * parts[f"{name}_scale"]
-
-
-def _frozen(model: Bert) -> Bert:
-    """``model``, whose vectors are not trained: the questions hold too few of the words."""
-    for table in (model.words, model.positions, model.sides):
-        table.weight.requires_grad_(False)
-    return model
+    return _filled(model, state | {name: part for name, part in given.items() if name in wanted})
 
 
 def load(folder: Path, vocabulary: Mapping[str, int]) -> Bert:
-    """The model in ``folder`` with a new head, its word vectors in the order of ``vocabulary``."""
-    given = load_file(folder / "model.safetensors")
+    """The model in ``folder``, its word vectors in the order of ``vocabulary``.
+
+    It is a BERT with a pooler and one score, in 8 bits: ``model.onnx`` beside ``tokenizer.json``.
+    """
+    path = folder / "model.onnx"
+    parts, nodes = _parts(path), onnx.load(str(path)).graph.node
+    matrices = {
+        node.name.strip("/").split("/MatMul")[0].replace("/", "."): _dequantised(
+            parts, node.input[1].removesuffix("_quantized")
+        ).T
+        for node in nodes
+        if node.op_type == "MatMulInteger"
+    }
+
+    def linear(ours: str, theirs: str) -> dict[str, np.ndarray]:
+        return {f"{ours}.weight": matrices[theirs], f"{ours}.bias": parts[f"{theirs}.bias"]}
+
+    def norm(ours: str, theirs: str) -> dict[str, np.ndarray]:
+        return {f"{ours}.{kind}": parts[f"{theirs}.{kind}"] for kind in ("weight", "bias")}
+
     tokens = json.loads((folder / "tokenizer.json").read_text("utf-8"))["model"]["vocab"]
-    model = Bert(len(vocabulary))
-    nn.init.normal_(model.score.weight, std=0.02)
-    nn.init.zeros_(model.score.bias)
     rows = [tokens[word] for word in sorted(vocabulary, key=vocabulary.__getitem__)]
-    told = {
-        "words.weight": given["embeddings.word_embeddings.weight"][rows],
-        "positions.weight": given["embeddings.position_embeddings.weight"][:MOST_TOKENS],
-        "sides.weight": given["embeddings.token_type_embeddings.weight"],
-        **_named(given, "norm", "embeddings.LayerNorm"),
+    table = "bert.embeddings.{}_embeddings.weight".format
+    state = {
+        "words.weight": _dequantised(parts, table("word"))[rows],
+        "positions.weight": _dequantised(parts, table("position"))[:MOST_TOKENS],
+        "sides.weight": _dequantised(parts, table("token_type")),
+        **norm("norm", "bert.embeddings.LayerNorm"),
+        "pool.weight": _dequantised(parts, "bert.pooler.dense.weight").T,
+        "pool.bias": parts["bert.pooler.dense.bias"],
+        "score.weight": _dequantised(parts, "classifier.weight").T,
+        "score.bias": parts["classifier.bias"],
     }
     for at in range(LAYERS):
-        told |= _layer(given, f"layers.{at}", f"encoder.layer.{at}")
-    model.load_state_dict({**model.state_dict(), **told})
-    return _frozen(model)
+        state |= _layer(f"layers.{at}", f"bert.encoder.layer.{at}", linear, norm)
+    return _filled(Bert(len(vocabulary)), state)
 
 
-def _named(given: Mapping[str, Tensor], ours: str, theirs: str) -> dict[str, Tensor]:
-    return {f"{ours}.{kind}": given[f"{theirs}.{kind}"] for kind in ("weight", "bias")}
+Named = Callable[[str, str], dict[str, np.ndarray]]
 
 
-def _layer(given: Mapping[str, Tensor], ours: str, theirs: str) -> dict[str, Tensor]:
+def _layer(ours: str, theirs: str, linear: Named, norm: Named) -> dict[str, np.ndarray]:
+    attending = [linear(part, f"{theirs}.attention.self.{part}") for part in ATTENDING]
     attend = {
-        f"{ours}.attend.{kind}": torch.cat(
-            [given[f"{theirs}.attention.self.{part}.{kind}"] for part in ATTENDING]
+        f"{ours}.attend.{kind}": np.concatenate(
+            [one[f"{part}.{kind}"] for part, one in zip(ATTENDING, attending, strict=True)]
         )
         for kind in ("weight", "bias")
     }
     return {
         **attend,
-        **_named(given, f"{ours}.join", f"{theirs}.attention.output.dense"),
-        **_named(given, f"{ours}.joined", f"{theirs}.attention.output.LayerNorm"),
-        **_named(given, f"{ours}.widen", f"{theirs}.intermediate.dense"),
-        **_named(given, f"{ours}.narrow", f"{theirs}.output.dense"),
-        **_named(given, f"{ours}.narrowed", f"{theirs}.output.LayerNorm"),
+        **linear(f"{ours}.join", f"{theirs}.attention.output.dense"),
+        **norm(f"{ours}.joined", f"{theirs}.attention.output.LayerNorm"),
+        **linear(f"{ours}.widen", f"{theirs}.intermediate.dense"),
+        **linear(f"{ours}.narrow", f"{theirs}.output.dense"),
+        **norm(f"{ours}.narrowed", f"{theirs}.output.LayerNorm"),
     }
+
+
+def _parts(path: Path) -> Parts:
+    graph = onnx.load(str(path)).graph
+    return {part.name: numpy_helper.to_array(part) for part in graph.initializer}
+
+
+def _dequantised(parts: Parts, name: str) -> np.ndarray:
+    whole = parts[f"{name}_quantized"].astype(np.float32) - parts[f"{name}_zero_point"]
+    return whole * parts[f"{name}_scale"]
+
+
+def _filled(model: Bert, state: Parts) -> Bert:
+    """``model`` with ``state``. Its vectors are not trained: the questions hold too few words."""
+    model.load_state_dict({name: torch.tensor(part.copy()) for name, part in state.items()})
+    for table in (model.words, model.positions, model.sides):
+        table.weight.requires_grad_(False)
+    return model
 
 
 class Times(nn.Module):
@@ -228,13 +248,14 @@ class Read(nn.Module):
         self.layers = nn.ModuleList(
             ReadLayer(layer, last=at == last) for at, layer in enumerate(model.layers)
         )
+        self.pool = Times(model.pool.weight, model.pool.bias)
         self.score = Times(model.score.weight, model.score.bias)
 
     def forward(self, inputs: Tensor) -> Tensor:
         x = self.norm(inputs)
         for layer in self.layers:
             x = layer(x)
-        return self.score(x).reshape(())
+        return self.score(torch.tanh(self.pool(x))).reshape(())
 
 
 def write(model: Bert, folder: Path) -> None:

