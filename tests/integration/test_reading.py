@@ -28,7 +28,7 @@ NOTES = (
     ("Invoices are numbered by the database, as two workers once gave out one", "learnings"),
 )
 # Three memories share the one telling word of this, and one of them answers it.
-ANSWERED = "What makes bcrypt unsuitable?"
+ANSWERED = "Why is bcrypt not good enough?"
 # Two memories share nearly all words of this, and none of them answers it.
 UNANSWERED = "Which password does the staging database have?"
 FLOOR = 0.45
@@ -91,7 +91,7 @@ def test_a_question_that_nothing_answers_gets_nothing_though_its_words_are_all_t
 
 
 def test_words_alone_would_have_decided_both_the_other_way(words_alone):
-    assert words_alone.context(ANSWERED, "words answered") == ""
+    assert ARGON not in words_alone.context(ANSWERED, "words answered")
     assert "staging database" in words_alone.context(UNANSWERED, "words unanswered")
     assert verdicts(words_alone, ANSWERED)[0]["by_words"] is None
     findings = json.loads(words_alone.run("doctor", "--json").stdout)

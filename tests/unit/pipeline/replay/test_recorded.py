@@ -52,7 +52,7 @@ def test_nothing_is_withheld_in_the_first_session(tmp_path):
 
 
 def test_what_was_shown_below_the_floor_is_newly_allowed_once_it_is_used(tmp_path):
-    rows = [one | ({"relevance": 0.40} if one["kind"] == "shown" else {}) for one in USED]
+    rows = [one | ({"relevance": 0.35} if one["kind"] == "shown" else {}) for one in USED]
     report = run(tmp_path, rows + IDLE)
     assert report.rule["allowed"].shown >= 5
     assert report.rule["allowed"].use_rate == 1.0
@@ -60,7 +60,7 @@ def test_what_was_shown_below_the_floor_is_newly_allowed_once_it_is_used(tmp_pat
 
 
 def test_a_memory_beside_another_has_the_lower_floor(tmp_path):
-    report = run(tmp_path, [row("m", 1, relevance=0.40, rank=2)])
+    report = run(tmp_path, [row("m", 1, relevance=0.35, rank=2)])
     assert report.rule["kept"].shown == 1
 
 
