@@ -15,7 +15,7 @@ More: subcog://topics/authentication
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -238,11 +238,21 @@ def preview(text: str, limit: int = 200) -> str:
     return cut(one_line(text), limit)
 
 
-MOST_PEELED = 8
-"""So often what the removal of tags puts together is removed as well.
+_MOST_PEELED = 8
 
-A text that is made to go on forever would cost time that grows with the square of its length.
-"""
+
+def peeled(text: str, first: Callable[[str], int], strip_once: Callable[[str], str]) -> str:
+    """``text`` after ``strip_once``, until ``first`` finds nothing more and says -1.
+
+    Where a removal puts the next one together again and again, the text ends at the first of them:
+    a text that is made to go on would cost time that grows with the square of its length.
+    """
+    for _ in range(_MOST_PEELED):
+        if first(text) < 0:
+            return text
+        text = strip_once(text)
+    at = first(text)
+    return text if at < 0 else text[:at]
 
 
 def strip_envelopes(text: str) -> str:
@@ -251,12 +261,13 @@ def strip_envelopes(text: str) -> str:
     Of an envelope that was cut off before its end, the lines that look like one are dropped. Where
     the removal puts another one together again and again, the text ends at the first of them.
     """
-    for _ in range(MOST_PEELED):
-        if not (_OPEN.search(text) or _CLOSE in text):
-            return text
-        text = _strip_once(text)
+    return peeled(text, _first_tag, _strip_once)
+
+
+def _first_tag(text: str) -> int:
     opened = _OPEN.search(text)
-    return text[: opened.start() if opened else None].split(_CLOSE, 1)[0]
+    closed = text.find(_CLOSE, 0, opened.start() if opened else None)
+    return closed if closed >= 0 or opened is None else opened.start()
 
 
 def _strip_once(text: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from ...bus.prompts import Marked
 from ...bus.values import NAMESPACES
 from ...config.patterns import regex
-from .envelope import MOST_PEELED, strip_envelopes
+from .envelope import peeled, strip_envelopes
 from .unicode import fenced, visible
 
 MAX_TAGS = 10
@@ -67,12 +67,12 @@ def strip_private(text: str) -> str:
     dropped. What is left holds no such tag, not even one that the removal put together: where it
     does so again and again, the text ends at the first of them.
     """
-    for _ in range(MOST_PEELED):
-        if _PRIVATE.search(text) is None:
-            return text
-        text = _strip_once(text)
-    left = _PRIVATE.search(text)
-    return text[: left.start()] if left else text
+    return peeled(text, _first_private, _strip_once)
+
+
+def _first_private(text: str) -> int:
+    found = _PRIVATE.search(text)
+    return found.start() if found else -1
 
 
 def _strip_once(text: str) -> str:

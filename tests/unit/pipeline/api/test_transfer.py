@@ -1,33 +1,15 @@
 """Restoring a backup where something goes wrong in the middle."""
 
-from contextlib import asynccontextmanager
-
 import anyio
 import pytest
 
 from subcog.bus.events import CaptureRequested
 from subcog.bus.values import Query
-from subcog.config.load import load_settings
-from subcog.config.paths import find_paths
 from subcog.pipeline.api import transfer as backups
-from subcog.pipeline.app.app import App
 from subcog.stages.ports import RecallUnavailable
+from tests.apps import opened
 from tests.stores import HERE, make_row
 from tests.waiting import PATIENCE_S
-
-
-@asynccontextmanager
-async def running(tmp_path):
-    """An app with its own home, loaded. No fixture: its tasks end in the task they began in."""
-    env = {"HOME": str(tmp_path), "SUBCOG_HOME": str(tmp_path / "home")}
-    paths = find_paths(env)
-    app = App(load_settings(paths.config_file, env).settings, paths)
-    async with app.running():
-        await app.load()
-        try:
-            yield app
-        finally:
-            await app.unload()
 
 
 async def capture(app, number):
@@ -44,7 +26,7 @@ async def contents(app):
 
 
 async def test_where_the_backup_does_not_come_up_the_old_database_is_back(tmp_path, monkeypatch):
-    async with running(tmp_path) as app:
+    async with opened(tmp_path) as app:
         await capture(app, 1)
         await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
         await capture(app, 2)
@@ -66,7 +48,7 @@ async def test_where_the_backup_does_not_come_up_the_old_database_is_back(tmp_pa
 
 
 async def test_who_asks_during_the_swap_waits_for_what_comes(tmp_path, monkeypatch):
-    async with running(tmp_path) as app:
+    async with opened(tmp_path) as app:
         await capture(app, 1)
         await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
         await capture(app, 2)
@@ -91,7 +73,7 @@ async def test_who_asks_during_the_swap_waits_for_what_comes(tmp_path, monkeypat
 
 
 async def test_after_a_restore_questions_are_read_as_before(tmp_path):
-    async with running(tmp_path) as app:
+    async with opened(tmp_path) as app:
         await capture(app, 1)
         await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
         await backups.restore(app, tmp_path / "b.duckdb")
@@ -101,7 +83,7 @@ async def test_after_a_restore_questions_are_read_as_before(tmp_path):
 
 
 async def test_without_a_database_yet_nothing_is_kept_aside(tmp_path):
-    async with running(tmp_path) as app:
+    async with opened(tmp_path) as app:
         await capture(app, 1)
         await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
         await app.unload()

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 
 import anyio
 import pytest
@@ -17,28 +14,14 @@ from subcog.bus.bus import StageFailed
 from subcog.bus.events import CaptureRequested, ForgetRequested, ForgetSettled, ReviewRequested
 from subcog.bus.sessions import Passage
 from subcog.bus.values import Scope
-from subcog.config.load import load_settings
-from subcog.config.paths import find_paths
 from subcog.pipeline.app.app import App
 from subcog.sinks.passages.archive import PassageArchive
 from subcog.sinks.store.errors import StoreUnavailable
+from tests.apps import opened
 from tests.fakes import PLACE
 from tests.waiting import PATIENCE_S, until
 
 TEXT = "The quartzite deploy key rotates on the first Monday of each month"
-
-
-@asynccontextmanager
-async def opened(tmp_path: Path) -> AsyncIterator[App]:
-    env = {"HOME": str(tmp_path), "SUBCOG_HOME": str(tmp_path / "home")}
-    paths = find_paths(env)
-    app = App(load_settings(paths.config_file, env).settings, paths)
-    async with app.running():
-        await app.load()
-        try:
-            yield app
-        finally:
-            await app.unload()
 
 
 async def remembered(app: App) -> str:
