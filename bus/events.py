@@ -313,13 +313,16 @@ class MemoriesStored(Event, frozen=True, kw_only=True, tag="memories.stored"):
     stored: tuple[tuple[Memory, Encoding], ...]
 
 
-class CodeNamed(Event, frozen=True, kw_only=True, tag="code.named"):
-    """A text was committed that may name code of the project whose directory is ``root``."""
+class TextStored(Event, frozen=True, kw_only=True, tag="text.stored"):
+    """The text of a memory was committed and acknowledged: what is looked for in it may take long.
+
+    ``root`` is the directory of its project; empty where no code of one is to be looked for.
+    """
 
     id: str
     text: str
     scope: Scope
-    root: str
+    root: str = ""
 
 
 class MemoryForgotten(Event, frozen=True, kw_only=True, tag="memory.forgotten"):

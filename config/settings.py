@@ -166,6 +166,7 @@ class CaptureSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=
 
     merge_similarity: Fraction
     max_chars: Annotated[int, Meta(ge=100, le=MOST_TEXT_CHARS)]
+    find_contradictions: bool
     tasks: TaskSettings
     failures: FailureCaptureSettings
 

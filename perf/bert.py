@@ -18,7 +18,7 @@ import torch
 from onnx import numpy_helper
 from torch import Tensor, nn
 
-from subcog.sinks.models.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS
+from subcog.sinks.models.cross_encoder import MEMORY_TOKENS, QUESTION_TOKENS, RERANKER
 
 WIDTH, HEADS, BETWEEN = 384, 12, 1536
 LAYERS = 12
@@ -97,7 +97,7 @@ class Bert(nn.Module):
 
 def resume(folder: Path) -> Bert:
     """The model that ``write`` wrote into ``folder``; as it is after rounding to 8 bits."""
-    parts = _parts(folder / "layers.onnx")
+    parts = _parts(folder / RERANKER)
     given = {
         name.removesuffix("_quantized"): _dequantised(parts, name.removesuffix("_quantized")).T
         for name in parts
@@ -260,12 +260,17 @@ class Read(nn.Module):
 
 def write(model: Bert, folder: Path) -> None:
     """Write ``layers.onnx`` and a table of each kind of vectors; 8 bits a weight."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # as in sinks/models/cross_encoder.py
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in _tables(model).items():
         np.save(folder / f"{name}.npy", table, allow_pickle=False)
+    write_layers(model, folder / RERANKER)
+
+
+def write_layers(model: Bert, file: Path) -> None:
+    """Write what computes, without the tables of vectors; 8 bits a weight."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # as in sinks/models/cross_encoder.py
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
     with tempfile.TemporaryDirectory() as scratch:
         whole = Path(scratch) / "whole.onnx"
         torch.onnx.export(
@@ -280,7 +285,7 @@ def write(model: Bert, folder: Path) -> None:
         )
         quantize_dynamic(
             whole,
-            folder / "layers.onnx",
+            file,
             weight_type=QuantType.QInt8,
             per_channel=True,
             op_types_to_quantize=["MatMul"],

@@ -53,12 +53,14 @@ SMOOTHED = 0.01
 TAUGHT = 0.5
 
 
-def batches(lengths: Sequence[int], chance: random.Random) -> Iterator[list[int]]:
+def batches(
+    lengths: Sequence[int], chance: random.Random, size: int = BATCH
+) -> Iterator[list[int]]:
     """Every number below ``len(lengths)`` once, in batches of about the same length."""
     rows = chance.sample(range(len(lengths)), len(lengths))
-    for start in range(0, len(rows), BATCH * SORTED):
-        part = sorted(rows[start : start + BATCH * SORTED], key=lengths.__getitem__)
-        some = [part[at : at + BATCH] for at in range(0, len(part), BATCH)]
+    for start in range(0, len(rows), size * SORTED):
+        part = sorted(rows[start : start + size * SORTED], key=lengths.__getitem__)
+        some = [part[at : at + size] for at in range(0, len(part), size)]
         yield from chance.sample(some, len(some))
 
 
@@ -96,19 +98,20 @@ def train(
     passes: int,
     seed: int,
     most_steps: int,
+    batch: int = BATCH,
 ) -> None:
     """Teach ``model`` that each pair has the probability in ``targets``."""
     torch.manual_seed(seed)
     chance, began = random.Random(seed), time.monotonic()
     lengths = [len(pair.asked) + len(pair.told) for pair in given]
-    steps = passes * sum(1 for _ in batches(lengths, random.Random(seed)))
+    steps = passes * sum(1 for _ in batches(lengths, random.Random(seed), batch))
     learned = [one for one in model.parameters() if one.requires_grad]
     optimiser = torch.optim.AdamW(learned, rate, weight_decay=RIDGE, fused=True)
     slower = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: min(1, (step + 1) / WARM_UP) * max(0.02, 1 - step / steps)
     )
     model.train()
-    every = (rows for _ in range(passes) for rows in batches(lengths, chance))
+    every = (rows for _ in range(passes) for rows in batches(lengths, chance, batch))
     losses: list[float] = []
     for step, rows in enumerate(every, 1):
         wanted = torch.tensor(targets[rows], dtype=torch.float32)

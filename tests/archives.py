@@ -8,16 +8,16 @@ from pathlib import Path
 
 from subcog.bus.events import (
     CaptureRequested,
-    CodeNamed,
     Event,
     MemoriesStored,
     MemoryForgotten,
     StoreRequested,
+    TextStored,
 )
 from subcog.bus.values import CleanText, Memory, Mode, Provenance, Query
 from subcog.sinks.memories.capture import Judge
 from subcog.sinks.memories.repository import Archive
-from subcog.stages.statements.comparison import contradicts, settles
+from subcog.stages.statements.comparison import contains, contradicts, settles
 from tests.stores import HERE, FakeClock, make_store
 
 MERGE_SIMILARITY = 0.92
@@ -34,7 +34,7 @@ class Bench:
 
     async def publish(self, events: Sequence[Event]) -> Event:
         """Let the indexes follow; the event that settles comes back."""
-        *_, settled = (event for event in events if not isinstance(event, CodeNamed))
+        *_, settled = (event for event in events if not isinstance(event, TextStored))
         for event in events:
             if isinstance(event, MemoriesStored):
                 await self.archive.index_stored(event)
@@ -42,7 +42,7 @@ class Bench:
             elif isinstance(event, MemoryForgotten):
                 await self.archive.unindex(event)
                 self.archive.drop_topics(event)
-            elif isinstance(event, CodeNamed) and self.anchors:
+            elif isinstance(event, TextStored) and self.anchors:
                 for following in await self.archive.captures.anchor(event):
                     await self.publish([following])
         return settled
@@ -87,7 +87,7 @@ def make_archive(folder: Path, clock: FakeClock) -> Archive:
         make_store(folder / "subcog.duckdb", clock),
         model_folder=None,
         merge_similarity=MERGE_SIMILARITY,
-        judge=Judge(contradicts, settles),
+        judge=Judge(contradicts, settles, contains),
         clock=clock,
     )
 

@@ -40,7 +40,7 @@ from ...stages.injection.usefulness import Learned, usefulness
 from ...stages.language.code_names import code_names
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
-from ...stages.statements.comparison import amends, contradicts, settles
+from ...stages.statements.comparison import amends, contains, contradicts, settles
 from .archives import Conversations, LazyArchive, RedactionCache
 from .captures import CaptureService, ReviewCaptures
 from .checkouts import Checkouts
@@ -318,13 +318,14 @@ class App:
             store,
             model_folder=Path(folder) if folder else None,
             merge_similarity=self.settings.capture.merge_similarity,
-            judge=Judge(contradicts, settles),
+            judge=Judge(contradicts, settles, contains),
             clock=self.clock,
             failing_shapes=failing_shapes,
             anchors=self.code.anchors,
             usefulness=usefulness,
         )
         archive.without_index = "" if self.settings.store.warm_index else "index.off"
+        archive.contradictions.enabled = self.settings.capture.find_contradictions
         return archive
 
     def build_store(self, path: Path, queue: ChangeQueue | None = None) -> Store:

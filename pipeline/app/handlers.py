@@ -101,6 +101,7 @@ class Handlers:
             "redact": partial(redact, redactor=app.redactor),
             "store": self._store,
             "anchor": late.handler(lambda archive, event: archive.captures.anchor(event)),
+            "contradict": late.handler(lambda archive, event: archive.contradictions.note(event)),
             "forget": self._forget,
             "supersede": late.handler(lambda archive, event: archive.lifecycle.supersede(event)),
             "expire": late.handler(lambda archive, event: archive.lifecycle.expire(event)),

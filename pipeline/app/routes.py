@@ -182,15 +182,15 @@ ROUTES: tuple[Route, ...] = (
         "store",
         e.StoreRequested,
         "commit a memory, or merge it into an existing one",
-        produces=(e.MemoriesStored, e.CaptureSettled, e.CodeNamed),
+        produces=(e.MemoriesStored, e.CaptureSettled, e.TextStored),
         concurrency=256,
     ),
-    Route(
-        "anchor",
-        e.CodeNamed,
-        "note where the code is that a memory names",
-        produces=(e.MemoriesStored,),
-        overflow=Overflow.DROP,
+    *(
+        Route(stage, e.TextStored, about, produces=(e.MemoriesStored,), overflow=Overflow.DROP)
+        for stage, about in (
+            ("anchor", "note where the code is that a memory names"),
+            ("contradict", "note which memory another one contradicts in other words"),
+        )
     ),
     Route(
         "forget",

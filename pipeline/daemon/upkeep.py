@@ -48,7 +48,7 @@ async def compact_when_idle(
 ) -> None:
     """Compact after something was forgotten, also by an earlier daemon, and the backups with it.
 
-    Never returns.
+    A model that is loaded for captures alone is let go. Never returns.
 
     ``quiet_s`` says for how many seconds nobody has asked anything.
     """
@@ -56,6 +56,8 @@ async def compact_when_idle(
         await anyio.sleep(CHECK_S)
         if quiet_s() >= QUIET_S:
             await compact_if_needed(archive, backups)
+            if archive.loaded is not None:
+                await anyio.to_thread.run_sync(archive.loaded.contradictions.let_go)
 
 
 async def compact_if_needed(archive: LazyArchive, backups: Backups | None = None) -> bool:

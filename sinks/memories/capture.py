@@ -16,10 +16,10 @@ from ...bus.anchors import Anchor
 from ...bus.events import (
     CaptureRequested,
     CaptureSettled,
-    CodeNamed,
     Event,
     MemoriesStored,
     StoreRequested,
+    TextStored,
 )
 from ...bus.signals import emit, stored
 from ...bus.values import BRINGS_BACK, MCP, Encoding, Kept, Memory, Provenance
@@ -40,8 +40,8 @@ _MAX_SOURCES = 20
 # "Kim has left, Kar releases from now on" has few words of what it replaces.
 _COMPARED = 8
 _COMPARABLE = 0.15
-# What was done stays true.
-_RECORDS = frozenset(("tasks",))
+RECORDS = frozenset(("tasks",))
+"""What was done stays true."""
 _FORGOTTEN = "it was forgotten, and nobody asked to keep it again"
 _FORGOTTEN_SINCE = "it was stored before and forgotten since"
 
@@ -59,11 +59,12 @@ class Judge(Struct, frozen=True):
     """What compares a text with an older one.
 
     ``contradicts`` tells whether it says otherwise, ``settles`` whether it says itself that the
-    older one holds no more.
+    older one holds no more, ``contains`` whether the older one adds nothing to it.
     """
 
     contradicts: Callable[[str, str], bool]
     settles: Callable[[str, str], bool]
+    contains: Callable[[str, str], bool]
 
 
 class _Comparison(Struct, frozen=True):
@@ -84,7 +85,7 @@ class _Comparison(Struct, frozen=True):
 
 
 class CaptureWriter:
-    """Handles ``StoreRequested`` and ``CodeNamed``. ``CaptureSettled`` follows the commit.
+    """Handles ``StoreRequested`` and ``TextStored``. ``CaptureSettled`` follows the commit.
 
     ``find_anchors`` finds the code that a text names; by itself it finds none. Nobody waits for it:
     where the process ends before it, the memory has no anchors until the text is captured again.
@@ -148,9 +149,9 @@ class CaptureWriter:
         memory = self._draft(event, hashed)
         same = await self._store.find_hash(hashed, memory.scope, memory.namespace)
         if same is not None and same.id == memory.id:  # a retry of the same capture
-            return (self._settled(event, same, "stored"), *_naming_code(event, same.id))
+            return (self._settled(event, same, "stored"), *_text_stored(event, same.id))
         if same is not None and (merged := await self._merge(event, same.id, "the same text")):
-            return (*merged, *_naming_code(event, same.id))
+            return (*merged, *_text_stored(event, same.id))
         comparison = await anyio.to_thread.run_sync(self._compare, memory, event.request)
         if not event.request.verbatim and comparison.near:
             nearest, similarity = comparison.near[0]
@@ -209,7 +210,7 @@ class CaptureWriter:
         return tuple(
             other
             for other in found
-            if other.namespace not in _RECORDS
+            if other.namespace not in RECORDS
             and self._is_valid(other)
             and self._judge.contradicts(memory.content, other.content)
         )
@@ -236,7 +237,7 @@ class CaptureWriter:
         return (
             self._stored(event, memory, comparison.encoding, "stored"),
             self._settled(event, memory, "stored", other),
-            *_naming_code(event, memory.id),
+            *_text_stored(event, memory.id),
         )
 
     async def _settled_retry(self, event: StoreRequested, memory: Memory) -> CaptureSettled:
@@ -260,7 +261,7 @@ class CaptureWriter:
         return (
             MemoriesStored(trace=event.trace, stored=pairs),
             self._settled(event, memory, "stored", old if comparison.replaces else None),
-            *_naming_code(event, memory.id),
+            *_text_stored(event, memory.id),
         )
 
     # --- into a stored memory --------------------------------------------------------------------
@@ -330,12 +331,14 @@ class CaptureWriter:
                 updated_at=max(old.updated_at, self._said_at(event)),
             )
             written = await self._write(event, revised, "updated")
-            return written if is_same else (*written, *_naming_code(event, old.id))
+            return written if is_same else (*written, *_text_stored(event, old.id))
 
     # --- the code that a text names --------------------------------------------------------------
 
-    async def anchor(self, event: CodeNamed) -> tuple[Event, ...]:
+    async def anchor(self, event: TextStored) -> tuple[Event, ...]:
         """Note where the code is that the memory of ``event`` names, in its next version."""
+        if not event.root:
+            return ()
         anchors = await self.find_anchors(event.text, event.root)
         if not anchors:
             return ()
@@ -388,13 +391,14 @@ class CaptureWriter:
         return CaptureSettled(trace=event.trace, kept=kept, memory=memory, other=other)
 
 
-def _naming_code(event: StoreRequested, memory_id: str) -> tuple[CodeNamed, ...]:
-    """Have its code looked for; the record of a task tells what was, not what is."""
-    request = event.request
-    if request.scope.kind != "project" or event.namespace == "tasks" or not request.root:
+def _text_stored(event: StoreRequested, memory_id: str) -> tuple[TextStored, ...]:
+    """Have it read again; the record of a task tells what was, not what is."""
+    request, text = event.request, event.content.text
+    if event.namespace in RECORDS:
         return ()
-    text, root = event.content.text, request.root
-    return (CodeNamed(trace=event.trace, id=memory_id, text=text, scope=request.scope, root=root),)
+    root = request.root if request.scope.kind == "project" else ""
+    told = TextStored(trace=event.trace, id=memory_id, text=text, scope=request.scope, root=root)
+    return (told,)
 
 
 def _reason(event: StoreRequested, comparison: _Comparison) -> str:

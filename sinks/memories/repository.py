@@ -42,6 +42,7 @@ from ..store.rows import Row
 from ..store.store import Store
 from .bulk_import import BulkImport
 from .capture import CaptureWriter, FindAnchors, Judge, no_anchors
+from .contradictions import Contradictions
 from .lifecycle import Lifecycle
 from .use_log import UseLog, count_nothing
 
@@ -67,10 +68,10 @@ def _no_shapes(memory: Memory) -> tuple[str, ...]:
 class Archive:
     """Stores, finds and forgets memories. ``open`` it once; ``close`` it at the end.
 
-    ``captures``, ``lifecycle`` and ``bulk_import`` write; ``store``, ``index`` and ``topics`` are
-    for reading. ``judge`` compares a text with an older one, ``failing_shapes`` gives the shapes of
-    the commands that a memory says fail, ``anchors`` the places in the code that a text names, and
-    ``usefulness`` sums up what became of a memory.
+    ``captures``, ``contradictions``, ``lifecycle`` and ``bulk_import`` write; ``store``, ``index``
+    and ``topics`` are for reading. ``judge`` compares a text with an older one, ``failing_shapes``
+    gives the shapes of the commands that a memory says fail, ``anchors`` the places in the code
+    that a text names, and ``usefulness`` sums up what became of a memory.
 
     ``without_index`` says why SQL has to search: ``index.off``, to be set before ``open``, or
     ``index.failed``; it is empty where there is an index in memory.
@@ -109,6 +110,16 @@ class Archive:
             clock=clock,
         )
         self.captures.find_anchors = anchors
+        self.contradictions = Contradictions(
+            store,
+            index=self.index,
+            fetch=self._fetched,
+            encoder=self.encoder,
+            lifecycle=self.lifecycle,
+            load=cross_encoder.load_contradictions,
+            judge=judge,
+            clock=clock,
+        )
         self.bulk_import = BulkImport(
             store, encoder=self.encoder, lifecycle=self.lifecycle, clock=clock
         )

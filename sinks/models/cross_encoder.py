@@ -27,6 +27,9 @@ from ...bus.signals import degraded, emit
 from .embedder import bundled_tokenizer
 
 MODEL: Final = Path(__file__).parent / "cross_model"
+RERANKER: Final = "layers.onnx"
+CONTRADICTIONS: Final = "contradictions.onnx"
+"""The layers that tell whether the second of two statements contradicts the first."""
 
 QUESTION_TOKENS: Final = 64
 """A longer question is cut to its beginning and its end, as the question is often at the end."""
@@ -91,8 +94,8 @@ class CrossEncoder:
         self._run = run
 
     @classmethod
-    def load(cls, folder: Path = MODEL) -> CrossEncoder:
-        """Load the model in ``folder``, which uses the tokenizer of the bundled embedding.
+    def load(cls, folder: Path = MODEL, layers: str = RERANKER) -> CrossEncoder:
+        """Load ``layers`` and the vectors in ``folder``, with the bundled embedding's tokenizer.
 
         Raises ``OSError`` where a file cannot be read, ``ValueError`` where it is not such a model,
         and ``ImportError`` where there is no ``onnxruntime`` for this machine.
@@ -100,10 +103,9 @@ class CrossEncoder:
         # From 1.29 on its builds send figures about each model to their maker, and keep an
         # identifier and a database in the home, unless this is set before the first import.
         os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-        layers = (folder / "layers.onnx").read_bytes()
         tables = {name: _table(folder / f"{name}.npy") for name in _TABLES}
         tokens = PairTokenizer()
-        session = _session(layers)
+        session = _session((folder / layers).read_bytes())
         if not _fit(tables, tokens.size, session.get_inputs()[0].shape[-1]):
             raise ValueError(f"the files in {folder.name} do not fit together")
         encoder = cls(tokens, tables, session.run)
@@ -125,12 +127,23 @@ class CrossEncoder:
 
 
 def load_bundled() -> CrossEncoder | None:
-    """Load the bundled model; None, and the signal ``degraded``, where it cannot be used."""
+    """Load the bundled reranker; None, and the signal ``degraded``, where it cannot be used."""
+    return _load(RERANKER, "reranker")
+
+
+def load_contradictions() -> CrossEncoder | None:
+    """The same of the model that reads an older and a newer statement for a contradiction."""
+    return _load(CONTRADICTIONS, "contradictions")
+
+
+def _load(layers: str, part: str) -> CrossEncoder | None:
     try:
-        return CrossEncoder.load()
+        return CrossEncoder.load(layers=layers)
     except (ImportError, OSError, ValueError) as error:
-        _log.error("the cross-encoder cannot be loaded", extra={"error": type(error).__name__})
-        emit(degraded, "reranker", reason="reranker.unavailable")
+        _log.error(
+            "a cross-encoder cannot be loaded", extra={"model": part, "error": type(error).__name__}
+        )
+        emit(degraded, part, reason=f"{part}.unavailable")
         return None
 
 

@@ -9,6 +9,7 @@ import threading
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from types import MappingProxyType
 
 import numpy as np
@@ -87,6 +88,7 @@ class Index:
         self._scope_of: dict[str, Scope] = {}
         self._unencoded: set[str] = set()
         self._superseded: dict[Scope, set[str]] = {}
+        self._contradicted_by: dict[str, str] = {}
         self._writing = threading.Lock()
 
     @property
@@ -116,6 +118,7 @@ class Index:
         """Take everything out."""
         with self._writing:
             self._scope_indexes, self._scope_of, self._unencoded = {}, {}, set()
+            self._contradicted_by = {}
 
     def fold_postings(self) -> None:
         """Merge the postings that ``extend`` added: call after the last of it."""
@@ -199,6 +202,19 @@ class Index:
         near = similarities(scope_index, text, namespace, k + _SPARE, self.usable_embedder)
         return [(id_, alike) for id_, alike in near if id_ in self][:k]
 
+    def related(self, text: Encoding, scope: Scope, *, k: int) -> list[tuple[str, float]]:
+        """The ``k`` memories of ``scope`` that are about the same: (id, cosine), best first.
+
+        Unlike ``nearest`` also those that share no word with ``text``.
+        """
+        scope_index = self._scope_indexes.get(scope)
+        if scope_index is None or text.model != self._model or not text.vectors:
+            return []
+        near, cosines = _proposed(scope_index, text)
+        best = np.argsort(-cosines, kind="stable")
+        found = ((scope_index.table.ids[near[at]], float(cosines[at])) for at in best)
+        return list(islice((one for one in found if one[0] in self), k))
+
     @property
     def count(self) -> int:
         """How many memories can be found."""
@@ -227,6 +243,13 @@ class Index:
             for scope in distinct
             if scope in self._scope_indexes
         ]
+
+    def contradicted_by(self, memory_id: str) -> str | None:
+        """The id of the last memory that was said to contradict this one; see whether it still is.
+
+        That one may be of another scope, or have been changed or forgotten since.
+        """
+        return self._contradicted_by.get(memory_id)
 
     def _is_superseded(self, memory_id: str) -> bool:
         scope = self._scope_of.get(memory_id)
@@ -271,10 +294,13 @@ class Index:
             superseded.discard(memory.id)
         else:
             superseded.add(memory.id)
+        if memory.contradicts is not None:
+            self._contradicted_by[memory.contradicts] = memory.id
 
     def _forget(self, memory_id: str) -> None:
         scope = self._scope_of.pop(memory_id, None)
         self._unencoded.discard(memory_id)
+        self._contradicted_by.pop(memory_id, None)
         if scope is not None:
             self._superseded.get(scope, set()).discard(memory_id)
             self._scope_indexes[scope].remove(memory_id)
@@ -321,20 +347,26 @@ def similarities(
     The lesser of two figures: the cosine of the whole texts and the Dice coefficient of their
     words. Either alone takes texts for equal that are merely about the same thing.
     """
-    count = scope_index.rows
-    mean = _mean(text)
-    near = scope_index.passages.nearest(
-        mean, _PROPOSED, count, _allowed(scope_index, namespace, count), rescored=_RESCORED
-    )
+    near, cosines = _proposed(scope_index, text, namespace)
     if not len(near):
         return []
-    cosines = scope_index.passages.means(near) @ mean
     ours = distinct(np.frombuffer(text.words, dtype="<u2"))
     dice, differ = _common(scope_index, near, ours, embedder)
     alike = np.clip(np.minimum(cosines, dice), 0.0, 1.0)
     alike = np.where(differ, np.minimum(alike, np.float32(_DIFFERENT)), alike)
     best = np.argsort(-alike, kind="stable")[:k]
     return [(scope_index.table.ids[near[at]], float(alike[at])) for at in best]
+
+
+def _proposed(
+    scope_index: ScopeIndex, text: Encoding, namespace: str | None = None
+) -> tuple[Rows, Floats]:
+    """The living rows whose vectors are nearest to that of ``text``, and their cosines with it."""
+    count, mean = scope_index.rows, _mean(text)
+    allowed = _allowed(scope_index, namespace, count)
+    near = scope_index.passages.nearest(mean, _PROPOSED, count, allowed, rescored=_RESCORED)
+    cosines = scope_index.passages.means(near) @ mean if len(near) else np.zeros(0, np.float32)
+    return near, cosines
 
 
 def _mean(text: Encoding) -> Floats:

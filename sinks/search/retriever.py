@@ -175,14 +175,14 @@ class Search:
         """
         relevant = _relevant(candidates, query)
         if self.reranker is None or not query.asked or foreign:
-            return self._in_force(self._hits(relevant), query), False
+            return self._with_newer(self._in_force(self._hits(relevant), query), query), False
         least = RERANK_MIN_PASTED if query.pasted else RERANK_MIN_RELEVANCE
         to_rerank = {one.id for one in candidates[:RERANK_TOP_K] if one.relevance >= least}
         wanted = to_rerank | {one.id for one in relevant}
         hits = self._hits([one for one in candidates if one.id in wanted])
         reranked, is_cut = _rerank(self.reranker, query, hits, to_rerank, until)
         found = [hit for hit in reranked if _is_relevant(hit, query)]
-        return self._in_force(found, query), is_cut
+        return self._with_newer(self._in_force(found, query), query), is_cut
 
     def _in_force(self, hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
         """``hits``, with what replaced a superseded memory in its place; each memory once.
@@ -201,6 +201,28 @@ class Search:
             if known is None or known.relevance < hit.relevance:
                 found[current.id] = replace(hit, memory=current, instead_of=instead_of)
         return tuple(found.values())
+
+    def _with_newer(self, hits: tuple[Hit, ...], query: Query) -> tuple[Hit, ...]:
+        """``hits``, and before each that a newer memory contradicts, that one, as relevant.
+
+        Which of the two is shown is decided later, where both are beside each other.
+        """
+        said = {hit.memory.id: self._index.contradicted_by(hit.memory.id) for hit in hits}
+        missing = [new for new in said.values() if new is not None and new not in said]
+        if not missing or query.is_filtered:
+            return hits
+        newer = {memory.contradicts: memory for memory in self._fetch(missing, query.scopes)}
+        with_newer: dict[str, Hit] = {}
+        for hit in hits:
+            if (memory := newer.get(hit.memory.id)) and self._outdates(memory, hit.memory):
+                with_newer.setdefault(memory.id, replace(hit, memory=memory))
+            with_newer.setdefault(hit.memory.id, hit)
+        return tuple(with_newer.values())
+
+    def _outdates(self, newer: Memory, older: Memory) -> bool:
+        """Whether ``newer``, which contradicts ``older``, holds and was said after it."""
+        ended = newer.valid_to is not None and newer.valid_to <= self._clock()
+        return newer.superseded_by is None and not ended and newer.updated_at >= older.updated_at
 
     def _successor(self, memory: Memory, query: Query) -> Memory | None:
         """``memory``, or what replaced it and is valid, within the scopes of ``query``."""

@@ -133,18 +133,21 @@ def adds_nothing(weaker: Candidate, better: Candidate) -> bool:
 def contradicted(memories: Iterable[Memory], *, asked: Set[str] | None = None) -> dict[str, str]:
     """The id of each memory that a newer one of them contradicts, and that one's id.
 
-    Of two of the same time the one with the later id is the newer; a blocker that was closed since
-    is no news on anything. With ``asked``, of those ids.
+    It was noted when the newer one was kept, or their words tell it. Of two of the same time the
+    one with the later id is the newer; a blocker that was closed since is no news on anything. With
+    ``asked``, of those ids.
     """
     in_force: dict[str, Claim] = {}
+    noted: dict[str | None, str] = {}
     found: dict[str, str] = {}
     for memory in sorted(memories, key=_newness, reverse=True):
         claim = claim_of(memory.content)
         is_asked = asked is None or memory.id in asked
-        if is_asked and (other := _first_rival(in_force, claim)):
+        if is_asked and (other := noted.get(memory.id) or _first_rival(in_force, claim)):
             found[memory.id] = other
         else:
             in_force[memory.id] = claim
+            noted.setdefault(memory.contradicts, memory.id)
     return found
 
 

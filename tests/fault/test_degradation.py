@@ -78,7 +78,7 @@ EMBEDDER = Fault(
 READER = Fault(
     hidden="onnxruntime",
     counted={"subcog_degraded_total": {"stage": "reranker", "reason": "reranker.unavailable"}},
-    logged=(("error", "the cross-encoder cannot be loaded"), LESSER),
+    logged=(("error", "a cross-encoder cannot be loaded"), LESSER),
 )
 SEARCH = Fault(
     held=True,

@@ -48,6 +48,7 @@ class House:
             "SUBCOG_HOME": str(root / "home"),
             "CLAUDECODE": "1",
             "CLAUDE_PROJECT_DIR": str(self.project),
+            "SUBCOG_CAPTURE_FIND_CONTRADICTIONS": "false",  # a quarter of a second each daemon
             **GENEROUS,
         }
 

@@ -9,6 +9,8 @@ import uuid
 
 import pytest
 
+from tests.waiting import eventually
+
 from .mcp_client import call, session
 from .test_passages import Talk
 
@@ -47,6 +49,18 @@ MERELY_OTHERWISE = [
         "We run the tests of the importer with tox",
         "From now on we run the tests of the importer with nox",
         "with what do we run the tests of the importer?",
+    ),
+]
+IN_OTHER_WORDS = [
+    (
+        "The retry limit of the mailer is three attempts",
+        "Mails are tried again five times before the worker gives up",
+        "what is the retry limit of the mailer?",
+    ),
+    (
+        "Logs are written to /var/log/app as JSON",
+        "Log lines go to stdout as plain text, no files any more",
+        "where are logs written to?",
     ),
 ]
 PROPERTIES = ("The SMTP relay is mail.internal", "The SMTP relay needs STARTTLS")
@@ -93,6 +107,22 @@ def test_what_merely_says_otherwise_is_offered(house, older, newer, question):
     context = asked(house, question)
     assert answer["id"] in context
     assert old not in context
+
+
+def test_what_says_otherwise_in_other_words_is_noticed_after_it_was_kept(alone):
+    alone.env["SUBCOG_CAPTURE_FIND_CONTRADICTIONS"] = "true"
+    for older, newer, question in IN_OTHER_WORDS:
+        old = alone.capture(older, "--namespace", "decisions")["id"]
+        kept = alone.capture(newer, "--namespace", "decisions")
+        assert "contradicts" not in kept
+        new = kept["id"]
+        eventually(lambda new=new, old=old: alone.ask("get", new)["contradicts"] == old)
+
+        context = asked(alone, question)
+        assert new in context
+        assert old not in context
+        found = alone.ask("recall", question)["memories"]
+        assert [(one["id"], one["replaced_by"]) for one in found][:2] == [(new, None), (old, new)]
 
 
 def test_two_properties_of_one_thing_are_both_told(house):

@@ -224,7 +224,7 @@ async def test_without_a_reader_words_alone_decide_and_it_is_told(bench, monkeyp
         await bench.archive.load_reranker()
         await bench.archive.load_reranker()
     assert told == [("reranker", {"reason": "reranker.unavailable"})]
-    assert "the cross-encoder cannot be loaded" in caplog.messages
+    assert "a cross-encoder cannot be loaded" in caplog.messages
     asked = Query(text="quartzite key", scopes=(HERE,), asked="When does the quartzite key rotate?")
     (hit,) = (await bench.archive.recall(asked)).hits
     assert hit.by_words is None

@@ -1,7 +1,7 @@
 import threading
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import anyio
 import pytest
@@ -202,6 +202,42 @@ def test_of_what_was_replaced_by_what_is_gone_nothing_is_found(embedder: Embedde
     store.supersede("m0", "gone")
     asked = structs.replace(QUESTION, text="which CI builds do we use")
     assert "m0" not in [one.memory.id for one in search(store, embedder).recall_now(asked).hits]
+
+
+def contradicting(**fields: object) -> FakeStore:
+    store = FakeStore("We use Jenkins for CI builds.", "Woodpecker it is.", "Buttons are blue.")
+    changed = {"contradicts": "m0", "updated_at": NOW + timedelta(days=1)} | fields
+    store.memories["m1"] = structs.replace(store.memories["m1"], **changed)
+    return store
+
+
+def test_what_contradicts_a_memory_is_found_before_it_and_as_relevant(embedder: Embedder) -> None:
+    store = contradicting()
+    asked = structs.replace(QUESTION, text="which CI builds do we use", min_relevance=0.3)
+    newer, older = search(store, embedder).recall_now(asked).hits[:2]
+    assert (newer.memory.id, older.memory.id) == ("m1", "m0")
+    assert newer.relevance == older.relevance
+    filtered = structs.replace(asked, namespaces=("decisions",))
+    assert search(store, embedder).recall_now(filtered).hits[0].memory.id == "m0"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"updated_at": NOW - timedelta(days=1)},
+        {"valid_to": NOW},
+        {"superseded_by": "m2"},
+        {"contradicts": None},
+    ],
+)
+def test_what_contradicts_it_no_more_is_not_brought(
+    fields: dict[str, object], embedder: Embedder
+) -> None:
+    store = contradicting()
+    found = search(store, embedder)
+    store.memories = contradicting(**fields).memories
+    asked = structs.replace(QUESTION, text="which CI builds do we use")
+    assert [hit.memory.id for hit in found.recall_now(asked).hits][:1] == ["m0"]
 
 
 # --- reading --------------------------------------------------------------------------------------

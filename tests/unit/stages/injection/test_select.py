@@ -8,6 +8,8 @@ from subcog.stages.injection.pack import Budget
 from subcog.stages.injection.select import adds_nothing, choose
 from tests.fakes import NOW, make_hit, make_memory
 
+DAY = timedelta(days=1)
+
 
 def candidate(number, content="", relevance=0.7, **changes):
     hit = make_hit(make_memory(number, content, **changes), relevance)
@@ -175,6 +177,22 @@ def test_of_two_that_contradict_each_other_at_one_time_the_later_id_is_chosen():
     first = candidate(1, CAN, 0.9, updated_at=NOW)
     second = candidate(2, CANNOT, 0.6, updated_at=NOW)
     assert chosen(first, second)[1] == [second.memory.id]
+
+
+def test_what_was_noted_as_contradicted_in_other_words_gives_way_to_the_newer():
+    older = candidate(1, "Surge parameters get their sign-off from Ilse", 0.9, updated_at=NOW - DAY)
+    said = "Tomasz approves the price multiplier curve"
+    newer = candidate(2, said, 0.6, updated_at=NOW, contradicts=older.memory.id)
+    choice, ids = chosen(older, newer)
+    assert ids == [newer.memory.id]
+    assert choice.why[older.memory.id] == f"contradicted by {newer.memory.id}, which is newer"
+
+
+def test_what_was_worded_anew_since_is_contradicted_by_nothing_older():
+    older = candidate(1, "Surge parameters get their sign-off from Ilse again", 0.9, updated_at=NOW)
+    said = "Tomasz approves the price multiplier curve"
+    newer = candidate(2, said, 0.6, updated_at=NOW - DAY, contradicts=older.memory.id)
+    assert chosen(older, newer)[1] == [older.memory.id, newer.memory.id]
 
 
 def test_what_was_contradicted_is_not_shown_after_the_newer_one_was():

@@ -1,0 +1,130 @@
+"""Finds the older memory that a new one contradicts in other words, by a model that reads both.
+
+Nobody waits for it: the capture is acknowledged before, and the contradiction is noted in the next
+version of the memory. At a prompt nothing is read again; who finds the older memory gets the newer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import anyio
+import anyio.to_thread
+from msgspec.structs import replace
+
+from ...bus.events import MemoriesStored, TextStored
+from ...bus.values import Memory
+from ..models.cross_encoder import CrossEncoder
+from ..search.index import Encoder, Index
+from ..search.retriever import Fetch
+from ..store.rows import Row, content_hash
+from ..store.store import Store
+from .capture import RECORDS, Judge
+from .lifecycle import Lifecycle
+
+FLOOR = 1.0
+"""Log-odds that both orders have to reach: four in five of such pairs contradict; see ADR 0049."""
+# So many of the nearest are read, from which similarity on.
+_READ = 6
+_COMPARABLE = 0.25
+
+
+class Contradictions:
+    """Handles ``TextStored``.
+
+    ``load`` loads the model, and gives None where it cannot be used. It is kept until ``let_go``:
+    it takes 45 MB, for a few texts a day.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        index: Index,
+        fetch: Fetch,
+        encoder: Encoder,
+        lifecycle: Lifecycle,
+        load: Callable[[], CrossEncoder | None],
+        judge: Judge,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._index = index
+        self._fetch = fetch
+        self._encoder = encoder
+        self._lifecycle = lifecycle
+        self.load = load
+        self.enabled = True
+        self._judge = judge
+        self._model: CrossEncoder | None = None
+        self._clock = clock
+        self._one_at_a_time = anyio.CapacityLimiter(1)
+
+    async def note(self, event: TextStored) -> tuple[MemoriesStored, ...]:
+        """Note which memory the text of ``event`` contradicts, in its memory's next version."""
+        memory = await self._unlinked(event) if self.enabled else None
+        if memory is None:
+            return ()
+        other = await anyio.to_thread.run_sync(
+            self._contradicted, memory, limiter=self._one_at_a_time
+        )
+        if other is None:
+            return ()
+        async with self._lifecycle.write_lock:
+            memory = await self._unlinked(event)
+            if memory is None or await self._lifecycle.find(other, [memory.scope]) is None:
+                return ()
+            linked = replace(memory, version=memory.version + 1, contradicts=other)
+            encoding = await anyio.to_thread.run_sync(self._encoder.encode, linked)
+            await self._store.put([Row(linked, encoding)])
+        return (MemoriesStored(trace=event.trace, stored=((linked, encoding),)),)
+
+    async def _unlinked(self, event: TextStored) -> Memory | None:
+        """The memory of ``event``, if it still has this text and replaces or contradicts none."""
+        memory = await self._lifecycle.find(event.id, [event.scope])
+        if memory is None or memory.content_hash != content_hash(event.text):
+            return None
+        return None if memory.contradicts or memory.supersedes else memory
+
+    def _contradicted(self, memory: Memory) -> str | None:
+        """On a worker thread: the older memory that ``memory`` contradicts the likeliest."""
+        older = self._older(memory)
+        if not older:
+            return None
+        model = self._model = self._model or self.load()
+        if model is None:
+            self.enabled = False  # it is missing for the next text as well
+            return None
+        read = {other.id: likelihood(model, memory.content, other.content) for other in older}
+        likeliest = max(read, key=lambda id_: read[id_])
+        return likeliest if read[likeliest] >= FLOOR else None
+
+    def let_go(self) -> None:
+        """Give the memory of the model back to the system; the next text loads it again."""
+        if self._model is not None:
+            self._model = None
+            if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+                trim(0)
+
+    def _older(self, memory: Memory) -> Sequence[Memory]:
+        near = self._index.related(self._encoder.encode(memory), memory.scope, k=_READ + 1)
+        ids = [id_ for id_, alike in near if alike >= _COMPARABLE and id_ != memory.id]
+        found = self._fetch(ids[:_READ], [memory.scope]) if ids else ()
+        return [other for other in found if self._may_be_denied(other, memory)]
+
+    def _may_be_denied(self, other: Memory, memory: Memory) -> bool:
+        """Whether ``other`` holds, was said before ``memory``, and is not contained in it."""
+        if other.namespace in RECORDS or other.superseded_by is not None:
+            return False
+        ended = other.valid_to is not None and other.valid_to <= self._clock()
+        if ended or other.updated_at >= memory.updated_at:
+            return False
+        return not self._judge.contains(memory.content, other.content)
+
+
+def likelihood(model: CrossEncoder, newer: str, older: str) -> float:
+    """Log-odds that two statements contradict each other: those of the order that says less."""
+    read = model.score(older, newer)
+    return read if read < FLOOR else min(read, model.score(newer, older))

@@ -1,0 +1,85 @@
+from datetime import timedelta
+
+import pytest
+
+from subcog.bus.events import SupersedeRequested, TextStored
+from subcog.sinks.models.cross_encoder import load_contradictions
+from tests.archives import opened_desk
+from tests.stores import ELSEWHERE, HERE
+
+OLD = "Only admins can delete projects"
+NEW = "Every member of a workspace is allowed to remove projects"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_contradictions()
+
+
+@pytest.fixture
+async def bench(tmp_path, model):
+    async with opened_desk(tmp_path) as bench:
+        bench.archive.contradictions.load = lambda: model
+        yield bench
+
+
+async def kept(bench, text, **fields):
+    bench.clock.now += timedelta(minutes=1)
+    return (await bench.keep(text, **fields)).memory
+
+
+async def noted(bench, memory, text=""):
+    """What its memory contradicts after its text was read."""
+    event = TextStored(trace="t", id=memory.id, text=text or memory.content, scope=memory.scope)
+    for following in await bench.archive.contradictions.note(event):
+        await bench.publish([following])
+    return (await bench.current(memory.id)).contradicts
+
+
+async def test_what_is_contradicted_in_other_words_is_noted_and_found_beside(bench):
+    old, new = await kept(bench, OLD), await kept(bench, NEW)
+    assert await noted(bench, new) == old.id
+    assert await noted(bench, old) is None
+    assert set(await bench.find("who can delete projects")) == {new.id, old.id}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "Only admins can delete projects, and only with a second admin's consent",
+        "Deleted projects can be brought back for a week",
+        "The test suite needs four minutes",
+    ],
+)
+async def test_what_holds_beside_it_is_not_noted(bench, other):
+    await kept(bench, OLD)
+    assert await noted(bench, await kept(bench, other)) is None
+
+
+async def test_a_task_and_what_is_replaced_contradict_nothing(bench):
+    old = await kept(bench, OLD, namespace="tasks")
+    new = await kept(bench, NEW)
+    assert await noted(bench, new) is None
+    await kept(bench, OLD, supersedes=old.id)
+    again = await kept(bench, OLD, namespace="learnings")
+    event = SupersedeRequested(trace="t", old=again.id, new=new.id, scopes=(HERE,))
+    await bench.publish(await bench.archive.lifecycle.supersede(event))
+    assert (await bench.current(new.id)).contradicts is None
+
+
+async def test_a_text_that_was_changed_or_forgotten_meanwhile_is_not_read(bench):
+    await kept(bench, OLD)
+    new = await kept(bench, NEW)
+    assert await noted(bench, new, text="Projects are archived on Mondays") is None
+    gone = TextStored(trace="t", id="mem_gone", text=NEW, scope=HERE)
+    assert await bench.archive.contradictions.note(gone) == ()
+
+
+async def test_another_project_and_a_missing_model_contradict_nothing(bench):
+    await kept(bench, OLD, scope=ELSEWHERE)
+    new = await kept(bench, NEW)
+    assert await noted(bench, new) is None
+    await kept(bench, OLD)
+    later = await kept(bench, f"{NEW} from today")
+    bench.archive.contradictions.load = lambda: None
+    assert await noted(bench, later) is None
