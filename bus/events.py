@@ -314,14 +314,12 @@ class MemoriesStored(Event, frozen=True, kw_only=True, tag="memories.stored"):
 
 
 class TextStored(Event, frozen=True, kw_only=True, tag="text.stored"):
-    """The text of a memory was committed and acknowledged: what is looked for in it may take long.
+    """The text of ``memory`` was committed and acknowledged: who reads it again may take long.
 
     ``root`` is the directory of its project; empty where no code of one is to be looked for.
     """
 
-    id: str
-    text: str
-    scope: Scope
+    memory: Memory
     root: str = ""
 
 

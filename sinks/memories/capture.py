@@ -149,9 +149,9 @@ class CaptureWriter:
         memory = self._draft(event, hashed)
         same = await self._store.find_hash(hashed, memory.scope, memory.namespace)
         if same is not None and same.id == memory.id:  # a retry of the same capture
-            return (self._settled(event, same, "stored"), *_text_stored(event, same.id))
+            return (self._settled(event, same, "stored"), *_text_stored(event, same))
         if same is not None and (merged := await self._merge(event, same.id, "the same text")):
-            return (*merged, *_text_stored(event, same.id))
+            return (*merged, *_text_stored(event, _settled_memory(merged) or same))
         comparison = await anyio.to_thread.run_sync(self._compare, memory, event.request)
         if not event.request.verbatim and comparison.near:
             nearest, similarity = comparison.near[0]
@@ -237,7 +237,7 @@ class CaptureWriter:
         return (
             self._stored(event, memory, comparison.encoding, "stored"),
             self._settled(event, memory, "stored", other),
-            *_text_stored(event, memory.id),
+            *_text_stored(event, memory),
         )
 
     async def _settled_retry(self, event: StoreRequested, memory: Memory) -> CaptureSettled:
@@ -261,7 +261,7 @@ class CaptureWriter:
         return (
             MemoriesStored(trace=event.trace, stored=pairs),
             self._settled(event, memory, "stored", old if comparison.replaces else None),
-            *_text_stored(event, memory.id),
+            *_text_stored(event, memory),
         )
 
     # --- into a stored memory --------------------------------------------------------------------
@@ -331,7 +331,7 @@ class CaptureWriter:
                 updated_at=max(old.updated_at, self._said_at(event)),
             )
             written = await self._write(event, revised, "updated")
-            return written if is_same else (*written, *_text_stored(event, old.id))
+            return written if is_same else (*written, *_text_stored(event, revised))
 
     # --- the code that a text names --------------------------------------------------------------
 
@@ -339,12 +339,12 @@ class CaptureWriter:
         """Note where the code is that the memory of ``event`` names, in its next version."""
         if not event.root:
             return ()
-        anchors = await self.find_anchors(event.text, event.root)
+        anchors = await self.find_anchors(event.memory.content, event.root)
         if not anchors:
             return ()
         async with self._lifecycle.write_lock:
-            memory = await self._lifecycle.find(event.id, [event.scope])
-            if memory is None or content_hash(event.text) != memory.content_hash:
+            memory = await self._lifecycle.find(event.memory.id, [event.memory.scope])
+            if memory is None or event.memory.content_hash != memory.content_hash:
                 return ()  # it names other code now
             if memory.anchors == anchors:
                 return ()
@@ -391,14 +391,18 @@ class CaptureWriter:
         return CaptureSettled(trace=event.trace, kept=kept, memory=memory, other=other)
 
 
-def _text_stored(event: StoreRequested, memory_id: str) -> tuple[TextStored, ...]:
+def _settled_memory(events: tuple[Event, ...]) -> Memory | None:
+    """The memory as the last of ``events`` left it."""
+    *_, last = events
+    return last.memory if isinstance(last, CaptureSettled) else None
+
+
+def _text_stored(event: StoreRequested, memory: Memory) -> tuple[TextStored, ...]:
     """Have it read again; the record of a task tells what was, not what is."""
-    request, text = event.request, event.content.text
-    if event.namespace in RECORDS:
+    if memory.namespace in RECORDS:
         return ()
-    root = request.root if request.scope.kind == "project" else ""
-    told = TextStored(trace=event.trace, id=memory_id, text=text, scope=request.scope, root=root)
-    return (told,)
+    root = event.request.root if memory.scope.kind == "project" else ""
+    return (TextStored(trace=event.trace, memory=memory, root=root),)
 
 
 def _reason(event: StoreRequested, comparison: _Comparison) -> str:

@@ -19,7 +19,7 @@ from ...bus.values import Memory
 from ..models.cross_encoder import CrossEncoder
 from ..search.index import Encoder, Index
 from ..search.retriever import Fetch
-from ..store.rows import Row, content_hash
+from ..store.rows import Row
 from ..store.store import Store
 from .capture import RECORDS, Judge
 from .lifecycle import Lifecycle
@@ -64,29 +64,24 @@ class Contradictions:
 
     async def note(self, event: TextStored) -> tuple[MemoriesStored, ...]:
         """Note which memory the text of ``event`` contradicts, in its memory's next version."""
-        memory = await self._unlinked(event) if self.enabled else None
-        if memory is None:
+        read = event.memory
+        if not self.enabled or _is_linked(read):
             return ()
         other = await anyio.to_thread.run_sync(
-            self._contradicted, memory, limiter=self._one_at_a_time
+            self._contradicted, read, limiter=self._one_at_a_time
         )
         if other is None:
             return ()
         async with self._lifecycle.write_lock:
-            memory = await self._unlinked(event)
-            if memory is None or await self._lifecycle.find(other, [memory.scope]) is None:
+            memory = await self._lifecycle.find(read.id, [read.scope])
+            if memory is None or memory.content_hash != read.content_hash or _is_linked(memory):
+                return ()  # it says something else now
+            if await self._lifecycle.find(other, [read.scope]) is None:
                 return ()
             linked = replace(memory, version=memory.version + 1, contradicts=other)
             encoding = await anyio.to_thread.run_sync(self._encoder.encode, linked)
             await self._store.put([Row(linked, encoding)])
         return (MemoriesStored(trace=event.trace, stored=((linked, encoding),)),)
-
-    async def _unlinked(self, event: TextStored) -> Memory | None:
-        """The memory of ``event``, if it still has this text and replaces or contradicts none."""
-        memory = await self._lifecycle.find(event.id, [event.scope])
-        if memory is None or memory.content_hash != content_hash(event.text):
-            return None
-        return None if memory.contradicts or memory.supersedes else memory
 
     def _contradicted(self, memory: Memory) -> str | None:
         """On a worker thread: the older memory that ``memory`` contradicts the likeliest."""
@@ -122,6 +117,11 @@ class Contradictions:
         if ended or other.updated_at >= memory.updated_at:
             return False
         return not self._judge.contains(memory.content, other.content)
+
+
+def _is_linked(memory: Memory) -> bool:
+    """Whether it replaces or contradicts a memory already."""
+    return bool(memory.contradicts or memory.supersedes)
 
 
 def likelihood(model: CrossEncoder, newer: str, older: str) -> float:

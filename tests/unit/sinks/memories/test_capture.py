@@ -397,9 +397,9 @@ async def test_the_code_of_a_text_that_changed_meanwhile_is_not_noted(bench):
     find = bench.archive.captures.find_anchors
 
     async def find_late(text, root):
-        await bench.keep(ARGON, revises=named.id)
+        await bench.keep(ARGON, revises=named.memory.id)
         return await find(text, root)
 
     bench.archive.captures.find_anchors = find_late
     assert await bench.archive.captures.anchor(named) == ()
-    assert (await bench.current(named.id)).content == ARGON
+    assert (await bench.current(named.memory.id)).content == ARGON

@@ -1,6 +1,7 @@
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.events import SupersedeRequested, TextStored
 from subcog.sinks.models.cross_encoder import load_contradictions
@@ -28,9 +29,9 @@ async def kept(bench, text, **fields):
     return (await bench.keep(text, **fields)).memory
 
 
-async def noted(bench, memory, text=""):
-    """What its memory contradicts after its text was read."""
-    event = TextStored(trace="t", id=memory.id, text=text or memory.content, scope=memory.scope)
+async def noted(bench, memory):
+    """What ``memory`` contradicts after its text was read."""
+    event = TextStored(trace="t", memory=memory)
     for following in await bench.archive.contradictions.note(event):
         await bench.publish([following])
     return (await bench.current(memory.id)).contradicts
@@ -67,11 +68,20 @@ async def test_a_task_and_what_is_replaced_contradict_nothing(bench):
     assert (await bench.current(new.id)).contradicts is None
 
 
-async def test_a_text_that_was_changed_or_forgotten_meanwhile_is_not_read(bench):
+async def test_what_was_said_again_contradicts_what_was_said_between(bench):
+    old, new = await kept(bench, OLD), await kept(bench, NEW)
+    again = await kept(bench, OLD)
+    assert again.id == old.id
+    assert await noted(bench, again) == new.id
+    assert await noted(bench, new) is None
+
+
+async def test_a_text_that_was_changed_or_forgotten_meanwhile_is_not_noted(bench):
     await kept(bench, OLD)
     new = await kept(bench, NEW)
-    assert await noted(bench, new, text="Projects are archived on Mondays") is None
-    gone = TextStored(trace="t", id="mem_gone", text=NEW, scope=HERE)
+    await kept(bench, "Projects are archived on Mondays", revises=new.id)
+    assert await noted(bench, new) is None
+    gone = TextStored(trace="t", memory=replace(new, id="mem_gone"))
     assert await bench.archive.contradictions.note(gone) == ()
 
 
