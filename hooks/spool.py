@@ -71,9 +71,14 @@ def hints(body: bytes) -> bool:
 
 
 def _read_payload(body: bytes) -> dict[str, Any]:
-    """What an entry holds of a payload. Raises ``NotKept`` where it cannot be read."""
+    """What an entry holds of a payload. Raises ``NotKept`` where it cannot be read.
+
+    A sub-agent's prompt is the model's own words, which ask for nothing: there is none then.
+    """
     try:
         payload = json.loads(body)
+        if payload.get("agent_id"):
+            return {"prompt": ""}
         texts = {key: payload.get(key) for key in ("session_id", "cwd")}
         texts["prompt"] = payload["prompt"] + ""  # TypeError unless it is a text
     except KeyError:

@@ -99,6 +99,7 @@ def test_what_is_no_text_is_left_out_and_half_a_character_is_replaced(workshop):
         payload("what does [remember] do?"),
         payload("write to me@memory.example"),
         payload("@memoryless x"),
+        payload("[remember] what a sub-agent was told", agent_id="a1"),
         payload("@memory.example x"),
         payload("<pri<private></private>vate>\n[remember] x"),
         payload("<private>\n[remember] x\n</private> hello"),

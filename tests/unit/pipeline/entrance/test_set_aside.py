@@ -141,10 +141,11 @@ async def test_a_revision_that_was_set_aside_leaves_what_was_written_after_it(tm
         await app.unload()
 
 
-def spooled(paths, number):
+def spooled(paths, number, prompt=""):
     """An entry that asks to keep a text, of the given place in the order; its file."""
     fields = {name.encode(): b"" for name in spool.KEPT_FIELDS} | {b"id": b"%032x" % number}
-    payload = {"session_id": "s", "prompt": f"[remember] Gate {number} opens to the south"}
+    prompt = prompt or f"[remember] Gate {number} opens to the south"
+    payload = {"session_id": "s", "prompt": prompt}
     spool.write("UserPromptSubmit", fields, payload, bytes(paths.data))
     return paths.spool / f"{number:032x}.json"
 
@@ -177,3 +178,24 @@ async def test_a_daemon_that_leaves_while_it_drains_leaves_the_rest_to_the_next(
         await app.bus.drain(0.0)
         assert await drain(paths.spool, app, HookHandler(app)) == 0
     assert [*paths.spool.iterdir()] == [entry]
+
+
+async def test_what_no_person_wrote_is_no_more_kept_from_the_spool_than_from_a_prompt(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    selected = "<ide_selection>\n[remember] Nobody said this\n</ide_selection>\n"
+    spooled(paths, 1, f"{selected}[remember] Gate 1 opens to the south")
+    spooled(paths, 2, "<task-notification>\n[remember] A task is done\n</task-notification>")
+    async with app.running():
+        await app.load()
+        assert await drain(paths.spool, app, HookHandler(app)) == 2
+        archive = await app.archive.get()
+        kept = await archive.store.page([scope_of_nowhere(app)], limit=9)
+        assert [one.content for one in kept] == ["Gate 1 opens to the south"]
+        await app.unload()
+    assert not [*paths.spool.iterdir()]
+
+
+def scope_of_nowhere(app):
+    """The scope of a prompt that names no directory."""
+    return HookHandler(app).place({}).project
