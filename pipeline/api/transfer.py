@@ -134,7 +134,7 @@ async def restore(app: App, backup: Path, *, bring_back: bool = False) -> Restor
 
     What was forgotten since it was made stays forgotten, unless it is to be brought back.
     """
-    async with app.opening, _checked(app, backup) as copy:
+    async with _checked(app, backup) as copy:
         return await _swap(app, copy, backup, bring_back)
 
 
@@ -163,14 +163,18 @@ async def count_forgotten(app: App, backup: Path) -> ForgottenSince:
 
 @asynccontextmanager
 async def _checked(app: App, backup: Path) -> AsyncIterator[Path]:
-    """A private copy of ``backup`` that opens; it is gone at the end. Raises ``BadBackup``."""
-    copy = await anyio.to_thread.run_sync(_copied, backup, app.paths.database)
-    try:
-        await _check(app, copy, backup)
-        yield copy
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(_remove, copy)
+    """A private copy of ``backup`` that opens; it is gone at the end. Raises ``BadBackup``.
+
+    There is one at a time, since all have one name, by which ``doctor`` knows what is left of one.
+    """
+    async with app.opening:
+        copy = await anyio.to_thread.run_sync(_copied, backup, app.paths.database)
+        try:
+            await _check(app, copy, backup)
+            yield copy
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(_remove, copy)
 
 
 def _copied(backup: Path, database: Path) -> Path:
