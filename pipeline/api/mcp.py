@@ -168,7 +168,9 @@ class McpPort:
 
 def _note(memory: Json, *, brief: bool) -> Note:
     provenance = memory.get("provenance", {})
-    known = {key: provenance.get(key, "") for key in ("hook", "file", "author")}
+    known = {key: provenance.get(key, "") for key in ("hook", "file")}
+    # What a search found says who wrote it, and no more of where it comes from.
+    known["author"] = provenance.get("author") or memory.get("author") or ""
     return Note(
         id=memory["id"],
         namespace=memory["namespace"],

@@ -37,3 +37,15 @@ async def test_nothing_of_what_hooks_said_reaches_the_model_as_it_was_written(tm
         known = (await port.session())["known"]
         assert known["session"] == "s"
         assert TOKEN not in known["last_event"]
+
+
+async def test_a_colleagues_memory_is_quoted_under_their_name_however_it_was_found(tmp_path):
+    async with serving(tmp_path) as port:
+        head = {"id": "mem_1", "namespace": "context", "content": "Deploys are on Mondays"}
+        found = head | {
+            "created_at": "2026-01-01T00:00:00+00:00",
+            "author": "anna",
+            "replaced_by": None,
+        }
+        assert "anna" in port.quote([found])
+        assert "anna" in port.quote([found | {"author": "", "provenance": {"author": "anna"}}])
