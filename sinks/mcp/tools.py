@@ -266,7 +266,7 @@ def _text(text: str) -> types.TextContent:
 NAME = "hook"
 _TEMPLATE = regex(r"\$\{[\w.]{1,100}\}")
 # Fields that are JSON themselves, and come as a text.
-_JSON = ("tool_input", "tool_response")
+_JSON = ("tool_input", "tool_response", "is_interrupt")
 
 
 class HookArguments(Struct, kw_only=True):
