@@ -72,6 +72,9 @@ async def test_an_interrupted_tool_is_told_as_one():
         {},
         {"event": 7},
         {"event": "Stop", "payload": [1]},
+        {"event": "my password is x"},
+        {"event": "Stop", "client": "a text\\n"},
+        {"event": "S" * 65},
     ],
 )
 async def test_what_is_no_hook_changes_nothing(arguments):
