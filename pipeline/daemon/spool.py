@@ -105,11 +105,13 @@ async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
         with anyio.move_on_after(PATIENCE_S):
             return (await app.captures.capture(request)).kept.is_settled
         return False
+    session = identifier(entry.payload.session_id)
+    directory = entrance.project_dir(session, entry.fields)
     prompt = PromptSubmitted(
         trace=trace,
-        session=identifier(entry.payload.session_id),
+        session=session,
         client=entry.fields.get("client", ""),
-        place=entrance.place(entry.fields, entry.payload.cwd),
+        place=entrance.place(entry.fields | {"project": directory}, entry.payload.cwd),
         text=entry.payload.prompt,
     )
     with anyio.move_on_after(PATIENCE_S):
