@@ -41,7 +41,7 @@ async def test_where_the_backup_does_not_come_up_the_old_database_is_back(tmp_pa
                 await load()
 
         monkeypatch.setattr(app, "load", load_but_not_the_first_time)
-        with pytest.raises(backups.BadBackup, match="what was there is back: it is not to be"):
+        with pytest.raises(backups.BadBackup, match=r"what was there is back.*it is not to be"):
             await backups.restore(app, tmp_path / "b.duckdb")
         assert await contents(app) == ["Fact number 1", "Fact number 2"]
         assert sorted(path.name for path in app.paths.data.glob("*restor*")) == []
@@ -116,3 +116,22 @@ async def test_who_asks_what_was_forgotten_takes_no_copy_from_a_restore(tmp_path
                 restored = await backups.restore(app, tmp_path / "b.duckdb")
         assert restored.memories == 1
         assert await contents(app) == ["Fact number 1"]
+
+
+async def test_where_the_copy_has_gone_the_old_database_is_back(tmp_path, monkeypatch):
+    async with opened(tmp_path) as app:
+        await capture(app, 1)
+        await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
+        await capture(app, 2)
+        carry_over = backups._carry_over
+
+        async def carry_over_and_lose(app, copy, bring_back):
+            carried = await carry_over(app, copy, bring_back)
+            copy.unlink()
+            return carried
+
+        monkeypatch.setattr(backups, "_carry_over", carry_over_and_lose)
+        with pytest.raises(backups.BadBackup, match=r"what was there is back.*has gone"):
+            await backups.restore(app, tmp_path / "b.duckdb")
+        assert await contents(app) == ["Fact number 1", "Fact number 2"]
+        assert sorted(path.name for path in app.paths.data.glob("*restor*")) == []
