@@ -14,6 +14,7 @@ import msgspec
 from anyio.abc import ByteSendStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from ...bus.ids import full_id
 from ...bus.values import Memory, Provenance, Scope
 from ...hooks.client import VERSION
 from ...sinks.mcp.port import Intent, Json, Refused
@@ -25,7 +26,6 @@ from ..entrance.handler import HookHandler
 from ..entrance.set_aside import DurableHooks
 from . import results as answers
 from .dispatch import Calls
-from .params import full_id
 
 if TYPE_CHECKING:
     from ...sinks.mcp.server import Session
