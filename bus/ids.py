@@ -36,3 +36,9 @@ def next_ulid(text: str, steps: int) -> str:
 def ulid_beside(text: str, randomness: bytes) -> str:
     """The ULID of the same moment as ``text``, with ten other random bytes."""
     return text[:10] + ulid(int.from_bytes(randomness[:10], "big"))[10:]
+
+
+def full_id(given: str) -> str:
+    """The id of a memory that ``given`` is, with or without its URI or prefix."""
+    bare = given.strip().removeprefix("subcog://memory/")
+    return bare if bare.startswith("mem_") else f"mem_{bare}"

@@ -99,8 +99,8 @@ class Paths(Struct, frozen=True, kw_only=True):
 def find_paths(env: Mapping[str, str]) -> Paths:
     """The directories that ``env`` names, by the XDG base directory specification.
 
-    Relative XDG values are ignored, as that specification asks. Without ``XDG_RUNTIME_DIR`` the
-    socket lives in the data directory.
+    Relative XDG values are ignored, as that specification asks. Without ``XDG_RUNTIME_DIR``, or
+    where what it names is not the user's alone, the socket lives in the data directory.
     """
     if moved := env.get("SUBCOG_HOME"):
         home = Path(moved).absolute()

@@ -94,6 +94,11 @@ class Memory:
             self.watched.pop(str(params.get("uri")), None)
 
     @property
+    def misses(self) -> bool:
+        """Whether something is lost as long as there is no daemon."""
+        return bool(self.pending or self.watched)
+
+    @property
     def waits(self) -> bool:
         """Whether the client waits for an answer."""
         return any(not request.lasting for request in self.pending.values())
@@ -140,6 +145,14 @@ def id_of(message: "dict[str, Any]", name: str = "id") -> "Id":
 def split(lines: bytes) -> "list[bytes]":
     """Whole lines, each with its end. A carriage return is no end."""
     return [line + b"\n" for line in lines[:-1].split(b"\n")]
+
+
+def updated(uri: str) -> bytes:
+    """What tells a client to read a resource again."""
+    import json
+
+    said = {"method": "notifications/resources/updated", "params": {"uri": uri}}
+    return json.dumps({"jsonrpc": "2.0", **said}).encode() + b"\n"
 
 
 def refusal(request_id: "Id", why: str) -> bytes:
@@ -209,6 +222,9 @@ class Pipe:
         lines, self.known = self.memory.again()
         for line in lines:
             self.up += line
+        for uri, (watch_id, _) in self.memory.watched.items():
+            if watch_id in self.known:  # it may have changed while nobody watched
+                self.down += updated(uri)
 
     def drop(self) -> None:
         """The daemon has gone."""
@@ -281,13 +297,13 @@ class Pipe:
         return bool(heard) and (self.answered or len(heard) > MAX_HEARD)
 
     def patience_ms(self) -> "int | None":
-        waiting = self.left_at is not None or (self.daemon is None and self.memory.pending)
+        waiting = self.left_at is not None or (self.daemon is None and self.memory.misses)
         return int(LOOK_S * 1000) if waiting else None
 
     def idle(self) -> None:
         if self.is_behind():
             self.memory.digest()
-        elif self.daemon is None and self.memory.pending:
+        elif self.daemon is None and self.memory.misses:
             self.look()
 
     def read_client(self) -> None:

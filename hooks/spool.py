@@ -1,9 +1,10 @@
 """Keeps what a user asked to remember and no daemon has committed: a file an entry, redacted.
 
 An entry is ``<data>/spool/<48-bit milliseconds><80-bit random>.json`` (hexadecimal, so names sort
-by time): ``{"event", "fields": {"project", "cwd", "client", "session"}, "payload": {"session_id",
-"cwd", "prompt"}}``. The name is the ``id`` that the request carried, so an entry that the daemon
-had got after all is the same capture. The daemon drains the folder; nothing here reads it again.
+by time): ``{"event", "fields": {"project", "cwd", "client", "session", "scope"}, "payload":
+{"session_id", "cwd", "prompt"}}``. ``scope`` is ``user`` where the daemon set aside what belongs to
+no project. The name is the ``id`` that the request carried, so an entry that the daemon had got
+after all is the same capture. The daemon drains the folder; nothing here reads it again.
 
 Secrets and private spans are taken out before anything touches the disk. Loaded by ``client.py`` on
 its slow path only.
@@ -26,7 +27,7 @@ MARKER = re.compile(
 )
 PRIVATE_TAG = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
 RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../stages/redaction/secrets.toml")
-KEPT_FIELDS = ("project", "cwd", "client", "session")
+KEPT_FIELDS = ("project", "cwd", "client", "session", "scope")
 MAX_PROMPT_CHARS = 200_000
 MAX_ENTRIES = 1000
 TOO_LONG = "the prompt is too long to be read; send what is marked by itself"
@@ -71,9 +72,14 @@ def hints(body: bytes) -> bool:
 
 
 def _read_payload(body: bytes) -> dict[str, Any]:
-    """What an entry holds of a payload. Raises ``NotKept`` where it cannot be read."""
+    """What an entry holds of a payload. Raises ``NotKept`` where it cannot be read.
+
+    A sub-agent's prompt is the model's own words, which ask for nothing: there is none then.
+    """
     try:
         payload = json.loads(body)
+        if payload.get("agent_id"):
+            return {"prompt": ""}
         texts = {key: payload.get(key) for key in ("session_id", "cwd")}
         texts["prompt"] = payload["prompt"] + ""  # TypeError unless it is a text
     except KeyError:
@@ -180,7 +186,8 @@ def write(event: str, fields: dict[bytes, bytes], payload: dict[str, Any], data:
     entry = {
         "event": event,
         "fields": {
-            key: fields[key.encode()].decode("utf-8", "surrogateescape") for key in KEPT_FIELDS
+            key: fields.get(key.encode(), b"").decode("utf-8", "surrogateescape")
+            for key in KEPT_FIELDS
         },
         "payload": payload,
     }

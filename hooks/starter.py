@@ -276,9 +276,8 @@ def _first_time(reason: str, session: str, state: bytes) -> bool:
     try:
         os.makedirs(told, 0o700, exist_ok=True)
         _forget_old(told)
-        os.close(
-            os.open(os.path.join(told, f"{reason}-{name}"), os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-        )
+        note = os.path.join(told, f"{reason}-{name}")
+        os.close(os.open(note, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError:  # told before; or it cannot be noted, and would be told at every prompt
         return False
     return True
@@ -288,8 +287,11 @@ def _forget_old(told: str) -> None:
     oldest = time.time() - TOLD_DAYS * 86_400
     with os.scandir(told) as entries:
         for entry in entries:
-            if entry.stat(follow_symlinks=False).st_mtime < oldest:
-                os.unlink(entry.path)
+            try:
+                if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                    os.unlink(entry.path)
+            except OSError:  # another hook was faster
+                continue
 
 
 def _object(answer: bytes) -> dict[str, object]:

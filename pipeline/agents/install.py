@@ -38,12 +38,17 @@ WITHOUT_HTTP = ("SessionStart", "PreCompact")
 # What of a payload is handed to the MCP tool: there is no way to hand over the whole. The other
 # events come before the connection is there, when it is gone, or want an answer in plain text.
 FIELDS = {
-    "UserPromptSubmit": ("prompt",),
-    "PreToolUse": ("tool_name", "tool_input"),
-    "PostToolUse": ("tool_name", "tool_input", "tool_response"),
-    "PostToolUseFailure": ("tool_name", "tool_input", "error"),
-    "Stop": (),
-    "SubagentStop": ("agent_id", "agent_type", "agent_transcript_path"),
+    "UserPromptSubmit": ("agent_id", "prompt"),
+    "PreToolUse": ("agent_id", "tool_name", "tool_input"),
+    "PostToolUse": ("agent_id", "tool_name", "tool_input", "tool_response"),
+    "PostToolUseFailure": ("agent_id", "tool_name", "tool_input", "error", "is_interrupt"),
+    "Stop": ("last_assistant_message",),
+    "SubagentStop": (
+        "agent_id",
+        "agent_type",
+        "agent_transcript_path",
+        "last_assistant_message",
+    ),
 }
 COMMON = ("session_id", "transcript_path", "cwd")
 __all__ = ["AGENTS", "Change", "Parts", "SettingsUnreadable", "install", "uninstall", "wired"]

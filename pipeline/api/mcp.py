@@ -14,6 +14,7 @@ import msgspec
 from anyio.abc import ByteSendStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from ...bus.ids import full_id
 from ...bus.values import Memory, Provenance, Scope
 from ...hooks.client import VERSION
 from ...sinks.mcp.port import Intent, Json, Refused
@@ -25,7 +26,6 @@ from ..entrance.handler import HookHandler
 from ..entrance.set_aside import DurableHooks
 from . import results as answers
 from .dispatch import Calls
-from .params import full_id
 
 if TYPE_CHECKING:
     from ...sinks.mcp.server import Session
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # The parts of an answer that somebody wrote.
 WRITTEN = frozenset(
     {"author", "content", "summary", "reason", "why", "tags", "file", "query", "topic", "name"}
-    | {"text", "opening", "branch", "files", "hook", "client"}
+    | {"text", "opening", "branch", "files", "hook", "client", "provenance", "also_said_by"}
 )
 _SEARCHES = {
     "howto": "howto",
@@ -122,7 +122,7 @@ class McpPort:
         reasons = {memory_id: self._app.sessions.reason(name, memory_id) for memory_id, _ in shown}
         return {
             "session": name or None,
-            "known": msgspec.to_builtins(known),
+            "known": self._harmless(msgspec.to_builtins(known), written=True),
             "injected": [
                 {key: memory[key] for key in ("id", "urn", "namespace", "summary", "version")}
                 | {"score": None, "why": None}
@@ -156,7 +156,8 @@ class McpPort:
         """``answer`` with what somebody wrote redacted and neutralised."""
         if isinstance(answer, dict):
             return {
-                key: self._harmless(value, written=key in WRITTEN) for key, value in answer.items()
+                key: self._harmless(value, written=written or key in WRITTEN)
+                for key, value in answer.items()
             }
         if isinstance(answer, list):
             return [self._harmless(each, written=written) for each in answer]
@@ -167,7 +168,9 @@ class McpPort:
 
 def _note(memory: Json, *, brief: bool) -> Note:
     provenance = memory.get("provenance", {})
-    known = {key: provenance.get(key, "") for key in ("hook", "file", "author")}
+    known = {key: provenance.get(key, "") for key in ("hook", "file")}
+    # What a search found says who wrote it, and no more of where it comes from.
+    known["author"] = provenance.get("author") or memory.get("author") or ""
     return Note(
         id=memory["id"],
         namespace=memory["namespace"],

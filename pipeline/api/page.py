@@ -17,6 +17,8 @@ from ..entrance.handler import HookHandler
 from .dispatch import Calls
 
 DOCTOR_S = 60.0
+# With -P, since the interpreter would import what lies in the directory that the daemon is in.
+COMMAND = (sys.executable, "-P", "-m", "subcog.pipeline.cli.main")
 
 
 class PageCalls(PagePort):
@@ -49,8 +51,7 @@ class PageCalls(PagePort):
         return self._app.clean(text)
 
     async def doctor(self, fields: dict[str, str]) -> tuple[Finding, ...]:
-        command = [sys.executable, "-m", "subcog.pipeline.cli.main", "doctor", "--json"]
-        # Not in its directory: the interpreter would import what lies there.
+        command = [*COMMAND, "doctor", "--json"]
         env = os.environ | {"CLAUDE_PROJECT_DIR": self._entrance.place(fields).root}
         with anyio.move_on_after(DOCTOR_S):
             ended = await anyio.run_process(command, check=False, env=env)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta, Struct
 
 from ...bus.bus import BusClosed, StageFailed
+from ...bus.ids import full_id
 from ...bus.results import Result
 from ...bus.values import Memory, Mode, Place, Scope
 from ...stages.sessions.quote import short_id
@@ -292,12 +293,6 @@ LEAST_ID_CHARS = len("mem_") + 4
 """An id may be given by its beginning, of so many characters."""
 
 _MOST_NAMED = 5
-
-
-def full_id(given: str) -> str:
-    """The id that ``given`` is, with or without its URI or prefix."""
-    bare = given.strip().removeprefix("subcog://memory/")
-    return bare if bare.startswith("mem_") else f"mem_{bare}"
 
 
 async def find_memory(archive: Archive, given: str, place: Place) -> Memory:

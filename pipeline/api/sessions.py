@@ -113,8 +113,12 @@ class SessionCalls:
 
     async def search(self, params: SearchSessionsParams, place: Place) -> FoundSessions:
         archive = await self._archive()
-        hits = [hit for scope in place.own for hit in await archive.find(params.query, scope)]
-        found = [hit for hit in hits if hit.passages][: params.limit]
+        hits = [
+            hit
+            for scope in place.own
+            for hit in await archive.find(params.query, scope, most=params.limit)
+        ]
+        found = _best_first([hit for hit in hits if hit.passages])[: params.limit]
         return FoundSessions(query=params.query, sessions=tuple(map(_found, found)))
 
     async def unread(self, params: FilesParams, place: Place) -> UnreadResult:
@@ -236,6 +240,17 @@ def _listed(info: SessionInfo) -> ListedSession:
         passages=info.passages,
         opening=info.opening,
     )
+
+
+def _best_first(hits: Sequence[SessionHit]) -> list[SessionHit]:
+    """``hits`` of several scopes; what a newer session replaces stays after that one."""
+    held = {(hit.scope, hit.session): hit for hit in hits}
+
+    def place(hit: SessionHit) -> tuple[float, str, bool]:
+        first = held.get((hit.scope, hit.replaced_by), hit)
+        return -first.relevance, first.session, first is not hit
+
+    return sorted(hits, key=place)
 
 
 def _found(hit: SessionHit) -> FoundSession:

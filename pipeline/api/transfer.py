@@ -8,6 +8,7 @@ import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
+from errno import ENOENT
 from functools import partial
 from pathlib import Path
 
@@ -134,7 +135,7 @@ async def restore(app: App, backup: Path, *, bring_back: bool = False) -> Restor
 
     What was forgotten since it was made stays forgotten, unless it is to be brought back.
     """
-    async with app.opening, _checked(app, backup) as copy:
+    async with _checked(app, backup) as copy:
         return await _swap(app, copy, backup, bring_back)
 
 
@@ -163,14 +164,18 @@ async def count_forgotten(app: App, backup: Path) -> ForgottenSince:
 
 @asynccontextmanager
 async def _checked(app: App, backup: Path) -> AsyncIterator[Path]:
-    """A private copy of ``backup`` that opens; it is gone at the end. Raises ``BadBackup``."""
-    copy = await anyio.to_thread.run_sync(_copied, backup, app.paths.database)
-    try:
-        await _check(app, copy, backup)
-        yield copy
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(_remove, copy)
+    """A private copy of ``backup`` that opens; it is gone at the end. Raises ``BadBackup``.
+
+    There is one at a time, since all have one name, by which ``doctor`` knows what is left of one.
+    """
+    async with app.opening:
+        copy = await anyio.to_thread.run_sync(_copied, backup, app.paths.database)
+        try:
+            await _check(app, copy, backup)
+            yield copy
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(_remove, copy)
 
 
 def _copied(backup: Path, database: Path) -> Path:
@@ -220,24 +225,19 @@ async def _swap(app: App, copy: Path, backup: Path, bring_back: bool) -> Restore
     database = app.paths.database
     app.passages.depart()
     before = app.archive.depart()
-    if before is not None:
-        await before.close()
-    # Only now can nothing more be forgotten.
-    carried = await _carry_over(app, copy, bring_back)
     aside = _aside(database, app.clock())
-    await anyio.to_thread.run_sync(_move, database, aside)
-    await anyio.to_thread.run_sync(_move, copy, database)
-    _uncompacted(database).unlink(missing_ok=True)
-    await app.load()
-    archive = app.archive.loaded
-    if archive is None:
-        problem = app.archive.problem
-        await anyio.to_thread.run_sync(_remove, database)  # and its log, which is not the old one's
-        await anyio.to_thread.run_sync(_move, aside, database)
-        app.archive.depart()
+    try:
+        if before is not None:
+            await before.close()
+        # Only now can nothing more be forgotten.
+        carried = await _carry_over(app, copy, bring_back)
+        await anyio.to_thread.run_sync(_exchange, copy, database, aside)
         await app.load()
-        await app.build_topics()
-        raise BadBackup(f"the backup did not come up, what was there is back: {problem}")
+        if (archive := app.archive.loaded) is None:
+            raise BadBackup(f"the backup did not come up: {app.archive.problem}")
+    except (OSError, BadBackup) as error:
+        await _bring_back(app, aside)
+        raise BadBackup(f"what was there is back: {error}") from None
     await app.build_topics()
     _log.info("a backup was restored", extra={"memories": archive.count})
     kept = str(aside) if aside.exists() else None
@@ -252,7 +252,7 @@ async def _swap(app: App, copy: Path, backup: Path, bring_back: bool) -> Restore
 
 
 async def _carry_over(app: App, copy: Path, bring_back: bool) -> ForgottenSince:
-    """Note in ``copy`` what was forgotten since. Raises ``BadBackup``; the old one is back then."""
+    """Note in ``copy`` what was forgotten since. Raises ``BadBackup``."""
     from ...sinks.repair.backups import carry_over, read_buried_file
 
     buried = await anyio.to_thread.run_sync(read_buried_file, app.paths.database)
@@ -263,10 +263,37 @@ async def _carry_over(app: App, copy: Path, bring_back: bool) -> ForgottenSince:
     try:
         carried = await anyio.to_thread.run_sync(work)
     except OSError as error:
-        await app.load()
-        await app.build_topics()
         raise BadBackup(f"what was forgotten since cannot be noted in it: {error}") from None
     return ForgottenSince(memories=carried.memories, passages=carried.passages)
+
+
+async def _bring_back(app: App, aside: Path) -> None:
+    """Load what was there before again, from ``aside`` where it was moved there already."""
+    app.passages.depart()
+    if (archive := app.archive.depart()) is not None:
+        await archive.close()
+    try:
+        await anyio.to_thread.run_sync(_put_back, aside, app.paths.database)
+    except OSError as error:
+        app.archive.fail(f"what was there before lies in {aside} ({error.strerror})")
+        return
+    await app.load()
+    await app.build_topics()
+
+
+def _exchange(copy: Path, database: Path, aside: Path) -> None:
+    """Put ``copy`` where ``database`` is, and that ``aside``."""
+    _move(database, aside)
+    if not copy.exists():  # whoever clears up may have taken it for a leftover
+        raise FileNotFoundError(ENOENT, "the copy of the backup has gone")
+    _move(copy, database)
+    _uncompacted(database).unlink(missing_ok=True)
+
+
+def _put_back(aside: Path, database: Path) -> None:
+    if aside.exists():
+        _remove(database)  # and its log, which is not the old one's
+    _move(aside, database)
 
 
 def _uncompacted(database: Path) -> Path:

@@ -25,11 +25,12 @@ from ...bus.events import (
     RestoreRequested,
     SupersedeRequested,
 )
+from ...bus.ids import full_id
 from ...bus.results import NotUndone, Undone, UndoResult
 from ...bus.values import Memory, Place, Scope
 from ..app.app import App
 from ..entrance.set_aside import capture_durably
-from .params import FAILURES, CallRefused, Table, UndoParams, full_id, reason_of
+from .params import FAILURES, CallRefused, Table, UndoParams, reason_of
 
 UNDO_S = 60.0
 """A change can be taken back for so long."""

@@ -188,6 +188,8 @@ def _last_words(daemon: subprocess.Popen[bytes]) -> str:
 
 def spawn(paths: Paths) -> subprocess.Popen[bytes]:
     """Start a daemon that outlives this process; its complaints, if it refuses, are on stderr."""
+    from ...hooks.starter import daemon_environment  # not needed where one runs
+
     paths.state.mkdir(parents=True, exist_ok=True, mode=0o700)
     return subprocess.Popen(
         [sys.executable, "-m", "subcog.pipeline.cli.main", "daemon", "run"],
@@ -196,4 +198,5 @@ def spawn(paths: Paths) -> subprocess.Popen[bytes]:
         stderr=subprocess.PIPE,
         start_new_session=True,
         cwd="/",
+        env=daemon_environment(os.environb, bytes(Path.cwd())),
     )

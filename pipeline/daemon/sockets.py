@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,10 +57,23 @@ def only_one(lock: Path) -> Iterator[Lock]:
 
 
 def socket_path(paths: Paths) -> Path:
-    """Where the socket is: named for the data directory, since two may share a runtime one."""
-    if paths.runtime == paths.data:
+    """Where the socket is: named for the data directory, since two may share a runtime one.
+
+    It is in the data directory where the runtime one is not ours alone, as in a shared ``/tmp``.
+    """
+    if paths.runtime == paths.data or not _is_ours(paths.runtime):
         return paths.link
     return paths.runtime / f"daemon-{paths.data.stat().st_ino}.sock"
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether ``folder`` is there, and nobody else can put anything into it."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    is_folder = stat.S_ISDIR(found.st_mode)
+    return is_folder and found.st_uid == os.getuid() and not found.st_mode & 0o022
 
 
 def listen(paths: Paths) -> socket.socket:
@@ -69,6 +83,8 @@ def listen(paths: Paths) -> socket.socket:
     bound by its bare name from within its directory. That changes the working directory for a
     moment, which nothing else of a starting daemon minds.
     """
+    with contextlib.suppress(OSError):  # the data directory will do
+        paths.runtime.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = socket_path(paths)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.unlink(missing_ok=True)

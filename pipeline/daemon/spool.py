@@ -16,7 +16,7 @@ from msgspec import Struct
 from ...bus.bus import BusClosed
 from ...bus.events import CaptureRequested, PromptSubmitted
 from ...bus.signals import emit, redacted
-from ...stages.text.markup import split_markers
+from ...stages.text.markup import marked_in
 from ..agents.agent import Payload, identifier
 from ..app.app import App
 from ..entrance.handler import HookHandler, trace_of
@@ -105,15 +105,17 @@ async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
         with anyio.move_on_after(PATIENCE_S):
             return (await app.captures.capture(request)).kept.is_settled
         return False
+    session = identifier(entry.payload.session_id)
+    directory = entrance.project_dir(session, entry.fields)
     prompt = PromptSubmitted(
         trace=trace,
-        session=identifier(entry.payload.session_id),
+        session=session,
         client=entry.fields.get("client", ""),
-        place=entrance.place(entry.fields, entry.payload.cwd),
+        place=entrance.place(entry.fields | {"project": directory}, entry.payload.cwd),
         text=entry.payload.prompt,
     )
     with anyio.move_on_after(PATIENCE_S):
-        for number, marked in enumerate(split_markers(prompt.text)[1]):
+        for number, marked in enumerate(marked_in(prompt.text)):
             kept = await app.captures.keep(marked, prompt=prompt, number=number)
             if not kept.is_settled:
                 return False

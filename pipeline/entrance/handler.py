@@ -33,7 +33,7 @@ from ...hooks import spool
 from ...sinks.telemetry.hook_activity import HookActivity
 from ...sinks.transcripts.reader import Outcomes
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
-from ...stages.text.markup import split_markers
+from ...stages.text.markup import marked_in
 from ...stages.text.unicode import well_formed
 from ..agents.agent import Payload, identifier, read_payload
 from ..app.app import App
@@ -319,7 +319,8 @@ def _is_settled(reply: ResponseReady) -> bool:
 
 def _unanswered(outcome: str, payload: Payload) -> HookAnswer:
     """The answer where there is none in time: what the prompt marks may not have been kept."""
-    return HookAnswer(NOTHING, outcome, is_settled=not split_markers(payload.prompt)[1])
+    asks = not payload.agent_id and marked_in(payload.prompt)
+    return HookAnswer(NOTHING, outcome, is_settled=not asks)
 
 
 def trace_of(identity: str) -> str:
@@ -356,7 +357,7 @@ class LoadShedding:
 
 def _is_optional(asked: Event) -> bool:
     if isinstance(asked, PromptSubmitted):
-        return not split_markers(asked.text)[1]
+        return not marked_in(asked.text)
     return isinstance(asked, (ActionProposed, ToolUsed, ToolFailed))
 
 

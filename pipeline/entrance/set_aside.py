@@ -41,8 +41,7 @@ class DurableHooks:
         return structs.replace(answer, body=told, is_settled=True)
 
     def _set_aside(self, event: str, fields: dict[str, str], body: bytes, answer: bytes) -> bytes:
-        names = dict.fromkeys(spool.KEPT_FIELDS, "") | fields
-        names["project"] = self._hooks.project_dir(_session_of(body), fields)
+        names = fields | {"project": self._hooks.project_dir(_session_of(body), fields)}
         packed = {
             key.encode(): value.encode("utf-8", "surrogateescape") for key, value in names.items()
         }
@@ -83,9 +82,8 @@ def _set_request_aside(request: CaptureRequested, data: Path) -> str:
             tags=tuple(spool.clean(tag, spool.RULES) for tag in request.tags),
             summary="",  # made anew
         )
-        names = {name.encode(): b"" for name in spool.KEPT_FIELDS} | {b"id": request_id().encode()}
         payload = {"request": to_builtins(cleaned)}
-        spool.write("capture", names, payload, bytes(data))
+        spool.write("capture", {b"id": request_id().encode()}, payload, bytes(data))
     except (spool.NotKept, OSError) as error:
         return f"it could not be stored in time, and not be set aside ({error}). Send it again"
     return "it could not be stored in time. It is set aside safely, and stored as soon as possible"

@@ -164,7 +164,7 @@ async def research_topic(port: ClientPort, asked: Mapping[str, str]) -> str:
     topic, depth = asked["topic"], asked.get("depth", "standard")
     memories, related = await _about(port, topic, DEPTHS[depth])
     if depth == "comprehensive":  # with where each came from
-        memories = [await port.find(memory["id"]) or memory for memory in memories]
+        memories = [memory | (await port.find(memory["id"]) or {}) for memory in memories]
     quoted = port.quote(memories, brief=depth == "quick")
     beside = "".join(f"\n- {Uri('topics', other)}" for other in related)
     return f"""\

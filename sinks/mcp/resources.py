@@ -15,6 +15,7 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
+from ...bus.ids import full_id
 from ...bus.values import NAMESPACES
 from .port import Changed, ClientPort, Json, Refused
 from .schemas import MAX_QUERY
@@ -142,15 +143,10 @@ def is_touched(uri: Uri, changed: Changed) -> bool:
     if uri.kind in {"help", "sessions"} or (uri.kind == "session" and uri.text):
         return False
     if uri.kind == "memory":
-        return changed.ids is None or bare_id(uri.text) in changed.ids
+        return changed.ids is None or full_id(uri.text) in changed.ids
     if uri.kind == "namespaces" and uri.text:
         return changed.namespaces is None or uri.text in changed.namespaces
     return True
-
-
-def bare_id(given: str) -> str:
-    """A memory's id with its prefix, as it is stored."""
-    return given if given.startswith("mem_") else f"mem_{given}"
 
 
 SEARCHED = 10

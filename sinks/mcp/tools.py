@@ -264,9 +264,10 @@ def _text(text: str) -> types.TextContent:
 
 
 NAME = "hook"
+_NAME = regex(r"[A-Za-z0-9]{1,64}")  # as the pipe's
 _TEMPLATE = regex(r"\$\{[\w.]{1,100}\}")
 # Fields that are JSON themselves, and come as a text.
-_JSON = ("tool_input", "tool_response")
+_JSON = ("tool_input", "tool_response", "is_interrupt")
 
 
 class HookArguments(Struct, kw_only=True):
@@ -282,6 +283,8 @@ async def call_hook(port: ClientPort, arguments: dict[str, Any] | None) -> types
     try:
         call = msgspec.convert(arguments or {}, HookArguments)
     except msgspec.ValidationError:
+        return _result(b"{}")
+    if not (_NAME.fullmatch(call.event) and _NAME.fullmatch(call.client or "none")):
         return _result(b"{}")
     payload = {name: _whole(name, value) for name, value in call.payload.items()}
     filled = {

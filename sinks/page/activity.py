@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import anyio
 from msgspec import Struct
@@ -27,6 +27,7 @@ FORGOTTEN = "forgotten since"
 _MAX_VERDICTS = 30
 _MAX_BEHIND = 50
 
+T = TypeVar("T", Kept, Verdict)
 Kind = Literal["prompt", "moment", "capture", "forgotten"]
 
 
@@ -198,12 +199,18 @@ def _without(entry: Entry, memory_id: str) -> Entry:
     if isinstance(entry, CaptureSeen) and entry.id == memory_id:
         return replace(entry, summary=FORGOTTEN)
     if isinstance(entry, PromptSeen):
-        kept = tuple(
-            replace(one, summary=FORGOTTEN) if one.memory_id == memory_id else one
-            for one in entry.kept
+        return replace(
+            entry,
+            kept=_without_summary(entry.kept, memory_id),
+            verdicts=_without_summary(entry.verdicts, memory_id),
         )
-        return replace(entry, kept=kept)
     return entry
+
+
+def _without_summary(told: tuple[T, ...], memory_id: str) -> tuple[T, ...]:
+    return tuple(
+        replace(one, summary=FORGOTTEN) if one.memory_id == memory_id else one for one in told
+    )
 
 
 class Watch:

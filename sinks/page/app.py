@@ -30,7 +30,7 @@ from .activity import Activity, Entry
 from .acts import Acts, body_of
 from .render import FOLDER, render
 from .screens import SCREENS, Screens, named_by_id, summaries_of, visit_of
-from .visits import VISIT_S, PagePort, Refused, Visit, Visits
+from .visits import PagePort, Refused, Visit, Visits
 
 ALIVE_S = 15.0
 """A stream says so often that it is alive, where nothing happens."""
@@ -111,7 +111,6 @@ class Page:
             COOKIE,
             visit.secret,
             path=visit.path,
-            max_age=int(VISIT_S),
             httponly=True,
             samesite="strict",
         )

@@ -71,18 +71,20 @@ class Finder:
         self._threads = threads
         self._relevance = load_relevance()
 
-    async def find(self, text: str, scope: Scope, *, session: str = "") -> tuple[SessionHit, ...]:
-        """What other sessions of ``scope`` than ``session`` hold on ``text``, best first.
+    async def find(
+        self, text: str, scope: Scope, *, session: str = "", most: int = _MOST_SHOWN
+    ) -> tuple[SessionHit, ...]:
+        """What at most ``most`` other sessions of ``scope`` than ``session`` hold on ``text``.
 
-        Where a newer session speaks of the same subject it comes first, and says which one it
-        replaces. Those that are not relevant enough come last, without passages.
+        The best first. Where a newer session speaks of the same subject it comes first, and says
+        which one it replaces. Those that are not relevant enough come last, without passages.
         """
         if len(text.strip()) < _FEWEST_CHARS or not self._index.passages:
             return ()
-        work = partial(self._find, text, scope, session)
+        work = partial(self._find, text, scope, session, most)
         return await anyio.to_thread.run_sync(work, limiter=self._threads)
 
-    def _find(self, text: str, scope: Scope, session: str) -> tuple[SessionHit, ...]:
+    def _find(self, text: str, scope: Scope, session: str, most: int) -> tuple[SessionHit, ...]:
         now = self._clock()
         found = self._index.search(text, scope, now, leaving_out=[session] if session else [])
         best: dict[str, tuple[float, Found]] = {}
@@ -91,7 +93,7 @@ class Finder:
             if relevance > best.get(one.episode.session, (-1.0, one))[0]:
                 best[one.episode.session] = (relevance, one)
         ranked = sorted(best.values(), key=lambda pair: -pair[0])
-        shown = [pair for pair in ranked if pair[0] >= self._floor][:_MOST_SHOWN]
+        shown = [pair for pair in ranked if pair[0] >= self._floor][:most]
         hits = [self._hit(relevance, one) for relevance, one in shown]
         # Who only asked the same before was answered from what others had settled.
         hits = [hit for hit in hits if _states(hit.passages)] or hits

@@ -180,6 +180,12 @@ def is_machine(text: str) -> bool:
     return not text or _MACHINE.match(text) is not None or _SLASH_COMMAND.match(text) is not None
 
 
+def marked_in(text: str) -> tuple[Marked, ...]:
+    """What the person who wrote ``text`` asks to keep: nothing of what is quoted or not theirs."""
+    own = own_text(text)
+    return () if is_machine(own) else split_markers(own)[1]
+
+
 def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """At most 10 ``tags`` of at most 40 characters, lower case, dashes for spaces, each once."""
     cleaned = (_clean_tag(tag) for tag in tags)

@@ -1,6 +1,6 @@
 import pytest
 
-from subcog.bus.ids import next_ulid, ulid, ulid_of, ulid_of_hex
+from subcog.bus.ids import full_id, next_ulid, ulid, ulid_of, ulid_of_hex
 
 
 def test_a_ulid_has_26_characters_of_the_published_alphabet():
@@ -30,3 +30,7 @@ def test_the_parts_of_one_identity_are_distinct_and_repeatable():
 def test_a_number_that_is_too_large_is_refused():
     with pytest.raises(ValueError, match="128 bits"):
         ulid(1 << 128)
+
+
+def test_a_memorys_id_is_the_same_with_or_without_its_prefix_and_uri():
+    assert full_id("1") == full_id(" mem_1 ") == full_id("subcog://memory/mem_1") == "mem_1"

@@ -230,6 +230,22 @@ def test_a_listener_finds_the_next_daemon_by_itself(daemon, pipe):
         assert stream.readline() == listening
 
 
+def test_who_watches_finds_the_next_daemon_and_reads_again_what_may_have_changed(daemon, pipe):
+    watching = ask(1, "resources/subscribe", uri="subcog://status")
+    stream, _ = daemon.accept()
+    with stream:
+        pipe.stdin.write(watching)
+        assert stream.readline() == watching
+        stream.write(answer(1))
+        assert pipe.stdout.readline() == answer(1)
+    stream, _ = daemon.accept()
+    with stream:
+        assert stream.readline() == watching
+        told = json.loads(pipe.stdout.readline())
+        assert told["method"] == "notifications/resources/updated"
+        assert told["params"] == {"uri": "subcog://status"}
+
+
 def test_a_request_that_kills_every_daemon_is_answered_with_an_error(daemon, pipe):
     pipe.stdin.write(ask(7))
     for _ in range(mcp_pipe.MAX_TRIES):

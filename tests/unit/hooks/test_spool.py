@@ -43,6 +43,7 @@ def test_capture_without_a_daemon_is_kept_and_the_user_is_told(workshop):
             "cwd": os.path.realpath(workshop.root),
             "client": "claude",
             "session": "",
+            "scope": "",
         },
         "payload": MARKED,
     }
@@ -99,6 +100,7 @@ def test_what_is_no_text_is_left_out_and_half_a_character_is_replaced(workshop):
         payload("what does [remember] do?"),
         payload("write to me@memory.example"),
         payload("@memoryless x"),
+        payload("[remember] what a sub-agent was told", agent_id="a1"),
         payload("@memory.example x"),
         payload("<pri<private></private>vate>\n[remember] x"),
         payload("<private>\n[remember] x\n</private> hello"),
@@ -147,7 +149,7 @@ def test_a_marker_that_the_agent_has_escaped_is_one(workshop):
 
 
 def test_an_entry_that_does_not_fit_leaves_nothing_behind(tmp_path):
-    names = dict.fromkeys((key.encode() for key in spool.KEPT_FIELDS), b"") | {b"id": b"0" * 32}
+    names = {b"id": b"0" * 32}
     data = os.fsencode(tmp_path)
     spool.write("UserPromptSubmit", names, MARKED, data)
     no_larger_than(100)

@@ -270,3 +270,20 @@ def test_warm_hook_starts_nothing(workshop, subcog):
 
     assert workshop.hook(PAYLOAD, launcher=subcog).stdout == b"{}"
     assert workshop.starts == []
+
+
+def test_one_old_note_that_cannot_be_removed_leaves_no_other(tmp_path):
+    (tmp_path / "a folder").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / name).touch()
+    for entry in tmp_path.iterdir():
+        os.utime(entry, (0, 0))
+    starter._forget_old(str(tmp_path))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a folder"]
+
+
+def test_what_was_told_is_noted_for_the_user_alone(tmp_path):
+    assert starter._first_time("refused", "s", bytes(tmp_path))
+    [note] = (tmp_path / "told").iterdir()
+    assert note.stat().st_mode & 0o777 == 0o600
+    assert not starter._first_time("refused", "s", bytes(tmp_path))

@@ -41,7 +41,7 @@ async def test_where_the_backup_does_not_come_up_the_old_database_is_back(tmp_pa
                 await load()
 
         monkeypatch.setattr(app, "load", load_but_not_the_first_time)
-        with pytest.raises(backups.BadBackup, match="what was there is back: it is not to be"):
+        with pytest.raises(backups.BadBackup, match=r"what was there is back.*it is not to be"):
             await backups.restore(app, tmp_path / "b.duckdb")
         assert await contents(app) == ["Fact number 1", "Fact number 2"]
         assert sorted(path.name for path in app.paths.data.glob("*restor*")) == []
@@ -92,3 +92,46 @@ async def test_without_a_database_yet_nothing_is_kept_aside(tmp_path):
         restored = await backups.restore(app, tmp_path / "b.duckdb")
         assert restored.kept_aside is None
         assert await contents(app) == ["Fact number 1"]
+
+
+async def test_who_asks_what_was_forgotten_takes_no_copy_from_a_restore(tmp_path, monkeypatch):
+    async with opened(tmp_path) as app:
+        await capture(app, 1)
+        await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
+        check, left = backups._check, [1]
+
+        async def check_while_somebody_asks(*checked):
+            if left:
+                left.pop()
+                tasks.start_soon(ask)
+                await anyio.wait_all_tasks_blocked()
+            await check(*checked)
+
+        async def ask():
+            assert (await backups.count_forgotten(app, tmp_path / "b.duckdb")).here == 1
+
+        monkeypatch.setattr(backups, "_check", check_while_somebody_asks)
+        with anyio.fail_after(PATIENCE_S):
+            async with anyio.create_task_group() as tasks:
+                restored = await backups.restore(app, tmp_path / "b.duckdb")
+        assert restored.memories == 1
+        assert await contents(app) == ["Fact number 1"]
+
+
+async def test_where_the_copy_has_gone_the_old_database_is_back(tmp_path, monkeypatch):
+    async with opened(tmp_path) as app:
+        await capture(app, 1)
+        await app.archive.loaded.store.backup(tmp_path / "b.duckdb")
+        await capture(app, 2)
+        carry_over = backups._carry_over
+
+        async def carry_over_and_lose(app, copy, bring_back):
+            carried = await carry_over(app, copy, bring_back)
+            copy.unlink()
+            return carried
+
+        monkeypatch.setattr(backups, "_carry_over", carry_over_and_lose)
+        with pytest.raises(backups.BadBackup, match=r"what was there is back.*has gone"):
+            await backups.restore(app, tmp_path / "b.duckdb")
+        assert await contents(app) == ["Fact number 1", "Fact number 2"]
+        assert sorted(path.name for path in app.paths.data.glob("*restor*")) == []

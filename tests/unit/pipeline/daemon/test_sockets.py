@@ -49,6 +49,23 @@ def test_a_socket_that_a_dead_daemon_left_is_replaced(paths):
         client.close()
 
 
+@pytest.mark.parametrize("kind", ["open to all", "a link", "a file"])
+def test_the_socket_is_not_where_somebody_else_could_put_one(tmp_path, kind):
+    paths = find_paths({"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path / "run")})
+    paths.data.mkdir(parents=True, mode=0o700)
+    paths.runtime.parent.mkdir()
+    if kind == "open to all":
+        paths.runtime.mkdir()
+        paths.runtime.chmod(0o777)
+    elif kind == "a link":
+        paths.runtime.symlink_to(paths.data)
+    else:
+        paths.runtime.touch()
+    with listen(paths):
+        assert socket_path(paths) == paths.link
+        assert stat.S_ISSOCK(paths.link.lstat().st_mode)
+
+
 def test_only_one_holds_the_lock(tmp_path):
     lock = tmp_path / "data" / "daemon.lock"
     with only_one(lock), pytest.raises(AlreadyRunning), only_one(lock):

@@ -2,9 +2,11 @@ import pytest
 
 from subcog.bus.events import CompactionStarted, ToolUsed
 from subcog.bus.values import Action
+from subcog.pipeline.agents.agent import Payload
 from subcog.pipeline.entrance.handler import (
     LEAST_S,
     LoadShedding,
+    _unanswered,
     trace_of,
     waited_s,
 )
@@ -42,6 +44,14 @@ def test_a_room_is_free_again_after_a_failure():
 def test_who_comes_too_late_is_let_through():
     assert LoadShedding().sheds(make_prompt("how do we deploy?"), left_s=LEAST_S / 2)
     assert not LoadShedding().sheds(make_prompt("how do we deploy?"), left_s=2 * LEAST_S)
+
+
+def test_a_prompt_without_an_answer_is_set_aside_where_its_author_marked_something():
+    said = "[remember] we deploy on Mondays"
+    prompts = (said, f"<ide_selection>\n{said}\n</ide_selection>", f"/note\n{said}")
+    payloads = (*(Payload(prompt=prompt) for prompt in prompts), Payload(prompt=said, agent_id="a"))
+    settled = [_unanswered("timeout", payload).is_settled for payload in payloads]
+    assert settled == [False, True, True, True]
 
 
 @pytest.mark.parametrize("asked", [make_prompt("[remember] we deploy on Mondays"), COMPACTION])

@@ -141,10 +141,11 @@ async def test_a_revision_that_was_set_aside_leaves_what_was_written_after_it(tm
         await app.unload()
 
 
-def spooled(paths, number):
+def spooled(paths, number, prompt="", **more):
     """An entry that asks to keep a text, of the given place in the order; its file."""
-    fields = {name.encode(): b"" for name in spool.KEPT_FIELDS} | {b"id": b"%032x" % number}
-    payload = {"session_id": "s", "prompt": f"[remember] Gate {number} opens to the south"}
+    fields = {b"id": b"%032x" % number}
+    prompt = prompt or f"[remember] Gate {number} opens to the south"
+    payload = {"session_id": "s", "prompt": prompt} | more
     spool.write("UserPromptSubmit", fields, payload, bytes(paths.data))
     return paths.spool / f"{number:032x}.json"
 
@@ -177,3 +178,49 @@ async def test_a_daemon_that_leaves_while_it_drains_leaves_the_rest_to_the_next(
         await app.bus.drain(0.0)
         assert await drain(paths.spool, app, HookHandler(app)) == 0
     assert [*paths.spool.iterdir()] == [entry]
+
+
+async def test_what_no_person_wrote_is_no_more_kept_from_the_spool_than_from_a_prompt(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    selected = "<ide_selection>\n[remember] Nobody said this\n</ide_selection>\n"
+    spooled(paths, 1, f"{selected}[remember] Gate 1 opens to the south")
+    spooled(paths, 2, "<task-notification>\n[remember] A task is done\n</task-notification>")
+    async with app.running():
+        await app.load()
+        assert await drain(paths.spool, app, HookHandler(app)) == 2
+        archive = await app.archive.get()
+        kept = await archive.store.page([scope_of_nowhere(app)], limit=9)
+        assert [one.content for one in kept] == ["Gate 1 opens to the south"]
+        await app.unload()
+    assert not [*paths.spool.iterdir()]
+
+
+def scope_of_nowhere(app):
+    """The scope of a prompt that names no directory."""
+    return HookHandler(app).place({}).project
+
+
+async def test_a_prompt_from_the_spool_is_of_the_project_that_its_session_is_of(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    app = App(load_settings(paths.config_file, {}).settings, paths)
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    project.mkdir()
+    elsewhere.mkdir()
+    entrance = HookHandler(app)
+    spooled(paths, 1, cwd=str(elsewhere))  # the agent went there
+    async with app.running():
+        await app.load()
+        entrance.project_dir("s", {}, str(project))
+        assert await drain(paths.spool, app, entrance) == 1
+        archive = await app.archive.get()
+        scope = entrance.place({"project": str(project)}).project
+        assert len(await archive.store.page([scope], limit=9)) == 1
+        await app.unload()
+
+
+async def test_what_belongs_to_no_project_is_set_aside_as_that(tmp_path):
+    hooks = DurableHooks(Hooks(tmp_path, is_settled=False))
+    await hooks.answer("UserPromptSubmit", {"scope": "user"}, MARKED)
+    (entry,) = (tmp_path / "spool").glob("*.json")
+    assert json.loads(entry.read_text())["fields"]["scope"] == "user"

@@ -95,3 +95,18 @@ async def test_what_the_store_could_not_take_is_an_error():
     result = await call_tool(Full(), "capture", {"text": "x"})
     assert result.is_error
     assert "the disk is full" in result.content[0].text
+
+
+async def test_research_in_depth_still_knows_what_was_replaced():
+    class Finding(FakePort):
+        async def find(self, memory_id):
+            return {"id": memory_id, "namespace": "found"}
+
+        def quote(self, memories, *, brief=False):
+            return " ".join(f"{one['namespace']}:{one['replaced_by']}" for one in memories)
+
+    port = Finding("decisions")
+    port.memories[0]["replaced_by"] = "mem_new"
+    assert "found:mem_new" in await written(
+        port, "research_topic", topic="x", depth="comprehensive"
+    )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subcog.sinks.mcp.port import Changed
-from subcog.sinks.mcp.resources import MAX_URI, UnknownUri, Uri, bare_id, is_touched, parse
+from subcog.sinks.mcp.resources import MAX_URI, UnknownUri, Uri, is_touched, parse
 
 
 @given(st.text(min_size=1).filter(lambda text: text.strip() == text))
@@ -76,7 +76,3 @@ def test_changes_that_are_not_named_touch_everything_but_help():
     assert is_touched(Uri("memory", "mem_2"), changed)
     assert is_touched(Uri("namespaces", "patterns"), changed)
     assert not is_touched(Uri("help", "topics"), changed)
-
-
-def test_an_id_has_its_prefix_once():
-    assert bare_id("1") == bare_id("mem_1") == "mem_1"

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from subcog.pipeline.agents.install import FIELDS
 from subcog.sinks.mcp.tools import call_hook
 
 
@@ -51,7 +52,31 @@ async def test_fields_become_the_payload_again():
     ]
 
 
-@pytest.mark.parametrize("arguments", [None, {}, {"event": 7}, {"event": "Stop", "payload": [1]}])
+def test_each_event_hands_over_what_its_answer_is_made_from():
+    tools = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
+    assert all("agent_id" in FIELDS[event] for event in tools)
+    assert all("last_assistant_message" in FIELDS[event] for event in ("Stop", "SubagentStop"))
+
+
+async def test_an_interrupted_tool_is_told_as_one():
+    port = FakePort()
+    payload = {"is_interrupt": "true", "agent_id": "${agent_id}"}
+    await call_hook(port, {"event": "PostToolUseFailure", "payload": payload})
+    assert port.asked == [("PostToolUseFailure", "", {"is_interrupt": True})]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        None,
+        {},
+        {"event": 7},
+        {"event": "Stop", "payload": [1]},
+        {"event": "my password is x"},
+        {"event": "Stop", "client": "a text\\n"},
+        {"event": "S" * 65},
+    ],
+)
 async def test_what_is_no_hook_changes_nothing(arguments):
     port = FakePort()
     got = await call_hook(port, arguments)

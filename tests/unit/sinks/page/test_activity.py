@@ -6,6 +6,7 @@ import anyio
 from msgspec.structs import replace
 
 from subcog.bus.events import CaptureSettled, MemoriesShown, MemoryForgotten, ResponseReady
+from subcog.bus.prompts import Verdict
 from subcog.bus.values import Kept, Scope, Shown
 from subcog.sinks.page.activity import MAX_ENTRIES, Activity
 from tests.fakes import make_built, make_classified, make_memory
@@ -57,12 +58,21 @@ def test_the_words_of_what_was_forgotten_are_gone_here_too():
     kept = Kept(outcome="stored", namespace="context", memory_id=make_memory(1).id, summary="zebra")
     activity.note_capture(CaptureSettled(trace="t", kept=kept, memory=make_memory(1, "zebra")))
     built = make_built(make_classified(kept=(kept, replace(kept, memory_id="mem_other"))))
+    verdicts = tuple(verdict(each) for each in (make_memory(1).id, "mem_other"))
+    built = replace(built, verdicts=verdicts)
     activity.note_prompt(ResponseReady(trace="t", body=b"{}", built=built))
     memory = make_memory(1)
     activity.note_forgotten(MemoryForgotten(trace="t", id=memory.id, scope=memory.scope))
     capture, prompt, _ = activity.recent(frozenset({memory.scope, built_scope(built)}))
     assert capture.summary == "forgotten since"
     assert [one.summary for one in prompt.kept] == ["forgotten since", "zebra"]
+    assert [one.summary for one in prompt.verdicts] == ["forgotten since", "zebra"]
+
+
+def verdict(memory_id):
+    figures = dict.fromkeys(("text", "late", "vector", "relevance", "weight", "score"), 0.5)
+    about = {"memory_id": memory_id, "namespace": "context", "summary": "zebra", "why": "close"}
+    return Verdict(injected=True, **about, **figures)
 
 
 def built_scope(built):

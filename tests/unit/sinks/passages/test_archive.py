@@ -84,6 +84,15 @@ async def test_the_newer_word_on_a_subject_comes_first(tmp_path, embedder):
         assert (older.session, older.replaced_by) == ("old", "new")
 
 
+async def test_who_searches_is_given_as_many_sessions_as_they_ask_for(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        for number in range(4):
+            await archive.add(talk(RETRIES, f"s{number}", days_ago=10 + number))
+            await archive.add(talk(IDLE, f"idle{number}", days_ago=30 + number))
+        assert len(await shown(archive)) == 2
+        assert len(await shown(archive, most=4)) == 4
+
+
 async def test_the_session_that_asks_replaces_nothing(tmp_path, embedder):
     async with opened(tmp_path, embedder) as archive:
         await archive.add(talk(RETRIES, "old", days_ago=20))
