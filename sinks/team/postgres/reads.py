@@ -21,9 +21,10 @@ from psycopg import AsyncConnection, Connection, sql
 from ....bus.values import Encoding, Hit, Memory, Query, Scope
 from ...models.analyzer import tokenize
 from ...store.reads import scope_texts
-from ...store.rows import Row, digest, to_memory, to_scope
+from ...store.rows import Row, digest, times_of, to_memory, to_scope
 from ..protocol import Change, Changes, Cursor, NoWakeUps, TeamUnavailable
 from ..sync_state import Pace
+from ..validate import MEMORY_ID
 from .connection import HELLO, Address, HalfVector, greet
 from .errors import explain, explain_connect, failed
 
@@ -97,11 +98,12 @@ def half_vector(vector: Any) -> HalfVector | None:
 
 
 def read_memory(body: str) -> Memory | None:
-    """The memory written as ``body``; None where that is none."""
+    """The memory written as ``body``; None where that is none, or a time of it has no zone."""
     try:
-        return to_memory(body)
+        memory = to_memory(body)
     except (msgspec.DecodeError, RecursionError):
         return None
+    return memory if all(time.tzinfo for time in times_of(memory)) else None
 
 
 def signed(memory: Memory, author: str) -> Memory:
@@ -159,7 +161,9 @@ def _about_deletions(connection: Connection, found: list[Change]) -> list[Change
 
 
 def _brought_back(change: Change) -> str:
-    return change.row.memory.provenance.brings_back if change.row else ""
+    """The memory that it claims to bring back; empty where it names none."""
+    claimed = change.row.memory.provenance.brings_back if change.row else ""
+    return claimed if MEMORY_ID.fullmatch(claimed) else ""
 
 
 def _noted(change: Change, noted: Mapping[str, tuple[str, str, Sequence[str]]]) -> Change:
