@@ -56,7 +56,7 @@ async def test_who_joined_which_team_outlives_a_new_opening(store):
         SHOP,
         "shop",
         False,
-        True,
+        False,
     )
 
 
@@ -69,8 +69,9 @@ async def test_one_machine_is_in_one_team(store):
     assert (await store.replica.membership()).server == "other:5432/db"
 
 
-async def test_a_scope_shared_after_the_cursor_moved_is_to_be_pulled_from_the_beginning(store):
+async def test_a_scope_that_is_shared_is_to_be_pulled_from_the_beginning(store):
     await join(store)
+    await store.replica.backfilled(ORG)
     await apply(store, feed(change(org())))
     await store.replica.share(SHOP, "shop", sends=False)
     assert [each.whole for each in await store.replica.shared()] == [True, False]

@@ -198,6 +198,21 @@ async def test_a_project_that_is_shared_later_is_received_whole_and_not_sent(mac
     assert (make_row(8).memory.id, 1) not in team.versions
 
 
+async def test_a_project_shared_when_only_ones_own_had_come_is_received_whole(machine, team):
+    there = make_row(7, scope=ELSEWHERE)
+    async with machine("ann", ELSEWHERE) as ann, machine("ben") as ben, ann.running():
+        await ann.put(there)
+        await until(lambda: team.versions)
+        async with ben.running():
+            await ben.put(make_row(1))
+            await until(lambda: len(team.versions) == 2)
+            await ben.in_step()
+            assert (await ben.replica.cursor()).seq == 0
+            await ben.replica.share(ELSEWHERE, "elsewhere", sends=False)
+            ben.sync.refresh()
+            await until(lambda: ben.has(there, scope=ELSEWHERE))
+
+
 async def test_a_list_that_somebody_tampered_with_does_no_harm(machine, team):
     team.projects += [
         Project(ME, "mine", "mallory"),
