@@ -176,7 +176,7 @@ def _save_team(
         outbox = Outbox()
         outbox.open(connection)
         for scope in sorted(outbox.joined.sends):
-            outbox.queue_own(connection, scope, now)
+            outbox.queue_own(connection, scope, now, again=True)
 
 
 def _copy(

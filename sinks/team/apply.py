@@ -127,7 +127,8 @@ class ConflictResolver(Struct, kw_only=True):
         if record is None:
             return
         rewrite(self.connection, record)
-        delete_where(self.connection, "received", "key", [record.key])
+        for table in ("received", "outbox"):
+            delete_where(self.connection, table, "key", [record.key])
         self._note_pulled(arrival, record)
         if record.version == max(chain.versions):
             self._lead(record)

@@ -32,7 +32,8 @@ _OWN = """
     INSERT INTO store.outbox
     SELECT ? + row_number() OVER (ORDER BY id, version), v.key, id, version, v.scope, ?
     FROM store.versions v
-    ANTI JOIN (SELECT key FROM store.received WHERE pulled AND author <> '') r USING (key)
+    ANTI JOIN (SELECT key FROM store.received WHERE pulled AND (author <> '' OR NOT ?)) r
+        USING (key)
     ANTI JOIN store.outbox o ON o.key = v.key
     WHERE v.scope = ? AND NOT contains(v.body, '"gate":"' || ? || '"')
 """
@@ -96,9 +97,14 @@ class Outbox:
         if scope in self.joined.sends:
             self._insert(connection, [(f"{memory_id}:0", memory_id, 0, scope)], now)
 
-    def queue_own(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
-        """Queue every version in a scope except those of other members; returns how many."""
-        return self._select(connection, _OWN, now, scope, LEFT_BEHIND)
+    def queue_own(
+        self, connection: DuckDBPyConnection, scope: str, now: datetime, *, again: bool = False
+    ) -> int:
+        """Queue every version in a scope except those of other members; returns how many.
+
+        What came from the team, sent by another machine of this member, is only queued ``again``.
+        """
+        return self._select(connection, _OWN, now, again, scope, LEFT_BEHIND)
 
     def queue_tombstones(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
         """Queue every deletion in a scope; returns how many."""
@@ -115,7 +121,7 @@ class Outbox:
             self._last = last + shift
 
     def _select(
-        self, connection: DuckDBPyConnection, statement: str, now: datetime, *of: str
+        self, connection: DuckDBPyConnection, statement: str, now: datetime, *of: object
     ) -> int:
         """Run within the database: there may be a hundred thousand."""
         first = self._next(now)

@@ -93,7 +93,8 @@ class Replica:
         now, box = self._clock(), self._queue
         box.renumber(connection, now)
         return sum(
-            box.queue_own(connection, scope, now) + box.queue_tombstones(connection, scope, now)
+            box.queue_own(connection, scope, now, again=True)
+            + box.queue_tombstones(connection, scope, now)
             for scope in sorted(box.joined.sends)
         )
 
@@ -111,7 +112,7 @@ class Replica:
         return await self._store.read(membership.read_declined)
 
     async def share(self, scope: Scope, name: str, *, sends: bool) -> int:
-        """Share a scope; where it ``sends``, all local versions are queued.
+        """Share a scope; where it ``sends``, all local versions are queued that the team may lack.
 
         Returns how many were queued. A scope that sends goes on sending.
         Raises ValueError for a user's scope, and where no team was joined.

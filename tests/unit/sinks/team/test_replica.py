@@ -157,7 +157,8 @@ async def test_sharing_sends_what_was_written_here_before_and_nothing_else(store
     await store.put([make_row(1, scope=SHOP), make_row(2)])
     await join(store, sends=[])
     await store.replica.share(SHOP, "shop", sends=False)
-    await apply(store, feed(change(make_row(3, scope=SHOP))))
+    elsewhere = change(make_row(4, scope=SHOP), "alice", seq=2)  # on another machine of hers
+    await apply(store, feed(change(make_row(3, scope=SHOP)), elsewhere))
     assert await waiting(store) == []
 
     assert await store.replica.share(SHOP, "the shop", sends=True) == 1
