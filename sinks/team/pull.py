@@ -10,8 +10,8 @@ import anyio
 from msgspec.structs import replace
 
 from ...bus.values import Scope
-from .protocol import About, Changes, Cursor, Membership, TeamServer
-from .sync_state import Echoes, SyncContext, SyncCounters
+from .protocol import About, Changes, Cursor, Membership, TeamServer, TeamUnavailable
+from .sync_state import Echoes, Gate, SyncContext, SyncCounters
 
 # Changes in one answer, and in one transaction here.
 BATCH_CHANGES = 500
@@ -26,6 +26,9 @@ POLL_S = 30.0
 # exponential backoff up to the maximum, in seconds.
 FIRST_RETRY_S = 0.02
 MAX_RETRY_S = 1.0
+# Whose server it is, is asked again after this, however much there is to receive.
+VERIFY_S = 300.0
+UNSTEADY = "the team's server began its feed anew twice in a row"
 _log = logging.getLogger(__name__)
 
 
@@ -43,7 +46,7 @@ class OtherTeam(ConnectionError):
 
 
 class Puller:
-    """Follows the team's feed.
+    """Follows the team's feed. ``gate`` is open while the server is known to be the team's.
 
     ``restored`` is called when all local versions were queued again, ``received`` when something
     was applied.
@@ -56,6 +59,7 @@ class Puller:
         *,
         restored: Callable[[], None],
         received: Callable[[], None],
+        gate: Gate,
         echoes: Echoes,
         tally: SyncCounters,
     ) -> None:
@@ -64,6 +68,7 @@ class Puller:
         self._membership = membership
         self._restored = restored
         self._received = received
+        self._gate = gate
         self._echoes = echoes
         self._tally = tally
         self._about: About | None = None
@@ -74,8 +79,6 @@ class Puller:
         self._unnoted = 0
         # How many changes the last pull received.
         self.received_count = 0
-        # Set once the server was verified to be the team's; nothing may be sent before.
-        self.server_verified = anyio.Event()
 
     def refresh(self) -> None:
         """The shared scopes have changed: the next pull reads the team's list first."""
@@ -86,7 +89,7 @@ class Puller:
 
         Raises ``ConnectionError``.
         """
-        if self._verification_due:
+        if self._verification_due or anyio.current_time() - self._verified_at > VERIFY_S:
             await self._verify_server(server)
         self.received_count, behind = await self._follow(server)
         if not behind:
@@ -101,11 +104,8 @@ class Puller:
 
     async def _verify_server(self, server: TeamServer) -> None:
         """Check that the server is the team's, and backfill scopes that are shared since."""
-        about = await server.about()
-        if not self._membership.is_of(about):
-            raise OtherTeam(self._membership.team, about.team)
+        about = await self._ask_about(server)
         self._verification_due, self._verified_at = False, anyio.current_time()
-        self._about = self._tally.about = about
         await self._note_who_forgets(about)
         if self._cursor is None:
             self._cursor = await self._replica.cursor()
@@ -115,7 +115,17 @@ class Puller:
         for sharing in await self._replica.shared():
             if not sharing.whole:
                 await self._backfill(server, sharing.scope)
-        self.server_verified.set()
+        self._gate.open()
+
+    async def _ask_about(self, server: TeamServer) -> About:
+        """What the server says of the team. Raises OtherTeam, and nothing is sent from then on."""
+        about = await server.about()
+        if not self._membership.is_of(about):
+            self._verification_due = True
+            self._gate.close()
+            raise OtherTeam(self._membership.team, about.team)
+        self._about = self._tally.about = about
+        return about
 
     async def _note_who_forgets(self, about: About) -> None:
         """Remember the team's setting for when the server is away."""
@@ -169,11 +179,14 @@ class Puller:
     async def _follow(self, server: TeamServer) -> tuple[int, bool]:
         """How many changes there were, and whether announced ones are not visible yet."""
         scopes = [sharing.scope for sharing in await self._replica.shared()]
-        received_count, pause_s = 0, FIRST_RETRY_S
+        received_count, pause_s, restarted = 0, FIRST_RETRY_S, False
         while True:
             changes = await server.changes(self._at, scopes, limit=BATCH_CHANGES)
             if changes.cursor.epoch != self._at.epoch or changes.cursor < self._at:
-                await self._restart_feed(changes.cursor.epoch)
+                if restarted:
+                    raise TeamUnavailable("failed", UNSTEADY)
+                await self._restart_feed((await self._ask_about(server)).epoch)
+                restarted = True
                 continue
             if changes.changes:
                 await self._take(changes)

@@ -142,6 +142,41 @@ async def test_nothing_is_sent_to_another_team_be_it_of_the_same_name(machine, t
     assert ann.server.closed
 
 
+@pytest.mark.parametrize("epoch", [1, 2])
+async def test_nothing_is_sent_when_the_address_leads_to_another_team_later(
+    machine, team, monkeypatch, epoch
+):
+    monkeypatch.setattr(receiving, "POLL_S", 0.05)
+    async with machine("ann") as ann, ann.running():
+        await ann.put(make_row(1))
+        await ann.in_step()
+        ann.server.name, ann.server.team = "others", FakeTeam()
+        ann.server.team.epoch = epoch
+        await until(lambda: ann.sync.state().problem)
+        await ann.put(make_row(2))
+        await until(lambda n=ann.server.calls["about"]: ann.server.calls["about"] > n + 1)
+        assert ann.sync.state().problem.reason == "other_team"
+        assert not ann.server.team.versions
+        assert (await ann.replica.cursor()).epoch == 1
+        ann.server.name, ann.server.team = TEAM, team
+        await until(lambda: len(team.versions) == 2)
+
+
+async def test_a_server_that_never_keeps_to_its_feed_is_asked_less_and_less(machine):
+    async with machine("ann") as ann:
+        begins = 0
+
+        async def anew(after, scopes, **options):
+            nonlocal begins
+            begins += 1
+            return Changes((), Cursor(begins), behind=True)
+
+        ann.server.changes = anew
+        async with ann.running():
+            await until(lambda: ann.sync.state().problem)
+        assert begins < 10
+
+
 async def test_what_is_over_the_quota_waits_while_all_else_goes_on(
     machine, team, monkeypatch, caplog
 ):
