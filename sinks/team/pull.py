@@ -46,7 +46,10 @@ class OtherTeam(ConnectionError):
 
 
 class Puller:
-    """Follows the team's feed. ``gate`` is open while the server is known to be the team's.
+    """Follows the team's feed.
+
+    ``gate`` is open while the server is known to be the team's, and not while a feed that began
+    anew is read: what comes back by it as it is here is not sent again.
 
     ``restored`` is called when all local versions were queued again, ``received`` when something
     was applied.
@@ -75,6 +78,7 @@ class Puller:
         self._cursor: Cursor | None = None
         self._verification_due = True
         self._verified_at = -math.inf
+        self._reads_anew = False
         # Echoes received since the cursor was last written.
         self._unnoted = 0
         # How many changes the last pull received.
@@ -92,6 +96,8 @@ class Puller:
         if self._verification_due or anyio.current_time() - self._verified_at > VERIFY_S:
             await self._verify_server(server)
         self.received_count, behind = await self._follow(server)
+        self._reads_anew = False
+        self._gate.open()
         if not behind:
             self._tally.pulled()
         if not self.received_count:  # the notification may have been about the team
@@ -115,7 +121,8 @@ class Puller:
         for sharing in await self._replica.shared():
             if not sharing.whole:
                 await self._backfill(server, sharing.scope)
-        self._gate.open()
+        if not self._reads_anew:
+            self._gate.open()
 
     async def _ask_about(self, server: TeamServer) -> About:
         """What the server says of the team. Raises OtherTeam, and nothing is sent from then on."""
@@ -136,6 +143,8 @@ class Puller:
 
     async def _restart_feed(self, epoch: int) -> None:
         """The server was restored from a backup: pull from the beginning, send everything again."""
+        self._reads_anew = True
+        self._gate.close()
         queued = await self._replica.rejoin(epoch)
         self._cursor = Cursor(epoch=epoch)
         self._echoes.clear()

@@ -275,6 +275,7 @@ async def test_a_restored_server_gets_everything_again(machine, team):
         await ann.put(make_row(1), make_row(2))
         await until(lambda: len(team.versions) == 2)
         team.versions.pop((make_row(2).memory.id, 1))  # the backup was older
+        team.feed = [entry for entry in team.feed if entry[2] != make_row(2).memory.id]
         team.epoch += 1
         team.announce()
         await until(lambda: len(team.versions) == 2)
@@ -319,6 +320,36 @@ async def test_what_leaves_is_cleaned_and_so_is_what_is_here(machine, team):
     assert told == ["the password is …"]
     assert "hunter2" not in str(team.versions)
     assert ann.sync.state().skipped == 1
+
+
+async def test_what_comes_back_by_a_new_feed_is_not_cleaned_beside_itself(machine, team):
+    """A rule is newer than what the team has: a cleaned text would be another one."""
+    rules = []
+
+    def cleaned(memory):
+        return hiding(memory) if rules else memory
+
+    async with machine("ann", clean=cleaned) as ann, ann.running():
+        await ann.put(make_row(1, content="the password is hunter2"))
+        await ann.in_step()
+        rules.append("of today")
+        changes, puts = ann.server.changes, ann.server.calls["put"]
+
+        async def late(after, *asked, **options):
+            if (after.epoch, after.seq) == (2, 0):
+                with anyio.move_on_after(1.0):  # for what does not wait for it
+                    await until(lambda: ann.server.calls["put"] > puts)
+            return await changes(after, *asked, **options)
+
+        ann.server.changes = late
+        team.epoch += 1
+        team.announce()
+
+        async def is_read():
+            return (await ann.replica.cursor()).epoch == 2 and not (await ann.replica.depth()).count
+
+        await until(is_read)
+        assert len(await ann.current()) == len(team.versions) == 1
 
 
 async def test_what_the_server_refuses_holds_nobody_up(machine, team):
