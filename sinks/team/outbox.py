@@ -97,18 +97,24 @@ class Outbox:
         if scope in self.joined.sends:
             self._insert(connection, [(f"{memory_id}:0", memory_id, 0, scope)], now)
 
-    def queue_own(
-        self, connection: DuckDBPyConnection, scope: str, now: datetime, *, again: bool = False
-    ) -> int:
-        """Queue every version in a scope except those of other members; returns how many.
-
-        What came from the team, sent by another machine of this member, is only queued ``again``.
-        """
-        return self._select(connection, _OWN, now, again, scope, LEFT_BEHIND)
+    def queue_own(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
+        """Queue every version in a scope that did not come from the team; returns how many."""
+        return self._select(connection, _OWN, now, False, scope, LEFT_BEHIND)
 
     def queue_tombstones(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
         """Queue every deletion in a scope; returns how many."""
         return self._select(connection, _FORGOTTEN, now, scope)
+
+    def queue_again(self, connection: DuckDBPyConnection, now: datetime) -> int:
+        """Queue all that this member wrote or forgot in what is sent, whoever has it already.
+
+        Returns how many versions and deletions.
+        """
+        return sum(
+            self._select(connection, _OWN, now, True, scope, LEFT_BEHIND)
+            + self.queue_tombstones(connection, scope, now)
+            for scope in sorted(self.joined.sends)
+        )
 
     def renumber(self, connection: DuckDBPyConnection, now: datetime) -> None:
         """Give every entry a new number, so that one that is being sent stays queued."""

@@ -90,13 +90,9 @@ class Replica:
         membership.write_membership(connection, replace(joined, epoch=epoch))
         membership.write_cursor(connection, Cursor(epoch))
         membership.mark_backfilled(connection)
-        now, box = self._clock(), self._queue
-        box.renumber(connection, now)
-        return sum(
-            box.queue_own(connection, scope, now, again=True)
-            + box.queue_tombstones(connection, scope, now)
-            for scope in sorted(box.joined.sends)
-        )
+        now = self._clock()
+        self._queue.renumber(connection, now)
+        return self._queue.queue_again(connection, now)
 
     async def leave(self) -> Applied:
         """Leave the team and remove other members' versions; local ones stay."""
