@@ -177,6 +177,24 @@ def depth(cursor: DuckDBPyConnection) -> Depth:
     return Depth(count, aware(oldest) if oldest else None)
 
 
+def contested(connection: DuckDBPyConnection, numbers: Sequence[int]) -> list[tuple[str, int, str]]:
+    """The (id, version, scope) of entries that may have to give way to what the team has there.
+
+    Not of what itself came from there: that entry is deleted.
+    """
+    of = [list(numbers)]
+    connection.execute(
+        "DELETE FROM store.outbox WHERE seq IN (SELECT unnest(?::BIGINT[])) "
+        "AND key IN (SELECT key FROM store.received WHERE pulled)",
+        of,
+    )
+    return connection.execute(
+        "SELECT id, version, scope FROM store.outbox "
+        "WHERE seq IN (SELECT unnest(?::BIGINT[])) AND version > 0",
+        of,
+    ).fetchall()
+
+
 def drop_numbers(connection: DuckDBPyConnection, numbers: Sequence[int]) -> None:
     """Delete entries."""
     connection.execute(

@@ -52,7 +52,7 @@ class Puller:
     anew is read: what comes back by it as it is here is not sent again.
 
     ``restored`` is called when all local versions were queued again, ``received`` when something
-    was applied.
+    was applied. ``contested`` gives the numbers of entries that the server has another version of.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Puller:
         *,
         restored: Callable[[], None],
         received: Callable[[], None],
+        contested: Callable[[], Sequence[int]],
         gate: Gate,
         echoes: Echoes,
         tally: SyncCounters,
@@ -71,6 +72,7 @@ class Puller:
         self._membership = membership
         self._restored = restored
         self._received = received
+        self._contested = contested
         self._gate = gate
         self._echoes = echoes
         self._tally = tally
@@ -95,11 +97,14 @@ class Puller:
         """
         if self._verification_due or anyio.current_time() - self._verified_at > VERIFY_S:
             await self._verify_server(server)
+        contested = self._contested()
         self.received_count, behind = await self._follow(server)
         self._reads_anew = False
         self._gate.open()
         if not behind:
             self._tally.pulled()
+            if contested:  # what the server has there was received, or refused
+                await self._give_way(contested)
         if not self.received_count:  # the notification may have been about the team
             if anyio.current_time() - self._verified_at < MAX_RETRY_S:
                 return MAX_RETRY_S
@@ -241,5 +246,12 @@ class Puller:
             self._tally.count(
                 received=applied.received, conflicts=applied.conflicts, skipped=applied.skipped
             )
+            await self._context.applied(applied)
+        self._received()
+
+    async def _give_way(self, seqs: Sequence[int]) -> None:
+        with anyio.fail_after(APPLY_S, shield=True):
+            async with self._context.write_lock:
+                applied = await self._replica.give_way(seqs, encoder=self._context.encoder)
             await self._context.applied(applied)
         self._received()

@@ -58,6 +58,10 @@ class Pusher:
         self._over: set[int] = set()
         self._over_until = -math.inf
 
+    def contested(self) -> tuple[int, ...]:
+        """The numbers of the entries whose place another version has on the server."""
+        return tuple(self._conflicting)
+
     def release(self) -> bool:
         """After a pull the conflicting entries may be sent; returns whether there are any."""
         conflicting = bool(self._conflicting)

@@ -208,6 +208,21 @@ class Replica:
             skipped=total.skipped,
         )
 
+    async def give_way(self, seqs: Sequence[int], *, encoder: Encoder) -> Applied:
+        """Renumber those entries that the team has another version in the place of.
+
+        For what could not be stored here, so that pulling has not done it. The caller holds the
+        write lock.
+        """
+        outcome = await self._store.write(partial(self._give_way, seqs, encoder))
+        return Applied(stored=tuple(outcome.current.values()))
+
+    def _give_way(self, seqs: Sequence[int], encoder: Encoder) -> Outcome:
+        with self._database.transaction() as connection:
+            found = outbox.contested(connection, seqs)
+        refused = [ValidatedChange(*place) for place in found]
+        return self._apply(refused, None, encoder=encoder, authors_alone=False)
+
     async def _take(
         self, arrivals: Sequence[ValidatedChange], write: _Write, cursor: Cursor | None
     ) -> Outcome:

@@ -99,6 +99,7 @@ class Sync:
             membership,
             restored=self.nudge,
             received=self._release,
+            contested=self._pusher.contested,
             gate=gate,
             echoes=echoes,
             tally=self._tally,

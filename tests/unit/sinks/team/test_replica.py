@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from subcog.sinks.store.store import StoreUnavailable
 from subcog.sinks.team.protocol import Cursor, Depth
 from tests.stores import HERE, ME, make_row, opened
-from tests.teams import EPOCH, ORG, SHOP, apply, change, feed, join, membership
+from tests.teams import ENCODER, EPOCH, ORG, SHOP, apply, change, feed, join, membership
 
 from .replicas import ID, after, current, org, waiting
 
@@ -207,3 +207,17 @@ async def test_an_older_version_is_rewritten_in_the_history_alone(store):
 
     assert [each.content for each in await store.history(ID, [ORG])] == ["clean", "two"]
     assert (await current(store)).content == "two"
+
+
+async def test_what_came_from_the_team_gives_way_to_nothing_and_is_sent_no_more(store):
+    await join(store)
+    await apply(store, feed(change(org(), "alice")))
+    await store.put([org(2)])
+    await store.replica.rejoin(EPOCH)
+    seqs = [each.seq for each in await store.replica.outbox(limit=9)]
+
+    applied = await store.replica.give_way(seqs, encoder=ENCODER)
+
+    assert [row.memory.version for row in applied.stored] == [2]
+    assert await waiting(store) == [(org(2).memory.id, 2)]
+    assert (await current(store)).version == 1

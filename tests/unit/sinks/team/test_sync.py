@@ -363,6 +363,24 @@ async def test_what_the_server_refuses_holds_nobody_up(machine, team):
         await until(lambda: ann.sync.state().outbox == 1)
 
 
+async def test_an_edit_in_the_place_of_what_was_refused_here_comes_after_it(
+    machine, team, monkeypatch
+):
+    monkeypatch.setattr(receiving, "POLL_S", 0.05)
+    memory_id = make_row(1).memory.id
+    async with machine("ann") as ann, ann.running():
+        await ann.put(make_row(1))
+        await until(lambda: team.versions)
+        team.versions[memory_id, 2] = (make_row(1, version=2, namespace="nonsense"), "mallory")
+        team.note(HERE, memory_id, 2)
+        await until(lambda: ann.sync.state().skipped)
+        await ann.change(memory_id, content="mine")
+        await until(lambda: (memory_id, 3) in team.versions)
+        await ann.in_step()
+        [memory] = (await ann.current()).values()
+    assert (memory.version, memory.content) == (3, "mine")
+
+
 async def test_two_who_change_one_memory_end_with_the_same_and_lose_nothing(machine, team):
     async with machine("ann") as ann, machine("ben") as ben:
         async with ann.running(), ben.running():
