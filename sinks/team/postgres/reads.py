@@ -40,9 +40,11 @@ _SEARCH = (
     " WINDOW best AS (ORDER BY rank DESC, id DESC ROWS UNBOUNDED PRECEDING)"
     ") AS found WHERE bytes <= %s ORDER BY rank DESC, id DESC"
 )
-# What one answer may hold, of the feed beside one row more: a member can make each memory as large
-# as the server takes them.
+# What the answer to a search may hold: a member can make each memory as large as the server takes.
 _MOST_BYTES = 4_000_000
+# And a page of the feed, beside one row more. A slow line carries twice that, for bytes are sent as
+# hexadecimal digits, within the time of one call.
+_PAGE_BYTES = 1_000_000
 
 
 def search(
@@ -136,7 +138,7 @@ def changes(connection: Connection, after: Cursor, scopes: Sequence[Scope], limi
     """
     texts = [str(scope) for scope in scopes]
     cursor = connection.execute(
-        _AFTER, [after.epoch, str(after.xid), after.seq, texts, limit, _MOST_BYTES]
+        _AFTER, [after.epoch, str(after.xid), after.seq, texts, limit, _PAGE_BYTES]
     )
     found: list[Change] = []
     while part := cursor.fetchmany(_SLICE):

@@ -175,7 +175,7 @@ async def test_a_cursor_that_the_server_never_gave_out_begins_anew(alice):
 
 
 async def test_large_rows_come_few_at_a_time(alice):
-    blob = Encoding("m", b"\0" * 1_500_000, b"", b"")
+    blob = Encoding("m", b"\0" * 400_000, b"", b"")
     await alice.put([Row(make_row(number).memory, blob) for number in range(5)])
 
     first = await alice.changes(await beginning(alice), SCOPES)
