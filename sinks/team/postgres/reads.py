@@ -21,7 +21,7 @@ from psycopg import AsyncConnection, Connection, sql
 from ....bus.values import Encoding, Hit, Memory, Query, Scope
 from ...models.analyzer import tokenize
 from ...store.reads import scope_texts
-from ...store.rows import Row, digest, times_of, to_memory, to_scope
+from ...store.rows import Row, times_of, to_memory, to_scope
 from ..protocol import Change, Changes, Cursor, NoWakeUps, TeamUnavailable
 from ..sync_state import Pace
 from ..validate import MEMORY_ID
@@ -189,13 +189,13 @@ def _change(epoch: int, columns: tuple[Any, ...], at: datetime, since: datetime)
     xid, seq, scope_text, id_, version, author, body, *blobs = columns[:12]
     cursor, scope = Cursor(epoch, xid, seq), to_scope(scope_text)
     if version == 0:
-        return Change(cursor, id_, 0, scope, "", b"", None)
+        return Change(cursor, id_, 0, scope, "", None)
     memory = read_memory(body)
     if memory is None or (memory.id, memory.version, memory.scope) != (id_, version, scope):
-        return Change(cursor, id_, version, scope, author, b"", None)
+        return Change(cursor, id_, version, scope, author, None)
     memory = _bounded(memory, at, since)
     row = Row(signed(memory, author), Encoding(*blobs))
-    return Change(cursor, id_, version, scope, author, digest(memory), row)
+    return Change(cursor, id_, version, scope, author, row)
 
 
 def _bounded(memory: Memory, at: datetime, since: datetime) -> Memory:
