@@ -129,7 +129,7 @@ class Replica:
         return await self._remove(scope)
 
     async def received(self) -> Mapping[Scope, int]:
-        """How many memories here have another member's text, by scope."""
+        """How many memories here are others' alone, by scope: they go when the team is left."""
         return await self._store.read(_received)
 
     # --- outgoing --------------------------------------------------------------------------------
@@ -306,8 +306,9 @@ class Replica:
 
 def _received(cursor: DuckDBPyConnection) -> dict[Scope, int]:
     found = cursor.execute(
-        "SELECT scope, count(DISTINCT id) FROM store.versions SEMI JOIN "
-        "(SELECT key FROM store.received WHERE author <> '') r USING (key) GROUP BY scope"
+        "SELECT scope, count(*) FROM (SELECT v.scope, v.id FROM store.versions v LEFT JOIN "
+        "(SELECT key FROM store.received WHERE author <> '') r ON r.key = v.key "
+        "GROUP BY ALL HAVING count(r.key) = count(*)) GROUP BY scope"
     ).fetchall()
     return {to_scope(scope): count for scope, count in found}
 

@@ -21,6 +21,7 @@ async def test_leaving_takes_what_others_wrote_and_leaves_ones_own(store):
             change(after(changed, content="bob's"), "bob", seq=4),
         ),
     )
+    assert await store.replica.received() == {ORG: 1}
 
     applied = await store.replica.leave()
 
