@@ -54,12 +54,20 @@ class Replica:
         """The team that was joined; None where none was."""
         return await self._store.read(membership.read_membership)
 
-    async def join(self, joined: Membership) -> None:
-        """Note the membership, with nothing shared yet; a second time updates it.
+    async def join(self, joined: Membership, shared: Sequence[Sharing] = ()) -> int:
+        """Note the membership and share those scopes, all or nothing; a second time updates it.
 
-        Raises ValueError where another team was joined.
+        Returns how many versions were queued. Raises ValueError where another team was joined, and
+        for a user's scope.
         """
-        await self._change(partial(membership.write_membership, membership=joined))
+
+        def work(connection: DuckDBPyConnection) -> int:
+            membership.write_membership(connection, joined)
+            return sum(
+                self._share(connection, each.scope, each.name, each.sends) for each in shared
+            )
+
+        return await self._change(work)
 
     async def note_who_forgets(self, authors_alone: bool) -> None:
         """Note whether the team lets only who wrote a memory forget it."""

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.sinks.store.store import StoreUnavailable
-from subcog.sinks.team.protocol import Cursor, Depth
+from subcog.sinks.team.protocol import Cursor, Depth, Sharing
 from tests.stores import HERE, ME, make_row, opened
 from tests.teams import ENCODER, EPOCH, ORG, SHOP, apply, change, feed, join, membership
 
@@ -58,6 +58,18 @@ async def test_who_joined_which_team_outlives_a_new_opening(store):
         False,
         False,
     )
+
+
+async def test_a_team_is_joined_with_all_that_is_shared_or_not_at_all(store):
+    await store.put([org()])
+    ours, mine = Sharing(ORG, "us", sends=True), Sharing(ME, "me", sends=True)
+
+    with pytest.raises(ValueError, match="never shared"):
+        await store.replica.join(membership(), [ours, mine])
+    assert await store.replica.membership() is None
+
+    assert await store.replica.join(membership(), [ours]) == 1
+    assert await waiting(store) == [(ID, 1)]
 
 
 async def test_one_machine_is_in_one_team(store):
