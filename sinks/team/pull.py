@@ -151,6 +151,7 @@ class Puller:
         self._reads_anew = True
         self._gate.close()
         queued = await self._replica.rejoin(epoch)
+        self._tally.waiting(await self._replica.depth())  # as no push says as yet
         self._cursor = Cursor(epoch=epoch)
         self._echoes.clear()
         _log.info(
