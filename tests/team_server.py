@@ -151,11 +151,11 @@ class FakeServer:
     def _change(self, at: int, scope: Scope, memory_id: str, version: int) -> Change:
         cursor = Cursor(self.team.epoch, 1, at)
         if version == 0 or (memory_id, version) not in self.team.versions:
-            return Change(cursor, memory_id, 0, scope, "", b"", None)
+            return Change(cursor, memory_id, 0, scope, "", None)
         row, author = self.team.versions[memory_id, version]
         provenance = replace(row.memory.provenance, author=author)
         signed = replace(row, memory=replace(row.memory, provenance=provenance))
-        return Change(cursor, memory_id, version, scope, author, digest(row.memory), signed)
+        return Change(cursor, memory_id, version, scope, author, signed)
 
     async def remaining(self, after: Cursor, scopes: Sequence[Scope]) -> int:
         await self._call("remaining")

@@ -87,7 +87,7 @@ def tombstone(memory_id: str, scope: Scope, *, seq: int = 1) -> Change:
 
 
 def _change(id_: str, version: int, scope: Scope, author: str, row: Row | None, seq: int) -> Change:
-    return Change(Cursor(EPOCH, seq, seq), id_, version, scope, author, b"", row)
+    return Change(Cursor(EPOCH, seq, seq), id_, version, scope, author, row)
 
 
 def feed(*changes: Change, cursor: Cursor | None = None) -> Changes:

@@ -132,11 +132,17 @@ class TeamCalls:
         self, url: str, address: str, about: About, organisation: Scope, wanted: set[str]
     ) -> int:
         """How many versions are on their way then."""
-        from ...sinks.team.protocol import Membership
+        from ...sinks.team.protocol import Membership, Sharing
 
-        replica, queued = await self._team.replica(), 0
+        replica = await self._team.replica()
+        shared = [Sharing(organisation, about.team, sends=True)]
+        shared += [
+            Sharing(project.scope, project.name, sends=str(project.scope) in wanted)
+            for project in about.projects
+            if project.scope.kind == "project"
+        ]
         async with self._team.paused():
-            await replica.join(
+            queued = await replica.join(
                 Membership(
                     team=about.team,
                     member=about.member,
@@ -145,12 +151,9 @@ class TeamCalls:
                     server=address,
                     founded=about.founded,
                     authors_alone=about.authors_alone,
-                )
+                ),
+                shared,
             )
-            queued += await replica.share(organisation, about.team, sends=True)
-            for project in about.projects:
-                sends = str(project.scope) in wanted
-                queued += await replica.share(project.scope, project.name, sends=sends)
             self._team.url = url
         return queued
 

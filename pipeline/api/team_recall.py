@@ -15,19 +15,18 @@ from ...bus.service_results import TeamMemory
 from ...bus.values import Hit, Query, Scope
 from ...stages.redaction.redact import Redactor
 from ...stages.text.envelope import author_name
-from ...stages.text.unicode import cut, one_line, visible
+from ...stages.text.unicode import name_line
 from .params import CallRefused, Params
 from .results import listed_answer
 
 if TYPE_CHECKING:
     from ...sinks.models.embedder import Embedder
-    from ...sinks.team.protocol import About, Project
+    from ...sinks.team.protocol import About
 
 # What is asked is answered while somebody waits for it.
 RECALL_S = 10.0
 ALL = "all"
 HERE_INSTEAD = "`subcog recall` searches what is on this machine"
-_MAX_NAME_CHARS = 80
 _MAX_NAMED = 10
 
 
@@ -59,7 +58,8 @@ def scopes_to_search(named: str, about: About, organisation: Scope) -> tuple[Sco
         return (organisation, *(project.scope for project in projects))
     meant = tuple(one.scope for one in projects if named in {one.name, str(one.scope)})
     if not meant:
-        names = ", ".join(sorted(set(map(_name, projects)))[:_MAX_NAMED]) or "none"
+        known = sorted({name_line(project.name) for project in projects})
+        names = ", ".join(known[:_MAX_NAMED]) or "none"
         raise CallRefused(f"the team shares no project {named}; it shares: {names}")
     return meant
 
@@ -71,7 +71,7 @@ def found(hits: Sequence[Hit], query: Query, about: About) -> tuple[tuple[TeamMe
     """
     from ...sinks.team.validate import InvalidChange, check_found
 
-    names = {project.scope: _name(project) for project in about.projects}
+    names = {project.scope: name_line(project.name) for project in about.projects}
     shown: list[TeamMemory] = []
     for hit in hits:
         with suppress(InvalidChange):
@@ -84,8 +84,3 @@ def found(hits: Sequence[Hit], query: Query, about: About) -> tuple[tuple[TeamMe
                 )
             )
     return tuple(shown), len(hits) - len(shown)
-
-
-def _name(project: Project) -> str:
-    """A name that a member gave, as one line without anything that moves a cursor."""
-    return cut(one_line(visible(project.name)), _MAX_NAME_CHARS)

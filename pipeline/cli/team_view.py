@@ -24,13 +24,12 @@ from ...bus.service_results import (
     UnshareResult,
 )
 from ...stages.text.envelope import age_in_words, author_name
-from ...stages.text.unicode import cut, one_line, visible
+from ...stages.text.unicode import cut, name_line, one_line, visible
 from .client import Client
 
 if TYPE_CHECKING:
     from ...sinks.team.postgres.admin import Initialised
 
-MAX_NAME_CHARS = 80
 # What the server alone has cannot be looked up by its id here, so more of it is shown.
 MAX_FOUND_CHARS = 300
 CONFLICTS = "two members changed the same memory; `subcog list --contradicting` shows both"
@@ -70,13 +69,13 @@ def joining(preview: JoinResult) -> Iterator[str]:
 
 def joined(answer: JoinResult) -> Iterator[str]:
     """What became of it."""
-    yield f"joined the team {_plain(answer.team)} as {author_name(answer.member)}"
+    yield f"joined the team {name_line(answer.team)} as {author_name(answer.member)}"
     yield f"  sending {count(answer.leaves)}; `subcog team status` shows the progress"
 
 
 def sharing(preview: ShareResult) -> Iterator[str]:
     """What sharing a project would send."""
-    yield f"project {_plain(preview.name)} with the team {_plain(preview.team)}"
+    yield f"project {name_line(preview.name)} with the team {name_line(preview.team)}"
     yield f"  {preview.scope}"
     if preview.shared_by:
         yield f"  {author_name(preview.shared_by)} already shares it"
@@ -104,7 +103,7 @@ def prepared(done: Initialised) -> Iterator[str]:
 
 def left(answer: LeaveResult, file: Path | None = None) -> Iterator[str]:
     """That it is done; ``file`` are the settings that had an address of a team's server."""
-    yield f"left the team {_plain(answer.team)}"
+    yield f"left the team {name_line(answer.team)}"
     yield f"  removed from this machine: {count(answer.removed)} that others wrote"
     yield f"  yours are kept: {count(answer.kept)}"
     if file is not None and (answer.url_removed or answer.url_of_another):
@@ -119,7 +118,7 @@ def _address(answer: LeaveResult, file: Path) -> str:
 
 def unshared(answer: UnshareResult) -> Iterator[str]:
     """What became of a project that is no longer shared from here."""
-    yield f"{_plain(answer.name)} is no longer shared with the team from this machine"
+    yield f"{name_line(answer.name)} is no longer shared with the team from this machine"
     yield f"  removed from this machine: {count(answer.removed)} that others wrote"
     yield f"  yours are kept: {count(answer.kept)}"
     yield "  what was sent before stays with the team"
@@ -181,9 +180,9 @@ def _particulars(status: TeamStatusResult) -> Iterator[str]:
 
 def found(answer: TeamRecallResult) -> Iterator[str]:
     """What the team's server found."""
-    yield f"from the team {_plain(answer.team)} on {_plain(answer.server)}:"
+    yield f"from the team {name_line(answer.team)} on {name_line(answer.server)}:"
     for memory in answer.memories:
-        of = _plain(memory.project) or "the organisation"
+        of = name_line(memory.project) or "the organisation"
         written = f"{memory.namespace:<11} {memory.id}"
         yield f"{written}  by {author_name(memory.author)}  of {of}"
         yield f"      {cut(one_line(visible(memory.content)), MAX_FOUND_CHARS)}"
@@ -200,12 +199,12 @@ def in_a_line(team: TeamSummary) -> str:
     problem = team.problem
     state = f"not connected ({problem.reason})" if problem else _step(team)
     waiting = f", to send {_changes(team.outbox)}" if team.outbox else ""
-    return f"{_plain(team.team)} as {author_name(team.member)}: {state}{waiting}"
+    return f"{name_line(team.team)} as {author_name(team.member)}: {state}{waiting}"
 
 
 def _who(answer: JoinResult | LeaveResult | TeamStatusResult) -> str:
     member = author_name(answer.member)
-    return f"team {_plain(answer.team)} on {_plain(answer.server)}, you as {member}"
+    return f"team {name_line(answer.team)} on {name_line(answer.server)}, you as {member}"
 
 
 def _row(name: str, told: str) -> str:
@@ -246,12 +245,12 @@ def _project(project: SharedProject) -> str:
     who = author_name(project.shared_by)
     by = f", shared by {who}" if who else ""
     way = "" if project.sends else "; received only, `subcog team share` sends too"
-    return f"{_plain(project.name)}: {count(project.here)}{by}{way}"
+    return f"{name_line(project.name)}: {count(project.here)}{by}{way}"
 
 
 def _shared(project: TeamProject) -> str:
     who = author_name(project.shared_by)
-    return f"of {_plain(project.name)}" + (f" (shared by {who})" if who else "")
+    return f"of {name_line(project.name)}" + (f" (shared by {who})" if who else "")
 
 
 def _ago(time: datetime | None, now: datetime) -> str:
@@ -260,11 +259,6 @@ def _ago(time: datetime | None, now: datetime) -> str:
 
 def _names(members: Sequence[str]) -> str:
     return ", ".join(author_name(member) for member in members) or "nobody yet"
-
-
-def _plain(name: str) -> str:
-    """A name that the server gave, as one line without anything that moves a cursor."""
-    return cut(one_line(visible(name)), MAX_NAME_CHARS)
 
 
 def follow(client: Client, *, wait: Callable[[float], None] = time.sleep) -> None:

@@ -124,13 +124,13 @@ def _save_all(target: Path, database: Path, now: datetime) -> tuple[Salvaged, li
                     )
             fresh.tombstones.open(connection)
             if source and backup and (saved.lost or source == alone):
-                added = fill_up(connection, backup, fresh.tombstones.bars)
+                added = fill_up(connection, backup, fresh.tombstones.bars, now)
                 if added:
                     told.append(f"{added} of them are from the backup {backup}")
                 saved = Salvaged(saved.kept + added, max(0, saved.lost - added))
             is_replayed = source == database or not (log := log_bytes(database))
             if not is_replayed and replay_rows(wal_of(database), rows, now):
-                added = fill_up(connection, rows, fresh.tombstones.bars)
+                added = fill_up(connection, rows, fresh.tombstones.bars, now)
                 told.append(f"{added} of them are from the log, of which changes are lost")
                 saved = Salvaged(saved.kept + added, saved.lost)
             elif not is_replayed:

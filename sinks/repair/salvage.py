@@ -100,12 +100,19 @@ def can_attach(database: Path) -> bool:
 
 
 def fill_up(
-    connection: DuckDBPyConnection, backup: Path, is_barred: Callable[[Record], bool]
+    connection: DuckDBPyConnection, backup: Path, is_barred: Callable[[Record], bool], now: datetime
 ) -> int:
-    """Add the memories of ``backup`` that are neither saved nor forgotten; how many versions."""
+    """Add the memories of ``backup`` that are neither saved nor forgotten; how many versions.
+
+    Whether a team has them is not known, so it is asked.
+    """
     with duckdb.connect(config={"threads": 1}) as source:
         attach(source, backup, "store", read_only=True)
-        return sum(sum(add_records(connection, found, is_barred)) for found, _ in _versions(source))
+        found = (found for found, _ in _versions(source))
+        added = sum(sum(add_records(connection, records, is_barred)) for records in found)
+    if added:
+        _start_over(connection, now)
+    return added
 
 
 def _versions(source: DuckDBPyConnection) -> Iterator[tuple[list[Record], int]]:
@@ -166,17 +173,23 @@ def _save_team(
     Nothing is kept where it can no longer be read which team it was.
     """
     copied = [_copy(connection, source, table, types) for table, types in _TABLES.items()]
-    joined = read_membership(connection)
-    if joined is None:
+    if read_membership(connection) is None:
         clear_team(connection)
         return
     connection.execute(_WITHOUT_TEXT)
     if not (is_whole and all(copied)):
-        write_cursor(connection, Cursor(joined.epoch))
-        outbox = Outbox()
-        outbox.open(connection)
-        for scope in sorted(outbox.joined.sends):
-            outbox.queue_own(connection, scope, now)
+        _start_over(connection, now)
+
+
+def _start_over(connection: DuckDBPyConnection, now: datetime) -> None:
+    """Have the feed of the team, if one was joined, pulled anew, and everything sent again."""
+    joined = read_membership(connection)
+    if joined is None:
+        return
+    write_cursor(connection, Cursor(joined.epoch))
+    outbox = Outbox()
+    outbox.open(connection)
+    outbox.queue_again(connection, now)
 
 
 def _copy(

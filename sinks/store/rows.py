@@ -91,6 +91,12 @@ def aware(time: datetime) -> datetime:
     return time.replace(tzinfo=UTC)
 
 
+def times_of(memory: Memory) -> tuple[datetime, ...]:
+    """Those that it has, in any zone or none."""
+    times = (memory.created_at, memory.updated_at, memory.valid_from, memory.valid_to)
+    return tuple(time for time in times if time is not None)
+
+
 def usage_of(times_injected: int, last_used: datetime | None) -> Usage:
     """The use of a memory, of its columns."""
     return Usage(times_injected, aware(last_used) if last_used else None)
@@ -105,9 +111,8 @@ def to_record(row: Row) -> Record:
     memory, encoding = row.memory, row.encoding
     if memory.version < 1:
         raise ValueError("versions count from 1")
-    for time in (memory.created_at, memory.updated_at, memory.valid_from, memory.valid_to):
-        if time is not None:
-            naive(time)
+    for time in times_of(memory):
+        naive(time)
     try:
         body = _write_body(memory).decode()
     except UnicodeEncodeError:

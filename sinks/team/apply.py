@@ -28,7 +28,7 @@ from ..store.writes import (
     move_heads,
     rewrite,
 )
-from .membership import LEFT_BEHIND, select, select_by_key
+from .membership import LEFT_BEHIND, is_foreign, select, select_by_key
 from .merge import Chain, MergedChain, merge_chain
 from .outbox import Outbox, drop_versions, mark_received, noted_keys
 from .validate import ValidatedChange, rightly_signed
@@ -76,7 +76,8 @@ class ConflictResolver(Struct, kw_only=True):
         chain = self._chain(arrival)
         there = chain.versions.get(arrival.version)
         if there and arrival.record and digest(there.memory) == digest(arrival.record.memory):
-            note_confirmed(self.connection, [arrival])
+            here = {arrival.key: there.memory}
+            note_confirmed(self.connection, [arrival], here, self.outbox.joined.member)
             return
         if there and arrival.record and arrival.version in chain.pulled:
             self._replace(arrival, chain)
@@ -127,7 +128,8 @@ class ConflictResolver(Struct, kw_only=True):
         if record is None:
             return
         rewrite(self.connection, record)
-        delete_where(self.connection, "received", "key", [record.key])
+        for table in ("received", "outbox"):
+            delete_where(self.connection, table, "key", [record.key])
         self._note_pulled(arrival, record)
         if record.version == max(chain.versions):
             self._lead(record)
@@ -213,10 +215,23 @@ class ConflictResolver(Struct, kw_only=True):
         return to_record(Row(memory, self.encoder.encode(memory)))
 
 
-def note_confirmed(connection: DuckDBPyConnection, arrivals: Sequence[ValidatedChange]) -> None:
-    """Note that the team has these versions with the same content as they have here."""
+def note_confirmed(
+    connection: DuckDBPyConnection,
+    arrivals: Sequence[ValidatedChange],
+    here: Mapping[str, Memory],
+    member: str,
+) -> None:
+    """Note that the team has these versions with the same content as they have ``here``, by key.
+
+    Whether ``member`` captured them as well is told by these alone: to the team every source is
+    somebody else's.
+    """
     delete_where(connection, "outbox", "key", [each.key for each in arrivals])
-    foreign = [each.record for each in arrivals if each.record and each.is_foreign]
+    foreign = [
+        each.record
+        for each in arrivals
+        if each.record and each.is_foreign and is_foreign(here[each.key], member)
+    ]
     if foreign:  # rows of this table may have been lost with a damaged file
         noted = noted_keys(connection, [record.key for record in foreign])
         lost = [(record, True) for record in foreign if record.key not in noted]
@@ -354,7 +369,8 @@ class SliceApplier:
         for each in arrivals:  # those of a memory in conflict are resolved one by one
             is_done = each.key in same and each.id not in conflicting
             (confirmed if is_done else rest).append(each)
-        note_confirmed(self._connection, confirmed)
+        here = {each.key: to_memory(there[each.key]) for each in confirmed if each.is_foreign}
+        note_confirmed(self._connection, confirmed, here, self._member)
         return rest, conflicting | self._unsent({each.id for each in rest})
 
     def _unsent(self, ids: Collection[str]) -> set[str]:

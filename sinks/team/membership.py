@@ -126,9 +126,9 @@ def put_shared(connection: DuckDBPyConnection, scope: Scope, name: str, *, sends
         raise ValueError("this machine is in no team")
     before = {each.scope: each for each in read_shared(connection)}.get(scope)
     if before is None:
-        whole = read_cursor(connection).xid == 0
-        values = [str(scope), name, sends, whole]
-        connection.execute("INSERT INTO store.shared VALUES (?, ?, ?, ?)", values)
+        # The pull may be further than the cursor on disk, which echoes do not move.
+        values = [str(scope), name, sends]
+        connection.execute("INSERT INTO store.shared VALUES (?, ?, ?, false)", values)
         _decline(connection, {*read_declined(connection)} - {scope})
         return sends
     values = [name, before.sends or sends, str(scope)]

@@ -47,9 +47,10 @@ class Chain(Struct, frozen=True):
         """The numbers of the local versions that must give way to the team's ``version``.
 
         What was sent is confirmed, unless the team now has another text under that number, which
-        means that its server was restored from a backup.
+        means that its server was restored from a backup. What came from the team and is sent again
+        since then has its place there.
         """
-        mine = set(self.unsent)
+        mine = {n for n in self.unsent if n == version or n not in self.pulled}
         if version in self.versions:
             mine.update(n for n in self.versions if n >= version and n not in self.pulled)
         return sorted(mine)

@@ -32,7 +32,8 @@ _OWN = """
     INSERT INTO store.outbox
     SELECT ? + row_number() OVER (ORDER BY id, version), v.key, id, version, v.scope, ?
     FROM store.versions v
-    ANTI JOIN (SELECT key FROM store.received WHERE pulled AND author <> '') r USING (key)
+    ANTI JOIN (SELECT key FROM store.received WHERE pulled AND (author <> '' OR NOT ?)) r
+        USING (key)
     ANTI JOIN store.outbox o ON o.key = v.key
     WHERE v.scope = ? AND NOT contains(v.body, '"gate":"' || ? || '"')
 """
@@ -97,12 +98,23 @@ class Outbox:
             self._insert(connection, [(f"{memory_id}:0", memory_id, 0, scope)], now)
 
     def queue_own(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
-        """Queue every version in a scope except those of other members; returns how many."""
-        return self._select(connection, _OWN, now, scope, LEFT_BEHIND)
+        """Queue every version in a scope that did not come from the team; returns how many."""
+        return self._select(connection, _OWN, now, False, scope, LEFT_BEHIND)
 
     def queue_tombstones(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
         """Queue every deletion in a scope; returns how many."""
         return self._select(connection, _FORGOTTEN, now, scope)
+
+    def queue_again(self, connection: DuckDBPyConnection, now: datetime) -> int:
+        """Queue all that this member wrote or forgot in what is sent, whoever has it already.
+
+        Returns how many versions and deletions.
+        """
+        return sum(
+            self._select(connection, _OWN, now, True, scope, LEFT_BEHIND)
+            + self.queue_tombstones(connection, scope, now)
+            for scope in sorted(self.joined.sends)
+        )
 
     def renumber(self, connection: DuckDBPyConnection, now: datetime) -> None:
         """Give every entry a new number, so that one that is being sent stays queued."""
@@ -115,7 +127,7 @@ class Outbox:
             self._last = last + shift
 
     def _select(
-        self, connection: DuckDBPyConnection, statement: str, now: datetime, *of: str
+        self, connection: DuckDBPyConnection, statement: str, now: datetime, *of: object
     ) -> int:
         """Run within the database: there may be a hundred thousand."""
         first = self._next(now)
@@ -163,6 +175,24 @@ def depth(cursor: DuckDBPyConnection) -> Depth:
         "SELECT count(*), min(queued_at) FROM store.outbox"
     ).fetchall()
     return Depth(count, aware(oldest) if oldest else None)
+
+
+def contested(connection: DuckDBPyConnection, numbers: Sequence[int]) -> list[tuple[str, int, str]]:
+    """The (id, version, scope) of entries that may have to give way to what the team has there.
+
+    Not of what itself came from there: that entry is deleted.
+    """
+    of = [list(numbers)]
+    connection.execute(
+        "DELETE FROM store.outbox WHERE seq IN (SELECT unnest(?::BIGINT[])) "
+        "AND key IN (SELECT key FROM store.received WHERE pulled)",
+        of,
+    )
+    return connection.execute(
+        "SELECT id, version, scope FROM store.outbox "
+        "WHERE seq IN (SELECT unnest(?::BIGINT[])) AND version > 0",
+        of,
+    ).fetchall()
 
 
 def drop_numbers(connection: DuckDBPyConnection, numbers: Sequence[int]) -> None:

@@ -154,7 +154,6 @@ class Change(Struct, frozen=True):
     version: int
     scope: Scope
     author: str
-    digest: bytes
     row: Row | None
     forgotten_by: str = ""
     brings_back: str = ""

@@ -10,8 +10,8 @@ import anyio
 from msgspec.structs import replace
 
 from ...bus.values import Scope
-from .protocol import About, Changes, Cursor, Membership, TeamServer
-from .sync_state import Echoes, SyncContext, SyncCounters
+from .protocol import About, Changes, Cursor, Membership, TeamServer, TeamUnavailable
+from .sync_state import Echoes, Gate, SyncContext, SyncCounters
 
 # Changes in one answer, and in one transaction here.
 BATCH_CHANGES = 500
@@ -26,6 +26,9 @@ POLL_S = 30.0
 # exponential backoff up to the maximum, in seconds.
 FIRST_RETRY_S = 0.02
 MAX_RETRY_S = 1.0
+# Whose server it is, is asked again after this, however much there is to receive.
+VERIFY_S = 300.0
+UNSTEADY = "the team's server began its feed anew twice in a row"
 _log = logging.getLogger(__name__)
 
 
@@ -45,8 +48,11 @@ class OtherTeam(ConnectionError):
 class Puller:
     """Follows the team's feed.
 
+    ``gate`` is open while the server is known to be the team's, and not while a feed that began
+    anew is read: what comes back by it as it is here is not sent again.
+
     ``restored`` is called when all local versions were queued again, ``received`` when something
-    was applied.
+    was applied. ``contested`` gives the numbers of entries that the server has another version of.
     """
 
     def __init__(
@@ -56,6 +62,8 @@ class Puller:
         *,
         restored: Callable[[], None],
         received: Callable[[], None],
+        contested: Callable[[], Sequence[int]],
+        gate: Gate,
         echoes: Echoes,
         tally: SyncCounters,
     ) -> None:
@@ -64,18 +72,19 @@ class Puller:
         self._membership = membership
         self._restored = restored
         self._received = received
+        self._contested = contested
+        self._gate = gate
         self._echoes = echoes
         self._tally = tally
         self._about: About | None = None
         self._cursor: Cursor | None = None
         self._verification_due = True
         self._verified_at = -math.inf
+        self._reads_anew = False
         # Echoes received since the cursor was last written.
         self._unnoted = 0
         # How many changes the last pull received.
         self.received_count = 0
-        # Set once the server was verified to be the team's; nothing may be sent before.
-        self.server_verified = anyio.Event()
 
     def refresh(self) -> None:
         """The shared scopes have changed: the next pull reads the team's list first."""
@@ -86,11 +95,16 @@ class Puller:
 
         Raises ``ConnectionError``.
         """
-        if self._verification_due:
+        if self._verification_due or anyio.current_time() - self._verified_at > VERIFY_S:
             await self._verify_server(server)
+        contested = self._contested()
         self.received_count, behind = await self._follow(server)
+        self._reads_anew = False
+        self._gate.open()
         if not behind:
             self._tally.pulled()
+            if contested:  # what the server has there was received, or refused
+                await self._give_way(contested)
         if not self.received_count:  # the notification may have been about the team
             if anyio.current_time() - self._verified_at < MAX_RETRY_S:
                 return MAX_RETRY_S
@@ -101,11 +115,8 @@ class Puller:
 
     async def _verify_server(self, server: TeamServer) -> None:
         """Check that the server is the team's, and backfill scopes that are shared since."""
-        about = await server.about()
-        if not self._membership.is_of(about):
-            raise OtherTeam(self._membership.team, about.team)
+        about = await self._ask_about(server)
         self._verification_due, self._verified_at = False, anyio.current_time()
-        self._about = self._tally.about = about
         await self._note_who_forgets(about)
         if self._cursor is None:
             self._cursor = await self._replica.cursor()
@@ -115,7 +126,18 @@ class Puller:
         for sharing in await self._replica.shared():
             if not sharing.whole:
                 await self._backfill(server, sharing.scope)
-        self.server_verified.set()
+        if not self._reads_anew:
+            self._gate.open()
+
+    async def _ask_about(self, server: TeamServer) -> About:
+        """What the server says of the team. Raises OtherTeam, and nothing is sent from then on."""
+        about = await server.about()
+        if not self._membership.is_of(about):
+            self._verification_due = True
+            self._gate.close()
+            raise OtherTeam(self._membership.team, about.team)
+        self._about = self._tally.about = about
+        return about
 
     async def _note_who_forgets(self, about: About) -> None:
         """Remember the team's setting for when the server is away."""
@@ -126,7 +148,10 @@ class Puller:
 
     async def _restart_feed(self, epoch: int) -> None:
         """The server was restored from a backup: pull from the beginning, send everything again."""
+        self._reads_anew = True
+        self._gate.close()
         queued = await self._replica.rejoin(epoch)
+        self._tally.waiting(await self._replica.depth())  # as no push says as yet
         self._cursor = Cursor(epoch=epoch)
         self._echoes.clear()
         _log.info(
@@ -169,11 +194,14 @@ class Puller:
     async def _follow(self, server: TeamServer) -> tuple[int, bool]:
         """How many changes there were, and whether announced ones are not visible yet."""
         scopes = [sharing.scope for sharing in await self._replica.shared()]
-        received_count, pause_s = 0, FIRST_RETRY_S
+        received_count, pause_s, restarted = 0, FIRST_RETRY_S, False
         while True:
             changes = await server.changes(self._at, scopes, limit=BATCH_CHANGES)
             if changes.cursor.epoch != self._at.epoch or changes.cursor < self._at:
-                await self._restart_feed(changes.cursor.epoch)
+                if restarted:
+                    raise TeamUnavailable("failed", UNSTEADY)
+                await self._restart_feed((await self._ask_about(server)).epoch)
+                restarted = True
                 continue
             if changes.changes:
                 await self._take(changes)
@@ -219,5 +247,12 @@ class Puller:
             self._tally.count(
                 received=applied.received, conflicts=applied.conflicts, skipped=applied.skipped
             )
+            await self._context.applied(applied)
+        self._received()
+
+    async def _give_way(self, seqs: Sequence[int]) -> None:
+        with anyio.fail_after(APPLY_S, shield=True):
+            async with self._context.write_lock:
+                applied = await self._replica.give_way(seqs, encoder=self._context.encoder)
             await self._context.applied(applied)
         self._received()

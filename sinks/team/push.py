@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...bus.values import Memory
 from ..store.rows import Row, digest
 from .protocol import Applied, Depth, ForgetRefused, Outgoing, QuotaExceeded, TeamServer
-from .sync_state import QUOTA, Echoes, Problem, SyncContext, SyncCounters
+from .sync_state import QUOTA, Echoes, Gate, Problem, SyncContext, SyncCounters
 
 # Versions in one batch: one round trip, repeated as a whole when the connection breaks.
 BATCH_ROWS = 200
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class Pusher:
-    """Empties the outbox.
+    """Empties the outbox, whenever ``gate`` is open.
 
     ``clean`` redacts each version before it is sent; the result replaces the stored one as well.
     None withholds it.
@@ -37,12 +37,14 @@ class Pusher:
         here: SyncContext,
         *,
         clean: Callable[[Memory], Memory | None],
+        gate: Gate,
         echoes: Echoes,
         tally: SyncCounters,
     ) -> None:
         self._context = here
         self._replica = here.replica
         self._clean = clean
+        self._gate = gate
         self._echoes = echoes
         self._tally = tally
         # Entries whose version another member wrote first: the next pull merges them and queues
@@ -56,6 +58,10 @@ class Pusher:
         self._over: set[int] = set()
         self._over_until = -math.inf
 
+    def contested(self) -> tuple[int, ...]:
+        """The numbers of the entries whose place another version has on the server."""
+        return tuple(self._conflicting)
+
     def release(self) -> bool:
         """After a pull the conflicting entries may be sent; returns whether there are any."""
         conflicting = bool(self._conflicting)
@@ -68,12 +74,16 @@ class Pusher:
         Raises ``ConnectionError``.
         """
         had_any = False
-        while batch := await self._next():
+        while batch := await self._let_go():
             had_any = True
             for part in _parts(batch):
                 await self._send(server, part)
         self._tally.pushed()
         return had_any
+
+    async def _let_go(self) -> list[Outgoing]:
+        await self._gate.passed()
+        return await self._next()
 
     async def _next(self) -> list[Outgoing]:
         is_over = anyio.current_time() < self._over_until

@@ -54,12 +54,20 @@ class Replica:
         """The team that was joined; None where none was."""
         return await self._store.read(membership.read_membership)
 
-    async def join(self, joined: Membership) -> None:
-        """Note the membership, with nothing shared yet; a second time updates it.
+    async def join(self, joined: Membership, shared: Sequence[Sharing] = ()) -> int:
+        """Note the membership and share those scopes, all or nothing; a second time updates it.
 
-        Raises ValueError where another team was joined.
+        Returns how many versions were queued. Raises ValueError where another team was joined, and
+        for a user's scope.
         """
-        await self._change(partial(membership.write_membership, membership=joined))
+
+        def work(connection: DuckDBPyConnection) -> int:
+            membership.write_membership(connection, joined)
+            return sum(
+                self._share(connection, each.scope, each.name, each.sends) for each in shared
+            )
+
+        return await self._change(work)
 
     async def note_who_forgets(self, authors_alone: bool) -> None:
         """Note whether the team lets only who wrote a memory forget it."""
@@ -90,12 +98,9 @@ class Replica:
         membership.write_membership(connection, replace(joined, epoch=epoch))
         membership.write_cursor(connection, Cursor(epoch))
         membership.mark_backfilled(connection)
-        now, box = self._clock(), self._queue
-        box.renumber(connection, now)
-        return sum(
-            box.queue_own(connection, scope, now) + box.queue_tombstones(connection, scope, now)
-            for scope in sorted(box.joined.sends)
-        )
+        now = self._clock()
+        self._queue.renumber(connection, now)
+        return self._queue.queue_again(connection, now)
 
     async def leave(self) -> Applied:
         """Leave the team and remove other members' versions; local ones stay."""
@@ -111,7 +116,7 @@ class Replica:
         return await self._store.read(membership.read_declined)
 
     async def share(self, scope: Scope, name: str, *, sends: bool) -> int:
-        """Share a scope; where it ``sends``, all local versions are queued.
+        """Share a scope; where it ``sends``, all local versions are queued that the team may lack.
 
         Returns how many were queued. A scope that sends goes on sending.
         Raises ValueError for a user's scope, and where no team was joined.
@@ -132,7 +137,7 @@ class Replica:
         return await self._remove(scope)
 
     async def received(self) -> Mapping[Scope, int]:
-        """How many memories here have another member's text, by scope."""
+        """How many memories here are others' alone, by scope: they go when the team is left."""
         return await self._store.read(_received)
 
     # --- outgoing --------------------------------------------------------------------------------
@@ -210,6 +215,21 @@ class Replica:
             received=total.received,
             skipped=total.skipped,
         )
+
+    async def give_way(self, seqs: Sequence[int], *, encoder: Encoder) -> Applied:
+        """Renumber those entries that the team has another version in the place of.
+
+        For what could not be stored here, so that pulling has not done it. The caller holds the
+        write lock.
+        """
+        outcome = await self._store.write(partial(self._give_way, seqs, encoder))
+        return Applied(stored=tuple(outcome.current.values()))
+
+    def _give_way(self, seqs: Sequence[int], encoder: Encoder) -> Outcome:
+        with self._database.transaction() as connection:
+            found = outbox.contested(connection, seqs)
+        refused = [ValidatedChange(*place) for place in found]
+        return self._apply(refused, None, encoder=encoder, authors_alone=False)
 
     async def _take(
         self, arrivals: Sequence[ValidatedChange], write: _Write, cursor: Cursor | None
@@ -294,8 +314,9 @@ class Replica:
 
 def _received(cursor: DuckDBPyConnection) -> dict[Scope, int]:
     found = cursor.execute(
-        "SELECT scope, count(DISTINCT id) FROM store.versions SEMI JOIN "
-        "(SELECT key FROM store.received WHERE author <> '') r USING (key) GROUP BY scope"
+        "SELECT scope, count(*) FROM (SELECT v.scope, v.id FROM store.versions v LEFT JOIN "
+        "(SELECT key FROM store.received WHERE author <> '') r ON r.key = v.key "
+        "GROUP BY ALL HAVING count(r.key) = count(*)) GROUP BY scope"
     ).fetchall()
     return {to_scope(scope): count for scope, count in found}
 

@@ -27,6 +27,7 @@ from .sync_state import (
     PULL,
     PUSH,
     Echoes,
+    Gate,
     Pace,
     Problem,
     SyncContext,
@@ -91,13 +92,15 @@ class Sync:
         self._server: TeamServer | None = None
         self._random = random
         self._tally = SyncCounters(clock=clock)
-        echoes = Echoes()
-        self._pusher = Pusher(here, clean=clean, echoes=echoes, tally=self._tally)
+        echoes, gate = Echoes(), Gate()
+        self._pusher = Pusher(here, clean=clean, gate=gate, echoes=echoes, tally=self._tally)
         self._puller = Puller(
             here,
             membership,
             restored=self.nudge,
             received=self._release,
+            contested=self._pusher.contested,
+            gate=gate,
             echoes=echoes,
             tally=self._tally,
         )
@@ -142,7 +145,6 @@ class Sync:
     # --- loops -----------------------------------------------------------------------------------
 
     async def _push_loop(self, server: TeamServer) -> None:
-        await self._puller.server_verified.wait()
         while True:
             if await self._retry(PUSH, partial(self._pusher.push, server)):
                 self._sent.set()

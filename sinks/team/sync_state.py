@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any
 
+import anyio
 from msgspec import Struct
 
 from ...bus.signals import emit, synced
@@ -34,6 +35,24 @@ class Pace:
         """How long the thing that is due at ``now`` has to wait; counts it."""
         self._next = max(self._next, now - self._ahead_s) + self._every_s
         return max(0.0, self._next - now)
+
+
+class Gate:
+    """Closed at first. What would leave this machine waits until it is open."""
+
+    def __init__(self) -> None:
+        self._opened = anyio.Event()
+
+    def open(self) -> None:
+        self._opened.set()
+
+    def close(self) -> None:
+        if self._opened.is_set():  # else somebody waits for this one
+            self._opened = anyio.Event()
+
+    async def passed(self) -> None:
+        """Wait until it is open."""
+        await self._opened.wait()
 
 
 class Problem(Struct, frozen=True):

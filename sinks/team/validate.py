@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 
 import numpy as np
 from msgspec import Struct
@@ -20,14 +19,14 @@ from ...bus.values import NAMESPACES, Encoding, Memory, Scope
 from ...config.patterns import regex
 from ..models.embedder import Embedder
 from ..search.index import Encoder
-from ..store.rows import Record, Row, content_hash, row_of, to_record
+from ..store.rows import Record, Row, content_hash, row_of, times_of, to_record
 from .membership import is_foreign
 from .protocol import Change
 
 # The author of a foreign version where the server does not name one.
 OTHERS = "another member"
 
-_ID = regex(r"mem_[0-7][0-9a-hjkmnp-tv-z]{25}")
+MEMORY_ID = regex(r"mem_[0-7][0-9a-hjkmnp-tv-z]{25}")
 # What redaction removes from every text that is written: controls, bidi marks and tags.
 _HIDDEN = regex("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 # A content hash of another form matches no text here.
@@ -153,15 +152,15 @@ def _checked(change: Change, scopes: Collection[Scope], member: str) -> Row | No
 
 def _require_place(memory_id: str, scope: Scope, scopes: Collection[Scope]) -> None:
     _require(scope in scopes and scope.kind != "user", "scope")
-    _require(_ID.fullmatch(memory_id) is not None, "id")
+    _require(MEMORY_ID.fullmatch(memory_id) is not None, "id")
 
 
 def _require_sound(memory: Memory) -> None:
     _require(0 < memory.version <= _LATEST_VERSION, "version")
     _require(memory.namespace in NAMESPACES, "namespace")
     _require(0 <= memory.confidence_percent <= 100, "confidence")
-    _require(all(_ID.fullmatch(link) for link in _links(memory)), "link")
-    _require(all(t.tzinfo is not None and t.year in _YEARS for t in _times(memory)), "time")
+    _require(all(MEMORY_ID.fullmatch(link) for link in _links(memory)), "link")
+    _require(all(t.tzinfo is not None and t.year in _YEARS for t in times_of(memory)), "time")
     _require(_has_bearable_size(memory), "size")
     _require(are_sound(memory.anchors), "anchors")
     _require(all(map(_is_plain, _texts(memory))), "text")
@@ -175,11 +174,6 @@ def _require(holds: bool, reason: str) -> None:
 def _links(memory: Memory) -> Iterable[str]:
     links = (memory.supersedes, memory.superseded_by, memory.contradicts)
     return (link for link in links if link is not None)
-
-
-def _times(memory: Memory) -> Iterable[datetime]:
-    times = (memory.created_at, memory.updated_at, memory.valid_from, memory.valid_to)
-    return (time for time in times if time is not None)
 
 
 def _has_bearable_size(memory: Memory) -> bool:
@@ -205,7 +199,7 @@ def _texts(memory: Memory) -> Iterable[str]:
 def _fields(memory: Memory) -> Iterable[str]:
     for source in (memory.provenance, *memory.sources):
         yield from (source.hook, source.session, source.client, source.file)
-        yield from (source.commit, source.branch, source.gate)
+        yield from (source.commit, source.branch, source.gate, source.said)
 
 
 def _is_plain(text: str) -> bool:

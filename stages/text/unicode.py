@@ -13,6 +13,7 @@ from msgspec import Struct
 from ...config.patterns import regex
 
 ELLIPSIS = "…"
+MAX_NAME_CHARS = 80
 
 _ANSI = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor movement
@@ -78,6 +79,11 @@ def is_quoted(line: str) -> bool:
 def one_line(text: str) -> str:
     """``text`` with every run of white space made a single space."""
     return " ".join(text.split())
+
+
+def name_line(name: str) -> str:
+    """A name that somebody else gave, as one short line without anything that moves a cursor."""
+    return cut(one_line(visible(name)), MAX_NAME_CHARS)
 
 
 def cut(text: str, limit: int) -> str:

@@ -7,6 +7,7 @@ from datetime import timedelta
 import anyio
 import pytest
 
+from subcog.sinks.repair.kept_copies import note_backup
 from subcog.sinks.repair.repair import repair
 from subcog.sinks.team.protocol import Cursor
 from tests.fault.ruins import break_column
@@ -32,7 +33,11 @@ def whole(tmp_path_factory) -> bytes:
             theirs = [make_row(ROWS + n, scope=ORG) for n in range(50)]
             changes = feed(*(change(row, "bob", seq=n + 1) for n, row in enumerate(theirs)))
             await apply(store, changes)
-            await store.forget(make_row(7).memory.id, [ORG])
+            for number in (8, 7):
+                await store.forget(make_row(number).memory.id, [ORG])
+                if number == 8:
+                    [deletion] = await store.replica.outbox(limit=1)
+                    await store.replica.sent([deletion.seq])
 
     anyio.run(make)
     return path.read_bytes()
@@ -54,6 +59,20 @@ async def test_a_mended_database_goes_on_where_it_was(path):
         assert [each.sends for each in await store.replica.shared()] == [True]
 
 
+async def test_what_is_taken_from_a_backup_is_sent_too(path, whole):
+    backup = path.with_name("kept.duckdb")
+    backup.write_bytes(whole)
+    note_backup(path, backup)
+    break_column(path, "body")
+
+    await anyio.to_thread.run_sync(lambda: repair(path, now=NOW))
+
+    async with opened(path) as store:
+        assert (await store.counts())[ORG] == ROWS + 50 - 2
+        assert await store.replica.cursor() == Cursor(EPOCH)
+        assert (await store.replica.depth()).count == ROWS - 2 + 2
+
+
 async def test_where_texts_were_lost_they_are_pulled_again_and_all_is_sent_again(path):
     break_column(path, "body")
 
@@ -65,5 +84,5 @@ async def test_where_texts_were_lost_they_are_pulled_again_and_all_is_sent_again
         waiting = await store.replica.outbox(limit=2 * ROWS)
         alive = (await store.counts()).get(ORG, 0)
         tombstones = [each for each in waiting if each.version == 0]
-        assert len(tombstones) == 1
-        assert len(waiting) - 1 == alive - (await store.replica.received()).get(ORG, 0)
+        assert len(tombstones) == 2, "also what was sent"
+        assert len(waiting) - 2 == alive - (await store.replica.received()).get(ORG, 0)

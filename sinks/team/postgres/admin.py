@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.resources import files
-from urllib.parse import quote
 
 import psycopg
 from msgspec import Struct
@@ -234,7 +233,7 @@ def _admit(
         "ON CONFLICT DO NOTHING",
         [name, team, name],
     )
-    url = f"postgresql://{quote(name)}:{quote(secret)}@{address.server}" if secret else ""
+    url = address.url(name, secret, connection.info.dbname) if secret else ""
     return NewMember(name, name, url)
 
 

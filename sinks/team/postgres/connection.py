@@ -10,9 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from ipaddress import ip_address
 from itertools import cycle
 from typing import Any, Generic, TypeVar
+from urllib.parse import quote
 
 import anyio
 import psycopg
@@ -53,8 +55,12 @@ _LIMITS = (
     "-c idle_in_transaction_session_timeout=60s"
 )
 
+_quoted = partial(quote, safe="")
+
 # Modes of TLS that an attacker on the way, or the server, may turn into none.
 _OPEN = ("disable", "allow", "prefer", "")
+_HOSTS = ("host", "hostaddr")
+_TLS = ("sslmode", "sslrootcert")
 _PLACE = ("host", "hostaddr", "port", "sslmode")
 
 HELLO = (
@@ -110,8 +116,11 @@ class Address:
         except psycopg.Error:
             raise unavailable("bad_address", "") from None
         reached = _resolved(url)
-        places = _places(reached)
+        places = _places(reached, "localhost")
         self.server = f"{','.join(places)}/{parts.get('dbname') or ''}"
+        hosts = {name: ",".join(map(_in_url, reached[name].split(","))) for name in _HOSTS}
+        self._authority = ",".join(_places(reached | hosts, ""))
+        self._tls = {name: parts[name] for name in _TLS if name in parts}
         settings: dict[str, Any] = _SESSION | {"options": f"{limits} -c timezone=UTC"}
         if len(places) > 1:  # of a primary and its standbys, whichever is which now
             settings["target_session_attrs"] = "read-write"
@@ -126,6 +135,12 @@ class Address:
         self.connect_s = CONNECT_S
         # Of several servers one may be dead, and is waited for before each try of the next.
         self._is_patient = len(places) == 1 and "connect_timeout" not in parts
+
+    def url(self, role: str, password: str, database: str) -> str:
+        """By which another role gets to ``database`` there, with the TLS asked for here."""
+        who = f"{_quoted(role)}:{_quoted(password)}"
+        how = "&".join(f"{name}={_quoted(str(value))}" for name, value in self._tls.items())
+        return f"postgresql://{who}@{self._authority}/{_quoted(database)}{how and '?'}{how}"
 
     @property
     def conninfo(self) -> str:
@@ -160,11 +175,16 @@ def _resolved(url: str) -> dict[str, str]:
     return {name: (found[name] or b"").decode() for name in _PLACE}
 
 
-def _places(reached: Mapping[str, str]) -> list[str]:
+def _places(reached: Mapping[str, str], default: str) -> list[str]:
     """host:port of each server; one port may be that of all."""
-    hosts = (reached["host"] or reached["hostaddr"] or "localhost").split(",")
+    hosts = (reached["host"] or reached["hostaddr"] or default).split(",")
     ports = reached["port"].split(",")
     return [f"{host}:{port}" for host, port in zip(hosts, cycle(ports), strict=False)]
+
+
+def _in_url(host: str) -> str:
+    """A name, an address, or the folder of a socket, which libpq takes quoted."""
+    return f"[{host}]" if ":" in host else _quoted(host)
 
 
 def _is_here(reached: Mapping[str, str]) -> bool:

@@ -21,9 +21,10 @@ from psycopg import AsyncConnection, Connection, sql
 from ....bus.values import Encoding, Hit, Memory, Query, Scope
 from ...models.analyzer import tokenize
 from ...store.reads import scope_texts
-from ...store.rows import Row, digest, to_memory, to_scope
+from ...store.rows import Row, times_of, to_memory, to_scope
 from ..protocol import Change, Changes, Cursor, NoWakeUps, TeamUnavailable
 from ..sync_state import Pace
+from ..validate import MEMORY_ID
 from .connection import HELLO, Address, HalfVector, greet
 from .errors import explain, explain_connect, failed
 
@@ -39,9 +40,11 @@ _SEARCH = (
     " WINDOW best AS (ORDER BY rank DESC, id DESC ROWS UNBOUNDED PRECEDING)"
     ") AS found WHERE bytes <= %s ORDER BY rank DESC, id DESC"
 )
-# What one answer may hold, of the feed beside one row more: a member can make each memory as large
-# as the server takes them.
+# What the answer to a search may hold: a member can make each memory as large as the server takes.
 _MOST_BYTES = 4_000_000
+# And a page of the feed, beside one row more. A slow line carries twice that, for bytes are sent as
+# hexadecimal digits, within the time of one call.
+_PAGE_BYTES = 1_000_000
 
 
 def search(
@@ -97,11 +100,12 @@ def half_vector(vector: Any) -> HalfVector | None:
 
 
 def read_memory(body: str) -> Memory | None:
-    """The memory written as ``body``; None where that is none."""
+    """The memory written as ``body``; None where that is none, or a time of it has no zone."""
     try:
-        return to_memory(body)
+        memory = to_memory(body)
     except (msgspec.DecodeError, RecursionError):
         return None
+    return memory if all(time.tzinfo for time in times_of(memory)) else None
 
 
 def signed(memory: Memory, author: str) -> Memory:
@@ -134,7 +138,7 @@ def changes(connection: Connection, after: Cursor, scopes: Sequence[Scope], limi
     """
     texts = [str(scope) for scope in scopes]
     cursor = connection.execute(
-        _AFTER, [after.epoch, str(after.xid), after.seq, texts, limit, _MOST_BYTES]
+        _AFTER, [after.epoch, str(after.xid), after.seq, texts, limit, _PAGE_BYTES]
     )
     found: list[Change] = []
     while part := cursor.fetchmany(_SLICE):
@@ -159,7 +163,9 @@ def _about_deletions(connection: Connection, found: list[Change]) -> list[Change
 
 
 def _brought_back(change: Change) -> str:
-    return change.row.memory.provenance.brings_back if change.row else ""
+    """The memory that it claims to bring back; empty where it names none."""
+    claimed = change.row.memory.provenance.brings_back if change.row else ""
+    return claimed if MEMORY_ID.fullmatch(claimed) else ""
 
 
 def _noted(change: Change, noted: Mapping[str, tuple[str, str, Sequence[str]]]) -> Change:
@@ -183,13 +189,13 @@ def _change(epoch: int, columns: tuple[Any, ...], at: datetime, since: datetime)
     xid, seq, scope_text, id_, version, author, body, *blobs = columns[:12]
     cursor, scope = Cursor(epoch, xid, seq), to_scope(scope_text)
     if version == 0:
-        return Change(cursor, id_, 0, scope, "", b"", None)
+        return Change(cursor, id_, 0, scope, "", None)
     memory = read_memory(body)
     if memory is None or (memory.id, memory.version, memory.scope) != (id_, version, scope):
-        return Change(cursor, id_, version, scope, author, b"", None)
+        return Change(cursor, id_, version, scope, author, None)
     memory = _bounded(memory, at, since)
     row = Row(signed(memory, author), Encoding(*blobs))
-    return Change(cursor, id_, version, scope, author, digest(memory), row)
+    return Change(cursor, id_, version, scope, author, row)
 
 
 def _bounded(memory: Memory, at: datetime, since: datetime) -> Memory:

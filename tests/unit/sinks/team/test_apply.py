@@ -54,7 +54,7 @@ async def test_another_summary_of_the_same_text_is_not_signed_by_its_author(stor
 
         own = "" if author == "alice" else author
         assert [each.provenance.author for each in history] == [own, OTHERS, own]
-    assert await store.replica.received() == {ORG: 2}
+    assert await store.replica.received() == {ORG: 1}
 
 
 async def test_applying_the_same_again_changes_nothing(store):
@@ -453,3 +453,27 @@ async def test_a_new_epoch_sends_again_what_was_written_here(store):
     assert await store.replica.cursor() == Cursor(7)
     assert (await store.replica.membership()).epoch == 7
     assert await waiting(store) == [(org(2).memory.id, 0), (ID, 1)]
+
+
+async def test_what_is_sent_again_keeps_its_place_before_what_others_wrote_since(store):
+    await join(store)
+    await apply(store, feed(change(org(), "alice")))
+    assert await store.replica.rejoin(EPOCH) == 1
+
+    await apply(store, feed(change(after(org(), content="bob's"), "bob", seq=2)))
+
+    history = await store.history(ID, [ORG])
+    assert [each.content for each in history] == [org().memory.content, "bob's"]
+    assert await store.counts() == {ORG: 1}, "no text is beside it"
+    assert await waiting(store) == [(ID, 1)]
+
+
+async def test_what_the_restored_server_has_otherwise_is_not_sent_again(store):
+    await join(store)
+    await apply(store, feed(change(org(), "alice")))
+    await store.replica.rejoin(EPOCH)
+
+    await apply(store, feed(change(org(content="of the backup"), "alice")))
+
+    assert (await current(store)).content == "of the backup"
+    assert await waiting(store) == []

@@ -21,6 +21,7 @@ async def test_leaving_takes_what_others_wrote_and_leaves_ones_own(store):
             change(after(changed, content="bob's"), "bob", seq=4),
         ),
     )
+    assert await store.replica.received() == {ORG: 1}
 
     applied = await store.replica.leave()
 
@@ -50,7 +51,9 @@ async def test_what_i_captured_as_well_is_mine_though_another_wrote_it_first(sto
     await join(store)
     await apply(store, feed(change(org(), "bob")))
     theirs = await current(store)
-    await store.put([after(as_row(theirs), sources=(Provenance(session="mine"),))])
+    both = after(as_row(theirs), sources=(Provenance(session="mine"),))
+    await store.put([both])
+    await apply(store, feed(change(both, "bob", seq=2)))  # as after a restart
 
     await store.replica.leave()
 

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.sinks.store.store import StoreUnavailable
-from subcog.sinks.team.protocol import Cursor, Depth
+from subcog.sinks.team.protocol import Cursor, Depth, Sharing
 from tests.stores import HERE, ME, make_row, opened
-from tests.teams import EPOCH, ORG, SHOP, apply, change, feed, join, membership
+from tests.teams import ENCODER, EPOCH, ORG, SHOP, apply, change, feed, join, membership
 
 from .replicas import ID, after, current, org, waiting
 
@@ -56,8 +56,20 @@ async def test_who_joined_which_team_outlives_a_new_opening(store):
         SHOP,
         "shop",
         False,
-        True,
+        False,
     )
+
+
+async def test_a_team_is_joined_with_all_that_is_shared_or_not_at_all(store):
+    await store.put([org()])
+    ours, mine = Sharing(ORG, "us", sends=True), Sharing(ME, "me", sends=True)
+
+    with pytest.raises(ValueError, match="never shared"):
+        await store.replica.join(membership(), [ours, mine])
+    assert await store.replica.membership() is None
+
+    assert await store.replica.join(membership(), [ours]) == 1
+    assert await waiting(store) == [(ID, 1)]
 
 
 async def test_one_machine_is_in_one_team(store):
@@ -69,8 +81,9 @@ async def test_one_machine_is_in_one_team(store):
     assert (await store.replica.membership()).server == "other:5432/db"
 
 
-async def test_a_scope_shared_after_the_cursor_moved_is_to_be_pulled_from_the_beginning(store):
+async def test_a_scope_that_is_shared_is_to_be_pulled_from_the_beginning(store):
     await join(store)
+    await store.replica.backfilled(ORG)
     await apply(store, feed(change(org())))
     await store.replica.share(SHOP, "shop", sends=False)
     assert [each.whole for each in await store.replica.shared()] == [True, False]
@@ -156,7 +169,8 @@ async def test_sharing_sends_what_was_written_here_before_and_nothing_else(store
     await store.put([make_row(1, scope=SHOP), make_row(2)])
     await join(store, sends=[])
     await store.replica.share(SHOP, "shop", sends=False)
-    await apply(store, feed(change(make_row(3, scope=SHOP))))
+    elsewhere = change(make_row(4, scope=SHOP), "alice", seq=2)  # on another machine of hers
+    await apply(store, feed(change(make_row(3, scope=SHOP)), elsewhere))
     assert await waiting(store) == []
 
     assert await store.replica.share(SHOP, "the shop", sends=True) == 1
@@ -205,3 +219,17 @@ async def test_an_older_version_is_rewritten_in_the_history_alone(store):
 
     assert [each.content for each in await store.history(ID, [ORG])] == ["clean", "two"]
     assert (await current(store)).content == "two"
+
+
+async def test_what_came_from_the_team_gives_way_to_nothing_and_is_sent_no_more(store):
+    await join(store)
+    await apply(store, feed(change(org(), "alice")))
+    await store.put([org(2)])
+    await store.replica.rejoin(EPOCH)
+    seqs = [each.seq for each in await store.replica.outbox(limit=9)]
+
+    applied = await store.replica.give_way(seqs, encoder=ENCODER)
+
+    assert [row.memory.version for row in applied.stored] == [2]
+    assert await waiting(store) == [(org(2).memory.id, 2)]
+    assert (await current(store)).version == 1

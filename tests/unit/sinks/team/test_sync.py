@@ -142,6 +142,41 @@ async def test_nothing_is_sent_to_another_team_be_it_of_the_same_name(machine, t
     assert ann.server.closed
 
 
+@pytest.mark.parametrize("epoch", [1, 2])
+async def test_nothing_is_sent_when_the_address_leads_to_another_team_later(
+    machine, team, monkeypatch, epoch
+):
+    monkeypatch.setattr(receiving, "POLL_S", 0.05)
+    async with machine("ann") as ann, ann.running():
+        await ann.put(make_row(1))
+        await ann.in_step()
+        ann.server.name, ann.server.team = "others", FakeTeam()
+        ann.server.team.epoch = epoch
+        await until(lambda: ann.sync.state().problem)
+        await ann.put(make_row(2))
+        await until(lambda n=ann.server.calls["about"]: ann.server.calls["about"] > n + 1)
+        assert ann.sync.state().problem.reason == "other_team"
+        assert not ann.server.team.versions
+        assert (await ann.replica.cursor()).epoch == 1
+        ann.server.name, ann.server.team = TEAM, team
+        await until(lambda: len(team.versions) == 2)
+
+
+async def test_a_server_that_never_keeps_to_its_feed_is_asked_less_and_less(machine):
+    async with machine("ann") as ann:
+        begins = 0
+
+        async def anew(after, scopes, **options):
+            nonlocal begins
+            begins += 1
+            return Changes((), Cursor(begins), behind=True)
+
+        ann.server.changes = anew
+        async with ann.running():
+            await until(lambda: ann.sync.state().problem)
+        assert begins < 10
+
+
 async def test_what_is_over_the_quota_waits_while_all_else_goes_on(
     machine, team, monkeypatch, caplog
 ):
@@ -198,6 +233,21 @@ async def test_a_project_that_is_shared_later_is_received_whole_and_not_sent(mac
     assert (make_row(8).memory.id, 1) not in team.versions
 
 
+async def test_a_project_shared_when_only_ones_own_had_come_is_received_whole(machine, team):
+    there = make_row(7, scope=ELSEWHERE)
+    async with machine("ann", ELSEWHERE) as ann, machine("ben") as ben, ann.running():
+        await ann.put(there)
+        await until(lambda: team.versions)
+        async with ben.running():
+            await ben.put(make_row(1))
+            await until(lambda: len(team.versions) == 2)
+            await ben.in_step()
+            assert (await ben.replica.cursor()).seq == 0
+            await ben.replica.share(ELSEWHERE, "elsewhere", sends=False)
+            ben.sync.refresh()
+            await until(lambda: ben.has(there, scope=ELSEWHERE))
+
+
 async def test_a_list_that_somebody_tampered_with_does_no_harm(machine, team):
     team.projects += [
         Project(ME, "mine", "mallory"),
@@ -225,6 +275,7 @@ async def test_a_restored_server_gets_everything_again(machine, team):
         await ann.put(make_row(1), make_row(2))
         await until(lambda: len(team.versions) == 2)
         team.versions.pop((make_row(2).memory.id, 1))  # the backup was older
+        team.feed = [entry for entry in team.feed if entry[2] != make_row(2).memory.id]
         team.epoch += 1
         team.announce()
         await until(lambda: len(team.versions) == 2)
@@ -271,6 +322,36 @@ async def test_what_leaves_is_cleaned_and_so_is_what_is_here(machine, team):
     assert ann.sync.state().skipped == 1
 
 
+async def test_what_comes_back_by_a_new_feed_is_not_cleaned_beside_itself(machine, team):
+    """A rule is newer than what the team has: a cleaned text would be another one."""
+    rules = []
+
+    def cleaned(memory):
+        return hiding(memory) if rules else memory
+
+    async with machine("ann", clean=cleaned) as ann, ann.running():
+        await ann.put(make_row(1, content="the password is hunter2"))
+        await ann.in_step()
+        rules.append("of today")
+        changes, puts = ann.server.changes, ann.server.calls["put"]
+
+        async def late(after, *asked, **options):
+            if (after.epoch, after.seq) == (2, 0):
+                with anyio.move_on_after(1.0):  # for what does not wait for it
+                    await until(lambda: ann.server.calls["put"] > puts)
+            return await changes(after, *asked, **options)
+
+        ann.server.changes = late
+        team.epoch += 1
+        team.announce()
+
+        async def is_read():
+            return (await ann.replica.cursor()).epoch == 2 and not (await ann.replica.depth()).count
+
+        await until(is_read)
+        assert len(await ann.current()) == len(team.versions) == 1
+
+
 async def test_what_the_server_refuses_holds_nobody_up(machine, team):
     team.refuses.add(make_row(2).memory.id)
     async with machine("ann") as ann, ann.running():
@@ -280,6 +361,24 @@ async def test_what_the_server_refuses_holds_nobody_up(machine, team):
         await ann.put(make_row(4))
         await until(lambda: len(team.versions) == 3)
         await until(lambda: ann.sync.state().outbox == 1)
+
+
+async def test_an_edit_in_the_place_of_what_was_refused_here_comes_after_it(
+    machine, team, monkeypatch
+):
+    monkeypatch.setattr(receiving, "POLL_S", 0.05)
+    memory_id = make_row(1).memory.id
+    async with machine("ann") as ann, ann.running():
+        await ann.put(make_row(1))
+        await until(lambda: team.versions)
+        team.versions[memory_id, 2] = (make_row(1, version=2, namespace="nonsense"), "mallory")
+        team.note(HERE, memory_id, 2)
+        await until(lambda: ann.sync.state().skipped)
+        await ann.change(memory_id, content="mine")
+        await until(lambda: (memory_id, 3) in team.versions)
+        await ann.in_step()
+        [memory] = (await ann.current()).values()
+    assert (memory.version, memory.content) == (3, "mine")
 
 
 async def test_two_who_change_one_memory_end_with_the_same_and_lose_nothing(machine, team):

@@ -76,6 +76,25 @@ async def test_a_made_role_can_remember_at_once(postgres, empty):
         postgres.execute(f"CREATE DATABASE {empty.name}")
 
 
+def test_the_address_of_a_member_works_wherever_the_owners_leads(postgres, monkeypatch):
+    database, name = f"two words/{secrets.token_hex(4)}", f"a/b {secrets.token_hex(4)}"
+    postgres.execute(f'CREATE DATABASE "{database}"')
+    told = {"PGHOST": str(postgres.folder), "PGDATABASE": database, "PGPASSWORD": PASSWORD}
+    for variable, value in told.items():
+        monkeypatch.setenv(variable, value)
+    try:
+        [member] = init(f"postgresql://postgres@/?port={postgres.port}", "shop", [name]).members
+        for variable in told:
+            monkeypatch.delenv(variable)
+        with psycopg.connect(member.url) as there:
+            assert (there.info.dbname, there.info.user) == (database, name)
+            assert there.info.host == str(postgres.folder)
+    finally:
+        postgres.execute(
+            f'DROP DATABASE "{database}" WITH (FORCE)', f'DROP ROLE IF EXISTS "{name}"'
+        )
+
+
 def test_the_server_never_sees_a_made_password(postgres, empty):
     name = f"new_{secrets.token_hex(4)}"
     log = postgres.folder / "log"

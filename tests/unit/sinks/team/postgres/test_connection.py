@@ -284,6 +284,11 @@ def test_of_several_servers_the_one_that_takes_changes_is_looked_for():
     both = Address("postgresql://ana@db1.example:5432,db2.example:6432/memory")
     assert both.server == "db1.example:5432,db2.example:6432/memory"
     assert conninfo_to_dict(both.conninfo)["target_session_attrs"] == "read-write"
+    asked = "sslmode=verify-full&sslrootcert=%2Fca.pem"
+    six = Address(f"postgresql://ana@[2001:db8::1]:5432,db2.example:6432/memory?{asked}")
+    there = f"@[2001:db8::1]:5432,db2.example:6432/memory?{asked}"
+    assert six.url("b@b", "p:w", "memory") == f"postgresql://b%40b:p%3Aw{there}"
+
     one = Address("postgresql://ana@db1.example/memory")
     assert "target_session_attrs" not in conninfo_to_dict(one.conninfo)
     any_ = Address("postgresql://ana@db1.example,db2.example/memory?target_session_attrs=any")
