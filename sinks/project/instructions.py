@@ -40,7 +40,7 @@ CHECKED_S = 3.0
 
 _CACHED = 64
 _IMPORT = regex(r"(?:^|(?<=\s))@(?P<path>[\w~./-][^\s`]*)", re.MULTILINE)
-_CODE = regex(r"^(?P<fence>\s*(?:```|~~~)).*?(?:^(?P=fence)|\Z)|`[^`\n]*`", re.M | re.S)
+_CODE = regex(r"^(?P<fence>[ \t]*(?:```|~~~)).*?(?:^(?P=fence)|\Z)|`[^`\n]*`", re.M | re.S)
 
 T = TypeVar("T")
 

@@ -12,6 +12,7 @@ from subcog.sinks.project.instructions import (
     InstructionFiles,
     user_folders,
 )
+from tests.waiting import ends_soon
 
 
 class Clock:
@@ -140,3 +141,10 @@ async def test_switched_off_it_reads_nothing(root, home):
     )
     await files.refresh(str(root), "claude")
     assert files.known(str(root), "claude") == ()
+
+
+async def test_a_file_of_empty_lines_is_read_in_linear_time(files, root):
+    (root / "rules.md").write_text("imported")
+    (root / "CLAUDE.md").write_text("\n" * 100_000 + "@rules.md\n  ```\n@none.md\n  ```\n")
+    with ends_soon():
+        assert [text for _, text in known(files, root)[1:]] == ["imported"]
