@@ -6,6 +6,7 @@ the environment, and decodes the result once.
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -179,6 +180,10 @@ class SessionsSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields
     max_passages: Annotated[int, Meta(ge=0, le=1_000_000)]
     min_relevance: Fraction
     max_tokens: Annotated[int, Meta(ge=0, le=2_400)]
+
+    def excluded(self, root: str) -> str | None:
+        """The entry of ``exclude`` that ``root`` lies in; both are paths without links."""
+        return next((one for one in self.exclude if PurePath(root).is_relative_to(one)), None)
 
 
 class RedactionSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

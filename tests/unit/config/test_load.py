@@ -149,6 +149,27 @@ def test_a_bad_value_in_the_environment_names_the_variable(tmp_path):
         load_settings(tmp_path / "x", {"SUBCOG_HOOK_TOTAL_MS": "x"})
 
 
+def test_excluded_directories_are_without_home_and_links(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    file = tmp_path / "config.toml"
+    file.write_text(f'[sessions]\nexclude = ["~/work", "{tmp_path}/link"]\n')
+    sessions = load_settings(file, {}).settings.sessions
+    real = os.path.realpath(tmp_path)
+    assert sessions.exclude == (f"{real}/work", f"{real}/real")
+    assert sessions.excluded(f"{real}/real/shop") == f"{real}/real"
+    assert sessions.excluded(f"{real}/shop") is None
+
+
+@pytest.mark.parametrize("entry", ["work", "./work", "~nobody-of-that-name/work", ""])
+def test_an_excluded_directory_that_is_relative_is_refused(tmp_path, entry):
+    file = tmp_path / "config.toml"
+    file.write_text(f'[sessions]\nexclude = ["{entry}"]\n')
+    with pytest.raises(SettingsError, match=r"config.toml: sessions.exclude = .*; allowed: paths"):
+        load_settings(file, {})
+
+
 def test_an_unknown_variable_is_a_warning_that_names_the_nearest(tmp_path):
     env = {"SUBCOG_HOOK_TOTL_MS": "1", "SUBCOG_HOME": "/x", "SUBCOG_TEST_ANY": "1"}
     (warning,) = load_settings(tmp_path / "x", env).warnings
