@@ -24,7 +24,7 @@ from ...config.load import load_settings
 from ...config.paths import Paths
 from ...config.patterns import regex
 from ...sinks.http.credentials import http_token, last_port
-from .agent import CLIENT_HEADER, HOOK_TOOL, SERVER, Agent, Env, Hook, Version, Wiring
+from .agent import CLIENT_HEADER, HOOK_TOOL, SERVER, Agent, Env, Hook, Place, Version, Wiring
 from .claude import AGENT as CLAUDE
 from .claude import KNOWN_LATE
 from .claude import places as claude_places
@@ -221,7 +221,7 @@ def install(
     """Wire ``agent`` for the user, or in ``project``; what an earlier installation wrote goes.
 
     ``server`` says whether the MCP server is entered too. Raises ``SettingsUnreadable``, and then
-    nothing was changed; ``OSError`` if a file cannot be read or written.
+    nothing was changed; ``OSError`` if a file cannot be written.
     """
     hooks = hooks_for(agent, parts, version, transport)
     entry = server_entry(agent, parts, env) if server else None
@@ -242,15 +242,17 @@ def uninstall(
 
 def wired(agent: Agent, env: Env, *, project: Path | None = None) -> Mapping[Path, Wiring]:
     """What is ours in each settings file of ``agent``. Raises like ``install``."""
-    found = {}
-    for place in agent.places(env, project):
-        try:
-            found[place.file] = place.editor.find(read(place.file) or "")
-        except SettingsUnreadable:
-            raise
-        except ValueError as error:
-            raise SettingsUnreadable(f"{place.file} {error}") from None
-    return found
+    return {place.file: wired_in(place) for place in agent.places(env, project)}
+
+
+def wired_in(place: Place) -> Wiring:
+    """What is ours in one settings file. Raises ``SettingsUnreadable``."""
+    try:
+        return place.editor.find(read(place.file) or "")
+    except SettingsUnreadable:
+        raise
+    except ValueError as error:
+        raise SettingsUnreadable(f"{place.file} {error}") from None
 
 
 class FoundAgent(Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ Action = Literal["installed", "updated", "removed", "unchanged"]
 
 
 class SettingsUnreadable(ValueError):
-    """The settings file is not what the agent could read; nothing was touched."""
+    """The settings file cannot be read, or is of no known shape; nothing was touched."""
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Change(Struct, frozen=True, kw_only=True):
 def wire(file: Path, editor: Editor, wanted: Wiring) -> Change:
     """What has to be done so that ``wanted`` is all that is ours in ``file``.
 
-    Raises ``SettingsUnreadable``, or ``OSError`` if the file cannot be read.
+    Raises ``SettingsUnreadable``.
     """
     before = read(file)
     try:
@@ -101,7 +101,10 @@ def write(change: Change) -> Change:
 
 
 def read(file: Path) -> str | None:
-    """The text of ``file``, with its ends of lines; None where there is none."""
+    """The text of ``file``, with its ends of lines; None where there is none.
+
+    Raises ``SettingsUnreadable``.
+    """
     try:
         with file.open(encoding="utf-8", newline="") as source:
             return source.read()
@@ -109,6 +112,9 @@ def read(file: Path) -> str | None:
         return None
     except UnicodeDecodeError:
         raise SettingsUnreadable(f"{file} is not UTF-8; nothing was changed") from None
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror}); nothing was changed"
+        raise SettingsUnreadable(f"{file} {problem}") from None
 
 
 # --- backups --------------------------------------------------------------------------------------

@@ -55,8 +55,7 @@ def examine(paths: Paths, env: Env) -> Iterator[Finding]:
         try:
             wirings[agent.name] = _joined(wired(agent, env))
         except SettingsUnreadable as error:
-            mend = "correct that file; the agent cannot read it either"
-            yield failed(agent.title, str(error), mend)
+            yield failed(agent.title, str(error), "correct that file")
             continue
         yield _agent(agent, wirings[agent.name], paths, env)
     yield from _twice(wirings.get("claude", Wiring()), env)
