@@ -91,11 +91,12 @@ class Http(Struct, frozen=True, kw_only=True):
 
 
 def http_of(client: str, paths: Paths, env: Env) -> Http | None:
-    """The way to the daemon's HTTP side as it is set up now; None where it has had no port yet.
+    """The way to the daemon's HTTP side as it is set up now.
 
-    Raises ``SettingsError`` and ``OSError``.
+    None where that is switched off, or has had no port yet. Raises ``SettingsError``, ``OSError``.
     """
-    port = load_settings(paths.config_file, env).settings.http.port or last_port(paths.http_port)
+    http = load_settings(paths.config_file, env).settings.http
+    port = (http.port or last_port(paths.http_port)) if http.enabled else 0
     return Http(client=client, port=port, token=http_token(paths.http_token)) if port else None
 
 

@@ -104,13 +104,15 @@ def missing(words: Sequence[str]) -> list[str]:
 
 
 def _astray(wiring: Wiring, paths: Paths, env: Env) -> Iterator[str]:
-    """HTTP hooks with another port or token than the daemon's."""
+    """Hooks that call a server that is not installed, or post to another door than the daemon's."""
+    if _needs_server(wiring.hooks) and wiring.server is None:
+        yield "the MCP server that they call is not installed"
     posted = [hook.entry for hook in wiring.hooks if hook.entry.get("type") == "http"]
     if not posted:
         return
     way = _http(paths, env)
     if way is None:
-        yield "the daemon serves no HTTP"
+        yield "the daemon serves no HTTP (http.enabled)"
         return
     wanted = way.entry("", 0)
     if any(not str(entry["url"]).startswith(wanted["url"]) for entry in posted):
@@ -134,7 +136,7 @@ def _wire_anew(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> tuple[st
             env,
             version=find_agent(agent, env).version,
             transport=_way(agent, wiring.hooks, paths, env),
-            server=wiring.server is not None,
+            server=wiring.server is not None or _needs_server(wiring.hooks),
         )
     except SettingsUnreadable as error:
         raise Unrepaired(str(error)) from None
@@ -146,10 +148,15 @@ def _wire_anew(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> tuple[st
 
 def _way(agent: Agent, hooks: Sequence[Hook], paths: Paths, env: Env) -> Transport | None:
     """The way to the daemon that the hooks took."""
-    kinds = {hook.entry.get("type") for hook in hooks}
-    if "mcp_tool" in kinds:
+    if _needs_server(hooks):
         return Mcp(client=agent.name)
-    return _http(paths, env) if "http" in kinds else None
+    is_posted = any(hook.entry.get("type") == "http" for hook in hooks)
+    return _http(paths, env) if is_posted else None
+
+
+def _needs_server(hooks: Sequence[Hook]) -> bool:
+    """Whether some of ``hooks`` call a tool of our MCP server."""
+    return any(hook.entry.get("type") == "mcp_tool" for hook in hooks)
 
 
 def _twice(wiring: Wiring, env: Env) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 import pytest
 
 from subcog.config.paths import find_paths
-from subcog.pipeline.agents.install import our_parts
+from subcog.pipeline.agents.install import AGENTS, Http, Mcp, install, our_parts, wired
 from subcog.pipeline.doctor.agents import examine, hook_commands
 
 
@@ -23,3 +23,46 @@ def test_settings_that_cannot_be_opened_are_told(env, tmp_path, name):
     assert (found.ok, found.mend) == (False, "correct that file")
     assert "cannot be read (Is a directory)" in found.seen
     assert list(hook_commands(env, our_parts())) == ["the pipe"]
+
+
+@pytest.fixture
+def known_late(env, tmp_path):
+    """A Claude Code that takes hooks of every kind."""
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho '2.1.330 (Claude Code)'\n")
+    program.chmod(0o755)
+    env["PATH"] = f"{program.parent}:/usr/bin:/bin"
+
+
+def kinds(env):
+    """How the hooks of Claude Code are run now."""
+    hooks = (hook for each in wired(AGENTS["claude"], env).values() for hook in each.hooks)
+    return {hook.entry["type"] for hook in hooks}
+
+
+@pytest.mark.usefixtures("known_late")
+def test_hooks_over_http_that_is_switched_off_become_commands(env):
+    way = Http(client="claude", port=4711, token="t")
+    install(AGENTS["claude"], our_parts(), env, version=(2, 1, 330), transport=way)
+    env |= {"SUBCOG_HTTP_ENABLED": "false", "SUBCOG_HTTP_PORT": "4711"}
+
+    found = findings(env)["Claude Code"]
+    assert "serves no HTTP (http.enabled)" in found.seen
+    found.repair()
+
+    assert kinds(env) == {"command"}
+    assert findings(env)["Claude Code"].ok
+
+
+@pytest.mark.usefixtures("known_late")
+def test_hooks_that_call_a_server_which_is_not_there_get_it_again(env, tmp_path):
+    install(AGENTS["claude"], our_parts(), env, version=(2, 1, 330), transport=Mcp(client="claude"))
+    (tmp_path / ".claude.json").unlink()
+
+    found = findings(env)["Claude Code"]
+    assert "the MCP server that they call is not installed" in found.seen
+    found.repair()
+
+    assert kinds(env) == {"mcp_tool", "command"}
+    assert findings(env)["Claude Code"].ok
