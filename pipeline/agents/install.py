@@ -14,7 +14,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,7 +32,7 @@ from .claude import KNOWN_LATE
 from .claude import places as claude_places
 from .codex import AGENT as CODEX
 from .gemini import AGENT as GEMINI
-from .settings_file import Change, SettingsUnreadable, read, unwire, wire, write
+from .settings_file import Change, SettingsChanged, SettingsUnreadable, read, unwire, wire, write
 
 # At the start there may be no daemon yet, and no agent posts that event.
 # PreCompact is answered in plain text, which only a command can print.
@@ -53,6 +55,8 @@ MOVERS = ("SUBCOG_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 # Not in the plugin's hooks.json, which every version has to understand.
 LATE_EVENTS = {"PostToolUseFailure": 10}
 VERSION_S = 10
+# So often a change is made anew where the agent wrote its settings meanwhile.
+AGAIN = 3
 _VERSION = regex(r"(?<![\d.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
 
 
@@ -222,23 +226,39 @@ def install(
     """Wire ``agent`` for the user, or in ``project``; what an earlier installation wrote goes.
 
     ``server`` says whether the MCP server is entered too. Raises ``SettingsUnreadable``, and then
-    nothing was changed; ``OSError`` if a file cannot be written.
+    nothing was changed; ``SettingsChanged`` if somebody writes a file all the time, ``OSError`` if
+    it cannot be written.
     """
     hooks = hooks_for(agent, parts, version, transport)
     entry = server_entry(agent, parts, env) if server else None
     plan = []
     for place in agent.places(env, project):
         ours = Wiring(hooks=hooks if place.hooks else (), server=entry if place.server else None)
-        plan.append(wire(place.file, place.editor, ours))
-    return plan if dry_run else [write(change) for change in plan]
+        plan.append(partial(wire, place.file, place.editor, ours))
+    return _carry_out(plan, dry_run=dry_run)
 
 
 def uninstall(
     agent: Agent, env: Env, *, project: Path | None = None, dry_run: bool = False
 ) -> list[Change]:
     """Take our entries out, and what the installation made around them. Raises like ``install``."""
-    plan = [unwire(place.file, place.editor, agent.events) for place in agent.places(env, project)]
-    return plan if dry_run else [write(change) for change in plan]
+    places = agent.places(env, project)
+    plan = [partial(unwire, place.file, place.editor, agent.events) for place in places]
+    return _carry_out(plan, dry_run=dry_run)
+
+
+def _carry_out(plan: Sequence[Callable[[], Change]], *, dry_run: bool) -> list[Change]:
+    """Make all changes, then write them; one whose file was written meanwhile is made anew."""
+    changes = [make() for make in plan]
+    return changes if dry_run else [_write(*each) for each in zip(plan, changes, strict=True)]
+
+
+def _write(make: Callable[[], Change], change: Change) -> Change:
+    for _ in range(AGAIN):
+        with suppress(SettingsChanged):
+            return write(change)
+        change = make()
+    return write(change)
 
 
 def wired(agent: Agent, env: Env, *, project: Path | None = None) -> Mapping[Path, Wiring]:
