@@ -211,7 +211,7 @@ class BackupSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
     """``[backup]``: the backups that are made without being asked for."""
 
     enabled: bool
-    every_hours: Annotated[float, Meta(gt=0)]
+    every_hours: Annotated[float, Meta(gt=0, le=87_600)]
     keep: Annotated[int, Meta(ge=1, le=1000)]
     max_mb: Annotated[int, Meta(ge=1, le=1_000_000)]
     folder: str
@@ -220,7 +220,7 @@ class BackupSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
 class DaemonSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[daemon]``."""
 
-    idle_exit_minutes: Annotated[float, Meta(gt=0)]
+    idle_exit_minutes: Annotated[float, Meta(gt=0, le=5_256_000)]
     drain_s: Annotated[float, Meta(ge=0, le=60)]
 
 

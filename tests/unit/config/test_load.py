@@ -73,6 +73,9 @@ def test_hook_settings_are_taken_without_the_prefix(tmp_path):
         ("[hook]\ntotal_ms = {}\n", r"hook.total_ms = \{\}; allowed: int"),
         ("[hook]\ntotal_ms = -1\n", r"hook.total_ms = -1; allowed: int >= 1"),
         ("[hook]\ntotal_ms = 'soon'\n", r"hook.total_ms = 'soon'; allowed: int"),
+        ("[backup]\nevery_hours = inf\n", r"backup.every_hours = inf; allowed: float <= 87600"),
+        ("[backup]\nevery_hours = 1e12\n", r"backup.every_hours = 10+\.0; allowed: float <= "),
+        ("[daemon]\nidle_exit_minutes = inf\n", r"idle_exit_minutes = inf; allowed: float <= "),
         ("[log]\nlevel = 'loud'\n", r"log.level = 'loud'; allowed: debug, info, warning, error"),
         (
             "[search_intent.weights.howto]\nnonsense = 1.0\n",
