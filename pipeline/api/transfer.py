@@ -67,13 +67,15 @@ class TransferCalls:
         )
 
     def _draft(self, item: Item, params: ImportParams, place: Place) -> Draft:
-        created = item.created_at or self._app.clock()
+        # What says it comes from the future would win against all that is said until then.
+        now = self._app.clock()
+        created = min(item.created_at or now, now)
         kind = item.scope.kind if params.as_exported and item.scope else params.scope
         settled = {
             "id": item.id or f"mem_{self._app.new_id()}",
             "scope": scope_of(kind, place),
             "created_at": created,
-            "updated_at": item.updated_at or created,
+            "updated_at": min(item.updated_at or created, now),
         }
         if not params.as_exported:
             origin = replace(item.provenance, hook="import", gate="", author="")
