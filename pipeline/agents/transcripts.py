@@ -126,6 +126,8 @@ def _opened(files: Iterable[Path]) -> Iterator[tuple[Path, list[_Line]]]:
             continue
         try:
             head = os.pread(descriptor, HEAD_BYTES, 0)
+        except OSError:  # of a disk that fails, or is gone
+            continue
         finally:
             os.close(descriptor)
         if lines := list(_read(head)):

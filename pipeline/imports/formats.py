@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from ...bus.values import Provenance
+from ...sinks.files import Look
 from .agent_notes import INSTRUCTIONS, is_memory_folder, read_instructions, read_memory_file
 from .item import (
     BadImport,
@@ -164,7 +165,8 @@ def refuse_transcripts(path: Path) -> None:
 
 
 def _command(folders: set[str]) -> str:
-    here = [folder for folder in folders if Path(folder).is_dir()]
+    look = Look()
+    here = [folder for folder in folders if look.is_directory(Path(folder))]
     if len(folders) == len(here) == 1:
         return f"subcog learn --project {shlex.quote(here[0])}"
     return "subcog learn --all"
