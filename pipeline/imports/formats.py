@@ -7,11 +7,13 @@ that are there are asked for first, and what is missing is taken to be empty.
 
 from __future__ import annotations
 
+import os
 import shlex
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -105,11 +107,14 @@ def _claude_mem(path: Path, project: str | None) -> Source:
 
 
 def _folder(folder: Path) -> Source:
+    outside = sum(not _is_inside(file, folder) for file in _named_notes(folder))
+    left_out = f"files that only a link leads to: {outside}" if outside else ""
     if is_memory_folder(folder):
-        return Source("claude memory", lambda: _read_folder(folder, lambda _: read_memory_file))
+        read = partial(_read_folder, folder, lambda _: read_memory_file)
+        return Source("claude memory", read, left_out)
     forms = {_reader(file)[0] for file in islice(_notes_in(folder), _FORMS_OF)}
     form = "basic memory" if "basic memory" in forms else "markdown notes"
-    return Source(form, lambda: _read_folder(folder, lambda file: _reader(file)[1]))
+    return Source(form, partial(_read_folder, folder, lambda file: _reader(file)[1]), left_out)
 
 
 def _read_folder(folder: Path, reader: Callable[[Path], _Read]) -> Items:
@@ -127,6 +132,15 @@ def _reader(file: Path) -> tuple[str, _Read]:
 
 
 def _notes_in(folder: Path) -> Iterator[Path]:
+    """The notes that lie in ``folder``; a link may lead to anything else that the user can read."""
+    return (file for file in _named_notes(folder) if _is_inside(file, folder))
+
+
+def _is_inside(file: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
+
+
+def _named_notes(folder: Path) -> Iterator[Path]:
     for file in sorted(folder.rglob("*")):
         hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
         if not hidden and file.suffix.lower() in _NOTES and file.is_file():
