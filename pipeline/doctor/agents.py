@@ -48,16 +48,25 @@ AGAIN_S = 2.0
 Commands = Mapping[str, Sequence[str]]
 
 
-def examine(paths: Paths, env: Env) -> Iterator[Finding]:
-    """A finding for each agent that is here or wired, and one if something runs twice."""
+def examine(paths: Paths, env: Env, project: Path) -> Iterator[Finding]:
+    """A finding for each agent that is here or wired, and one if something runs twice.
+
+    Another one for what is wired in ``project`` alone, a path without links.
+    """
     wirings = {}
     for agent in AGENTS.values():
         try:
-            wirings[agent.name] = _joined(wired(agent, env))
+            users, locals_ = wired(agent, env), wired(agent, env, project=project)
         except SettingsUnreadable as error:
             yield failed(agent.title, str(error), "correct that file")
             continue
-        yield _agent(agent, wirings[agent.name], paths, env)
+        wirings[agent.name] = wiring = _joined(users)
+        # The user's home may be the project, and some agents have the same file for both.
+        here = Wiring() if locals_.keys() <= users.keys() else _joined(locals_)
+        if wiring or not here:
+            yield _agent(agent, wiring, paths, env)
+        if here:
+            yield _installed(agent, here, paths, env, project)
     yield from _twice(wirings.get("claude", Wiring()), env)
 
 
@@ -77,16 +86,25 @@ def _agent(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> Finding:
             return passed(agent.title, "not on this machine")
         how = f"`subcog install {agent.name}` installs subcog"
         return passed(agent.title, f"{found_agent.program}, not installed; {how}")
+    return _installed(agent, wiring, paths, env)
+
+
+def _installed(
+    agent: Agent, wiring: Wiring, paths: Paths, env: Env, project: Path | None = None
+) -> Finding:
+    """What is installed for the user, or in ``project``, and whether it leads anywhere."""
+    title = agent.title if project is None else f"{agent.title} in this project"
     parts = [*wiring.events, *(["MCP"] if wiring.server is not None else [])]
     seen = f"installed for {', '.join(parts)}"
     if lost := sorted({*_lost(wiring), *_astray(wiring, paths, env)}):
+        how = f"subcog install {agent.name}{' --project' if project else ''}"
         return failed(
-            agent.title,
+            title,
             f"{seen}, but {', '.join(lost)}",
-            f"`subcog install {agent.name}` or `subcog doctor --repair` fixes it",
-            partial(_wire_anew, agent, wiring, paths, env),
+            f"`{how}` or `subcog doctor --repair` fixes it",
+            partial(_wire_anew, agent, wiring, paths, env, project),
         )
-    return passed(agent.title, seen)
+    return passed(title, seen)
 
 
 def _lost(wiring: Wiring) -> Iterator[str]:
@@ -128,12 +146,15 @@ def _http(paths: Paths, env: Env) -> Http | None:
     return None
 
 
-def _wire_anew(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> tuple[str, ...]:
+def _wire_anew(
+    agent: Agent, wiring: Wiring, paths: Paths, env: Env, project: Path | None
+) -> tuple[str, ...]:
     try:
         changes = install(
             agent,
             our_parts(),
             env,
+            project=project,
             version=find_agent(agent, env).version,
             transport=_way(agent, wiring.hooks, paths, env),
             server=wiring.server is not None or _needs_server(wiring.hooks),

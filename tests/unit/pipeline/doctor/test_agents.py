@@ -1,9 +1,11 @@
 """What the doctor says of what is installed in agents."""
 
+from pathlib import Path
+
 import pytest
 
 from subcog.config.paths import find_paths
-from subcog.pipeline.agents.install import AGENTS, Http, Mcp, install, our_parts, wired
+from subcog.pipeline.agents.install import AGENTS, Http, Mcp, install, our_parts, uninstall, wired
 from subcog.pipeline.doctor.agents import examine, hook_commands
 
 
@@ -13,7 +15,8 @@ def env(tmp_path):
 
 
 def findings(env):
-    return {each.check: each for each in examine(find_paths(env), env)}
+    project = Path(env["HOME"]) / "shop"
+    return {each.check: each for each in examine(find_paths(env), env, project)}
 
 
 @pytest.mark.parametrize("name", [".claude/settings.json", ".claude.json"])
@@ -66,3 +69,38 @@ def test_hooks_that_call_a_server_which_is_not_there_get_it_again(env, tmp_path)
 
     assert kinds(env) == {"mcp_tool", "command"}
     assert findings(env)["Claude Code"].ok
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_what_is_installed_in_the_project_alone_is_told(env, tmp_path, name):
+    agent, shop = AGENTS[name], tmp_path / "shop"
+    install(agent, our_parts(), env, project=shop)
+
+    found = findings(env)
+    assert agent.title not in found
+    here = found[f"{agent.title} in this project"]
+    assert here.ok
+    assert here.seen.startswith("installed for ")
+
+    uninstall(agent, env, project=shop)
+    assert "not on this machine" in findings(env)[agent.title].seen
+
+
+def test_what_is_astray_in_the_project_is_mended_there(env, tmp_path):
+    shop = tmp_path / "shop"
+    install(AGENTS["gemini"], our_parts(), env, project=shop)
+    file = shop / ".gemini" / "settings.json"
+    text = file.read_text()
+    file.write_text(text.replace(str(our_parts().hooks), "/gone/hooks"))
+
+    found = findings(env)["Gemini CLI in this project"]
+    assert (found.ok, found.mend[:32]) == (False, "`subcog install gemini --project`"[:32])
+    found.repair()
+
+    assert file.read_text() == text
+
+
+def test_where_the_home_is_the_project_one_file_is_told_once(env, tmp_path):
+    install(AGENTS["gemini"], our_parts(), env)
+    found = [each.check for each in examine(find_paths(env), env, tmp_path)]
+    assert [check for check in found if "Gemini" in check] == ["Gemini CLI"]
