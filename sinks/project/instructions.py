@@ -64,16 +64,6 @@ _AGENTS = {"claude": _CLAUDE, "codex": _CODEX, "gemini": _GEMINI}
 _MEMORY = "MEMORY.md"
 
 
-def user_folders(env: Mapping[str, str]) -> dict[str, Path]:
-    """Where each agent keeps what is the user's."""
-    home = Path(env.get("HOME") or Path.home())
-    return {
-        "claude": Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude"),
-        "codex": Path(env.get("CODEX_HOME") or home / ".codex"),
-        "gemini": home / ".gemini",
-    }
-
-
 class _Loaded(Struct, Generic[T]):
     """What the files say, with the stamps that this rests on, and when those were looked at."""
 

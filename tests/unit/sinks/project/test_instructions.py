@@ -4,13 +4,13 @@ import os
 
 import pytest
 
+from subcog.config.paths import agent_folders
 from subcog.sinks.project import instructions
 from subcog.sinks.project.instructions import (
     CHECKED_S,
     MAX_FILE_BYTES,
     MAX_FILES,
     InstructionFiles,
-    user_folders,
 )
 from tests.waiting import ends_soon
 
@@ -45,7 +45,7 @@ def home(tmp_path):
 def files(home, clock):
     return InstructionFiles(
         lambda name, text: (name, text.strip()),
-        folders=user_folders({"HOME": str(home)}),
+        folders=agent_folders({"HOME": str(home)}),
         clock=clock,
     )
 
@@ -137,7 +137,7 @@ async def test_a_change_is_seen_after_some_seconds_and_nobody_looks_before(
 async def test_switched_off_it_reads_nothing(root, home):
     (root / "CLAUDE.md").write_text("of claude")
     files = InstructionFiles(
-        lambda name, text: text, folders=user_folders({"HOME": str(home)}), enabled=False
+        lambda name, text: text, folders=agent_folders({"HOME": str(home)}), enabled=False
     )
     await files.refresh(str(root), "claude")
     assert files.known(str(root), "claude") == ()
