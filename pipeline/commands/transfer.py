@@ -76,7 +76,8 @@ def import_command(
     """
     how = {"scope": scope, "dry_run": dry_run, "as_exported": as_exported}
     try:
-        source = recognise(path, project=None if all_projects else project_folder().name)
+        # A thread that connects anew is in another directory for that moment.
+        source = recognise(path.absolute(), project=None if all_projects else project_folder().name)
         kinds: Counter[str] = Counter()
         authors: Counter[str] = Counter()
         for item, _ in _sized(path, source):
@@ -168,7 +169,7 @@ def _calls(
     clients: Sequence[Client], batches: Iterable[list[Item]], how: dict[str, object]
 ) -> Iterator[tuple[int, Future[ImportResult]]]:
     """The size and the answer of each batch. While the daemon stores one it reads the next."""
-    for client in clients:  # connecting changes the directory, which no thread may do
+    for client in clients:  # a daemon that has to be started first is started once
         client.call("status", StatusResult)
     waiting: deque[tuple[int, Future[ImportResult]]] = deque()
     with ThreadPoolExecutor(len(clients)) as pool:
