@@ -19,7 +19,7 @@ from ...bus.events import Draft, ImportRequested, ImportSettled
 from ...bus.results import ExportPage, ImportResult
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult
 from ...bus.values import Memory, Place
-from ...sinks.files import private_opener
+from ...sinks.files import free_name, private_opener
 from ..app.app import App
 from ..imports.item import Item
 from .params import (
@@ -276,11 +276,7 @@ def _uncompacted(database: Path) -> Path:
 
 
 def _aside(database: Path, now: datetime) -> Path:
-    stem = f"{database.name}.before-restore-{now:%Y%m%dT%H%M%S}"
-    aside, number = database.with_name(stem), 1
-    while aside.exists():
-        aside, number = database.with_name(f"{stem}-{number}"), number + 1
-    return aside
+    return free_name(database.with_name(f"{database.name}.before-restore-{now:%Y%m%dT%H%M%S}"))
 
 
 def _move(source: Path, target: Path) -> None:
