@@ -230,6 +230,6 @@ def test_a_workflows_folder_may_be_a_link_to_itself(tmp_path):
 
 
 def test_a_hostile_go_mod_is_read_in_linear_time(tmp_path):
-    text = "module a/b\n" + "\n" * 200_000 + "require github.com/gin-gonic/gin v1.9.0\n"
+    text = "module a/b\nrequire github.com/gin-gonic/gin v1.9.0\n" + "\n" * 200_000 + "x"
     with ends_soon():
         assert facts(tmp_path, **{"go.mod": text}).stack == ("Go", "Gin 1")
