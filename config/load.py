@@ -13,11 +13,12 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from .settings import Namespace, Settings, Weight
 
@@ -83,7 +84,22 @@ def load_settings(file: Path, env: Mapping[str, str]) -> Loaded:
     for name, key in _from_environment(known, env):
         values[key] = (_decode(env[name], values[key][0], name), name)
     origins = tuple(Origin(key, value, source) for key, (value, source) in values.items())
-    return Loaded(_convert(origins), origins, _unknown_variables(known, env))
+    settings = _convert(origins)
+    if settings.sessions.exclude:
+        source = values["sessions.exclude"][1]
+        exclude = tuple(_folder(entry, source) for entry in settings.sessions.exclude)
+        sessions = structs.replace(settings.sessions, exclude=exclude)
+        settings = structs.replace(settings, sessions=sessions)
+    return Loaded(settings, origins, _unknown_variables(known, env))
+
+
+def _folder(entry: str, source: str) -> str:
+    """A directory of ``sessions.exclude`` without ``~`` and links, as the roots of projects are."""
+    with suppress(RuntimeError, ValueError):  # no such user, or no path
+        if (folder := Path(entry).expanduser()).is_absolute():
+            return os.path.realpath(folder)
+    allowed = "allowed: paths of directories that begin with / or ~"
+    raise SettingsError(f"{source}: sessions.exclude = {_shown(entry)}; {allowed}")
 
 
 def _from_file(file: Path) -> list[tuple[str, object]]:

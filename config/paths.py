@@ -121,3 +121,13 @@ def find_paths(env: Mapping[str, str]) -> Paths:
         state=xdg("XDG_STATE_HOME", user / ".local" / "state"),
         runtime=runtime / "subcog" if runtime.is_absolute() else data,
     )
+
+
+def agent_folders(env: Mapping[str, str]) -> dict[str, Path]:
+    """Where each agent, by its name with us, keeps what is the user's."""
+    home = Path(env.get("HOME") or Path.home())
+    return {
+        "claude": Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude"),
+        "codex": Path(env.get("CODEX_HOME") or home / ".codex"),
+        "gemini": Path(env.get("GEMINI_CLI_HOME") or home) / ".gemini",
+    }

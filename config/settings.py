@@ -6,6 +6,7 @@ the environment, and decodes the result once.
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -181,6 +182,10 @@ class SessionsSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields
     min_relevance: Fraction
     max_tokens: Annotated[int, Meta(ge=0, le=2_400)]
 
+    def excluded(self, root: str) -> str | None:
+        """The entry of ``exclude`` that ``root`` lies in; both are paths without links."""
+        return next((one for one in self.exclude if PurePath(root).is_relative_to(one)), None)
+
 
 class RedactionSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[redaction]``: how secrets are taken out; never whether."""
@@ -207,7 +212,7 @@ class BackupSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
     """``[backup]``: the backups that are made without being asked for."""
 
     enabled: bool
-    every_hours: Annotated[float, Meta(gt=0)]
+    every_hours: Annotated[float, Meta(gt=0, le=87_600)]
     keep: Annotated[int, Meta(ge=1, le=1000)]
     max_mb: Annotated[int, Meta(ge=1, le=1_000_000)]
     folder: str
@@ -216,7 +221,7 @@ class BackupSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=T
 class DaemonSettings(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[daemon]``."""
 
-    idle_exit_minutes: Annotated[float, Meta(gt=0)]
+    idle_exit_minutes: Annotated[float, Meta(gt=0, le=5_256_000)]
     drain_s: Annotated[float, Meta(ge=0, le=60)]
 
 

@@ -20,6 +20,8 @@ AGAIN_S = 0.25
 TOLD_DAYS = 7
 # What belongs to one session of an agent, and must not live on in a daemon that outlasts it.
 SESSION_PREFIXES = (b"CLAUDE", b"GEMINI", b"AI_AGENT")
+# Where an agent keeps the files that the daemon reads; they are the user's, and no session's.
+AGENT_HOMES = (b"CLAUDE_CONFIG_DIR", b"GEMINI_CLI_HOME")
 # Where Claude Code shows a systemMessage to the user; that of SessionStart was seen to vanish.
 SHOWN_EVENT = "UserPromptSubmit"
 
@@ -190,17 +192,18 @@ def _open_log(state: bytes) -> int:
 
 
 def daemon_environment(env: Mapping[bytes, bytes], cwd: bytes) -> dict[bytes, bytes]:
-    """``env`` without what belongs to one session, and with an absolute ``SUBCOG_HOME``.
+    """``env`` without what belongs to one session; where we and agents keep things is absolute.
 
     The keys of model providers stay: the daemon may need one.
     """
     kept = {
         key: value
         for key, value in env.items()
-        if not key.startswith(SESSION_PREFIXES) or key.endswith(b"_API_KEY")
+        if not key.startswith(SESSION_PREFIXES) or key.endswith(b"_API_KEY") or key in AGENT_HOMES
     }
-    if moved := kept.get(b"SUBCOG_HOME"):
-        kept[b"SUBCOG_HOME"] = os.path.join(cwd, moved)
+    for name in (b"SUBCOG_HOME", *AGENT_HOMES):
+        if moved := kept.get(name):
+            kept[name] = os.path.join(cwd, moved)
     return kept
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...config.paths import agent_folders
 from .agent import Agent, Env, Place, home
 from .json_settings import JsonSettings
 
@@ -28,9 +29,8 @@ def places(env: Env, project: Path | None) -> tuple[Place, ...]:
     Those of a project are the ones that Claude Code keeps for this user alone, since what is
     written there are paths of this machine.
     """
-    moved = env.get("CLAUDE_CONFIG_DIR")
-    folder = Path(moved) if moved else home(env) / ".claude"
-    state = (Path(moved) if moved else home(env)) / ".claude.json"
+    folder = agent_folders(env)["claude"]
+    state = (folder if env.get("CLAUDE_CONFIG_DIR") else home(env)) / ".claude.json"
     if project is None:
         hooks, servers = folder / "settings.json", JsonSettings()
     else:

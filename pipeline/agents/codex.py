@@ -12,8 +12,9 @@ from pathlib import Path, PurePath
 import msgspec
 from msgspec import Raw, Struct
 
+from ...config.paths import agent_folders
 from . import claude
-from .agent import Agent, Env, Payload, Place, home
+from .agent import Agent, Env, Payload, Place
 from .json_settings import JsonSettings
 
 PATCH_TOOL = "apply_patch"
@@ -101,8 +102,7 @@ def places(env: Env, project: Path | None) -> tuple[Place, ...]:
     """The file of the hooks, and the one of everything else."""
     from .toml_settings import TomlSettings
 
-    folder = Path(env.get("CODEX_HOME") or home(env) / ".codex")
-    folder = folder if project is None else project / ".codex"
+    folder = agent_folders(env)["codex"] if project is None else project / ".codex"
     return (
         Place(file=folder / "hooks.json", editor=JsonSettings(), hooks=True),
         Place(file=folder / "config.toml", editor=TomlSettings(), server=True),

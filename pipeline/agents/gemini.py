@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, Struct
 
+from ...config.paths import agent_folders
 from ...config.patterns import regex
-from .agent import Agent, Env, Payload, Place, home
+from .agent import Agent, Env, Payload, Place
 from .json_settings import JsonSettings
 
 # PreCompress is not among them: Gemini runs it before every request, whether it compresses or not.
@@ -84,8 +85,8 @@ def _outcome(raw: Raw) -> tuple[Raw, str]:
 
 def places(env: Env, project: Path | None) -> tuple[Place, ...]:
     """One file for hooks and MCP servers."""
-    root = project or Path(env.get("GEMINI_CLI_HOME") or home(env))
-    file = root / ".gemini" / "settings.json"
+    folder = agent_folders(env)["gemini"] if project is None else project / ".gemini"
+    file = folder / "settings.json"
     return (Place(file=file, editor=JsonSettings(), hooks=True, server=True),)
 
 

@@ -14,7 +14,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,13 +26,13 @@ from ...config.load import load_settings
 from ...config.paths import Paths
 from ...config.patterns import regex
 from ...sinks.http.credentials import http_token, last_port
-from .agent import CLIENT_HEADER, HOOK_TOOL, SERVER, Agent, Env, Hook, Version, Wiring
+from .agent import CLIENT_HEADER, HOOK_TOOL, SERVER, Agent, Env, Hook, Place, Version, Wiring
 from .claude import AGENT as CLAUDE
 from .claude import KNOWN_LATE
 from .claude import places as claude_places
 from .codex import AGENT as CODEX
 from .gemini import AGENT as GEMINI
-from .settings_file import Change, SettingsUnreadable, read, unwire, wire, write
+from .settings_file import Change, SettingsChanged, SettingsUnreadable, read, unwire, wire, write
 
 # At the start there may be no daemon yet, and no agent posts that event.
 # PreCompact is answered in plain text, which only a command can print.
@@ -58,6 +60,8 @@ MOVERS = ("SUBCOG_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 # Not in the plugin's hooks.json, which every version has to understand.
 LATE_EVENTS = {"PostToolUseFailure": 10}
 VERSION_S = 10
+# So often a change is made anew where the agent wrote its settings meanwhile.
+AGAIN = 3
 _VERSION = regex(r"(?<![\d.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
 
 
@@ -96,11 +100,12 @@ class Http(Struct, frozen=True, kw_only=True):
 
 
 def http_of(client: str, paths: Paths, env: Env) -> Http | None:
-    """The way to the daemon's HTTP side as it is set up now; None where it has had no port yet.
+    """The way to the daemon's HTTP side as it is set up now.
 
-    Raises ``SettingsError`` and ``OSError``.
+    None where that is switched off, or has had no port yet. Raises ``SettingsError``, ``OSError``.
     """
-    port = load_settings(paths.config_file, env).settings.http.port or last_port(paths.http_port)
+    http = load_settings(paths.config_file, env).settings.http
+    port = (http.port or last_port(paths.http_port)) if http.enabled else 0
     return Http(client=client, port=port, token=http_token(paths.http_token)) if port else None
 
 
@@ -226,36 +231,54 @@ def install(
     """Wire ``agent`` for the user, or in ``project``; what an earlier installation wrote goes.
 
     ``server`` says whether the MCP server is entered too. Raises ``SettingsUnreadable``, and then
-    nothing was changed; ``OSError`` if a file cannot be read or written.
+    nothing was changed; ``SettingsChanged`` if somebody writes a file all the time, ``OSError`` if
+    it cannot be written.
     """
     hooks = hooks_for(agent, parts, version, transport)
     entry = server_entry(agent, parts, env) if server else None
     plan = []
     for place in agent.places(env, project):
         ours = Wiring(hooks=hooks if place.hooks else (), server=entry if place.server else None)
-        plan.append(wire(place.file, place.editor, ours))
-    return plan if dry_run else [write(change) for change in plan]
+        plan.append(partial(wire, place.file, place.editor, ours))
+    return _carry_out(plan, dry_run=dry_run)
 
 
 def uninstall(
     agent: Agent, env: Env, *, project: Path | None = None, dry_run: bool = False
 ) -> list[Change]:
     """Take our entries out, and what the installation made around them. Raises like ``install``."""
-    plan = [unwire(place.file, place.editor, agent.events) for place in agent.places(env, project)]
-    return plan if dry_run else [write(change) for change in plan]
+    places = agent.places(env, project)
+    plan = [partial(unwire, place.file, place.editor, agent.events) for place in places]
+    return _carry_out(plan, dry_run=dry_run)
+
+
+def _carry_out(plan: Sequence[Callable[[], Change]], *, dry_run: bool) -> list[Change]:
+    """Make all changes, then write them; one whose file was written meanwhile is made anew."""
+    changes = [make() for make in plan]
+    return changes if dry_run else [_write(*each) for each in zip(plan, changes, strict=True)]
+
+
+def _write(make: Callable[[], Change], change: Change) -> Change:
+    for _ in range(AGAIN):
+        with suppress(SettingsChanged):
+            return write(change)
+        change = make()
+    return write(change)
 
 
 def wired(agent: Agent, env: Env, *, project: Path | None = None) -> Mapping[Path, Wiring]:
     """What is ours in each settings file of ``agent``. Raises like ``install``."""
-    found = {}
-    for place in agent.places(env, project):
-        try:
-            found[place.file] = place.editor.find(read(place.file) or "")
-        except SettingsUnreadable:
-            raise
-        except ValueError as error:
-            raise SettingsUnreadable(f"{place.file} {error}") from None
-    return found
+    return {place.file: wired_in(place) for place in agent.places(env, project)}
+
+
+def wired_in(place: Place) -> Wiring:
+    """What is ours in one settings file. Raises ``SettingsUnreadable``."""
+    try:
+        return place.editor.find(read(place.file) or "")
+    except SettingsUnreadable:
+        raise
+    except ValueError as error:
+        raise SettingsUnreadable(f"{place.file} {error}") from None
 
 
 class FoundAgent(Struct, frozen=True, kw_only=True):

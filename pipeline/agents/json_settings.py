@@ -15,6 +15,7 @@ from .agent import SERVER, Hook, Wiring, is_our_hook, is_our_server
 
 KeyPath = tuple["str | int", ...]
 _BLANK = regex(r"[ \t\r\n]*")
+_STRING = regex(r'"(?:[^"\\\n]++|\\.)*+"?')
 DEFAULT_INDENT = "  "
 _read = json.JSONDecoder().raw_decode  # the value that begins there, and where it ends
 
@@ -81,7 +82,8 @@ class JsonSettings:
             settings = json.loads(text)
         except (ValueError, RecursionError) as error:
             where = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-            commented = "//" in text or "/*" in text
+            bare = _STRING.sub("", text)  # where an address holds two slashes
+            commented = "//" in bare or "/*" in bare
             hint = " (comments cannot be kept; take them out)" if commented else ""
             raise ValueError(f"is not JSON{where}{hint}") from None
         if not (

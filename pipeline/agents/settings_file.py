@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +22,11 @@ Action = Literal["installed", "updated", "removed", "unchanged"]
 
 
 class SettingsUnreadable(ValueError):
-    """The settings file is not what the agent could read; nothing was touched."""
+    """The settings file cannot be read, or is of no known shape; nothing was touched."""
+
+
+class SettingsChanged(SettingsUnreadable):
+    """Somebody else wrote the file after it was read; it is as they left it."""
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -43,7 +47,7 @@ class Change(Struct, frozen=True, kw_only=True):
 def wire(file: Path, editor: Editor, wanted: Wiring) -> Change:
     """What has to be done so that ``wanted`` is all that is ours in ``file``.
 
-    Raises ``SettingsUnreadable``, or ``OSError`` if the file cannot be read.
+    Raises ``SettingsUnreadable``.
     """
     before = read(file)
     try:
@@ -88,20 +92,29 @@ def _without(file: Path, editor: Editor, text: str, found: Wiring) -> str | None
 
 
 def write(change: Change) -> Change:
-    """Do it. Raises ``OSError``."""
+    """Do it. Raises ``SettingsChanged`` where the file is not as it was any more; ``OSError``."""
     if change.action == "unchanged":
         return change
     target = Path(os.path.realpath(change.file))
     backup = None if change.before is None else _back_up(target, change.before)
+
+    def check() -> None:
+        if read(target) != change.before:
+            raise SettingsChanged(f"{change.file} was changed meanwhile; run it again")
+
     if change.after is None:
+        check()
         target.unlink()
     else:
-        replace_file(target, change.after, private=change.private)
+        replace_file(target, change.after, private=change.private, check=check)
     return replace(change, backup=backup)
 
 
 def read(file: Path) -> str | None:
-    """The text of ``file``, with its ends of lines; None where there is none."""
+    """The text of ``file``, with its ends of lines; None where there is none.
+
+    Raises ``SettingsUnreadable``.
+    """
     try:
         with file.open(encoding="utf-8", newline="") as source:
             return source.read()
@@ -109,6 +122,9 @@ def read(file: Path) -> str | None:
         return None
     except UnicodeDecodeError:
         raise SettingsUnreadable(f"{file} is not UTF-8; nothing was changed") from None
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror}); nothing was changed"
+        raise SettingsUnreadable(f"{file} {problem}") from None
 
 
 # --- backups --------------------------------------------------------------------------------------
@@ -144,11 +160,17 @@ def _back_up(target: Path, text: str) -> Path:
 
 
 def replace_file(
-    target: Path, text: str, like: Path | None = None, *, private: bool = False
+    target: Path,
+    text: str,
+    like: Path | None = None,
+    *,
+    private: bool = False,
+    check: Callable[[], None] = lambda: None,
 ) -> None:
     """Write ``target`` in one step, with the permissions of ``like`` (itself), or 0600 if new.
 
-    With ``private`` it is 0600 in any case.
+    With ``private`` it is 0600 in any case. ``check`` is called right before that step, and may
+    raise instead.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     model = like or target
@@ -160,6 +182,7 @@ def replace_file(
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
+        check()
         Path(name).replace(target)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -14,8 +14,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from ...config.paths import agent_folders
 from ...sinks.transcripts.reader import TranscriptUnreadable, open_transcript
-from .agent import Env, home
+from .agent import Env
 
 HEAD_BYTES = 256 * 1024
 """A client writes within so many bytes where it works; Codex its whole instructions before."""
@@ -71,17 +72,17 @@ def _files(env: Env) -> Iterator[Path]:
 
 
 def _claude_files(env: Env) -> Iterator[Path]:
-    projects = Path(env.get("CLAUDE_CONFIG_DIR") or home(env) / ".claude") / "projects"
+    projects = agent_folders(env)["claude"] / "projects"
     yield from projects.glob("*/*.jsonl")
     yield from projects.glob("*/*/subagents/*.jsonl")
 
 
 def _codex_files(env: Env) -> Iterator[Path]:
-    yield from (Path(env.get("CODEX_HOME") or home(env) / ".codex") / "sessions").rglob("*.jsonl")
+    yield from (agent_folders(env)["codex"] / "sessions").rglob("*.jsonl")
 
 
 def _gemini_files(env: Env) -> Iterator[Path]:
-    yield from (home(env) / ".gemini" / "tmp").glob("*/chats/*.jsonl")
+    yield from (agent_folders(env)["gemini"] / "tmp").glob("*/chats/*.jsonl")
 
 
 def _claude(env: Env) -> Iterator[Transcript]:
@@ -126,6 +127,8 @@ def _opened(files: Iterable[Path]) -> Iterator[tuple[Path, list[_Line]]]:
             continue
         try:
             head = os.pread(descriptor, HEAD_BYTES, 0)
+        except OSError:  # of a disk that fails, or is gone
+            continue
         finally:
             os.close(descriptor)
         if lines := list(_read(head)):

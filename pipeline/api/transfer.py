@@ -20,7 +20,7 @@ from ...bus.events import Draft, ImportRequested, ImportSettled
 from ...bus.results import ExportPage, ImportResult
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult
 from ...bus.values import Memory, Place
-from ...sinks.files import private_opener
+from ...sinks.files import free_name, private_opener
 from ..app.app import App
 from ..imports.item import Item
 from .params import (
@@ -68,13 +68,15 @@ class TransferCalls:
         )
 
     def _draft(self, item: Item, params: ImportParams, place: Place) -> Draft:
-        created = item.created_at or self._app.clock()
+        # What says it comes from the future would win against all that is said until then.
+        now = self._app.clock()
+        created = min(item.created_at or now, now)
         kind = item.scope.kind if params.as_exported and item.scope else params.scope
         settled = {
             "id": item.id or f"mem_{self._app.new_id()}",
             "scope": scope_of(kind, place),
             "created_at": created,
-            "updated_at": item.updated_at or created,
+            "updated_at": min(item.updated_at or created, now),
         }
         if not params.as_exported:
             origin = replace(item.provenance, hook="import", gate="", author="")
@@ -301,11 +303,7 @@ def _uncompacted(database: Path) -> Path:
 
 
 def _aside(database: Path, now: datetime) -> Path:
-    stem = f"{database.name}.before-restore-{now:%Y%m%dT%H%M%S}"
-    aside, number = database.with_name(stem), 1
-    while aside.exists():
-        aside, number = database.with_name(f"{stem}-{number}"), number + 1
-    return aside
+    return free_name(database.with_name(f"{database.name}.before-restore-{now:%Y%m%dT%H%M%S}"))
 
 
 def _move(source: Path, target: Path) -> None:

@@ -20,7 +20,7 @@ import anyio.to_thread
 from ...bus.bus import Bus
 from ...bus.ids import ulid_of
 from ...config.load import SettingsError
-from ...config.paths import Paths
+from ...config.paths import Paths, agent_folders
 from ...config.settings import RedactionSettings, Settings
 from ...sinks.code.watch import CodeWatch
 from ...sinks.indexes.guide_index import GuideIndex
@@ -28,7 +28,7 @@ from ...sinks.mcp.port import Changes
 from ...sinks.page.activity import Activity
 from ...sinks.project.git import head_commit, top_of
 from ...sinks.project.identity import Projects, Succession
-from ...sinks.project.instructions import InstructionFiles, user_folders
+from ...sinks.project.instructions import InstructionFiles
 from ...sinks.project.kinship import Kinship
 from ...sinks.sessions import Sessions
 from ...sinks.telemetry.logs import AuditLog, DegradationLog, PromptLog
@@ -159,7 +159,7 @@ class App:
         context = settings.search_intent.context
         self.learned = Learned(self.archive, moves_floors=context.learn_from_use)
         self.instructions = InstructionFiles(
-            InstructionFile, folders=user_folders(os.environ), enabled=context.skip_instructed
+            InstructionFile, folders=agent_folders(os.environ), enabled=context.skip_instructed
         )
         self.uses = UseWatcher(self.archive, sessions=self.sessions, clock=clock)
         self.team = Team(

@@ -13,7 +13,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
@@ -295,9 +294,7 @@ class Conversations(_Awaited["PassageArchive"]):
 
     def concerns(self, place: Place) -> bool:
         """Whether anything of the project at ``place`` is kept and quoted."""
-        root = PurePath(place.root)
-        outside = all(not root.is_relative_to(folder) for folder in self._settings.exclude)
-        return self._settings.enabled and outside
+        return self._settings.enabled and self._settings.excluded(place.root) is None
 
     async def find(self, text: str, place: Place, *, session: str) -> tuple[SessionHit, ...]:
         if not self.concerns(place):

@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +27,8 @@ HUNG_S = 5.0
 POLL_S = 0.02
 # Before the next start, where another daemon holds the lock and nobody listens: it is leaving.
 AGAIN_S = 0.25
+# Held by the thread for which the process is in another directory: it has one for all threads.
+_ELSEWHERE = threading.Lock()
 T = TypeVar("T")
 
 
@@ -152,20 +155,22 @@ class Client:
 def connect(link: Path) -> socket.socket | None:
     """A connection to the socket at ``link``, or None if nobody listens there.
 
-    Connected by its bare name from within its directory: a socket's name must be short.
+    Connected by its bare name from within its directory: a socket's name must be short. One thread
+    does that at a time; what others open meanwhile needs an absolute path.
     """
-    before = os.open(".", os.O_RDONLY)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(HUNG_S)
-    try:
-        os.chdir(link.parent)
-        connection.connect(link.name)
-    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
-        connection.close()
-        return None
-    finally:
-        os.fchdir(before)
-        os.close(before)
+    with _ELSEWHERE:
+        before = os.open(".", os.O_RDONLY)
+        try:
+            os.chdir(link.parent)
+            connection.connect(link.name)
+        except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+            connection.close()
+            return None
+        finally:
+            os.fchdir(before)
+            os.close(before)
     return connection
 
 

@@ -112,9 +112,7 @@ def main() -> None:
     except (CallFailed, DaemonUnreachable, SettingsError) as error:
         _complain(str(error))
         sys.exit(3 if isinstance(error, DaemonUnreachable) else 1)
-    except BrokenPipeError:  # the reader of our output left, as `head` does
-        sys.exit(0)
-    except OSError as error:  # no room, no permission
+    except OSError as error:  # no room, no permission; click ends where the reader has left
         where = f"{error.filename}: " if error.filename else ""
         _complain(f"{where}{error.strerror or error}")
         _discard_output()

@@ -14,7 +14,7 @@ from ..agents.install import our_parts
 from ..doctor import agents
 from ..doctor.findings import Finding, Unrepaired
 from ..doctor.installation import Installation
-from .shared import is_json, json_option, our_paths, show_json
+from .shared import is_json, json_option, our_paths, project_folder, show_json
 
 
 class Repair(Struct, frozen=True):
@@ -52,7 +52,7 @@ def doctor_command(repair: bool) -> None:
 def _examine(paths: Paths) -> Iterator[Finding]:
     installation = Installation(paths, os.environ)
     yield from installation.examine()
-    yield from agents.examine(paths, os.environ)
+    yield from agents.examine(paths, os.environ, project_folder().resolve())
     if installation.status is None:
         return
     yield agents.hook_activity(installation.status.heard)
@@ -62,7 +62,10 @@ def _examine(paths: Paths) -> Iterator[Finding]:
 def _repair(paths: Paths) -> list[Repair]:
     """Repair the files of subcog and the agents' settings, and say each thing that was done."""
     done = []
-    findings = [*Installation(paths, os.environ).examine(), *agents.examine(paths, os.environ)]
+    findings = [
+        *Installation(paths, os.environ).examine(),
+        *agents.examine(paths, os.environ, project_folder().resolve()),
+    ]
     seen: set[str] = set()
     for finding in findings:
         if finding.repair is None or finding.check in seen:

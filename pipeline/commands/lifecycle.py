@@ -95,23 +95,27 @@ def expire_command(memory_id: str, until: str | None) -> None:
 
 
 def _moment(text: str, now: datetime) -> datetime:
-    """A moment in the user's own zone, or as far in the future as a span says.
+    """A moment in UTC, of one in the user's own zone, or as far in the future as a span says.
 
-    A date without a time is the end of that day.
+    A date without a time is the end of that day. Raises ``click.BadParameter``, also where there
+    is no such moment in UTC.
     """
-    if span := _SPAN.fullmatch(text.strip()):
-        return now + timedelta(**{_UNITS[span["unit"]]: int(span["count"])})
-    with suppress(ValueError):
-        return datetime.combine(date.fromisoformat(text.strip()), time.max).astimezone()
     try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
+        if span := _SPAN.fullmatch(text.strip()):
+            return now + timedelta(**{_UNITS[span["unit"]]: int(span["count"])})
+        return _named(text.strip()).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise click.BadParameter(
             f"{text!r} is neither a date (2027-01-31), a time (2027-01-31T18:00) nor a span "
             "(12h, 30d, 4w)",
             param_hint="--at",
         ) from None
-    return moment if moment.tzinfo else moment.astimezone()
+
+
+def _named(text: str) -> datetime:
+    with suppress(ValueError):
+        return datetime.combine(date.fromisoformat(text), time.max)
+    return datetime.fromisoformat(text)
 
 
 @click.command()

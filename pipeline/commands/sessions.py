@@ -26,6 +26,7 @@ from ...bus.sessions import (
     UnreadResult,
 )
 from ...bus.values import Scope
+from ...sinks.files import Look
 from ...sinks.project.identity import Projects
 from ..agents.transcripts import Transcript, find_transcripts
 from ..cli.client import CallFailed, Client
@@ -204,9 +205,10 @@ def learn_command(
     that, and with --again what was read before comes back as well.
     """
     after = 0.0 if since is None else day(since, "--since").timestamp()
+    look = Look()
     with daemon() as client:
         found = _transcripts(everywhere=everywhere, after=after)
-        here = [one for one in found if one.cwd and Path(one.cwd).is_dir()]
+        here = [one for one in found if one.cwd and look.is_directory(Path(one.cwd))]
         if bring_back and not dry_run:
             client.call("allow_sessions", AllowedResult, {"everywhere": everywhere})
         plan = _plan(client, here, gone=len(found) - len(here), again=again)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ...bus.service_results import NO_HTTP, StatusResult
 from ...config.patterns import regex
-from ..agents.agent import Agent
+from ..agents.agent import Agent, Place
 from ..agents.install import (
     AGENTS,
     Change,
@@ -28,7 +28,7 @@ from ..agents.install import (
     plugin_enabled,
     uninstall,
     why_not,
-    wired,
+    wired_in,
 )
 from ..agents.transcripts import count_transcripts
 from .shared import call, is_json, json_option, our_paths, our_settings, printed_as_json
@@ -264,21 +264,20 @@ def _seen(agent: Agent) -> Seen:
         title=agent.title,
         program=found_agent.program,
         version=".".join(map(str, found_agent.version)) or None,
-        files=[_wired_in(agent, place.file, None) for place in agent.places(os.environ, None)]
-        + [
-            _wired_in(agent, place.file, Path.cwd())
-            for place in agent.places(os.environ, Path.cwd())
-            if place.hooks
+        files=[
+            *map(_wired_in, agent.places(os.environ, None)),
+            *(_wired_in(place) for place in agent.places(os.environ, Path.cwd()) if place.hooks),
         ],
         plugin=agent.name == "claude" and plugin_enabled(os.environ),
     )
 
 
-def _wired_in(agent: Agent, file: Path, project: Path | None) -> SettingsFile:
+def _wired_in(place: Place) -> SettingsFile:
     problem, names = None, []
     try:
-        wiring = wired(agent, os.environ, project=project)[file]
+        wiring = wired_in(place)
         names = [*wiring.events, *(["MCP"] if wiring.server is not None else [])]
     except SettingsUnreadable as error:
         problem = str(error)
-    return SettingsFile(file=str(file), exists=file.exists(), wired=names, problem=problem)
+    exists = problem is not None or place.file.exists()
+    return SettingsFile(file=str(place.file), exists=exists, wired=names, problem=problem)

@@ -225,7 +225,7 @@ def day(text: str, hint: str, *, last: bool = False) -> datetime:
     """The first or ``last`` moment of a date, here. Raises ``click.BadParameter``."""
     try:
         named = datetime.strptime(text.strip(), "%Y-%m-%d").astimezone().date()
-    except ValueError:
+        # A day has 23 or 25 hours where the clocks change.
+        return datetime.combine(named, time.max if last else time.min).astimezone()
+    except (ValueError, OverflowError):  # it may be beyond all years in UTC
         raise click.BadParameter(f"{text!r} is no date (2027-01-31)", param_hint=hint) from None
-    # A day has 23 or 25 hours where the clocks change.
-    return datetime.combine(named, time.max if last else time.min).astimezone()

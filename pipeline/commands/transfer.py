@@ -18,7 +18,7 @@ from ...bus.results import CopiesResult, CopyResult, ExportPage, ImportResult, R
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult, StatusResult
 from ...bus.values import ImportedItem, Memory
 from ...stages.text.envelope import author_name
-from ..cli.client import Client
+from ..cli.client import CallFailed, Client, DaemonUnreachable
 from ..imports.formats import Source, recognise
 from ..imports.item import BadImport, Item
 from ..imports.markdown import write_memory
@@ -42,8 +42,9 @@ from .shared import (
 BATCH = 500
 # One batch is redacted while another is stored and a third is on its way.
 CONNECTIONS = 3
-# Of the texts of one batch, in characters; a frame has 16 MB.
-BATCH_CHARS = 2_000_000
+# Of one batch as it is sent, and of one memory, which may be a batch; a frame has 16 MB.
+BATCH_BYTES = 2_000_000
+MEMORY_BYTES = 8_000_000
 PAGE = 500
 _MOST_AUTHORS = 5
 
@@ -75,17 +76,20 @@ def import_command(
     """
     how = {"scope": scope, "dry_run": dry_run, "as_exported": as_exported}
     try:
-        source = recognise(path, project=None if all_projects else project_folder().name)
+        # A thread that connects anew is in another directory for that moment.
+        source = recognise(path.absolute(), project=None if all_projects else project_folder().name)
         kinds: Counter[str] = Counter()
         authors: Counter[str] = Counter()
-        for item in source.read():
+        for item, _ in _sized(path, source):
             kinds[item.scope.kind if item.scope else ""] += 1
             authors[author_name(item.provenance.author)] += 1
         found = kinds.total()
         if as_exported and not dry_run and not yes:
-            would = _send(source, found, how | {"dry_run": True}, quiet=True)
+            would = _send(path, source, found, how | {"dry_run": True}, quiet=True)
             if would.interrupted:
                 raise KeyboardInterrupt
+            if would.failure is not None:
+                raise would.failure
             ask(_preview(path, kinds, authors, would.counts), "Import it?", yes=False)
     except BadImport as error:
         raise click.ClickException(str(error)) from None
@@ -93,7 +97,7 @@ def import_command(
         click.echo("interrupted: nothing was imported", err=True)
         raise click.Abort from None
     try:
-        sent = _send(source, found, how, quiet=is_json())
+        sent = _send(path, source, found, how, quiet=is_json())
     except BadImport as error:  # the file was changed meanwhile
         raise click.ClickException(str(error)) from None
     report = {"file": str(path), "format": source.format, "found": found}
@@ -101,6 +105,8 @@ def import_command(
     if sent.interrupted:
         click.echo("interrupted: the rest was not imported", err=True)
         raise click.Abort
+    if sent.failure is not None:
+        raise sent.failure
 
 
 def _preview(
@@ -123,60 +129,78 @@ class _Sent(NamedTuple):
     """How many memories came to which end, and in how many something was taken out.
 
     ``items`` says of a dry run what would become of each. ``interrupted``: the rest was not sent.
+    ``failure`` is what ended it before the end.
     """
 
     counts: Counter[str]
     items: Sequence[ImportedItem]
     interrupted: bool
+    failure: CallFailed | DaemonUnreachable | None
 
 
-def _send(source: Source, found: int, how: dict[str, object], *, quiet: bool) -> _Sent:
-    """Send what ``source`` has. Ctrl-C ends it once what was sent is settled."""
+def _send(path: Path, source: Source, found: int, how: dict[str, object], *, quiet: bool) -> _Sent:
+    """Send what ``source`` has. Ctrl-C, or a failure, ends it once what was sent is settled."""
     counts: Counter[str] = Counter()
     items: list[ImportedItem] = []
+    failure: CallFailed | DaemonUnreachable | None = None
     with (
         until_interrupted() as is_interrupted,
         ExitStack() as connections,
         click.progressbar(length=found, label="importing", hidden=quiet, file=sys.stderr) as bar,
     ):
         clients = [connections.enter_context(daemon()) for _ in range(CONNECTIONS)]
-        batches = takewhile(lambda _: not is_interrupted(), _batches(source.read()))
-        for size, answer in _calls(clients, batches, how):
+        batches = takewhile(
+            lambda _: not (failure or is_interrupted()), _batches(_sized(path, source))
+        )
+        for size, future in _calls(clients, batches, how):
+            try:
+                answer = future.result()
+            except (CallFailed, DaemonUnreachable) as error:
+                failure = failure or error
+                continue
             counts.update(answer.outcomes)
             counts["redacted"] += answer.redacted
             items += answer.items
             bar.update(size)
-        return _Sent(counts, items, is_interrupted())
+        return _Sent(counts, items, is_interrupted(), failure)
 
 
 def _calls(
     clients: Sequence[Client], batches: Iterable[list[Item]], how: dict[str, object]
-) -> Iterator[tuple[int, ImportResult]]:
+) -> Iterator[tuple[int, Future[ImportResult]]]:
     """The size and the answer of each batch. While the daemon stores one it reads the next."""
-    for client in clients:  # connecting changes the directory, which no thread may do
+    for client in clients:  # a daemon that has to be started first is started once
         client.call("status", StatusResult)
     waiting: deque[tuple[int, Future[ImportResult]]] = deque()
     with ThreadPoolExecutor(len(clients)) as pool:
         for number, batch in enumerate(batches):
             if len(waiting) == len(clients):
-                size, future = waiting.popleft()
-                yield size, future.result()
+                yield waiting.popleft()
             client = clients[number % len(clients)]
             future = pool.submit(client.call, "import", ImportResult, how | {"items": batch})
             waiting.append((len(batch), future))
-        for size, future in waiting:
-            yield size, future.result()
+        yield from waiting
 
 
-def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+def _sized(path: Path, source: Source) -> Iterator[tuple[Item, int]]:
+    """Each memory of ``source``, at ``path``, with its size as it is sent. Raises ``BadImport``."""
+    for item in source.read():
+        size = len(msgspec.json.encode(item))
+        if size > MEMORY_BYTES:
+            begins = shorten(item.content[:100], 40)
+            raise BadImport(path, f"a memory of {size:,} bytes is too large; it begins: {begins}")
+        yield item, size
+
+
+def _batches(items: Iterable[tuple[Item, int]]) -> Iterator[list[Item]]:
     batch: list[Item] = []
-    chars = 0
-    for item in items:
-        if batch and (len(batch) >= BATCH or chars + len(item.content) > BATCH_CHARS):
+    filled = 0
+    for item, size in items:
+        if batch and (len(batch) >= BATCH or filled + size > BATCH_BYTES):
             yield batch
-            batch, chars = [], 0
+            batch, filled = [], 0
         batch.append(item)
-        chars += len(item.content)
+        filled += size
     if batch:
         yield batch
 

@@ -48,17 +48,25 @@ AGAIN_S = 2.0
 Commands = Mapping[str, Sequence[str]]
 
 
-def examine(paths: Paths, env: Env) -> Iterator[Finding]:
-    """A finding for each agent that is here or wired, and one if something runs twice."""
+def examine(paths: Paths, env: Env, project: Path) -> Iterator[Finding]:
+    """A finding for each agent that is here or wired, and one if something runs twice.
+
+    Another one for what is wired in ``project`` alone, a path without links.
+    """
     wirings = {}
     for agent in AGENTS.values():
         try:
-            wirings[agent.name] = _joined(wired(agent, env))
+            users, locals_ = wired(agent, env), wired(agent, env, project=project)
         except SettingsUnreadable as error:
-            mend = "correct that file; the agent cannot read it either"
-            yield failed(agent.title, str(error), mend)
+            yield failed(agent.title, str(error), "correct that file")
             continue
-        yield _agent(agent, wirings[agent.name], paths, env)
+        wirings[agent.name] = wiring = _joined(users)
+        # The user's home may be the project, and some agents have the same file for both.
+        here = Wiring() if locals_.keys() <= users.keys() else _joined(locals_)
+        if wiring or not here:
+            yield _agent(agent, wiring, paths, env)
+        if here:
+            yield _installed(agent, here, paths, env, project)
     yield from _twice(wirings.get("claude", Wiring()), env)
 
 
@@ -78,16 +86,25 @@ def _agent(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> Finding:
             return passed(agent.title, "not on this machine")
         how = f"`subcog install {agent.name}` installs subcog"
         return passed(agent.title, f"{found_agent.program}, not installed; {how}")
+    return _installed(agent, wiring, paths, env)
+
+
+def _installed(
+    agent: Agent, wiring: Wiring, paths: Paths, env: Env, project: Path | None = None
+) -> Finding:
+    """What is installed for the user, or in ``project``, and whether it leads anywhere."""
+    title = agent.title if project is None else f"{agent.title} in this project"
     parts = [*wiring.events, *(["MCP"] if wiring.server is not None else [])]
     seen = f"installed for {', '.join(parts)}"
     if lost := sorted({*_lost(wiring), *_astray(wiring, paths, env)}):
+        how = f"subcog install {agent.name}{' --project' if project else ''}"
         return failed(
-            agent.title,
+            title,
             f"{seen}, but {', '.join(lost)}",
-            f"`subcog install {agent.name}` or `subcog doctor --repair` fixes it",
-            partial(_wire_anew, agent, wiring, paths, env),
+            f"`{how}` or `subcog doctor --repair` fixes it",
+            partial(_wire_anew, agent, wiring, paths, env, project),
         )
-    return passed(agent.title, seen)
+    return passed(title, seen)
 
 
 def _lost(wiring: Wiring) -> Iterator[str]:
@@ -105,13 +122,15 @@ def missing(words: Sequence[str]) -> list[str]:
 
 
 def _astray(wiring: Wiring, paths: Paths, env: Env) -> Iterator[str]:
-    """HTTP hooks with another port or token than the daemon's."""
+    """Hooks that call a server that is not installed, or post to another door than the daemon's."""
+    if _needs_server(wiring.hooks) and wiring.server is None:
+        yield "the MCP server that they call is not installed"
     posted = [hook.entry for hook in wiring.hooks if hook.entry.get("type") == "http"]
     if not posted:
         return
     way = _http(paths, env)
     if way is None:
-        yield "the daemon serves no HTTP"
+        yield "the daemon serves no HTTP (http.enabled)"
         return
     wanted = way.entry("", 0)
     if any(not str(entry["url"]).startswith(wanted["url"]) for entry in posted):
@@ -127,15 +146,18 @@ def _http(paths: Paths, env: Env) -> Http | None:
     return None
 
 
-def _wire_anew(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> tuple[str, ...]:
+def _wire_anew(
+    agent: Agent, wiring: Wiring, paths: Paths, env: Env, project: Path | None
+) -> tuple[str, ...]:
     try:
         changes = install(
             agent,
             our_parts(),
             env,
+            project=project,
             version=find_agent(agent, env).version,
             transport=_way(agent, wiring.hooks, paths, env),
-            server=wiring.server is not None,
+            server=wiring.server is not None or _needs_server(wiring.hooks),
         )
     except SettingsUnreadable as error:
         raise Unrepaired(str(error)) from None
@@ -147,10 +169,15 @@ def _wire_anew(agent: Agent, wiring: Wiring, paths: Paths, env: Env) -> tuple[st
 
 def _way(agent: Agent, hooks: Sequence[Hook], paths: Paths, env: Env) -> Transport | None:
     """The way to the daemon that the hooks took."""
-    kinds = {hook.entry.get("type") for hook in hooks}
-    if "mcp_tool" in kinds:
+    if _needs_server(hooks):
         return Mcp(client=agent.name)
-    return _http(paths, env) if "http" in kinds else None
+    is_posted = any(hook.entry.get("type") == "http" for hook in hooks)
+    return _http(paths, env) if is_posted else None
+
+
+def _needs_server(hooks: Sequence[Hook]) -> bool:
+    """Whether some of ``hooks`` call a tool of our MCP server."""
+    return any(hook.entry.get("type") == "mcp_tool" for hook in hooks)
 
 
 def _twice(wiring: Wiring, env: Env) -> Iterator[Finding]:

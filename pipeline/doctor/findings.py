@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import PurePath
 
 from msgspec import Struct
 
@@ -49,10 +49,10 @@ def failed(check: str, seen: str, mend: str, repair: Repair | None = None) -> Fi
 
 
 def examine_sessions(
-    status: StatusResult | None, settings: SessionsSettings, project: PurePath
+    status: StatusResult | None, settings: SessionsSettings, project: str
 ) -> Finding:
     """What is kept of sessions, and whether anything said in ``project`` is."""
-    excluded = next((one for one in settings.exclude if project.is_relative_to(one)), None)
+    excluded = settings.excluded(os.path.realpath(project))
     if not settings.enabled:
         seen = "switched off; nothing that is said is kept (sessions.enabled)"
     elif excluded is not None:

@@ -283,7 +283,7 @@ def _sessions(paths: Paths, env: Env, status: StatusResult | None) -> Iterator[F
         settings = load_settings(paths.config_file, env).settings.sessions
     except SettingsError:
         return
-    yield examine_sessions(status, settings, Path(env.get("CLAUDE_PROJECT_DIR") or Path.cwd()))
+    yield examine_sessions(status, settings, env.get("CLAUDE_PROJECT_DIR") or str(Path.cwd()))
 
 
 # --- the database ---------------------------------------------------------------------------------

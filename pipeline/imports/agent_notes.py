@@ -63,10 +63,10 @@ _OBLIGES = regex(
     re.IGNORECASE,
 )
 _TOLD_NAMESPACES = frozenset(("decisions", "gotchas", "tech-debt", "tasks", "blockers"))
-_COMMAND = regex(
-    r"^\s*(?:[\w /()-]{1,40}:\s*)?`[^`\n]+`(?:\s*[-\u2013\u2014:#(].*)?$"  # "Test: `make test`"
-    r"|^\s*(?:run|start|build|test|lint|format|install|deploy)\b[^`\n]{0,60}`[^`\n]+`"
-    r"|^\s*(?:```|~~~)",
+_COMMAND = regex(  # "Test: `make test`"
+    r"^[ \t]*(?:[\w /()-]{1,40}:[ \t]*)?`[^`\n]+`(?:[ \t]*[-\u2013\u2014:#(].*)?$"
+    r"|^[ \t]*(?:run|start|build|test|lint|format|install|deploy)\b[^`\n]{0,60}`[^`\n]+`"
+    r"|^[ \t]*(?:```|~~~)",
     re.IGNORECASE | re.MULTILINE,
 )
 _INDEX_LINE = regex(r"\s*[-*+]\s+\[[^\]\n]*\]\([^)\n]*\.md\)")

@@ -7,11 +7,13 @@ that are there are asked for first, and what is missing is taken to be empty.
 
 from __future__ import annotations
 
+import os
 import shlex
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from ...bus.values import Provenance
+from ...sinks.files import Look
 from .agent_notes import INSTRUCTIONS, is_memory_folder, read_instructions, read_memory_file
 from .item import (
     BadImport,
@@ -104,11 +107,14 @@ def _claude_mem(path: Path, project: str | None) -> Source:
 
 
 def _folder(folder: Path) -> Source:
+    outside = sum(not _is_inside(file, folder) for file in _named_notes(folder))
+    left_out = f"files that only a link leads to: {outside}" if outside else ""
     if is_memory_folder(folder):
-        return Source("claude memory", lambda: _read_folder(folder, lambda _: read_memory_file))
+        read = partial(_read_folder, folder, lambda _: read_memory_file)
+        return Source("claude memory", read, left_out)
     forms = {_reader(file)[0] for file in islice(_notes_in(folder), _FORMS_OF)}
     form = "basic memory" if "basic memory" in forms else "markdown notes"
-    return Source(form, lambda: _read_folder(folder, lambda file: _reader(file)[1]))
+    return Source(form, partial(_read_folder, folder, lambda file: _reader(file)[1]), left_out)
 
 
 def _read_folder(folder: Path, reader: Callable[[Path], _Read]) -> Items:
@@ -126,6 +132,15 @@ def _reader(file: Path) -> tuple[str, _Read]:
 
 
 def _notes_in(folder: Path) -> Iterator[Path]:
+    """The notes that lie in ``folder``; a link may lead to anything else that the user can read."""
+    return (file for file in _named_notes(folder) if _is_inside(file, folder))
+
+
+def _is_inside(file: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(folder))
+
+
+def _named_notes(folder: Path) -> Iterator[Path]:
     for file in sorted(folder.rglob("*")):
         hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
         if not hidden and file.suffix.lower() in _NOTES and file.is_file():
@@ -164,7 +179,8 @@ def refuse_transcripts(path: Path) -> None:
 
 
 def _command(folders: set[str]) -> str:
-    here = [folder for folder in folders if Path(folder).is_dir()]
+    look = Look()
+    here = [folder for folder in folders if look.is_directory(Path(folder))]
     if len(folders) == len(here) == 1:
         return f"subcog learn --project {shlex.quote(here[0])}"
     return "subcog learn --all"

@@ -23,6 +23,8 @@ MemoryId = Annotated[str, Meta(pattern=r"^mem_[0-9a-z]{26}$")]
 ZonedTime = Annotated[datetime, Meta(tz=True)]
 # A number of seconds from here on is taken for milliseconds: it would be the year 5138.
 _MILLISECONDS_FROM = 1e11
+# Nothing was kept before the first of these years; what comes after the second is a mistake.
+_YEARS = range(1970, 3000)
 _TEXTS = ("content", "text", "memory")
 # What other programs call a kind of memory, beside the names that a marker may have.
 _KINDS = {
@@ -74,6 +76,20 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         if not are_sound(self.anchors):
             raise ValueError('"anchors" are no places inside a project')
+        for made in (self.created_at, self.updated_at):
+            if made is not None and made.year not in _YEARS:
+                raise ValueError(f"a memory is of no year {made.year}")
+        for time in (self.valid_from, self.valid_to):
+            if time is not None:
+                _check_in_utc(time)
+
+
+def _check_in_utc(time: datetime) -> None:
+    """Raise ``ValueError`` for a time that lies beyond all years in UTC."""
+    try:
+        time.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{time.isoformat()} is no time in UTC") from None
 
 
 class Ours(Item, frozen=True, kw_only=True):
@@ -143,8 +159,14 @@ def titled(title: str, text: str) -> str:
 def moment_of(value: Any) -> datetime | None:
     """A moment, UTC, from ISO 8601 or seconds or milliseconds since 1970.
 
-    Where no zone is told it is taken to be UTC already.
+    Where no zone is told it is taken to be UTC already. None for what is none, or of a year in
+    which no memory can have been made.
     """
+    moment = _moment(value)
+    return moment if moment and moment.year in _YEARS else None
+
+
+def _moment(value: Any) -> datetime | None:
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             seconds = value / 1000 if value >= _MILLISECONDS_FROM else value

@@ -20,7 +20,7 @@ from msgspec import structs
 
 from ...bus.values import NAMESPACES, Memory, Provenance
 from ...config.patterns import regex
-from ...stages.text.notes import is_link
+from ...stages.text.notes import heading_of, is_link
 from ...stages.text.summary import summarise
 from .item import (
     BadImport,
@@ -35,7 +35,7 @@ from .item import (
     titled,
 )
 
-_HEADING = regex(r"#{1,3}\s+(?P<title>.+?)\s*#*$")
+_HEADING_LEVELS = 3
 _NAMESPACE_NOTE = regex(r"\[(?P<namespace>[a-z-]+)\]\s*(?P<rest>.*)$")
 _FENCE = regex(r"\s{0,3}(`{3,}|~{3,})")
 _BEGIN = regex(r"<!-- subcog:memory (?P<fields>\{.*\}) -->$")
@@ -165,12 +165,12 @@ class Notes:
             self._fence = fence[1]
         elif fence and fence[1].startswith(self._fence):
             self._fence = ""
-        heading = None if self._fence or fence else _HEADING.match(line.rstrip())
-        if heading is None:
+        heading = None if self._fence or fence else heading_of(line)
+        if heading is None or heading[0] > _HEADING_LEVELS:
             self._body.append(line)
             return
         yield from self.end()
-        self._title = heading["title"]
+        _, self._title = heading
 
     def end(self) -> Iterator[Item]:
         """The note so far, if it says anything."""
@@ -219,10 +219,10 @@ def _date_of(front: dict[str, Any], names: Iterable[str]) -> datetime | None:
 _OBSERVATION = regex(
     r"\s*[-*+]\s+\[(?![ xX/-]?\]|\[)(?P<category>[^\[\]\n]{1,60})\](?!\()\s+(?P<said>\S.*)$"
 )
-_RELATION = regex(r"\s*[-*+]\s+(?:[\w-]+ ){0,5}\[\[[^\]\n]+\]\]\s*(?:\([^()\n]*\))?\s*$")
-_CONTEXT = regex(r"\s*(?P<context>\([^()\n]+\))$")
+_RELATION = regex(r"\s*[-*+]\s+(?:[\w-]+ ){0,5}\[\[[^\]\n]+\]\]\s*+(?:\([^()\n]*\)\s*+)?$")
+_CONTEXT = regex(r"(?P<context>\([^()\n]+\))$")
 _TAG = regex(r"(?<!\S)#(?P<tag>\w[\w/-]*)")
-_LAST_TAGS = regex(r"(?:\s*(?<!\S)#\w[\w/-]*)+$")
+_SPACES = regex(r"(\s+)")
 
 
 def is_basic_memory(front: dict[str, Any]) -> bool:
@@ -265,7 +265,10 @@ def _observed(category: str, said: str, front: dict[str, Any], source: Provenanc
 def _without_tags(said: str) -> Iterator[str]:
     """The observation without the tags at its end, and the context after them."""
     context = _CONTEXT.search(said)
-    plain = said[: context.start()] if context else said
-    yield _LAST_TAGS.sub("", plain).strip() or plain
+    plain = (said[: context.start()] if context else said).rstrip()
+    parts = _SPACES.split(plain)
+    while parts and (not parts[-1].strip() or _TAG.fullmatch(parts[-1])):
+        parts.pop()
+    yield "".join(parts).strip() or plain
     if context:
         yield context["context"]

@@ -29,7 +29,7 @@ _GAP = b" \t\r\n\\\f\x0b"
 _PREFIX = regex(r"([A-Za-z]*)('''|\"\"\"|'|\")")
 _QUOTE_ESCAPE = regex(r"\\(.)", re.DOTALL)
 _IDENTIFIER = regex(r"[A-Za-z_$][\w$]*")
-_ZEROS = regex(r"(\.\d*?)0+(?=e|$)")
+_ZEROS = regex(r"(\.(?:\d*[1-9])?)0+(?=e|$)")
 _KEYED = frozenset("pair property_signature public_field_definition enum_assignment".split())
 _WHERE = frozenset("package_clause package_declaration".split())
 _ALTERNATIVES = frozenset("union_type intersection_type".split())

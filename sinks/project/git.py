@@ -260,7 +260,8 @@ def head_commit(root: str) -> str:
     if repository is None:
         return ""
     if repository.branch is None:
-        return _commit_hash(look.text(repository.top / ".git" / "HEAD", _MAX_REF_BYTES))
+        own = git_dir(repository.top, repository.top / ".git", look)
+        return _commit_hash(look.text(own / "HEAD", _MAX_REF_BYTES)) if own is not None else ""
     return _branch_commit(repository, repository.branch, look)
 
 

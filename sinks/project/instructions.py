@@ -40,7 +40,7 @@ CHECKED_S = 3.0
 
 _CACHED = 64
 _IMPORT = regex(r"(?:^|(?<=\s))@(?P<path>[\w~./-][^\s`]*)", re.MULTILINE)
-_CODE = regex(r"^(?P<fence>\s*(?:```|~~~)).*?(?:^(?P=fence)|\Z)|`[^`\n]*`", re.M | re.S)
+_CODE = regex(r"^(?P<fence>[ \t]*(?:```|~~~)).*?(?:^(?P=fence)|\Z)|`[^`\n]*`", re.M | re.S)
 
 T = TypeVar("T")
 
@@ -62,16 +62,6 @@ _CODEX = _Agent("AGENTS.md", (("AGENTS.override.md", "AGENTS.md"),), "AGENTS.md"
 _GEMINI = _Agent("GEMINI.md", (("GEMINI.md",),), "GEMINI.md", True)
 _AGENTS = {"claude": _CLAUDE, "codex": _CODEX, "gemini": _GEMINI}
 _MEMORY = "MEMORY.md"
-
-
-def user_folders(env: Mapping[str, str]) -> dict[str, Path]:
-    """Where each agent keeps what is the user's."""
-    home = Path(env.get("HOME") or Path.home())
-    return {
-        "claude": Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude"),
-        "codex": Path(env.get("CODEX_HOME") or home / ".codex"),
-        "gemini": home / ".gemini",
-    }
 
 
 class _Loaded(Struct, Generic[T]):

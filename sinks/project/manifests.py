@@ -55,7 +55,7 @@ _REQUIREMENT = regex(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _TARGET = regex(r"^(test|tests|build|lint|check|run|start|dev|serve)\s*:(?!=)", re.MULTILINE)
 _GO_MODULE = regex(r"^module\s+(\S+)", re.MULTILINE)
 _GO_VERSION = regex(r"^go\s+(\d+\.\d+)", re.MULTILINE)
-_GO_REQUIRE = regex(r"^\s*(?:require\s+)?(\S+)\s+v(\S+)", re.MULTILINE)
+_GO_REQUIRE = regex(r"^[ \t]*(?:require[ \t]+)?(\S+)[ \t]+v(\S+)", re.MULTILINE)
 
 
 def read_facts(root: Path, look: Look) -> ProjectFacts:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ...config.patterns import regex
 
-_HEADING = regex(r"(?P<level>#{1,6})\s+(?P<title>.+?)\s*#*$")
+_HEADING = regex(r"(?P<level>#{1,6})\s+(?P<title>\S.*)$")
 _FENCE = regex(r"\s*(`{3,}|~{3,})")
 _BULLET = regex(r"(?P<indent>\s*)[-*+•]\s+(?P<rest>\S.*)$")
 _STEP = regex(r"(?P<indent>\s*)\d{1,3}[.)]\s+\S")
@@ -50,6 +50,15 @@ def is_link(line: str) -> bool:
     """Whether ``line`` names nothing but links."""
     bare, links = _LINK.subn(" ", line)
     return links > 0 and not _WORD.search(_POINTS.sub(" ", bare))
+
+
+def heading_of(line: str) -> tuple[int, str] | None:
+    """The level from 1 to 6 and the title, without the signs that may close it."""
+    found = _HEADING.match(line)
+    if found is None:
+        return None
+    title = found["title"].rstrip()
+    return len(found["level"]), title.rstrip("#").rstrip() or title
 
 
 def pieces(text: str) -> Iterator[Piece]:
@@ -105,8 +114,8 @@ class _Splitter:
             self._take_code(line)
         elif self._in_comment or line.lstrip().startswith("<!--"):
             self._in_comment = "-->" not in line
-        elif heading := _HEADING.match(line):
-            self._take_heading(len(heading["level"]), heading["title"])
+        elif heading := heading_of(line):
+            self._take_heading(*heading)
         elif not line.strip():
             self._after_blank = True
         elif not (_RULE.fullmatch(line.strip()) or _IMPORT.fullmatch(line.strip())):
@@ -155,7 +164,7 @@ class _Splitter:
     def _begin_item(self, line: str, bullet: re.Match[str] | None, indent: int) -> None:
         current = self._current
         if current is not None and current.leads:
-            self.found.remove(current)
+            self.found.pop()
             self._lead = current.lines[0].strip("*_ :")
         self._begin(bullet["rest"] if bullet else line.strip(), indent)
         if bullet is None and self._current is not None:

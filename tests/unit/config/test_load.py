@@ -73,6 +73,9 @@ def test_hook_settings_are_taken_without_the_prefix(tmp_path):
         ("[hook]\ntotal_ms = {}\n", r"hook.total_ms = \{\}; allowed: int"),
         ("[hook]\ntotal_ms = -1\n", r"hook.total_ms = -1; allowed: int >= 1"),
         ("[hook]\ntotal_ms = 'soon'\n", r"hook.total_ms = 'soon'; allowed: int"),
+        ("[backup]\nevery_hours = inf\n", r"backup.every_hours = inf; allowed: float <= 87600"),
+        ("[backup]\nevery_hours = 1e12\n", r"backup.every_hours = 10+\.0; allowed: float <= "),
+        ("[daemon]\nidle_exit_minutes = inf\n", r"idle_exit_minutes = inf; allowed: float <= "),
         ("[log]\nlevel = 'loud'\n", r"log.level = 'loud'; allowed: debug, info, warning, error"),
         (
             "[search_intent.weights.howto]\nnonsense = 1.0\n",
@@ -147,6 +150,27 @@ def test_a_file_that_is_not_text_is_refused(tmp_path):
 def test_a_bad_value_in_the_environment_names_the_variable(tmp_path):
     with pytest.raises(SettingsError, match=r"SUBCOG_HOOK_TOTAL_MS = 'x'; allowed: a whole number"):
         load_settings(tmp_path / "x", {"SUBCOG_HOOK_TOTAL_MS": "x"})
+
+
+def test_excluded_directories_are_without_home_and_links(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    file = tmp_path / "config.toml"
+    file.write_text(f'[sessions]\nexclude = ["~/work", "{tmp_path}/link"]\n')
+    sessions = load_settings(file, {}).settings.sessions
+    real = os.path.realpath(tmp_path)
+    assert sessions.exclude == (f"{real}/work", f"{real}/real")
+    assert sessions.excluded(f"{real}/real/shop") == f"{real}/real"
+    assert sessions.excluded(f"{real}/shop") is None
+
+
+@pytest.mark.parametrize("entry", ["work", "./work", "~nobody-of-that-name/work", ""])
+def test_an_excluded_directory_that_is_relative_is_refused(tmp_path, entry):
+    file = tmp_path / "config.toml"
+    file.write_text(f'[sessions]\nexclude = ["{entry}"]\n')
+    with pytest.raises(SettingsError, match=r"config.toml: sessions.exclude = .*; allowed: paths"):
+        load_settings(file, {})
 
 
 def test_an_unknown_variable_is_a_warning_that_names_the_nearest(tmp_path):

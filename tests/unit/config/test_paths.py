@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from subcog.config.paths import find_paths
+from subcog.config.paths import agent_folders, find_paths
 
 
 def test_the_xdg_directories_are_used():
@@ -39,3 +39,17 @@ def test_the_socket_is_found_whatever_the_runtime_directory_is():
 def test_the_rotations_of_the_log_come_oldest_first():
     names = [path.name for path in find_paths({"HOME": "/home/u"}).logs]
     assert names == ["daemon.log.3", "daemon.log.2", "daemon.log.1", "daemon.log"]
+
+
+def test_the_homes_of_agents_may_be_moved():
+    assert agent_folders({"HOME": "/u"}) == {
+        "claude": Path("/u/.claude"),
+        "codex": Path("/u/.codex"),
+        "gemini": Path("/u/.gemini"),
+    }
+    moved = {"CLAUDE_CONFIG_DIR": "/c", "CODEX_HOME": "/x", "GEMINI_CLI_HOME": "/g"}
+    assert agent_folders({"HOME": "/u"} | moved) == {
+        "claude": Path("/c"),
+        "codex": Path("/x"),
+        "gemini": Path("/g/.gemini"),
+    }

@@ -126,7 +126,12 @@ def test_daemon_belongs_to_no_session(workshop, subcog):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=workshop.env(
-            CLAUDECODE="1", CLAUDE_PROJECT_DIR="/p", SUBCOG_HOME="h", SUBCOG_LOG_LEVEL="debug"
+            CLAUDECODE="1",
+            CLAUDE_PROJECT_DIR="/p",
+            CLAUDE_CONFIG_DIR="c",
+            GEMINI_CLI_HOME="/g",
+            SUBCOG_HOME="h",
+            SUBCOG_LOG_LEVEL="debug",
         )
         | PATIENT,
         cwd=workshop.root,
@@ -140,7 +145,9 @@ def test_daemon_belongs_to_no_session(workshop, subcog):
     os.close(read)
     assert start["session"] == start["pid"], "a signal to the agent's group would end it"
     assert start["stdin"] == "/dev/null"
-    assert not [name for name in start["env"] if name.startswith("CLAUDE")]
+    assert [name for name in start["env"] if name.startswith("CLAUDE")] == ["CLAUDE_CONFIG_DIR"]
+    assert start["env"]["CLAUDE_CONFIG_DIR"] == os.path.realpath(workshop.root / "c")
+    assert start["env"]["GEMINI_CLI_HOME"] == "/g"
     assert start["env"]["SUBCOG_HOME"] == os.path.realpath(workshop.home)
     assert start["env"]["SUBCOG_LOG_LEVEL"] == "debug"
 

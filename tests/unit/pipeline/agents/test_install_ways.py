@@ -2,20 +2,25 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
-from subcog.pipeline.agents.agent import is_our_hook
+from subcog.pipeline.agents.agent import Place, is_our_hook
 from subcog.pipeline.agents.install import (
     AGENTS,
     Http,
     Mcp,
+    SettingsUnreadable,
     find_agent,
     hooks_for,
+    install,
     our_parts,
     plugin_enabled,
     read_version,
+    uninstall,
     why_not,
 )
+from subcog.pipeline.agents.json_settings import JsonSettings
 
 CLAUDE = AGENTS["claude"]
 NEW = (2, 1, 330)
@@ -108,3 +113,43 @@ def test_agent_that_is_not_here_is_not_found(tmp_path):
 def test_plugin_is_found_in_the_users_settings(tmp_path, settings, enabled):
     (tmp_path / "settings.json").write_text(json.dumps(settings))
     assert plugin_enabled({"CLAUDE_CONFIG_DIR": str(tmp_path)}) is enabled
+
+
+class Meddled(JsonSettings):
+    """Of an agent that writes its settings while they are changed, so often."""
+
+    def __init__(self, file, times):
+        super().__init__()
+        self.file = file
+        self.left = times
+
+    def find(self, text):
+        if self.left:
+            self.left -= 1
+            self.file.write_text(json.dumps({"cost": self.left}))
+        return super().find(text)
+
+
+def meddled(file, times):
+    place = Place(file=file, editor=Meddled(file, times), hooks=True)
+    return msgspec.structs.replace(CLAUDE, places=lambda env, project: (place,))
+
+
+def test_what_the_agent_wrote_meanwhile_stays(tmp_path):
+    file = tmp_path / "settings.json"
+    file.write_text("{}")
+    [change] = install(meddled(file, 1), our_parts(), {})
+    written = json.loads(file.read_text())
+    assert (change.action, written["cost"], bool(written["hooks"])) == ("installed", 0, True)
+
+    uninstall(meddled(file, 1), {})
+    assert json.loads(file.read_text()) == {"cost": 0}
+
+
+def test_settings_that_the_agent_writes_all_the_time_are_left(tmp_path):
+    file = tmp_path / "settings.json"
+    file.write_text("{}")
+    with pytest.raises(SettingsUnreadable, match="changed meanwhile; run it again"):
+        install(meddled(file, 1000), our_parts(), {})
+    assert json.loads(file.read_text()).keys() == {"cost"}
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]

@@ -90,3 +90,19 @@ def test_brackets_and_quotes_in_strings_are_not_structure():
 
 def test_the_last_of_equal_keys_is_meant():
     assert append('{"a": [], "a": [1]}', ("a",), 2) == '{"a": [], "a": [1, 2]}'
+
+
+@pytest.mark.parametrize(
+    ("text", "commented"),
+    [
+        ('{"a": 1} // why', True),
+        ('{\n/* why */\n"a": 1}', True),
+        ('{"a": "https://x.y/*"', False),
+        ('{"a": "\\"//"', False),
+        ('{"a": "http://x', False),
+    ],
+)
+def test_comments_are_named_where_they_are_the_matter(text, commented):
+    with pytest.raises(ValueError, match="is not JSON") as refused:
+        JsonSettings().find(text)
+    assert ("comments" in str(refused.value)) is commented

@@ -3,8 +3,9 @@
 import hashlib
 import json
 import os
+from pathlib import Path
 
-from subcog.pipeline.agents.transcripts import count_transcripts, find_transcripts
+from subcog.pipeline.agents.transcripts import _opened, count_transcripts, find_transcripts
 
 
 def write(file, *lines, modified=0):
@@ -56,3 +57,13 @@ def test_what_is_no_transcript_is_passed_over(tmp_path):
     write(tmp_path / "sessions/x.jsonl", {"type": "session_meta"})
 
     assert find_transcripts(env) == []
+
+
+def test_a_transcript_that_fails_to_be_read_is_passed_over():
+    assert list(_opened([Path("/proc/self/mem")])) == []  # it opens, and fails at its beginning
+
+
+def test_a_moved_home_of_gemini_is_looked_through(tmp_path):
+    env = {"HOME": "/nowhere", "GEMINI_CLI_HOME": str(tmp_path)}
+    write(tmp_path / ".gemini/tmp/y/chats/s.jsonl", {"sessionId": "44"})
+    assert [one.session for one in find_transcripts(env, near="/x")] == ["44"]

@@ -1,11 +1,15 @@
-"""Restoring a backup where something goes wrong in the middle."""
+"""Restoring a backup where something goes wrong in the middle, and imports that say odd things."""
+
+from datetime import UTC, datetime
 
 import anyio
 import pytest
 
 from subcog.bus.events import CaptureRequested
-from subcog.bus.values import Query
+from subcog.bus.values import Place, Query, Scope
 from subcog.pipeline.api import transfer as backups
+from subcog.pipeline.api.params import ImportParams
+from subcog.pipeline.imports.item import Item
 from subcog.stages.ports import RecallUnavailable
 from tests.apps import opened
 from tests.stores import HERE, make_row
@@ -135,3 +139,14 @@ async def test_where_the_copy_has_gone_the_old_database_is_back(tmp_path, monkey
             await backups.restore(app, tmp_path / "b.duckdb")
         assert await contents(app) == ["Fact number 1", "Fact number 2"]
         assert sorted(path.name for path in app.paths.data.glob("*restor*")) == []
+
+
+async def test_nothing_that_is_imported_comes_from_the_future(tmp_path):
+    soon = datetime(2999, 1, 1, tzinfo=UTC)
+    item = Item(content="We deploy with ArgoCD", created_at=soon, updated_at=soon)
+    async with opened(tmp_path) as app:
+        place = Place(project=HERE, root="/srv/shop", user=Scope("user", "ana"))
+        await backups.TransferCalls(app).import_items(ImportParams(items=(item,)), place)
+        archive = await app.archive.get()
+        [memory] = await archive.store.page([HERE], limit=100)
+        assert memory.created_at == memory.updated_at <= app.clock()

@@ -1,7 +1,46 @@
+"""Starting the daemon, and connecting to its socket."""
+
+import os
+import socket
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
 
 from subcog.config.paths import find_paths
-from subcog.pipeline.cli.client import spawn
+from subcog.pipeline.cli.client import connect, spawn
+
+
+@pytest.fixture
+def listening(tmp_path, monkeypatch):
+    """A folder with a socket that somebody listens at; we are elsewhere."""
+    folder = tmp_path / "there"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    with closing(socket.socket(socket.AF_UNIX)) as server:
+        server.bind("daemon.sock")
+        server.listen(1000)
+        monkeypatch.chdir(tmp_path)
+        yield folder
+
+
+def test_threads_that_connect_at_once_reach_the_right_socket_and_come_back(listening, tmp_path):
+    nobody = tmp_path / "nobody"
+    nobody.mkdir()
+
+    def reach(number):
+        folder = listening if number % 2 else nobody
+        connection = connect(folder / "daemon.sock")
+        if connection is not None:
+            connection.close()
+        return connection is not None
+
+    with ThreadPoolExecutor(8) as pool:
+        reached = list(pool.map(reach, range(800)))
+
+    assert reached == [bool(number % 2) for number in range(800)]
+    assert os.path.realpath(os.getcwd()) == os.path.realpath(tmp_path)
 
 
 def test_a_daemon_keeps_things_where_a_relative_home_was_for_whoever_started_it(

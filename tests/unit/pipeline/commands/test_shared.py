@@ -1,9 +1,11 @@
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 import click
 import pytest
 from click.testing import CliRunner
 
+from subcog.pipeline.commands.lifecycle import _moment
 from subcog.pipeline.commands.shared import confirm, day
 
 
@@ -31,3 +33,34 @@ def test_a_day_is_as_long_as_the_clocks_make_it(date, hours, set_zone):
     first, last = day(date, "--since"), day(date, "--until", last=True)
     assert (first.isoformat()[:16], last.isoformat()[:16]) == (f"{date}T00:00", f"{date}T23:59")
     assert last - first == timedelta(hours=hours, microseconds=-1)
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin", "UTC"])
+@pytest.mark.parametrize("text", ["9999-12-31", "0001-01-01"])
+def test_the_first_and_the_last_day_of_all_years_are_days_or_refused(text, zone, set_zone):
+    set_zone(zone)
+    for last in (False, True):
+        with suppress(click.BadParameter):
+            assert f"{day(text, '--until', last=last):%Y-%m-%d}".endswith(text.lstrip("0"))
+        with suppress(click.BadParameter):
+            _moment(text, datetime.now(UTC))
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2027-01-31", "2027-01-31T22:59:59.999999+00:00"),
+        ("2027-07-31T18:00", "2027-07-31T16:00:00+00:00"),
+        ("2027-01-31T18:00+00:00", "2027-01-31T18:00:00+00:00"),
+        ("2d", "2026-01-03T00:00:00+00:00"),
+    ],
+)
+def test_a_moment_is_named_in_several_ways(text, moment, set_zone):
+    set_zone("Europe/Berlin")
+    assert _moment(text, datetime(2026, 1, 1, tzinfo=UTC)).isoformat() == moment
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T23:00-12:00", "999999999d", "soon", ""])
+def test_a_moment_beyond_all_years_is_refused(text):
+    with pytest.raises(click.BadParameter, match="neither a date"):
+        _moment(text, datetime(2026, 1, 1, tzinfo=UTC))

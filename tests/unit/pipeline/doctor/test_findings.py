@@ -1,6 +1,5 @@
 import platform
 import sys
-from pathlib import PurePath
 
 import pytest
 
@@ -83,7 +82,7 @@ def test_an_old_outbox_is_told_without_a_problem():
     assert "behind for 3 h, and 12 changes wait" in found.seen
 
 
-HERE = PurePath("/work/clients/acme/shop")
+HERE = "/work/clients/acme/shop"
 KEPT = {"sessions": 3, "passages": 41}
 
 

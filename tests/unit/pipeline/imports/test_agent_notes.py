@@ -2,6 +2,7 @@ import pytest
 
 from subcog.pipeline.imports.agent_notes import namespace_of_piece
 from subcog.pipeline.imports.formats import recognise
+from tests.waiting import ends_soon
 
 CLAUDE = """\
 # CLAUDE.md
@@ -75,3 +76,8 @@ def test_the_memory_folder_of_claude_code_is_read_file_by_file(tmp_path):
     assert (commits.namespace, who.namespace) == ("patterns", "preferences")
     assert commits.created_at.isoformat() == "2026-01-02T00:00:00+00:00"
     assert commits.provenance.file == "commits.md"
+
+
+def test_a_block_of_empty_lines_is_read_in_linear_time():
+    with ends_soon():
+        assert namespace_of_piece("", "a" + "\n" * 100_000 + "b") == "context"

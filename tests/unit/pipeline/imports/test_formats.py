@@ -62,3 +62,15 @@ def test_an_unknown_format_is_told_with_those_that_are_known(tmp_path, content):
     file.write_bytes(content)
     with pytest.raises(BadImport, match="JSONL, Markdown"):
         recognise(file, project=None)
+
+
+def test_links_out_of_a_folder_are_not_followed(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\nof the folder")
+    (folder / "same.md").symlink_to("a.md")
+    (tmp_path / "secret").write_text("# B\nof elsewhere")
+    (folder / "b.md").symlink_to("../secret")
+    source = recognise(folder, project=None)
+    assert [item.provenance.file for item in source.read()] == ["a.md", "same.md"]
+    assert source.left_out == "files that only a link leads to: 1"

@@ -37,6 +37,13 @@ def test_the_command_names_the_one_project_of_the_transcripts(tmp_path):
     assert f"`subcog import {folder / 'memory'}`" in str(refused.value)
 
 
+def test_a_transcript_may_name_a_folder_that_no_system_can_have(tmp_path):
+    file = tmp_path / "s.jsonl"
+    file.write_text(json.dumps(LINES["claude"] | {"cwd": "/" + "a" * 300}))
+    with pytest.raises(BadImport, match="subcog learn --all"):
+        recognise(file, project=None)
+
+
 def test_other_jsonl_is_no_transcript(tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_text('{"content": "x", "type": "note", "payload": {}}\n')

@@ -51,7 +51,22 @@ def test_a_moment_in_any_form_is_the_same_moment(value):
     assert moment_of(value) == THEN
 
 
-@pytest.mark.parametrize("value", [None, "", "soon", True, [], 1e300, float("nan"), -1e18])
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        "",
+        "soon",
+        True,
+        [],
+        1e300,
+        float("nan"),
+        -1e18,
+        -1.0,
+        "0001-01-01T00:00:00+12:00",
+        "3000-01-01",
+    ],
+)
 def test_what_is_no_moment_is_none(value):
     assert moment_of(value) is None
 
@@ -125,6 +140,12 @@ def test_any_object_with_a_text_is_a_memory(tmp_path):
         '{"id": "mem_00000000000000000000000001", "scope": {"kind": "project", "id": "p"},'
         ' "namespace": "n", "content": "c", "created_at": "2026-01-01T00:00:00",'
         ' "updated_at": "2026-01-01T00:00:00Z"}',
+        '{"id": "mem_00000000000000000000000001", "scope": {"kind": "project", "id": "p"},'
+        ' "namespace": "n", "content": "c", "created_at": "0001-01-01T00:00:00+12:00",'
+        ' "updated_at": "2026-01-01T00:00:00Z"}',
+        '{"id": "mem_00000000000000000000000001", "scope": {"kind": "project", "id": "p"},'
+        ' "namespace": "n", "content": "c", "created_at": "2026-01-01T00:00:00Z",'
+        ' "updated_at": "2026-01-01T00:00:00Z", "valid_to": "9999-12-31T23:00:00-12:00"}',
     ],
 )
 def test_a_broken_line_is_told_with_file_and_line(tmp_path, line):

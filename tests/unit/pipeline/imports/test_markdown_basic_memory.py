@@ -1,6 +1,9 @@
 from datetime import UTC, datetime
 
+import pytest
+
 from subcog.pipeline.imports.formats import recognise
+from tests.waiting import ends_soon
 
 NOTE = """\
 ---
@@ -74,3 +77,18 @@ def test_observations_in_a_block_of_code_are_code(tmp_path):
 def test_a_folder_of_such_notes_is_told(tmp_path):
     (tmp_path / "auth.md").write_text(NOTE)
     assert recognise(tmp_path, project=None).format == "basic memory"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- [tech] a " + "#b " * 30_000 + "c",
+        "- [tech] a" + " " * 100_000 + "c",
+        "- [[A]]" + " " * 100_000 + "c",
+    ],
+    ids=["tags", "spaces", "relation"],
+)
+def test_a_hostile_line_is_read_in_linear_time(tmp_path, line):
+    with ends_soon():
+        _, [item] = read(tmp_path, f"---\ntitle: T\npermalink: t\n---\n{line}\n")
+        assert item.content.endswith("c")

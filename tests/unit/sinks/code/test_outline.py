@@ -4,6 +4,7 @@
 import pytest
 
 from subcog.sinks.code.outline import outline
+from tests.waiting import ends_soon
 
 BEFORE = {
     "app/jobs.py": '''class Base:
@@ -360,3 +361,14 @@ def test_every_word_and_sign_counts(path):
         other = line[:mark] + ("q" if line[mark] != "q" else "z") + line[mark + 1 :]
         changed = "\n".join((*lines[:number], other, *lines[number + 1 :])) + "\n"
         assert outline(path, changed.encode()).digest() != was, line
+
+
+def test_a_number_of_very_many_zeros_is_read_in_linear_time():
+    with ends_soon():
+        assert outline("a.ts", b"export const x = 0." + b"0" * 390_000 + b"1\n").digest()
+
+
+@pytest.mark.parametrize("number", ["1.50", "1.5000"])
+def test_zeros_behind_a_fraction_say_nothing(number):
+    digests = {outline("a.ts", f"const x = {one}\n".encode()).digest() for one in (number, "1.5")}
+    assert len(digests) == 1

@@ -56,6 +56,8 @@ def test_packed_detached_and_in_a_worktree(repository, tmp_path):
 
     git("checkout", "-q", "--detach")
     assert head_commit(str(root)) == first
+    git("worktree", "add", "-q", "--detach", str(root.parent / "detached"))
+    assert head_commit(str(root.parent / "detached")) == first
 
 
 def test_no_repository_no_commit_and_no_nonsense(repository, tmp_path):

@@ -4,14 +4,15 @@ import os
 
 import pytest
 
+from subcog.config.paths import agent_folders
 from subcog.sinks.project import instructions
 from subcog.sinks.project.instructions import (
     CHECKED_S,
     MAX_FILE_BYTES,
     MAX_FILES,
     InstructionFiles,
-    user_folders,
 )
+from tests.waiting import ends_soon
 
 
 class Clock:
@@ -44,7 +45,7 @@ def home(tmp_path):
 def files(home, clock):
     return InstructionFiles(
         lambda name, text: (name, text.strip()),
-        folders=user_folders({"HOME": str(home)}),
+        folders=agent_folders({"HOME": str(home)}),
         clock=clock,
     )
 
@@ -136,7 +137,14 @@ async def test_a_change_is_seen_after_some_seconds_and_nobody_looks_before(
 async def test_switched_off_it_reads_nothing(root, home):
     (root / "CLAUDE.md").write_text("of claude")
     files = InstructionFiles(
-        lambda name, text: text, folders=user_folders({"HOME": str(home)}), enabled=False
+        lambda name, text: text, folders=agent_folders({"HOME": str(home)}), enabled=False
     )
     await files.refresh(str(root), "claude")
     assert files.known(str(root), "claude") == ()
+
+
+async def test_a_file_of_empty_lines_is_read_in_linear_time(files, root):
+    (root / "rules.md").write_text("imported")
+    (root / "CLAUDE.md").write_text("\n" * 100_000 + "@rules.md\n  ```\n@none.md\n  ```\n")
+    with ends_soon():
+        assert [text for _, text in known(files, root)[1:]] == ["imported"]

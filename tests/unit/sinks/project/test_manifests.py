@@ -227,3 +227,9 @@ def test_a_workflows_folder_may_be_a_link_to_itself(tmp_path):
     (tmp_path / ".github").mkdir()
     (tmp_path / ".github" / "workflows").symlink_to(tmp_path / ".github" / "workflows")
     assert read_tooling(tmp_path, Look()).test_command == ""
+
+
+def test_a_hostile_go_mod_is_read_in_linear_time(tmp_path):
+    text = "module a/b\nrequire github.com/gin-gonic/gin v1.9.0\n" + "\n" * 200_000 + "x"
+    with ends_soon():
+        assert facts(tmp_path, **{"go.mod": text}).stack == ("Go", "Gin 1")

@@ -1,6 +1,7 @@
 import pytest
 
-from subcog.stages.text.notes import Piece, is_link, only_links, pieces
+from subcog.stages.text.notes import Piece, heading_of, is_link, only_links, pieces
+from tests.waiting import ends_soon
 
 FILE = """\
 ---
@@ -71,3 +72,29 @@ def test_a_line_of_links_says_nothing(line):
 @pytest.mark.parametrize("line", ["", "plain", "we follow [a](b)", "- [decision] use x", "[x]"])
 def test_a_line_with_words_is_more_than_links(line):
     assert not is_link(line)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["# a" + "#" * 100_000 + "b\nc", "# a" + " " * 100_000 + "b\nc", "a:\n- b\n\n" * 50_000],
+    ids=["signs", "spaces", "leads"],
+)
+def test_a_hostile_text_is_split_in_linear_time(text):
+    with ends_soon():
+        assert list(pieces(text))
+
+
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [
+        ("# a", (1, "a")),
+        ("###  a b ## ", (3, "a b")),
+        ("## C#", (2, "C")),
+        ("# ##", (1, "##")),
+        ("#a", None),
+        ("# ", None),
+        ("####### a", None),
+    ],
+)
+def test_a_heading_has_a_level_and_a_title(line, heading):
+    assert heading_of(line) == heading
