@@ -4,6 +4,7 @@
 import pytest
 
 from subcog.sinks.code.outline import outline
+from tests.waiting import ends_soon
 
 BEFORE = {
     "app/jobs.py": '''class Base:
@@ -360,3 +361,30 @@ def test_every_word_and_sign_counts(path):
         other = line[:mark] + ("q" if line[mark] != "q" else "z") + line[mark + 1 :]
         changed = "\n".join((*lines[:number], other, *lines[number + 1 :])) + "\n"
         assert outline(path, changed.encode()).digest() != was, line
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (
+            "a.yaml",
+            "l0: &l0 {}\n"
+            + "".join(f"l{n + 1}: &l{n + 1} {{<<: [*l{n}, *l{n}]}}\n" for n in range(40)),
+        ),
+        ("b.yaml", "a: &a [" + "x," * 40_000 + "]\nb: [" + "*a," * 30_000 + "]\n"),
+        ("a.json", '\\"' * 90_000),
+        ("b.json", ",/*" * 60_000),
+        ("a.ini", "[s]\na" + " " * 190_000 + "b\n"),
+        (
+            "b.ini",
+            "[DEFAULT]\n"
+            + "".join(f"k{n}=1\n" for n in range(9_000))
+            + "".join(f"[s{n}]\n" for n in range(9_000)),
+        ),
+        ("Makefile", "a/b " * 45_000),
+    ],
+    ids=lambda value: value[:8],
+)
+def test_hostile_settings_are_read_soon(path, text):
+    with ends_soon():
+        outline(path, text.encode())
