@@ -166,9 +166,12 @@ class Handlers:
 
     def _settle(self, event: CaptureSettled) -> None:
         if (memory := event.memory) is not None:
-            session = memory.provenance.session
+            is_merged = event.kept.outcome == "merged" and memory.sources
+            session = (memory.sources[-1] if is_merged else memory.provenance).session
             self._app.sessions.note_capture(session, memory.id)
-            is_news = event.kept.outcome == "stored" and memory.namespace != task.NAMESPACE
+            # A revision may be of what another session kept, and is no news there.
+            is_new = event.kept.outcome == "stored" and memory.version == 1
+            is_news = is_new and memory.namespace != task.NAMESPACE
             if is_news and AUTO_CAPTURED in memory.tags:
                 self._app.sessions.note_unasked(session, memory.id, memory.namespace)
         emit(settled, "settle", outcome=event.kept.outcome)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from subcog.bus.bus import StageFailed
 from subcog.bus.events import CaptureRequested, ForgetRequested, ForgetSettled, ReviewRequested
 from subcog.bus.sessions import Passage
-from subcog.bus.values import Scope
+from subcog.bus.values import AUTO_CAPTURED, Provenance, Scope
 from subcog.pipeline.app.app import App
 from subcog.sinks.passages.archive import PassageArchive
 from subcog.sinks.store.errors import StoreUnavailable
@@ -141,6 +141,29 @@ async def test_what_was_forgotten_under_an_earlier_name_is_learned_of_no_transcr
         )
         kept = await (await app.archive.get()).store.page([today], limit=9)
         assert [memory.content for memory in kept] == [other]
+
+
+async def test_a_session_is_told_of_what_it_kept_unasked_and_of_no_later_change(tmp_path):
+    async with opened(tmp_path) as app:
+
+        async def keep(session: str, **changes: object) -> str:
+            request = CaptureRequested(
+                trace=app.new_id(),
+                id=f"mem_{app.new_id()}",
+                text=TEXT,
+                scope=PLACE.project,
+                namespace="blockers",
+                tags=(AUTO_CAPTURED,),
+                provenance=Provenance(session=session),
+            )
+            return (await app.captures.capture(replace(request, **changes))).kept.memory_id
+
+        kept = await keep("a")
+        assert app.sessions.take_unasked("a") == ("blockers",)
+        assert await keep("b") == kept
+        await keep("a", revises=kept, tags=(AUTO_CAPTURED, "resolved"))
+        assert app.sessions.take_unasked("a") == app.sessions.take_unasked("b") == ()
+        assert list(app.sessions.state("b").captured) == [kept]
 
 
 async def _is_gone(app: App, memory_id: str) -> bool:
