@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,7 @@ from ...stages.sessions.last_session import SOURCES, last_session
 from .archives import Published
 
 if TYPE_CHECKING:
+    from ...sinks.memories.repository import Archive
     from .app import App
 
 
@@ -102,11 +103,11 @@ class Handlers:
             "store": self._store,
             "anchor": late.handler(lambda archive, event: archive.captures.anchor(event)),
             "forget": self._forget,
-            "supersede": late.handler(lambda archive, event: archive.lifecycle.supersede(event)),
-            "expire": late.handler(lambda archive, event: archive.lifecycle.expire(event)),
-            "restore": late.handler(lambda archive, event: archive.lifecycle.restore(event)),
+            "supersede": self._change(lambda archive, event: archive.lifecycle.supersede(event)),
+            "expire": self._change(lambda archive, event: archive.lifecycle.expire(event)),
+            "restore": self._change(lambda archive, event: archive.lifecycle.restore(event)),
             "admit": self._admit,
-            "import": late.handler(lambda archive, event: archive.bulk_import.store(event)),
+            "import": self._change(lambda archive, event: archive.bulk_import.store(event)),
             "use": late.counter(lambda archive, event: archive.count_uses(event)),
             "index": late.handler(lambda archive, event: archive.index_stored(event)),
             "unindex": late.handler(lambda archive, event: archive.unindex(event)),
@@ -265,9 +266,23 @@ class Handlers:
         if self._app.settings.sessions.enabled:
             for memory in await archive.store.get([event.id], event.scopes):
                 await self._forget_saying(memory)
-        *committed, settled = await archive.forget(event)
+        return await self._follow(await archive.forget(event))
+
+    def _change(
+        self, method: Callable[[Archive, Any], Awaitable[Sequence[Event]]]
+    ) -> Callable[[Event], Awaitable[Event]]:
+        """The handler of a stage that commits by ``method`` of the archive, once it is there."""
+
+        async def handle(event: Event) -> Event:
+            return await self._follow(await method(await self._app.archive.get(), event))
+
+        return handle
+
+    async def _follow(self, committed: Sequence[Event]) -> Event:
+        """Publish what was committed; the last of it, which settles the request, comes back."""
+        *followed, settled = committed
         with anyio.CancelScope(shield=True):
-            for one in committed:  # on a trace of its own, which no deadline of the request ends
+            for one in followed:  # on a trace of its own, which no deadline of the request ends
                 await self._app.bus.publish(replace(one, trace=self._app.new_id()))
         return settled
 

@@ -11,9 +11,16 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.bus.bus import StageFailed
-from subcog.bus.events import CaptureRequested, ForgetRequested, ForgetSettled, ReviewRequested
+from subcog.bus.events import (
+    CaptureRequested,
+    ChangeSettled,
+    ExpireRequested,
+    ForgetRequested,
+    ForgetSettled,
+    ReviewRequested,
+)
 from subcog.bus.sessions import Passage
-from subcog.bus.values import AUTO_CAPTURED, Provenance, Scope
+from subcog.bus.values import AUTO_CAPTURED, Provenance, Query, Scope
 from subcog.pipeline.app.app import App
 from subcog.sinks.passages.archive import PassageArchive
 from subcog.sinks.store.errors import StoreUnavailable
@@ -115,6 +122,41 @@ async def test_a_deletion_that_is_committed_when_nobody_waits_any_more_is_follow
             asking.cancel_scope.cancel()
         go.set()
         await until(partial(_is_gone, app, memory_id))
+
+
+async def test_a_change_that_is_committed_when_nobody_waits_any_more_is_followed(
+    tmp_path, monkeypatch
+):
+    async with opened(tmp_path) as app:
+        memory_id = await remembered(app)
+        store = (await app.archive.get()).store
+        began, go, put = threading.Event(), threading.Event(), store.put
+
+        async def noticed(*given: object) -> object:
+            began.set()
+            return await put(*given)
+
+        async def found() -> bool:
+            query = Query(text=TEXT, scopes=(PLACE.project,))
+            return bool((await app.archive.recall(query)).hits)
+
+        async def expire() -> None:
+            event = ExpireRequested(trace=app.new_id(), id=memory_id, scopes=(PLACE.project,))
+            await app.bus.request(event, ChangeSettled, within_s=PATIENCE_S)
+
+        monkeypatch.setattr(store, "put", noticed)
+        assert await found()
+        async with anyio.create_task_group() as asking:
+            asking.start_soon(store.write, partial(go.wait, PATIENCE_S))
+            asking.start_soon(expire)
+            await until(began.is_set)
+            asking.cancel_scope.cancel()
+        go.set()
+
+        async def is_gone() -> bool:
+            return not await found()
+
+        await until(is_gone)
 
 
 async def test_what_was_forgotten_under_an_earlier_name_is_learned_of_no_transcript(tmp_path):
