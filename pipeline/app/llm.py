@@ -6,10 +6,11 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
 
+import anyio.to_thread
 from cachetools import LRUCache
 from msgspec.structs import replace
 
@@ -215,9 +216,9 @@ class Consolidation:
     async def consolidate(self, event: SessionReviewed) -> None:
         """Keep what the model makes of the session, as far as what was said bears it out."""
         said = await self._conversations.all_of(event.place, event.session)
-        cleaned = [replace(one, text=self._clean(one.text)) for one in said]
-        if not (part := consolidation.read_part(cleaned)):
+        if not (read := consolidation.read_part(said)):
             return
+        part = await anyio.to_thread.run_sync(self._cleaned, read)
         answer = await self._model.complete(
             consolidation.SYSTEM,
             consolidation.question(part),
@@ -235,6 +236,9 @@ class Consolidation:
             emit(degraded, "consolidate", reason="store.unavailable")
             return
         _log.info("a session was summed up", extra={"passages": len(part), "memories": kept})
+
+    def _cleaned(self, said: Sequence[Passage]) -> tuple[Passage, ...]:
+        return tuple(replace(one, text=self._clean(one.text)) for one in said)
 
     async def _keep(self, event: SessionReviewed, found: Consolidated) -> bool:
         """Capture one memory, unless it is known; whether it was kept."""

@@ -1,20 +1,24 @@
 import subprocess
 import sys
+import threading
 from operator import itemgetter
 
 import pytest
 
 from subcog.bus.bus import BusClosed
-from subcog.bus.events import IntentRefined
+from subcog.bus.events import IntentRefined, SessionReviewed
 from subcog.bus.prompts import DetectionSource, Vote
+from subcog.bus.sessions import Passage
 from subcog.bus.signals import asked
 from subcog.bus.values import Scope
 from subcog.config.load import load_settings
 from subcog.pipeline.app import llm as asking_module
-from subcog.pipeline.app.llm import LanguageModelService
+from subcog.pipeline.app.llm import Consolidation, LanguageModelService
 from subcog.sinks.sessions import Sessions
 from tests.emissions import emitted
 from tests.fakes import (
+    NOW,
+    PLACE,
     PROJECT,
     make_built,
     make_classified,
@@ -175,3 +179,42 @@ def test_where_no_model_is_to_be_asked_nothing_of_it_is_imported(tmp_path, env):
 def test_where_a_model_is_named_all_is_there_but_litellm(tmp_path):
     there = ["tenacity", "subcog.pipeline.app.llm", "subcog.sinks.llm.language_model"]
     assert parts_of_an_app(tmp_path) == there
+
+
+@pytest.mark.anyio
+async def test_of_a_long_session_only_what_the_model_reads_is_cleaned_and_in_a_thread():
+    texts = [f"{number} {'x' * 1000}" for number in range(100)]
+    cleaned, asked_about = [], []
+
+    class Said:
+        async def all_of(self, place, session):
+            return tuple(
+                Passage(
+                    id=text[:2],
+                    session=session,
+                    scope=PROJECT,
+                    speaker="user",
+                    text=text,
+                    said_at=NOW,
+                )
+                for text in texts
+            )
+
+    class Model:
+        async def complete(self, system, question, **limits):
+            asked_about.append(question)
+            return ""
+
+    def clean(text):
+        cleaned.append(threading.current_thread())
+        return text.replace("x", "y")
+
+    event = SessionReviewed(trace="t", session="s", client="c", place=PLACE)
+    service = Consolidation(
+        Model(), conversations=Said(), recall=None, capture=None, clean=clean, new_id=str
+    )
+    await service.consolidate(event)
+    assert "99 yyy" in asked_about[0]
+    assert "x" * 10 not in asked_about[0]
+    assert 0 < len(cleaned) < len(texts) / 2
+    assert threading.main_thread() not in cleaned
