@@ -109,7 +109,7 @@ async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
         trace=trace,
         session=identifier(entry.payload.session_id),
         client=entry.fields.get("client", ""),
-        place=entrance.place(entry.fields, entry.payload.cwd),
+        place=await entrance.places.find(entry.fields, entry.payload.cwd),
         text=entry.payload.prompt,
     )
     with anyio.move_on_after(PATIENCE_S):
