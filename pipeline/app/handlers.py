@@ -19,6 +19,7 @@ from ...bus.events import (
     ImportRequested,
     IntentClassified,
     IntentRefined,
+    MemoriesShown,
     PromptEnriched,
     QueryAnswered,
     QueryRequested,
@@ -28,7 +29,7 @@ from ...bus.events import (
     StoreRequested,
 )
 from ...bus.signals import emit, settled
-from ...bus.values import AUTO_CAPTURED, Kept, Memory, Place, Scope
+from ...bus.values import AUTO_CAPTURED, Kept, Memory, Place, Scope, Shown
 from ...stages.capture import task_record as task
 from ...stages.classify import classify, may_search
 from ...stages.enrich import Knowledge, enrich
@@ -233,20 +234,33 @@ class Handlers:
         if self._app.llm is not None:
             self._app.llm.refine(event)
 
-    async def late_context(self, session: str, *, project: Scope, max_tokens: int, by: str) -> str:
+    async def late_context(
+        self, session: str, *, project: Scope, max_tokens: int, hook: str, by: str
+    ) -> str:
         """The model's late answer to the session's last prompt in ``project``, once; or "".
 
-        ``by`` is the trace of the hook that it goes out with.
+        ``by`` is the trace of the ``hook`` that it goes out with.
         """
         if self._app.llm is None:
             return ""
+        built: list[ContextBuilt] = []
 
         def choose(event: IntentClassified) -> ContextBuilt:
-            return self._inject(replace(event, trace=by), max_tokens)
+            built.append(self._inject(replace(event, trace=by), max_tokens))
+            return built[-1]
 
-        return await self._app.llm.late_context(
-            session, project=project, current=self._app.archive.current, inject=choose, by=by
+        text = await self._app.llm.late_context(
+            session, project=project, current=self._current, inject=choose, by=by
         )
+        for one in built:
+            if (shown := _shown_late(one, session, hook)).shown:
+                await self._app.bus.publish(shown)
+        return text
+
+    async def _current(self, found: PromptEnriched) -> PromptEnriched:
+        """``found`` as far as it is still so."""
+        current = await self._app.archive.current(found)
+        return replace(current, sessions=await self._app.passages.current(found.sessions))
 
     async def _store(self, event: StoreRequested) -> tuple[Event, ...]:
         try:
@@ -303,3 +317,18 @@ class Handlers:
     async def _answer(self, event: QueryRequested) -> QueryAnswered:
         recalled = await self._app.archive.recall(event.query)
         return QueryAnswered(trace=event.trace, query=event.query, recalled=recalled)
+
+
+def _shown_late(built: ContextBuilt, session: str, hook: str) -> MemoriesShown:
+    """What a late answer showed: the prompt that asked for it has been counted long ago."""
+    return MemoriesShown(
+        trace=built.trace,
+        session=session,
+        hook=hook,
+        shown=tuple(
+            Shown(memory_id=one.memory_id, score=one.score, why=one.why)
+            for one in built.verdicts
+            if one.injected
+        ),
+        scopes=built.classified.enriched.prompt.place.readable,
+    )

@@ -21,6 +21,7 @@ from ...bus.events import (
     ContextBuilt,
     IntentClassified,
     IntentRefined,
+    PromptEnriched,
     SessionReviewed,
 )
 from ...bus.sessions import Passage
@@ -51,7 +52,7 @@ FLOOR_S = 0.012
 EACH_S = 0.001
 
 Inject = Callable[[IntentClassified], ContextBuilt]
-Current = Callable[[tuple[Hit, ...], tuple[Scope, ...]], Awaitable[tuple[Hit, ...]]]
+Current = Callable[[PromptEnriched], Awaitable[PromptEnriched]]
 WITHIN_S = 60.0
 TAG = "consolidated"
 _log = logging.getLogger(__name__)
@@ -133,17 +134,15 @@ class LanguageModelService:
         ``by`` is the trace of the hook that it goes out with.
 
         What was found in another project than ``project`` is not told in this one. ``current``
-        leaves of memories those that are still so.
+        leaves of what was found what is still so.
         """
         if (event := self._sessions.take_late_answer(session, by=by)) is None:
             return ""
         text = ""
         try:
-            enriched = event.classified.enriched
-            place = enriched.prompt.place
-            if place.project == project:
-                hits = await current(enriched.candidates, place.readable)
-                text = inject(with_intent(event, hits)).text
+            if event.classified.enriched.prompt.place.project == project:
+                found = await current(event.classified.enriched)
+                text = inject(with_intent(event, found)).text
         finally:
             emit_late(event, used=bool(text))
         return text

@@ -239,6 +239,7 @@ class HookHandler:
                 call.payload.session_id,
                 project=call.place.project,
                 max_tokens=room_beside(own),
+                hook=event,
                 by=call.trace,
             )
         return with_context(event, body, well_formed(late)) if late else body

@@ -17,15 +17,18 @@ from subcog.bus.events import (
     ExpireRequested,
     ForgetRequested,
     ForgetSettled,
+    IntentRefined,
     ReviewRequested,
 )
-from subcog.bus.sessions import Passage
+from subcog.bus.prompts import DetectionSource, Vote
+from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.values import AUTO_CAPTURED, Provenance, Query, Scope
 from subcog.pipeline.app.app import App
+from subcog.pipeline.app.llm import LanguageModelService
 from subcog.sinks.passages.archive import PassageArchive
 from subcog.sinks.store.errors import StoreUnavailable
 from tests.apps import opened
-from tests.fakes import PLACE
+from tests.fakes import PLACE, make_classified, make_intent, make_parsed, make_prompt
 from tests.waiting import PATIENCE_S, until
 
 TEXT = "The quartzite deploy key rotates on the first Monday of each month"
@@ -206,6 +209,38 @@ async def test_a_session_is_told_of_what_it_kept_unasked_and_of_no_later_change(
         await keep("a", revises=kept, tags=(AUTO_CAPTURED, "resolved"))
         assert app.sessions.take_unasked("a") == app.sessions.take_unasked("b") == ()
         assert list(app.sessions.state("b").captured) == [kept]
+
+
+async def test_a_late_answer_is_counted_and_quotes_nothing_that_was_forgotten(tmp_path):
+    async with opened(tmp_path) as app:
+        memory_id = await remembered(app)
+        app.llm = LanguageModelService(
+            app.settings, sessions=app.sessions, publish=app.bus.publish, clean=str
+        )
+        hits = (await app.archive.recall(Query(text=TEXT, scopes=(PLACE.project,)))).hits
+        said = await (await app.passages.get()).saying(PLACE.project, TEXT)
+        session = SessionHit(
+            session="s1", scope=PLACE.project, relevance=0.9, began_at=app.clock(), passages=said
+        )
+        prompt = replace(make_prompt(TEXT, session="s9"), place=PLACE)
+        asked = make_classified(hits, parsed=make_parsed(prompt))
+        classified = replace(asked, enriched=replace(asked.enriched, sessions=(session,)))
+        intent = make_intent(95)
+        vote = Vote(racer=DetectionSource.LLM, intent=intent, took_ms=600)
+        late = IntentRefined(trace="t", classified=classified, vote=vote, intent=intent)
+
+        async def ask() -> str:
+            app.sessions.put_late_answer(late)
+            return await app.handlers.late_context(
+                "s9", project=PLACE.project, max_tokens=2000, hook="PreToolUse", by=app.new_id()
+            )
+
+        assert TEXT in await ask()
+        reason = await until(lambda: app.sessions.reason("s9", memory_id))
+        assert reason.why.startswith("PreToolUse")
+        app.sessions.forget_shown("s9")
+        await forget(app, memory_id)
+        assert "quartzite" not in await ask()
 
 
 async def _is_gone(app: App, memory_id: str) -> bool:

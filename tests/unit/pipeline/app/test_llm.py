@@ -4,6 +4,7 @@ import threading
 from operator import itemgetter
 
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.bus import BusClosed
 from subcog.bus.events import IntentRefined, SessionReviewed
@@ -62,8 +63,8 @@ def refined(session="s1", before=None, after_percent=90):
     return IntentRefined(trace="t1", classified=classified, vote=vote, intent=intent)
 
 
-async def everything(hits, scopes):
-    return hits
+async def everything(found):
+    return found
 
 
 def quoting(classified):
@@ -98,9 +99,8 @@ async def test_a_prompt_without_a_session_has_nobody_to_wait_for(asking, told):
 
 
 async def test_what_was_forgotten_meanwhile_is_not_given(asking, told):
-    async def nothing(hits, scopes):
-        assert scopes
-        return ()
+    async def nothing(found):
+        return replace(found, candidates=())
 
     asking.refine(refined())
     assert await late_context(asking, current=nothing) == ""
