@@ -252,6 +252,7 @@ class Sessions:
             latest = [*(memory_id for memory_id, _ in reversed(shown)), *reversed(captured)]
             state.lost = tuple(dict.fromkeys(latest))
             state.shown.clear()
+            state.warned.clear()
             state.greeted = False
             state.last_prompt = ""
 

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from ..bus.events import IntentClassified, IntentRefined, PromptEnriched
 from ..bus.prompts import DetectionSource, IntentType, Parsed, SearchIntent, Vote, WorkSignal
 from ..bus.signals import classified, degraded, emit, fell_back
-from ..bus.values import Hit
 from ..config.languages import ENGLISH, language_of
 from ..config.settings import SearchIntentSettings
 from .inject import ceiling
@@ -388,12 +387,12 @@ def _ceiling(intent: SearchIntent, settings: SearchIntentSettings) -> int:
     return ceiling(intent.confidence_percent, settings.context)
 
 
-def with_intent(event: IntentRefined, candidates: tuple[Hit, ...]) -> IntentClassified:
-    """The prompt as it would have been classified in time, with these candidates."""
+def with_intent(event: IntentRefined, found: PromptEnriched) -> IntentClassified:
+    """The prompt as it would have been classified in time, with what is ``found`` for it now."""
     classified = event.classified
     return replace(
         classified,
         intent=event.intent,
-        enriched=replace(classified.enriched, candidates=candidates),
+        enriched=found,
         votes=(*classified.votes, event.vote),
     )

@@ -41,7 +41,7 @@ _REFUSALS = ("declined", "failed")
 _ASKS_TO_KEEP = regex(
     r"^\W{0,4}(?:please,? )?(?:remember|keep in mind|bear in mind|do(?: not|n['’]t) forget"
     r"|note (?:for later|to self))\b(?! (?:when|how|why|what|where|who|which|the)\b)"
-    r"(?:[ :,]+[^\s?]+){4}[^?\n]*$",
+    r"(?:[ :,]++[^\s?:,]++[^\s?]*+){4}[^?\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 # The same of what was said before. "forget it" and "forget about that" name nothing.

@@ -93,7 +93,7 @@ class Calls:
         kind, method = self._table[name]
         try:
             params = msgspec.json.decode(body or b"{}", type=kind)
-            answer = await method(params, self._entrance.place(fields))
+            answer = await method(params, await self._entrance.places.find(fields))
         except (UnicodeDecodeError, RecursionError) as error:
             why = "nested too deeply" if isinstance(error, RecursionError) else "not UTF-8"
             return False, _refusal(f"the parameters of {name} are {why}")

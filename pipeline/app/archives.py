@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
 import anyio.to_thread
+from msgspec.structs import replace
 
-from ...bus.events import Event, ReviewRequested
+from ...bus.events import Event, PromptEnriched, ReviewRequested
 from ...bus.prompts import Span
 from ...bus.sessions import Message, Passage, SessionHit
 from ...bus.signals import degraded, emit, fell_back
-from ...bus.values import Hit, Memory, Place, Query, Recalled, Scope, Usefulness
+from ...bus.values import Memory, Place, Query, Recalled, Scope, Usefulness
 from ...config.settings import SessionsSettings
 from ...stages.ports import RecallUnavailable
 from ...stages.sessions.exchanges import Utterance
@@ -238,11 +239,17 @@ class LazyArchive(_Awaited["Archive"]):
     def usual(self) -> Usefulness:
         return self.loaded.uses.usual if self.loaded else Usefulness()
 
-    async def current(self, hits: tuple[Hit, ...], scopes: tuple[Scope, ...]) -> tuple[Hit, ...]:
-        """Those of ``hits`` whose memory is still stored and says the same."""
-        found = await (await self.opened()).store.get([hit.memory.id for hit in hits], scopes)
-        kept = {memory.seen_key for memory in found}
-        return tuple(hit for hit in hits if hit.memory.seen_key in kept)
+    async def current(self, found: PromptEnriched) -> PromptEnriched:
+        """``found`` without the memories that are no longer stored, or say something else now."""
+        held = [one.memory.id for one in found.candidates]
+        held += [one.memory.id for one in found.bearing]
+        stored = await (await self.opened()).store.get(held, found.prompt.place.readable)
+        kept = {memory.seen_key for memory in stored}
+        return replace(
+            found,
+            candidates=tuple(one for one in found.candidates if one.memory.seen_key in kept),
+            bearing=tuple(one for one in found.bearing if one.memory.seen_key in kept),
+        )
 
     def handler(
         self, method: Callable[[Archive, E], Published | Awaitable[Published]]
@@ -305,6 +312,18 @@ class Conversations(_Awaited["PassageArchive"]):
         for scope in earlier:
             found += await archive.find(text, scope, session=session)
         return tuple(found)
+
+    async def current(self, found: tuple[SessionHit, ...]) -> tuple[SessionHit, ...]:
+        """``found`` without the passages that are no longer kept."""
+        ids = [one.id for hit in found for one in hit.passages]
+        if not ids:
+            return found
+        stored = await (await self.get()).get(ids, {hit.scope for hit in found})
+        kept = {one.id for one in stored}
+        return tuple(
+            replace(hit, passages=tuple(one for one in hit.passages if one.id in kept))
+            for hit in found
+        )
 
     async def said(
         self, place: Place, span: Span | None, *, session: str, limit: int

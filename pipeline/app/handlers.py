@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from ...bus.events import (
     ImportRequested,
     IntentClassified,
     IntentRefined,
+    MemoriesShown,
     PromptEnriched,
     QueryAnswered,
     QueryRequested,
@@ -28,7 +29,7 @@ from ...bus.events import (
     StoreRequested,
 )
 from ...bus.signals import emit, settled
-from ...bus.values import AUTO_CAPTURED, Kept, Memory, Place, Scope
+from ...bus.values import AUTO_CAPTURED, Kept, Memory, Place, Scope, Shown
 from ...stages.capture import task_record as task
 from ...stages.classify import classify, may_search
 from ...stages.enrich import Knowledge, enrich
@@ -50,6 +51,7 @@ from ...stages.sessions.last_session import SOURCES, last_session
 from .archives import Published
 
 if TYPE_CHECKING:
+    from ...sinks.memories.repository import Archive
     from .app import App
 
 
@@ -103,11 +105,11 @@ class Handlers:
             "anchor": late.handler(lambda archive, event: archive.captures.anchor(event)),
             "contradict": late.handler(lambda archive, event: archive.contradictions.note(event)),
             "forget": self._forget,
-            "supersede": late.handler(lambda archive, event: archive.lifecycle.supersede(event)),
-            "expire": late.handler(lambda archive, event: archive.lifecycle.expire(event)),
-            "restore": late.handler(lambda archive, event: archive.lifecycle.restore(event)),
+            "supersede": self._change(lambda archive, event: archive.lifecycle.supersede(event)),
+            "expire": self._change(lambda archive, event: archive.lifecycle.expire(event)),
+            "restore": self._change(lambda archive, event: archive.lifecycle.restore(event)),
             "admit": self._admit,
-            "import": late.handler(lambda archive, event: archive.bulk_import.store(event)),
+            "import": self._change(lambda archive, event: archive.bulk_import.store(event)),
             "use": late.counter(lambda archive, event: archive.count_uses(event)),
             "index": late.handler(lambda archive, event: archive.index_stored(event)),
             "unindex": late.handler(lambda archive, event: archive.unindex(event)),
@@ -167,9 +169,12 @@ class Handlers:
 
     def _settle(self, event: CaptureSettled) -> None:
         if (memory := event.memory) is not None:
-            session = memory.provenance.session
+            is_merged = event.kept.outcome == "merged" and memory.sources
+            session = (memory.sources[-1] if is_merged else memory.provenance).session
             self._app.sessions.note_capture(session, memory.id)
-            is_news = event.kept.outcome == "stored" and memory.namespace != task.NAMESPACE
+            # A revision may be of what another session kept, and is no news there.
+            is_new = event.kept.outcome == "stored" and memory.version == 1
+            is_news = is_new and memory.namespace != task.NAMESPACE
             if is_news and AUTO_CAPTURED in memory.tags:
                 self._app.sessions.note_unasked(session, memory.id, memory.namespace)
         emit(settled, "settle", outcome=event.kept.outcome)
@@ -230,20 +235,33 @@ class Handlers:
         if self._app.llm is not None:
             self._app.llm.refine(event)
 
-    async def late_context(self, session: str, *, project: Scope, max_tokens: int, by: str) -> str:
+    async def late_context(
+        self, session: str, *, project: Scope, max_tokens: int, hook: str, by: str
+    ) -> str:
         """The model's late answer to the session's last prompt in ``project``, once; or "".
 
-        ``by`` is the trace of the hook that it goes out with.
+        ``by`` is the trace of the ``hook`` that it goes out with.
         """
         if self._app.llm is None:
             return ""
+        built: list[ContextBuilt] = []
 
         def choose(event: IntentClassified) -> ContextBuilt:
-            return self._inject(replace(event, trace=by), max_tokens)
+            built.append(self._inject(replace(event, trace=by), max_tokens))
+            return built[-1]
 
-        return await self._app.llm.late_context(
-            session, project=project, current=self._app.archive.current, inject=choose, by=by
+        text = await self._app.llm.late_context(
+            session, project=project, current=self._current, inject=choose, by=by
         )
+        for one in built:
+            if (shown := _shown_late(one, session, hook)).shown:
+                await self._app.bus.publish(shown)
+        return text
+
+    async def _current(self, found: PromptEnriched) -> PromptEnriched:
+        """``found`` as far as it is still so."""
+        current = await self._app.archive.current(found)
+        return replace(current, sessions=await self._app.passages.current(found.sessions))
 
     async def _store(self, event: StoreRequested) -> tuple[Event, ...]:
         try:
@@ -263,9 +281,23 @@ class Handlers:
         if self._app.settings.sessions.enabled:
             for memory in await archive.store.get([event.id], event.scopes):
                 await self._forget_saying(memory)
-        *committed, settled = await archive.forget(event)
+        return await self._follow(await archive.forget(event))
+
+    def _change(
+        self, method: Callable[[Archive, Any], Awaitable[Sequence[Event]]]
+    ) -> Callable[[Event], Awaitable[Event]]:
+        """The handler of a stage that commits by ``method`` of the archive, once it is there."""
+
+        async def handle(event: Event) -> Event:
+            return await self._follow(await method(await self._app.archive.get(), event))
+
+        return handle
+
+    async def _follow(self, committed: Sequence[Event]) -> Event:
+        """Publish what was committed; the last of it, which settles the request, comes back."""
+        *followed, settled = committed
         with anyio.CancelScope(shield=True):
-            for one in committed:  # on a trace of its own, which no deadline of the request ends
+            for one in followed:  # on a trace of its own, which no deadline of the request ends
                 await self._app.bus.publish(replace(one, trace=self._app.new_id()))
         return settled
 
@@ -286,3 +318,18 @@ class Handlers:
     async def _answer(self, event: QueryRequested) -> QueryAnswered:
         recalled = await self._app.archive.recall(event.query)
         return QueryAnswered(trace=event.trace, query=event.query, recalled=recalled)
+
+
+def _shown_late(built: ContextBuilt, session: str, hook: str) -> MemoriesShown:
+    """What a late answer showed: the prompt that asked for it has been counted long ago."""
+    return MemoriesShown(
+        trace=built.trace,
+        session=session,
+        hook=hook,
+        shown=tuple(
+            Shown(memory_id=one.memory_id, score=one.score, why=one.why)
+            for one in built.verdicts
+            if one.injected
+        ),
+        scopes=built.classified.enriched.prompt.place.readable,
+    )

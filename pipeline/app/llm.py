@@ -6,10 +6,11 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from importlib.util import find_spec
 
+import anyio.to_thread
 from cachetools import LRUCache
 from msgspec.structs import replace
 
@@ -20,6 +21,7 @@ from ...bus.events import (
     ContextBuilt,
     IntentClassified,
     IntentRefined,
+    PromptEnriched,
     SessionReviewed,
 )
 from ...bus.sessions import Passage
@@ -50,7 +52,7 @@ FLOOR_S = 0.012
 EACH_S = 0.001
 
 Inject = Callable[[IntentClassified], ContextBuilt]
-Current = Callable[[tuple[Hit, ...], tuple[Scope, ...]], Awaitable[tuple[Hit, ...]]]
+Current = Callable[[PromptEnriched], Awaitable[PromptEnriched]]
 WITHIN_S = 60.0
 TAG = "consolidated"
 _log = logging.getLogger(__name__)
@@ -132,17 +134,15 @@ class LanguageModelService:
         ``by`` is the trace of the hook that it goes out with.
 
         What was found in another project than ``project`` is not told in this one. ``current``
-        leaves of memories those that are still so.
+        leaves of what was found what is still so.
         """
         if (event := self._sessions.take_late_answer(session, by=by)) is None:
             return ""
         text = ""
         try:
-            enriched = event.classified.enriched
-            place = enriched.prompt.place
-            if place.project == project:
-                hits = await current(enriched.candidates, place.readable)
-                text = inject(with_intent(event, hits)).text
+            if event.classified.enriched.prompt.place.project == project:
+                found = await current(event.classified.enriched)
+                text = inject(with_intent(event, found)).text
         finally:
             emit_late(event, used=bool(text))
         return text
@@ -215,9 +215,9 @@ class Consolidation:
     async def consolidate(self, event: SessionReviewed) -> None:
         """Keep what the model makes of the session, as far as what was said bears it out."""
         said = await self._conversations.all_of(event.place, event.session)
-        cleaned = [replace(one, text=self._clean(one.text)) for one in said]
-        if not (part := consolidation.read_part(cleaned)):
+        if not (read := consolidation.read_part(said)):
             return
+        part = await anyio.to_thread.run_sync(self._cleaned, read)
         answer = await self._model.complete(
             consolidation.SYSTEM,
             consolidation.question(part),
@@ -235,6 +235,9 @@ class Consolidation:
             emit(degraded, "consolidate", reason="store.unavailable")
             return
         _log.info("a session was summed up", extra={"passages": len(part), "memories": kept})
+
+    def _cleaned(self, said: Sequence[Passage]) -> tuple[Passage, ...]:
+        return tuple(replace(one, text=self._clean(one.text)) for one in said)
 
     async def _keep(self, event: SessionReviewed, found: Consolidated) -> bool:
         """Capture one memory, unless it is known; whether it was kept."""

@@ -201,7 +201,13 @@ ROUTES: tuple[Route, ...] = (
     ),
     # the life of a memory
     *(
-        Route(stage, event, about, produces=(e.MemoriesStored, e.ChangeSettled))
+        Route(
+            stage,
+            event,
+            about,
+            produces=(e.ChangeSettled,),
+            publishes_during=(e.MemoriesStored,),
+        )
         for stage, event, about in (
             ("supersede", e.SupersedeRequested, "mark one memory as replaced by another"),
             ("expire", e.ExpireRequested, "end the validity of a memory"),
@@ -219,7 +225,8 @@ ROUTES: tuple[Route, ...] = (
         "import",
         e.ImportAdmitted,
         "commit imported memories in bulk",
-        produces=(e.MemoriesStored, e.ImportSettled),
+        produces=(e.ImportSettled,),
+        publishes_during=(e.MemoriesStored,),
     ),
     # what follows a commit
     Route("settle", e.CaptureSettled, "answer whoever waits for a capture"),

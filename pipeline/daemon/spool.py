@@ -111,7 +111,7 @@ async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
         trace=trace,
         session=session,
         client=entry.fields.get("client", ""),
-        place=entrance.place(entry.fields | {"project": directory}, entry.payload.cwd),
+        place=await entrance.places.find(entry.fields | {"project": directory}, entry.payload.cwd),
         text=entry.payload.prompt,
     )
     with anyio.move_on_after(PATIENCE_S):

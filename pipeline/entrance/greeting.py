@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -61,20 +62,36 @@ class MissedStart(Struct):
     cwd: str = ""
 
 
+class Made(NamedTuple):
+    """A greeting as it was made of ``start``; ``undo`` has what it shows count as not shown."""
+
+    start: SessionStarted
+    context: str
+    undo: Callable[[], None]
+
+
 class Greeting:
     """What became of a session's greeting.
 
-    ``waiting`` goes out with the next prompt that has room for it. ``sent`` was the answer to the
-    start whose request was ``request``. ``owed`` is a start that could not be greeted yet.
-    ``sought`` tells whether a start that was missed was looked for since the session's last start.
+    ``owed`` is a start that is to be greeted with the next prompt that has room for that. Its
+    greeting is made for that prompt alone, since its memories may be others by the next: that is
+    ``made``. ``sent`` was the answer to the start whose request was ``request``. ``sought`` tells
+    whether a start that was missed was looked for since the session's last start.
     """
 
     def __init__(self) -> None:
-        self.waiting = ""
-        self.sent = ""
-        self.request = ""
         self.owed: SessionStarted | None = None
+        self.made: Made | None = None
+        self.sent: Made | None = None
+        self.request = ""
         self.sought = False
+
+    def owe_again(self, made: Made | None) -> None:
+        """``made`` did not reach the agent; a later start that is owed is greeted instead."""
+        if made is not None:
+            made.undo()
+            self.owed = self.owed or made.start
+        self.made = None
 
 
 class Greetings:
@@ -93,20 +110,17 @@ class Greetings:
         a greeting without them would be the only one that the session gets.
         """
         greeting = self._of(event.session)
-        greeting.owed, greeting.sent, greeting.request = event, "", request
-        greeting.sought = False
-        if not self._app.sessions.is_greeted(event.session):  # it gets the whole of a new one
-            greeting.waiting = ""
-        with anyio.fail_after(within_s):
-            await self._app.archive.wait_until_settled()
-            body = await self._greet(event)
-        greeting.owed = None
+        greeting.owe_again(greeting.made)
+        greeting.owed, greeting.sent = event, None
+        greeting.request, greeting.sought = request, False
+        body = NOTHING
+        if event.client not in WITH_PROMPT:
+            with anyio.fail_after(within_s):
+                await self._app.archive.wait_until_settled()
+                body, greeting.sent = await self._greet(event)
+            greeting.owed = None
         if self._app.projects.is_refused(event.place.root):
             body = with_message("SessionStart", body, NO_KIN)
-        if event.client in WITH_PROMPT:
-            greeting.waiting = context_of(body) or greeting.waiting
-            return without_context(body)
-        greeting.sent = context_of(body)
         return body
 
     def owe(self, event: SessionStarted) -> None:
@@ -136,7 +150,8 @@ class Greetings:
         with anyio.move_on_after(NOTE_S), contextlib.suppress(OSError):
             await anyio.to_thread.run_sync(file.unlink, abandon_on_cancel=True)
         if found.id == greeting.request:
-            greeting.waiting = greeting.sent or greeting.waiting
+            greeting.owe_again(greeting.sent)
+            greeting.sent = None
         if found.session_id != session or found.id <= greeting.request:
             return None
         greeting.request = found.id  # it counts once, though the file cannot be removed
@@ -151,6 +166,7 @@ class Greetings:
         ``deadline`` is by the event loop's clock. What is not made by then is owed on.
         """
         greeting = self._of(session) if wanted else Greeting()
+        greeting.owe_again(greeting.made)  # the prompt that it was made for has failed
         if greeting.owed is None:
             yield
             return
@@ -169,39 +185,46 @@ class Greetings:
         try:
             with anyio.fail_after(within_s):
                 await self._app.archive.wait_until_settled()
-                body = await self._greet(replace(owed, trace=self._app.new_id()))
+                _, made = await self._greet(replace(owed, trace=self._app.new_id()))
         except TimeoutError:
             emit(degraded, "entrance", reason="greeting.late")
             return
         except (StageFailed, BusClosed) as error:
             _log.warning("a session was not greeted", extra={"error": type(error).__name__})
         else:
-            greeting.waiting = context_of(body) or greeting.waiting
+            greeting.made = made or greeting.made
         greeting.owed = None
 
     def with_prompt(self, session: str, body: bytes) -> tuple[bytes, Callable[[], None]]:
-        """``body``, the answer to a prompt, with the session's greeting in front if one waits.
+        """``body``, the answer to a prompt, with the session's greeting in front if it was made.
 
-        One that does not fit beside the prompt's own context goes on waiting. The second is to be
-        called where the answer did not reach the agent: the greeting waits again then.
+        One that does not fit beside the prompt's own context is owed on. The second is to be
+        called where the answer did not reach the agent: the greeting is owed again then, unless
+        the session has started again.
         """
         greeting = self._of(session)
-        greeting.sent = ""
-        if not greeting.waiting or count_tokens(greeting.waiting) > room_beside(context_of(body)):
+        greeting.sent = None
+        if (made := greeting.made) is None:
             return body, nothing
-        context, greeting.waiting = greeting.waiting, ""
+        if count_tokens(made.context) > room_beside(context_of(body)):
+            greeting.owe_again(made)
+            return body, nothing
+        greeting.made = None
+        request = greeting.request
 
         def take_back() -> None:
-            greeting.waiting = greeting.waiting or context
+            if greeting.owed is None and greeting.request == request:
+                greeting.owe_again(made)
 
-        return with_context("UserPromptSubmit", body, context), take_back
+        return with_context("UserPromptSubmit", body, made.context), take_back
 
-    async def _greet(self, event: SessionStarted) -> bytes:
+    async def _greet(self, event: SessionStarted) -> tuple[bytes, Made | None]:
         """The greeting; what it would have shown counts as shown only where there is one."""
         left_s = anyio.current_effective_deadline() - anyio.current_time()
-        with self._app.sessions.kept_on_failure(event.trace):
+        with self._app.sessions.kept_on_failure(event.trace) as undo:
             reply = await self._app.bus.request(event, ResponseReady, within_s=left_s)
-        return reply.body
+        context = context_of(reply.body)
+        return reply.body, Made(event, context, undo) if context else None
 
 
 def nothing() -> None:
@@ -217,13 +240,6 @@ def _read_note(file: Path) -> MissedStart | None:
         return None
     except (ValueError, RecursionError):
         return MissedStart(id="", session_id="")
-
-
-def without_context(body: bytes) -> bytes:
-    """``body`` without what it adds to the agent's context."""
-    answer = msgspec.json.decode(body)
-    answer.pop("hookSpecificOutput", None)
-    return msgspec.json.encode(answer) if answer else NOTHING
 
 
 def context_of(body: bytes) -> str:

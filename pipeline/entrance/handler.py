@@ -28,7 +28,7 @@ from ...bus.events import (
 )
 from ...bus.ids import ulid_of_hex
 from ...bus.signals import answered, degraded, emit
-from ...bus.values import Place, Scope
+from ...bus.values import Place
 from ...hooks import spool
 from ...sinks.telemetry.hook_activity import HookActivity
 from ...sinks.transcripts.reader import Outcomes
@@ -60,6 +60,7 @@ from .greeting import (
     with_context,
 )
 from .long_prompt import shortened
+from .places import Places
 
 PIPE_MS = 20
 """What the hook's client process needs before and after the daemon's part, in milliseconds."""
@@ -107,6 +108,7 @@ class HookHandler:
         self._load = LoadShedding()
         self._outcomes = Outcomes()
         self._greetings = Greetings(app)
+        self.places = Places(app.projects, app.user)
         self.damage = DamageNotice(app.paths, app.archive)
 
     def _left_s(self, fields: dict[str, str]) -> float:
@@ -181,7 +183,7 @@ class HookHandler:
         if missed is not None:
             self._note_missed(missed, fields, client)
         self._note(event, client, payload)
-        call = self._call(heard, fields, trace)
+        call = await self._call(heard, fields, trace)
         if missed is not None and (start := session_started(call)):
             self._greetings.owe(replace(start, source=missed.source))
         hook = HOOK_EVENTS.get(event)
@@ -237,6 +239,7 @@ class HookHandler:
                 call.payload.session_id,
                 project=call.place.project,
                 max_tokens=room_beside(own),
+                hook=event,
                 by=call.trace,
             )
         return with_context(event, body, well_formed(late)) if late else body
@@ -265,18 +268,20 @@ class HookHandler:
         given = fields.get("project", "")
         return self._app.sessions.project_dir(session, given=given, start=start)
 
-    def _call(self, heard: TranslatedHook, fields: dict[str, str], trace: str) -> HookCall:
+    async def _call(self, heard: TranslatedHook, fields: dict[str, str], trace: str) -> HookCall:
+        """The call. Raises ``TimeoutError`` where the project's directory does not answer."""
         event, payload = heard.event, heard.payload
         start = payload.cwd if event == "SessionStart" else ""
         directory = self.project_dir(payload.session_id, fields, start)
+        before = self._before(event, payload)  # now: hooks may overtake each other while they wait
         return HookCall(
             trace=trace,
             session=payload.session_id or identifier(fields.get("session", "")),
             client=heard.client,
-            place=self.place(fields | {"project": directory}, payload.cwd),
+            place=await self.places.find(fields | {"project": directory}, payload.cwd),
             payload=payload,
             hook=self._app.settings.hook,
-            before=self._before(event, payload),
+            before=before,
             detailed=fields.get("detailed") == "1",
         )
 
@@ -287,15 +292,8 @@ class HookHandler:
         return self._app.sessions.follow(payload.session_id, payload.prompt)
 
     def place(self, fields: dict[str, str], cwd: str = "") -> Place:
-        """The project that a request comes from; the user alone where it says that it has none."""
-        if fields.get("scope") == "user":
-            user = Scope("user", self._app.user)
-            return Place(project=user, root="", user=user, organisation=user)
-        return self._app.projects.place(
-            project_dir=fields.get("project", ""),
-            cwd=cwd or fields.get("cwd", ""),
-            user=self._app.user,
-        )
+        """The project that a request comes from; waits for the disk."""
+        return self.places.at(fields, cwd)
 
 
 def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:

@@ -91,6 +91,7 @@ class _Yaml:
 
     def __init__(self) -> None:
         self._forms: dict[int, str] = {}
+        self._walked = 0
 
     def keys(self, node: yaml.Node | None, prefix: str, depth: int) -> Iterator[Setting]:
         if depth > _MOST_DEPTH:
@@ -103,6 +104,10 @@ class _Yaml:
             yield from self.keys(value, name, depth + 1)
 
     def _children(self, node: yaml.Node | None) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
+        # Without aliases of aliases a file has fewer nodes than characters.
+        self._walked += 1 + len(getattr(node, "value", ()))
+        if self._walked > MAX_SETTINGS_BYTES:
+            raise NotReadable("too many aliases")
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if key.tag == "tag:yaml.org,2002:merge":
@@ -163,9 +168,13 @@ def read_json(text: str) -> Iterator[Setting]:
         raise NotReadable(str(type(error).__name__)) from None
 
 
+# What is not closed ends with the text; the file is not readable then.
 _JSON_EXTRAS = regex(
-    r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*+[}\]])', re.DOTALL
+    r'("(?:[^"\\\n]|\\.)*+"?)|//[^\n]*|/\*.*?(?:\*/|\Z)'
+    r"|,(?=(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z))*+[}\]])",
+    re.DOTALL,
 )
+_LONG_BLANK = regex(r"[^\S\n]{100,}")
 
 
 def _keep_strings(found: re.Match[str]) -> str:
@@ -177,9 +186,12 @@ def read_ini(text: str) -> Iterator[Setting]:
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     parser.optionxform = str  # type: ignore[assignment,method-assign] # as documented
     try:
-        parser.read_string(text)
+        # configparser takes the square of a run of blanks, and copies the defaults everywhere.
+        parser.read_string(_LONG_BLANK.sub(" ", text))
     except (configparser.Error, ValueError) as error:
         raise NotReadable(str(type(error).__name__)) from None
+    if len(parser.defaults()) * len(parser) > MOST_KEYS:
+        raise NotReadable("too many keys")
     return _keys({name: dict(parser[name]) for name in parser})
 
 
@@ -211,7 +223,7 @@ def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
 # --- Makefiles and justfiles ----------------------------------------------------------------------
 
 _MAKEFILES = frozenset(("Makefile", "makefile", "GNUmakefile"))
-_RULE = regex(r"@?([A-Za-z0-9_][\w./%-]*(?:[ \t]+[\w./%-]+)*)([^:=\n]*):(?![:=])(.*)")
+_RULE = regex(r"@?([A-Za-z0-9_][\w./%-]*+(?:[ \t]++[\w./%-]++)*+)([^:=\n]*+):(?![:=])(.*)")
 _VARIABLE = regex(r"(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*(?::{0,3}|\?|\+)=(.*)")
 _CONTINUED = regex(r"\\\n[ \t]*")
 _COMMENT = regex(r"(?:^|[ \t])#.*")

@@ -255,6 +255,9 @@ class _Task:
             self._is_over = True
             if self._is_left:
                 self._busy.subtract(self._keys)
+                for key in self._keys:
+                    if not self._busy[key]:
+                        del self._busy[key]
 
     def leave(self) -> None:
         """Nobody waits for it any more."""

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime
 
+import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
@@ -72,7 +73,8 @@ class BulkImport:
             return []
         encodings = await anyio.to_thread.run_sync(self._encoder.encode_many, memories)
         pairs = list(zip(memories, encodings, strict=True))
-        taken = await self._store.put([Row(memory, encoding) for memory, encoding in pairs])
+        with anyio.CancelScope(shield=True):  # a commit that is under way cannot be called back
+            taken = await self._store.put([Row(memory, encoding) for memory, encoding in pairs])
         return [pair for pair, was_taken in zip(pairs, taken, strict=True) if was_taken]
 
     # --- what is new -----------------------------------------------------------------------------

@@ -169,7 +169,8 @@ class Lifecycle:
         """Commit all of ``memories`` or none; the first is the one that the change was about."""
         encodings = await anyio.to_thread.run_sync(self._encoder.encode_many, memories)
         pairs = tuple(zip(memories, encodings, strict=True))
-        await self._store.put([Row(memory, encoding) for memory, encoding in pairs])
+        with anyio.CancelScope(shield=True):  # a commit that is under way cannot be called back
+            await self._store.put([Row(memory, encoding) for memory, encoding in pairs])
         for memory in memories:
             emit(stored, "store", namespace=memory.namespace, outcome="changed")
         return (

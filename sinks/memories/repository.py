@@ -126,6 +126,9 @@ class Archive:
         self.without_index = ""
         self.searched_by_sql = 0
         self._stored = 0
+        # How many threads note topics, and what was forgotten while one did.
+        self._noting = 0
+        self._gone: set[str] = set()
         self._failure: StoreUnavailable | None = None
         self._model_folder = model_folder
         self._reranker_requested = False
@@ -349,10 +352,18 @@ class Archive:
     async def note_topics(self, event: MemoriesStored) -> None:
         """Note the topics and files of committed memories."""
         memories = [memory for memory, _ in event.stored]
-        if len(memories) > _FEW:
-            await anyio.to_thread.run_sync(self._note_all, memories)
-        else:
+        if len(memories) <= _FEW:
             self._note_all(memories)
+            return
+        self._noting += 1
+        try:
+            await anyio.to_thread.run_sync(self._note_all, memories)
+        finally:
+            self._noting -= 1
+            for memory_id in self._gone:  # the thread may have brought it back
+                self._take_out(memory_id)
+            if not self._noting:
+                self._gone.clear()
 
     def _note_all(self, memories: Sequence[Memory]) -> None:
         for memory in memories:
@@ -360,9 +371,7 @@ class Archive:
 
     def _note(self, memory: Memory) -> None:
         if self._is_expired(memory):
-            self.topics.remove(memory.id)
-            self.files.remove(memory.id)
-            self.failures.remove(memory.id)
+            self._take_out(memory.id)
         else:
             self.topics.add(memory)
             self.files.add(memory)
@@ -394,9 +403,14 @@ class Archive:
 
     def drop_topics(self, event: MemoryForgotten) -> None:
         """Take a forgotten memory out of the topics and files."""
-        self.topics.remove(event.id)
-        self.files.remove(event.id)
-        self.failures.remove(event.id)
+        if self._noting:
+            self._gone.add(event.id)
+        self._take_out(event.id)
+
+    def _take_out(self, memory_id: str) -> None:
+        self.topics.remove(memory_id)
+        self.files.remove(memory_id)
+        self.failures.remove(memory_id)
 
     @property
     def needs_compaction(self) -> bool:

@@ -24,7 +24,7 @@ from ...bus.values import Encoding, Memory
 # "parseHTTPResponse2" is parse, HTTP, Response, 2.
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 # Words with a hump count as a whole too: "ArgoCD" is also found as "argocd".
-_HUMPED = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z]*")
+_HUMPED = re.compile(r"(?<![A-Za-z])(?=[A-Za-z]*?[a-z][A-Z])[A-Za-z]+")
 
 _HUMP = re.compile(r"[a-z][A-Z]")
 

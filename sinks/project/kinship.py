@@ -66,38 +66,50 @@ class Kinship:
 
     def admits(self, project: str, common: Path, owner: int | None) -> bool:
         """Whether the repository at ``common``, which is ``owner``'s, is ``project``."""
+        # The repository may be on a disk that hangs: it is read without holding the lock.
+        key = _key(common)
         with self._lock:
-            noted = self._read()
-            known, key = noted.projects.get(project), _key(common)
-            if known is None:
-                if len(noted.projects) < MAX_PROJECTS:
-                    first = _Known(str(common), owner, named_commits(common), {key: True})
-                    noted.projects[project] = first
-                    self._write()
-                return True
-            if key not in known.members:
-                if not _are_kin(known, common, owner):
-                    return False
-                self._judge(known, key, is_member=True)
-            return known.members.get(key, True)
+            known = self._read().projects.get(project)
+        if known is None:
+            first = _Known(str(common), owner, named_commits(common), {key: True})
+            known = self._first(project, first)
+        if key not in known.members:
+            if not _are_kin(known, common, owner):
+                return False
+            with self._lock:
+                if key not in known.members:
+                    self._judge(known, key, is_member=True)
+        return known.members.get(key, True)
+
+    def _first(self, project: str, seen: _Known) -> _Known:
+        """``seen``, noted as what ``project`` is bound to, or else what was noted before it."""
+        with self._lock:
+            projects = self._read().projects
+            if project not in projects and len(projects) < MAX_PROJECTS:
+                projects[project] = seen
+                self._write()
+            return projects.get(project, seen)
 
     def judge(self, project: str, common: Path, *, is_member: bool) -> None:
         """Note the user's word on the repository at ``common``."""
+        key = _key(common)
         with self._lock:
             known = self._read().projects.get(project)
             if known is not None:
-                self._judge(known, _key(common), is_member=is_member)
+                self._judge(known, key, is_member=is_member)
 
     def was_parted(self, project: str, common: Path) -> bool:
         """Whether the user said that the repository at ``common`` is not ``project``."""
+        key = _key(common)
         with self._lock:
             known = self._read().projects.get(project)
-            return known is not None and known.members.get(_key(common)) is False
+            return known is not None and known.members.get(key) is False
 
     def is_first_telling(self, common: Path) -> bool:
         """Whether nobody was told yet that this repository is not the project that it names."""
+        key = _key(common)
         with self._lock:
-            noted, key = self._read(), _key(common)
+            noted = self._read()
             if key in noted.told:
                 return False
             noted.told = [*noted.told[-_MOST_DIRECTORIES:], key]

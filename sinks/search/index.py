@@ -117,8 +117,8 @@ class Index:
     def clear(self) -> None:
         """Take everything out."""
         with self._writing:
-            self._scope_indexes, self._scope_of, self._unencoded = {}, {}, set()
-            self._contradicted_by = {}
+            self._scope_indexes, self._scope_of = {}, {}
+            self._unencoded, self._superseded, self._contradicted_by = set(), {}, {}
 
     def fold_postings(self) -> None:
         """Merge the postings that ``extend`` added: call after the last of it."""
@@ -218,7 +218,7 @@ class Index:
     @property
     def count(self) -> int:
         """How many memories can be found."""
-        return len(self._scope_of) - self._count_superseded(self._superseded)
+        return len(self._scope_of) - self._count_superseded(tuple(self._superseded))
 
     @property
     def stats(self) -> IndexStats:
@@ -237,12 +237,8 @@ class Index:
 
     def scope_indexes(self, scopes: Sequence[Scope]) -> list[tuple[Scope, ScopeIndex]]:
         """The parts of the index that belong to ``scopes``; nothing else of it is read."""
-        distinct = dict.fromkeys(scopes)
-        return [
-            (scope, self._scope_indexes[scope])
-            for scope in distinct
-            if scope in self._scope_indexes
-        ]
+        found = ((scope, self._scope_indexes.get(scope)) for scope in dict.fromkeys(scopes))
+        return [(scope, scope_index) for scope, scope_index in found if scope_index is not None]
 
     def contradicted_by(self, memory_id: str) -> str | None:
         """The id of the last memory that was said to contradict this one; see whether it still is.

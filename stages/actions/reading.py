@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from ...bus.values import Action, Value
 from ...config.patterns import regex
@@ -18,7 +19,7 @@ QUERY_CHARS = 400
 _OUTSIDE_PARTS = 3
 _READ_CHARS = 6_000
 # Where one command of a shell line ends and the next begins.
-_SEPARATOR = regex(r"\s*(?:&&|\|\||[;\n|])\s*")
+_SEPARATOR = regex(r"&&|\|\||[;\n|]")
 _LOOKS = regex(
     r"(?:(?:sudo|time|command|timeout \S+) +|cd \S+ *$|\w+=\S+ +)*(?:"
     r"(?:rg|e?grep|ag|ack|cat|bat|less|more|head|tail|ls|ll|tree|find|fd|stat|file|wc|du|df|pwd|cd"
@@ -87,9 +88,8 @@ def within(path: str, root: str) -> str:
 
 
 def _commands(command: str) -> Iterator[str]:
-    for part in _SEPARATOR.split(command[:_READ_CHARS])[:MAX_LINES]:
-        if line := one_line(part):
-            yield line
+    lines = map(one_line, _SEPARATOR.split(command[:_READ_CHARS]))
+    return islice(filter(None, lines), MAX_LINES)
 
 
 def looks(command: str) -> bool:

@@ -37,8 +37,6 @@ MAX_TOKENS = 500
 MAX_UNITS = 2000
 """Limits of one reminder, which comes unasked and often."""
 
-"""The tag of automatic captures."""
-
 _READ_CHARS = 4000
 
 

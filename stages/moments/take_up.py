@@ -32,7 +32,6 @@ _FEW, _SOME = 3, 8
 _CONTENT_CHARS = 2_000
 _ANSWER_START, _ANSWER_END = 5_000, 3_000
 _ID = regex(r"\bmem_[0-9a-z]{10,40}\b")
-# To delete a memory, or to put another in its place, is no use of it.
 READ_CHARS = 600
 """An objection comes first. What comes after so much is about something else."""
 
@@ -54,6 +53,7 @@ _OBJECTS = regex(
 _OF_MEMORY = regex(r"\b(?:memory|memories|note|notes|subcog)\b")
 _SENTENCES = regex(r"(?<=[.!?\n])\s+|\n")
 _MOST_SENTENCES = 3
+# To delete a memory, or to put another in its place, is no use of it.
 _PUTS_AWAY = regex(r"\b(?:forget|supersede|expire|bury|update)\b")
 _WORD = regex(r"[a-z]\w{3,}")
 

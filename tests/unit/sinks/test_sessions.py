@@ -126,9 +126,10 @@ def test_what_fails_has_shown_nothing_to_a_session_that_began_with_it(session):
 def test_an_emptied_context_may_be_shown_everything_again():
     sessions = Sessions()
     sessions.show("s1", pairs(1))
+    sessions.warn("s1", pairs(1))
     sessions.forget_shown("s1")
     sessions.forget_shown("unknown")
-    assert sessions.shown("s1") == frozenset()
+    assert sessions.shown("s1") == sessions.warned("s1") == frozenset()
 
 
 def test_what_its_hooks_said_is_known_of_a_session():

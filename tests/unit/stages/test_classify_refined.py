@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.events import IntentRefined
 from subcog.bus.prompts import DetectionSource, IntentType, Vote
@@ -42,7 +43,8 @@ def test_where_injection_is_off_nothing_changes():
 def test_the_prompt_is_given_as_it_would_have_been_classified():
     event = refined(None, make_intent(90))
     hits = event.classified.enriched.candidates[:1]
-    classified = with_intent(event, hits)
+    found = replace(event.classified.enriched, candidates=hits)
+    classified = with_intent(event, found)
     assert classified.intent == event.intent
     assert classified.enriched.candidates == hits
     assert classified.votes == (*event.classified.votes, event.vote)

@@ -26,6 +26,7 @@ from tests.fakes import (
     make_quoting,
     make_settings,
 )
+from tests.waiting import ends_soon
 
 
 def answer(built):
@@ -308,6 +309,12 @@ def test_who_names_nothing_to_forget_reads_nothing_of_it(text):
 )
 def test_who_asks_what_was_or_says_nothing_to_keep_reads_nothing(text):
     assert suggested(text=text) == {}
+
+
+def test_a_question_with_a_long_object_in_it_is_read_soon():
+    pairs = ", ".join(f'"k{number}": {number}' for number in range(2000))
+    with ends_soon():
+        assert suggested(text=f"Remember {{{pairs}}} is that ok?") == {}
 
 
 @pytest.mark.parametrize(

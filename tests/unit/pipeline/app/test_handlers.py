@@ -11,14 +11,24 @@ import pytest
 from msgspec.structs import replace
 
 from subcog.bus.bus import StageFailed
-from subcog.bus.events import CaptureRequested, ForgetRequested, ForgetSettled, ReviewRequested
-from subcog.bus.sessions import Passage
-from subcog.bus.values import Scope
+from subcog.bus.events import (
+    CaptureRequested,
+    ChangeSettled,
+    ExpireRequested,
+    ForgetRequested,
+    ForgetSettled,
+    IntentRefined,
+    ReviewRequested,
+)
+from subcog.bus.prompts import DetectionSource, Vote
+from subcog.bus.sessions import Passage, SessionHit
+from subcog.bus.values import AUTO_CAPTURED, Provenance, Query, Scope
 from subcog.pipeline.app.app import App
+from subcog.pipeline.app.llm import LanguageModelService
 from subcog.sinks.passages.archive import PassageArchive
 from subcog.sinks.store.errors import StoreUnavailable
 from tests.apps import opened
-from tests.fakes import PLACE
+from tests.fakes import PLACE, make_classified, make_intent, make_parsed, make_prompt
 from tests.waiting import PATIENCE_S, until
 
 TEXT = "The quartzite deploy key rotates on the first Monday of each month"
@@ -117,6 +127,41 @@ async def test_a_deletion_that_is_committed_when_nobody_waits_any_more_is_follow
         await until(partial(_is_gone, app, memory_id))
 
 
+async def test_a_change_that_is_committed_when_nobody_waits_any_more_is_followed(
+    tmp_path, monkeypatch
+):
+    async with opened(tmp_path) as app:
+        memory_id = await remembered(app)
+        store = (await app.archive.get()).store
+        began, go, put = threading.Event(), threading.Event(), store.put
+
+        async def noticed(*given: object) -> object:
+            began.set()
+            return await put(*given)
+
+        async def found() -> bool:
+            query = Query(text=TEXT, scopes=(PLACE.project,))
+            return bool((await app.archive.recall(query)).hits)
+
+        async def expire() -> None:
+            event = ExpireRequested(trace=app.new_id(), id=memory_id, scopes=(PLACE.project,))
+            await app.bus.request(event, ChangeSettled, within_s=PATIENCE_S)
+
+        monkeypatch.setattr(store, "put", noticed)
+        assert await found()
+        async with anyio.create_task_group() as asking:
+            asking.start_soon(store.write, partial(go.wait, PATIENCE_S))
+            asking.start_soon(expire)
+            await until(began.is_set)
+            asking.cancel_scope.cancel()
+        go.set()
+
+        async def is_gone() -> bool:
+            return not await found()
+
+        await until(is_gone)
+
+
 async def test_what_was_forgotten_under_an_earlier_name_is_learned_of_no_transcript(tmp_path):
     today = Scope("project", "github.com/acme/shop")
     other = "The harbour's containers are painted turquoise, since the customs office asks for it"
@@ -141,6 +186,61 @@ async def test_what_was_forgotten_under_an_earlier_name_is_learned_of_no_transcr
         )
         kept = await (await app.archive.get()).store.page([today], limit=9)
         assert [memory.content for memory in kept] == [other]
+
+
+async def test_a_session_is_told_of_what_it_kept_unasked_and_of_no_later_change(tmp_path):
+    async with opened(tmp_path) as app:
+
+        async def keep(session: str, **changes: object) -> str:
+            request = CaptureRequested(
+                trace=app.new_id(),
+                id=f"mem_{app.new_id()}",
+                text=TEXT,
+                scope=PLACE.project,
+                namespace="blockers",
+                tags=(AUTO_CAPTURED,),
+                provenance=Provenance(session=session),
+            )
+            return (await app.captures.capture(replace(request, **changes))).kept.memory_id
+
+        kept = await keep("a")
+        assert app.sessions.take_unasked("a") == ("blockers",)
+        assert await keep("b") == kept
+        await keep("a", revises=kept, tags=(AUTO_CAPTURED, "resolved"))
+        assert app.sessions.take_unasked("a") == app.sessions.take_unasked("b") == ()
+        assert list(app.sessions.state("b").captured) == [kept]
+
+
+async def test_a_late_answer_is_counted_and_quotes_nothing_that_was_forgotten(tmp_path):
+    async with opened(tmp_path) as app:
+        memory_id = await remembered(app)
+        app.llm = LanguageModelService(
+            app.settings, sessions=app.sessions, publish=app.bus.publish, clean=str
+        )
+        hits = (await app.archive.recall(Query(text=TEXT, scopes=(PLACE.project,)))).hits
+        said = await (await app.passages.get()).saying(PLACE.project, TEXT)
+        session = SessionHit(
+            session="s1", scope=PLACE.project, relevance=0.9, began_at=app.clock(), passages=said
+        )
+        prompt = replace(make_prompt(TEXT, session="s9"), place=PLACE)
+        asked = make_classified(hits, parsed=make_parsed(prompt))
+        classified = replace(asked, enriched=replace(asked.enriched, sessions=(session,)))
+        intent = make_intent(95)
+        vote = Vote(racer=DetectionSource.LLM, intent=intent, took_ms=600)
+        late = IntentRefined(trace="t", classified=classified, vote=vote, intent=intent)
+
+        async def ask() -> str:
+            app.sessions.put_late_answer(late)
+            return await app.handlers.late_context(
+                "s9", project=PLACE.project, max_tokens=2000, hook="PreToolUse", by=app.new_id()
+            )
+
+        assert TEXT in await ask()
+        reason = await until(lambda: app.sessions.reason("s9", memory_id))
+        assert reason.why.startswith("PreToolUse")
+        app.sessions.forget_shown("s9")
+        await forget(app, memory_id)
+        assert "quartzite" not in await ask()
 
 
 async def _is_gone(app: App, memory_id: str) -> bool:

@@ -1,20 +1,25 @@
 import subprocess
 import sys
+import threading
 from operator import itemgetter
 
 import pytest
+from msgspec.structs import replace
 
 from subcog.bus.bus import BusClosed
-from subcog.bus.events import IntentRefined
+from subcog.bus.events import IntentRefined, SessionReviewed
 from subcog.bus.prompts import DetectionSource, Vote
+from subcog.bus.sessions import Passage
 from subcog.bus.signals import asked
 from subcog.bus.values import Scope
 from subcog.config.load import load_settings
 from subcog.pipeline.app import llm as asking_module
-from subcog.pipeline.app.llm import LanguageModelService
+from subcog.pipeline.app.llm import Consolidation, LanguageModelService
 from subcog.sinks.sessions import Sessions
 from tests.emissions import emitted
 from tests.fakes import (
+    NOW,
+    PLACE,
     PROJECT,
     make_built,
     make_classified,
@@ -58,8 +63,8 @@ def refined(session="s1", before=None, after_percent=90):
     return IntentRefined(trace="t1", classified=classified, vote=vote, intent=intent)
 
 
-async def everything(hits, scopes):
-    return hits
+async def everything(found):
+    return found
 
 
 def quoting(classified):
@@ -94,9 +99,8 @@ async def test_a_prompt_without_a_session_has_nobody_to_wait_for(asking, told):
 
 
 async def test_what_was_forgotten_meanwhile_is_not_given(asking, told):
-    async def nothing(hits, scopes):
-        assert scopes
-        return ()
+    async def nothing(found):
+        return replace(found, candidates=())
 
     asking.refine(refined())
     assert await late_context(asking, current=nothing) == ""
@@ -175,3 +179,42 @@ def test_where_no_model_is_to_be_asked_nothing_of_it_is_imported(tmp_path, env):
 def test_where_a_model_is_named_all_is_there_but_litellm(tmp_path):
     there = ["tenacity", "subcog.pipeline.app.llm", "subcog.sinks.llm.language_model"]
     assert parts_of_an_app(tmp_path) == there
+
+
+@pytest.mark.anyio
+async def test_of_a_long_session_only_what_the_model_reads_is_cleaned_and_in_a_thread():
+    texts = [f"{number} {'x' * 1000}" for number in range(100)]
+    cleaned, asked_about = [], []
+
+    class Said:
+        async def all_of(self, place, session):
+            return tuple(
+                Passage(
+                    id=text[:2],
+                    session=session,
+                    scope=PROJECT,
+                    speaker="user",
+                    text=text,
+                    said_at=NOW,
+                )
+                for text in texts
+            )
+
+    class Model:
+        async def complete(self, system, question, **limits):
+            asked_about.append(question)
+            return ""
+
+    def clean(text):
+        cleaned.append(threading.current_thread())
+        return text.replace("x", "y")
+
+    event = SessionReviewed(trace="t", session="s", client="c", place=PLACE)
+    service = Consolidation(
+        Model(), conversations=Said(), recall=None, capture=None, clean=clean, new_id=str
+    )
+    await service.consolidate(event)
+    assert "99 yyy" in asked_about[0]
+    assert "x" * 10 not in asked_about[0]
+    assert 0 < len(cleaned) < len(texts) / 2
+    assert threading.main_thread() not in cleaned

@@ -175,6 +175,21 @@ async def test_a_greeting_that_does_not_fit_waits_for_the_next_prompt(tmp_path):
         assert await house.prompt() == house.text
 
 
+async def test_a_greeting_that_comes_later_says_what_holds_by_then(tmp_path):
+    async with at_home(tmp_path) as house:
+        house.load()
+        house.text = "hello to everybody " * 20
+        await house.start(msgspec.structs.replace(START, client="gemini"))
+        house.text = "a memory that is forgotten soon " * 20
+        await house.prompt("word " * 2200)
+        assert not house.app.sessions.shown("s")
+        house.text = "hello"
+        assert await house.prompt() == "hello"
+        house.text = "hello again"
+        house.take_back()
+        assert await house.prompt() == "hello again"
+
+
 async def test_a_greeting_whose_answer_did_not_arrive_waits_again(tmp_path):
     async with at_home(tmp_path) as house:
         await house.late_start()

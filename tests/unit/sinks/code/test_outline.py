@@ -372,3 +372,30 @@ def test_a_number_of_very_many_zeros_is_read_in_linear_time():
 def test_zeros_behind_a_fraction_say_nothing(number):
     digests = {outline("a.ts", f"const x = {one}\n".encode()).digest() for one in (number, "1.5")}
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (
+            "a.yaml",
+            "l0: &l0 {}\n"
+            + "".join(f"l{n + 1}: &l{n + 1} {{<<: [*l{n}, *l{n}]}}\n" for n in range(40)),
+        ),
+        ("b.yaml", "a: &a [" + "x," * 40_000 + "]\nb: [" + "*a," * 30_000 + "]\n"),
+        ("a.json", '\\"' * 90_000),
+        ("b.json", ",/*" * 60_000),
+        ("a.ini", "[s]\na" + " " * 190_000 + "b\n"),
+        (
+            "b.ini",
+            "[DEFAULT]\n"
+            + "".join(f"k{n}=1\n" for n in range(9_000))
+            + "".join(f"[s{n}]\n" for n in range(9_000)),
+        ),
+        ("Makefile", "a/b " * 45_000),
+    ],
+    ids=lambda value: value[:8],
+)
+def test_hostile_settings_are_read_soon(path, text):
+    with ends_soon():
+        outline(path, text.encode())

@@ -11,7 +11,7 @@ from subcog.sinks.code.checkout import Checkout, Unreadable
 from subcog.sinks.code.watch import CodeWatch
 from subcog.stages.language.code_names import code_names
 from tests.fakes import NOW
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, until
 
 PROJECT = Scope("project", "shop-0123456789ab")
 TEXT = "load_rates() in rates.py reads the table"
@@ -96,6 +96,7 @@ async def test_a_file_system_that_hangs_costs_one_short_wait(project):
     with anyio.fail_after(PATIENCE_S):
         while await state(code, project, *anchors) is None:  # noqa: ASYNC110 - a thread ends
             await anyio.sleep(0.01)
+    await until(lambda: not code._busy)
 
 
 async def test_a_check_takes_a_part_of_the_time_that_is_left(project):

@@ -1,20 +1,30 @@
 """The archive on a real store: what it acknowledges is found, and what it forgets is gone."""
 
 import sys
+import threading
 
 import anyio
+import anyio.to_thread
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.events import ContextBuilt, ForgetRequested, MemoriesShown
+from subcog.bus.events import (
+    ContextBuilt,
+    ForgetRequested,
+    MemoriesShown,
+    MemoriesStored,
+    MemoryForgotten,
+)
 from subcog.bus.prompts import InjectedMemory, MemoryContext
 from subcog.bus.signals import degraded
 from subcog.bus.values import Query, Shown
+from subcog.sinks.models.analyzer import Analyzer, text_encoding
 from subcog.sinks.store.errors import StoreUnavailable
 from tests.archives import Bench, make_archive, opened_desk
 from tests.emissions import emitted
-from tests.fakes import make_classified, make_parsed, make_prompt
+from tests.fakes import make_classified, make_memory, make_parsed, make_prompt
 from tests.stores import ELSEWHERE, HERE, FakeClock
+from tests.waiting import PATIENCE_S, until
 
 TEXT = "The quartzite deploy key rotates on the first Monday of each month"
 OTHER = "Alembic migrations are written by hand for server defaults"
@@ -151,6 +161,24 @@ async def test_a_memory_is_found_by_the_file_that_it_names_until_it_is_forgotten
         assert len(await bench.archive.naming("jwt.py", (HERE,))) == 1
         await forget(bench, kept.id)
         assert await bench.archive.naming("jwt.py", (HERE,)) == ()
+
+
+async def test_what_is_forgotten_while_its_topics_are_noted_is_not_noted(bench):
+    memories = [make_memory(number, "the walrus migration") for number in range(40)]
+    stored = tuple((memory, text_encoding(memory.content, Analyzer())) for memory in memories)
+    gone = MemoryForgotten(trace="t", id=memories[0].id, scope=memories[0].scope)
+    free = threading.Event()
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    async with anyio.create_task_group() as group:
+        for _ in range(int(limiter.total_tokens)):
+            group.start_soon(anyio.to_thread.run_sync, free.wait, PATIENCE_S)
+        await until(lambda: not limiter.available_tokens)
+        group.start_soon(bench.archive.note_topics, MemoriesStored(trace="t", stored=stored))
+        await until(lambda: limiter.statistics().tasks_waiting)
+        bench.archive.drop_topics(gone)
+        free.set()
+    assert memories[1].id in bench.archive.topics
+    assert memories[0].id not in bench.archive.topics
 
 
 async def test_only_what_several_memories_are_about_is_a_subject(bench):

@@ -1,11 +1,15 @@
+import re
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from subcog.bus.values import Memory, Scope
 from subcog.sinks.models import analyzer as module
-from subcog.sinks.models.analyzer import Analyzer, searchable, text_encoding
+from subcog.sinks.models.analyzer import Analyzer, searchable, text_encoding, tokenize
+from tests.waiting import ends_soon
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -37,6 +41,18 @@ def test_texts_that_say_the_same_have_the_same_terms(one: str, other: str) -> No
 )
 def test_texts_that_differ_in_a_word_or_number_have_other_terms(one: str, other: str) -> None:
     assert not same(one, other)
+
+
+@given(st.lists(st.text("abXY", min_size=1)), st.sampled_from((" ", "1", "_", ", ")))
+def test_every_word_with_a_hump_counts_as_a_whole(words: list[str], between: str) -> None:
+    pieces = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|1", between.join(words))
+    humped = [word for word in words if re.search("[a-z][A-Z]", word)]
+    assert tokenize(between.join(words)) == pieces + humped
+
+
+def test_a_long_run_without_a_hump_is_read_soon() -> None:
+    with ends_soon():
+        assert len(tokenize("anOdd " + "a" * 100_000)) == 4
 
 
 def test_a_word_counts_as_often_as_it_occurs() -> None:

@@ -180,6 +180,14 @@ def test_a_superseded_memory_is_found_by_a_search_alone_and_not_counted(four: In
     assert "a" in four.index
 
 
+def test_an_index_that_was_cleared_counts_nothing(four: Indexed) -> None:
+    four.add(memory("a", PASSWORDS, superseded_by="z", version=2))
+    four.index.clear()
+    assert four.index.count == 0
+    four.add(memory("b", PASSWORDS))
+    assert four.index.count == four.index.stats.memories[str(HERE)] == 1
+
+
 def test_a_memory_that_has_ended_is_hidden_and_one_that_ends_later_is_not(indexed: Indexed) -> None:
     indexed.add(
         memory("past", PASSWORDS, valid_to=NOW - timedelta(seconds=1)),

@@ -73,6 +73,14 @@ def test_a_huge_change_is_read_at_its_beginning():
     assert len(read.query) <= QUERY_CHARS
 
 
-def test_a_hostile_command_line_ends_soon():
-    with ends_soon():
-        read_action(Action(tool="Bash", command="a='" * 6_000 + "|" * 2_000 + "\0 \\x"))
+@pytest.mark.parametrize(
+    "command", ["a='" * 6_000 + "|" * 2_000 + "\0 \\x", "a" + " " * 5_990 + "b"]
+)
+def test_a_hostile_command_line_ends_soon(command):
+    with ends_soon(cpu_s=0.2):
+        read_action(Action(tool="Bash", command=command))
+
+
+def test_blank_lines_count_for_nothing():
+    command = "\n \n".join(f"touch {number}" for number in range(MAX_LINES))
+    assert len(read_action(Action(tool="Bash", command=command)).commands) == MAX_LINES

@@ -4,6 +4,7 @@ from subcog.bus.values import NAMESPACES
 from subcog.stages.capture.statement_classifier import (
     FLOOR_PERCENT,
     detect_namespace,
+    find_all,
     find_noteworthy,
 )
 from subcog.stages.text.envelope import PREAMBLE
@@ -173,3 +174,8 @@ def test_a_long_hostile_text_comes_to_an_end_soon():
         for unit in units:
             find_noteworthy(unit * (100_000 // len(unit)))
             find_noteworthy(unit * (100_000 // len(unit)), role="assistant")
+
+
+def test_a_sentence_that_begins_with_a_long_run_comes_to_an_end_soon():
+    with ends_soon():
+        find_all(f"{'x' * 400} is the name for what is below.\n\n{DECISION}", role="user")

@@ -1,0 +1,79 @@
+"""Where a request comes from, found without waiting for a disk that does not answer.
+
+A project's directory may be on a network file system that hangs. What looks at it does so in a
+thread, and as long as one waits for a directory nobody else does: that costs the sessions of that
+project alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from ...bus.values import Place, Scope
+from ...sinks.project.identity import Projects
+
+WITHIN_S = 2.0
+"""So long a disk may take; a hook that has less time hangs up earlier."""
+
+_THREADS = 16
+
+
+class Places:
+    """Finds places, of ``user``."""
+
+    def __init__(self, projects: Projects, user: str) -> None:
+        self._projects = projects
+        self._user = user
+        self._waiting: dict[str, _Look] = {}
+        self._threads: anyio.CapacityLimiter | None = None
+
+    def at(self, fields: dict[str, str], cwd: str = "") -> Place:
+        """The project that a request comes from; the user alone where it says that it has none."""
+        if fields.get("scope") == "user":
+            user = Scope("user", self._user)
+            return Place(project=user, root="", user=user, organisation=user)
+        return self._projects.place(
+            project_dir=fields.get("project", ""),
+            cwd=cwd or fields.get("cwd", ""),
+            user=self._user,
+        )
+
+    async def find(self, fields: dict[str, str], cwd: str = "") -> Place:
+        """The same, for the event loop. Raises ``TimeoutError`` where the disk does not answer."""
+        if fields.get("scope") == "user":
+            return self.at(fields)
+        directory = fields.get("project", "") or cwd or fields.get("cwd", "")
+        if self._threads is None:
+            self._threads = anyio.CapacityLimiter(_THREADS)
+        if (before := self._waiting.pop(directory, None)) is not None and not before.is_over:
+            self._waiting[directory] = before
+            raise TimeoutError("the directory of the project does not answer")
+        look = _Look(partial(self.at, fields, cwd))
+        try:
+            with anyio.fail_after(WITHIN_S):
+                return await anyio.to_thread.run_sync(
+                    look, limiter=self._threads, abandon_on_cancel=True
+                )
+        finally:
+            if look.has_begun and not look.is_over:
+                self._waiting[directory] = look
+
+
+class _Look:
+    """A look at the disk, of which another thread knows whether it is over."""
+
+    def __init__(self, work: Callable[[], Place]) -> None:
+        self.has_begun = False
+        self.is_over = False
+        self._work = work
+
+    def __call__(self) -> Place:
+        self.has_begun = True
+        try:
+            return self._work()
+        finally:
+            self.is_over = True

@@ -1,0 +1,67 @@
+import threading
+
+import anyio
+import pytest
+
+from subcog.bus.values import Place, Scope
+from subcog.pipeline.entrance import places as module
+from subcog.pipeline.entrance.places import Places
+from subcog.sinks.project.identity import Projects
+from tests.waiting import PATIENCE_S, until
+
+pytestmark = pytest.mark.anyio
+
+
+class HangingProjects(Projects):
+    """A disk on which ``/stale`` does not answer until it is told to."""
+
+    def __init__(self):
+        super().__init__()
+        self.answers = threading.Event()
+        self.looks = []
+
+    def place(self, *, project_dir, cwd, user) -> Place:
+        self.looks.append(project_dir or cwd)
+        if self.looks[-1] == "/stale":
+            self.answers.wait(PATIENCE_S)
+        return super().place(project_dir=project_dir, cwd=cwd, user=user)
+
+
+async def test_a_directory_that_hangs_holds_up_nobody_and_costs_one_thread(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "WITHIN_S", 0.05)
+    projects = HangingProjects()
+    places = Places(projects, "u")
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            for _ in range(2 * module._THREADS):
+                with pytest.raises(TimeoutError):
+                    await places.find({"project": "/stale"})
+        assert projects.looks == ["/stale"]
+        monkeypatch.setattr(module, "WITHIN_S", PATIENCE_S)
+        assert (await places.find({}, str(tmp_path))).root == str(tmp_path)
+    finally:
+        projects.answers.set()
+
+    async def answers() -> bool:
+        try:
+            return (await places.find({"cwd": "/stale"})).root == "/stale"
+        except TimeoutError:
+            return False
+
+    await until(answers)
+    assert not places._waiting
+
+
+async def test_a_hook_that_hangs_up_leaves_a_directory_that_answers_as_it_is(tmp_path):
+    places = Places(Projects(), "u")
+    for _ in range(3):
+        with anyio.move_on_after(0):
+            await places.find({"project": str(tmp_path)})
+    await until(lambda: all(look.is_over for look in places._waiting.values()))
+    assert (await places.find({"project": str(tmp_path)})).root == str(tmp_path)
+
+
+async def test_who_says_that_it_has_no_project_is_the_user_alone():
+    user = Scope("user", "u")
+    found = await Places(Projects(), "u").find({"scope": "user", "project": "/stale"})
+    assert found == Place(project=user, root="", user=user, organisation=user)
