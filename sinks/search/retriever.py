@@ -220,9 +220,11 @@ class Search:
         return tuple(with_newer.values())
 
     def _outdates(self, newer: Memory, older: Memory) -> bool:
-        """Whether ``newer``, which contradicts ``older``, holds and was said after it."""
+        """Whether ``newer``, which contradicts ``older``, holds, of its scope and said after it."""
         ended = newer.valid_to is not None and newer.valid_to <= self._clock()
-        return newer.superseded_by is None and not ended and newer.updated_at >= older.updated_at
+        if newer.scope != older.scope or newer.superseded_by is not None or ended:
+            return False
+        return newer.updated_at >= older.updated_at
 
     def _successor(self, memory: Memory, query: Query) -> Memory | None:
         """``memory``, or what replaced it and is valid, within the scopes of ``query``."""

@@ -12,7 +12,7 @@ from itertools import groupby, islice
 
 from msgspec import Struct
 
-from ...bus.values import Memory, copies
+from ...bus.values import Memory, Scope, copies
 from ..statements.comparison import Claim, Relation, claim_of, says_same
 from ..statements.open_work import is_closed_since
 from .candidate import Candidate, denied, notes
@@ -138,16 +138,18 @@ def contradicted(memories: Iterable[Memory], *, asked: Set[str] | None = None) -
     ``asked``, of those ids.
     """
     in_force: dict[str, Claim] = {}
-    noted: dict[str | None, str] = {}
+    noted: dict[tuple[Scope, str | None], str] = {}
     found: dict[str, str] = {}
     for memory in sorted(memories, key=_newness, reverse=True):
         claim = claim_of(memory.content)
         is_asked = asked is None or memory.id in asked
-        if is_asked and (other := noted.get(memory.id) or _first_rival(in_force, claim)):
+        if is_asked and (
+            other := noted.get((memory.scope, memory.id)) or _first_rival(in_force, claim)
+        ):
             found[memory.id] = other
         else:
             in_force[memory.id] = claim
-            noted.setdefault(memory.contradicts, memory.id)
+            noted.setdefault((memory.scope, memory.contradicts), memory.id)
     return found
 
 

@@ -228,6 +228,7 @@ def test_what_contradicts_a_memory_is_found_before_it_and_as_relevant(embedder: 
         {"valid_to": NOW},
         {"superseded_by": "m2"},
         {"contradicts": None},
+        {"scope": Scope("project", "there")},
     ],
 )
 def test_what_contradicts_it_no_more_is_not_brought(
@@ -236,7 +237,8 @@ def test_what_contradicts_it_no_more_is_not_brought(
     store = contradicting()
     found = search(store, embedder)
     store.memories = contradicting(**fields).memories
-    asked = structs.replace(QUESTION, text="which CI builds do we use")
+    scopes = (HERE, Scope("project", "there"))
+    asked = structs.replace(QUESTION, text="which CI builds do we use", scopes=scopes)
     assert [hit.memory.id for hit in found.recall_now(asked).hits][:1] == ["m0"]
 
 

@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from subcog.bus.values import Scope
 from subcog.stages.injection.candidate import Candidate, notes
 from subcog.stages.injection.instructions import Instructed
 from subcog.stages.injection.pack import Budget
@@ -186,6 +187,14 @@ def test_what_was_noted_as_contradicted_in_other_words_gives_way_to_the_newer():
     choice, ids = chosen(older, newer)
     assert ids == [newer.memory.id]
     assert choice.why[older.memory.id] == f"contradicted by {newer.memory.id}, which is newer"
+
+
+def test_a_memory_of_another_scope_outdates_nothing_by_saying_so():
+    older = candidate(1, "Surge parameters get their sign-off from Ilse", 0.9, updated_at=NOW - DAY)
+    said = "Tomasz approves the price multiplier curve"
+    fields = {"contradicts": older.memory.id, "scope": Scope("org", "acme")}
+    newer = candidate(2, said, 0.6, updated_at=NOW, **fields)
+    assert chosen(older, newer)[1] == [older.memory.id, newer.memory.id]
 
 
 def test_what_was_worded_anew_since_is_contradicted_by_nothing_older():
