@@ -128,22 +128,23 @@ class CrossEncoder:
 
 def load_bundled() -> CrossEncoder | None:
     """Load the bundled reranker; None, and the signal ``degraded``, where it cannot be used."""
-    return _load(RERANKER, "reranker")
+    if (loaded := _loaded(RERANKER)) is None:
+        emit(degraded, "reranker", reason="reranker.unavailable")
+    return loaded
 
 
 def load_contradictions() -> CrossEncoder | None:
     """The same of the model that reads an older and a newer statement for a contradiction."""
-    return _load(CONTRADICTIONS, "contradictions")
+    if (loaded := _loaded(CONTRADICTIONS)) is None:
+        emit(degraded, "contradictions", reason="contradictions.unavailable")
+    return loaded
 
 
-def _load(layers: str, part: str) -> CrossEncoder | None:
+def _loaded(layers: str) -> CrossEncoder | None:
     try:
         return CrossEncoder.load(layers=layers)
     except (ImportError, OSError, ValueError) as error:
-        _log.error(
-            "a cross-encoder cannot be loaded", extra={"model": part, "error": type(error).__name__}
-        )
-        emit(degraded, part, reason=f"{part}.unavailable")
+        _log.error("a cross-encoder cannot be loaded", extra={"error": type(error).__name__})
         return None
 
 
