@@ -208,16 +208,17 @@ class Search:
         Which of the two is shown is decided later, where both are beside each other.
         """
         said = {hit.memory.id: self._index.contradicted_by(hit.memory.id) for hit in hits}
-        missing = [new for new in said.values() if new is not None and new not in said]
-        if not missing or query.is_filtered:
+        ids = [new for new in said.values() if new is not None]
+        if not ids or query.is_filtered:
             return hits
-        newer = {memory.contradicts: memory for memory in self._fetch(missing, query.scopes)}
-        with_newer: dict[str, Hit] = {}
+        newer = {memory.contradicts: memory for memory in self._fetch(ids, query.scopes)}
+        found: dict[str, Hit] = {}
         for hit in hits:
-            if (memory := newer.get(hit.memory.id)) and self._outdates(memory, hit.memory):
-                with_newer.setdefault(memory.id, replace(hit, memory=memory))
-            with_newer.setdefault(hit.memory.id, hit)
-        return tuple(with_newer.values())
+            memory = newer.get(hit.memory.id)
+            if memory is not None and self._outdates(memory, hit.memory):
+                found.setdefault(memory.id, replace(hit, memory=memory))
+            found.setdefault(hit.memory.id, hit)
+        return tuple(found.values())
 
     def _outdates(self, newer: Memory, older: Memory) -> bool:
         """Whether ``newer``, which contradicts ``older``, holds, of its scope and said after it."""

@@ -62,6 +62,11 @@ IN_OTHER_WORDS = [
         "Log lines go to stdout as plain text, no files any more",
         "where are logs written to?",
     ),
+    (
+        "Only admins can delete projects",
+        "Every member of a workspace is allowed to remove projects",
+        "who can delete projects?",
+    ),
 ]
 PROPERTIES = ("The SMTP relay is mail.internal", "The SMTP relay needs STARTTLS")
 

@@ -211,9 +211,12 @@ def contradicting(**fields: object) -> FakeStore:
     return store
 
 
-def test_what_contradicts_a_memory_is_found_before_it_and_as_relevant(embedder: Embedder) -> None:
+@pytest.mark.parametrize("least", [0.0, 0.3])
+def test_what_contradicts_a_memory_is_found_before_it_and_as_relevant(
+    least: float, embedder: Embedder
+) -> None:
     store = contradicting()
-    asked = structs.replace(QUESTION, text="which CI builds do we use", min_relevance=0.3)
+    asked = structs.replace(QUESTION, text="which CI builds do we use", min_relevance=least)
     newer, older = search(store, embedder).recall_now(asked).hits[:2]
     assert (newer.memory.id, older.memory.id) == ("m1", "m0")
     assert newer.relevance == older.relevance
