@@ -342,16 +342,9 @@ class CaptureWriter:
         anchors = await self.find_anchors(event.memory.content, event.root)
         if not anchors:
             return ()
-        async with self._lifecycle.write_lock:
-            memory = await self._lifecycle.find(event.memory.id, [event.memory.scope])
-            if memory is None or event.memory.content_hash != memory.content_hash:
-                return ()  # it names other code now
-            if memory.anchors == anchors:
-                return ()
-            anchored = replace(memory, version=memory.version + 1, anchors=anchors)
-            encoding = await self._encoded(anchored)
-            await self._store.put([Row(anchored, encoding)])
-        return (MemoriesStored(trace=event.trace, stored=((anchored, encoding),)),)
+        return await self._lifecycle.annotate(
+            event.trace, event.memory, unless=lambda now: now.anchors == anchors, anchors=anchors
+        )
 
     # --- commit ----------------------------------------------------------------------------------
 

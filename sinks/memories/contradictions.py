@@ -12,15 +12,12 @@ from datetime import datetime
 
 import anyio
 import anyio.to_thread
-from msgspec.structs import replace
 
 from ...bus.events import MemoriesStored, TextStored
 from ...bus.values import Memory
 from ..models.cross_encoder import CrossEncoder
 from ..search.index import Encoder, Index
 from ..search.retriever import Fetch
-from ..store.rows import Row
-from ..store.store import Store
 from .capture import RECORDS, Judge
 from .lifecycle import Lifecycle
 
@@ -40,7 +37,6 @@ class Contradictions:
 
     def __init__(
         self,
-        store: Store,
         *,
         index: Index,
         fetch: Fetch,
@@ -50,7 +46,6 @@ class Contradictions:
         judge: Judge,
         clock: Callable[[], datetime],
     ) -> None:
-        self._store = store
         self._index = index
         self._fetch = fetch
         self._encoder = encoder
@@ -70,18 +65,11 @@ class Contradictions:
         other = await anyio.to_thread.run_sync(
             self._contradicted, read, limiter=self._one_at_a_time
         )
-        if other is None:
+        if other is None or await self._lifecycle.find(other, [read.scope]) is None:
             return ()
-        async with self._lifecycle.write_lock:
-            memory = await self._lifecycle.find(read.id, [read.scope])
-            if memory is None or memory.content_hash != read.content_hash or _is_linked(memory):
-                return ()  # it says something else now
-            if await self._lifecycle.find(other, [read.scope]) is None:
-                return ()
-            linked = replace(memory, version=memory.version + 1, contradicts=other)
-            encoding = await anyio.to_thread.run_sync(self._encoder.encode, linked)
-            await self._store.put([Row(linked, encoding)])
-        return (MemoriesStored(trace=event.trace, stored=((linked, encoding),)),)
+        return await self._lifecycle.annotate(
+            event.trace, read, unless=_is_linked, contradicts=other
+        )
 
     def _contradicted(self, memory: Memory) -> str | None:
         """On a worker thread: the older memory that ``memory`` contradicts the likeliest."""

@@ -154,6 +154,24 @@ class Lifecycle:
         # Nobody said it again: where the two contradict each other, the restored one is the newer.
         return (replace(unlinked, updated_at=follower.updated_at),)
 
+    # --- what is found in a text later -----------------------------------------------------------
+
+    async def annotate(
+        self, trace: str, read: Memory, *, unless: Callable[[Memory], bool], **found: object
+    ) -> tuple[MemoriesStored, ...]:
+        """Note what was ``found`` in the text of ``read`` in the next version of that memory.
+
+        Not where it has another text by now, or is such as ``unless`` tells.
+        """
+        async with self.write_lock:
+            memory = await self.find(read.id, [read.scope])
+            if memory is None or memory.content_hash != read.content_hash or unless(memory):
+                return ()
+            noted = replace(memory, version=memory.version + 1, **found)
+            encoding = await anyio.to_thread.run_sync(self._encoder.encode, noted)
+            await self._store.put([Row(noted, encoding)])
+        return (MemoriesStored(trace=trace, stored=((noted, encoding),)),)
+
     # --- commit ----------------------------------------------------------------------------------
 
     def _next(self, memory: Memory, gate: str, **changes: object) -> Memory:

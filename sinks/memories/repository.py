@@ -111,7 +111,6 @@ class Archive:
         )
         self.captures.find_anchors = anchors
         self.contradictions = Contradictions(
-            store,
             index=self.index,
             fetch=self._fetched,
             encoder=self.encoder,
