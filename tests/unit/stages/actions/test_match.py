@@ -116,7 +116,9 @@ def test_each_feature_has_a_value():
     assert len(matcher(run("make"), MIGRATE, "other").features(1)) == len(FEATURES)
 
 
-@pytest.mark.parametrize("said", ["never run", "never", "Do not  just run", "avoid ever", "never a"])
+@pytest.mark.parametrize(
+    "said", ["never run", "never", "Do not  just run", "avoid ever", "never a"]
+)
 def test_a_command_is_denied_however_it_is_spaced(said):
     (denied,) = commands_against(f"{said}  git push here")
     assert denied.command == "git push"
