@@ -146,7 +146,7 @@ def may_define(path: str, data: bytes, name: str) -> bool:
 
 _DEFINING = {
     PYTHON.package: rb"(?:def|class|type)\s+NAME\b|(?:^|[,;])[ \t]*NAME[ \t]*[:=,]",
-    GO.package: rb"(?:func|type|const|var)\s+NAME\b|func\s*\([^)]*\)\s*NAME\b"
+    GO.package: rb"(?:func|type|const|var)\s+NAME\b|func\s*\([^)]{0,500}\)\s*NAME\b"
     rb"|(?:^|[,{;])[ \t]*NAME\b",
 }
 """How what defines a name begins, where it can be told from what uses it, by grammar."""

@@ -240,8 +240,8 @@ _NO_ARGUMENT = (
     "|when|unless|since|because|it|the|a|any"
 )
 _NAMED = regex(
-    r"\b(?:never|(?:do|must|should|can) ?n[o'’]t|dont|no|avoid|stop)\s+(?:ever |just |directly )?"
-    r"(?:run|use|call|do|execute|running|using|calling|type|a|bare|plain|raw)?\s*"
+    r"\b(?:never|(?:do|must|should|can) ?n[o'’]t|dont|no|avoid|stop)\s++(?:ever |just |directly )?"
+    r"(?:run|use|call|do|execute|running|using|calling|type|a|bare|plain|raw)?\s*+"
     rf"(?P<command>(?:{_PROGRAMS})(?: (?!(?:{_NO_ARGUMENT})\b)[\w./:-]*\w){{1,3}})"
     r"(?P<rest>[^.;\n]*)",
     re.IGNORECASE,

@@ -80,7 +80,8 @@ def _closing(said: str) -> Closing | None:
         return None
     if _NO_REPORT.search(said):
         return None
-    match = _STATES.match(said) or _WORKS.match(said) or _DID.match(said)
+    line = " ".join(said.split())  # the forms take time with the cube of a run of blanks
+    match = _STATES.match(line) or _WORKS.match(line) or _DID.match(line)
     if match is None:
         return None
     what = _named(match["what"])

@@ -17,7 +17,7 @@ FRAGMENT = regex(
     r"|not|both|same|either|neither|those|these|that|this|that's|its?|it's|they|they're|he|she"
     r"|him|her|hm+|well|exactly|right|correct|good|fine|the (?:rest|others?|same|first|second"
     r"|latter|former|one))\b"
-    r"|^(?:\W*\w[\w'-]*(?:[^\w'-]\W*\w[\w'-]*){0,3})?\W+(?:it|its|they|them|he|she|him|those|these|ours|theirs|that|this)\b"
+    r"|^(?:\W*\w[\w'-]*(?:[^\w'-]\W*\w[\w'-]*){0,3})?\W++(?:it|its|they|them|he|she|him|those|these|ours|theirs|that|this)\b"
     r"(?!\W+[a-z]{4,})"
     r"|\bthat's (?:the|a|our) (?:rule|way|point|idea|deal)\b"
     r"|^\W*(?:always|never)\W+(?:\w+ed|kept|shown|sent|done|made|given|full|empty|raw|first|last|in|on"

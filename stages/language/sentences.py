@@ -29,7 +29,7 @@ _TOKEN = regex(
     r"|([,;:()\u2013\u2014]+)"  # the end of a clause
 )
 _PASTED_LINE = regex(
-    r"\s*(?:>|\d{4}-\d\d-\d\d[T ]\d|\[?\d\d:\d\d:\d\d|\[\s*\d+[.\d]*\]"
+    r"\s*(?:>|\d{4}-\d\d-\d\d[T ]\d|\[?\d\d:\d\d:\d\d|\[\s*\d[.\d]*\]"
     r"|\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL|CRITICAL)\b"
     r"|at \S+\(|File \"|Traceback \(most recent|Caused by:|goroutine \d|panicked at|npm ERR!"
     r"|error\[E\d|diff --git |index [0-9a-f]{7}|@@ |\+\+\+ |--- \S|[\w.]*(?:Error|Exception): "

@@ -3,7 +3,7 @@
 
 import pytest
 
-from subcog.sinks.code.outline import outline
+from subcog.sinks.code.outline import may_define, outline
 from tests.waiting import ends_soon
 
 BEFORE = {
@@ -399,3 +399,10 @@ def test_zeros_behind_a_fraction_say_nothing(number):
 def test_hostile_settings_are_read_soon(path, text):
     with ends_soon():
         outline(path, text.encode())
+
+
+def test_a_go_file_of_many_opened_functions_is_searched_in_linear_time():
+    text = b"func (c *Cart[T]) Add() {}\n// Total\n" + b"func(" * 190_000
+    with ends_soon():
+        assert may_define("a.go", text, "Add")
+        assert not may_define("a.go", text, "Total")

@@ -116,8 +116,17 @@ def test_each_feature_has_a_value():
     assert len(matcher(run("make"), MIGRATE, "other").features(1)) == len(FEATURES)
 
 
+@pytest.mark.parametrize(
+    "said", ["never run", "never", "Do not  just run", "avoid ever", "never a"]
+)
+def test_a_command_is_denied_however_it_is_spaced(said):
+    (denied,) = commands_against(f"{said}  git push here")
+    assert denied.command == "git push"
+
+
 def test_a_hostile_memory_ends_soon():
     with ends_soon():
         commands_against("never `" * 3_000 + "(" * 10_000)
         commands_against("never run kubectl " + "a.b/" * 10_000 + " never run git" * 3_000)
+        commands_against("never" + " " * 20_000 + "run it")
         matcher(run("a" * 10_000), "not " * 20_000, "`a b`" * 5_000).relevance(1)

@@ -4,6 +4,7 @@ import pytest
 
 from subcog.stages.capture.closings import closed_by, find_closings
 from tests.fakes import make_memory
+from tests.waiting import ends_soon
 
 numbers = count(1)
 
@@ -82,3 +83,14 @@ def test_what_may_mean_two_closes_none(said, other):
     (closing,) = find_closings(said)
     assert closed_by(closing, OPEN) is not None
     assert closed_by(closing, (*OPEN, memory(other))) is None
+
+
+@pytest.mark.parametrize("before", ["(", '"', "so "])
+def test_a_sentence_with_a_long_run_of_blanks_is_read_at_once(before):
+    with ends_soon(cpu_s=2):
+        find_closings(f"{before}{' ' * 900}the runner it there.")
+
+
+def test_blanks_between_the_words_change_nothing():
+    (found,) = find_closings("The  CI runner\tis   fixed now.")
+    assert found.what == find_closings("The CI runner is fixed now.")[0].what

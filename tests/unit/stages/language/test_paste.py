@@ -61,3 +61,8 @@ def test_what_is_typed_is_no_paste(typed):
 def test_a_long_paste_is_read_in_linear_time():
     with ends_soon():
         find_paste("\n".join([LOG, "=" * 200_000, "a=b " * 50_000, TRACE] * 4))
+
+
+def test_a_pasted_number_of_very_many_digits_is_read_in_linear_time():
+    with ends_soon():
+        find_paste(f"[{'1' * 100_000}\n" * 2)
