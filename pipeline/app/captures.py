@@ -223,7 +223,8 @@ class ReviewCaptures:
         if statement.note.kind != "resolution":
             return None
         hits = await self._like(event, statement.note.text, "blockers")
-        return review.resolved([hit for hit in hits if self._is_open_blocker(hit)])
+        at = statement.said_at_ms
+        return review.resolved([hit for hit in hits if self._was_open(event, hit.memory, at)])
 
     async def close(self, event: ReviewRequested, said: Iterable[Closing]) -> list[Memory]:
         """Close each blocker or task that the user says to be done, where it is clear which.
@@ -242,17 +243,16 @@ class ReviewCaptures:
         return closed
 
     def _may_close(self, event: ReviewRequested, memory: Memory, closing: Closing) -> bool:
-        """Whether it is the project's, and was open when that was said.
-
-        The record of the session's own task is judged by what is done in it.
-        """
+        """The record of the session's own task is judged by what is done in it."""
         recorded = OUTCOME.search(memory.content) is not None
         own = recorded and memory.provenance.session == event.session
+        return not own and self._was_open(event, memory, closing.said_at_ms)
+
+    def _was_open(self, event: ReviewRequested, memory: Memory, said_at_ms: int) -> bool:
+        """Whether it is the project's own, and was open at ``said_at_ms`` as it still is."""
         now = self._clock()
-        was_there = memory.updated_at <= (_moment(closing.said_at_ms) or now)
-        return (
-            memory.scope == event.place.project and was_there and is_open(memory, now) and not own
-        )
+        was_there = memory.updated_at <= (_moment(said_at_ms) or now)
+        return memory.scope == event.place.project and was_there and is_open(memory, now)
 
     async def _close(self, memory: Memory) -> None:
         """Mark a memory as resolved: what it says stays, and who said it, and can be found."""

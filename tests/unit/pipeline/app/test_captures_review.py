@@ -44,7 +44,8 @@ def stated(text, confidence=90, kind="decision", namespace="decisions"):
     return Statement(note=note, role="user", said_at_ms=1000, file="a.py")
 
 
-SOLVED = stated(FIXED, kind="resolution", namespace="blockers")
+NOW_MS = int(NOW.timestamp() * 1000)
+SOLVED = replace(stated(FIXED, kind="resolution", namespace="blockers"), said_at_ms=NOW_MS)
 
 
 class Gleaning:
@@ -195,8 +196,11 @@ async def test_a_resolution_closes_the_blocker_that_it_is_about(gleaning):
         (replace(BLOCKER, tags=("resolved",)), SOLVED),
         (BLOCKER, stated(FIXED)),
         (replace(BLOCKER, superseded_by="mem_8"), SOLVED),
+        (replace(BLOCKER, scope=PLACE.user), SOLVED),
+        (replace(BLOCKER, scope=PLACE.organisation), SOLVED),
+        (replace(BLOCKER, updated_at=NOW + timedelta(hours=1)), SOLVED),
     ],
-    ids=["closed already", "no resolution", "superseded"],
+    ids=["closed already", "no resolution", "superseded", "the user's", "the team's", "later"],
 )
 async def test_a_blocker_is_left_alone(gleaning, blocker, statement):
     gleaning.recall.hits = [make_hit(blocker, relevance=0.99, late=0.66)]
