@@ -237,8 +237,8 @@ class ReviewCaptures:
         for closing in said:
             hits = await self._like(event, closing.said, *sorted(TO_DO), limit=_CLOSE_AMONG)
             memories = [hit.memory for hit in hits if self._may_close(event, hit.memory, closing)]
-            if (memory := closed_by(closing, memories)) is not None:
-                await self._close(memory)
+            memory = closed_by(closing, memories)
+            if memory is not None and await self._close(memory):
                 closed.append(memory)
         return closed
 
@@ -254,9 +254,12 @@ class ReviewCaptures:
         was_there = memory.updated_at <= (_moment(said_at_ms) or now)
         return memory.scope == event.place.project and was_there and is_open(memory, now)
 
-    async def _close(self, memory: Memory) -> None:
-        """Mark a memory as resolved: what it says stays, and who said it, and can be found."""
-        await self._capture_or_raise(
+    async def _close(self, memory: Memory) -> bool:
+        """Mark a memory as resolved: what it says stays, and who said it, and can be found.
+
+        Whether that was done: what somebody changed meanwhile is left as it is.
+        """
+        settled = await self._capture_or_raise(
             CaptureRequested(
                 trace=self._new_id(),
                 id=f"mem_{self._new_id()}",
@@ -267,8 +270,10 @@ class ReviewCaptures:
                 explicit=False,
                 provenance=memory.provenance,
                 revises=memory.id,
+                made_from=memory.version,
             )
         )
+        return settled.kept.outcome != "declined"
 
     async def _provenance(
         self, event: ReviewRequested, said_at: datetime | None, file: str = ""
@@ -302,7 +307,10 @@ class ReviewCaptures:
         return count
 
     async def _record(self, event: ReviewRequested, work: task.Work) -> bool:
-        """Send the record of ``work`` on its way, unless a later session did the same again."""
+        """Send the record of ``work`` on its way, unless a later session did the same again.
+
+        What somebody changed in the record meanwhile stays.
+        """
         said_at = _moment(work.said_at_ms)
         known = None if work.memory_id else await self._record_of(event, work)
         if known is not None and _is_later(known, event, said_at):
@@ -319,10 +327,13 @@ class ReviewCaptures:
             confidence_percent=task.CONFIDENCE_PERCENT,
             provenance=await self._provenance(event, said_at),
             revises=known.id if known else work.memory_id or None,
+            made_from=known.version if known else work.version,
             said_at=said_at,
             verbatim=True,
         )
+        work.version = None  # of what does not come back, nobody knows which it is
         settled = await self._capture_or_raise(request)
+        work.version = settled.memory.version if settled.memory else request.made_from
         work.memory_id = settled.kept.memory_id or work.memory_id
         work.recorded = request.text
         return True

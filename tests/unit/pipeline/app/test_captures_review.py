@@ -16,6 +16,7 @@ from subcog.config.load import load_settings
 from subcog.pipeline.app.archives import NotStored
 from subcog.pipeline.app.captures import ReviewCaptures
 from subcog.sinks.project.git import head_commit
+from subcog.stages.capture.closings import find_closings
 from subcog.stages.capture.review import Statement
 from subcog.stages.capture.task_record import Work
 
@@ -54,6 +55,7 @@ class Gleaning:
     def __init__(self, folder, **env):
         self.recall = FakeRecall()
         self.outcome = "stored"
+        self.version = None
         self.captured = []
         numbers = itertools.count()
         self.gleaner = ReviewCaptures(
@@ -68,7 +70,8 @@ class Gleaning:
         self.captured.append(request)
         kept_as = None if self.outcome == "declined" else "mem_7"
         kept = Kept(outcome=self.outcome, namespace=request.namespace, memory_id=kept_as)
-        return CaptureSettled(trace=request.trace, kept=kept)
+        memory = make_memory(7, version=self.version) if self.version else None
+        return CaptureSettled(trace=request.trace, kept=kept, memory=memory)
 
     async def keep(self, *statements, event=EVENT):
         kept = []
@@ -186,6 +189,7 @@ async def test_a_resolution_closes_the_blocker_that_it_is_about(gleaning):
     kept, closed = gleaning.captured
     assert kept.tags == ("auto-captured", "resolved", f"resolves-{BLOCKER.id}")
     assert (closed.revises, closed.text) == (BLOCKER.id, BLOCKER.content)
+    assert closed.made_from == BLOCKER.version
     assert closed.tags == ("resolved", "ci")
     assert closed.provenance == BLOCKER.provenance
 
@@ -208,6 +212,29 @@ async def test_a_blocker_is_left_alone(gleaning, blocker, statement):
     await gleaning.keep(statement)
 
     assert [request.revises for request in gleaning.captured] == [None]
+
+
+async def test_what_was_changed_meanwhile_is_not_told_to_be_closed(gleaning):
+    gleaning.recall.hits = [make_hit(BLOCKER)]
+    said = find_closings("The runner image is fixed now.")
+    for outcome, closed in (("stored", [BLOCKER]), ("declined", [])):
+        gleaning.outcome = outcome
+        assert await gleaning.gleaner.close(EVENT, said) == closed
+
+
+async def test_a_record_is_revised_from_the_version_that_was_written_last(gleaning):
+    work = Work(id="mem_1", asked="Hash the passwords", files={"a.py": None})
+    for written, file in ((3, "b.py"), (None, "c.py"), (5, "d.py"), (6, "e.py")):
+        gleaning.version, gleaning.outcome = written, "stored" if written else "declined"
+        work.files[file] = None
+        await gleaning.gleaner.record(EVENT, [work])
+    gleaning.outcome = "pending"
+    for file in ("f.py", "g.py"):
+        work.files[file] = None
+        with pytest.raises(NotStored):
+            await gleaning.gleaner.record(EVENT, [work])
+
+    assert [request.made_from for request in gleaning.captured] == [None, 3, 3, 5, 6, None]
 
 
 async def test_a_task_is_recorded_and_then_revised(gleaning):
@@ -240,6 +267,7 @@ async def test_a_record_of_the_same_order_and_of_no_other_tells_how_it_ended_now
 
     (request,) = gleaning.captured
     assert request.revises == (record.id if revises else None)
+    assert request.made_from == (record.version if revises else None)
     assert request.verbatim
 
 
