@@ -103,7 +103,7 @@ class ExchangeReader:
         self._files = tuple(dict.fromkeys((*self._files, *inside)))[-MAX_FILES:]
 
     def _hear_user(self, message: Message) -> None:
-        text = "" if self._agent else self._prose(message.text, MAX_USER_CHARS, head=1.0)
+        text = self._prose(message.text, MAX_USER_CHARS, head=1.0)
         if not text:
             return
         known = f"{self._session} user {message.said_at_ms} {text}"
@@ -113,7 +113,8 @@ class ExchangeReader:
             text=text,
             said_at_ms=message.said_at_ms,
         )
-        self._said[made.id] = made
+        if not self._agent:
+            self._said[made.id] = made
         self._opened, self._files = made.id, ()
 
     def _hear_agent(self, message: Message) -> None:
