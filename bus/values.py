@@ -31,6 +31,11 @@ NAMESPACES: tuple[str, ...] = (
 TO_DO = frozenset(("blockers", "tasks"))
 """The namespaces of what is to be dealt with."""
 
+CLOSED_TAGS = frozenset(
+    "resolved closed done fixed solved success failure finished completed".split()
+)
+"""In whatever case: the tags of what was dealt with."""
+
 Mode = Literal["hybrid", "text", "vector"]
 _KINDS = ("project", "user", "org")
 

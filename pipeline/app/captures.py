@@ -159,11 +159,21 @@ class ReviewCaptures:
             kept.append(text)
 
     async def _said_before(self, event: ReviewRequested, statement: Statement) -> tuple[Hit, ...]:
-        """What is like a statement; what is solved is not said by what still stands in the way."""
+        """What is like a statement, and does not tell of the state before it.
+
+        What is solved is not said by what still stands in the way, nor the other way round.
+        """
         hits = await self._like(event, statement.note.text)
-        if statement.note.kind != "resolution":
-            return hits
-        return tuple(hit for hit in hits if not self._is_open_blocker(hit))
+        if statement.note.kind == "resolution":
+            return tuple(hit for hit in hits if not self._is_open_blocker(hit))
+        if statement.note.kind == "blocker":
+            said_at = _moment(statement.said_at_ms) or self._clock()
+            return tuple(hit for hit in hits if not self._was_closed(hit.memory, said_at))
+        return hits
+
+    def _was_closed(self, memory: Memory, at: datetime) -> bool:
+        is_over = memory.namespace in TO_DO and not is_open(memory, self._clock())
+        return is_over and memory.updated_at < at
 
     def _is_open_blocker(self, hit: Hit) -> bool:
         return hit.memory.namespace == "blockers" and is_open(hit.memory, self._clock())

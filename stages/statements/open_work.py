@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from ...bus.values import TO_DO, Memory
+from ...bus.values import CLOSED_TAGS, TO_DO, Memory
 from ...config.patterns import regex
 
 RESOLVED = "resolved"
@@ -14,9 +14,6 @@ RESOLVED = "resolved"
 OUTCOME = regex(r"^Outcome: (\w+)", re.MULTILINE)
 """The line of a task's record that tells how it ended."""
 
-_CLOSED_TAGS = frozenset(
-    {RESOLVED, "closed", "done", "fixed", "solved", "success", "failure", "finished", "completed"}
-)
 # Alone, or before what says how, when or what: "fixed IPs" and "completed orders" are things.
 _ENDED = (
     r"(?:resolved|closed|done|fixed|solved|completed|finished)(?=\s*(?:$|[:.!?,;()\]\u2013\u2014])"
@@ -35,7 +32,7 @@ def is_open(memory: Memory, now: datetime) -> bool:
     outcome = OUTCOME.search(memory.content)
     if outcome is not None and outcome[1] != "unfinished":
         return False
-    tagged = not _CLOSED_TAGS.isdisjoint(map(str.casefold, memory.tags))
+    tagged = not CLOSED_TAGS.isdisjoint(map(str.casefold, memory.tags))
     return not tagged and _CLOSED_STATUS.search(memory.content) is None
 
 

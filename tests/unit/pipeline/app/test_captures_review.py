@@ -159,6 +159,16 @@ async def test_what_is_known_is_not_kept_again(gleaning):
     assert await gleaning.keep(stated("Use tabs.")) == []
 
 
+@pytest.mark.parametrize(("hours", "kept"), [(-1, True), (1, False)])
+async def test_a_blocker_that_was_closed_before_is_news_again(gleaning, hours, kept):
+    closed_at = NOW + timedelta(hours=hours)
+    closed = replace(BLOCKER, tags=("resolved",), updated_at=closed_at)
+    gleaning.recall.hits = [make_hit(closed, late=0.95, vector=0.95)]
+    again = stated(BLOCKER.content, kind="blocker", namespace="blockers")
+
+    assert await gleaning.keep(replace(again, said_at_ms=NOW_MS)) == [BLOCKER.content] * kept
+
+
 async def test_what_is_repeated_is_kept_once(gleaning):
     first = stated("We use argon2id because bcrypt truncates passwords.", 95)
     again = stated("Agreed: argon2id, because bcrypt truncates passwords.", 90)
