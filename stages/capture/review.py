@@ -185,16 +185,15 @@ def resolved(hits: Sequence[Hit]) -> Hit | None:
 
 
 MAX_FOUND = 64
-_MAX_TASKS = 8
 _BATCH_CHARS = 8_000
 
 
 class SessionReader:
-    """What was found so far, bounded. It only computes, so it may run in a thread.
+    """What was found so far in a slice, bounded. It only computes, so it may run in a thread.
 
     ``agent`` marks a sub-agent's messages: its actions count for the session's task, its words do
-    not. ``work`` is the current task, ``finished`` are those that ended; ``closings`` are what the
-    user says to be done.
+    not. ``work`` is the current task, ``finished`` are those that ended and are worth recording;
+    ``closings`` are what the user says to be done.
     """
 
     def __init__(
@@ -236,7 +235,8 @@ class SessionReader:
         )
         if before is not None and before is not self.work:
             before.ended = True
-            self.finished = [*self.finished, before][-_MAX_TASKS:]
+            if before.is_worth_recording:
+                self.finished.append(before)
 
 
 def _closings(message: Message) -> Iterator[Closing]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from copy import copy
 
 from msgspec import Struct
 
@@ -75,6 +76,12 @@ class ExchangeReader:
         self._opened = ""
         self._files: tuple[str, ...] = ()
         self._said: dict[str, Utterance] = {}
+
+    def fork(self) -> ExchangeReader:
+        """Another one that reads on from here, with nothing to take yet."""
+        other = copy(self)
+        other._said = {}
+        return other
 
     def read(self, messages: Iterable[Message]) -> None:
         """Follow ``messages``, which come after those read before."""
