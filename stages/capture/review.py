@@ -121,14 +121,23 @@ def choose(
 ) -> tuple[Statement, ...]:
     """The ``limit`` surest of ``statements`` from ``min_confidence`` (0–1) on, each once.
 
-    Of equally sure ones the later; in the order in which they were said.
+    Of equally sure ones the later; in the order in which they were said. What the agent says once
+    more stays the user's own.
     """
     least = min_confidence * 100
-    sure = {s.key: s for s in statements if s.note.confidence_percent >= least}
+    sure: dict[str, Statement] = {}
+    for said in statements:
+        if said.note.confidence_percent >= least:
+            sure[said.key] = max(said, sure.get(said.key, said), key=_weight)
     ranked = sorted(
         enumerate(sure.values()), key=lambda pair: (pair[1].note.confidence_percent, pair[0])
     )
     return tuple(statement for _, statement in sorted(ranked[-limit:] if limit else ()))
+
+
+def _weight(said: Statement) -> tuple[bool, bool]:
+    """Of the same words those count that may become a memory, then the user's own."""
+    return said.note.earned, said.role == "user"
 
 
 def memory_id(statement: Statement, scope: Scope) -> str:
