@@ -160,6 +160,10 @@ class Memory(Value, frozen=True, kw_only=True):
         said = f"{text}\0{self.valid_to}\0{self.superseded_by}"
         return self.id, zlib.crc32(said.encode("utf-8", "surrogatepass"))
 
+    def is_over(self, now: datetime) -> bool:
+        """Whether the time has passed for which it was valid."""
+        return self.valid_to is not None and self.valid_to <= now
+
 
 def copies(memories: Iterable[Memory]) -> dict[str, Memory]:
     """The id of each of ``memories`` that is a copy of another one's text, and that other one.

@@ -285,8 +285,7 @@ class CaptureWriter:
         return events
 
     def _is_valid(self, memory: Memory) -> bool:
-        ended = memory.valid_to is not None and memory.valid_to <= self._clock()
-        return memory.superseded_by is None and not ended
+        return memory.superseded_by is None and not memory.is_over(self._clock())
 
     def _merged(self, duplicate: Memory, event: StoreRequested, gate: str) -> Memory:
         request = event.request

@@ -25,7 +25,7 @@ _CLOSED_STATUS = regex(rf"\A\W*{_ENDED}|^\W*status\W{{1,6}}{_ENDED}", re.IGNOREC
 
 def is_open(memory: Memory, now: datetime) -> bool:
     """Tell whether a blocker or task is still to be dealt with, and any other still in force."""
-    if memory.superseded_by or (memory.valid_to is not None and memory.valid_to <= now):
+    if memory.superseded_by or memory.is_over(now):
         return False
     if memory.namespace not in TO_DO:
         return True
