@@ -31,6 +31,11 @@ NAMESPACES: tuple[str, ...] = (
 TO_DO = frozenset(("blockers", "tasks"))
 """The namespaces of what is to be dealt with."""
 
+CLOSED_TAGS = frozenset(
+    "resolved closed done fixed solved success failure finished completed".split()
+)
+"""In whatever case: the tags of what was dealt with."""
+
 Mode = Literal["hybrid", "text", "vector"]
 _KINDS = ("project", "user", "org")
 
@@ -154,6 +159,10 @@ class Memory(Value, frozen=True, kw_only=True):
         text = self.content_hash or self.content
         said = f"{text}\0{self.valid_to}\0{self.superseded_by}"
         return self.id, zlib.crc32(said.encode("utf-8", "surrogatepass"))
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether the time has passed for which it was valid."""
+        return self.valid_to is not None and self.valid_to <= now
 
 
 def copies(memories: Iterable[Memory]) -> dict[str, Memory]:

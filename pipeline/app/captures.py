@@ -159,11 +159,21 @@ class ReviewCaptures:
             kept.append(text)
 
     async def _said_before(self, event: ReviewRequested, statement: Statement) -> tuple[Hit, ...]:
-        """What is like a statement; what is solved is not said by what still stands in the way."""
+        """What is like a statement, and does not tell of the state before it.
+
+        What is solved is not said by what still stands in the way, nor the other way round.
+        """
         hits = await self._like(event, statement.note.text)
-        if statement.note.kind != "resolution":
-            return hits
-        return tuple(hit for hit in hits if not self._is_open_blocker(hit))
+        if statement.note.kind == "resolution":
+            return tuple(hit for hit in hits if not self._is_open_blocker(hit))
+        if statement.note.kind == "blocker":
+            said_at = _moment(statement.said_at_ms) or self._clock()
+            return tuple(hit for hit in hits if not self._was_closed(hit.memory, said_at))
+        return hits
+
+    def _was_closed(self, memory: Memory, at: datetime) -> bool:
+        is_over = memory.namespace in TO_DO and not is_open(memory, self._clock())
+        return is_over and memory.updated_at < at
 
     def _is_open_blocker(self, hit: Hit) -> bool:
         return hit.memory.namespace == "blockers" and is_open(hit.memory, self._clock())
@@ -223,7 +233,8 @@ class ReviewCaptures:
         if statement.note.kind != "resolution":
             return None
         hits = await self._like(event, statement.note.text, "blockers")
-        return review.resolved([hit for hit in hits if self._is_open_blocker(hit)])
+        at = statement.said_at_ms
+        return review.resolved([hit for hit in hits if self._was_open(event, hit.memory, at)])
 
     async def close(self, event: ReviewRequested, said: Iterable[Closing]) -> list[Memory]:
         """Close each blocker or task that the user says to be done, where it is clear which.
@@ -236,27 +247,29 @@ class ReviewCaptures:
         for closing in said:
             hits = await self._like(event, closing.said, *sorted(TO_DO), limit=_CLOSE_AMONG)
             memories = [hit.memory for hit in hits if self._may_close(event, hit.memory, closing)]
-            if (memory := closed_by(closing, memories)) is not None:
-                await self._close(memory)
+            memory = closed_by(closing, memories)
+            if memory is not None and await self._close(memory):
                 closed.append(memory)
         return closed
 
     def _may_close(self, event: ReviewRequested, memory: Memory, closing: Closing) -> bool:
-        """Whether it is the project's, and was open when that was said.
-
-        The record of the session's own task is judged by what is done in it.
-        """
+        """The record of the session's own task is judged by what is done in it."""
         recorded = OUTCOME.search(memory.content) is not None
         own = recorded and memory.provenance.session == event.session
-        now = self._clock()
-        was_there = memory.updated_at <= (_moment(closing.said_at_ms) or now)
-        return (
-            memory.scope == event.place.project and was_there and is_open(memory, now) and not own
-        )
+        return not own and self._was_open(event, memory, closing.said_at_ms)
 
-    async def _close(self, memory: Memory) -> None:
-        """Mark a memory as resolved: what it says stays, and who said it, and can be found."""
-        await self._capture_or_raise(
+    def _was_open(self, event: ReviewRequested, memory: Memory, said_at_ms: int) -> bool:
+        """Whether it is the project's own, and was open at ``said_at_ms`` as it still is."""
+        now = self._clock()
+        was_there = memory.updated_at <= (_moment(said_at_ms) or now)
+        return memory.scope == event.place.project and was_there and is_open(memory, now)
+
+    async def _close(self, memory: Memory) -> bool:
+        """Mark a memory as resolved: what it says stays, and who said it, and can be found.
+
+        Whether that was done: what somebody changed meanwhile is left as it is.
+        """
+        settled = await self._capture_or_raise(
             CaptureRequested(
                 trace=self._new_id(),
                 id=f"mem_{self._new_id()}",
@@ -267,8 +280,10 @@ class ReviewCaptures:
                 explicit=False,
                 provenance=memory.provenance,
                 revises=memory.id,
+                made_from=memory.version,
             )
         )
+        return settled.kept.outcome != "declined"
 
     async def _provenance(
         self, event: ReviewRequested, said_at: datetime | None, file: str = ""
@@ -302,7 +317,10 @@ class ReviewCaptures:
         return count
 
     async def _record(self, event: ReviewRequested, work: task.Work) -> bool:
-        """Send the record of ``work`` on its way, unless a later session did the same again."""
+        """Send the record of ``work`` on its way, unless a later session did the same again.
+
+        What somebody changed in the record meanwhile stays.
+        """
         said_at = _moment(work.said_at_ms)
         known = None if work.memory_id else await self._record_of(event, work)
         if known is not None and _is_later(known, event, said_at):
@@ -319,10 +337,13 @@ class ReviewCaptures:
             confidence_percent=task.CONFIDENCE_PERCENT,
             provenance=await self._provenance(event, said_at),
             revises=known.id if known else work.memory_id or None,
+            made_from=known.version if known else work.version,
             said_at=said_at,
             verbatim=True,
         )
+        work.version = None  # of what does not come back, nobody knows which it is
         settled = await self._capture_or_raise(request)
+        work.version = settled.memory.version if settled.memory else request.made_from
         work.memory_id = settled.kept.memory_id or work.memory_id
         work.recorded = request.text
         return True

@@ -8,6 +8,7 @@ the daemon; and what is read twice has the same identity, so that it is stored o
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from copy import deepcopy
 from functools import partial
 
 import anyio
@@ -30,7 +31,7 @@ from ...config.settings import Settings
 from ...sinks.sessions import Sessions
 from ...sinks.transcripts.reader import Mark, Slice, Transcripts, TranscriptUnreadable
 from ...stages.capture import task_record as task
-from ...stages.capture.review import SessionReader, Statement, batches
+from ...stages.capture.review import MAX_FOUND, SessionReader, Statement, batches, choose
 from ...stages.moments.preserve import preserve
 from ...stages.sessions.exchanges import ExchangeReader
 from ...stages.text.markup import is_machine, own_text
@@ -48,7 +49,10 @@ _LAST_WORD_TRIES = 5
 
 
 class ReviewState(Struct):
-    """What reviews of one session in one project remember: its latest points, the open task."""
+    """What reviews of one session in one project remember: its latest points, the open task.
+
+    It is as the last review left it that came to its end, for the next one begins there again.
+    """
 
     turn: anyio.Lock = field(default_factory=anyio.Lock)
     points: list[Noted] = field(default_factory=list)
@@ -182,30 +186,41 @@ class SessionReviewer:
     async def _review(
         self, event: ReviewRequested, state: ReviewState, progress: Progress
     ) -> LearnedResult:
-        mark, passages = None, 0
-        study = self._study(event, state.work)
-        exchanges = self._exchanges(event, state)
-
-        def read(batch: Sequence[Message]) -> None:
-            study.read(batch)
-            exchanges.read(batch)
+        mark, passages, tasks = None, 0, 0
+        exchanges, work = self._exchanges(event, state), deepcopy(state.work)
+        if state.work is not None:
+            state.work.version = None  # if this fails midway, nobody knows which it is
 
         async for part in self._parts(event):
+            study, earlier = self._study(event, work), progress.found
             messages = await self._conversations.unforgotten(event, part.messages)
             for batch in batches(messages):
                 # Of all reviews one computes at a time, or who asks something would wait for them.
-                await anyio.to_thread.run_sync(read, batch, limiter=self._one_at_a_time)
-                state.work, progress.found = study.work, study.found
+                read = partial(_read, batch, study, exchanges)
+                await anyio.to_thread.run_sync(read, limiter=self._one_at_a_time)
+                progress.found = choose((*earlier, *study.found), min_confidence=0, limit=MAX_FOUND)
             passages += await self._conversations.keep(event, exchanges.take())
-            mark = part.mark
+            tasks += await self._settle(event, study, progress)
+            mark, work = part.mark, study.work
+        if work is not None:
+            work.ended = event.last
+            tasks += await self._captures.record(event, [work])
         state.points = [*state.points, *(s.note for s in progress.found)][-_MAX_POINTS:]
-        await self._captures.keep(event, progress.found, progress.kept)
-        for memory in await self._captures.close(event, study.closings):
-            self._sessions.note_closed(event.session, memory.id, memory.version)
-        tasks = await self._captures.record(event, self._tasks(event, state, study))
+        state.work = work
+        if not event.agent:
+            state.exchanges = exchanges
         if mark is not None and mark.inode:
             await self._transcripts.keep(event.transcript, mark)
         return LearnedResult(passages=passages, memories=len(progress.kept), tasks=tasks)
+
+    async def _settle(
+        self, event: ReviewRequested, study: SessionReader, progress: Progress
+    ) -> int:
+        """Keep what is worth it of a slice; the number of tasks that ended in it."""
+        await self._captures.keep(event, study.found, progress.kept)
+        for memory in await self._captures.close(event, study.closings):
+            self._sessions.note_closed(event.session, memory.id, memory.version)
+        return await self._captures.record(event, study.finished)
 
     def _study(self, event: ReviewRequested, work: task.Work | None) -> SessionReader:
         return SessionReader(
@@ -220,17 +235,14 @@ class SessionReviewer:
     def _exchanges(self, event: ReviewRequested, state: ReviewState) -> ExchangeReader:
         """The reader of the session's exchanges; a sub-agent's transcript has one of its own."""
         if state.exchanges is not None and not event.agent:
-            return state.exchanges
-        made = ExchangeReader(
+            return state.exchanges.fork()
+        return ExchangeReader(
             event.session,
             clean=self._clean,
             own=_own_words,
             relative=partial(task.within, root=event.place.root),
             agent=bool(event.agent),
         )
-        if not event.agent:
-            state.exchanges = made
-        return made
 
     async def _parts(self, event: ReviewRequested) -> AsyncIterator[Slice]:
         """What is new in the transcript, up to the last word that the client told of."""
@@ -252,17 +264,13 @@ class SessionReviewer:
             if awaited:
                 yield Slice((Message(role="assistant", text=event.said),), Mark())
 
-    def _tasks(
-        self, event: ReviewRequested, state: ReviewState, study: SessionReader
-    ) -> list[task.Work]:
-        """The tasks that ended, and the one that goes on unless the session ends too."""
-        if state.work is None:
-            return study.finished
-        state.work.ended = event.last
-        return [*study.finished, state.work]
-
     def _reviews(self, event: CompactionStarted | ReviewRequested) -> Reviews:
         return self._sessions.state(event.session).part(Reviews)
+
+
+def _read(batch: Sequence[Message], study: SessionReader, exchanges: ExchangeReader) -> None:
+    study.read(batch)
+    exchanges.read(batch)
 
 
 def _own_words(text: str) -> str:

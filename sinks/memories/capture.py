@@ -22,7 +22,7 @@ from ...bus.events import (
     TextStored,
 )
 from ...bus.signals import emit, stored
-from ...bus.values import BRINGS_BACK, MCP, Encoding, Kept, Memory, Provenance
+from ...bus.values import BRINGS_BACK, CLOSED_TAGS, MCP, TO_DO, Encoding, Kept, Memory, Provenance
 from ..search.index import Encoder, Index
 from ..search.retriever import Fetch
 from ..store.errors import StoreUnavailable
@@ -285,8 +285,7 @@ class CaptureWriter:
         return events
 
     def _is_valid(self, memory: Memory) -> bool:
-        ended = memory.valid_to is not None and memory.valid_to <= self._clock()
-        return memory.superseded_by is None and not ended
+        return memory.superseded_by is None and not memory.is_over(self._clock())
 
     def _merged(self, duplicate: Memory, event: StoreRequested, gate: str) -> Memory:
         request = event.request
@@ -295,12 +294,19 @@ class CaptureWriter:
         return replace(
             duplicate,
             version=duplicate.version + 1,
-            tags=tuple(dict.fromkeys((*duplicate.tags, *event.tags)))[:_MAX_TAGS],
+            tags=self._united_tags(duplicate, event),
             confidence_percent=min(100, confidence),
             provenance=_with_gate(duplicate.provenance, gate),
             sources=tuple(sources)[:_MAX_SOURCES],
             updated_at=max(duplicate.updated_at, self._said_at(event)),
         )
+
+    def _united_tags(self, duplicate: Memory, event: StoreRequested) -> tuple[str, ...]:
+        """The tags of both; what is said to be in the way after it was closed is open again."""
+        tags = duplicate.tags
+        if duplicate.namespace in TO_DO and self._said_at(event) > duplicate.updated_at:
+            tags = tuple(tag for tag in tags if tag.casefold() not in CLOSED_TAGS)
+        return tuple(dict.fromkeys((*tags, *event.tags)))[:_MAX_TAGS]
 
     async def _revise(self, event: StoreRequested, memory_id: str) -> tuple[Event, ...]:
         async with self._lifecycle.write_lock:

@@ -101,8 +101,7 @@ class Contradictions:
         """Whether ``other`` holds, was said before ``memory``, and is not contained in it."""
         if other.namespace in RECORDS or other.superseded_by is not None:
             return False
-        ended = other.valid_to is not None and other.valid_to <= self._clock()
-        if ended or other.updated_at >= memory.updated_at:
+        if other.is_over(self._clock()) or other.updated_at >= memory.updated_at:
             return False
         return not self._judge.contains(memory.content, other.content)
 

@@ -377,7 +377,7 @@ class Archive:
             self.failures.add(memory)
 
     def _is_expired(self, memory: Memory) -> bool:
-        return memory.valid_to is not None and memory.valid_to <= self._clock()
+        return memory.is_over(self._clock())
 
     # --- forgetting ------------------------------------------------------------------------------
 

@@ -222,8 +222,9 @@ class Search:
 
     def _outdates(self, newer: Memory, older: Memory) -> bool:
         """Whether ``newer``, which contradicts ``older``, holds, of its scope and said after it."""
-        ended = newer.valid_to is not None and newer.valid_to <= self._clock()
-        if newer.scope != older.scope or newer.superseded_by is not None or ended:
+        if newer.scope != older.scope or newer.superseded_by is not None:
+            return False
+        if newer.is_over(self._clock()):
             return False
         return newer.updated_at >= older.updated_at
 
@@ -237,7 +238,7 @@ class Search:
             ):
                 return None
             memory = after[0]
-            if memory.valid_to is not None and memory.valid_to <= self._clock():
+            if memory.is_over(self._clock()):
                 return None
         return None
 

@@ -229,7 +229,7 @@ def _end(chain: Sequence[tuple[Row, bool]], now: datetime) -> Row | None:
         for row, foreign in chain
         if foreign and row.memory.version > last.version and row.memory.content != last.content
     ]
-    if not newer or (last.valid_to is not None and last.valid_to <= now):
+    if not newer or last.is_over(now):
         return None
     ended = replace(
         last,

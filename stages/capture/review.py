@@ -121,14 +121,23 @@ def choose(
 ) -> tuple[Statement, ...]:
     """The ``limit`` surest of ``statements`` from ``min_confidence`` (0–1) on, each once.
 
-    Of equally sure ones the later; in the order in which they were said.
+    Of equally sure ones the later; in the order in which they were said. What the agent says once
+    more stays the user's own.
     """
     least = min_confidence * 100
-    sure = {s.key: s for s in statements if s.note.confidence_percent >= least}
+    sure: dict[str, Statement] = {}
+    for said in statements:
+        if said.note.confidence_percent >= least:
+            sure[said.key] = max(said, sure.get(said.key, said), key=_weight)
     ranked = sorted(
         enumerate(sure.values()), key=lambda pair: (pair[1].note.confidence_percent, pair[0])
     )
     return tuple(statement for _, statement in sorted(ranked[-limit:] if limit else ()))
+
+
+def _weight(said: Statement) -> tuple[bool, bool]:
+    """Of the same words those count that may become a memory, then the user's own."""
+    return said.note.earned, said.role == "user"
 
 
 def memory_id(statement: Statement, scope: Scope) -> str:
@@ -185,16 +194,15 @@ def resolved(hits: Sequence[Hit]) -> Hit | None:
 
 
 MAX_FOUND = 64
-_MAX_TASKS = 8
 _BATCH_CHARS = 8_000
 
 
 class SessionReader:
-    """What was found so far, bounded. It only computes, so it may run in a thread.
+    """What was found so far in a slice, bounded. It only computes, so it may run in a thread.
 
     ``agent`` marks a sub-agent's messages: its actions count for the session's task, its words do
-    not. ``work`` is the current task, ``finished`` are those that ended; ``closings`` are what the
-    user says to be done.
+    not. ``work`` is the current task, ``finished`` are those that ended and are worth recording;
+    ``closings`` are what the user says to be done.
     """
 
     def __init__(
@@ -236,7 +244,8 @@ class SessionReader:
         )
         if before is not None and before is not self.work:
             before.ended = True
-            self.finished = [*self.finished, before][-_MAX_TASKS:]
+            if before.is_worth_recording:
+                self.finished.append(before)
 
 
 def _closings(message: Message) -> Iterator[Closing]:

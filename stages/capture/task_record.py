@@ -133,7 +133,8 @@ class Work(Struct, kw_only=True):
 
     ``closing`` is what the agent said last, ``concluded`` the cause and the fix as it last told
     them. ``verdict`` is the user's own on what was done so far, or empty. ``said_at_ms`` is when it
-    was asked for first, 0 where unknown.
+    was asked for first, 0 where unknown. ``version`` is that of its record as it was last written,
+    None where unknown.
     """
 
     id: str
@@ -150,6 +151,7 @@ class Work(Struct, kw_only=True):
     ended: bool = False
     running: dict[str, str] = {}
     memory_id: str = ""
+    version: int | None = None
     recorded: str = ""
 
     @property

@@ -22,11 +22,11 @@ from ...bus.events import (
     ImportRequested,
     StoreRequested,
 )
-from ...bus.values import CleanText, Kept, Memory, Provenance
+from ...bus.values import CleanText, Kept, Memory
 from ..capture.statement_classifier import detect_namespace
 from ..text.envelope import neutralise, strip_envelopes
 from ..text.markup import clean_tags, namespace_of, strip_private
-from .redact import Redactor, redact
+from .redact import Redactor, clean_provenance, redact
 
 
 def detect(event: CaptureRequested, *, max_chars: int) -> CaptureDetected | CaptureSettled:
@@ -130,7 +130,7 @@ def _without_texts(memory: Memory, ready: StoreRequested, redactor: Redactor) ->
         namespace=ready.namespace,
         tags=ready.tags,
         provenance=ready.request.provenance,
-        sources=tuple(_clean(source, redactor) for source in memory.sources),
+        sources=tuple(clean_provenance(source, redactor.redact) for source in memory.sources),
         anchors=tuple(one for one in memory.anchors if _is_spotless(one, redactor)),
         content="",
         summary="",
@@ -140,9 +140,3 @@ def _without_texts(memory: Memory, ready: StoreRequested, redactor: Redactor) ->
 def _is_spotless(anchor: Anchor, redactor: Redactor) -> bool:
     place = f"{anchor.path} {anchor.symbol}"
     return redactor.redact(place).text == place
-
-
-def _clean(origin: Provenance, redactor: Redactor) -> Provenance:
-    return Provenance(
-        **{name: redactor.redact(getattr(origin, name)).text for name in origin.__struct_fields__}
-    )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -245,7 +245,7 @@ def redact(event: CaptureDetected, *, redactor: Redactor) -> StoreRequested | Ca
         decision, reason = refusal
         _tell(request, cleaner, decision)
         return _declined(event, cleaner, reason)
-    provenance = _clean_provenance(request.provenance, cleaner)
+    provenance = clean_provenance(request.provenance, cleaner)
     _tell(request, cleaner, _DECISIONS[redactor.mode])
     return StoreRequested(
         trace=event.trace,
@@ -296,11 +296,12 @@ class _Cleaner:
         return clean
 
 
-def _clean_provenance(origin: Provenance, cleaner: _Cleaner) -> Provenance:
+def clean_provenance(origin: Provenance, clean: Callable[[str], CleanText]) -> Provenance:
+    """``origin``, each of its texts redacted by ``clean``."""
     if origin == _UNKNOWN:
         return origin
     return Provenance(
-        **{name: cleaner(getattr(origin, name)).text for name in origin.__struct_fields__}
+        **{name: clean(getattr(origin, name)).text for name in origin.__struct_fields__}
     )
 
 
@@ -354,7 +355,6 @@ def _tell(request: CaptureRequested, cleaner: _Cleaner, decision: str) -> None:
 
 # What is ours and no text: redacting it would only do harm.
 _OURS = frozenset({"gate", "author"})
-_WORTH_SENDING = regex(r"\w")
 _MARK = regex(r"\[redacted:[^\]]*\]")
 
 
@@ -370,7 +370,7 @@ def release(memory: Memory, *, redactor: Redactor) -> Memory | None:
     found = set(content.redactions) - {PRIVATE}
     if found and redactor.mode == "block":
         return None
-    if _WORTH_SENDING.search(_MARK.sub("", content.text)) is None:
+    if _WORTH_KEEPING.search(_MARK.sub("", content.text)) is None:
         return None
     return replace(
         memory,

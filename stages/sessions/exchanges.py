@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from copy import copy
 
 from msgspec import Struct
 
@@ -76,6 +77,12 @@ class ExchangeReader:
         self._files: tuple[str, ...] = ()
         self._said: dict[str, Utterance] = {}
 
+    def fork(self) -> ExchangeReader:
+        """Another one that reads on from here, with nothing to take yet."""
+        other = copy(self)
+        other._said = {}
+        return other
+
     def read(self, messages: Iterable[Message]) -> None:
         """Follow ``messages``, which come after those read before."""
         for message in messages:
@@ -103,7 +110,7 @@ class ExchangeReader:
         self._files = tuple(dict.fromkeys((*self._files, *inside)))[-MAX_FILES:]
 
     def _hear_user(self, message: Message) -> None:
-        text = "" if self._agent else self._prose(message.text, MAX_USER_CHARS, head=1.0)
+        text = self._prose(message.text, MAX_USER_CHARS, head=1.0)
         if not text:
             return
         known = f"{self._session} user {message.said_at_ms} {text}"
@@ -113,7 +120,8 @@ class ExchangeReader:
             text=text,
             said_at_ms=message.said_at_ms,
         )
-        self._said[made.id] = made
+        if not self._agent:
+            self._said[made.id] = made
         self._opened, self._files = made.id, ()
 
     def _hear_agent(self, message: Message) -> None:

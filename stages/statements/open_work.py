@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from ...bus.values import TO_DO, Memory
+from ...bus.values import CLOSED_TAGS, TO_DO, Memory
 from ...config.patterns import regex
 
 RESOLVED = "resolved"
@@ -14,9 +14,6 @@ RESOLVED = "resolved"
 OUTCOME = regex(r"^Outcome: (\w+)", re.MULTILINE)
 """The line of a task's record that tells how it ended."""
 
-_CLOSED_TAGS = frozenset(
-    {RESOLVED, "closed", "done", "fixed", "solved", "success", "failure", "finished", "completed"}
-)
 # Alone, or before what says how, when or what: "fixed IPs" and "completed orders" are things.
 _ENDED = (
     r"(?:resolved|closed|done|fixed|solved|completed|finished)(?=\s*(?:$|[:.!?,;()\]\u2013\u2014])"
@@ -28,14 +25,14 @@ _CLOSED_STATUS = regex(rf"\A\W*{_ENDED}|^\W*status\W{{1,6}}{_ENDED}", re.IGNOREC
 
 def is_open(memory: Memory, now: datetime) -> bool:
     """Tell whether a blocker or task is still to be dealt with, and any other still in force."""
-    if memory.superseded_by or (memory.valid_to is not None and memory.valid_to <= now):
+    if memory.superseded_by or memory.is_over(now):
         return False
     if memory.namespace not in TO_DO:
         return True
     outcome = OUTCOME.search(memory.content)
     if outcome is not None and outcome[1] != "unfinished":
         return False
-    tagged = not _CLOSED_TAGS.isdisjoint(map(str.casefold, memory.tags))
+    tagged = not CLOSED_TAGS.isdisjoint(map(str.casefold, memory.tags))
     return not tagged and _CLOSED_STATUS.search(memory.content) is None
 
 

@@ -1,5 +1,7 @@
+from datetime import timedelta
+
 from subcog.bus.values import Scope, copies
-from tests.fakes import PROJECT, make_memory
+from tests.fakes import NOW, PROJECT, make_memory
 
 USER, ORGANISATION = Scope("user", "u"), Scope("org", "local")
 
@@ -35,3 +37,9 @@ def test_copies_count_as_seen_together_until_one_of_them_changes():
     first, other = copy(1), copy(2, USER, content="ALPHA")
     assert first.seen_key[1] == other.seen_key[1]
     assert copy(1, superseded_by="mem_x").seen_key[1] != other.seen_key[1]
+
+
+def test_a_memory_is_over_from_the_moment_on_at_which_it_ends():
+    ends = make_memory(1, valid_to=NOW)
+    assert [ends.is_over(NOW + timedelta(seconds=by)) for by in (-1, 0, 1)] == [False, True, True]
+    assert not make_memory(2).is_over(NOW)

@@ -16,6 +16,7 @@ from subcog.config.load import load_settings
 from subcog.pipeline.app.archives import NotStored
 from subcog.pipeline.app.captures import ReviewCaptures
 from subcog.sinks.project.git import head_commit
+from subcog.stages.capture.closings import find_closings
 from subcog.stages.capture.review import Statement
 from subcog.stages.capture.task_record import Work
 
@@ -44,7 +45,8 @@ def stated(text, confidence=90, kind="decision", namespace="decisions"):
     return Statement(note=note, role="user", said_at_ms=1000, file="a.py")
 
 
-SOLVED = stated(FIXED, kind="resolution", namespace="blockers")
+NOW_MS = int(NOW.timestamp() * 1000)
+SOLVED = replace(stated(FIXED, kind="resolution", namespace="blockers"), said_at_ms=NOW_MS)
 
 
 class Gleaning:
@@ -53,6 +55,7 @@ class Gleaning:
     def __init__(self, folder, **env):
         self.recall = FakeRecall()
         self.outcome = "stored"
+        self.version = None
         self.captured = []
         numbers = itertools.count()
         self.gleaner = ReviewCaptures(
@@ -67,7 +70,8 @@ class Gleaning:
         self.captured.append(request)
         kept_as = None if self.outcome == "declined" else "mem_7"
         kept = Kept(outcome=self.outcome, namespace=request.namespace, memory_id=kept_as)
-        return CaptureSettled(trace=request.trace, kept=kept)
+        memory = make_memory(7, version=self.version) if self.version else None
+        return CaptureSettled(trace=request.trace, kept=kept, memory=memory)
 
     async def keep(self, *statements, event=EVENT):
         kept = []
@@ -155,6 +159,16 @@ async def test_what_is_known_is_not_kept_again(gleaning):
     assert await gleaning.keep(stated("Use tabs.")) == []
 
 
+@pytest.mark.parametrize(("hours", "kept"), [(-1, True), (1, False)])
+async def test_a_blocker_that_was_closed_before_is_news_again(gleaning, hours, kept):
+    closed_at = NOW + timedelta(hours=hours)
+    closed = replace(BLOCKER, tags=("resolved",), updated_at=closed_at)
+    gleaning.recall.hits = [make_hit(closed, late=0.95, vector=0.95)]
+    again = stated(BLOCKER.content, kind="blocker", namespace="blockers")
+
+    assert await gleaning.keep(replace(again, said_at_ms=NOW_MS)) == [BLOCKER.content] * kept
+
+
 async def test_what_is_repeated_is_kept_once(gleaning):
     first = stated("We use argon2id because bcrypt truncates passwords.", 95)
     again = stated("Agreed: argon2id, because bcrypt truncates passwords.", 90)
@@ -185,6 +199,7 @@ async def test_a_resolution_closes_the_blocker_that_it_is_about(gleaning):
     kept, closed = gleaning.captured
     assert kept.tags == ("auto-captured", "resolved", f"resolves-{BLOCKER.id}")
     assert (closed.revises, closed.text) == (BLOCKER.id, BLOCKER.content)
+    assert closed.made_from == BLOCKER.version
     assert closed.tags == ("resolved", "ci")
     assert closed.provenance == BLOCKER.provenance
 
@@ -195,8 +210,11 @@ async def test_a_resolution_closes_the_blocker_that_it_is_about(gleaning):
         (replace(BLOCKER, tags=("resolved",)), SOLVED),
         (BLOCKER, stated(FIXED)),
         (replace(BLOCKER, superseded_by="mem_8"), SOLVED),
+        (replace(BLOCKER, scope=PLACE.user), SOLVED),
+        (replace(BLOCKER, scope=PLACE.organisation), SOLVED),
+        (replace(BLOCKER, updated_at=NOW + timedelta(hours=1)), SOLVED),
     ],
-    ids=["closed already", "no resolution", "superseded"],
+    ids=["closed already", "no resolution", "superseded", "the user's", "the team's", "later"],
 )
 async def test_a_blocker_is_left_alone(gleaning, blocker, statement):
     gleaning.recall.hits = [make_hit(blocker, relevance=0.99, late=0.66)]
@@ -204,6 +222,29 @@ async def test_a_blocker_is_left_alone(gleaning, blocker, statement):
     await gleaning.keep(statement)
 
     assert [request.revises for request in gleaning.captured] == [None]
+
+
+async def test_what_was_changed_meanwhile_is_not_told_to_be_closed(gleaning):
+    gleaning.recall.hits = [make_hit(BLOCKER)]
+    said = find_closings("The runner image is fixed now.")
+    for outcome, closed in (("stored", [BLOCKER]), ("declined", [])):
+        gleaning.outcome = outcome
+        assert await gleaning.gleaner.close(EVENT, said) == closed
+
+
+async def test_a_record_is_revised_from_the_version_that_was_written_last(gleaning):
+    work = Work(id="mem_1", asked="Hash the passwords", files={"a.py": None})
+    for written, file in ((3, "b.py"), (None, "c.py"), (5, "d.py"), (6, "e.py")):
+        gleaning.version, gleaning.outcome = written, "stored" if written else "declined"
+        work.files[file] = None
+        await gleaning.gleaner.record(EVENT, [work])
+    gleaning.outcome = "pending"
+    for file in ("f.py", "g.py"):
+        work.files[file] = None
+        with pytest.raises(NotStored):
+            await gleaning.gleaner.record(EVENT, [work])
+
+    assert [request.made_from for request in gleaning.captured] == [None, 3, 3, 5, 6, None]
 
 
 async def test_a_task_is_recorded_and_then_revised(gleaning):
@@ -236,6 +277,7 @@ async def test_a_record_of_the_same_order_and_of_no_other_tells_how_it_ended_now
 
     (request,) = gleaning.captured
     assert request.revises == (record.id if revises else None)
+    assert request.made_from == (record.version if revises else None)
     assert request.verbatim
 
 

@@ -11,6 +11,7 @@ from subcog.bus.events import ReviewRequested, SessionEnded
 from subcog.bus.signals import degraded
 from subcog.bus.values import Scope
 from subcog.pipeline.app.review import Reviews
+from subcog.sinks.transcripts.reader import Transcripts
 from tests.emissions import emitted
 
 from ....fakes import PLACE
@@ -72,6 +73,44 @@ async def test_what_the_store_could_not_take_is_read_again(house):
 
     assert told == [("review", {"reason": "store.unavailable"})]
     assert [request.text for request in house.captured] == [DECISION, DECISION]
+
+
+async def test_a_task_that_ended_while_the_store_took_nothing_is_recorded_later(house):
+    house.outcome = "failed"
+    async with house.running():
+        for order, file in ((ORDER, "a.py"), ("Translate the invoices into French", "b.py")):
+            house.say(order)
+            house.do("Write", file_path=f"/src/shop/{file}")
+            await house.stop()
+        house.captured.clear()
+        house.outcome = "stored"
+        await house.stop()
+
+    first, second = house.of("tasks")
+    assert (first.text.splitlines()[0], second.text.splitlines()[0]) == (
+        ORDER,
+        "Translate the invoices into French",
+    )
+    assert first.text.endswith("Files: a.py")
+
+
+async def test_each_part_of_a_long_stretch_has_limits_of_its_own(tmp_path):
+    house = House(tmp_path, HOOK_STOP_MAX_CAPTURES="1")
+    house.reviewing._transcripts = Transcripts(house.marks, slice_bytes=512)
+    things = (
+        "invoices tokens parcels refunds vouchers baskets prices stocks carriers returns".split()
+    )
+    for thing in things:
+        house.say(f"Translate the {thing} into French")
+        house.do("Write", file_path=f"/src/shop/{thing}.py")
+    for said in (DECISION, RULE):
+        house.say(said)
+        house.say("x" * 600, "assistant")
+    async with house.running():
+        await house.stop()
+
+    assert len(house.of("tasks")) == len(things)
+    assert {DECISION, RULE} <= {request.text for request in house.captured}
 
 
 async def test_nothing_is_kept_where_the_settings_say_so(tmp_path):

@@ -59,6 +59,16 @@ async def test_the_same_words_are_merged_and_make_the_memory_surer(bench):
     assert memory.provenance.gate == "merged: the same text"
 
 
+async def test_a_closed_blocker_is_open_again_once_it_is_said_again(bench):
+    text, place = "CI is blocked by the runner image", {"namespace": "blockers"}
+    closed = await bench.keep(text, tags=("ci", "Resolved"), **place)
+    earlier = bench.clock.now - timedelta(days=1)
+    for said_at, tags in ((earlier, ("ci", "Resolved")), (None, ("ci",))):
+        bench.clock.now += timedelta(hours=1)
+        await bench.keep(text, explicit=False, said_at=said_at, **place)
+        assert (await bench.current(closed.memory.id)).tags == tags
+
+
 @pytest.mark.parametrize(
     ("before", "again", "merged"), [(94, 50, 99), (96, 50, 100), (10, 100, 100)]
 )

@@ -167,6 +167,15 @@ def test_what_was_said_twice_counts_once():
     assert len(chosen) == 1
 
 
+@pytest.mark.parametrize(("earned", "role"), [(True, "user"), (False, "assistant")])
+def test_what_the_agent_echoes_stays_the_users_if_it_may_be_kept(earned, role):
+    said = Statement(note=replace(noted(), earned=earned), role="user")
+    echo = Statement(note=replace(noted("use tabs."), earned=True), role="assistant")
+
+    for both in ([said, echo], [echo, said]):
+        assert [one.role for one in choose(both, min_confidence=0, limit=9)] == [role]
+
+
 def test_the_same_statement_has_the_same_id_wherever_it_is_read():
     one = statement("Use tabs.", at=1000)
 

@@ -104,7 +104,8 @@ def test_lines_of_a_sub_agent_are_passed_over_in_the_sessions_own_transcript():
 
 def test_of_a_sub_agents_transcript_its_conclusion_alone_counts():
     one = reader(agent=True)
-    one.read([said("user", "You are a reviewer", 1), said("assistant", "Two defects found.", 2)])
+    one.read([said("user", "You are a reviewer", 1), said("assistant", "Let me look.", 2)])
+    one.read([said("assistant", "Two defects found.", 3)])
     assert texts(one.take()) == [("agent", "Two defects found.")]
 
 
