@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,9 +68,14 @@ class Backups:
         """Take out of the backups what was forgotten since they were made."""
         from ...sinks.repair.backups import read_buried
 
+        store = archive.store
+        if not store.database.needs_purge:
+            return
+        deletions = await store.write(store.database.deletions)
         if self.files.files:
-            buried = await archive.store.read(read_buried)
+            buried = await store.read(read_buried)
             await anyio.to_thread.run_sync(self.files.purge, buried, self._clock())
+        await store.write(partial(store.database.note_purged, deletions))
 
     @property
     def files(self) -> AutomaticBackups:
