@@ -24,9 +24,6 @@ from .table import Forgotten, Row
 
 THREADS = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
-# Below this a text says too little of what it is about for anything to be found by it.
-_FEWEST_WORDS = 4
 _ADD_AT_ONCE = 64
 
 
@@ -263,17 +260,11 @@ class PassageArchive:
             table.remember_forgotten(connection, [forgotten])
 
     async def forget_saying(self, scope: Scope, text: str) -> int:
-        """Forget the passages of ``scope`` that hold ``text``: a memory of it was forgotten.
-
-        Of fewer than ``_FEWEST_WORDS`` words only those that say nothing else: a word or two stand
-        in passages about anything.
-        """
-        short = len(text.split()) < _FEWEST_WORDS
+        """Forget the passages of ``scope`` that hold ``text``: a memory of it is forgotten."""
+        found = await self._store.read(lambda c: table.to_forget(c, scope, text))
         gone = 0
-        for passage in await self.saying(scope, text):
-            if short and passage.text.strip() != text.strip():
-                continue
-            barred = Forgotten(scope=scope, passage=passage.id, since=_EPOCH, until=_FOREVER)
+        for passage in found:
+            barred = table.one_passage(passage)
             self._forgotten.append(barred)
             gone += await self._drop(scope, passage.session, [barred], only=passage.id)
         return gone
@@ -317,6 +308,16 @@ class PassageArchive:
         ids = [id_ for one in self._index.episodes(scope, session) for id_ in one.passages]
         kept = await self._store.read(lambda connection: table.fetch(connection, ids))
         return tuple(kept[id_] for id_ in ids if id_ in kept)
+
+
+async def forget_unloaded(store: Store, scopes: Iterable[Scope], texts: Iterable[str]) -> None:
+    """``forget_saying`` of each, where no archive of passages is open on ``store``."""
+
+    def work(connection: DuckDBPyConnection) -> None:
+        if table.forget_saying(connection, scopes, texts):
+            store.database.mark_uncompacted()
+
+    await store.write(partial(store.database.transact, work))
 
 
 def _whole_sessions(rows: Sequence[Row]) -> tuple[list[list[Row]], list[Row]]:
