@@ -68,11 +68,11 @@ async def compact_if_needed(archive: LazyArchive, backups: Backups | None = None
     loaded = archive.loaded
     if loaded is None:
         return False
+    if backups is not None:
+        await backups.purge(loaded)
+    if not loaded.needs_compaction:
+        return False
     try:
-        if backups is not None:
-            await backups.purge(loaded)
-        if not loaded.needs_compaction:
-            return False
         await loaded.compact()
     except (OSError, TimeoutError) as error:
         _log.warning(

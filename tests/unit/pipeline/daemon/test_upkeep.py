@@ -2,6 +2,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import anyio
+import duckdb
 import pytest
 
 from subcog.bus.events import ForgetRequested
@@ -71,6 +72,22 @@ async def test_it_leaves_the_backups_also_where_a_call_has_compacted(bench, late
     await bench.archive.compact()
     assert b"quartzite" in made.read_bytes()
     assert not await compact_if_needed(late, backups)
+    assert b"quartzite" not in made.read_bytes()
+    assert not bench.archive.store.database.needs_purge
+
+
+async def test_a_backup_that_is_held_is_kept_and_purged_later(bench, late, backups, monkeypatch):
+    kept = (await bench.keep(TEXT)).memory
+    made = await backups.make_if_due(bench.archive)
+    await bench.archive.store.checkpoint()
+    await bench.archive.forget(ForgetRequested(trace="t", id=kept.id, scopes=(HERE,)))
+    with duckdb.connect(made):
+        assert await compact_if_needed(late, backups), "the database itself is compacted anyway"
+        assert made.exists()
+    await compact_if_needed(late, backups)
+    assert bench.archive.store.database.needs_purge, "it is not tried again at once"
+    monkeypatch.setattr(backups, "_purge_from", 0.0)
+    await compact_if_needed(late, backups)
     assert b"quartzite" not in made.read_bytes()
     assert not bench.archive.store.database.needs_purge
 
