@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 
 import anyio
 import anyio.to_thread
@@ -16,7 +16,9 @@ from ...bus.sessions import Passage, SessionInfo
 from ...bus.values import Encoding, Scope
 from ..models.analyzer import Analyzer, text_encoding
 from ..models.embedder import Embedder
+from ..store.rows import naive
 from ..store.store import Store
+from ..store.tombstones import EVERYWHERE, Print, last_forgotten
 from . import table
 from .finder import Amends, Finder, never
 from .index import PassageIndex, opening_of
@@ -48,8 +50,11 @@ class PassageArchive:
         floor: float,
         clock: Callable[[], datetime],
         amends: Amends = never,
+        parts: Callable[[str], Iterable[str]] = lambda text: (text,),
     ) -> None:
+        """``parts`` gives the texts of which a passage may have made a memory."""
         self._store = store
+        self._parts = parts
         self._bounds = bounds
         self._clock = clock
         self._index = PassageIndex()
@@ -118,13 +123,15 @@ class PassageArchive:
         """Keep ``passages`` of one session; how many are new. Committed and found on return.
 
         What is there already is left alone, and what is too old or was forgotten, also in a scope
-        that the project had ``before``, does not come back. Raises ``StoreUnavailable``.
+        that the project had ``before``, does not come back. Nor does what says a memory that was
+        forgotten after it was said. Raises ``StoreUnavailable``.
         """
         new = 0
         for start in range(0, len(passages), _ADD_AT_ONCE):
             async with self._writing:  # what is forgotten meanwhile waits, or was before
                 part = passages[start : start + _ADD_AT_ONCE]
-                new += await self._add([one for one in part if self._may_keep(one, before)])
+                kept = [one for one in part if self._may_keep(one, before)]
+                new += await self._add(await self._without_forgotten(kept, before))
         if self._index.passages > self._bounds.max_passages:
             await self.trim()
         return new
@@ -147,6 +154,33 @@ class PassageArchive:
         oldest = self._clock() - timedelta(days=self._bounds.days)
         barred = any(one.covers(passage, before) for one in self._forgotten)
         return passage.said_at >= oldest and not barred
+
+    async def _without_forgotten(
+        self, passages: Sequence[Passage], before: Collection[Scope]
+    ) -> list[Passage]:
+        """Those that say nothing that was forgotten since, when they were not read yet."""
+        barred = await anyio.to_thread.run_sync(
+            self._barred, passages, before, limiter=self._threads
+        )
+
+        def current(connection: DuckDBPyConnection) -> list[Passage]:
+            return [
+                passage
+                for passage, prints in zip(passages, barred, strict=True)
+                if not prints or naive(passage.said_at) > last_forgotten(connection, prints)
+            ]
+
+        return await self._store.read(current) if any(barred) else list(passages)
+
+    def _barred(self, passages: Sequence[Passage], before: Collection[Scope]) -> list[list[Print]]:
+        texts = self._store.database.tombstones
+        places = [*map(str, before), *EVERYWHERE]
+        return [
+            texts.barred(
+                chain.from_iterable(map(self._parts, [one.text])), [str(one.scope), *places]
+            )
+            for one in passages
+        ]
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         embedder = self._index.embedder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from datetime import timedelta
 from functools import partial
 
 import anyio
@@ -120,6 +121,21 @@ async def test_what_says_an_earlier_text_or_under_an_earlier_scope_is_forgotten_
         assert (await app.bus.request(event, ForgetSettled, within_s=PATIENCE_S)).found
         assert await passages.saying(PLACE.project, TEXT) == ()
         assert await passages.saying(before, newer) == ()
+
+
+async def test_what_is_forgotten_before_its_transcript_is_read_does_not_come_back(tmp_path):
+    async with opened(tmp_path) as app:
+        memory_id = await remembered(app)
+        passages = await app.passages.get()
+        [known] = await passages.saying(PLACE.project, TEXT)
+        unread = replace(known, text=f"We are done.\n[remember] {TEXT}\n\nGo on", session="s2")
+        answer = replace(unread, text=f"Sure. I noted: **{TEXT.lower()}.** What next?")
+        assert (await forget(app, memory_id)).found
+        said = [replace(one, id=f"psg_000000000{n}us2") for n, one in enumerate((unread, answer))]
+        assert await passages.add(said) == 0
+        later = replace(said[0], said_at=app.clock() + timedelta(minutes=1))
+        other = replace(said[1], text="The quartzite deploy key rotates on some day")
+        assert await passages.add([later, other]) == 2
 
 
 async def test_forgetting_that_fails_midway_can_be_asked_for_again(tmp_path, monkeypatch):
