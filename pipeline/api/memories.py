@@ -312,7 +312,7 @@ class MemoryCalls:
         )
         if not params.everywhere:
             return answer
-        cleaned = await self._clean(holding, memory_id, str(history[0].scope))
+        cleaned = await self._clean(holding, history, place.readable)
         gone = {*cleaned.cleaned, *cleaned.removed}
         return replace(
             answer,
@@ -359,10 +359,12 @@ class MemoryCalls:
             raise CallRefused(f"{error.filename} cannot be deleted ({error.strerror})") from None
         return RemovedCopies(removed=tuple(map(copy_answer, chosen)))
 
-    async def _clean(self, copies: Sequence[Copy], memory_id: str, scope: str) -> Cleaned:
+    async def _clean(
+        self, copies: Sequence[Copy], forgotten: Sequence[Memory], scopes: Sequence[Scope]
+    ) -> Cleaned:
         from ...sinks.repair.kept_copies import clean_copies
 
-        work = partial(clean_copies, copies, memory_id, [scope], self._app.clock())
+        work = partial(clean_copies, copies, forgotten, scopes, self._app.clock())
         return await anyio.to_thread.run_sync(work)
 
 

@@ -164,7 +164,7 @@ class SessionCalls:
                     kept = await archive.list((scope,), limit=EVERY)
                     gone += [info for info in kept if since <= info.began_at <= until]
                     passages += await archive.forget_span(scope, since, until)
-            memories = await self._forget_captured(gone)
+            memories = await self._forget_captured(gone, place.own)
         if params.now:
             await (await self._app.archive.get()).compact()
         return ForgetSessionsResult(
@@ -180,22 +180,26 @@ class SessionCalls:
         spans = await archive.allow(None if params.everywhere else place.own)
         return AllowedResult(spans=spans)
 
-    async def _forget_captured(self, gone: Sequence[SessionInfo]) -> int:
-        """Forget what was captured from these sessions unasked; how many memories."""
+    async def _forget_captured(self, gone: Sequence[SessionInfo], own: Sequence[Scope]) -> int:
+        """Forget what was captured from these sessions unasked; how many memories.
+
+        What was captured under one of a project's ``own`` names may lie under another.
+        """
         store = (await self._app.archive.get()).store
         count = 0
-        for scope in dict.fromkeys(info.scope for info in gone):
-            sessions = {info.session for info in gone if info.scope == scope}
+        for scope in dict.fromkeys((*own, *(info.scope for info in gone))):
+            scopes = own if scope in own else (scope,)
+            sessions = {info.session for info in gone if info.scope in scopes}
             after = ""
-            while page := await store.page((scope,), after=after, limit=PAGE):
+            while sessions and (page := await store.page((scope,), after=after, limit=PAGE)):
                 after = page[-1].id
                 for memory in page:
                     if _is_of(memory, sessions):
-                        count += await self._forget_memory(memory.id, scope)
+                        count += await self._forget_memory(memory.id, scopes)
         return count
 
-    async def _forget_memory(self, memory_id: str, scope: Scope) -> bool:
-        event = ForgetRequested(trace=self._app.new_id(), id=memory_id, scopes=(scope,))
+    async def _forget_memory(self, memory_id: str, scopes: Sequence[Scope]) -> bool:
+        event = ForgetRequested(trace=self._app.new_id(), id=memory_id, scopes=tuple(scopes))
         settled = await self._app.bus.request(event, ForgetSettled, within_s=FORGET_S)
         return settled.found
 

@@ -41,6 +41,7 @@ from ...stages.language.code_names import code_names
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
 from ...stages.statements.comparison import amends, contains, contradicts, settles
+from ...stages.text.markup import parts_of
 from .archives import Conversations, LazyArchive, RedactionCache
 from .captures import CaptureService, ReviewCaptures
 from .checkouts import Checkouts
@@ -288,6 +289,7 @@ class App:
             floor=settings.min_relevance,
             clock=self.clock,
             amends=amends,
+            parts=parts_of,
         )
         try:
             await passages.open(archive.encoder.embedder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -278,9 +279,8 @@ class Handlers:
         Raises ``RecallUnavailable`` where nothing was forgotten.
         """
         archive = await self._app.archive.get()
-        if self._app.settings.sessions.enabled:
-            for memory in await archive.store.get([event.id], event.scopes):
-                await self._forget_saying(memory)
+        if versions := await archive.store.history(event.id, event.scopes):
+            await self._forget_saying(archive, versions, event.scopes)
         return await self._follow(await archive.forget(event))
 
     def _change(
@@ -301,14 +301,24 @@ class Handlers:
                 await self._app.bus.publish(replace(one, trace=self._app.new_id()))
         return settled
 
-    async def _forget_saying(self, memory: Memory) -> None:
+    async def _forget_saying(
+        self, archive: Archive, versions: Sequence[Memory], scopes: Sequence[Scope]
+    ) -> None:
+        """Forget what says any of the ``versions`` of a memory, also under an earlier scope."""
+        texts = dict.fromkeys(version.content for version in versions)
+        if not self._app.settings.sessions.enabled:  # what was kept before is still there
+            from ...sinks.passages.archive import forget_unloaded
+
+            await forget_unloaded(archive.store, scopes, texts)
+            return
         try:
             passages = await self._app.passages.get()
         except RecallUnavailable as error:
             raise RecallUnavailable(
-                f"{memory.id} is not forgotten, since sessions that say it cannot be: {error}"
+                f"{versions[0].id} is not forgotten, since sessions that say it cannot be: {error}"
             ) from None
-        await passages.forget_saying(memory.scope, memory.content)
+        for scope, text in product(scopes, texts):
+            await passages.forget_saying(scope, text)
 
     async def _admit(self, event: ImportRequested) -> ImportAdmitted:
         max_chars = self._app.settings.capture.max_chars

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,14 @@ from ..app.archives import LazyArchive
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
     from ...sinks.repair.backups import AutomaticBackups
+    from ...sinks.store.store import Store
 
 _log = logging.getLogger(__name__)
 CHECK_S = 10.0
 # A backup waits until nobody has asked anything for so long, at most for as long as it may be old.
 QUIET_S = 15.0
+# A backup that could not be changed is tried again after so long.
+PURGE_AGAIN_S = 600.0
 
 
 class Backups:
@@ -36,6 +40,7 @@ class Backups:
         self._paths = paths
         self._clock = clock
         self._files: AutomaticBackups | None = None
+        self._purge_from = 0.0
         self.problem = ""
 
     async def run(self, archive: LazyArchive, quiet_s: Callable[[], float]) -> None:
@@ -64,12 +69,29 @@ class Backups:
         return made
 
     async def purge(self, archive: Archive) -> None:
-        """Take out of the backups what was forgotten since they were made."""
+        """Take out of the backups what was forgotten since they were made.
+
+        What fails, as on a full disk or while another program holds one, is tried again later.
+        """
+        if not archive.store.database.needs_purge or anyio.current_time() < self._purge_from:
+            return
+        try:
+            await self._purge(archive.store)
+        except OSError as error:
+            self._purge_from = anyio.current_time() + PURGE_AGAIN_S
+            _log.warning(
+                "the backups still hold what was forgotten; it is retried later",
+                extra={"error": type(error).__name__},
+            )
+
+    async def _purge(self, store: Store) -> None:
         from ...sinks.repair.backups import read_buried
 
+        deletions = await store.write(store.database.deletions)
         if self.files.files:
-            buried = await archive.store.read(read_buried)
+            buried = await store.read(read_buried)
             await anyio.to_thread.run_sync(self.files.purge, buried, self._clock())
+        await store.write(partial(store.database.note_purged, deletions))
 
     @property
     def files(self) -> AutomaticBackups:

@@ -61,13 +61,18 @@ async def compact_when_idle(
 
 
 async def compact_if_needed(archive: LazyArchive, backups: Backups | None = None) -> bool:
-    """Compact if the file holds what was forgotten; what fails is tried again at the next time."""
+    """Compact if the file holds what was forgotten; what fails is tried again at the next time.
+
+    The backups are purged also where a call has compacted the file already.
+    """
     loaded = archive.loaded
-    if loaded is None or not loaded.needs_compaction:
+    if loaded is None:
+        return False
+    if backups is not None:
+        await backups.purge(loaded)
+    if not loaded.needs_compaction:
         return False
     try:
-        if backups is not None:
-            await backups.purge(loaded)
         await loaded.compact()
     except (OSError, TimeoutError) as error:
         _log.warning(

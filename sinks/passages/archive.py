@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 
 import anyio
 import anyio.to_thread
@@ -16,7 +16,9 @@ from ...bus.sessions import Passage, SessionInfo
 from ...bus.values import Encoding, Scope
 from ..models.analyzer import Analyzer, text_encoding
 from ..models.embedder import Embedder
+from ..store.rows import naive
 from ..store.store import Store
+from ..store.tombstones import EVERYWHERE, Print, last_forgotten
 from . import table
 from .finder import Amends, Finder, never
 from .index import PassageIndex, opening_of
@@ -24,9 +26,6 @@ from .table import Forgotten, Row
 
 THREADS = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
-# Below this a text says too little of what it is about for anything to be found by it.
-_FEWEST_WORDS = 4
 _ADD_AT_ONCE = 64
 
 
@@ -51,8 +50,11 @@ class PassageArchive:
         floor: float,
         clock: Callable[[], datetime],
         amends: Amends = never,
+        parts: Callable[[str], Iterable[str]] = lambda text: (text,),
     ) -> None:
+        """``parts`` gives the texts of which a passage may have made a memory."""
         self._store = store
+        self._parts = parts
         self._bounds = bounds
         self._clock = clock
         self._index = PassageIndex()
@@ -121,13 +123,15 @@ class PassageArchive:
         """Keep ``passages`` of one session; how many are new. Committed and found on return.
 
         What is there already is left alone, and what is too old or was forgotten, also in a scope
-        that the project had ``before``, does not come back. Raises ``StoreUnavailable``.
+        that the project had ``before``, does not come back. Nor does what says a memory that was
+        forgotten after it was said. Raises ``StoreUnavailable``.
         """
         new = 0
         for start in range(0, len(passages), _ADD_AT_ONCE):
             async with self._writing:  # what is forgotten meanwhile waits, or was before
                 part = passages[start : start + _ADD_AT_ONCE]
-                new += await self._add([one for one in part if self._may_keep(one, before)])
+                kept = [one for one in part if self._may_keep(one, before)]
+                new += await self._add(await self._without_forgotten(kept, before))
         if self._index.passages > self._bounds.max_passages:
             await self.trim()
         return new
@@ -150,6 +154,33 @@ class PassageArchive:
         oldest = self._clock() - timedelta(days=self._bounds.days)
         barred = any(one.covers(passage, before) for one in self._forgotten)
         return passage.said_at >= oldest and not barred
+
+    async def _without_forgotten(
+        self, passages: Sequence[Passage], before: Collection[Scope]
+    ) -> list[Passage]:
+        """Those that say nothing that was forgotten since, when they were not read yet."""
+        barred = await anyio.to_thread.run_sync(
+            self._barred, passages, before, limiter=self._threads
+        )
+
+        def current(connection: DuckDBPyConnection) -> list[Passage]:
+            return [
+                passage
+                for passage, prints in zip(passages, barred, strict=True)
+                if not prints or naive(passage.said_at) > last_forgotten(connection, prints)
+            ]
+
+        return await self._store.read(current) if any(barred) else list(passages)
+
+    def _barred(self, passages: Sequence[Passage], before: Collection[Scope]) -> list[list[Print]]:
+        texts = self._store.database.tombstones
+        places = [*map(str, before), *EVERYWHERE]
+        return [
+            texts.barred(
+                chain.from_iterable(map(self._parts, [one.text])), [str(one.scope), *places]
+            )
+            for one in passages
+        ]
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         embedder = self._index.embedder
@@ -263,17 +294,11 @@ class PassageArchive:
             table.remember_forgotten(connection, [forgotten])
 
     async def forget_saying(self, scope: Scope, text: str) -> int:
-        """Forget the passages of ``scope`` that hold ``text``: a memory of it was forgotten.
-
-        Of fewer than ``_FEWEST_WORDS`` words only those that say nothing else: a word or two stand
-        in passages about anything.
-        """
-        short = len(text.split()) < _FEWEST_WORDS
+        """Forget the passages of ``scope`` that hold ``text``: a memory of it is forgotten."""
+        found = await self._store.read(lambda c: table.to_forget(c, scope, text))
         gone = 0
-        for passage in await self.saying(scope, text):
-            if short and passage.text.strip() != text.strip():
-                continue
-            barred = Forgotten(scope=scope, passage=passage.id, since=_EPOCH, until=_FOREVER)
+        for passage in found:
+            barred = table.one_passage(passage)
             self._forgotten.append(barred)
             gone += await self._drop(scope, passage.session, [barred], only=passage.id)
         return gone
@@ -317,6 +342,16 @@ class PassageArchive:
         ids = [id_ for one in self._index.episodes(scope, session) for id_ in one.passages]
         kept = await self._store.read(lambda connection: table.fetch(connection, ids))
         return tuple(kept[id_] for id_ in ids if id_ in kept)
+
+
+async def forget_unloaded(store: Store, scopes: Iterable[Scope], texts: Iterable[str]) -> None:
+    """``forget_saying`` of each, where no archive of passages is open on ``store``."""
+
+    def work(connection: DuckDBPyConnection) -> None:
+        if table.forget_saying(connection, scopes, texts):
+            store.database.mark_uncompacted()
+
+    await store.write(partial(store.database.transact, work))
 
 
 def _whole_sessions(rows: Sequence[Row]) -> tuple[list[list[Row]], list[Row]]:

@@ -7,7 +7,7 @@ transaction.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -56,6 +56,11 @@ _DELETE_COVERED = (
     "AND ? IN ('', id) AND said_at BETWEEN ? AND ?"
 )
 _BATCH_ROWS = 2_000
+# Below this a text says too little of what it is about for anything to be found by it.
+_FEWEST_WORDS = 4
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 _files = msgspec.json.Decoder(tuple[str, ...])
 
@@ -236,6 +241,34 @@ def saying(connection: DuckDBPyConnection, scope: Scope, text: str) -> list[str]
         [str(scope), text],
     )
     return [passage_id for (passage_id,) in found.fetchall()]
+
+
+def to_forget(connection: DuckDBPyConnection, scope: Scope, text: str) -> list[Passage]:
+    """The passages of ``scope`` that go with a memory of ``text``: those that hold it.
+
+    Of fewer than ``_FEWEST_WORDS`` words only those that say nothing else: a word or two stand in
+    passages about anything.
+    """
+    found = fetch(connection, saying(connection, scope, text)).values()
+    short = len(text.split()) < _FEWEST_WORDS
+    return [one for one in found if not short or one.text.strip() == text.strip()]
+
+
+def forget_saying(
+    connection: DuckDBPyConnection, scopes: Iterable[Scope], texts: Iterable[str]
+) -> int:
+    """Delete for good what ``to_forget`` finds of each; how many passages. No index follows."""
+    found = [(scope, text) for scope in scopes for text in dict.fromkeys(texts)]
+    gone = [one for scope, text in found for one in to_forget(connection, scope, text)]
+    barred = {one.id: one_passage(one) for one in gone}
+    delete(connection, list(barred))
+    remember_forgotten(connection, barred.values())
+    return len(barred)
+
+
+def one_passage(passage: Passage) -> Forgotten:
+    """What bars ``passage`` alone."""
+    return Forgotten(scope=passage.scope, passage=passage.id, since=_EPOCH, until=_FOREVER)
 
 
 def _values(row: Row) -> tuple[Any, ...]:

@@ -33,6 +33,8 @@ from .kept_copies import MEMORY_LIMIT_MB, keeping_date, note_backup, opened
 _STEM, _TIME = "subcog-", "%Y%m%dT%H%M%SZ"
 _ROOM_BYTES = 64_000_000
 _BATCH_ROWS = 2_000
+# Why a backup cannot be opened, now or later.
+_USELESS = {"damaged", "foreign", "newer"}
 _TICK = timedelta(microseconds=1)
 _TABLES = frozenset(
     "memories versions team shared outbox received forgotten_texts merged_texts passages "
@@ -106,14 +108,28 @@ class AutomaticBackups:
                 wal_of(file).unlink(missing_ok=True)
 
     def purge(self, buried: Buried, now: datetime) -> None:
-        """Forget in each what was forgotten since. One that cannot be changed is deleted."""
+        """Forget in each what was forgotten since. One that will never open again is deleted.
+
+        Raises ``OSError`` at the end where one could not be changed now, which is kept.
+        """
+        problem: OSError | None = None
         for file in self.files:
             try:
-                with keeping_date(file):
-                    carry_over(file, buried, now, bring_back=False)
-            except StoreUnavailable:
-                file.unlink()
-                wal_of(file).unlink(missing_ok=True)
+                self._purge(file, buried, now)
+            except OSError as error:
+                problem = problem or error
+        if problem is not None:
+            raise problem
+
+    def _purge(self, file: Path, buried: Buried, now: datetime) -> None:
+        try:
+            with keeping_date(file):
+                carry_over(file, buried, now, bring_back=False)
+        except StoreUnavailable as error:
+            if error.reason not in _USELESS:
+                raise
+            file.unlink()
+            wal_of(file).unlink(missing_ok=True)
 
 
 def _made_at(file: Path) -> datetime | None:

@@ -17,8 +17,10 @@ import duckdb
 import msgspec
 from msgspec import Struct
 
+from ...bus.values import Memory, Scope
 from ...config.patterns import regex
 from ..files import replace_file
+from ..passages import table as passages
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain
 from ..store.wal import backup_list_of, wal_of
@@ -161,19 +163,19 @@ class Cleaned(Struct, frozen=True):
 
 
 def clean_copies(
-    copies: Sequence[Copy], memory_id: str, scopes: Sequence[str], now: datetime
+    copies: Sequence[Copy], forgotten: Sequence[Memory], scopes: Sequence[Scope], now: datetime
 ) -> Cleaned:
-    """Make sure that none of ``copies`` holds a memory of ``scopes``. Not for an event loop.
+    """Make sure that none of ``copies`` holds ``forgotten``, which are the versions of one memory.
 
-    It is deleted from a backup, which is then compacted. A damaged file cannot be opened, so it is
-    deleted as a whole.
+    Nor passages of ``scopes`` that say it. Both are deleted from a backup, which is then compacted.
+    A damaged file cannot be opened, so it is deleted as a whole. Not for an event loop.
     """
     cleaned, removed, left = [], [], []
     for copy in copies:
         try:
             if copy.is_database:
                 with keeping_date(copy.file):
-                    _purge(copy.file, memory_id, scopes, now)
+                    _purge(copy.file, forgotten, scopes, now)
                 cleaned.append(copy.file)
             else:
                 remove_copy(copy)
@@ -185,11 +187,13 @@ def clean_copies(
     return Cleaned(tuple(cleaned), tuple(removed), tuple(left))
 
 
-def _purge(file: Path, memory_id: str, scopes: Sequence[str], now: datetime) -> None:
+def _purge(file: Path, forgotten: Sequence[Memory], scopes: Sequence[Scope], now: datetime) -> None:
+    first, texts = forgotten[0], {version.content for version in forgotten}
     with opened(file, now, Outbox()) as database:
         with database.transaction() as connection:
-            if database.tombstones.forget(connection, memory_id, scopes, now):
-                database.note_forgotten(connection, memory_id)
+            if database.tombstones.forget(connection, first.id, [str(first.scope)], now):
+                database.note_forgotten(connection, first.id)
+            passages.forget_saying(connection, scopes, texts)
         # Also where it was forgotten before: its bytes may still be in the file.
         database.compact()
 

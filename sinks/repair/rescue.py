@@ -27,7 +27,7 @@ from .salvage import Salvaged, can_attach, fill_up, salvage
 
 _SALVAGED = "salvaged.duckdb"
 _USE_TABLE, _ADD_ROWS, _COMMIT = 25, 26, 100
-_TABLES = (b"versions", b"forgotten_texts", b"merged_texts")
+_TABLES = (b"versions", b"forgotten_texts", b"merged_texts", b"forgotten_passages")
 
 
 class Mended(Struct, frozen=True, kw_only=True):

@@ -92,6 +92,8 @@ class Database:
         self._queue: ChangeQueue = queue or NoQueue()
         # Exists, also after a crash, while the file still holds what was deleted.
         self._uncompacted = path.with_name(f"{path.name}.uncompacted")
+        self._unpurged = path.with_name(f"{path.name}.unpurged")
+        self._deletions = 0
         self._memory_limit_mb = memory_limit_mb
         self._clock = clock
         self._root: DuckDBPyConnection | None = None
@@ -430,9 +432,28 @@ class Database:
         return self._uncompacted.exists()
 
     def mark_uncompacted(self) -> None:
-        """Note before a deletion that the file will need compaction. Writer's thread only."""
+        """Note before a deletion that the file will need compaction, and the backups a purge.
+
+        Writer's thread only.
+        """
         with self.translating_errors():
+            self._unpurged.touch(mode=FILE_MODE)
             self._uncompacted.touch(mode=FILE_MODE)
+        self._deletions += 1
+
+    @property
+    def needs_purge(self) -> bool:
+        """Whether the backups may hold what was deleted from the file, compacted or not."""
+        return self._unpurged.exists()
+
+    def deletions(self) -> int:
+        """How many deletions are committed since the file was opened. Writer's thread only."""
+        return self._deletions
+
+    def note_purged(self, deletions: int) -> None:
+        """The backups are without what so many ``deletions`` took away. Writer's thread only."""
+        if deletions == self._deletions:
+            self._unpurged.unlink(missing_ok=True)
 
     def compact(self) -> None:
         """Replace the file by a copy without what was deleted from it.

@@ -88,6 +88,13 @@ def latest_notes(connection: DuckDBPyConnection) -> dict[Print, Note]:
     return {Print(key, digest): Note(at, lifted) for key, digest, at, lifted in found}
 
 
+def last_forgotten(connection: DuckDBPyConnection, prints: Iterable[Print]) -> datetime:
+    """When one of these was forgotten last, in UTC without zone; the least datetime for none."""
+    asked = "SELECT max(noted_at) FROM store.forgotten_texts WHERE key = ? AND digest = ?"
+    found = [connection.execute(asked, print_).fetchall() for print_ in prints]
+    return max((at for [(at,)] in found if at is not None), default=datetime.min)  # noqa: DTZ901
+
+
 def add_notes(connection: DuckDBPyConnection, notes: Iterable[tuple[Print, Note]]) -> None:
     """Append ``notes``."""
     rows = [(*print_, *note) for print_, note in notes]
@@ -139,6 +146,12 @@ class Tombstones:
     def covers(self, text: str, *scopes: str) -> bool:
         """Whether ``text``, in whatever form, was forgotten in one of ``scopes``. On any thread."""
         return bool(self._barred) and not self._barred.isdisjoint(self.prints(text, scopes))
+
+    def barred(self, texts: Iterable[str], scopes: Sequence[str]) -> list[Print]:
+        """The prints of those of ``texts`` that were forgotten in ``scopes``. On any thread."""
+        if not self._barred:
+            return []
+        return [p for text in texts for p in self.prints(text, scopes) if p in self._barred]
 
     def bars(self, record: Record) -> bool:
         """Whether ``record`` may begin no new memory."""

@@ -16,6 +16,8 @@ from ...config.patterns import regex
 from .envelope import peeled, strip_envelopes
 from .unicode import fenced, visible
 
+_SENTENCE_END = regex(r"(?<=[.!?;])[\"'`*_)\]]{0,4}\s+|(?<=[。！？])")
+_FEWEST_WORDS = 4
 MAX_TAGS = 10
 MAX_TAG_CHARS = 40
 
@@ -194,3 +196,20 @@ def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 def _clean_tag(tag: str) -> str:
     return re.sub(r"[^\w./]+", "-", tag[:1000].lower()).strip("-./_")[:MAX_TAG_CHARS].rstrip("-./_")
+
+
+def parts_of(text: str) -> set[str]:
+    """What may have been kept of ``text``: all of it, what a marker keeps, lines, and sentences.
+
+    Of sentences up to three in a row, and what follows a colon. A few words count only where they
+    are all there is.
+    """
+    rest, marked = split_markers(text)
+    wholes = [text, rest, *(one.content for one in marked)]
+    found = set(wholes)
+    for line in {line for whole in wholes for line in whole.split("\n")}:
+        said = _SENTENCE_END.split(line)
+        found.update(" ".join(said[at : at + n]) for at in range(len(said)) for n in (1, 2, 3))
+        found.add(line)
+    found.update([part.partition(": ")[2] for part in found])
+    return {one for one in found if len(one.split()) >= _FEWEST_WORDS} | set(wholes)

@@ -193,6 +193,26 @@ async def test_a_lost_file_gives_what_the_backup_and_the_log_hold(tmp_path, loss
         assert len(await store.get(ids, [HERE])) == 2
 
 
+async def test_a_session_that_the_log_alone_says_is_forgotten_stays_so(tmp_path):
+    path, backup = tmp_path / "s.duckdb", tmp_path / "backup.duckdb"
+    said = talk(RETRIES)
+    async with opened(path, FakeClock(TALKED)) as store:
+        archive = await archive_of(store)
+        await store.put([make_row(1)])
+        await archive.add(said)
+        await store.backup(backup)
+        note_backup(path, backup)
+        await archive.forget_session(said[0].scope, said[0].session)
+        os.truncate(path, 0)  # under the process that has it open
+
+    await mend(path)
+
+    async with opened(path, FakeClock(TALKED)) as store:
+        archive = await archive_of(store)
+        assert archive.count == 0
+        assert await archive.add(said) == 0
+
+
 async def test_a_missing_file_without_backup_or_log_is_begun_anew_by_the_repair(tmp_path):
     path = tmp_path / "s.duckdb"
     async with opened(path) as store:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from datetime import timedelta
 from functools import partial
 
 import anyio
@@ -26,9 +27,11 @@ from subcog.bus.values import AUTO_CAPTURED, Provenance, Query, Scope
 from subcog.pipeline.app.app import App
 from subcog.pipeline.app.llm import LanguageModelService
 from subcog.sinks.passages.archive import PassageArchive
+from subcog.sinks.passages.table import forgotten
 from subcog.sinks.store.errors import StoreUnavailable
 from tests.apps import opened
 from tests.fakes import PLACE, make_classified, make_intent, make_parsed, make_prompt
+from tests.stores import everything
 from tests.waiting import PATIENCE_S, until
 
 TEXT = "The quartzite deploy key rotates on the first Monday of each month"
@@ -88,6 +91,51 @@ async def test_where_sessions_cannot_be_searched_nothing_is_forgotten_and_it_say
         app.passages.arrive(passages)
         assert (await forget(app, memory_id)).found
         await until(partial(_is_gone, app, memory_id))
+
+
+async def test_where_sessions_are_switched_off_what_was_kept_of_them_is_forgotten_too(tmp_path):
+    async with opened(tmp_path) as app:
+        memory_id = await remembered(app)
+        passages = app.passages.depart()
+        off = replace(app.settings.sessions, enabled=False)
+        app.settings = replace(app.settings, sessions=off)
+        assert (await forget(app, memory_id)).found
+        assert await passages.saying(PLACE.project, TEXT) == ()
+        [barred] = await passages._store.read(forgotten)
+        assert barred.passage == "psg_0000000001us1"
+
+
+async def test_what_says_an_earlier_text_or_under_an_earlier_scope_is_forgotten_too(tmp_path):
+    before = Scope("project", "of-before")
+    async with opened(tmp_path) as app:
+        memory_id = await remembered(app)
+        store, passages = (await app.archive.get()).store, await app.passages.get()
+        [memory] = await store.get([memory_id], [PLACE.project])
+        newer = "The quartzite deploy key rotates every second Tuesday from now on"
+        [row] = await everything(store)
+        await store.put([replace(row, memory=replace(memory, version=2, content=newer))])
+        [old] = await passages.saying(PLACE.project, TEXT)
+        await passages.add([replace(old, id="psg_0000000002us1", scope=before, text=newer)])
+        scopes = (PLACE.project, before)
+        event = ForgetRequested(trace=app.new_id(), id=memory_id, scopes=scopes)
+        assert (await app.bus.request(event, ForgetSettled, within_s=PATIENCE_S)).found
+        assert await passages.saying(PLACE.project, TEXT) == ()
+        assert await passages.saying(before, newer) == ()
+
+
+async def test_what_is_forgotten_before_its_transcript_is_read_does_not_come_back(tmp_path):
+    async with opened(tmp_path) as app:
+        memory_id = await remembered(app)
+        passages = await app.passages.get()
+        [known] = await passages.saying(PLACE.project, TEXT)
+        unread = replace(known, text=f"We are done.\n[remember] {TEXT}\n\nGo on", session="s2")
+        answer = replace(unread, text=f"Sure. I noted: **{TEXT.lower()}.** What next?")
+        assert (await forget(app, memory_id)).found
+        said = [replace(one, id=f"psg_000000000{n}us2") for n, one in enumerate((unread, answer))]
+        assert await passages.add(said) == 0
+        later = replace(said[0], said_at=app.clock() + timedelta(minutes=1))
+        other = replace(said[1], text="The quartzite deploy key rotates on some day")
+        assert await passages.add([later, other]) == 2
 
 
 async def test_forgetting_that_fails_midway_can_be_asked_for_again(tmp_path, monkeypatch):

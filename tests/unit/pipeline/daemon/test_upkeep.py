@@ -1,20 +1,25 @@
 from datetime import timedelta
+from types import SimpleNamespace
 
 import anyio
+import duckdb
 import pytest
 
 from subcog.bus.events import ForgetRequested
+from subcog.config.settings import BackupSettings
 from subcog.pipeline.app.archives import Conversations, LazyArchive
 from subcog.pipeline.daemon import upkeep
+from subcog.pipeline.daemon.backups import Backups
 from subcog.pipeline.daemon.upkeep import (
     compact_if_needed,
     compact_when_idle,
     trim,
     trim_daily,
 )
+from subcog.sinks.repair.backups import read_buried
 from tests.archives import opened_desk
 from tests.fakes import make_quoting
-from tests.stores import HERE, FakeClock
+from tests.stores import HERE, START, FakeClock
 from tests.unit.sinks.passages.conftest import IDLE, NOW, RETRIES, opened, talk
 from tests.waiting import PATIENCE_S
 
@@ -51,6 +56,61 @@ async def test_what_was_forgotten_leaves_the_disk(bench, late, tmp_path):
     assert await compact_if_needed(late)
     assert b"quartzite" not in (tmp_path / "subcog.duckdb").read_bytes()
     assert not await compact_if_needed(late)
+
+
+@pytest.fixture
+def backups(bench, tmp_path):
+    paths = SimpleNamespace(database=tmp_path / "subcog.duckdb", backups=tmp_path / "backups")
+    settings = BackupSettings(enabled=True, every_hours=24, keep=3, max_mb=100, folder="")
+    return Backups(settings, paths, lambda: START)
+
+
+async def test_it_leaves_the_backups_also_where_a_call_has_compacted(bench, late, backups):
+    kept = (await bench.keep(TEXT)).memory
+    made = await backups.make_if_due(bench.archive)
+    await bench.archive.forget(ForgetRequested(trace="t", id=kept.id, scopes=(HERE,)))
+    await bench.archive.compact()
+    assert b"quartzite" in made.read_bytes()
+    assert not await compact_if_needed(late, backups)
+    assert b"quartzite" not in made.read_bytes()
+    assert not bench.archive.store.database.needs_purge
+
+
+async def test_a_backup_that_is_held_is_kept_and_purged_later(bench, late, backups, monkeypatch):
+    kept = (await bench.keep(TEXT)).memory
+    made = await backups.make_if_due(bench.archive)
+    await bench.archive.store.checkpoint()
+    await bench.archive.forget(ForgetRequested(trace="t", id=kept.id, scopes=(HERE,)))
+    with duckdb.connect(made):
+        assert await compact_if_needed(late, backups), "the database itself is compacted anyway"
+        assert made.exists()
+    await compact_if_needed(late, backups)
+    assert bench.archive.store.database.needs_purge, "it is not tried again at once"
+    monkeypatch.setattr(backups, "_purge_from", 0.0)
+    await compact_if_needed(late, backups)
+    assert b"quartzite" not in made.read_bytes()
+    assert not bench.archive.store.database.needs_purge
+
+
+async def test_what_is_forgotten_while_the_backups_are_purged_is_purged_later(
+    bench, late, backups, monkeypatch
+):
+    await backups.make_if_due(bench.archive)
+    await forget_one(bench)
+    read = bench.archive.store.read
+
+    async def forgotten_meanwhile(work):
+        found = await read(work)
+        if work is read_buried:
+            monkeypatch.undo()
+            await forget_one(bench)
+        return found
+
+    monkeypatch.setattr(bench.archive.store, "read", forgotten_meanwhile)
+    assert await compact_if_needed(late, backups)
+    assert bench.archive.store.database.needs_purge
+    await compact_if_needed(late, backups)
+    assert not bench.archive.store.database.needs_purge
 
 
 async def test_a_compaction_that_fails_is_tried_again(bench, late):

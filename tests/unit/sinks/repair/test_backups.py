@@ -101,6 +101,17 @@ async def test_what_is_forgotten_leaves_the_backups(tmp_path):
         assert [row.memory.id for row in await everything(copy)] == [make_row(2).memory.id]
 
 
+async def test_a_damaged_one_is_deleted_as_what_it_holds_cannot_be_taken_out(tmp_path):
+    path = tmp_path / "s.duckdb"
+    files = backups(path)
+    async with opened(path) as store:
+        made = [await make(store, files, day) for day in range(2)]
+        os.truncate(made[0], 100)
+        buried = await store.read(read_buried)
+        await run(partial(files.purge, buried, START + DAY))
+        assert files.files == (made[1],)
+
+
 async def test_writes_go_on_while_one_is_made(tmp_path):
     path = tmp_path / "s.duckdb"
     files = backups(path)

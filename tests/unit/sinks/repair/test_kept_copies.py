@@ -7,6 +7,8 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
+from subcog.sinks.passages.archive import Bounds, PassageArchive
+from subcog.sinks.passages.table import forgotten
 from subcog.sinks.repair.kept_copies import (
     Copy,
     clean_copies,
@@ -14,8 +16,10 @@ from subcog.sinks.repair.kept_copies import (
     note_backup,
     remove_copy,
 )
-from tests.stores import START, make_row, opened
+from tests.stores import START, FakeClock, make_row, opened
 from tests.teams import ORG, join
+from tests.unit.sinks.passages.conftest import HERE as TALKED_HERE
+from tests.unit.sinks.passages.conftest import NOW, RETRIES, talk
 
 
 @pytest.fixture
@@ -106,16 +110,39 @@ async def test_a_backup_that_is_cleaned_tells_the_team_once_it_is_restored(tmp_p
         await store.put([make_row(1, scope=ORG), make_row(2, scope=ORG)])
         await store.backup(backup)
     copy = Copy(file=backup, kind="backup", at=START, changed_at=START, bytes=1)
-    forgotten, now = make_row(1).memory.id, START + timedelta(days=1)
+    memory, now = make_row(1, scope=ORG).memory, START + timedelta(days=1)
     os.utime(backup, (START.timestamp(), START.timestamp()))
 
-    await anyio.to_thread.run_sync(lambda: clean_copies([copy], forgotten, [str(ORG)], now))
+    await anyio.to_thread.run_sync(lambda: clean_copies([copy], [memory], [ORG], now))
 
     assert backup.stat().st_mtime == START.timestamp(), "it is as old as before"
     async with opened(backup) as restored:
         waiting = await restored.replica.outbox(limit=9)
         assert {(each.id, each.version) for each in waiting} == {
-            (forgotten, 0),
+            (memory.id, 0),
             (make_row(2).memory.id, 1),
         }
         assert (await restored.replica.depth()).count == 2
+
+
+async def test_a_copy_that_is_cleaned_loses_the_passages_that_say_it_too(tmp_path):
+    backup = tmp_path / "backup.duckdb"
+    said = talk(RETRIES)
+    memory = make_row(1, scope=TALKED_HERE, content=said[0].text).memory
+    async with opened(tmp_path / "s.duckdb", FakeClock(NOW)) as store:
+        archive = PassageArchive(store, bounds=Bounds(90, 1000), floor=0.5, clock=lambda: NOW)
+        await archive.open(None)
+        await archive.add(said)
+        await store.backup(backup)
+    copy = Copy(file=backup, kind="backup", at=NOW, changed_at=NOW, bytes=1)
+    assert said[0].text.encode() in backup.read_bytes()
+
+    cleaned = await anyio.to_thread.run_sync(
+        lambda: clean_copies([copy], [memory], [TALKED_HERE], NOW)
+    )
+
+    assert cleaned.cleaned == (backup,)
+    assert said[0].text.encode() not in backup.read_bytes()
+    async with opened(backup) as restored:
+        barred = await restored.read(forgotten)
+        assert [one.passage for one in barred] == [said[0].id]

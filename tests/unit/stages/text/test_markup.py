@@ -4,6 +4,7 @@ from subcog.bus.prompts import Marked
 from subcog.bus.values import NAMESPACES
 from subcog.stages.text.markup import (
     namespace_of,
+    parts_of,
     split_markers,
     strip_blocks,
     strip_private,
@@ -142,3 +143,21 @@ def test_every_namespace_is_known_in_any_case_and_number(namespace):
 
 def test_an_unknown_namespace_is_none():
     assert namespace_of("kittens") is None
+
+
+def test_the_parts_of_a_text_are_what_may_have_been_kept_of_it():
+    text = "Hello. Noted: we ship on Fridays only. Never on a Monday morning!\n[remember] two short"
+    parts = parts_of(text)
+    assert {
+        text,
+        "we ship on Fridays only.",
+        "we ship on Fridays only. Never on a Monday morning!",
+        "Never on a Monday morning!",
+        "two short",
+    } <= parts
+    assert "Hello." not in parts, "a few words say too little"
+
+
+def test_the_parts_of_a_hostile_text_are_found_soon():
+    with ends_soon():
+        parts_of("a b c d. " * 500 + ": " * 500 + "[remember] x\n" * 500)
