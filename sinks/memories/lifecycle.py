@@ -123,7 +123,7 @@ class Lifecycle:
                     known = ", ".join(map(str, versions))
                     reason = f"{event.id} has no version {event.version}; it has {known}"
                     return (ChangeSettled(trace=event.trace, reason=reason),)
-                wanted = versions[event.version]
+                wanted = _last_worded(versions[event.version], history)
             restored = self._restored(memory, wanted, event.version)
             others = await self._without_link(memory, event.scopes)
             return await self._commit(event.trace, restored, *others)
@@ -139,6 +139,7 @@ class Lifecycle:
             tags=wanted.tags,
             content_hash=wanted.content_hash,
             anchors=wanted.anchors,
+            contradicts=wanted.contradicts,
             valid_to=None,
             superseded_by=None,
         )
@@ -195,6 +196,12 @@ class Lifecycle:
             MemoriesStored(trace=trace, stored=pairs),
             ChangeSettled(trace=trace, memory=memories[0]),
         )
+
+
+def _last_worded(wanted: Memory, history: Sequence[Memory]) -> Memory:
+    """``wanted`` with the contradiction that was noted of its text, maybe in a later version."""
+    said = [one for one in history if one.content_hash == wanted.content_hash]
+    return replace(wanted, contradicts=max(said, key=lambda one: one.version).contradicts)
 
 
 def _missing(trace: str, memory_id: str) -> ChangeSettled:

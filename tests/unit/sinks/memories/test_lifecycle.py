@@ -126,3 +126,13 @@ async def test_each_change_is_a_version_that_says_why(bench):
         "expired",
     ]
     assert [each.provenance.hook for each in history] == ["cli"] * 4
+
+
+async def test_an_earlier_text_comes_back_with_what_it_contradicts(bench):
+    old = await bench.keep("We use bcrypt for password hashing in the login service")
+    new = await bench.keep("We use argon2id for password hashing in the login service")
+    assert new.memory.contradicts == old.memory.id
+    await bench.keep("Logins are counted by Prometheus", revises=new.memory.id)
+    assert (await bench.current(new.memory.id)).contradicts is None
+    assert (await restore(bench, new.memory.id, 1)).memory.contradicts == old.memory.id
+    assert (await restore(bench, new.memory.id, 2)).memory.contradicts is None
