@@ -119,6 +119,7 @@ def captured(house):
 def test_what_was_forgotten_is_not_kept_again_from_the_same_or_another_transcript(house):
     first = said(house, "s1", (RULE, DECISION))
     kept = eventually(lambda: found if len(found := captured(house)) == 2 else None)
+    wait_until_read(house, first)
     for memory_id in kept:
         house.ask("forget", memory_id)
 

@@ -43,6 +43,6 @@ def test_a_server_that_is_replaced_by_its_standby_gets_what_it_had_not(team, tmp
             there = Database(standby, team.name)
             assert eventually(lambda: there.psql("alice", found).strip() == "2")
             gina.settled()
-            assert gina.ask("team", "status")["problem"] is None
+            assert eventually(lambda: gina.ask("team", "status")["problem"] is None)
         finally:
             team.server.start()
