@@ -164,6 +164,10 @@ class Memory(Value, frozen=True, kw_only=True):
         """Whether the time has passed for which it was valid."""
         return self.valid_to is not None and self.valid_to <= now
 
+    def holds(self, now: datetime) -> bool:
+        """Whether it is not over, and no other memory replaced it."""
+        return self.superseded_by is None and not self.is_over(now)
+
 
 def copies(memories: Iterable[Memory]) -> dict[str, Memory]:
     """The id of each of ``memories`` that is a copy of another one's text, and that other one.

@@ -27,7 +27,7 @@ import numpy as np
 from subcog.sinks.memories.contradictions import likelihood
 from subcog.sinks.models.cross_encoder import CONTRADICTIONS, MODEL, CrossEncoder, PairTokenizer
 from subcog.sinks.models.embedder import Embedder, bundled_tokenizer
-from subcog.stages.statements.comparison import contains, contradicts
+from subcog.stages.statements.comparison import contradicts, says_same
 
 from .question_pairs import HERE as PROJECTS
 from .question_pairs import Pair
@@ -77,7 +77,7 @@ def report(label: str, model: CrossEncoder, given: Sequence[Pair]) -> None:
     """Print how right the words are, and the words or the model from each floor on."""
     likely = np.array([likelihood(model, one.text, one.question) for one in given])
     worded = np.array([contradicts(one.text, one.question) for one in given])
-    held = np.array([contains(one.text, one.question) for one in given])
+    held = np.array([says_same(one.question, one.text) for one in given])
     right = np.array([one.right for one in given])
     print(f"{label}: {len(given)} pairs")
     for name, found in (

@@ -40,7 +40,7 @@ from ...stages.injection.usefulness import Learned, usefulness
 from ...stages.language.code_names import code_names
 from ...stages.redaction.redact import Redactor
 from ...stages.redaction.rules import BadAllowance
-from ...stages.statements.comparison import amends, contains, contradicts, settles
+from ...stages.statements.comparison import amends, contradicts, says_same, settles
 from ...stages.text.markup import parts_of
 from .archives import Conversations, LazyArchive, RedactionCache
 from .captures import CaptureService, ReviewCaptures
@@ -320,7 +320,7 @@ class App:
             store,
             model_folder=Path(folder) if folder else None,
             merge_similarity=self.settings.capture.merge_similarity,
-            judge=Judge(contradicts, settles, contains),
+            judge=Judge(contradicts, settles, says_same),
             clock=self.clock,
             failing_shapes=failing_shapes,
             anchors=self.code.anchors,

@@ -59,12 +59,13 @@ class Judge(Struct, frozen=True):
     """What compares a text with an older one.
 
     ``contradicts`` tells whether it says otherwise, ``settles`` whether it says itself that the
-    older one holds no more, ``contains`` whether the older one adds nothing to it.
+    older one holds no more, ``says_same`` whether a text adds nothing to
+    another one.
     """
 
     contradicts: Callable[[str, str], bool]
     settles: Callable[[str, str], bool]
-    contains: Callable[[str, str], bool]
+    says_same: Callable[[str, str], bool]
 
 
 class _Comparison(Struct, frozen=True):
@@ -285,7 +286,7 @@ class CaptureWriter:
         return events
 
     def _is_valid(self, memory: Memory) -> bool:
-        return memory.superseded_by is None and not memory.is_over(self._clock())
+        return memory.holds(self._clock())
 
     def _merged(self, duplicate: Memory, event: StoreRequested, gate: str) -> Memory:
         request = event.request

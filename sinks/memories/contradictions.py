@@ -10,7 +10,6 @@ import ctypes
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-import anyio
 import anyio.to_thread
 
 from ...bus.events import MemoriesStored, TextStored
@@ -32,7 +31,7 @@ class Contradictions:
     """Handles ``TextStored``.
 
     ``load`` loads the model, and gives None where it cannot be used. It is kept until ``let_go``:
-    it takes 45 MB, for a few texts a day.
+    it takes up to 80 MB, for a few texts a day.
     """
 
     def __init__(
@@ -55,16 +54,13 @@ class Contradictions:
         self._judge = judge
         self._model: CrossEncoder | None = None
         self._clock = clock
-        self._one_at_a_time = anyio.CapacityLimiter(1)
 
     async def note(self, event: TextStored) -> tuple[MemoriesStored, ...]:
         """Note which memory the text of ``event`` contradicts, in its memory's next version."""
         read = event.memory
         if not self.enabled or _is_linked(read):
             return ()
-        other = await anyio.to_thread.run_sync(
-            self._contradicted, read, limiter=self._one_at_a_time
-        )
+        other = await anyio.to_thread.run_sync(self._contradicted, read)
         if other is None or await self._lifecycle.find(other, [read.scope]) is None:
             return ()
         return await self._lifecycle.annotate(
@@ -99,11 +95,10 @@ class Contradictions:
 
     def _may_be_denied(self, other: Memory, memory: Memory) -> bool:
         """Whether ``other`` holds, was said before ``memory``, and is not contained in it."""
-        if other.namespace in RECORDS or other.superseded_by is not None:
+        if other.namespace in RECORDS or not other.holds(self._clock()):
             return False
-        if other.is_over(self._clock()) or other.updated_at >= memory.updated_at:
-            return False
-        return not self._judge.contains(memory.content, other.content)
+        is_older = other.updated_at < memory.updated_at
+        return is_older and not self._judge.says_same(other.content, memory.content)
 
 
 def _is_linked(memory: Memory) -> bool:

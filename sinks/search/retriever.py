@@ -222,11 +222,8 @@ class Search:
 
     def _outdates(self, newer: Memory, older: Memory) -> bool:
         """Whether ``newer``, which contradicts ``older``, holds, of its scope and said after it."""
-        if newer.scope != older.scope or newer.superseded_by is not None:
-            return False
-        if newer.is_over(self._clock()):
-            return False
-        return newer.updated_at >= older.updated_at
+        is_later = newer.updated_at >= older.updated_at
+        return is_later and newer.scope == older.scope and newer.holds(self._clock())
 
     def _successor(self, memory: Memory, query: Query) -> Memory | None:
         """``memory``, or what replaced it and is valid, within the scopes of ``query``."""

@@ -275,11 +275,6 @@ def says_same(text: str, other: str) -> bool:
     return _adds_nothing(one, two) and one.contradiction(two) is None
 
 
-def contains(text: str, other: str) -> bool:
-    """Whether ``other`` adds nothing to ``text``."""
-    return says_same(other, text)
-
-
 def contradicts(newer: str, older: str) -> bool:
     """Whether ``older`` does not hold any more where ``newer`` does."""
     return claim_of(newer).contradiction(claim_of(older)) is not None
