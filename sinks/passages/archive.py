@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 
 import anyio
 import anyio.to_thread
@@ -175,7 +175,12 @@ class PassageArchive:
     def _barred(self, passages: Sequence[Passage], before: Collection[Scope]) -> list[list[Print]]:
         texts = self._store.database.tombstones
         places = [*map(str, before), *EVERYWHERE]
-        return [texts.barred(self._parts(one.text), [str(one.scope), *places]) for one in passages]
+        return [
+            texts.barred(  # takes nothing apart where nothing was ever forgotten
+                chain.from_iterable(map(self._parts, [one.text])), [str(one.scope), *places]
+            )
+            for one in passages
+        ]
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         embedder = self._index.embedder
