@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, groupby
 
@@ -21,11 +21,11 @@ from ..store.store import Store
 from ..store.tombstones import EVERYWHERE, Print, last_forgotten
 from . import table
 from .finder import Amends, Finder, never
+from .forgotten import EPOCH, Forgotten, ForgottenPassages, moment_of, one_passage
 from .index import PassageIndex, opening_of
-from .table import Forgotten, Row
+from .table import Row
 
 THREADS = 2
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ADD_AT_ONCE = 64
 
 
@@ -59,7 +59,7 @@ class PassageArchive:
         self._clock = clock
         self._index = PassageIndex()
         self._analyzer = Analyzer()
-        self._forgotten: list[Forgotten] = []
+        self._forgotten = ForgottenPassages()
         self._writing = anyio.Lock()
         self._threads = anyio.CapacityLimiter(THREADS)
         finder = Finder(
@@ -93,7 +93,7 @@ class PassageArchive:
         await self.trim()
 
     def _fill(self, connection: DuckDBPyConnection) -> None:
-        self._forgotten = table.forgotten(connection)
+        self._forgotten = ForgottenPassages(table.forgotten(connection))
         held: list[Row] = []
         for batch in table.load(connection):
             held += self._current(batch)
@@ -122,25 +122,28 @@ class PassageArchive:
     async def add(self, passages: Sequence[Passage], before: Collection[Scope] = ()) -> int:
         """Keep ``passages`` of one session; how many are new. Committed and found on return.
 
-        What is there already is left alone, and what is too old or was forgotten, also in a scope
-        that the project had ``before``, does not come back. Nor does what says a memory that was
-        forgotten after it was said. Raises ``StoreUnavailable``.
+        What is there already is left alone, also where another session said it: one that was forked
+        begins with a copy. What is too old or was forgotten, also in a scope that the project had
+        ``before``, does not come back. Nor does what says a memory that was forgotten after it was
+        said. Raises ``StoreUnavailable``.
         """
         new = 0
         for start in range(0, len(passages), _ADD_AT_ONCE):
             async with self._writing:  # what is forgotten meanwhile waits, or was before
                 part = passages[start : start + _ADD_AT_ONCE]
                 kept = [one for one in part if self._may_keep(one, before)]
-                new += await self._add(await self._without_forgotten(kept, before))
+                new += await self._add(await self._without_forgotten(kept, before), before)
         if self._index.passages > self._bounds.max_passages:
             await self.trim()
         return new
 
-    async def _add(self, passages: Sequence[Passage]) -> int:
+    async def _add(self, passages: Sequence[Passage], before: Collection[Scope]) -> int:
         """Encode and write those that are new or say something else; how many are new."""
         ids = [passage.id for passage in passages]
         there = await self._store.read(lambda connection: table.known(connection, ids))
-        fresh = [passage for passage in passages if there.get(passage.id) != passage.text]
+        other = [passage for passage in passages if there.get(passage.id) != passage.text]
+        copies = await self._store.read(lambda connection: table.copied(connection, other, before))
+        fresh = [passage for passage in other if passage.id not in copies]
         if not fresh:
             return 0
         texts = [passage.text for passage in fresh]
@@ -152,8 +155,7 @@ class PassageArchive:
 
     def _may_keep(self, passage: Passage, before: Collection[Scope]) -> bool:
         oldest = self._clock() - timedelta(days=self._bounds.days)
-        barred = any(one.covers(passage, before) for one in self._forgotten)
-        return passage.said_at >= oldest and not barred
+        return passage.said_at >= oldest and not self._forgotten.has(passage, before)
 
     async def _without_forgotten(
         self, passages: Sequence[Passage], before: Collection[Scope]
@@ -249,13 +251,15 @@ class PassageArchive:
 
         What is said in it from now on is kept again.
         """
-        barred = Forgotten(scope=scope, session=session, since=_EPOCH, until=self._clock())
-        self._forgotten.append(barred)
-        return await self._drop(scope, session, [barred])
+        whole = Forgotten(scope=scope, session=session, since=EPOCH, until=self._clock())
+        self._forgotten.add([whole])  # what is read meanwhile does not come back
+        copies = [moment_of(passage) for passage in await self.show(scope, session)]
+        self._forgotten.add(copies)
+        return await self._drop(scope, session, [whole, *copies])
 
     def has_forgotten(self, scopes: Collection[Scope], session: str, said_at: datetime) -> bool:
         """Whether all that was said then in ``session`` was forgotten, in one of ``scopes``."""
-        return any(one.covers_all(scopes, session, said_at) for one in self._forgotten)
+        return self._forgotten.has_all(scopes, session, said_at)
 
     async def forget_span(self, scope: Scope, since: datetime, until: datetime) -> int:
         """Forget the sessions of ``scope`` that began between two moments, both included.
@@ -265,14 +269,14 @@ class PassageArchive:
         """
         now = self._clock()
         barred = Forgotten(scope=scope, since=since, until=min(until, now))
-        self._forgotten.append(barred)
+        self._forgotten.add([barred])
         await self._store.write(partial(self._remember, barred))
         gone = 0
         for _, session, episodes in self._index.sessions((scope,)):
             if since <= episodes[0].began_at <= until:
                 whole = Forgotten(scope=scope, session=session, since=since, until=now)
                 more = [whole] if until < now else []  # else the span covers all of it
-                self._forgotten += more
+                self._forgotten.add(more)
                 gone += await self._drop(scope, session, more)
         return gone
 
@@ -286,7 +290,7 @@ class PassageArchive:
     def _allow(self, scopes: Sequence[Scope] | None) -> int:
         with self._store.database.transaction() as connection:
             allowed = table.allow_spans(connection, scopes)
-            self._forgotten = table.forgotten(connection)
+            self._forgotten = ForgottenPassages(table.forgotten(connection))
         return allowed
 
     def _remember(self, forgotten: Forgotten) -> None:
@@ -298,9 +302,9 @@ class PassageArchive:
         found = await self._store.read(lambda c: table.to_forget(c, scope, text))
         gone = 0
         for passage in found:
-            barred = table.one_passage(passage)
-            self._forgotten.append(barred)
-            gone += await self._drop(scope, passage.session, [barred], only=passage.id)
+            barred = one_passage(passage)
+            self._forgotten.add(barred)
+            gone += await self._drop(scope, passage.session, barred, only=passage.id)
         return gone
 
     # --- reading ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ transaction.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from ...bus.sessions import Passage
 from ...bus.values import Encoding, Scope
 from ..store.rows import aware, naive, to_scope
 from ..store.writes import Insert, among, insert
+from .forgotten import Forgotten, one_passage
 
 TYPES = {
     "id": "VARCHAR",
@@ -56,11 +57,13 @@ _DELETE_COVERED = (
     "AND ? IN ('', id) AND said_at BETWEEN ? AND ?"
 )
 _BATCH_ROWS = 2_000
+# What another session said at one of the moments given.
+_SAID_ELSEWHERE = (
+    "SELECT speaker, said_at, body FROM store.passages WHERE session <> ? "
+    "AND scope IN (SELECT unnest(?::VARCHAR[])) AND said_at IN (SELECT unnest(?::TIMESTAMP[]))"
+)
 # Below this a text says too little of what it is about for anything to be found by it.
 _FEWEST_WORDS = 4
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 _files = msgspec.json.Decoder(tuple[str, ...])
 
@@ -70,37 +73,6 @@ class Row(Struct, frozen=True):
 
     passage: Passage
     encoding: Encoding
-
-
-class Forgotten(Struct, frozen=True, kw_only=True):
-    """What must not come back: all of ``scope``, session and passage ("" for any) in a span.
-
-    ``since`` and ``until`` bound when it was said, both included.
-    """
-
-    scope: Scope
-    since: datetime
-    until: datetime
-    session: str = ""
-    passage: str = ""
-
-    def covers(self, passage: Passage, before: Collection[Scope] = ()) -> bool:
-        """Whether ``passage`` was forgotten, in its scope or those that its project had before."""
-        scopes = (passage.scope, *before)
-        return self.passage in {"", passage.id} and self._spans(
-            scopes, passage.session, passage.said_at
-        )
-
-    def covers_all(self, scopes: Collection[Scope], session: str, said_at: datetime) -> bool:
-        """Whether everything that was said then in ``session`` was forgotten."""
-        return not self.passage and self._spans(scopes, session, said_at)
-
-    def _spans(self, scopes: Collection[Scope], session: str, said_at: datetime) -> bool:
-        return (
-            self.scope in scopes
-            and self.session in {"", session}
-            and self.since <= said_at <= self.until
-        )
 
 
 def _select(
@@ -116,6 +88,23 @@ def _select(
 def known(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, str]:
     """The text of those of ``ids`` that are kept."""
     return dict(_select(connection, "id, body", ids))
+
+
+def copied(
+    connection: DuckDBPyConnection, passages: Sequence[Passage], before: Collection[Scope] = ()
+) -> set[str]:
+    """The ids of those of ``passages``, all of one session, that another session said before them.
+
+    The transcript of a session that was forked begins with a copy of the other's: the same words of
+    the same speaker at the same moment, in its scope or those that its project had ``before``.
+    """
+    if not passages:
+        return set()
+    scopes = [str(scope) for scope in (passages[0].scope, *before)]
+    moments = [naive(passage.said_at) for passage in passages]
+    found = connection.execute(_SAID_ELSEWHERE, [passages[0].session, scopes, moments]).fetchall()
+    said = {(speaker, aware(at), body) for speaker, at, body in found}
+    return {one.id for one in passages if (one.speaker, one.said_at, one.text) in said}
 
 
 def add(connection: DuckDBPyConnection, rows: Sequence[Row]) -> None:
@@ -191,7 +180,7 @@ def allow_spans(connection: DuckDBPyConnection, scopes: Sequence[Scope] | None) 
     )
     deleted = connection.execute(
         "DELETE FROM store.forgotten_passages WHERE session = '' AND passage = '' "
-        "AND (? OR scope IN (SELECT unnest(?::VARCHAR[])))",
+        "AND since < until AND (? OR scope IN (SELECT unnest(?::VARCHAR[])))",
         given,
     )
     [(number,)] = deleted.fetchall()
@@ -260,15 +249,10 @@ def forget_saying(
     """Delete for good what ``to_forget`` finds of each; how many passages. No index follows."""
     found = [(scope, text) for scope in scopes for text in dict.fromkeys(texts)]
     gone = [one for scope, text in found for one in to_forget(connection, scope, text)]
-    barred = {one.id: one_passage(one) for one in gone}
-    delete(connection, list(barred))
-    remember_forgotten(connection, barred.values())
-    return len(barred)
-
-
-def one_passage(passage: Passage) -> Forgotten:
-    """What bars ``passage`` alone."""
-    return Forgotten(scope=passage.scope, passage=passage.id, since=_EPOCH, until=_FOREVER)
+    by_id = {one.id: one for one in gone}
+    delete(connection, list(by_id))
+    remember_forgotten(connection, chain.from_iterable(map(one_passage, by_id.values())))
+    return len(by_id)
 
 
 def _values(row: Row) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from ..files import FOLDER_MODE
 from ..passages import table as passages
-from ..passages.table import Forgotten
+from ..passages.forgotten import Forgotten
 from ..sql import search_tables
 from ..store.database import Database
 from ..store.errors import StoreUnavailable, explain, unavailable

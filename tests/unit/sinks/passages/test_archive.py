@@ -66,6 +66,18 @@ async def test_a_session_goes_on_slice_by_slice(tmp_path, embedder):
         assert [p.text for p in await archive.show(HERE, "s1")] == [t for _, t in RETRIES * 12]
 
 
+async def test_a_forked_session_keeps_what_it_adds_alone(tmp_path, embedder):
+    async with opened(tmp_path, embedder) as archive:
+        assert await archive.add(talk(RETRIES, "s1")) == 4
+        forked = talk((*RETRIES, ("user", "Now write that down."), ("agent", "Done.")), "s2")
+        assert await archive.add(forked) == 2
+        assert await archive.add(talk(RETRIES, "s3", scope=ELSEWHERE), [HERE]) == 0
+        assert await archive.add(talk(RETRIES, "s3", scope=ELSEWHERE)) == 4
+        assert [p.text for p in await archive.show(HERE, "s2")] == ["Now write that down.", "Done."]
+    async with opened(tmp_path, embedder) as archive:
+        assert await archive.add(forked) == 0
+
+
 async def test_what_was_said_earlier_and_comes_later_stands_in_its_place(tmp_path, embedder):
     async with opened(tmp_path, embedder) as archive:
         said = talk(RETRIES)
@@ -295,6 +307,23 @@ async def test_what_a_project_forgot_under_an_earlier_name_does_not_come_back(
         assert not archive.has_forgotten([ELSEWHERE], "s1", said[0].said_at)
 
 
+@pytest.mark.parametrize("forget", [forgotten_session, forgotten_text])
+async def test_a_forked_session_does_not_bring_back_what_was_forgotten(tmp_path, embedder, forget):
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "s1"))
+        gone = await forget(archive)
+        assert await archive.allow() == 0
+        more = ("user", "Now write that down.")
+        forked = talk((*RETRIES, more), "s2")
+        assert await archive.add(forked) == 1
+        assert [p.text for p in await archive.show(HERE, "s2")] == [more[1]]
+        assert archive.has_forgotten([HERE], "s2", forked[2].said_at)
+        assert not archive.has_forgotten([HERE], "s2", forked[4].said_at)
+    async with opened(tmp_path, embedder) as archive:
+        assert await archive.add(forked) == 0
+        assert archive.count == len(RETRIES) - gone + 1
+
+
 async def test_what_is_said_after_a_session_was_forgotten_is_kept(tmp_path, embedder):
     clock = FakeClock(NOW)
     async with opened(tmp_path, embedder, clock=clock) as archive:
@@ -326,7 +355,7 @@ async def test_what_is_forgotten_while_it_waits_to_be_kept_is_not_kept(tmp_path,
             await anyio.wait_all_tasks_blocked()
             since, until = NOW - YEAR, NOW + YEAR
             gone = module.Forgotten(scope=HERE, session="s1", since=since, until=until)
-            archive._forgotten.append(gone)
+            archive._forgotten.add([gone])
         assert archive.count == 0
 
 
