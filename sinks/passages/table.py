@@ -47,14 +47,13 @@ FORGOTTEN_TYPES = {
     "until": "TIMESTAMP",
 }
 _FORGOTTEN = Insert("store.forgotten_passages", FORGOTTEN_TYPES)
-# What ``Forgotten.covers``.
+# What goes with ``Forgotten``: of a span, the sessions that began in it.
 _IDS_COVERED = (
-    "SELECT id FROM store.passages WHERE scope = ? AND ? IN ('', session) "
-    "AND ? IN ('', id) AND said_at BETWEEN ? AND ?"
-)
-_DELETE_COVERED = (
-    "DELETE FROM store.passages WHERE scope = ? AND ? IN ('', session) "
-    "AND ? IN ('', id) AND said_at BETWEEN ? AND ?"
+    "SELECT id FROM store.passages WHERE scope = $scope AND $session IN ('', session) "
+    "AND $passage IN ('', id) AND said_at BETWEEN $since AND $until "
+    "AND ($session <> '' OR $passage <> '' OR $since = $until OR session IN ("
+    "SELECT session FROM store.passages WHERE scope = $scope GROUP BY session "
+    "HAVING min(said_at) >= $since))"
 )
 _BATCH_ROWS = 2_000
 # What another session said at one of the moments given.
@@ -205,22 +204,27 @@ def forgotten(connection: DuckDBPyConnection) -> list[Forgotten]:
 
 
 def covered(connection: DuckDBPyConnection, forgotten: Forgotten) -> set[str]:
-    """The ids of the passages that ``forgotten`` covers."""
+    """The ids of the passages that go with ``forgotten``."""
     found = connection.execute(_IDS_COVERED, _values_covered(forgotten)).fetchall()
     return {id_ for (id_,) in found}
 
 
 def delete_forgotten(connection: DuckDBPyConnection, forgotten: Forgotten) -> int:
-    """Delete the passages that ``forgotten`` covers; how many."""
-    deleted = connection.execute(_DELETE_COVERED, _values_covered(forgotten))
-    [(number,)] = deleted.fetchall()
-    return int(number)
+    """Delete the passages that go with ``forgotten``; how many."""
+    ids = covered(connection, forgotten)
+    delete(connection, list(ids))
+    return len(ids)
 
 
-def _values_covered(forgotten: Forgotten) -> list[Any]:
-    """The parameters of the statements above."""
-    span = [naive(forgotten.since), naive(forgotten.until)]
-    return [str(forgotten.scope), forgotten.session, forgotten.passage, *span]
+def _values_covered(forgotten: Forgotten) -> dict[str, Any]:
+    """The parameters of ``_IDS_COVERED``."""
+    return {
+        "scope": str(forgotten.scope),
+        "session": forgotten.session,
+        "passage": forgotten.passage,
+        "since": naive(forgotten.since),
+        "until": naive(forgotten.until),
+    }
 
 
 def saying(connection: DuckDBPyConnection, scope: Scope, text: str) -> list[str]:

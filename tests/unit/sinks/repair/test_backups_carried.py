@@ -16,8 +16,8 @@ from subcog.sinks.repair.backups import (
 from tests.stores import HERE, START, FakeClock, make_row, opened
 from tests.teams import ORG, join
 from tests.unit.sinks.passages.conftest import HERE as TALKED_HERE
+from tests.unit.sinks.passages.conftest import IDLE, RETRIES, talk
 from tests.unit.sinks.passages.conftest import NOW as TALKED
-from tests.unit.sinks.passages.conftest import RETRIES, talk
 
 NOW = START + timedelta(days=40)
 RULE = "Always run the migrations first"
@@ -134,6 +134,24 @@ async def test_passages_that_were_forgotten_since_stay_so_too(tmp_path, bring_ba
         await archive.open(None)
         assert archive.count == (len(said) if bring_back else 0)
         assert await archive.add(said) == 0
+
+
+async def test_a_forgotten_span_takes_the_same_sessions_from_a_copy(tmp_path):
+    copy = tmp_path / "copy.duckdb"
+    since, until = TALKED - timedelta(days=11), TALKED - timedelta(days=9)
+    async with opened(tmp_path / "s.duckdb", FakeClock(TALKED)) as store:
+        archive = PassageArchive(store, bounds=Bounds(90, 1000), floor=0.5, clock=lambda: TALKED)
+        await archive.open(None)
+        await archive.add([*talk(RETRIES, days_ago=20), *talk(IDLE)])  # goes on in the span
+        await archive.add([*talk(RETRIES, "s2"), *talk(IDLE, "s2", days_ago=5)])
+        await store.backup(copy)
+        assert await archive.forget_span(TALKED_HERE, since, until) == 8
+        assert await carried(store, copy, bring_back=False) == Returning(0, 8)
+    async with opened(copy, FakeClock(TALKED)) as restored:
+        archive = PassageArchive(restored, bounds=Bounds(90, 1000), floor=0.5, clock=lambda: TALKED)
+        await archive.open(None)
+        kept = await archive.list([TALKED_HERE], limit=9)
+        assert [(each.session, each.passages) for each in kept] == [("s1", 8)]
 
 
 async def test_a_database_that_is_closed_or_missing_or_ruined_is_read_as_far_as_it_can_be(tmp_path):
