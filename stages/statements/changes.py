@@ -76,7 +76,7 @@ _NO_DESCRIPTION = (
 )
 # "Removed the cache from the unit tests" leaves it everywhere else.
 _NOT_FROM_A_PART = (
-    rf"(?!(?:{_WORD} ){{1,6}}(?:from|in) (?:{_WORD} ){{0,2}}"
+    rf"(?!(?:{_WORD} ){{1,6}}from (?:{_WORD} ){{0,2}}"
     rf"{_any('tests?,fixtures?,docs,documentation,readme,examples?,notebooks?,scripts?')} )"
 )
 _WHERE = _any("at,on,in,with,by,to,for,under")

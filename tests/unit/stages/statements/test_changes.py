@@ -24,6 +24,7 @@ def replaced(text):
         ("We do not use Jenkins since we moved from Jenkins to CircleCI", {"jenkins"}),
         ("We not only dropped Redis but also Kafka", {"redis"}),
         ("We removed Redis from the stack", {"redis"}),
+        ("We dropped unittest in the tests", {"unittest"}),
     ],
 )
 def test_what_is_no_more_is_found(text, gone):
