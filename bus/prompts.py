@@ -13,6 +13,16 @@ from msgspec import Struct
 
 from .values import Value
 
+BLOCKS = (
+    "system-reminder",
+    "system-note",
+    "hook_context",
+    "response_guidance",
+    "ide_selection",
+    "ide_opened_file",
+)
+"""What agents call what they add; ``hook_context`` and ``response_guidance`` hold our own words."""
+
 
 class IntentType(enum.StrEnum):
     """What kind of search a prompt asks for."""

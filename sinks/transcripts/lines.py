@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw, Struct
 
+from ...bus.prompts import BLOCKS
 from ...bus.sessions import Message, ToolCall, ToolResult
 from ...config.patterns import regex
 
@@ -247,6 +248,9 @@ class _Block(Struct):
     is_error: bool | None = None
 
 
+# A text that is one block from its beginning to its end, whatever is in it.
+_ADDED = regex(rf"\s*<({'|'.join(BLOCKS)})(?:\s[^<>\n]{{0,200}})?>")
+
 _lines = msgspec.json.Decoder(_Line)
 _saids = msgspec.json.Decoder(_Said)
 _blocks = msgspec.json.Decoder(list[_Block])
@@ -297,7 +301,13 @@ def _claude(line: _Line) -> Message | None:
 def _claude_blocks(content: Raw) -> list[_Block]:
     if bytes(content).startswith(b'"'):
         return [_Block(type="text", text=msgspec.json.decode(content, type=str))]
-    return _blocks.decode(content)[:MAX_PARTS]
+    return [block for block in _blocks.decode(content)[:MAX_PARTS] if not _is_added(block.text)]
+
+
+def _is_added(text: str) -> bool:
+    """Whether ``text`` is what the client added beside the user's own: a selection, a reminder."""
+    opened = _ADDED.match(text)
+    return opened is not None and text.rstrip().endswith(f"</{opened[1]}>")
 
 
 def _claude_result(block: _Block) -> ToolResult:

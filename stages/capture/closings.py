@@ -25,7 +25,9 @@ _MOST_WORDS = 16
 _READ_SENTENCES = 2
 _LEADS = r"\W*(?:(?:ok|okay|yes|great|good news|fyi|btw|by the way|so|and|well)\b[ ,:!.]+)*"
 _NOW = r"(?:(?:now|finally|already|all|just|meanwhile|fully|completely)\s+)*"
-_DONE = "done|fixed|resolved|solved|finished|completed?|closed|unblocked|over|back(?: up)?"
+# A leak that is "back" is open again, and a port that is closed is shut.
+_DONE = "done|fixed|resolved|solved|finished|completed?|unblocked|over|back (?:up|online|to normal)"
+_TICKET = r"(?:issue|ticket|bug|task|pr|pull request|mr|merge request|milestone)s?\b"
 _ENDS = (
     r"(?:[ ,]+(?:now|again|already|finally|meanwhile|for good|since \S+(?: \S+)?|today|yesterday"
     r"|this morning|thanks to \S+(?: \S+)?|thanks|thank you))*\W*$"
@@ -39,10 +41,11 @@ _STATES = regex(
 _WORKS = regex(rf"{_LEADS}{_SUBJECT}\s+{_NOW}works?\s+(?:again|now){_ENDS}", re.IGNORECASE)
 _DID = regex(
     rf"{_LEADS}(?:we|i)(?:\s+(?:have|are|am)|['\u2019](?:ve|re|m))?\s+{_NOW}"
-    rf"(?:fixed|resolved|solved|finished|completed|closed|unblocked|done with)\s+"
-    rf"{_SUBJECT}{_ENDS}",
+    r"(?:fixed|resolved|solved|finished|completed|unblocked|done with"
+    rf"|closed(?=.{{0,90}}\b{_TICKET}))\s+{_SUBJECT}{_ENDS}",
     re.IGNORECASE,
 )
+_NAMES_TICKET = regex(rf"\b{_TICKET}", re.IGNORECASE)
 _NO_REPORT = regex(
     r"\b(?:if|when|whenever|once|until|unless|after|before|as soon as|whether|should|would|could"
     r"|must|need|needs|make sure|please|can you|let|think|thought|hope|hopefully|almost|nearly"
@@ -84,8 +87,10 @@ def _closing(said: str) -> Closing | None:
     match = _STATES.match(line) or _WORKS.match(line) or _DID.match(line)
     if match is None:
         return None
-    what = _named(match["what"])
-    return Closing(said, what, fold(match.groupdict().get("how") or "")) if what else None
+    what, how = _named(match["what"]), fold(match.groupdict().get("how") or "")
+    if how == "closed" and _NAMES_TICKET.search(match["what"]):
+        how = ""
+    return Closing(said, what, how) if what else None
 
 
 def _named(text: str) -> frozenset[str]:

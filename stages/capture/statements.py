@@ -30,7 +30,7 @@ _PRINTED = regex(
     r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d|\[?\d\d:\d\d(?::\d\d)?\]?[ ,.]|\[\s*\d+\.\d*\]"
     r"|\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL|CRITICAL)\b[\]: ]"
     r"|at \S+\(|at \S+ \(|File \"|Traceback \(most recent|Caused by:|goroutine \d|panicked at"
-    r"|npm (?:ERR!|warn)|error\[E\d|diff --git |index [0-9a-f]{7}|@@ |\+\+\+ |--- \S"
+    r"|npm (?:ERR!|warn)|assert |error\[E\d|diff --git |index [0-9a-f]{7}|@@ |\+\+\+ |--- \S"
     r"|[\w.]{1,80}(?:Error|Exception): |\$ |>>> |[{}\[\]] *$|\{\"|#\d+ |[+-](?=\S)[^ ]"
     r"|(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|FROM|WHERE) [\w*]|(?:FAILED|PASSED) [\w/.:-]"
     r"|(?:feat|fix|docs|chore|refactor|test|perf|build|ci|style|revert)(?:\([^)\n]{0,80}\))?!?: )"
@@ -79,13 +79,21 @@ _FOREIGN_LEADS = {
 # Such a source, and that it says something, before a colon: what follows are its words.
 _SOURCE = regex(
     r"\b(?:readme|contributing|docs?|documentation|change-?log|wiki|e-?mail|letter|comment|issue"
-    r"|ticket|file|article|blog|page|transcript|thread|notes?|description|commit|message)\b"
+    r"|ticket|file|article|blog|page|transcript|thread|notes?|description|commit|message"
+    r"|bot|customer|vendor)\b"
     r"|\.(?:md|txt|rst|adoc)\b",
     re.IGNORECASE,
 )
 _TELLS = regex(
     r"\b(?:says?|said|reads|contains?|states?|stated|wrote|writes|mentions?|the following"
-    r"|(?:this|the|a) (?:text|sentence|paragraph|line)|found (?:this |it )?in)\b",
+    r"|(?:this|the|a) (?:text|sentence|paragraph|line)|found (?:this |it )?in|tell|ask|reply to"
+    r"|(?:was|were|is|below|above)$)\b",
+    re.IGNORECASE,
+)
+# What somebody else wrote begins below such a line.
+_ANNOUNCES = regex(
+    r"\b(?:messages?|(?:e-?)?mails?|letter|comments?|transcript|thread|announcement|post)\b"
+    r"[^.!?:\n]{0,40}\bbelow[ .:!?*_]*$",
     re.IGNORECASE,
 )
 _SOURCE_CHARS = 160
@@ -199,6 +207,8 @@ def own_lines(text: str, role: str) -> Iterator[tuple[int, str, str]]:
             return
         begun = begun or kind not in ("blank", "heading", "rule")
         yield start, line, kind
+        if role == "user" and kind == "prose" and _ANNOUNCES.search(line):
+            return
 
 
 def _paragraphs(text: str, role: str) -> Iterator[_Paragraph]:

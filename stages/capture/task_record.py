@@ -25,7 +25,7 @@ from ...bus.values import AUTO_CAPTURED
 from ...config.patterns import regex
 from ..language.sentences import HANDLING_VERBS, ORDER_VERBS, is_order, opening, sentences
 from ..language.topics import retrieval_words
-from ..language.words import fold, words
+from ..language.words import fold, is_negation, words
 from ..statements.open_work import OUTCOME
 from ..text.markup import is_machine, own_text
 from ..text.unicode import cut, one_line
@@ -92,6 +92,7 @@ _SAYS_FAILS = regex(
     r"|\b(?:it|that|this|they|tests?|build) (?:just |now |all )?(?:fails?|failed|breaks?|broke"
     r"|crash(?:es|ed)|is (?:broken|wrong|worse|red)|are (?:broken|red))\b"
     r"|\bnot (?:fixed|working|solved)\b"
+    r"|\b(?:nothing|none|no longer|never) (?:[\w']+ ){0,4}works\b|\b(?:nothing|none of it) worked\b"
     r"|^no,? (?:that'?s |it'?s |this is )?(?:wrong|broken|worse)\b",
     re.IGNORECASE,
 )
@@ -99,6 +100,12 @@ _SAYS_WORKS = regex(
     r"\b(?:works|(?:is|are|was|it'?s|that'?s) (?:fixed|solved|green)|lgtm"
     r"|(?:that|this|it) (?:worked|fixed it|did it|solved it))\b",
     re.IGNORECASE,
+)
+_CLAUSE_ENDS = regex(r"[.,;:!\n]+(?=\s|$)(?! but (?:only|not)\b)")
+# Beside one of these "works" is wished for, doubted, or said of a part or of the past.
+_NOT_ALL = regex(
+    r"\b(?:hardly|barely|only|but not|doubt\w*|if|whether|sure|ensure|check|verify|until|unless"
+    r"|once|when|how|why|what|should|must|wrongly|badly|(?<!as )(?<!like )(?<!than )before)\b"
 )
 _SAYS_UNDO = regex(
     r"(?:no[,.]? |please |ok(?:ay)?[,.]? |just |never ?mind[,.]? )*"
@@ -235,7 +242,15 @@ def _verdict(text: str) -> Literal["", "works", "fails", "undone"]:
         return "undone"
     if _SAYS_FAILS.search(said):
         return "fails"
-    return "works" if _SAYS_WORKS.search(said) and "?" not in said else ""
+    works = "?" not in said and any(map(_says_works, _CLAUSE_ENDS.split(said)))
+    return "works" if works else ""
+
+
+def _says_works(clause: str) -> bool:
+    found = _SAYS_WORKS.search(clause)
+    if found is None or _NOT_ALL.search(clause):
+        return False
+    return not any(map(is_negation, words(clause[: found.start()].strip().removeprefix("no "))))
 
 
 def _is_more_of(work: Work, text: str, said: frozenset[str]) -> bool:

@@ -74,6 +74,11 @@ _NO_DESCRIPTION = (
     "".join(f"(?<! {word})" for word in "a an the any all of no is are".split())
     + rf"(?!^ {_WORD} (?:{_WORD} ){{1,4}}{_any('is,are,can,cannot,may,must,have,has,get,will')} )"
 )
+# "Removed the cache from the unit tests" leaves it everywhere else.
+_NOT_FROM_A_PART = (
+    rf"(?!(?:{_WORD} ){{1,6}}from (?:{_WORD} ){{0,2}}"
+    rf"{_any('tests?,fixtures?,docs,documentation,readme,examples?,notebooks?,scripts?')} )"
+)
 _WHERE = _any("at,on,in,with,by,to,for,under")
 _IN_USE = _any("used,in use,needed,supported,maintained,available")
 _TAKES = "(?:take|takes|took|taken|taking)"
@@ -109,7 +114,7 @@ _PATTERNS = tuple(
         (_words_of(f"{_OVER} {_ENDED} exist"), rf" {_BEFORE}{_GONE} "),
         ("longer", rf" {_BEFORE}(?:is|are) no longer {_IN_USE} "),
         ("longer", rf" (?:is|are) no longer (?:{_WHERE} )?{_AFTER}but "),
-        (_words_of(_DROP), rf"{_NO_DESCRIPTION} {_DROP} {_AFTER}"),
+        (_words_of(_DROP), rf"{_NO_DESCRIPTION} {_DROP} {_NOT_FROM_A_PART}{_AFTER}"),
         ("renamed became become goes", rf" {_BEFORE}{_RENAMED} "),
         ("renamed rename", rf" renamed? {_AFTER}(?:to|as|into) "),
         (
@@ -141,6 +146,13 @@ _NOT_CHOSEN = (
 )
 # "Instead of X" and "not X" may speak of one place among several.
 _HEDGED = frozenset("instead rather place lieu now not".split())
+# What these find is no more although, or because, the words before it deny something.
+_STAND_DENIAL = _HEDGED | frozenset("longer what used formerly ->".split())
+_DENIED = regex(
+    r"(?<! with) (?:not (?!only )|no (?!longer )|(?:never|nobody|nothing|none|neither|cannot) )"
+    rf"(?:(?!{_any('and,but,because,since,so,as,when,while,if,which,before,after,until,now')} )"
+    rf"{_WORD} )*$"
+)
 _SAYS_LASTING = regex(
     " "
     + _any(
@@ -172,7 +184,15 @@ def replaced_phrases(line: str, words: frozenset[str]) -> Iterator[tuple[str, bo
     for cues, pattern in _PATTERNS:
         if not cues.isdisjoint(words):
             for match in pattern.finditer(line):
+                if _STAND_DENIAL.isdisjoint(cues) and _is_denied(line, match):
+                    continue
                 yield " ".join(filter(None, match.groupdict().values())), _HEDGED.isdisjoint(cues)
+
+
+def _is_denied(line: str, match: re.Match[str]) -> bool:
+    """Whether a word before the change that ``match`` found denies it: "we did not drop"."""
+    begins, ends = match.span("old")
+    return _DENIED.search(line, 0, ends if begins == match.start() + 1 else begins) is not None
 
 
 def turned_down(line: str) -> Iterator[str]:

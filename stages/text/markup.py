@@ -8,9 +8,9 @@ to a blank line outside a code fence; a marker alone on its line takes the parag
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ...bus.prompts import Marked
+from ...bus.prompts import BLOCKS, Marked
 from ...bus.values import NAMESPACES
 from ...config.patterns import regex
 from .envelope import peeled, strip_envelopes
@@ -23,18 +23,7 @@ MAX_TAG_CHARS = 40
 
 _PRIVATE = regex(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
 
-BLOCKS = (
-    "system-reminder",
-    "system-note",
-    "hook_context",
-    "response_guidance",
-    "ide_selection",
-    "ide_opened_file",
-)
-"""What agents call what they add; ``hook_context`` and ``response_guidance`` hold our own words."""
-
-_BLOCK_OPENS = regex(rf"<({'|'.join(BLOCKS)})(?:\s[^<>\n]{{0,200}})?>")
-_BLOCK_TAG = regex(rf"</?(?:{'|'.join(BLOCKS)})(?:\s[^<>\n]{{0,200}})?>")
+_BLOCK_TAG = regex(rf"<(/?)({'|'.join(BLOCKS)})(?:\s[^<>\n]{{0,200}})?>")
 
 _MARKER = regex(
     r"[ \t]{0,3}(?:\[(?P<verb>remember|capture)(?:[ \t]?:[ \t]?(?P<ns>[\w-]{1,40}))?\](?!\()"
@@ -92,21 +81,47 @@ def _strip_once(text: str) -> str:
 
 
 def strip_blocks(text: str) -> str:
-    """``text`` without such blocks; of one that is not closed, only the tag is dropped."""
-    if "<" not in text:
-        return text
-    last = {name: text.rfind(f"</{name}>") for name in BLOCKS}
+    """``text`` without such blocks; of one that is not closed, only the tag is dropped.
+
+    What a block holds may be a file, so its end is not the first closing tag in it: it is the last
+    one before another block of that name begins. What is left holds no such tag.
+    """
+    return text if "<" not in text else peeled(text, _first_block, _strip_blocks_once)
+
+
+def _first_block(text: str) -> int:
+    found = _BLOCK_TAG.search(text)
+    return found.start() if found else -1
+
+
+def _strip_blocks_once(text: str) -> str:
     kept: list[str] = []
     at = 0
-    opened = _BLOCK_OPENS.search(text)
-    while opened is not None:
-        kept.append(text[at : opened.start()])
-        at = opened.end()
-        if at <= last[opened[1]]:
-            close = f"</{opened[1]}>"
-            at = text.find(close, at) + len(close)
-        opened = _BLOCK_OPENS.search(text, at)
-    return _BLOCK_TAG.sub("", "".join((*kept, text[at:])))
+    tags = list(_BLOCK_TAG.finditer(text))
+    last = {tag[2]: place for place, tag in enumerate(tags) if tag[1]}
+    place = 0
+    while place < len(tags):
+        kept.append(text[at : tags[place].start()])
+        if not tags[place][1] and place < last.get(tags[place][2], -1):
+            place = _end_of_block(tags, place)
+        at = tags[place].end()
+        place += 1
+    return "".join((*kept, text[at:]))
+
+
+def _end_of_block(tags: Sequence[re.Match[str]], place: int) -> int:
+    """Which of ``tags`` ends the block that the one at ``place`` opens; there is one."""
+    name, depth, end = tags[place][2], 1, place
+    for at in range(place + 1, len(tags)):
+        if tags[at][2] != name:
+            continue
+        if tags[at][1]:
+            depth, end = depth - 1, at
+        elif depth <= 0:
+            break
+        else:
+            depth += 1
+    return end
 
 
 def namespace_of(name: str) -> str | None:

@@ -32,6 +32,9 @@ OPEN = (CERTIFICATE, RUNNER, LOGIN, ORDERS)
         ("we've finished the import of the old orders", ORDERS),
         ("I'm done with the import of the old orders", ORDERS),
         ("The login page is back up", LOGIN),
+        ("The login page is back to normal", LOGIN),
+        ("The ticket about the login page is closed", LOGIN),
+        ("We closed the login page issue", LOGIN),
     ],
 )
 def test_what_is_said_to_be_done_is_found(said, meant):
@@ -70,6 +73,26 @@ def test_what_says_of_nothing_that_it_is_done_is_passed_over(said):
 def test_what_means_no_open_one_closes_none(said):
     (closing,) = find_closings(said)
     assert closed_by(closing, OPEN) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "still_open"),
+    [
+        ("The memory leak in the worker is back again", "The memory leak in the worker blocks us"),
+        ("The flaky login test is back", "Flaky login test: CI is red every second run"),
+        ("The staging VPN is closed", "Nobody can reach the staging VPN"),
+        ("We closed the staging VPN", "Nobody can reach the staging VPN"),
+    ],
+)
+def test_what_is_back_or_shut_is_not_done(said: str, still_open: str) -> None:
+    blocker = memory(still_open)
+    assert all(closed_by(one, (blocker,)) is None for one in find_closings(said))
+
+
+def test_what_waits_for_a_closing_is_done_with_it():
+    (closing,) = find_closings("The port is closed now")
+    waits = memory("The port scan waits until the port is closed")
+    assert closed_by(closing, (waits,)) is waits
 
 
 @pytest.mark.parametrize(

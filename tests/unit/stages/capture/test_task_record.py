@@ -177,6 +177,30 @@ def test_what_the_user_says_of_it_counts_more_than_the_agent_or_the_tests(messag
     assert outcome(work) == expected
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("no, nothing works", ("failure", SAID_SO)),
+        ("it no longer works", ("failure", SAID_SO)),
+        ("no, none of it works", ("failure", SAID_SO)),
+        ("it only works locally", ("success", "tests passed")),
+        ("it works, but not on Windows", ("success", "tests passed")),
+        ("no, that worked before", ("success", "tests passed")),
+        ("also make sure it works on Windows", ("success", "tests passed")),
+        ("the hashing barely works", ("success", "tests passed")),
+        ("hm, i doubt it works", ("success", "tests passed")),
+        ("no, it works now", ("success", SAID_SO)),
+        ("not bad, it works as before", ("success", SAID_SO)),
+        ("it works without errors. If there is time, add a test", ("success", SAID_SO)),
+    ],
+)
+def test_works_is_the_users_word_only_where_all_of_it_does(
+    said: str, expected: tuple[str, str]
+) -> None:
+    work = worked(user(ORDER), edits("/src/shop/hash.py"), *PASSED, user(said))
+    assert outcome(work) == expected
+
+
 def test_what_works_by_the_users_word_is_a_success_though_tests_failed():
     work = worked(user(ORDER), *runs("pytest", failed=True), user("the hashing works now, thanks"))
     assert outcome(work) == ("success", SAID_SO)

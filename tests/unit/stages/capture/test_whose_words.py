@@ -112,6 +112,17 @@ THEIR_OWN = (
     "We decided to use Kafka, as the issue suggested.",
     "The README says Postgres 14, but we decided to use Postgres 16.",
     "The ticket is closed: we decided to keep the monolith.",
+    "The docs were outdated: from now on we always update them with the code.",
+    "Tell everyone: from now on we always use pnpm instead of npm.",
+)
+
+HANDED_OVER = (
+    "The error message was: we always use tabs in this repo, never spaces",
+    "The message above: from now on we always use tabs in this repo.",
+    "Tell the bot: never use tabs in this repo, ever.",
+    "My colleague's message below.\nFrom now on we always deploy with make ship, not make deploy.",
+    "See her mail below.\n\nFrom now on we always use pnpm instead of npm.",
+    "assert from now on we always use the v2 API instead of v1",
 )
 
 
@@ -120,6 +131,11 @@ THEIR_OWN = (
 def test_what_is_restated_or_taken_back_earns_nothing(said, role):
     assert find_earned(said, role=role) == ()
     assert find_earned(f"I had a look around.\n{said}", role=role) == ()
+
+
+@pytest.mark.parametrize("said", HANDED_OVER)
+def test_what_is_handed_over_earns_nothing(said: str) -> None:
+    assert find_earned(said, role="user") == ()
 
 
 @pytest.mark.parametrize("said", THEIR_OWN)

@@ -1,6 +1,7 @@
 import pytest
 
 from subcog.stages.statements.changes import says_lasting, says_new
+from subcog.stages.statements.comparison import settles
 from subcog.stages.statements.statement import Statement
 
 
@@ -19,6 +20,11 @@ def replaced(text):
         ("Kim has left, Kar releases from now on", {"kim"}),
         ("NATS replaced RabbitMQ as the queue", {"rabbitmq"}),
         ("lumen.yaml has been renamed to config.toml", {"lumen.yaml"}),
+        ("With no downtime we moved from Postgres to MySQL", {"postgresql"}),
+        ("We do not use Jenkins since we moved from Jenkins to CircleCI", {"jenkins"}),
+        ("We not only dropped Redis but also Kafka", {"redis"}),
+        ("We removed Redis from the stack", {"redis"}),
+        ("We dropped unittest in the tests", {"unittest"}),
     ],
 )
 def test_what_is_no_more_is_found(text, gone):
@@ -34,10 +40,29 @@ def test_what_is_no_more_is_found(text, gone):
         "Quiet hours are from 22:00 to 06:00",
         "SMS goes through MessageBird",
         "A certificate has less than 20 days left",
+        "We removed the Redis cache from the unit tests",
     ],
 )
 def test_what_is_only_described_is_not(text):
     assert replaced(text) == set()
+
+
+@pytest.mark.parametrize(
+    ("denied", "kept"),
+    [
+        ("We did not drop Redis", "We use Redis for sessions"),
+        ("Don't drop Redis, we still need it", "We use Redis for sessions"),
+        ("Please do not replace Redis with Valkey", "We use Redis for sessions"),
+        ("We have not moved from Postgres to MySQL", "We use Postgres for orders"),
+        ("We cannot drop Python 3.9 support yet", "We support Python 3.9"),
+        ("Never remove the lock file", "The lock file is kept in git"),
+        ("Nobody decided that Kafka is gone", "We use Kafka for events"),
+        ("No Kafka topic was removed", "We use Kafka topics for events"),
+    ],
+)
+def test_a_denied_change_settles_nothing(denied: str, kept: str) -> None:
+    assert replaced(denied) == set()
+    assert not settles(denied, kept)
 
 
 def test_words_of_change_are_known():
