@@ -207,6 +207,11 @@ def test_envelopes_that_removal_puts_together_end_soon():
     assert opened not in left
 
 
+def test_many_quoted_envelopes_that_are_cut_off_end_soon():
+    with ends_soon():
+        assert strip_envelopes("> <subcog-memory>\n" * 30_000 + "mine") == "mine"
+
+
 def test_a_quoted_or_indented_envelope_is_taken_out_too():
     envelope = wrap([note()], now=NOW)
     for prefix in ("> ", "    "):
