@@ -27,8 +27,8 @@ _LEADS = r"\W*(?:(?:ok|okay|yes|great|good news|fyi|btw|by the way|so|and|well)\
 _NOW = r"(?:(?:now|finally|already|all|just|meanwhile|fully|completely)\s+)*"
 _DONE = "done|fixed|resolved|solved|finished|completed?|closed|unblocked|over|back(?: up)?"
 _ENDS = (
-    r"(?:[ ,]+(?:now|again|already|finally|meanwhile|for good|since \S+(?: \S+)?|today|yesterday"
-    r"|this morning|thanks to \S+(?: \S+)?|thanks|thank you))*\W*$"
+    r"(?:[ ,]++(?:now|again|already|finally|meanwhile|for good|today|yesterday|this morning"
+    r"|(?:since|thanks to) [^\s,]+(?: [^\s,]+)?|thanks|thank you))*\W*$"
 )
 _SUBJECT = r"(?P<what>[^,;:?!]{2,90}?)"
 _STATES = regex(
