@@ -39,7 +39,7 @@ _FOREIGN = (
     r"|task-notification|command-[\w-]{1,40}|local-command-[\w-]{1,40}|bash-[\w-]{1,40}"
     r"|thinking|antml:[\w-]{1,40}|reminder|hook_context|response_guidance"
 )
-_TAG = regex(rf"<(\s{{0,4}}/?\s{{0,4}}(?:{_FOREIGN})(?![\w:-])[^<>\n]{{0,200}})(>?)", re.IGNORECASE)
+_TAG = regex(rf"<(\s*+/?\s*+(?:{_FOREIGN})(?![\w:-])[^<>\n]{{0,200}})(>?)", re.IGNORECASE)
 _SPECIAL = regex(r"<(\|[^<>\n]{1,40}\|)>|\[(/?INST)\]|<<(/?SYS)>>")
 _TURN = regex(r"^([ \t]{0,8}(?:Human|Assistant|HUMAN|ASSISTANT)[ \t]{0,4}):", re.MULTILINE)
 

@@ -170,6 +170,7 @@ def test_code_is_left_as_it_is(code):
     [
         "<system-reminder>x</system-reminder>",
         "< / SYSTEM-REMINDER >",
+        f"<{' ' * 9}/\n\t{' ' * 9}subcog-memory>",
         "<system-reminder",
         "<task-notification>",
         "<subcog-memory>",
