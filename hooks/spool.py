@@ -30,6 +30,7 @@ RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../stages/reda
 KEPT_FIELDS = ("project", "cwd", "client", "session", "scope")
 MAX_PROMPT_CHARS = 200_000
 MAX_ENTRIES = 1000
+MOST_PEELED = 8
 TOO_LONG = "the prompt is too long to be read; send what is marked by itself"
 UNREADABLE = "what the agent sent of the prompt cannot be read"
 HINTS = (b"[remember", b"[capture", b"@memory")
@@ -109,10 +110,16 @@ def clean(text: str, rules_file: str) -> str:
 
 
 def without_private(text: str) -> str:
-    """``text`` without its ``<private>`` spans, nested or never closed."""
-    while PRIVATE_TAG.search(text):  # again: a removal may have put a tag together
+    """``text`` without its ``<private>`` spans, nested or never closed.
+
+    Where a removal puts a tag together again and again, the text ends at the first of them.
+    """
+    for _ in range(MOST_PEELED):
+        if not PRIVATE_TAG.search(text):
+            return text
         text = _without_private_once(text)
-    return text
+    tag = PRIVATE_TAG.search(text)
+    return text[: tag.start()] if tag else text
 
 
 def _without_private_once(text: str) -> str:

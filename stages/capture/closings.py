@@ -29,8 +29,8 @@ _NOW = r"(?:(?:now|finally|already|all|just|meanwhile|fully|completely)\s+)*"
 _DONE = "done|fixed|resolved|solved|finished|completed?|unblocked|over|back (?:up|online|to normal)"
 _TICKET = r"(?:issue|ticket|bug|task|pr|pull request|mr|merge request|milestone)s?\b"
 _ENDS = (
-    r"(?:[ ,]+(?:now|again|already|finally|meanwhile|for good|since \S+(?: \S+)?|today|yesterday"
-    r"|this morning|thanks to \S+(?: \S+)?|thanks|thank you))*\W*$"
+    r"(?:[ ,]++(?:now|again|already|finally|meanwhile|for good|today|yesterday|this morning"
+    r"|(?:since|thanks to) [^\s,]+(?: [^\s,]+)?|thanks|thank you))*\W*$"
 )
 _SUBJECT = r"(?P<what>[^,;:?!]{2,90}?)"
 _STATES = regex(

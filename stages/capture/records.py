@@ -57,18 +57,18 @@ _DETAILS = frozenset(
 )
 _MAY_LABEL = ("prose", "item", "heading")
 MAX_RECORD_CHARS = 2_000
-_ITEM = r"[ \t]*(?:(?:[-*+•–]|\d{1,3}[.)])[ \t]+)?(?:\[[ xX]\][ \t]+)?"
+_ITEM = r"[ \t]*+(?:(?:[-*+•–]|\d{1,3}[.)])[ \t]++)?(?:\[[ xX]\][ \t]++)?"
 _LABELLED = regex(
-    rf"{_ITEM}(?P<bold>\*\*|__)(?P<label>[^*_:：\n]{{2,40}}?)[ \t]*"
-    r"(?:[:：][ \t]*(?P=bold)[ \t]*[:：]?|(?P=bold)[ \t]*[:：])[ \t]*(?P<said>\S.*)"
+    rf"{_ITEM}(?P<bold>\*\*|__)(?P<label>[^*_:：\n]{{2,40}}?)[ \t]*+"
+    r"(?:[:：][ \t]*+(?P=bold)[ \t]*+[:：]?|(?P=bold)[ \t]*+[:：])[ \t]*+(?P<said>\S.*)"
 )
 _MARKED = regex(
     rf"{_ITEM}\[(?:remember|capture)(?:[ \t]?:[ \t]?(?P<ns>[\w-]{{1,40}}))?\](?!\()"
-    r"[ \t]*:?[ \t]*(?P<said>\S.*)",
+    r"[ \t]*+:?[ \t]*+(?P<said>\S.*)",
     re.IGNORECASE,
 )
-# A form that nobody filled in, and the words of a line that says that there is nothing to say.
-_UNFILLED = regex(r"\W*[\[<{(][^\n]*[\]>})]\W*|\W*")
+_OPENING, _CLOSING = frozenset("[<{("), frozenset("]>})")
+# The words of a line that says that there is nothing to say.
 _EMPTY_WORDS = frozenset(
     "still currently to be not yet none no nothing n a na tbd tbc tba pending unknown todo open"
     " unclear undecided unresolved resolved done confirmed decided determined discussed required"
@@ -175,8 +175,17 @@ def _marked(name: str | None, said: str) -> tuple[str, str]:
 def _is_filled(said: str) -> bool:
     bare = _STARS.sub("", said).strip()
     words = re.findall(r"\w+", bare.lower())
-    if _OFFERED.search(bare) or _UNFILLED.fullmatch(bare) or _EMPTY_WORDS.issuperset(words):
+    if _OFFERED.search(bare) or _is_form(bare) or _EMPTY_WORDS.issuperset(words):
         return False
     if _UNSPACED.search(bare):
         return len(bare) >= _LEAST_WORDS * 2
     return len(bare) >= _LEAST_CHARS and len(bare.split()) >= _LEAST_WORDS
+
+
+def _is_form(bare: str) -> bool:
+    """Whether a bracket opens before its first word and one closes after its last.
+
+    So a form looks that nobody filled in.
+    """
+    around = re.split(r"\w+", bare)
+    return not (_OPENING.isdisjoint(around[0]) or _CLOSING.isdisjoint(around[-1]))

@@ -25,6 +25,7 @@ _HEADING = regex(r"[ \t]{0,3}#{1,6}[ \t]+(.*)")
 _BOLD_LEAD = regex(r"[ \t]*(?:\*\*|__)[^*_\n]{1,60}(?:\*\*|__)(?:[ \t]*:)?[ \t]*$")
 _RULE = regex(r"[ \t]*([-=_*])(?:[ \t]*\1){2,}[ \t]*$")
 _TAG_OPENS = regex(r"[ \t]*<([a-zA-Z][\w:.-]{0,60})(?:\s[^<>\n]{0,400})?>")
+_TAG_CLOSES = regex(r"</([a-zA-Z][\w:.-]{0,60})")
 # What a program wrote, or what came through a clipboard.
 _PRINTED = regex(
     r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d|\[?\d\d:\d\d(?::\d\d)?\]?[ ,.]|\[\s*\d+\.\d*\]"
@@ -241,11 +242,12 @@ def _lead(line: str) -> str:
 def _kinds(text: str) -> Iterator[tuple[int, str, str]]:
     """Each line with where it begins and what kind of line it is."""
     lines = text.split("\n")
+    closed_at = {closes[1]: closes.start() for closes in _TAG_CLOSES.finditer(text)}
     start = 0
     tag = ""
     for line, inside in zip(lines, fenced(lines), strict=True):
         opens = None if inside or tag else _TAG_OPENS.match(line)
-        if opens is not None and text.find(f"</{opens[1]}", start) >= 0:
+        if opens is not None and closed_at.get(opens[1], -1) >= start:
             tag = opens[1]
         yield start, line, "code" if inside or tag else _kind(line)
         if tag and f"</{tag}" in line:

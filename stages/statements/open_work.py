@@ -20,7 +20,9 @@ _ENDED = (
     r"|\s+-|\s+(?:in|by|on|at|with|since|as|via|after|now|today|yesterday|the|a|an|this|that"
     r"|these|those|it|our|my|all)\b)"
 )
-_CLOSED_STATUS = regex(rf"\A\W*{_ENDED}|^\W*status\W{{1,6}}{_ENDED}", re.IGNORECASE | re.MULTILINE)
+_CLOSED_STATUS = regex(
+    rf"\A\W*{_ENDED}|^[^\w\n]*status\W{{1,6}}{_ENDED}", re.IGNORECASE | re.MULTILINE
+)
 
 
 def is_open(memory: Memory, now: datetime) -> bool:

@@ -39,7 +39,7 @@ _FOREIGN = (
     r"|task-notification|command-[\w-]{1,40}|local-command-[\w-]{1,40}|bash-[\w-]{1,40}"
     r"|thinking|antml:[\w-]{1,40}|reminder|hook_context|response_guidance"
 )
-_TAG = regex(rf"<(\s{{0,4}}/?\s{{0,4}}(?:{_FOREIGN})(?![\w:-])[^<>\n]{{0,200}})(>?)", re.IGNORECASE)
+_TAG = regex(rf"<(\s*+/?\s*+(?:{_FOREIGN})(?![\w:-])[^<>\n]{{0,200}})(>?)", re.IGNORECASE)
 _SPECIAL = regex(r"<(\|[^<>\n]{1,40}\|)>|\[(/?INST)\]|<<(/?SYS)>>")
 _TURN = regex(r"^([ \t]{0,8}(?:Human|Assistant|HUMAN|ASSISTANT)[ \t]{0,4}):", re.MULTILINE)
 
@@ -272,7 +272,7 @@ def _first_tag(text: str) -> int:
 
 def _strip_once(text: str) -> str:
     kept: list[str] = []
-    at = 0
+    at = past = 0
     last = text.rfind(_CLOSE)
     opened = _OPEN.search(text)
     while opened is not None:
@@ -280,7 +280,9 @@ def _strip_once(text: str) -> str:
         following = _OPEN.search(text, opened.end())
         limit = following.start() if following else len(text)
         close = text.find(_CLOSE, opened.end(), limit) if opened.end() <= last else -1
-        at = _past_our_lines(text, opened.end()) if close < 0 else close + len(_CLOSE)
+        if close < 0 and past < opened.end():
+            past = _past_our_lines(text, opened.end())
+        at = past if close < 0 else close + len(_CLOSE)
         if text.startswith("\n", at) and (not kept[-1] or kept[-1].endswith("\n")):
             at += 1
         opened = following

@@ -145,21 +145,18 @@ def split_markers(text: str) -> tuple[str, tuple[Marked, ...]]:
     for line, inside in zip(lines, fenced(lines), strict=True):
         marker = None if inside else _MARKER.match(line)
         if marker is not None:
-            content = [line[marker.end() :]]
+            said = line[marker.end() :]
+            content = [said] if said.strip() else []
             found.append((marker, content))
-        elif content is None or _ends(content, line, inside=inside):
+        elif content is None or (content and not inside and not line.strip()):
             content = None
             rest.append(line)
-        else:
+        elif content or line.strip():
             content.append(line)
     if not found:
         return text, ()
     marked = (_marked(marker, "\n".join(kept).strip()) for marker, kept in found)
     return "\n".join(rest).strip(), tuple(one for one in marked if one.content)
-
-
-def _ends(content: list[str], line: str, *, inside: bool) -> bool:
-    return not inside and not line.strip() and any(map(str.strip, content))
 
 
 def _marked(marker: re.Match[str], content: str) -> Marked:

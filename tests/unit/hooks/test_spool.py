@@ -8,6 +8,8 @@ import signal
 import pytest
 
 from subcog.hooks import client, spool
+from subcog.stages.text.markup import strip_private
+from tests.waiting import ends_soon
 
 MARKED = {"session_id": "s", "cwd": "/p", "prompt": "[remember:decisions] argon2id, not bcrypt"}
 
@@ -277,3 +279,9 @@ def test_capture_is_kept_when_the_daemon_hangs_up_on_it_twice(workshop):
     workshop.hook(payload(MARKED["prompt"]))
 
     assert len(entries(workshop)) == 1
+
+
+def test_private_spans_that_removal_puts_together_end_soon():
+    text = f"a {'</pri' * 15_000}</private>{'vate>' * 15_000} mine"
+    with ends_soon():
+        assert spool.without_private(text) == strip_private(text)

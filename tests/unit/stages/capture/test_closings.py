@@ -25,6 +25,7 @@ OPEN = (CERTIFICATE, RUNNER, LOGIN, ORDERS)
     [
         ("CI is fixed now", RUNNER),
         ("CI works again, thanks", RUNNER),
+        ("CI is fixed since this Monday, thanks to Tom, finally", RUNNER),
         ("We fixed the runner image.", RUNNER),
         ("The runner image problem is solved", RUNNER),
         ("the certificate has been renewed", CERTIFICATE),
@@ -112,6 +113,12 @@ def test_what_may_mean_two_closes_none(said, other):
 def test_a_sentence_with_a_long_run_of_blanks_is_read_at_once(before):
     with ends_soon(cpu_s=2):
         find_closings(f"{before}{' ' * 900}the runner it there.")
+
+
+@pytest.mark.parametrize("ending", ["since", "thanks to"])
+def test_a_sentence_with_long_runs_of_commas_is_read_at_once(ending):
+    with ends_soon(cpu_s=2):
+        find_closings("the ci runner is done" + f" {ending} {',' * 250}" * 3 + " zzz yyy xxx")
 
 
 def test_blanks_between_the_words_change_nothing():

@@ -1,6 +1,7 @@
 import pytest
 
 from subcog.stages.capture.records import MAX_RECORD_CHARS, find_records
+from tests.waiting import ends_soon
 
 
 def found(text, role="assistant"):
@@ -100,3 +101,18 @@ def test_a_record_has_a_bound():
     text = "**Decision**: use UUIDv7\n" + "**Note**: more of it\n" * 500
     (record,) = find_records(text, role="assistant")
     assert len(record.text) <= MAX_RECORD_CHARS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "**Decision:** " + "()" * 50_000 + " x",
+        "**Decision:**" + " " * 100_000,
+        "**Decision" + " " * 100_000,
+        "[remember]" + " " * 100_000,
+    ],
+    ids=["brackets", "blanks", "open", "marked"],
+)
+def test_a_hostile_line_is_read_soon(line):
+    with ends_soon():
+        find_records(line, role="assistant")

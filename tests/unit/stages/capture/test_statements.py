@@ -7,6 +7,7 @@ from subcog.stages.capture.statements import (
     own_text,
     statements,
 )
+from tests.waiting import ends_soon
 
 
 def said(text, role="assistant"):
@@ -122,3 +123,10 @@ def test_a_flood_is_read_to_a_bound():
     assert len(statements("a b. " * 5000)) == MAX_STATEMENTS
     assert statements("x" * 2000) == []
     assert all(one.end <= READ_CHARS for one in statements("word " * 9 + "\n" * 5 + "ab\n" * 9000))
+
+
+@pytest.mark.parametrize("tag", ["a", "a{}"], ids=["one", "many"])
+def test_tags_that_are_never_closed_are_read_soon(tag):
+    text = "".join(f"<{tag.format(at)}>\n" for at in range(60_000))
+    with ends_soon(cpu_s=3):
+        assert {kind for _, _, kind in own_lines(text, "user")} == {"prose", "blank"}

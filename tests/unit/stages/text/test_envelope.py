@@ -170,6 +170,7 @@ def test_code_is_left_as_it_is(code):
     [
         "<system-reminder>x</system-reminder>",
         "< / SYSTEM-REMINDER >",
+        f"<{' ' * 9}/\n\t{' ' * 9}subcog-memory>",
         "<system-reminder",
         "<task-notification>",
         "<subcog-memory>",
@@ -205,6 +206,11 @@ def test_envelopes_that_removal_puts_together_end_soon():
         strip_envelopes(f"a {opened * 30_000} b {closed}")
     assert left.startswith("a ")
     assert opened not in left
+
+
+def test_many_quoted_envelopes_that_are_cut_off_end_soon():
+    with ends_soon():
+        assert strip_envelopes("> <subcog-memory>\n" * 30_000 + "mine") == "mine"
 
 
 def test_a_quoted_or_indented_envelope_is_taken_out_too():

@@ -175,6 +175,12 @@ def test_the_parts_of_a_text_are_what_may_have_been_kept_of_it():
     assert "Hello." not in parts, "a few words say too little"
 
 
+def test_a_marker_before_many_blank_lines_is_read_soon():
+    with ends_soon():
+        rest, marked = split_markers("[remember]" + "\n" * 200_000 + "x")
+    assert (rest, [one.content for one in marked]) == ("", ["x"])
+
+
 def test_the_parts_of_a_hostile_text_are_found_soon():
     with ends_soon():
         parts_of("a b c d. " * 500 + ": " * 500 + "[remember] x\n" * 500)
