@@ -468,6 +468,7 @@ class Database:
                 raise closed()
             self.presence.check()
             self._root.execute("CHECKPOINT store")
+            self.invalidated = True  # until the file is open again, whatever fails before
             self._root.close()
             # A log that outlived the closing belongs to the old file.
             if not self.wal_bytes():
@@ -475,6 +476,7 @@ class Database:
                 sync_directory(self.path.parent)
                 self._uncompacted.unlink(missing_ok=True)
             self._open()
+            self.invalidated = False
 
 
 def _read_fingerprints(connection: DuckDBPyConnection) -> Fingerprints:

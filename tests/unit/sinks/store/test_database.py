@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import errno
 import os
 import random
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -146,6 +149,33 @@ def test_compaction_waits_for_no_reader_forever(database, monkeypatch):
     database.compact()
     assert database.path.stat().st_ino != before
     assert count(database) == 1
+
+
+def test_a_compaction_that_cannot_be_finished_leaves_a_database_that_can_be_reopened(
+    database, monkeypatch
+):
+    def fail(folder: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    put(database, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "sync_directory", fail)
+        with pytest.raises(StoreUnavailable):
+            database.compact()
+    assert database.invalidated
+
+    database.reopen()
+
+    put(database, 2)
+    assert count(database) == 2
+
+
+def test_copies_are_made_at_once(database):
+    put(database, *range(1, 20))
+    targets = [database.path.parent / name for name in ("one", 'an "odd" one', "it's", "four")]
+    with ThreadPoolExecutor(len(targets)) as threads:
+        list(threads.map(database.backup, targets))
+    assert all(target.exists() for target in targets)
 
 
 def test_what_a_killed_compaction_left_is_removed(database):
