@@ -22,10 +22,13 @@ _ROW_GROUPS = "ROW_GROUP_SIZE 8192"
 PRIVATE = ".subcog-copy-"
 """How a directory beside the database begins that is to be deleted where a process left it."""
 
+SPILL = f"{PRIVATE}spill."
+"""How one begins that belongs to the database whose name follows."""
+
 
 def spill_of(path: Path) -> Path:
     """Where DuckDB puts what does not fit into its memory, texts of memories among it."""
-    return path.parent / f"{PRIVATE}spill"
+    return path.parent / f"{SPILL}{path.name}"
 
 
 def connect(path: Path, memory_limit_mb: int) -> DuckDBPyConnection:

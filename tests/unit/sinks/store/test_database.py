@@ -14,6 +14,7 @@ from subcog.sinks.store import database as module
 from subcog.sinks.store.database import Database
 from subcog.sinks.store.errors import StoreUnavailable
 from subcog.sinks.store.rows import to_record
+from subcog.sinks.store.sql import spill_of
 from subcog.sinks.store.writes import add_records
 from tests.stores import HERE, START, FakeClock, make_row
 
@@ -187,6 +188,22 @@ def test_what_a_killed_compaction_left_is_removed(database):
     database.open()
 
     assert not left.exists()
+
+
+def test_what_another_database_works_in_is_left_alone(database):
+    other = Database(database.path.with_name("o.duckdb"), memory_limit_mb=128, clock=FakeClock())
+    spill, lost = spill_of(database.path), spill_of(database.path.with_name("gone.duckdb"))
+    for folder in (spill, lost, spill_of(other.path)):
+        folder.mkdir()
+
+    with database._copied(database.path.parent) as copy:
+        other.open()
+        assert copy.exists()
+        other.close()
+
+    assert spill.exists()
+    assert not lost.exists()
+    assert not spill_of(other.path).exists()
 
 
 def test_closing_interrupts_a_long_read(database):
