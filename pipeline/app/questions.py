@@ -80,7 +80,7 @@ class Questions:
             async with self._one:
                 archive = await self._archive.opened()
                 answered = await _asked(archive, query, text, scopes, limit)
-                return _result(answered, (time.perf_counter() - began) * 1000)
+                return await anyio.to_thread.run_sync(_result, answered, began)
         raise QuestionTooSlow
 
 
@@ -107,26 +107,17 @@ def _parameters(archive: Archive, text: str) -> Mapping[str, Any]:
     return {"text": text, "terms": question.terms.tolist(), "vector": vector}
 
 
-def _result(answered: Answered, took_ms: float) -> SqlResult:
-    names = _distinct(answered.columns)
+def _result(answered: Answered, began: float) -> SqlResult:
+    """On a worker thread: a large answer would hold up whatever else the loop serves."""
+    names = answered.columns
     columns = (
         SqlColumn(name=name, type=kind) for name, kind in zip(names, answered.types, strict=True)
     )
     rows = (dict(zip(names, map(_plain, row), strict=True)) for row in answered.rows)
+    took_ms = (time.perf_counter() - began) * 1000
     return SqlResult(
         columns=tuple(columns), rows=tuple(rows), more=answered.more, took_ms=round(took_ms, 1)
     )
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """``names``, of which those that were there before are numbered."""
-    found: dict[str, None] = {}
-    for name in names:
-        own, number = name, 2
-        while own in found:
-            own, number = f"{name}_{number}", number + 1
-        found[own] = None
-    return list(found)
 
 
 def _plain(value: Any) -> Any:

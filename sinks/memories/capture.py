@@ -28,7 +28,7 @@ from ..search.retriever import Fetch
 from ..store.errors import StoreUnavailable
 from ..store.rows import Row, content_hash
 from ..store.store import Store
-from .lifecycle import Lifecycle
+from .lifecycle import Lifecycle, denied_by_successor
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +40,8 @@ _MAX_SOURCES = 20
 # "Kim has left, Kar releases from now on" has few words of what it replaces.
 _COMPARED = 8
 _COMPARABLE = 0.15
+NEAR = 20
+"""So many of the nearest are fetched, as records of tasks and what is over lie among them."""
 RECORDS = frozenset(("tasks",))
 """What was done stays true."""
 _FORGOTTEN = "it was forgotten, and nobody asked to keep it again"
@@ -205,15 +207,14 @@ class CaptureWriter:
 
     def _contradicted(self, memory: Memory, encoding: Encoding) -> tuple[Memory, ...]:
         """Those near it that it contradicts, of whatever namespace: that was often detected."""
-        near = self._index.nearest(encoding, memory.scope, k=_COMPARED)
+        near = self._index.nearest(encoding, memory.scope, k=NEAR)
         ids = [memory_id for memory_id, similarity in near if similarity >= _COMPARABLE]
         found = self._fetch(ids, [memory.scope]) if ids else ()
+        valid = [one for one in found if one.namespace not in RECORDS and self._is_valid(one)]
         return tuple(
             other
-            for other in found
-            if other.namespace not in RECORDS
-            and self._is_valid(other)
-            and self._judge.contradicts(memory.content, other.content)
+            for other in valid[:_COMPARED]
+            if self._judge.contradicts(memory.content, other.content)
         )
 
     # --- new -------------------------------------------------------------------------------------
@@ -255,7 +256,8 @@ class CaptureWriter:
             old = await self._lifecycle.find(old_id, [memory.scope])
             if old is None:
                 return (_declined(event, f"there is no memory {old_id} to supersede"),)
-            memory = replace(memory, supersedes=old.id)
+            denied = denied_by_successor(memory, old)
+            memory = replace(memory, supersedes=old.id, contradicts=denied)
             marked = self._lifecycle.superseded(old, memory.id)
             pairs = ((memory, comparison.encoding), (marked, await self._encoded(marked)))
             await self._store.put([Row(*pair) for pair in pairs], wanted=event.request.explicit)

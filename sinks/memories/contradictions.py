@@ -17,7 +17,7 @@ from ...bus.values import Memory
 from ..models.cross_encoder import CrossEncoder
 from ..search.index import Encoder, Index
 from ..search.retriever import Fetch
-from .capture import RECORDS, Judge
+from .capture import NEAR, RECORDS, Judge
 from .lifecycle import Lifecycle
 
 FLOOR = 1.0
@@ -58,13 +58,13 @@ class Contradictions:
     async def note(self, event: TextStored) -> tuple[MemoriesStored, ...]:
         """Note which memory the text of ``event`` contradicts, in its memory's next version."""
         read = event.memory
-        if not self.enabled or _is_linked(read):
+        if not self.enabled or _contradicts_any(read):
             return ()
         other = await anyio.to_thread.run_sync(self._contradicted, read)
         if other is None or await self._lifecycle.find(other, [read.scope]) is None:
             return ()
         return await self._lifecycle.annotate(
-            event.trace, read, unless=_is_linked, contradicts=other
+            event.trace, read, unless=_contradicts_any, contradicts=other
         )
 
     def _contradicted(self, memory: Memory) -> str | None:
@@ -88,10 +88,10 @@ class Contradictions:
                 trim(0)
 
     def _older(self, memory: Memory) -> Sequence[Memory]:
-        near = self._index.related(self._encoder.encode(memory), memory.scope, k=_READ + 1)
+        near = self._index.related(self._encoder.encode(memory), memory.scope, k=NEAR)
         ids = [id_ for id_, alike in near if alike >= _COMPARABLE and id_ != memory.id]
-        found = self._fetch(ids[:_READ], [memory.scope]) if ids else ()
-        return [other for other in found if self._may_be_denied(other, memory)]
+        found = self._fetch(ids, [memory.scope]) if ids else ()
+        return [other for other in found if self._may_be_denied(other, memory)][:_READ]
 
     def _may_be_denied(self, other: Memory, memory: Memory) -> bool:
         """Whether ``other`` holds, was said before ``memory``, and is not contained in it."""
@@ -101,9 +101,8 @@ class Contradictions:
         return is_older and not self._judge.says_same(other.content, memory.content)
 
 
-def _is_linked(memory: Memory) -> bool:
-    """Whether it replaces or contradicts a memory already."""
-    return bool(memory.contradicts or memory.supersedes)
+def _contradicts_any(memory: Memory) -> bool:
+    return memory.contradicts is not None
 
 
 def likelihood(model: CrossEncoder, newer: str, older: str) -> float:

@@ -74,7 +74,7 @@ class Lifecycle:
             if refusal := await self._refusal(old, new, scopes):
                 return (ChangeSettled(trace=trace, reason=refusal),)
             marked = self.superseded(old, new.id)
-            return await self._commit(trace, marked, self._superseding(new, old.id))
+            return await self._commit(trace, marked, self._superseding(new, old))
 
     async def _refusal(self, old: Memory, new: Memory, scopes: Sequence[Scope]) -> str | None:
         if old.id == new.id:
@@ -94,9 +94,9 @@ class Lifecycle:
         """The next version of ``old``, marked as superseded."""
         return self._next(old, f"superseded by {new_id}", superseded_by=new_id, contradicts=None)
 
-    def _superseding(self, new: Memory, old_id: str) -> Memory:
-        contradicts = None if new.contradicts == old_id else new.contradicts
-        return self._next(new, f"supersedes {old_id}", supersedes=old_id, contradicts=contradicts)
+    def _superseding(self, new: Memory, old: Memory) -> Memory:
+        contradicts = denied_by_successor(new, old)
+        return self._next(new, f"supersedes {old.id}", supersedes=old.id, contradicts=contradicts)
 
     # --- expire and restore ----------------------------------------------------------------------
 
@@ -196,6 +196,14 @@ class Lifecycle:
             MemoriesStored(trace=trace, stored=pairs),
             ChangeSettled(trace=trace, memory=memories[0]),
         )
+
+
+def denied_by_successor(new: Memory, old: Memory) -> str | None:
+    """The id of what ``new`` contradicts in place of ``old``: what that did, if nothing else."""
+    denied = (
+        id_ for id_ in (new.contradicts, old.contradicts) if id_ not in {None, old.id, new.id}
+    )
+    return next(denied, None)
 
 
 def _last_worded(wanted: Memory, history: Sequence[Memory]) -> Memory:

@@ -104,8 +104,7 @@ class AutomaticBackups:
         for number, file in enumerate(reversed(self.files)):
             taken += file.stat().st_size
             if number and (number >= self._bounds.keep or taken > self._bounds.bytes):
-                file.unlink()
-                wal_of(file).unlink(missing_ok=True)
+                _remove(file)
 
     def purge(self, buried: Buried, now: datetime) -> None:
         """Forget in each what was forgotten since. One that will never open again is deleted.
@@ -128,8 +127,14 @@ class AutomaticBackups:
         except StoreUnavailable as error:
             if error.reason not in _USELESS:
                 raise
-            file.unlink()
-            wal_of(file).unlink(missing_ok=True)
+            _remove(file)
+
+
+def _remove(file: Path) -> None:
+    """Delete a backup with its log, and the notes beside it of what is to be done with it."""
+    file.unlink()
+    for beside in file.parent.glob(f"{file.name}.*"):
+        beside.unlink()
 
 
 def _made_at(file: Path) -> datetime | None:
@@ -239,14 +244,17 @@ def carry_over(copy: Path, buried: Buried, now: datetime, *, bring_back: bool) -
                 said = found.said()
                 add_notes(connection, found.lifting(now))
             else:
+                if ids or found.passages:
+                    database.mark_uncompacted()
                 database.tombstones.delete(connection, ids, now)
                 drop_ids(connection, ids)
                 passages.remember_forgotten(connection, found.passages)
                 said = sum(passages.delete_forgotten(connection, one) for one in found.passages)
             for scope in sorted(outbox.joined.sends):
                 outbox.queue_tombstones(connection, scope, now)
-        if (ids or said) and not bring_back:
+        if database.needs_compaction:  # from an attempt that got no further as well
             database.compact()
+            database.note_purged(database.deletions())
     return Returning(len(ids), said, found.newer)
 
 

@@ -88,7 +88,9 @@ class Index:
         self._scope_of: dict[str, Scope] = {}
         self._unencoded: set[str] = set()
         self._superseded: dict[Scope, set[str]] = {}
-        self._contradicted_by: dict[str, str] = {}
+        # Searches read them while they change, so the tuples are replaced.
+        self._contradicted_by: dict[str, tuple[str, ...]] = {}
+        self._contradicts: dict[str, str] = {}
         self._writing = threading.Lock()
 
     @property
@@ -118,7 +120,8 @@ class Index:
         """Take everything out."""
         with self._writing:
             self._scope_indexes, self._scope_of = {}, {}
-            self._unencoded, self._superseded, self._contradicted_by = set(), {}, {}
+            self._unencoded, self._superseded = set(), {}
+            self._contradicted_by, self._contradicts = {}, {}
 
     def fold_postings(self) -> None:
         """Merge the postings that ``extend`` added: call after the last of it."""
@@ -240,12 +243,12 @@ class Index:
         found = ((scope, self._scope_indexes.get(scope)) for scope in dict.fromkeys(scopes))
         return [(scope, scope_index) for scope, scope_index in found if scope_index is not None]
 
-    def contradicted_by(self, memory_id: str) -> str | None:
-        """The id of the last memory that was said to contradict this one; see whether it still is.
+    def contradicted_by(self, memory_id: str) -> tuple[str, ...]:
+        """The ids of the memories that contradict this one, which need neither hold nor be newer.
 
-        That one may be of another scope, or have been changed or forgotten since.
+        They may be of another scope.
         """
-        return self._contradicted_by.get(memory_id)
+        return self._contradicted_by.get(memory_id, ())
 
     def _is_superseded(self, memory_id: str) -> bool:
         scope = self._scope_of.get(memory_id)
@@ -290,17 +293,27 @@ class Index:
             superseded.discard(memory.id)
         else:
             superseded.add(memory.id)
-        if memory.contradicts is not None:
-            self._contradicted_by[memory.contradicts] = memory.id
+        self._link(memory.id, memory.contradicts)
 
     def _forget(self, memory_id: str) -> None:
         scope = self._scope_of.pop(memory_id, None)
         self._unencoded.discard(memory_id)
-        self._contradicted_by.pop(memory_id, None)
+        self._link(memory_id, None)
         if scope is not None:
             self._superseded.get(scope, set()).discard(memory_id)
             self._scope_indexes[scope].remove(memory_id)
             self._tidy(scope)
+
+    def _link(self, memory_id: str, contradicts: str | None) -> None:
+        """Note what ``memory_id`` contradicts, instead of what it did before."""
+        before = self._contradicts.pop(memory_id, None)
+        if before is not None:
+            others = tuple(one for one in self._contradicted_by.pop(before) if one != memory_id)
+            if others:
+                self._contradicted_by[before] = others
+        if contradicts is not None:
+            self._contradicts[memory_id] = contradicts
+            self._contradicted_by[contradicts] = (*self.contradicted_by(contradicts), memory_id)
 
     def _tidy(self, scope: Scope) -> None:
         scope_index = self._scope_indexes[scope]

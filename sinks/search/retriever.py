@@ -203,22 +203,47 @@ class Search:
         return tuple(found.values())
 
     def _with_newer(self, hits: tuple[Hit, ...], query: Query) -> tuple[Hit, ...]:
-        """``hits``, and before each that a newer memory contradicts, that one, as relevant.
+        """``hits``, and before each what contradicts it, as relevant; at most ``query.limit``.
 
-        Which of the two is shown is decided later, where both are beside each other.
+        Newest first: what contradicts may be contradicted itself. Which of them is shown is decided
+        later, where they are beside each other.
         """
-        said = {hit.memory.id: self._index.contradicted_by(hit.memory.id) for hit in hits}
-        ids = [new for new in said.values() if new is not None]
-        if not ids or query.is_filtered:
+        newer = {} if query.is_filtered else self._all_newer(hits, query.scopes)
+        if not newer:
             return hits
-        newer = {memory.contradicts: memory for memory in self._fetch(ids, query.scopes)}
         found: dict[str, Hit] = {}
         for hit in hits:
-            memory = newer.get(hit.memory.id)
-            if memory is not None and self._outdates(memory, hit.memory):
-                found.setdefault(memory.id, replace(hit, memory=memory))
-            found.setdefault(hit.memory.id, hit)
-        return tuple(found.values())
+            line = {hit.memory.id: hit}
+            at = newer.get(hit.memory.id)
+            while at is not None and at.id not in line:
+                line[at.id] = replace(hit, memory=at)
+                at = newer.get(at.id)
+            for id_, one in reversed(line.items()):
+                found.setdefault(id_, one)
+        return tuple(found.values())[: query.limit]
+
+    def _all_newer(self, hits: Sequence[Hit], scopes: Sequence[Scope]) -> dict[str, Memory]:
+        """The newest that contradicts each of ``hits``, by its id, and that contradicts those."""
+        newer: dict[str, Memory] = {}
+        known, unread = set[str](), [hit.memory for hit in hits]
+        for _ in range(MOST_SUCCESSORS):
+            known |= {memory.id for memory in unread}
+            found = self._newest(unread, scopes)
+            newer |= found
+            unread = [memory for memory in found.values() if memory.id not in known]
+        return newer
+
+    def _newest(self, memories: Sequence[Memory], scopes: Sequence[Scope]) -> dict[str, Memory]:
+        """The newest that contradicts each of ``memories``, by its id, where there is any."""
+        ids = [new for one in memories for new in self._index.contradicted_by(one.id)]
+        if not ids:
+            return {}
+        older = {memory.id: memory for memory in memories}
+        return {
+            denied.id: memory
+            for memory in sorted(self._fetch(ids, scopes), key=lambda one: one.updated_at)
+            if (denied := older.get(memory.contradicts or "")) and self._outdates(memory, denied)
+        }
 
     def _outdates(self, newer: Memory, older: Memory) -> bool:
         """Whether ``newer``, which contradicts ``older``, holds, of its scope and said after it."""

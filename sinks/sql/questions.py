@@ -25,8 +25,8 @@ REFUSED_FUNCTIONS = frozenset(
     "currval nextval setval setseed write_log sleep_ms pg_sleep getenv current_setting getvariable "
     "json_serialize_plan json_execute_serialized_sql query query_table error assert_true stats "
     "current_query current_query_id current_connection_id current_transaction_id txid_current "
-    "range generate_series generate_subscripts repeat lpad rpad bar format printf list_resize "
-    "array_resize".split()
+    "range generate_series generate_subscripts repeat replace regexp_replace lpad rpad bar format "
+    "printf list_resize array_resize".split()
 )
 """Functions that wait, change or tell something outside of the views, or make values of any size.
 
@@ -38,7 +38,13 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _SYSTEM = ("duckdb_", "pg_", "sqlite_", "information_schema")
 _MOST_NESTED = 400
 _ONE = "only one statement can be asked, and it has to be a SELECT (or WITH, FROM, DESCRIBE, SHOW)"
-MOST_RESULT_CHARS = 4_000_000
+MOST_RESULT_BYTES = 2_500_000
+"""Of an answer as DuckDB writes it. As JSON it takes up to six times as much, and fits a frame."""
+
+# DuckDB itself measures each row, with whatever is nested in it, before Python makes objects of it.
+_MEASURED = """FROM ({question}
+) AS subcog_row SELECT *, CASE WHEN strlen(subcog_row::VARCHAR) > {most}
+THEN error('{too_large}') ELSE strlen(subcog_row::VARCHAR) END LIMIT {limit}"""
 
 
 class QuestionRefused(ValueError):
@@ -72,7 +78,7 @@ def ask(
         show_scopes(cursor, every_scope(cursor) if scopes is None else scopes)
         cursor.execute("BEGIN TRANSACTION READ ONLY")
         try:
-            return _fetched(cursor.execute(statement, bound or None), limit)
+            return _fetched(cursor.execute(_measured(text, limit), bound or None), limit)
         finally:
             cursor.execute("ROLLBACK")
     except (duckdb.InterruptException, duckdb.FatalException):
@@ -81,6 +87,10 @@ def ask(
         raise QuestionRefused("the question needs more memory than the store may take") from None
     except duckdb.Error as error:
         raise QuestionRefused(str(error).strip()) from None
+    except OverflowError:
+        raise QuestionRefused(
+            "a length of time in the answer is beyond what can be shown"
+        ) from None
 
 
 def every_scope(cursor: DuckDBPyConnection) -> list[str]:
@@ -180,17 +190,37 @@ def _bound(statement: duckdb.Statement, parameters: Mapping[str, Any]) -> dict[s
     return {name: parameters[name] for name in wanted}
 
 
+def _measured(text: str, limit: int) -> str:
+    """The question ``text`` with the bytes of each row as its last column, and one row more."""
+    return _MEASURED.format(
+        question=_without_end(text),
+        most=MOST_RESULT_BYTES,
+        too_large=_too_large(),
+        limit=limit + 1,
+    )
+
+
+def _without_end(text: str) -> str:
+    """``text``, which is one statement, without the semicolon that ends it."""
+    written = text.encode()  # the places are those of bytes
+    marks = (at for at, kind in duckdb.tokenize(text) if kind == duckdb.token_type.operator)
+    return written[: next((at for at in marks if written[at] == ord(";")), None)].decode()
+
+
+def _too_large() -> str:
+    return f"the answer has more than {MOST_RESULT_BYTES:,} bytes: ask for fewer rows"
+
+
 def _fetched(found: DuckDBPyConnection, limit: int) -> Answered:
-    described = found.description or []
+    described = (found.description or [])[:-1]
     rows: list[tuple[Any, ...]] = []
-    chars = 0
+    size = 0
     while len(rows) <= limit and (row := found.fetchone()) is not None:
-        rows.append(row)
-        chars += sum(len(each) if isinstance(each, str | bytes) else 8 for each in row)
-        if chars > MOST_RESULT_CHARS:
-            raise QuestionRefused(
-                f"the answer has more than {MOST_RESULT_CHARS:,} characters: ask for fewer rows"
-            )
+        *values, row_bytes = row
+        rows.append(tuple(values))
+        size += row_bytes
+        if size > MOST_RESULT_BYTES:
+            raise QuestionRefused(_too_large())
     return Answered(
         columns=tuple(name for name, *_ in described),
         types=tuple(str(kind) for _, kind, *_ in described),

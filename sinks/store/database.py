@@ -6,6 +6,7 @@ Nothing here is async, and all of it refuses to run on a thread with an event lo
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import logging
 import os
 import shutil
@@ -27,7 +28,7 @@ from .errors import StoreUnavailable, closed, explain, invalidates_database, una
 from .migrations import ForeignSchema, NewerSchema, begin_search_anew, migrate
 from .reads import CurrentVersions, Fingerprints
 from .rows import Record, Row, fingerprint_of, naive, to_record
-from .sql import PRIVATE, Statement, connect, copy_store, spill_of
+from .sql import PRIVATE, SPILL, Statement, connect, copy_store, spill_of
 from .tombstones import Tombstones
 from .wal import (
     Presence,
@@ -130,7 +131,9 @@ class Database:
         self.path.chmod(FILE_MODE)
         # Copies that a killed process left half made, with text that was to be gone.
         for unfinished in self.path.parent.glob(f"{PRIVATE}*"):
-            shutil.rmtree(unfinished)
+            with suppress(FileNotFoundError):  # just finished
+                if self._is_left(unfinished):
+                    shutil.rmtree(unfinished)
         torn = find_torn_tail(self.path, self._clock())
         if torn:
             self._report(torn)
@@ -148,6 +151,18 @@ class Database:
                 "INSERT INTO store.migrations VALUES (?, ?)", [after, naive(self._clock())]
             )
             root.execute("CHECKPOINT store")
+
+    def _is_left(self, private: Path) -> bool:
+        """Whether nobody works in this private directory any more, of this database or another."""
+        owner = private.name.removeprefix(SPILL)
+        if owner != private.name:
+            return owner == self.path.name or not private.with_name(owner).exists()
+        with _opened(private) as descriptor:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+        return True
 
     def _connect_repaired(self) -> DuckDBPyConnection:
         for _ in range(_MOST_REPAIRS):
@@ -419,7 +434,11 @@ class Database:
     @contextmanager
     def _copied(self, directory: Path) -> Iterator[Path]:
         """A compact copy in a private directory inside ``directory``."""
-        with tempfile.TemporaryDirectory(prefix=PRIVATE, dir=directory) as private:
+        with (
+            tempfile.TemporaryDirectory(prefix=PRIVATE, dir=directory) as private,
+            _opened(Path(private)) as descriptor,
+        ):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # also a killed process lets it go
             copy = Path(private) / "compacted.duckdb"
             with self.reading() as cursor:
                 copy_store(cursor, copy)
@@ -468,6 +487,7 @@ class Database:
                 raise closed()
             self.presence.check()
             self._root.execute("CHECKPOINT store")
+            self.invalidated = True  # until the file is open again, whatever fails before
             self._root.close()
             # A log that outlived the closing belongs to the old file.
             if not self.wal_bytes():
@@ -475,6 +495,16 @@ class Database:
                 sync_directory(self.path.parent)
                 self._uncompacted.unlink(missing_ok=True)
             self._open()
+            self.invalidated = False
+
+
+@contextmanager
+def _opened(directory: Path) -> Iterator[int]:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _read_fingerprints(connection: DuckDBPyConnection) -> Fingerprints:

@@ -18,16 +18,17 @@ _STORAGE_VERSION = "STORAGE_VERSION 'v1.4.0'"
 # A checkpoint rewrites each row group that changed: with DuckDB's own 122,880 rows one new memory
 # cost a checkpoint of 4 s at 100,000 memories, with these 0.1 s.
 _ROW_GROUPS = "ROW_GROUP_SIZE 8192"
-_COPY = "compacted"
-
 
 PRIVATE = ".subcog-copy-"
 """How a directory beside the database begins that is to be deleted where a process left it."""
 
+SPILL = f"{PRIVATE}spill."
+"""How one begins that belongs to the database whose name follows."""
+
 
 def spill_of(path: Path) -> Path:
     """Where DuckDB puts what does not fit into its memory, texts of memories among it."""
-    return path.parent / f"{PRIVATE}spill"
+    return path.parent / f"{SPILL}{path.name}"
 
 
 def connect(path: Path, memory_limit_mb: int) -> DuckDBPyConnection:
@@ -66,13 +67,15 @@ def attach(
 
 
 def copy_store(cursor: DuckDBPyConnection, target: Path) -> None:
-    """Copy the live data of ``store`` into a new file."""
-    attach(cursor, target, _COPY)
+    """Copy the live data of ``store`` into a new file; others may be copied into at once."""
+    escaped = str(target).replace('"', '""')
+    copy = f'"{escaped}"'  # what is attached belongs to all cursors, so each copy has its own name
+    attach(cursor, target, copy)
     try:
-        cursor.execute(f"COPY FROM DATABASE store TO {_COPY}")
-        cursor.execute(f"CHECKPOINT {_COPY}")
+        cursor.execute(f"COPY FROM DATABASE store TO {copy}")
+        cursor.execute(f"CHECKPOINT {copy}")
     finally:
-        cursor.execute(f"DETACH {_COPY}")
+        cursor.execute(f"DETACH {copy}")
 
 
 class Statement:

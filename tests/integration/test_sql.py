@@ -115,7 +115,7 @@ def test_values_of_every_kind_become_json(house):
     assert row["f"] is None
     assert (row["day"], row["s"], row["m"]) == ("2026-01-02", {"a": [1, None]}, {"1": 2})
     assert row["g"] == str(1 << 80)
-    assert (row["same"], row["same_2"]) == (1, 2)
+    assert (row["same"], row["same_1"]) == (1, 2)
 
 
 @pytest.mark.parametrize(

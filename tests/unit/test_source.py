@@ -18,7 +18,7 @@ SQL = re.compile(
 PUT_IN = {
     "sinks/passages/table.py": {"_ROW", "columns", "condition"},
     "pipeline/imports/formats.py": {"table"},
-    "sinks/store/sql.py": {"_COPY", "name", "quoted", "'READ_ONLY' if read_only else options"},
+    "sinks/store/sql.py": {"copy", "name", "quoted", "'READ_ONLY' if read_only else options"},
     "sinks/team/postgres/store.py": {"', '.join((f'%s::{kind}[]' for kind in _COLUMN_TYPES))"},
     "sinks/store/uses.py": {
         "', '.join(SUM_TYPES)",

@@ -68,6 +68,19 @@ async def test_a_task_and_what_is_replaced_contradict_nothing(bench):
     assert (await bench.current(new.id)).contradicts is None
 
 
+async def test_records_of_tasks_do_not_crowd_out_what_is_contradicted(bench):
+    old = await kept(bench, OLD)
+    for number in range(8):
+        await kept(bench, f"{NEW}: part {number}", namespace="tasks")
+    assert await noted(bench, await kept(bench, NEW)) == old.id
+
+
+async def test_what_replaces_one_memory_may_contradict_another(bench):
+    old, third = await kept(bench, OLD), await kept(bench, "Projects are archived on Mondays")
+    new = await kept(bench, NEW, supersedes=third.id)
+    assert await noted(bench, new) == old.id
+
+
 async def test_what_was_said_again_contradicts_what_was_said_between(bench):
     old, new = await kept(bench, OLD), await kept(bench, NEW)
     again = await kept(bench, OLD)

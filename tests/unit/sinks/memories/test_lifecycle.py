@@ -136,3 +136,16 @@ async def test_an_earlier_text_comes_back_with_what_it_contradicts(bench):
     assert (await bench.current(new.memory.id)).contradicts is None
     assert (await restore(bench, new.memory.id, 1)).memory.contradicts == old.memory.id
     assert (await restore(bench, new.memory.id, 2)).memory.contradicts is None
+
+
+async def test_a_successor_contradicts_what_its_predecessor_did(bench):
+    old = await bench.keep("We use bcrypt for password hashing in the login service")
+    new = await bench.keep("We use argon2id for password hashing in the login service")
+    assert new.memory.contradicts == old.memory.id
+    [third] = await ids(bench, "Keycloak holds the passwords")
+    await supersede(bench, new.memory.id, third)
+    assert (await bench.current(third)).contradicts == old.memory.id
+    fourth = await bench.keep("Nobody has a password any more", supersedes=third)
+    assert fourth.memory.contradicts == old.memory.id
+    await supersede(bench, fourth.memory.id, old.memory.id)
+    assert (await bench.current(old.memory.id)).contradicts is None

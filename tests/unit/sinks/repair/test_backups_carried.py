@@ -13,6 +13,8 @@ from subcog.sinks.repair.backups import (
     read_buried,
     read_buried_file,
 )
+from subcog.sinks.store.database import Database
+from subcog.sinks.store.errors import StoreUnavailable, unavailable
 from tests.stores import HERE, START, FakeClock, make_row, opened
 from tests.teams import ORG, join
 from tests.unit.sinks.passages.conftest import HERE as TALKED_HERE
@@ -61,6 +63,21 @@ async def test_what_was_forgotten_since_is_forgotten_in_the_copy_and_out_of_its_
             assert restored.is_forgotten(text, HERE)
         assert await restored.put([make_row(number) for number in (1, 3, 4)]) == (False,) * 3
     assert await carried(store, copy, bring_back=False) == Returning(0, 0)
+
+
+async def test_a_copy_that_could_not_be_compacted_is_at_the_next_attempt(store, copy, monkeypatch):
+    def full(database):
+        raise unavailable("full", database.path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Database, "compact", full)
+        with pytest.raises(StoreUnavailable):
+            await carried(store, copy, bring_back=False)
+    assert RULE.encode() in copy.read_bytes()
+
+    assert await carried(store, copy, bring_back=False) == Returning(0, 0)
+    assert RULE.encode() not in copy.read_bytes()
+    assert list(copy.parent.glob(f"{copy.name}.un*")) == []
 
 
 async def test_what_is_brought_back_is_there_and_no_longer_forgotten(store, copy):

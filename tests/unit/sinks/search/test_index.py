@@ -167,6 +167,16 @@ def test_a_memory_that_moves_to_another_scope_leaves_the_first(four: Indexed) ->
     assert four.ids("hash passwords", THERE) == ["a"]
 
 
+def test_each_memory_that_contradicts_another_is_known_while_it_does(four: Indexed) -> None:
+    four.add(memory("x", "It is scrypt.", contradicts="a"))
+    four.add(memory("y", "It is bcrypt.", contradicts="a"))
+    assert four.index.contradicted_by("a") == ("x", "y")
+    four.add(memory("y", "Logins are counted.", version=2))
+    assert four.index.contradicted_by("a") == ("x",)
+    four.index.remove("x")
+    assert four.index.contradicted_by("a") == ()
+
+
 def test_a_superseded_memory_is_found_by_a_search_alone_and_not_counted(four: Indexed) -> None:
     before = four.index.count
     four.add(memory("a", PASSWORDS, superseded_by="z", version=2))

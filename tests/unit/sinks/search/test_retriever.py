@@ -245,6 +245,41 @@ def test_what_contradicts_it_no_more_is_not_brought(
     assert [hit.memory.id for hit in found.recall_now(asked).hits][:1] == ["m0"]
 
 
+def test_of_several_that_contradict_it_the_newest_that_still_does_is_brought(
+    embedder: Embedder,
+) -> None:
+    store = contradicting()
+    later = {"contradicts": "m0", "updated_at": NOW + timedelta(days=2)}
+    store.memories["m2"] = structs.replace(store.memories["m2"], **later)
+    found = search(store, embedder)
+    asked = structs.replace(QUESTION, text="which CI builds do we use")
+    assert [hit.memory.id for hit in found.recall_now(asked).hits][:2] == ["m2", "m0"]
+    store.memories["m2"] = structs.replace(store.memories["m2"], valid_to=NOW)
+    assert [hit.memory.id for hit in found.recall_now(asked).hits][:2] == ["m1", "m0"]
+
+
+def test_what_contradicts_what_contradicts_it_is_brought_as_well_within_the_limit(
+    embedder: Embedder,
+) -> None:
+    store = contradicting()
+    later = {"contradicts": "m1", "updated_at": NOW + timedelta(days=2)}
+    store.memories["m2"] = structs.replace(store.memories["m2"], **later)
+    asked = structs.replace(QUESTION, text="which CI builds do we use", limit=3)
+    found = search(store, embedder)
+    assert [hit.memory.id for hit in found.recall_now(asked).hits] == ["m2", "m1", "m0"]
+    few = structs.replace(asked, limit=2)
+    assert [hit.memory.id for hit in found.recall_now(few).hits] == ["m2", "m1"]
+
+
+def test_two_that_contradict_each_other_are_both_brought(embedder: Embedder) -> None:
+    store = contradicting(updated_at=NOW)
+    again = {"contradicts": "m1", "updated_at": NOW}
+    store.memories["m0"] = structs.replace(store.memories["m0"], **again)
+    asked = structs.replace(QUESTION, text="which CI builds do we use", min_relevance=0.3)
+    hits = search(store, embedder).recall_now(asked).hits
+    assert [hit.memory.id for hit in hits] == ["m1", "m0"]
+
+
 # --- reading --------------------------------------------------------------------------------------
 
 

@@ -210,9 +210,35 @@ async def test_the_rows_are_limited(store):
 
 
 async def test_the_size_of_an_answer_is_limited(store, monkeypatch):
-    monkeypatch.setattr(questions, "MOST_RESULT_CHARS", 50)
+    monkeypatch.setattr(questions, "MOST_RESULT_BYTES", 50)
     with pytest.raises(QuestionRefused, match="ask for fewer rows"):
         await asked(store, "SELECT content FROM versions, range(100)", limit=100)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["list(i)", "{'a': {'b': list(i)}}", "MAP {'a': list(i)}", "array_agg(i)::JSON", "[list(i)]"],
+)
+async def test_what_is_nested_counts_with_all_that_is_in_it(store, value):
+    assert (await asked(store, f"SELECT {value} FROM range(9) t(i)")).rows
+    with pytest.raises(QuestionRefused, match="more than 2,500,000 bytes"):
+        await asked(store, f"SELECT {value} FROM range(500_000) t(i)")
+
+
+async def test_names_count_with_each_row_that_has_them(store):
+    question = f'SELECT 1 AS "{"n" * 10_000}" FROM range(1000)'
+    with pytest.raises(QuestionRefused, match="ask for fewer rows"):
+        await asked(store, question, limit=1000)
+
+
+@pytest.mark.parametrize("end", ["", ";", " ; -- ä; ü", "/* ; */", "\n;\n", " -- ;"])
+async def test_a_question_may_end_as_a_statement_does(store, end):
+    assert (await asked(store, f"SELECT 'ä;'{end}")).rows == (("ä;",),)
+
+
+async def test_rows_come_in_the_order_that_was_asked_for(store):
+    found = await asked(store, "SELECT range AS n FROM range(5000) ORDER BY n DESC", limit=2)
+    assert (found.rows, found.more) == (((4999,), (4998,)), True)
 
 
 async def test_a_list_of_any_size_is_refused_where_rows_are_not(store):
@@ -272,3 +298,8 @@ async def test_what_does_not_fit_into_memory_lies_beside_the_database_and_is_gon
         spill_of(file).mkdir()
         (spill_of(file) / "part").write_text("a text")
     assert [each.name for each in file.parent.iterdir()] == ["s.duckdb"]
+
+
+async def test_a_length_of_time_that_python_has_no_value_for_is_refused(store):
+    with pytest.raises(QuestionRefused, match="beyond what can be shown"):
+        await asked(store, "SELECT [INTERVAL 90000000 YEARS]")

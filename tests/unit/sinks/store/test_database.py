@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import errno
 import os
 import random
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -11,6 +14,7 @@ from subcog.sinks.store import database as module
 from subcog.sinks.store.database import Database
 from subcog.sinks.store.errors import StoreUnavailable
 from subcog.sinks.store.rows import to_record
+from subcog.sinks.store.sql import spill_of
 from subcog.sinks.store.writes import add_records
 from tests.stores import HERE, START, FakeClock, make_row
 
@@ -148,6 +152,33 @@ def test_compaction_waits_for_no_reader_forever(database, monkeypatch):
     assert count(database) == 1
 
 
+def test_a_compaction_that_cannot_be_finished_leaves_a_database_that_can_be_reopened(
+    database, monkeypatch
+):
+    def fail(folder: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    put(database, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "sync_directory", fail)
+        with pytest.raises(StoreUnavailable):
+            database.compact()
+    assert database.invalidated
+
+    database.reopen()
+
+    put(database, 2)
+    assert count(database) == 2
+
+
+def test_copies_are_made_at_once(database):
+    put(database, *range(1, 20))
+    targets = [database.path.parent / name for name in ("one", 'an "odd" one', "it's", "four")]
+    with ThreadPoolExecutor(len(targets)) as threads:
+        list(threads.map(database.backup, targets))
+    assert all(target.exists() for target in targets)
+
+
 def test_what_a_killed_compaction_left_is_removed(database):
     left = database.path.parent / ".subcog-copy-abc"
     left.mkdir()
@@ -157,6 +188,22 @@ def test_what_a_killed_compaction_left_is_removed(database):
     database.open()
 
     assert not left.exists()
+
+
+def test_what_another_database_works_in_is_left_alone(database):
+    other = Database(database.path.with_name("o.duckdb"), memory_limit_mb=128, clock=FakeClock())
+    spill, lost = spill_of(database.path), spill_of(database.path.with_name("gone.duckdb"))
+    for folder in (spill, lost, spill_of(other.path)):
+        folder.mkdir()
+
+    with database._copied(database.path.parent) as copy:
+        other.open()
+        assert copy.exists()
+        other.close()
+
+    assert spill.exists()
+    assert not lost.exists()
+    assert not spill_of(other.path).exists()
 
 
 def test_closing_interrupts_a_long_read(database):
