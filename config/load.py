@@ -87,19 +87,25 @@ def load_settings(file: Path, env: Mapping[str, str]) -> Loaded:
     settings = _convert(origins)
     if settings.sessions.exclude:
         source = values["sessions.exclude"][1]
-        exclude = tuple(_folder(entry, source) for entry in settings.sessions.exclude)
-        sessions = structs.replace(settings.sessions, exclude=exclude)
+        entries = (
+            _folder(entry, "sessions.exclude", source) for entry in settings.sessions.exclude
+        )
+        # Without links, as the roots of projects are.
+        sessions = structs.replace(settings.sessions, exclude=tuple(map(os.path.realpath, entries)))
         settings = structs.replace(settings, sessions=sessions)
+    if settings.backup.folder:
+        folder = _folder(settings.backup.folder, "backup.folder", values["backup.folder"][1])
+        settings = structs.replace(settings, backup=structs.replace(settings.backup, folder=folder))
     return Loaded(settings, origins, _unknown_variables(known, env))
 
 
-def _folder(entry: str, source: str) -> str:
-    """A directory of ``sessions.exclude`` without ``~`` and links, as the roots of projects are."""
-    with suppress(RuntimeError, ValueError):  # no such user, or no path
-        if (folder := Path(entry).expanduser()).is_absolute():
-            return os.path.realpath(folder)
+def _folder(entry: str, key: str, source: str) -> str:
+    """A directory that the setting ``key`` names, without ``~``. Raises ``SettingsError``."""
+    with suppress(RuntimeError):  # no such user
+        if "\0" not in entry and (folder := Path(entry).expanduser()).is_absolute():
+            return str(folder)
     allowed = "allowed: paths of directories that begin with / or ~"
-    raise SettingsError(f"{source}: sessions.exclude = {_shown(entry)}; {allowed}")
+    raise SettingsError(f"{source}: {key} = {_shown(entry)}; {allowed}")
 
 
 def _from_file(file: Path) -> list[tuple[str, object]]:

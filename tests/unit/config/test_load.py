@@ -165,6 +165,20 @@ def test_excluded_directories_are_without_home_and_links(tmp_path, monkeypatch):
     assert sessions.excluded(f"{real}/shop") is None
 
 
+def test_the_folder_of_the_backups_is_without_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    backup = load_settings(tmp_path / "x", {"SUBCOG_BACKUP_FOLDER": "~/copies"}).settings.backup
+    assert backup.folder == f"{tmp_path}/copies"
+
+
+@pytest.mark.parametrize("entry", ["copies", "./copies", "~nobody-of-that-name/b", "/a\\u0000b"])
+def test_a_folder_of_backups_that_is_relative_or_no_path_is_refused(tmp_path, entry):
+    file = tmp_path / "config.toml"
+    file.write_text(f'[backup]\nfolder = "{entry}"\n')
+    with pytest.raises(SettingsError, match=r"config.toml: backup.folder = .*; allowed: paths"):
+        load_settings(file, {})
+
+
 @pytest.mark.parametrize("entry", ["work", "./work", "~nobody-of-that-name/work", ""])
 def test_an_excluded_directory_that_is_relative_is_refused(tmp_path, entry):
     file = tmp_path / "config.toml"
