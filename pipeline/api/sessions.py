@@ -30,6 +30,7 @@ from ...bus.sessions import (
 )
 from ...bus.values import LEARN, UNASKED, Memory, Place, Scope
 from ..app.app import App
+from ..entrance.places import Places
 from .memories import copy_answer, find_copies
 from .params import (
     AllowSessionsParams,
@@ -62,8 +63,9 @@ class SessionCalls:
     ``RecallUnavailable``.
     """
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, places: Places) -> None:
         self._app = app
+        self._places = places
         self.table: Table = {
             "sessions": (SessionsParams, self.list),
             "session": (SessionParams, self.show),
@@ -132,7 +134,7 @@ class SessionCalls:
             trace=self._app.new_id(),
             session=params.session,
             client=params.client,
-            place=self._app.projects.place(project_dir="", cwd=params.cwd, user=self._app.user),
+            place=await self._places.find({}, params.cwd),
             transcript=params.transcript,
             hook=LEARN,
             agent=params.agent,
