@@ -153,20 +153,19 @@ class SessionCalls:
             raise CallRefused("name one session, or a first date, or all")
         gone: list[SessionInfo] = []
         passages = 0
-        with anyio.fail_after(FORGET_S):
-            if params.id is not None:
-                info = await _the_one(archive, place.own, params.id)
-                for scope in place.own:  # a session may go on under the scope of today
-                    passages += await archive.forget_session(scope, info.session)
-                gone = [info]
-            else:
-                since, until = params.since or _EPOCH, params.until or _FOREVER
-                scopes = archive.scopes if params.everywhere else place.own
-                for scope in scopes:
-                    kept = await archive.list((scope,), limit=EVERY)
-                    gone += [info for info in kept if since <= info.began_at <= until]
-                    passages += await archive.forget_span(scope, since, until)
-            memories = await self._forget_captured(gone, place.own)
+        if params.id is not None:
+            info = await _the_one(archive, place.own, params.id)
+            for scope in place.own:  # a session may go on under the scope of today
+                passages += await archive.forget_session(scope, info.session)
+            gone = [info]
+        else:
+            since, until = params.since or _EPOCH, params.until or _FOREVER
+            scopes = archive.scopes if params.everywhere else place.own
+            for scope in scopes:
+                kept = await archive.list((scope,), limit=EVERY)
+                gone += [info for info in kept if since <= info.began_at <= until]
+                passages += await archive.forget_span(scope, since, until)
+        memories = await self._forget_captured(gone, place.own)
         if params.now:
             await (await self._app.archive.get()).compact()
         return ForgetSessionsResult(
