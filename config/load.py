@@ -39,6 +39,8 @@ _TOO_DEEP = "nested too deeply; tables go three deep at most"
 # The time that a dotted key takes to be read grows with the square of its parts.
 _DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 _MAX_SHOWN = 80
+# So much of a value is looked through for passwords: more than any address has.
+_MAX_QUOTED = 2000
 _DEEPEST = 8
 Tree = dict[str, Any]
 
@@ -198,7 +200,8 @@ def _names(table: str, known: Iterable[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    return _cut(repr(value))
+    """The beginning of ``value``, without the password that an address in it may hold."""
+    return _cut(without_password(repr(value)[:_MAX_QUOTED]))
 
 
 def _cut(text: str) -> str:

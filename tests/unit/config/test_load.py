@@ -187,6 +187,23 @@ def test_an_excluded_directory_that_is_relative_is_refused(tmp_path, entry):
         load_settings(file, {})
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[team]\nurl = ["postgresql://ann:pw123@db/memory"]\n',
+        'team = "postgresql://ann:pw123@db/memory"\n',
+        '[team]\nurl = ["host=db password=pw123"]\n',
+        '[backup]\nfolder = "postgresql://ann:pw123@db/memory"\n',
+    ],
+)
+def test_no_complaint_shows_the_password_of_an_address(tmp_path, text):
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError) as complaint:
+        load_settings(file, {})
+    assert "pw123" not in str(complaint.value)
+
+
 def test_an_unknown_variable_is_a_warning_that_names_the_nearest(tmp_path):
     env = {"SUBCOG_HOOK_TOTL_MS": "1", "SUBCOG_HOME": "/x", "SUBCOG_TEST_ANY": "1"}
     (warning,) = load_settings(tmp_path / "x", env).warnings
