@@ -102,11 +102,7 @@ def import_command(
         raise click.ClickException(str(error)) from None
     report = {"file": str(path), "format": source.format, "found": found}
     _report(report, source, sent, dry_run=dry_run)
-    if sent.interrupted:
-        click.echo("interrupted: the rest was not imported", err=True)
-        raise click.Abort
-    if sent.failure is not None:
-        raise sent.failure
+    _end(sent)
 
 
 def _preview(
@@ -205,6 +201,18 @@ def _batches(items: Iterable[tuple[Item, int]]) -> Iterator[list[Item]]:
         yield batch
 
 
+def _end(sent: _Sent) -> None:
+    """End the command as ``sent`` did, whose report was printed and says why."""
+    if sent.interrupted:
+        click.echo("interrupted: the rest was not imported", err=True)
+        raise click.Abort
+    if sent.failure is not None and is_json():
+        click.echo(f"subcog: {sent.failure}", err=True)
+        sys.exit(3 if isinstance(sent.failure, DaemonUnreachable) else 1)
+    if sent.failure is not None:
+        raise sent.failure
+
+
 def _report(
     report: dict[str, object],
     source: Source,
@@ -219,6 +227,7 @@ def _report(
     told = {"would": outcomes, "items": items} if dry_run else outcomes
     more = {"redacted": redacted, "left_out": source.left_out}
     more |= {"interrupted": True} if sent.interrupted else {}
+    more |= {"error": str(sent.failure)} if sent.failure is not None else {}
     if printed_as_json(report | {"imported": imported} | told | more):
         return
     for item in items:

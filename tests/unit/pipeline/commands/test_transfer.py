@@ -1,5 +1,6 @@
 """What an import sends, and what it says where the daemon refuses a part of it."""
 
+import json
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -96,3 +97,20 @@ def test_what_copies_or_rewrites_the_whole_database_may_take_long(
     Path("file").touch()
     assert isinstance(CliRunner().invoke(command, args).exception, CallFailed)
     assert waits[call] == LONG_S
+
+
+def test_an_import_that_fails_midway_prints_one_object_which_says_why(monkeypatch, tmp_path):
+    there = Refusing()
+
+    @contextmanager
+    def daemon():
+        yield there
+
+    monkeypatch.setattr(transfer, "daemon", daemon)
+    monkeypatch.setattr(transfer, "CONNECTIONS", 1)
+    monkeypatch.setattr(transfer, "BATCH", 1)
+    file = tmp_path / "in.jsonl"
+    file.write_text('{"content": "a"}\n{"content": "b"}\n')
+    done = CliRunner().invoke(transfer.import_command, [str(file), "--json"])
+    told = json.loads(done.stdout)
+    assert (done.exit_code, told["imported"], told["error"]) == (1, 1, "no room")
