@@ -39,6 +39,8 @@ _TOO_DEEP = "nested too deeply; tables go three deep at most"
 # The time that a dotted key takes to be read grows with the square of its parts.
 _DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 _MAX_SHOWN = 80
+# So much of a value is looked through for passwords: more than any address has.
+_MAX_QUOTED = 2000
 _DEEPEST = 8
 Tree = dict[str, Any]
 
@@ -87,19 +89,25 @@ def load_settings(file: Path, env: Mapping[str, str]) -> Loaded:
     settings = _convert(origins)
     if settings.sessions.exclude:
         source = values["sessions.exclude"][1]
-        exclude = tuple(_folder(entry, source) for entry in settings.sessions.exclude)
-        sessions = structs.replace(settings.sessions, exclude=exclude)
+        entries = (
+            _folder(entry, "sessions.exclude", source) for entry in settings.sessions.exclude
+        )
+        # Without links, as the roots of projects are.
+        sessions = structs.replace(settings.sessions, exclude=tuple(map(os.path.realpath, entries)))
         settings = structs.replace(settings, sessions=sessions)
+    if settings.backup.folder:
+        folder = _folder(settings.backup.folder, "backup.folder", values["backup.folder"][1])
+        settings = structs.replace(settings, backup=structs.replace(settings.backup, folder=folder))
     return Loaded(settings, origins, _unknown_variables(known, env))
 
 
-def _folder(entry: str, source: str) -> str:
-    """A directory of ``sessions.exclude`` without ``~`` and links, as the roots of projects are."""
-    with suppress(RuntimeError, ValueError):  # no such user, or no path
-        if (folder := Path(entry).expanduser()).is_absolute():
-            return os.path.realpath(folder)
+def _folder(entry: str, key: str, source: str) -> str:
+    """A directory that the setting ``key`` names, without ``~``. Raises ``SettingsError``."""
+    with suppress(RuntimeError):  # no such user
+        if "\0" not in entry and (folder := Path(entry).expanduser()).is_absolute():
+            return str(folder)
     allowed = "allowed: paths of directories that begin with / or ~"
-    raise SettingsError(f"{source}: sessions.exclude = {_shown(entry)}; {allowed}")
+    raise SettingsError(f"{source}: {key} = {_shown(entry)}; {allowed}")
 
 
 def _from_file(file: Path) -> list[tuple[str, object]]:
@@ -192,7 +200,8 @@ def _names(table: str, known: Iterable[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    return _cut(repr(value))
+    """The beginning of ``value``, without the password that an address in it may hold."""
+    return _cut(without_password(repr(value)[:_MAX_QUOTED]))
 
 
 def _cut(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,12 +32,21 @@ from subcog.bus.prompts import (
 from subcog.bus.values import Hit, Kept, Memory, Place, Query, Recalled, Scope
 from subcog.config.load import DEFAULTS
 from subcog.config.settings import SearchIntentSettings, SessionsSettings
+from subcog.sinks.project.identity import Projects
 from subcog.stages.actions.failures import failing_shapes
 from subcog.stages.enrichment.guide_parser import read_guide
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PROJECT = Scope("project", "shop-0123456789ab")
 PLACE = Place(project=PROJECT, root="/src/shop", user=Scope("user", "u"), branch="main")
+
+
+class OffTheLoop(Projects):
+    """Projects on a disk that may hang, so that the event loop's thread must not look at it."""
+
+    def _located(self, start):
+        assert threading.current_thread() is not threading.main_thread()
+        return super()._located(start)
 
 
 @dataclass

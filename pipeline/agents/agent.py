@@ -164,11 +164,13 @@ def is_our_command(command: object) -> bool:
 
 
 def is_our_server(entry: object) -> bool:
-    """Whether an MCP server's entry is the one that we write."""
-    args = entry.get("args") if isinstance(entry, Mapping) else None
-    return isinstance(args, list) and any(
-        isinstance(arg, str) and arg.endswith("/hooks/mcp_pipe.py") for arg in args
-    )
+    """Whether an MCP server's entry is one that we write, or ``subcog mcp``, added by hand."""
+    if not isinstance(entry, Mapping) or not isinstance(args := entry.get("args"), list):
+        return False
+    if args == ["mcp"]:
+        command = entry.get("command")
+        return isinstance(command, str) and Path(command).name == "subcog"
+    return any(isinstance(arg, str) and arg.endswith("/hooks/mcp_pipe.py") for arg in args)
 
 
 class Payload(Struct):

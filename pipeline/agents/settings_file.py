@@ -34,6 +34,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
     ``before`` and ``after`` are the whole file's text, None where there is no file. ``backup`` is
     the copy of what was there, None where there was nothing or nothing was written.
+    ``is_name_taken`` says that another MCP server of our name stands there, and stays.
     """
 
     file: Path
@@ -42,6 +43,7 @@ class Change(Struct, frozen=True, kw_only=True):
     after: str | None
     backup: Path | None = None
     private: bool = False
+    is_name_taken: bool = False
 
 
 def wire(file: Path, editor: Editor, wanted: Wiring) -> Change:
@@ -56,13 +58,18 @@ def wire(file: Path, editor: Editor, wanted: Wiring) -> Change:
             return Change(file=file, action="unchanged", before=before, after=before)
         without = _without(file, editor, before, found) if before and found else before
         after = editor.add(without or "", wanted)
+        taken = wanted.server is not None and editor.find(after).server is None
         if after == before:
-            return Change(file=file, action="unchanged", before=before, after=before)
+            return Change(
+                file=file, action="unchanged", before=before, after=before, is_name_taken=taken
+            )
     except ValueError as error:
         raise SettingsUnreadable(f"{file} {error}; nothing was changed") from None
     private = wanted.holds_secret
     action: Action = "updated" if found else "installed"
-    return Change(file=file, action=action, before=before, after=after, private=private)
+    return Change(
+        file=file, action=action, before=before, after=after, private=private, is_name_taken=taken
+    )
 
 
 def unwire(file: Path, editor: Editor, events: Iterable[str]) -> Change:

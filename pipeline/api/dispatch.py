@@ -75,7 +75,7 @@ class Calls:
             "sql": (SqlParams, self.sql),
             "sql_views": (NoParams, self.sql_views),
             **MemoryCalls(app, journal).table,
-            **SessionCalls(app).table,
+            **SessionCalls(app, entrance.places).table,
             **TransferCalls(app).table,
             **TeamCalls(app).table,
             **UseCalls(app, journal).table,

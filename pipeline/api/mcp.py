@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -26,11 +27,13 @@ from ..entrance.handler import HookHandler
 from ..entrance.set_aside import DurableHooks
 from . import results as answers
 from .dispatch import Calls
+from .params import reason_of
 
 if TYPE_CHECKING:
     from ...sinks.mcp.server import Session
     from ...sinks.memories.repository import Archive
 
+_log = logging.getLogger(__name__)
 # The parts of an answer that somebody wrote.
 WRITTEN = frozenset(
     {"author", "content", "summary", "reason", "why", "tags", "file", "query", "topic", "name"}
@@ -59,12 +62,14 @@ class McpPort:
         self._fields = fields
 
     @property
-    def scopes(self) -> tuple[Scope, ...]:
-        return self._entrance.place(self._fields).readable
-
-    @property
     def text_chars(self) -> int:
         return self._app.settings.capture.max_chars
+
+    async def scopes(self) -> tuple[Scope, ...]:
+        try:
+            return (await self._entrance.places.find(self._fields)).readable
+        except TimeoutError as error:
+            raise Refused(reason_of(error)) from None
 
     async def call(self, name: str, params: Mapping[str, object], *, brief: bool = False) -> Json:
         done, body = await self._calls.handle(name, self._fields, msgspec.json.encode(params))
@@ -102,16 +107,16 @@ class McpPort:
     async def count(self) -> int:
         archive = await self._archive()
         counts = await archive.store.counts()
-        return sum(counts.get(scope, 0) for scope in self.scopes)
+        return sum(counts.get(scope, 0) for scope in await self.scopes())
 
     async def find(self, memory_id: str) -> Json | None:
         archive = await self._archive()
-        found = await archive.store.get([full_id(memory_id)], self.scopes)
+        found = await archive.store.get([full_id(memory_id)], await self.scopes())
         return self._told(found[0]) if found else None
 
     async def latest(self, *, limit: int, namespaces: tuple[str, ...] = ()) -> list[Json]:
         archive = await self._archive()
-        found = await archive.latest(self.scopes, limit=limit, namespaces=namespaces)
+        found = await archive.latest(await self.scopes(), limit=limit, namespaces=namespaces)
         return [self._told(memory) for memory in found]
 
     async def session(self) -> Json:
@@ -197,7 +202,12 @@ class SessionOpener:
     ) -> None:
         """Serve one client until it leaves."""
         await self.load()
-        with self._opened(fields) as session:
+        try:
+            opened = await self._opened(fields)
+        except Refused:
+            _log.warning("an MCP client was sent away: its project's directory does not answer")
+            return
+        with opened as session:
             await session.serve(source, target)
 
     async def load(self) -> None:
@@ -207,19 +217,31 @@ class SessionOpener:
                 await anyio.to_thread.run_sync(_import_sdk)
                 self._is_loaded = True
 
-    def opened_over_http(self, project: str, max_listeners: int) -> AbstractContextManager[Session]:
-        """A session of ``project``, or of the user alone where it is empty; after ``load``."""
+    async def opened_over_http(
+        self, project: str, max_listeners: int
+    ) -> AbstractContextManager[Session]:
+        """A session of ``project``, or of the user alone where it is empty; after ``load``.
+
+        Raises ``Refused`` where the project's disk does not answer.
+        """
         fields = {"project": project} if project else {"scope": "user"}
-        return self._opened(fields, max_listeners=max_listeners)
+        return await self._opened(fields, max_listeners=max_listeners)
+
+    async def _opened(
+        self, fields: dict[str, str], **limits: int
+    ) -> AbstractContextManager[Session]:
+        port = McpPort(self._app, self._calls, self._entrance, fields)
+        return self._session(port, await port.scopes(), **limits)
 
     @contextmanager
-    def _opened(self, fields: dict[str, str], **limits: int) -> Iterator[Session]:
+    def _session(
+        self, port: McpPort, scopes: tuple[Scope, ...], **limits: int
+    ) -> Iterator[Session]:
         from ...sinks.mcp.server import Session
 
-        port = McpPort(self._app, self._calls, self._entrance, fields)
         self.sessions += 1
         try:
-            with self._app.changes.watching(port.scopes) as watch:
+            with self._app.changes.watching(scopes) as watch:
                 yield Session(port, watch, version=VERSION, **limits)
         finally:
             self.sessions -= 1

@@ -15,6 +15,7 @@ from ...sinks.page.visits import Finding, PagePort, Refused, T
 from ..app.app import App
 from ..entrance.handler import HookHandler
 from .dispatch import Calls
+from .params import reason_of
 
 DOCTOR_S = 60.0
 # With -P, since the interpreter would import what lies in the directory that the daemon is in.
@@ -41,18 +42,20 @@ class PageCalls(PagePort):
         return self._app.team.status() is not None
 
     def project(self, fields: dict[str, str]) -> str:
-        place = self._entrance.place(fields)
-        return PurePath(place.root).name or str(place.project)
+        return PurePath(fields["project"]).name or fields["project"]
 
-    def readable(self, fields: dict[str, str]) -> Sequence[Scope]:
-        return self._entrance.place(fields).readable
+    async def readable(self, fields: dict[str, str]) -> Sequence[Scope]:
+        try:
+            return (await self._entrance.places.find(fields)).readable
+        except TimeoutError as error:
+            raise Refused(reason_of(error)) from None
 
     def clean(self, text: str) -> str:
         return self._app.clean(text)
 
     async def doctor(self, fields: dict[str, str]) -> tuple[Finding, ...]:
         command = [*COMMAND, "doctor", "--json"]
-        env = os.environ | {"CLAUDE_PROJECT_DIR": self._entrance.place(fields).root}
+        env = os.environ | {"CLAUDE_PROJECT_DIR": fields["project"]}
         with anyio.move_on_after(DOCTOR_S):
             ended = await anyio.run_process(command, check=False, env=env)
             try:

@@ -30,6 +30,7 @@ from ...bus.sessions import (
 )
 from ...bus.values import LEARN, UNASKED, Memory, Place, Scope
 from ..app.app import App
+from ..entrance.places import Places
 from .memories import copy_answer, find_copies
 from .params import (
     AllowSessionsParams,
@@ -62,8 +63,9 @@ class SessionCalls:
     ``RecallUnavailable``.
     """
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, places: Places) -> None:
         self._app = app
+        self._places = places
         self.table: Table = {
             "sessions": (SessionsParams, self.list),
             "session": (SessionParams, self.show),
@@ -132,7 +134,7 @@ class SessionCalls:
             trace=self._app.new_id(),
             session=params.session,
             client=params.client,
-            place=self._app.projects.place(project_dir="", cwd=params.cwd, user=self._app.user),
+            place=await self._places.find({}, params.cwd),
             transcript=params.transcript,
             hook=LEARN,
             agent=params.agent,
@@ -151,20 +153,19 @@ class SessionCalls:
             raise CallRefused("name one session, or a first date, or all")
         gone: list[SessionInfo] = []
         passages = 0
-        with anyio.fail_after(FORGET_S):
-            if params.id is not None:
-                info = await _the_one(archive, place.own, params.id)
-                for scope in place.own:  # a session may go on under the scope of today
-                    passages += await archive.forget_session(scope, info.session)
-                gone = [info]
-            else:
-                since, until = params.since or _EPOCH, params.until or _FOREVER
-                scopes = archive.scopes if params.everywhere else place.own
-                for scope in scopes:
-                    kept = await archive.list((scope,), limit=EVERY)
-                    gone += [info for info in kept if since <= info.began_at <= until]
-                    passages += await archive.forget_span(scope, since, until)
-            memories = await self._forget_captured(gone, place.own)
+        if params.id is not None:
+            info = await _the_one(archive, place.own, params.id)
+            for scope in place.own:  # a session may go on under the scope of today
+                passages += await archive.forget_session(scope, info.session)
+            gone = [info]
+        else:
+            since, until = params.since or _EPOCH, params.until or _FOREVER
+            scopes = archive.scopes if params.everywhere else place.own
+            for scope in scopes:
+                kept = await archive.list((scope,), limit=EVERY)
+                gone += [info for info in kept if since <= info.began_at <= until]
+                passages += await archive.forget_span(scope, since, until)
+        memories = await self._forget_captured(gone, place.own)
         if params.now:
             await (await self._app.archive.get()).compact()
         return ForgetSessionsResult(

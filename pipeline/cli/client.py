@@ -22,6 +22,8 @@ from ...hooks.client import VERSION
 
 START_S = 10.0
 CALL_S = 60.0
+LONG_S = 3600.0
+"""For what rewrites or copies the whole database, or every copy of it."""
 # A daemon that has said nothing for so long is asked whether it lives, and has as long to say it.
 HUNG_S = 5.0
 POLL_S = 0.02
@@ -77,16 +79,18 @@ class Client:
         for the answer.
         """
         body = msgspec.json.encode(params if params is not None else {})
+        if self._connection is not None and select.select([self._connection], [], [], 0)[0]:
+            self.close()  # the daemon has closed it meanwhile: it says nothing unasked
         if self._connection is None:
             self._connection = self._connect(start=start)
         try:
             self._connection.settimeout(within_s)
             self._connection.sendall(request_frame("call", name, self._fields, body))
             self._await_reply(self._connection, within_s)
-            status, answer = self._reply(self._connection)
+            status, answer = self._reply(self._connection, within_s)
         except (OSError, BadFrame) as error:
             self.close()
-            if isinstance(error, DaemonHung):
+            if isinstance(error, DaemonUnreachable):
                 raise
             raise DaemonUnreachable(
                 f"the daemon closed the connection ({type(error).__name__}); see {self._paths.log}"
@@ -110,10 +114,15 @@ class Client:
             if not select.select([another, connection], [], [], HUNG_S)[0]:
                 raise DaemonHung(_process_of(connection), self._paths.log)
 
-    def _reply(self, connection: socket.socket) -> tuple[str, bytes]:
-        with connection.makefile("rb") as stream:
-            head = read_reply_head(stream.readline(256))
-            body = stream.read(head.body)
+    def _reply(self, connection: socket.socket, within_s: float) -> tuple[str, bytes]:
+        try:
+            with connection.makefile("rb") as stream:
+                head = read_reply_head(stream.readline(256))
+                body = stream.read(head.body)
+        except TimeoutError:
+            raise DaemonUnreachable(
+                f"not finished within {within_s:g} s; the daemon goes on. See {self._paths.log}"
+            ) from None
         if len(body) < head.body:
             raise ConnectionResetError
         return head.status, body

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, TextIO
 
 import click
-from msgspec import UNSET, convert
+from msgspec import UNSET, ValidationError, convert
 from msgspec.structs import astuple, replace
 
 from ...bus.results import ProjectResult
@@ -29,6 +29,7 @@ from .shared import (
     call_if_running,
     daemon,
     daemon_options,
+    is_json,
     json_option,
     limit_option,
     our_paths,
@@ -36,10 +37,11 @@ from .shared import (
     printed_as_json,
     shorten,
     show,
+    show_json,
 )
 
 if TYPE_CHECKING:
-    from ...bus.prompt_results import TracedInjection
+    from ...bus.prompt_results import Trace, TracedInjection
 
 
 @click.command()
@@ -257,25 +259,36 @@ def trace_command(id: str | None, limit: int, with_tests: bool) -> None:  # noqa
     traces = read_traces(our_paths().traces)
     if id is None:
         shown = (t for t in traces if with_tests or not str(t.get("project")).startswith(PROJECT))
-        _list(islice(shown, limit))
+        _list(shown, limit)
         return
     found = next((trace for trace in traces if trace["id"].startswith(id.lower())), None)
     if found is None:
         raise click.ClickException(f"no trace {id}; old traces are deleted")
     if not printed_as_json(found):
-        from ...bus.prompt_results import Trace
         from ..cli.explain_view import show_trace
 
-        show_trace(convert(found, Trace))
+        if not (read := list(_read([found]))):
+            told = f"trace {found['id']} is of another version of subcog; --json prints it"
+            raise click.ClickException(told)
+        show_trace(*read)
 
 
-def _list(found: Iterable[object]) -> None:
-    found = list(found)
-    if printed_as_json({"traces": found}):
-        return
+def _read(found: Iterable[object]) -> Iterator[Trace]:
+    """Those of ``found`` that are of this version."""
     from ...bus.prompt_results import Trace
 
-    traces = [convert(one, Trace) for one in found]
+    for one in found:
+        try:
+            yield convert(one, Trace)
+        except ValidationError:
+            continue
+
+
+def _list(found: Iterable[object], limit: int) -> None:
+    if is_json():
+        show_json({"traces": list(islice(found, limit))})
+        return
+    traces = list(islice(_read(found), limit))
     if not traces:
         click.echo("no prompts traced yet")
     for trace in traces:

@@ -25,6 +25,7 @@ from ...bus.results import (
 from ...bus.sessions import FoundSessions
 from ...bus.values import NAMESPACES
 from ...stages.text.markup import namespace_of
+from ..cli.client import LONG_S
 from .shared import (
     MAX_LISTED,
     by,
@@ -254,7 +255,7 @@ def forget_command(memory_ids: tuple[str, ...], now: bool, everywhere: bool, yes
         command = os.urandom(8).hex()
         for one in dict.fromkeys(ids):
             params = {"id": one, "now": now, "everywhere": everywhere, "command": command}
-            answers.append(client.call("forget", ForgetResult, params))
+            answers.append(client.call("forget", ForgetResult, params, within_s=LONG_S))
             if not is_json():
                 _show_forgotten(answers[-1])
     printed_as_json(answers[0] if len(memory_ids) == 1 else answers)

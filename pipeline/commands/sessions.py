@@ -29,7 +29,7 @@ from ...bus.values import Scope
 from ...sinks.files import Look
 from ...sinks.project.identity import Projects
 from ..agents.transcripts import Transcript, find_transcripts
-from ..cli.client import CallFailed, Client
+from ..cli.client import LONG_S, CallFailed, Client
 from .shared import (
     MAX_LISTED,
     call,
@@ -141,7 +141,7 @@ def forget_sessions(
             what = _meant(params, since, until)
             unread = "" if session_id else ", and learn nothing of them from unread transcripts"
             confirm(f"Forget {what} for good{unread}?")
-        answer = client.call("forget_sessions", ForgetSessionsResult, params)
+        answer = client.call("forget_sessions", ForgetSessionsResult, params, within_s=LONG_S)
     if printed_as_json(answer):
         return
     click.echo(f"forgotten: {answer.sessions} sessions, {answer.passages} passages")

@@ -107,6 +107,12 @@ def install_command(
         )
     except SettingsUnreadable as error:
         raise click.ClickException(str(error)) from None
+    notes += [
+        f"{change.file} has another MCP server called subcog, which stays: take it out and install "
+        "again to have this one"
+        for change in changes
+        if change.is_name_taken
+    ]
     notes += [agent.advice] if agent.advice else []
     if agent.name == "claude" and plugin_enabled(os.environ):
         notes.append(

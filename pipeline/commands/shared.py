@@ -16,7 +16,7 @@ import msgspec
 
 from ...config.load import Loaded, SettingsError, load_settings
 from ...config.paths import Paths, find_paths
-from ..cli.client import Client, DaemonHung, DaemonUnreachable, T
+from ..cli.client import CALL_S, Client, DaemonHung, DaemonUnreachable, T
 
 MAX_LISTED = 1000
 """How many memories or sessions the daemon gives in one answer."""
@@ -121,10 +121,10 @@ def daemon(project: Path | None = None, *, strict: bool = True) -> Iterator[Clie
         yield client
 
 
-def call(name: str, kind: type[T], params: object = None) -> T:
+def call(name: str, kind: type[T], params: object = None, *, within_s: float = CALL_S) -> T:
     """The daemon's answer to the one call of a command. Raises like ``Client.call``."""
     with daemon() as client:
-        return client.call(name, kind, params)
+        return client.call(name, kind, params, within_s=within_s)
 
 
 def call_if_running(name: str, kind: type[T], *, strict: bool = True) -> T | None:

@@ -18,7 +18,7 @@ from ...bus.results import CopiesResult, CopyResult, ExportPage, ImportResult, R
 from ...bus.service_results import BackupResult, ForgottenSince, RestoreResult, StatusResult
 from ...bus.values import ImportedItem, Memory
 from ...stages.text.envelope import author_name
-from ..cli.client import CallFailed, Client, DaemonUnreachable
+from ..cli.client import LONG_S, CallFailed, Client, DaemonUnreachable
 from ..imports.formats import Source, recognise
 from ..imports.item import BadImport, Item
 from ..imports.markdown import write_memory
@@ -102,11 +102,7 @@ def import_command(
         raise click.ClickException(str(error)) from None
     report = {"file": str(path), "format": source.format, "found": found}
     _report(report, source, sent, dry_run=dry_run)
-    if sent.interrupted:
-        click.echo("interrupted: the rest was not imported", err=True)
-        raise click.Abort
-    if sent.failure is not None:
-        raise sent.failure
+    _end(sent)
 
 
 def _preview(
@@ -205,6 +201,18 @@ def _batches(items: Iterable[tuple[Item, int]]) -> Iterator[list[Item]]:
         yield batch
 
 
+def _end(sent: _Sent) -> None:
+    """End the command as ``sent`` did, whose report was printed and says why."""
+    if sent.interrupted:
+        click.echo("interrupted: the rest was not imported", err=True)
+        raise click.Abort
+    if sent.failure is not None and is_json():
+        click.echo(f"subcog: {sent.failure}", err=True)
+        sys.exit(3 if isinstance(sent.failure, DaemonUnreachable) else 1)
+    if sent.failure is not None:
+        raise sent.failure
+
+
 def _report(
     report: dict[str, object],
     source: Source,
@@ -219,6 +227,7 @@ def _report(
     told = {"would": outcomes, "items": items} if dry_run else outcomes
     more = {"redacted": redacted, "left_out": source.left_out}
     more |= {"interrupted": True} if sent.interrupted else {}
+    more |= {"error": str(sent.failure)} if sent.failure is not None else {}
     if printed_as_json(report | {"imported": imported} | told | more):
         return
     for item in items:
@@ -273,7 +282,7 @@ def backup_command(file: Path) -> None:
 
     FILE must not exist yet. The daemon keeps serving meanwhile. `subcog restore FILE` restores it.
     """
-    answer = call("backup", BackupResult, {"file": str(file.absolute())})
+    answer = call("backup", BackupResult, {"file": str(file.absolute())}, within_s=LONG_S)
     show(answer, [f"{answer.memories} memories, {answer.bytes:,} bytes: {answer.file}"])
 
 
@@ -285,13 +294,13 @@ def restore_backup(backup: Path, bring_back: bool | None, *, yes: bool) -> None:
     file = {"file": str(backup.absolute())}
     with daemon() as client:
         if not yes and not is_json() and somebody_is_there():
-            since = client.call("forgotten_since", ForgottenSince, file)
+            since = client.call("forgotten_since", ForgottenSince, file, within_s=LONG_S)
             click.echo(_would_go(since, file["file"]), err=True)
             confirm("Replace it?")
             if bring_back is None:
                 bring_back = _asked_to_bring_back(since)
         params = file | {"bring_back": bool(bring_back)}
-        answer = client.call("restore_backup", RestoreResult, params)
+        answer = client.call("restore_backup", RestoreResult, params, within_s=LONG_S)
     if printed_as_json(answer):
         return
     click.echo(f"restored {answer.memories} memories from {answer.file}")

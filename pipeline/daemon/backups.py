@@ -52,9 +52,9 @@ class Backups:
 
     async def make_if_due(self, archive: Archive, *, is_quiet: bool = True) -> Path | None:
         """Make a backup if it is time for one; what fails is told, and tried again."""
-        files = self.files
         now = self._clock() if is_quiet else self._clock() - self._every
         try:
+            files = self.files
             if not await anyio.to_thread.run_sync(files.is_due, now):
                 return None
             made = await anyio.to_thread.run_sync(files.make, archive.store.database, self._clock())
@@ -99,7 +99,7 @@ class Backups:
             from ...sinks.repair.backups import AutomaticBackups, Bounds
 
             chosen, settings = self._settings.folder, self._settings
-            folder = Path(chosen).expanduser() if chosen else self._paths.backups
+            folder = Path(chosen) if chosen else self._paths.backups
             bounds = Bounds(settings.keep, settings.max_mb * 1_000_000, self._every)
             self._files = AutomaticBackups(self._paths.database, folder, bounds)
         return self._files

@@ -37,6 +37,7 @@ from ...sinks.page.visits import INVITATION_S, Visits
 from ..api.dispatch import Calls
 from ..api.mcp import SessionOpener
 from ..api.page import PageCalls
+from ..api.params import reason_of
 from ..app.app import App
 from ..entrance.handler import HookHandler
 from ..entrance.set_aside import DurableHooks
@@ -255,14 +256,18 @@ class Daemon:
             self.leave()
             return True, msgspec.json.encode(StopResult(pid=os.getpid(), stopping=True))
         if name == "open_page":
-            return self._open_page(fields)
+            return await self._open_page(fields)
         return await self._calls.handle(name, fields, body)
 
-    def _open_page(self, fields: dict[str, str]) -> tuple[bool, bytes]:
+    async def _open_page(self, fields: dict[str, str]) -> tuple[bool, bytes]:
         url = self._http.url("ui/")
         if url is None:
             return False, msgspec.json.encode({"error": NO_HTTP})
-        invited = f"{url}#code={self._visits.invite(fields)}"
+        try:
+            place = await self._entrance.places.find(fields)
+        except TimeoutError as error:
+            return False, msgspec.json.encode({"error": reason_of(error)})
+        invited = f"{url}#code={self._visits.invite(fields | {'project': place.root})}"
         return True, msgspec.json.encode(PageResult(url=invited, valid_s=INVITATION_S))
 
     def _page_routes(self) -> Routes:

@@ -119,8 +119,10 @@ class Greetings:
                 await self._app.archive.wait_until_settled()
                 body, greeting.sent = await self._greet(event)
             greeting.owed = None
-        if self._app.projects.is_refused(event.place.root):
-            body = with_message("SessionStart", body, NO_KIN)
+        with anyio.move_on_after(within_s):  # the disk may hang since its place was found
+            refused, root = self._app.projects.is_refused, event.place.root
+            if await anyio.to_thread.run_sync(refused, root, abandon_on_cancel=True):
+                body = with_message("SessionStart", body, NO_KIN)
         return body
 
     def owe(self, event: SessionStarted) -> None:

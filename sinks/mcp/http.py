@@ -25,6 +25,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from .port import Refused
 from .server import Session
 
 MAX_BODY = 16 * 1024 * 1024
@@ -38,7 +39,7 @@ MAX_LISTENERS = 64
 _log = logging.getLogger(__name__)
 
 Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
-OpenSession = Callable[[str, int], AbstractContextManager[Session]]
+OpenSession = Callable[[str, int], Awaitable[AbstractContextManager[Session]]]
 
 
 class Refusal(Exception):
@@ -140,7 +141,8 @@ class McpHttp:
     ) -> None:
         transport = StreamableHTTPServerTransport(session_id, is_json_response_enabled=True)
         served = Served(project, transport.handle_request)
-        with self._kept(self._sessions, session_id, served), self._open_session(project, 1) as mine:
+        opened = await self._opened(project, 1)
+        with self._kept(self._sessions, session_id, served), opened as mine:
             try:
                 async with transport.connect() as (received, sent):
                     task_status.started(served)
@@ -160,7 +162,7 @@ class McpHttp:
             return served
 
     async def _keep_project(self, project: str, *, task_status: TaskStatus[Served]) -> None:
-        with self._open_session(project, MAX_LISTENERS) as shared:
+        with await self._opened(project, MAX_LISTENERS) as shared:
             manager = StreamableHTTPSessionManager(
                 shared.server, json_response=True, max_request_body_size=MAX_BODY
             )
@@ -169,6 +171,12 @@ class McpHttp:
                 async with manager.run():
                     task_status.started(served)
                     await shared.announce()
+
+    async def _opened(self, project: str, max_listeners: int) -> AbstractContextManager[Session]:
+        try:
+            return await self._open_session(project, max_listeners)
+        except Refused as error:
+            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from None
 
     @contextmanager
     def _kept(self, among: dict[str, Served], key: str, served: Served) -> Iterator[None]:

@@ -31,12 +31,11 @@ class ClientPort(Protocol):
         """That what was remembered is data and no instruction, in the envelope's words."""
 
     @property
-    def scopes(self) -> tuple[Scope, ...]:
-        """What may be read from this project."""
-
-    @property
     def text_chars(self) -> int:
         """How many characters a memory may have."""
+
+    async def scopes(self) -> tuple[Scope, ...]:
+        """What may be read from this project. Raises ``Refused`` where its disk does not answer."""
 
     async def call(self, name: str, params: Mapping[str, object], *, brief: bool = False) -> Json:
         """Make a call of the daemon, as the command line does. Raises ``Refused``.

@@ -117,7 +117,7 @@ async def supersede(port: ClientPort, arguments: SupersedeArguments) -> Json:
 async def status(port: ClientPort, arguments: StatusArguments) -> Json:
     """How the daemon is."""
     answer = await port.call("status", {})
-    readable = {"scopes": [str(scope) for scope in port.scopes], "memories": None}
+    readable = {"scopes": [str(scope) for scope in await port.scopes()], "memories": None}
     return answer | readable | ({"memories": await port.count()} if answer["ready"] else {})
 
 

@@ -26,6 +26,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ...bus.values import Scope as Owner
 from .activity import Activity, Entry
 from .acts import Acts, body_of
 from .render import FOLDER, render
@@ -121,11 +122,14 @@ class Page:
         given = request.headers.get("last-event-id") or request.query_params.get("after", "")
         is_number = given.isdecimal() and len(given) < 16
         after = int(given) if is_number else self._activity.latest
-        stream = self._stream(visit_of(request), after)
+        visit = visit_of(request)
+        scopes = frozenset(await self._port.readable(visit.fields))
+        stream = self._stream(visit, scopes, after)
         return StreamingResponse(stream, media_type="text/event-stream")
 
-    async def _stream(self, visit: Visit, after: int) -> AsyncIterator[str]:
-        scopes = frozenset(self._port.readable(visit.fields))
+    async def _stream(
+        self, visit: Visit, scopes: frozenset[Owner], after: int
+    ) -> AsyncIterator[str]:
         with self._activity.watching(scopes) as watch:
             yield f"retry: {RETRY_MS}\n\n"
             entries = self._activity.recent(scopes, after=after)

@@ -170,7 +170,7 @@ class Screens:
 
     async def now(self, request: Request) -> Response:
         visit = visit_of(request)
-        scopes = frozenset(self._port.readable(visit.fields))
+        scopes = frozenset(await self._port.readable(visit.fields))
         entries = self._activity.recent(scopes)[-SHOWN_ENTRIES:][::-1]
         facts = {
             "entries": entries,
@@ -304,7 +304,7 @@ class Screens:
     async def health(self, request: Request) -> Response:
         visit = visit_of(request)
         status = await self._ask(visit, "status", StatusResult)
-        scopes = frozenset(self._port.readable(visit.fields))
+        scopes = frozenset(await self._port.readable(visit.fields))
         prompts = [e for e in self._activity.recent(scopes) if isinstance(e, PromptSeen)]
         problems = [status.problem, status.backup.problem if status.backup else None]
         facts = {

@@ -93,7 +93,10 @@ class Finding(Struct, frozen=True):
 
 
 class PagePort(Protocol):
-    """Answers for whoever opened the page. ``fields`` are those of the command that opened it."""
+    """Answers for whoever opened the page.
+
+    ``fields`` are those of the command that opened it; ``project`` in them is the project's root.
+    """
 
     async def ask(
         self, fields: dict[str, str], call: str, kind: type[T], params: Mapping[str, object]
@@ -106,8 +109,8 @@ class PagePort(Protocol):
     def project(self, fields: dict[str, str]) -> str:
         """The name of the project, for a title."""
 
-    def readable(self, fields: dict[str, str]) -> Sequence[Scope]:
-        """What may be read from the project."""
+    async def readable(self, fields: dict[str, str]) -> Sequence[Scope]:
+        """What may be read from the project. Raises ``Refused`` where its disk does not answer."""
 
     def clean(self, text: str) -> str:
         """``text`` without its secrets."""

@@ -165,12 +165,43 @@ def test_excluded_directories_are_without_home_and_links(tmp_path, monkeypatch):
     assert sessions.excluded(f"{real}/shop") is None
 
 
+def test_the_folder_of_the_backups_is_without_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    backup = load_settings(tmp_path / "x", {"SUBCOG_BACKUP_FOLDER": "~/copies"}).settings.backup
+    assert backup.folder == f"{tmp_path}/copies"
+
+
+@pytest.mark.parametrize("entry", ["copies", "./copies", "~nobody-of-that-name/b", "/a\\u0000b"])
+def test_a_folder_of_backups_that_is_relative_or_no_path_is_refused(tmp_path, entry):
+    file = tmp_path / "config.toml"
+    file.write_text(f'[backup]\nfolder = "{entry}"\n')
+    with pytest.raises(SettingsError, match=r"config.toml: backup.folder = .*; allowed: paths"):
+        load_settings(file, {})
+
+
 @pytest.mark.parametrize("entry", ["work", "./work", "~nobody-of-that-name/work", ""])
 def test_an_excluded_directory_that_is_relative_is_refused(tmp_path, entry):
     file = tmp_path / "config.toml"
     file.write_text(f'[sessions]\nexclude = ["{entry}"]\n')
     with pytest.raises(SettingsError, match=r"config.toml: sessions.exclude = .*; allowed: paths"):
         load_settings(file, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[team]\nurl = ["postgresql://ann:pw123@db/memory"]\n',
+        'team = "postgresql://ann:pw123@db/memory"\n',
+        '[team]\nurl = ["host=db password=pw123"]\n',
+        '[backup]\nfolder = "postgresql://ann:pw123@db/memory"\n',
+    ],
+)
+def test_no_complaint_shows_the_password_of_an_address(tmp_path, text):
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError) as complaint:
+        load_settings(file, {})
+    assert "pw123" not in str(complaint.value)
 
 
 def test_an_unknown_variable_is_a_warning_that_names_the_nearest(tmp_path):

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from subcog.pipeline.agents.agent import read_payload
+from subcog.pipeline.agents.agent import is_our_server, read_payload
 
 
 def test_a_payload_is_read_and_the_rest_of_it_is_the_agents_business():
@@ -52,3 +52,20 @@ def test_a_text_in_the_place_of_a_name_is_not_written_down_as_it_is():
     assert named[0].session_id == read_payload(json.dumps({"session_id": text}).encode()).session_id
     for name in ("0b5f1a52-6a0e-4a52-9d3e-0e5a0d6d8c11", "s1/agent", "", "ses_9:x=y@z"):
         assert read_payload(json.dumps({"session_id": name}).encode()).session_id == name
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_ours"),
+    [
+        ({"command": "python3", "args": ["-I", "/x/hooks/mcp_pipe.py"]}, True),
+        ({"type": "stdio", "command": "subcog", "args": ["mcp"], "env": {}}, True),
+        ({"command": "/home/ana/.local/bin/subcog", "args": ["mcp"]}, True),
+        ({"command": "theirs", "args": ["mcp"]}, False),
+        ({"command": "subcog", "args": ["mcp", "--http"]}, False),
+        ({"command": 7, "args": ["mcp"]}, False),
+        ({"command": "subcog"}, False),
+        ("subcog mcp", False),
+    ],
+)
+def test_our_server_is_recognised_as_we_and_as_the_documents_write_it(entry, is_ours):
+    assert is_our_server(entry) is is_ours

@@ -153,3 +153,15 @@ def test_settings_that_the_agent_writes_all_the_time_are_left(tmp_path):
         install(meddled(file, 1000), our_parts(), {})
     assert json.loads(file.read_text()).keys() == {"cost"}
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_a_server_that_was_added_by_hand_is_replaced_and_one_of_another_maker_is_told(tmp_path):
+    file = tmp_path / ".claude.json"
+    for entry, is_theirs in (
+        ({"type": "stdio", "command": "subcog", "args": ["mcp"], "env": {}}, False),
+        ({"command": "theirs", "args": []}, True),
+    ):
+        file.write_text(json.dumps({"mcpServers": {"subcog": entry}}))
+        changes = install(CLAUDE, our_parts(), {"CLAUDE_CONFIG_DIR": str(tmp_path)})
+        assert [change.is_name_taken for change in changes if change.file == file] == [is_theirs]
+        assert (json.loads(file.read_text())["mcpServers"]["subcog"] == entry) is is_theirs

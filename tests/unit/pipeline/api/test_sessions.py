@@ -1,13 +1,15 @@
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 from msgspec.structs import replace
 
 from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.values import LEARN, Provenance, Scope
-from subcog.pipeline.api.params import ForgetSessionsParams
+from subcog.pipeline.api.params import ForgetSessionsParams, LearnParams
 from subcog.pipeline.api.sessions import SessionCalls, _best_first
+from subcog.pipeline.entrance.places import Places
 from tests.apps import opened
-from tests.fakes import PLACE
+from tests.fakes import PLACE, OffTheLoop
 from tests.stores import make_row
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,6 +45,28 @@ async def test_what_was_captured_under_an_earlier_name_is_forgotten_with_its_ses
         )
         await (await app.passages.get()).add([said])
         place = replace(PLACE, before=(BEFORE,))
-        done = await SessionCalls(app).forget(ForgetSessionsParams(id="s1"), place)
+        done = await SessionCalls(app, Places(app.projects, "u")).forget(
+            ForgetSessionsParams(id="s1"), place
+        )
         assert (done.passages, done.memories) == (1, 1)
         assert [m.id for m in await store.latest([BEFORE], limit=9)] == [rows[1].memory.id]
+
+
+async def test_a_transcripts_project_is_looked_up_off_the_event_loop(tmp_path):
+    learned = []
+
+    async def learn(event):
+        learned.append(event.place.root)
+
+    async def get():
+        pass
+
+    app = SimpleNamespace(
+        archive=SimpleNamespace(get=get),
+        reviewer=SimpleNamespace(learn=learn),
+        new_id=lambda: "t",
+    )
+    calls = SessionCalls(app, Places(OffTheLoop(), "u"))
+    params = LearnParams(transcript="t.jsonl", session="s", client="claude", cwd=str(tmp_path))
+    await calls.learn(params, PLACE)
+    assert learned == [str(tmp_path)]

@@ -5,11 +5,14 @@ import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from threading import Event, Thread
 
 import pytest
 
+from subcog.bus.frames import reply_frame
 from subcog.config.paths import find_paths
-from subcog.pipeline.cli.client import connect, spawn
+from subcog.pipeline.cli.client import Client, DaemonUnreachable, connect, spawn
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -55,3 +58,40 @@ def test_a_daemon_keeps_things_where_a_relative_home_was_for_whoever_started_it(
     monkeypatch.chdir(tmp_path)
     with spawn(find_paths({"SUBCOG_HOME": "here"})) as daemon:
         assert daemon.stderr.read().decode() == f"{tmp_path}/here .\n"
+
+
+@pytest.fixture
+def daemon(tmp_path, monkeypatch):
+    """Where a daemon should listen, its socket, and a client of it."""
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    paths.link.parent.mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(paths.link.parent)
+    with closing(socket.socket(socket.AF_UNIX)) as server, closing(Client(paths, {})) as client:
+        server.bind(paths.link.name)
+        server.listen()
+        yield server, client
+
+
+def test_a_connection_that_the_daemon_closed_meanwhile_is_made_anew(daemon):
+    server, client = daemon
+    closed = Event()
+
+    def answer_once_each():
+        for _ in range(2):
+            with closing(server.accept()[0]) as connection:
+                connection.recv(65536)
+                connection.sendall(reply_frame("ok", "1", b"{}"))
+            closed.set()
+
+    thread = Thread(target=answer_once_each, daemon=True)
+    thread.start()
+    assert client.call("status", dict, start=False) == {}
+    assert closed.wait(PATIENCE_S)
+    assert client.call("status", dict, start=False) == {}
+    thread.join(PATIENCE_S)
+
+
+def test_a_call_that_takes_longer_than_is_waited_says_that_the_daemon_goes_on(daemon):
+    _, client = daemon
+    with pytest.raises(DaemonUnreachable, match=r"not finished within 0\.01 s; the daemon goes on"):
+        client.call("backup", dict, start=False, within_s=0.01)

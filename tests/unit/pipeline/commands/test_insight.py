@@ -5,7 +5,8 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from subcog.bus.service_results import IndexStatus
-from subcog.pipeline.commands.insight import config_command, describe_index
+from subcog.config.paths import find_paths
+from subcog.pipeline.commands.insight import config_command, describe_index, trace_command
 
 SIZES = IndexStatus(bytes=1_234_567, scopes=2, without_vectors=0, in_topics=31)
 
@@ -27,3 +28,15 @@ def test_the_index_is_described_in_one_line():
 
 def test_what_is_found_by_text_alone_is_named_where_there_is_any():
     assert "by text alone 4" in describe_index(replace(SIZES, without_vectors=4))
+
+
+def test_a_trace_of_another_version_is_passed_over_or_told_in_a_sentence(monkeypatch, tmp_path):
+    monkeypatch.setenv("SUBCOG_HOME", str(tmp_path))
+    file = find_paths({"SUBCOG_HOME": str(tmp_path)}).traces
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('{"id": "abc", "project": "p", "prompt": "of another shape"}\n')
+    runner = CliRunner()
+    assert "no prompts traced yet" in runner.invoke(trace_command).stdout
+    assert "trace abc is of another version" in runner.invoke(trace_command, ["abc"]).stderr
+    for args in ((), ("abc",)):
+        assert "another shape" in runner.invoke(trace_command, [*args, "--json"]).stdout

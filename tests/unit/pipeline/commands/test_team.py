@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from subcog.pipeline.cli.client import CallFailed
+from subcog.pipeline.cli.client import CALL_S, CallFailed
 from subcog.pipeline.commands import shared, team
 from tests.fakes import make_result
 
@@ -33,7 +33,7 @@ class FakeDaemon:
         self.projects.append(project)
         yield self
 
-    def call(self, name, kind, params=None):
+    def call(self, name, kind, params=None, *, within_s=CALL_S):
         self.calls.append((name, params))
         return make_result(kind, ANSWERS[name])
 

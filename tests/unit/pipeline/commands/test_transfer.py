@@ -1,13 +1,19 @@
 """What an import sends, and what it says where the daemon refuses a part of it."""
 
+import json
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 from subcog.bus.results import ImportResult
-from subcog.pipeline.cli.client import CallFailed
-from subcog.pipeline.commands import transfer
+from subcog.pipeline.cli.client import CALL_S, LONG_S, CallFailed
+from subcog.pipeline.commands import memory, sessions, shared, transfer
+from subcog.pipeline.commands.lifecycle import restore_command
+from subcog.pipeline.commands.memory import forget_command
+from subcog.pipeline.commands.sessions import sessions_command
 from subcog.pipeline.imports.formats import Source
 from subcog.pipeline.imports.item import BadImport, Item
 
@@ -58,3 +64,53 @@ def test_what_was_stored_before_a_failure_is_counted(monkeypatch):
     sent = transfer._send(FILE, source("a", "b", "c", "d", "e"), 5, {}, quiet=True)
     assert str(sent.failure) == "no room"
     assert sent.counts["stored"] == there.asked - 1 < 4
+
+
+@pytest.mark.parametrize(
+    ("command", "args", "call"),
+    [
+        (transfer.backup_command, ("file",), "backup"),
+        (restore_command, ("file", "--yes"), "restore_backup"),
+        (forget_command, ("mem_1", "--now"), "forget"),
+        (sessions_command, ("forget", "--project-all", "--yes"), "forget_sessions"),
+    ],
+)
+def test_what_copies_or_rewrites_the_whole_database_may_take_long(
+    command, args, call, monkeypatch, tmp_path
+):
+    waits = {}
+
+    class Client:
+        def call(self, name, kind, params=None, *, within_s=CALL_S):
+            waits[name] = within_s
+            if name == call:
+                raise CallFailed("no matter what")
+            return SimpleNamespace(id="mem_1")
+
+    @contextmanager
+    def daemon():
+        yield Client()
+
+    for module in (shared, transfer, memory, sessions):
+        monkeypatch.setattr(module, "daemon", daemon)
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    assert isinstance(CliRunner().invoke(command, args).exception, CallFailed)
+    assert waits[call] == LONG_S
+
+
+def test_an_import_that_fails_midway_prints_one_object_which_says_why(monkeypatch, tmp_path):
+    there = Refusing()
+
+    @contextmanager
+    def daemon():
+        yield there
+
+    monkeypatch.setattr(transfer, "daemon", daemon)
+    monkeypatch.setattr(transfer, "CONNECTIONS", 1)
+    monkeypatch.setattr(transfer, "BATCH", 1)
+    file = tmp_path / "in.jsonl"
+    file.write_text('{"content": "a"}\n{"content": "b"}\n')
+    done = CliRunner().invoke(transfer.import_command, [str(file), "--json"])
+    told = json.loads(done.stdout)
+    assert (done.exit_code, told["imported"], told["error"]) == (1, 1, "no room")

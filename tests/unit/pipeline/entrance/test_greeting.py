@@ -13,12 +13,11 @@ from subcog.config.paths import find_paths
 from subcog.hooks.starter import missed_start_name, note_missed_start
 from subcog.pipeline.app.archives import LazyArchive
 from subcog.pipeline.entrance.greeting import Greetings, context_of, room_beside
-from subcog.sinks.project.identity import Projects
 from subcog.sinks.sessions import Sessions
 from subcog.stages.inject import MAX_TOKENS
 from subcog.stages.text.envelope import MAX_UNITS
 from subcog.stages.text.unicode import count_tokens, count_units
-from tests.fakes import make_prompt
+from tests.fakes import OffTheLoop, make_prompt
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +43,7 @@ class House:
             sessions=Sessions(),
             archive=LazyArchive(),
             bus=bus,
-            projects=Projects(),
+            projects=OffTheLoop(),
             paths=find_paths({"SUBCOG_HOME": str(home)}),
             new_id=lambda: f"trace {len(self.traces)}",
         )

@@ -1,6 +1,6 @@
 import json
 import math
-from contextlib import contextmanager
+from contextlib import nullcontext
 
 import anyio
 import pytest
@@ -11,6 +11,7 @@ from subcog.sinks.mcp.http import IDLE_S, MAX_BODY, McpHttp, Refusal, Served, is
 from subcog.sinks.mcp.http import _make_room as make_room
 from subcog.sinks.mcp.http import _mended as mended
 from subcog.sinks.mcp.http import _whole_body as whole_body
+from subcog.sinks.mcp.port import Refused
 from tests.waiting import PATIENCE_S
 
 
@@ -120,9 +121,8 @@ async def test_a_session_that_breaks_ends_its_own_requests_and_nothing_else(capl
     async def send(message):
         told.append(message)
 
-    @contextmanager
-    def opened(project, max_listeners):
-        yield Broken()
+    async def opened(project, max_listeners):
+        return nullcontext(Broken())
 
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
@@ -131,3 +131,22 @@ async def test_a_session_that_breaks_ends_its_own_requests_and_nothing_else(capl
                 await http.answer("", scope, _receiving(_part(json.dumps(opening).encode())), send)
     assert [each["status"] for each in told if "status" in each] == [500, 500]
     assert [record.message for record in caplog.records].count("an MCP session failed") == 2
+
+
+@pytest.mark.parametrize("era", [{}, {"mcp-protocol-version": "2026-07-28"}])
+async def test_a_project_whose_disk_does_not_answer_is_refused_and_leaves_nothing(era):
+    headers = [(name.encode(), value.encode()) for name, value in era.items()]
+    told = []
+
+    async def send(message):
+        told.append(message)
+
+    async def opened(project, max_listeners):
+        raise Refused("the directory of the project does not answer")
+
+    async with anyio.create_task_group() as tasks:
+        http = McpHttp(tasks, opened, new_id=lambda: "id")
+        scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
+        await http.answer("/stale", scope, _receiving(_part(b"{}")), send)
+    assert told[0]["status"] == 503
+    assert (http._sessions, http._projects) == ({}, {})
