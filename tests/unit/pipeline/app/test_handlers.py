@@ -101,8 +101,8 @@ async def test_where_sessions_are_switched_off_what_was_kept_of_them_is_forgotte
         app.settings = replace(app.settings, sessions=off)
         assert (await forget(app, memory_id)).found
         assert await passages.saying(PLACE.project, TEXT) == ()
-        [barred] = await passages._store.read(forgotten)
-        assert barred.passage == "psg_0000000001us1"
+        barred = await passages._store.read(forgotten)
+        assert [one.passage for one in barred] == ["psg_0000000001us1", ""]
 
 
 async def test_what_says_an_earlier_text_or_under_an_earlier_scope_is_forgotten_too(tmp_path):
@@ -134,7 +134,8 @@ async def test_what_is_forgotten_before_its_transcript_is_read_does_not_come_bac
         said = [replace(one, id=f"psg_000000000{n}us2") for n, one in enumerate((unread, answer))]
         assert await passages.add(said) == 0
         later = replace(said[0], said_at=app.clock() + timedelta(minutes=1))
-        other = replace(said[1], text="The quartzite deploy key rotates on some day")
+        text = "The quartzite deploy key rotates on some day"
+        other = replace(said[1], text=text, said_at=known.said_at - timedelta(minutes=1))
         assert await passages.add([later, other]) == 2
 
 
