@@ -28,6 +28,7 @@ from ...bus.service_results import (
     UnshareResult,
 )
 from ...bus.values import Place, Query, Scope
+from ...stages.text.unicode import name_line
 from ..app.app import App
 from ..app.team import NoServer
 from .params import CallRefused, NoParams, Params, Table
@@ -105,7 +106,7 @@ class TeamCalls:
         joined = await replica.membership()
         if joined is not None and not joined.is_of(about):
             raise CallRefused(
-                f"this machine is in the team {joined.team}: `subcog team leave` first"
+                f"this machine is in the team {name_line(joined.team)}: `subcog team leave` first"
             )
         counts = await self._counts()
         wanted = {str(project.scope) for project in about.projects}

@@ -76,7 +76,7 @@ def joined(answer: JoinResult) -> Iterator[str]:
 def sharing(preview: ShareResult) -> Iterator[str]:
     """What sharing a project would send."""
     yield f"project {name_line(preview.name)} with the team {name_line(preview.team)}"
-    yield f"  {preview.scope}"
+    yield f"  {name_line(preview.scope)}"
     if preview.shared_by:
         yield f"  {author_name(preview.shared_by)} already shares it"
     if preview.warning:
@@ -150,7 +150,7 @@ def standing(status: TeamStatusResult, now: datetime) -> Iterator[str]:
         yield _row("members", _names(status.members))
     yield _row("state", _state(status))
     if status.problem:
-        yield _row("", status.problem.message)
+        yield _row("", visible(status.problem.message))
     yield from _particulars(status)
     yield _row("to send", _waiting(status, now))
     yield _row("to receive", _remaining(status.remaining))
@@ -278,7 +278,7 @@ def _watch(client: Client, wait: Callable[[float], None]) -> str:
     with click.progressbar(length=1, label="first sync", file=sys.stderr) as bar:
         while (left := left_of(status := client.call("team-status", TeamStatusResult))) != 0:
             if status.problem:
-                return f"{status.problem.message}\n{GOES_ON}"
+                return f"{visible(status.problem.message)}\n{GOES_ON}"
             idle_s = 0.0 if left != before else idle_s + POLL_S
             if idle_s >= PATIENCE_S:
                 return GOES_ON

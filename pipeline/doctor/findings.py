@@ -12,6 +12,8 @@ from msgspec import Struct
 from ...bus.results import ProjectResult
 from ...bus.service_results import StatusResult
 from ...config.settings import HttpSettings, SessionsSettings
+from ...stages.text.envelope import author_name
+from ...stages.text.unicode import name_line, visible
 
 Repair = Callable[[], tuple[str, ...]]
 
@@ -87,9 +89,9 @@ def examine_team(status: StatusResult | None) -> Finding:
     team = status.team if status else None
     if team is None:
         return passed("team", "no team joined")
-    seen = f"{team.team} as {team.member}, on {team.server}"
+    seen = f"{name_line(team.team)} as {author_name(team.member)}, on {name_line(team.server)}"
     if problem := team.problem:
-        mend = f"{problem.message.rstrip('.')}. New memories are sent later."
+        mend = f"{visible(problem.message).rstrip('.')}. New memories are sent later."
         return failed("team", f"{seen}: {problem.reason}", mend)
     if team.lag_s is not None and team.lag_s > LAG_S:
         hours = team.lag_s / 3600

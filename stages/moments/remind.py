@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 
 import anyio
 from msgspec.structs import replace
@@ -51,7 +52,8 @@ _FOUND = 8
 _LEAST = 0.05
 _ALIKE = 0.2
 _READ_CHARS = 4000
-_PATH_CHARS = regex(r"[\w./~-]*\Z")
+_MOST_PATH_CHARS = 200
+_MOST_MENTIONS = 32
 
 
 async def remind(
@@ -160,7 +162,8 @@ def _reasons(hit: Hit, subject: Subject, root: str) -> Iterator[tuple[float, str
         file = within(provenance.file, root)
         if how := NAMES_PATH if file == subject.path else _same(file, subject):
             yield how, "was captured with the file"
-    for path in _mentioned(content.casefold(), subject.name.casefold()):
+    named = _mentioned(content.casefold(), subject.name.casefold())
+    for path in islice(named, _MOST_MENTIONS):
         if how := _same(path, subject):
             yield how, "names the file"
     if any(_mentions(content, name) for name in subject.defined):
@@ -185,11 +188,17 @@ def _mentioned(text: str, name: str) -> Iterator[str]:
     """The paths in ``text`` that end in ``name``."""
     at = text.find(name)
     while at >= 0:
-        before = _PATH_CHARS.search(text, max(0, at - 200), at)
         after = text[at + len(name) : at + len(name) + 1]
         if not (after.isalnum() or after in {"_", "-"}):
-            yield (before[0] if before else "") + name
+            start = at
+            while start > max(0, at - _MOST_PATH_CHARS) and _is_of_path(text[start - 1]):
+                start -= 1
+            yield text[start:at] + name
         at = text.find(name, at + 1)
+
+
+def _is_of_path(character: str) -> bool:
+    return character.isalnum() or character in "_./~-"
 
 
 def _mentions(text: str, name: str) -> bool:

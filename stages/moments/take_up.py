@@ -249,9 +249,10 @@ class Showings:
                 yield self._note(one, "taken_up", _told("what was written", met))
 
     def _quoted(self, older: Sequence[_Followed], text: str) -> list[Use]:
-        named = set(_ID.findall(text)) if "mem_" in text else set()
-        if not named or _PUTS_AWAY.search(text):
+        if "mem_" not in text:
             return []
+        said = [one for one in _SENTENCES.split(text) if not _PUTS_AWAY.search(one)]
+        named = set(_ID.findall("\n".join(said)))
         found = (one for one in older if one.id in named)
         return list(_flat(self._note(one, "quoted", "named by its id") for one in found))
 

@@ -125,7 +125,8 @@ def test_what_colleagues_named_moves_no_cursor():
         in_a_line(make_result(TeamSummary, STATUS | listed)),
         *sharing(
             make_result(
-                ShareResult, who | project | {"leaves": 1, "warning": "", "scope": "project:x"}
+                ShareResult,
+                who | project | {"leaves": 1, "warning": "", "scope": f"project:{hostile}"},
             )
         ),
         *unshared(

@@ -74,6 +74,15 @@ def test_a_problem_is_told_with_what_to_do_about_it():
     assert problem["message"] in found.mend
 
 
+def test_what_the_teams_server_says_moves_no_cursor():
+    hostile = "\x1b]0;x\x07shop"
+    problem = {"reason": "other_team", "message": f"[team] url leads to the team {hostile}"}
+    found = examine_team(
+        make_result(StatusResult, {"team": WELL | {"team": hostile, "problem": problem}})
+    )
+    assert "\x1b" not in found.seen + found.mend
+
+
 def test_an_old_outbox_is_told_without_a_problem():
     found = examine_team(
         make_result(StatusResult, {"team": WELL | {"lag_s": 3 * 3600.0, "outbox": 12}})

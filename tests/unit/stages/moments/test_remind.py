@@ -22,7 +22,7 @@ from subcog.stages.ports import RecallUnavailable
 from subcog.stages.text.unicode import count_tokens
 from tests.emissions import emitted
 from tests.fakes import NOW, PLACE, FakeCatalogue, FakeRecall, FakeSessions, make_hit, make_memory
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, ends_soon
 
 PATH = "/src/shop/src/auth/jwt_handler.py"
 SETTINGS = ToolSettings(enabled=True, tools=("Edit",), min_similarity=0.6, max_results=3)
@@ -50,6 +50,13 @@ async def reminded(event=None, *, hits=(), memories=(), sessions=None, settings=
 
 def about(text, relevance=0.7, number=1, **changes):
     return make_hit(make_memory(number, text, **changes), relevance)
+
+
+@pytest.mark.parametrize("text", ["a/" * 2_000, ("a" * 99 + " ") * 40, "a " * 2_000])
+async def test_a_file_whose_name_stands_everywhere_is_looked_for_soon(text):
+    with ends_soon():
+        for _ in range(100):
+            rate(about(text), subject_of("src/a", ""), "/src/shop")
 
 
 async def test_what_is_known_about_a_changed_file_is_brought_up():

@@ -185,6 +185,9 @@ def test_an_id_in_an_answer_or_a_command_quotes_the_memory():
     assert shown(memory).answered(f"as {memory.id} says") == [
         Use(memory.id, "quoted", "named by its id")
     ]
+    more = f"As {memory.id} says, I numbered them. I did not update the docs."
+    assert [use.kind for use in shown(memory).answered(more)] == ["quoted"]
+    assert shown(memory).answered(f"I would forget {memory.id}. It is old.") == []
     assert acted(shown(memory), run(f"subcog get {memory.id}")) == ["quoted"]
     assert acted(shown(memory), run(f"subcog forget {memory.id}")) == []
     assert shown(memory).answered("as mem_01jd00000000000000000000zz says") == []
