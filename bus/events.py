@@ -190,7 +190,10 @@ class ToolFailed(AgentEvent, frozen=True, kw_only=True, tag="tool.failed"):
 
 
 class MemoriesShown(Event, frozen=True, kw_only=True, tag="memories.shown"):
-    """Memories of ``scopes`` went into a session's context at a ``hook`` that is no prompt."""
+    """Memories of ``scopes`` went into a session's context at a ``hook`` that is no prompt.
+
+    The first of ``scopes`` is the project's.
+    """
 
     session: str
     hook: str

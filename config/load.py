@@ -49,6 +49,10 @@ class SettingsError(ValueError):
     """A setting cannot be used; the message says where it stands and what is allowed."""
 
 
+class TooDeep(ValueError):
+    """A key in TOML has more parts than anybody writes."""
+
+
 class Origin(Struct, frozen=True):
     """One setting in force: its dotted key, its value, and the file or variable it came from."""
 
@@ -117,16 +121,22 @@ def _from_file(file: Path) -> list[tuple[str, object]]:
         raise SettingsError(f"{file}: {_TOO_DEEP}") from None
 
 
+def parse_toml(text: str) -> Tree:
+    """``text`` read as TOML, whoever wrote it. Raises ``ValueError``, or ``RecursionError``."""
+    if _DEEP_KEY.search(text):
+        raise TooDeep("a key has more than 64 parts")
+    return tomllib.loads(text)
+
+
 def _read(file: Path) -> Tree:
     try:
-        text = _read_bytes(file).decode()
-        if _DEEP_KEY.search(text):
-            raise SettingsError(f"{file}: {_TOO_DEEP}")
-        return tomllib.loads(text)
+        return parse_toml(_read_bytes(file).decode())
     except FileNotFoundError:
         return {}
     except UnicodeDecodeError:
         raise SettingsError(f"{file}: not UTF-8") from None
+    except TooDeep:
+        raise SettingsError(f"{file}: {_TOO_DEEP}") from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{file}: not TOML: {error}") from None
     except OSError as error:

@@ -11,12 +11,12 @@ import configparser
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped]
 
+from ...config.load import parse_toml
 from ...config.patterns import regex
 
 MAX_SETTINGS_BYTES = 200_000
@@ -155,7 +155,7 @@ def _hashed(text: str) -> str:
 def read_toml(text: str) -> Iterator[Setting]:
     """The keys of every table."""
     try:
-        return _keys(tomllib.loads(text))
+        return _keys(parse_toml(text))
     except (ValueError, RecursionError) as error:
         raise NotReadable(str(type(error).__name__)) from None
 
@@ -229,6 +229,9 @@ _CONTINUED = regex(r"\\\n[ \t]*")
 _COMMENT = regex(r"(?:^|[ \t])#.*")
 
 
+_MOST_TARGETS = 32  # of one rule that get its commands; each has its own list of them
+
+
 def read_makefile(text: str) -> Iterator[Setting]:
     """Every target with what it needs and does, and every variable with its value."""
     targets: dict[str, list[str]] = {}
@@ -248,7 +251,7 @@ def read_makefile(text: str) -> Iterator[Setting]:
                 targets.setdefault(name, []).append(said)
                 current = targets[name]
             if len(names) > 1:
-                current = _Several([targets[name] for name in names])
+                current = _Several([targets[name] for name in names[:_MOST_TARGETS]])
     for name, lines in targets.items():
         yield Setting(name, _said(name, _hashed("\n".join(lines))))
 

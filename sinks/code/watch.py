@@ -243,10 +243,13 @@ class _Task:
         self._busy = busy
         self._keys = keys
         self._lock = lock
-        self._is_over = False
-        self._is_left = False
+        self._is_begun = self._is_over = self._is_left = False
 
     def run(self) -> None:
+        with self._lock:
+            if self._is_left:  # before it began
+                return
+            self._is_begun = True
         # A disk that fails is as one that does not answer.
         with suppress(OSError, ValueError):
             self._work()
@@ -262,8 +265,8 @@ class _Task:
     def leave(self) -> None:
         """Nobody waits for it any more."""
         with self._lock:
-            if not self._is_over:
-                self._is_left = True
+            self._is_left = True
+            if self._is_begun and not self._is_over:
                 self._busy.update(self._keys)
 
 

@@ -157,7 +157,7 @@ class Activity:
         self._add(
             MomentSeen,
             kind="moment",
-            scopes=event.scopes,
+            scopes=event.scopes[:1],  # the project's own; the rest is readable in every project
             session=event.session,
             hook=event.hook,
             shown=event.shown[:_MAX_VERDICTS],

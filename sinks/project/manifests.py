@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from ...bus.prompts import ProjectFacts
+from ...config.load import parse_toml
 from ...config.patterns import regex
 from ..files import Look
 from .context_file import display_name, read_context
@@ -251,7 +251,7 @@ def _json(text: str | None) -> dict[str, Any]:
 
 def _toml(text: str | None) -> dict[str, Any]:
     try:
-        return tomllib.loads(text or "")
+        return parse_toml(text or "")
     except (ValueError, RecursionError):
         return {}
 

@@ -393,6 +393,8 @@ def test_zeros_behind_a_fraction_say_nothing(number):
             + "".join(f"[s{n}]\n" for n in range(9_000)),
         ),
         ("Makefile", "a/b " * 45_000),
+        ("Makefile", " ".join(f"a{n}" for n in range(12_000)) + ":\n" + "\tx\n" * 40_000),
+        ("a.toml", "a." * 90_000 + "a=1"),
     ],
     ids=lambda value: value[:8],
 )

@@ -99,6 +99,17 @@ async def test_a_file_system_that_hangs_costs_one_short_wait(project):
     await until(lambda: not code._busy)
 
 
+async def test_work_that_nobody_waited_for_when_it_would_begin_keeps_nothing_busy():
+    code, ran = watching(), []
+    assert not await code._in_thread(lambda: ran.append(1), -1, {"/r"})
+    assert not code._busy
+    task = watch._Task(lambda: ran.append(1), code._busy, {"/r"}, code._lock)
+    task.leave()
+    task.run()
+    assert not ran
+    assert not code._busy
+
+
 async def test_a_check_takes_a_part_of_the_time_that_is_left(project):
     anchors = await watching().anchors(TEXT, str(project))
     answers = threading.Event()

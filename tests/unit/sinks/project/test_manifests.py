@@ -19,6 +19,16 @@ def test_an_empty_directory_says_nothing(tmp_path):
     assert facts(tmp_path) == ProjectFacts()
 
 
+@pytest.mark.parametrize("file", ["pyproject.toml", "Cargo.toml"])
+def test_a_key_of_a_hundred_thousand_parts_is_not_read(tmp_path, file):
+    with ends_soon():
+        assert facts(tmp_path, **{file: "a." * 100_000 + "a=1"}).stack in {
+            (),
+            ("Python",),
+            ("Rust",),
+        }
+
+
 def test_a_node_project(tmp_path):
     package = """{"name": "my-saas-app",
         "scripts": {"test": "vitest", "build": "next build", "lint": "eslint ."},
