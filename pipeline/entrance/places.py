@@ -7,6 +7,7 @@ project alone.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -49,8 +50,9 @@ class Places:
         directory = fields.get("project", "") or cwd or fields.get("cwd", "")
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(_THREADS)
-        if (before := self._waiting.pop(directory, None)) is not None and not before.is_over:
-            self._waiting[directory] = before
+        before = self._waiting.get(directory)
+        # One that began just now may only have lost its client.
+        if before is not None and before.hangs and time.monotonic() - before.made_at > WITHIN_S:
             raise TimeoutError("the directory of the project does not answer")
         look = _Look(partial(self.at, fields, cwd))
         try:
@@ -59,17 +61,28 @@ class Places:
                     look, limiter=self._threads, abandon_on_cancel=True
                 )
         finally:
-            if look.has_begun and not look.is_over:
-                self._waiting[directory] = look
+            self._keep_oldest(directory, look)
+
+    def _keep_oldest(self, directory: str, look: _Look) -> None:
+        """Keep the look at ``directory`` that hangs the longest, if any does."""
+        before = self._waiting.pop(directory, look)
+        if before.hangs or look.hangs:
+            self._waiting[directory] = before if before.hangs else look
 
 
 class _Look:
     """A look at the disk, of which another thread knows whether it is over."""
 
     def __init__(self, work: Callable[[], Place]) -> None:
+        self.made_at = time.monotonic()
         self.has_begun = False
         self.is_over = False
         self._work = work
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a thread is still at it."""
+        return self.has_begun and not self.is_over
 
     def __call__(self) -> Place:
         self.has_begun = True

@@ -61,6 +61,22 @@ async def test_a_hook_that_hangs_up_leaves_a_directory_that_answers_as_it_is(tmp
     assert (await places.find({"project": str(tmp_path)})).root == str(tmp_path)
 
 
+async def test_a_directory_is_not_refused_as_its_client_has_just_left():
+    projects = HangingProjects()
+    places, fields = Places(projects, "u"), {"project": "/stale"}
+    try:
+        with anyio.move_on_after(0.05):
+            await places.find(fields)
+        assert not places._waiting["/stale"].is_over
+        with anyio.fail_after(PATIENCE_S):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(places.find, fields)
+                await until(lambda: len(projects.looks) == 2)
+                projects.answers.set()
+    finally:
+        projects.answers.set()
+
+
 async def test_who_says_that_it_has_no_project_is_the_user_alone():
     user = Scope("user", "u")
     found = await Places(Projects(), "u").find({"scope": "user", "project": "/stale"})
