@@ -227,8 +227,6 @@ _RULE = regex(r"@?([A-Za-z0-9_][\w./%-]*+(?:[ \t]++[\w./%-]++)*+)([^:=\n]*+):(?!
 _VARIABLE = regex(r"(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*(?::{0,3}|\?|\+)=(.*)")
 _CONTINUED = regex(r"\\\n[ \t]*")
 _COMMENT = regex(r"(?:^|[ \t])#.*")
-
-
 _MOST_TARGETS = 32  # of one rule that get its commands; each has its own list of them
 
 

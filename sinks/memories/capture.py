@@ -40,7 +40,8 @@ _MAX_SOURCES = 20
 # "Kim has left, Kar releases from now on" has few words of what it replaces.
 _COMPARED = 8
 _COMPARABLE = 0.15
-_NEAR = 12  # are fetched, as records of tasks and what is over lie among them
+NEAR = 12
+"""So many of the nearest are fetched, as records of tasks and what is over lie among them."""
 RECORDS = frozenset(("tasks",))
 """What was done stays true."""
 _FORGOTTEN = "it was forgotten, and nobody asked to keep it again"
@@ -60,8 +61,7 @@ class Judge(Struct, frozen=True):
     """What compares a text with an older one.
 
     ``contradicts`` tells whether it says otherwise, ``settles`` whether it says itself that the
-    older one holds no more, ``says_same`` whether a text adds nothing to
-    another one.
+    older one holds no more, ``says_same`` whether a text adds nothing to another one.
     """
 
     contradicts: Callable[[str, str], bool]
@@ -206,7 +206,7 @@ class CaptureWriter:
 
     def _contradicted(self, memory: Memory, encoding: Encoding) -> tuple[Memory, ...]:
         """Those near it that it contradicts, of whatever namespace: that was often detected."""
-        near = self._index.nearest(encoding, memory.scope, k=_NEAR)
+        near = self._index.nearest(encoding, memory.scope, k=NEAR)
         ids = [memory_id for memory_id, similarity in near if similarity >= _COMPARABLE]
         found = self._fetch(ids, [memory.scope]) if ids else ()
         valid = [one for one in found if one.namespace not in RECORDS and self._is_valid(one)]

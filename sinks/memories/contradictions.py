@@ -17,14 +17,13 @@ from ...bus.values import Memory
 from ..models.cross_encoder import CrossEncoder
 from ..search.index import Encoder, Index
 from ..search.retriever import Fetch
-from .capture import RECORDS, Judge
+from .capture import NEAR, RECORDS, Judge
 from .lifecycle import Lifecycle
 
 FLOOR = 1.0
 """Log-odds that both orders have to reach: four in five of such pairs contradict; see ADR 0049."""
 # So many of the nearest are read, from which similarity on.
 _READ = 6
-_NEAR = 12  # are fetched, as records of tasks and what is over lie among them
 _COMPARABLE = 0.25
 
 
@@ -89,7 +88,7 @@ class Contradictions:
                 trim(0)
 
     def _older(self, memory: Memory) -> Sequence[Memory]:
-        near = self._index.related(self._encoder.encode(memory), memory.scope, k=_NEAR)
+        near = self._index.related(self._encoder.encode(memory), memory.scope, k=NEAR)
         ids = [id_ for id_, alike in near if alike >= _COMPARABLE and id_ != memory.id]
         found = self._fetch(ids, [memory.scope]) if ids else ()
         return [other for other in found if self._may_be_denied(other, memory)][:_READ]
