@@ -108,7 +108,10 @@ class Client:
         """Return when the reply begins, or is late while the daemon lives. Raises DaemonHung."""
         if within_s <= HUNG_S or select.select([connection], [], [], HUNG_S)[0]:
             return
-        with connect(self._paths.link) or socket.socket() as another:
+        another = connect(self._paths.link)
+        if another is None:  # it lets nobody in while it leaves, and finishes what it has begun
+            return
+        with another:
             another.settimeout(HUNG_S)
             another.sendall(request_frame("call", "status", self._fields, b"{}"))
             if not select.select([another, connection], [], [], HUNG_S)[0]:

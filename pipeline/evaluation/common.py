@@ -156,13 +156,18 @@ async def scratch_app(settings: Settings) -> AsyncIterator[tuple[App, Path]]:
         for folder in (paths.database.parent, paths.state, project):
             folder.mkdir(parents=True, exist_ok=True)
         app = App(alone, paths)
+        failure: ValueError | None = None
         async with app.running():
             try:
                 await app.load()
                 (await app.archive.get()).search.rerank_budget_s = math.inf
                 yield app, project
+            except ValueError as error:  # the task group would wrap it in an exception group
+                failure = error
             finally:
                 await app.unload()
+        if failure is not None:
+            raise failure
 
 
 # --- figures ------------------------------------------------------------------------------------

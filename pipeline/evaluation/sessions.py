@@ -114,6 +114,8 @@ def evaluate(folder: Path, *, settings: Settings, progress: Progress) -> Report:
     for prompt in prompts:
         if not known.issuperset(prompt.sessions):
             raise ValueError(f"{folder}: prompt {prompt.id} names a session that is not there")
+        if prompt.kind == "amended" and not prompt.sessions:
+            raise ValueError(f"{folder}: prompt {prompt.id} is amended and names no session")
     return figures(sessions, prompts, *anyio.run(_run, sessions, prompts, settings, progress))
 
 
@@ -194,7 +196,7 @@ async def _run(
     async with scratch_app(settings) as (app, project):
         place = app.projects.place(project_dir="", cwd=str(project), user=app.user)
         for done, session in enumerate(sessions, 1):
-            await _hold(app, session, place, project.with_name(f"{session.id}.jsonl"))
+            await _hold(app, session, place, project.with_name(f"session-{done}.jsonl"))
             progress(done, total)
         notes = await _notes(app, place.project)
         for done, prompt in enumerate(prompts, 1):

@@ -23,10 +23,10 @@ from ...bus.anchors import (
     is_inside,
 )
 from ...config.patterns import regex
-from .checkout import Checkout, Unreadable
+from .checkout import Checkout, Late, Unreadable
 from .forms import VERSION
 from .outline import Outline, are_related, mentions, outline
-from .survey import Late, Place, Survey, count_like, find_file, is_code, survey
+from .survey import Place, Survey, count_like, find_file, is_code, survey
 
 _MOST_SEARCHED = 8
 _MOST_NAMED_FILES = 8
@@ -112,7 +112,7 @@ class _Resolver:
             return ""
         ending = f"/{plain}"
         found = [path for path in self._checkout.files() if path.endswith(ending)]
-        return found[0] if len(found) == 1 else ""
+        return found[0] if len(found) == 1 and not self._late() else ""
 
     def _is_there(self, path: str) -> bool:
         try:

@@ -11,7 +11,8 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
@@ -26,6 +27,7 @@ MOST_FILES = 20_000
 MOST_FOLDERS = 4_000
 _LISTED_S = 3.0
 _MOST_RULES = 500
+_MAX_RULE_CHARS = 256
 _GENERATED = frozenset(
     "node_modules bower_components vendor dist build target out coverage site-packages __pycache__"
     " venv env".split()
@@ -37,6 +39,7 @@ _SECRET = regex(
 )
 
 Stamp = tuple[int, int, int, int, int]
+Late = Callable[[], bool]
 
 
 class Unreadable(OSError):
@@ -51,11 +54,21 @@ class Read(Struct, frozen=True):
 
 
 class Checkout:
-    """The files below ``top``. A listing is kept for a few seconds. For use in one thread."""
+    """The files below ``top``. A listing is kept for a few seconds. For use in one thread.
 
-    def __init__(self, top: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
+    Where ``late()`` says so, a listing ends with what it has by then.
+    """
+
+    def __init__(
+        self,
+        top: Path,
+        *,
+        late: Late = lambda: False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.top = top
         self._real = Path(os.path.realpath(top))
+        self._late = late
         self._clock = clock
         self._listed: tuple[float, tuple[str, ...]] | None = None
 
@@ -98,17 +111,16 @@ class Checkout:
     def files(self) -> tuple[str, ...]:
         """The paths of the project's files, at most 20,000, those near the top first."""
         if self._listed is None or self._clock() - self._listed[0] > _LISTED_S:
-            listed = tuple(path for path, _ in zip(self._walk(), range(MOST_FILES)))  # noqa: B905 - the shorter ends it
-            self._listed = (self._clock(), listed)
+            self._listed = (self._clock(), tuple(islice(self._walk(), MOST_FILES)))
         return self._listed[1]
 
     def _walk(self) -> Iterator[str]:
         ignored = Ignored(self._rules())
         folders = [""]
-        for number, folder in enumerate(folders):  # they grow meanwhile
-            if number == MOST_FOLDERS:
-                return
+        for folder in islice(folders, MOST_FOLDERS):  # they grow meanwhile
             for entry in _entries(self.top / folder):
+                if self._late():
+                    return
                 path = f"{folder}{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
                     if not _is_left_out(entry.name) and not ignored.matches(path, is_folder=True):
@@ -134,18 +146,25 @@ class Ignored:
 
     def __init__(self, text: str) -> None:
         lines = (line.strip() for line in text.splitlines()[:_MOST_RULES])
-        rules = [line for line in lines if line and line[0] not in "#!"]
-        self._rules = [(rule.strip("/"), rule.endswith("/"), "/" in rule.strip("/") or
-                        rule.startswith("/")) for rule in rules]  # fmt: skip
+        rules = [
+            line for line in lines if line and line[0] not in "#!" and len(line) <= _MAX_RULE_CHARS
+        ]
+        self._of_folders = _patterns(rules)
+        self._of_files = _patterns([rule for rule in rules if not rule.endswith("/")])
 
     def matches(self, path: str, *, is_folder: bool) -> bool:
-        name = PurePosixPath(path).name
-        for rule, folders_only, anchored in self._rules:
-            if folders_only and not is_folder:
-                continue
-            if fnmatch.fnmatchcase(path if anchored else name, rule):
-                return True
-        return False
+        paths, names = self._of_folders if is_folder else self._of_files
+        return bool(paths.match(path) or names.match(path.rpartition("/")[2]))
+
+
+def _patterns(rules: Sequence[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What matches paths, and, for the rules without a slash, what matches names at any depth."""
+    anchored = [rule for rule in rules if "/" in rule.removesuffix("/")]
+    return _any_of(anchored), _any_of(rule for rule in rules if rule not in anchored)
+
+
+def _any_of(rules: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(fnmatch.translate(rule.strip("/")) for rule in rules) or r"(?!)")
 
 
 def may_be_read(path: str) -> bool:
@@ -160,7 +179,7 @@ def _is_left_out(name: str) -> bool:
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+            return sorted(islice(entries, MOST_FILES), key=lambda entry: entry.name)
     except (OSError, ValueError):
         return []
 

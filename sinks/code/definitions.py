@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MOST_DEFINITIONS = 20_000
+_MOST_COUNTED = 200
 
 _NAME = regex(r"[^\W\d][\w$-]*")
 _GENERIC = regex(r"[<\[].*", re.DOTALL)
@@ -208,7 +209,10 @@ def _method(node: Node) -> Iterator[Definition]:
 
 
 def _specs(node: Node) -> Iterator[Definition]:
-    """The specs of a group. One of a constant that repeats or counts depends on those before it."""
+    """The specs of a group. One of a constant that repeats or counts depends on those before it.
+
+    In a very long group it depends on the whole group, so that its specs are read once each.
+    """
     before: list[Node] = []
     specs = [each for child in node.named_children for each in _listed(child)]
     for spec in specs:
@@ -217,7 +221,8 @@ def _specs(node: Node) -> Iterator[Definition]:
             continue
         counts = spec.child_by_field_name("value") is None or "iota" in _text(spec)
         before.append(spec)
-        yield from _named(spec, list(before) if counts else [spec])
+        bears_on = list(before) if len(specs) <= _MOST_COUNTED else [node]
+        yield from _named(spec, bears_on if counts else [spec])
 
 
 def _listed(child: Node) -> list[Node]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from .checkout import Checkout, Unreadable
+from .checkout import Checkout, Late, Unreadable
 from .languages import GRAMMARS
 from .outline import Outline, are_related, is_read, may_define, outline, suffix_of
 
@@ -17,8 +17,6 @@ MOST_COMPARED = 400
 _LOCKS = ("-lock.json", ".lock", "-lock.yaml", ".min.js")
 _MOST_SETTINGS_BYTES = 50_000
 _MOST_READ_BYTES = 64_000_000
-
-Late = Callable[[], bool]
 
 
 class Place(Struct, frozen=True):
@@ -62,7 +60,7 @@ def survey(
         there = [name for name in asked if may_define(path, data, name)]
         if there:
             places += _places(path, outline(path, data), there)
-    return Survey(tuple(places), is_whole=True)
+    return Survey(tuple(places), is_whole=not late())
 
 
 def _is_searched(path: str, related_to: str) -> bool:
@@ -109,7 +107,7 @@ def count_like(checkout: Checkout, path: str, size: int, digest: str, *, late: L
         if each != path and are_related(each, path) and _size(checkout, each) == size:
             data = checkout.read_listed(each)
             count += data is not None and outline(each, data).digest() == digest
-    return count
+    return -1 if late() else count
 
 
 def _likeliest(checkout: Checkout, paths: list[str], path: str) -> list[str]:

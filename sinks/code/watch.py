@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from ...bus.anchors import Anchor, AnchorState, CodeName, CodeState, add_up
 from ...bus.signals import compared, emit
-from .checkout import Checkout, Stamp, Unreadable
+from .checkout import Checkout, Late, Stamp, Unreadable
 
 if TYPE_CHECKING:
     from ...bus.values import Memory, Place
@@ -110,12 +110,12 @@ class CodeWatch:
 
         top = self._find_top(root)
         commit = self._head(root)
-        deadline = self._clock() + RESOLVE_S
+        late = self._late_after(RESOLVE_S)
         found = resolve(
             names,
-            Checkout(top),
+            Checkout(top, late=late),
             folder=_folder(root, top),
-            late=lambda: self._clock() > deadline,
+            late=late,
             tell=lambda anchors: told.append(_dated(anchors, commit)),
         )
         told.append(_dated(found, commit))
@@ -180,12 +180,12 @@ class CodeWatch:
         """Read and compare; what is found is kept, whether somebody still waits for it or not."""
         from .anchors import examine
 
-        checkout = self._checkout(root)
-        deadline = self._clock() + _SEARCH_S
+        late = self._late_after(_SEARCH_S)
+        checkout = self._checkout(root, late)
         for anchor in anchors:
             stamps: dict[str, Stamp | None] = {}
             before = _stamped(anchor.path, checkout, stamps)
-            state = examine(anchor, checkout, late=lambda: self._clock() > deadline)
+            state = examine(anchor, checkout, late=late)
             if state.state is None:
                 continue
             known = _Known(
@@ -201,14 +201,18 @@ class CodeWatch:
 
     # --- threads ---------------------------------------------------------------------------------
 
-    def _checkout(self, root: str) -> Checkout:
+    def _late_after(self, seconds: float) -> Late:
+        deadline = self._clock() + seconds
+        return lambda: self._clock() > deadline
+
+    def _checkout(self, root: str, late: Late = lambda: False) -> Checkout:
         with self._lock:
             top = self._tops.get(root)
         if top is None:
             top = self._find_top(root)
             with self._lock:
                 self._tops[root] = top
-        return Checkout(top)
+        return Checkout(top, late=late)
 
     async def _in_thread(self, work: Callable[[], None], wait_s: float, keys: set[str]) -> bool:
         """Whether ``work`` was done in time; else it goes on, and its ``keys`` are busy so long."""

@@ -204,7 +204,7 @@ class ModelProcess:
             try:
                 await self._converse(child, process, started)
             finally:
-                child.end()
+                self._let_go(child)
                 with anyio.move_on_after(STOP_S, shield=True):
                     await process.aclose()  # kills it, if that takes longer
                 _log.info(
@@ -215,7 +215,12 @@ class ModelProcess:
                 "cannot run the language model worker", extra={"error": type(error).__name__}
             )
         finally:
-            child.end()
+            self._let_go(child)
+
+    def _let_go(self, child: _Child) -> None:
+        """Nobody asks it any more: while it leaves, the next question starts another one."""
+        child.end()
+        if self._child is child:
             self._child = None
 
     async def _converse(self, child: _Child, process: Process, started: float) -> None:

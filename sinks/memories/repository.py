@@ -128,6 +128,8 @@ class Archive:
         # How many threads note topics, and what was forgotten while one did.
         self._noting = 0
         self._gone: set[str] = set()
+        # While the topics are filled: what was noted since, None for what was taken out.
+        self._newer: dict[str, Memory | None] | None = None
         self._failure: StoreUnavailable | None = None
         self._model_folder = model_folder
         self._reranker_requested = False
@@ -237,6 +239,15 @@ class Archive:
         In small slices with pauses, since a computing thread holds up the event loop.
         """
         await self.uses.load()
+        self._newer = {}
+        try:
+            await self._fill_topics()
+        finally:
+            self._newer = None
+        await self._fill_sql_index()
+        self.store.shrink()
+
+    async def _fill_topics(self) -> None:
         expired = 0
         async for memories in self.store.current():
             expired += sum(self._is_expired(memory) for memory in memories)
@@ -244,8 +255,6 @@ class Archive:
         if self.topics.memories + expired < self.index.count:  # rows moved on disk meanwhile
             for scope in await self.store.counts():
                 await self._note_what_is_missing(scope)
-        await self._fill_sql_index()
-        self.store.shrink()
 
     async def _fill_sql_index(self) -> None:
         try:
@@ -266,12 +275,21 @@ class Archive:
             await anyio.sleep(_TOPIC_PAUSE_S)
 
     def _note_unless_gone(self, memories: Sequence[Memory]) -> None:
-        """Note what is still in the index: the rest was forgotten since it was read."""
+        """Note what is still in the index: the rest was forgotten since it was read.
+
+        What was noted anew or taken out since then stays so.
+        """
         here = [(memory, self._interned(memory.id)) for memory in memories]
         alive = [replace(m, id=own) for m, own in here if own and not self._is_expired(m)]
         self.topics.build(alive)
         self.files.build(alive)
         self.failures.build(alive)
+        since = self._newer or {}
+        for memory_id in [memory.id for memory in memories if memory.id in since]:
+            if newer := since[memory_id]:
+                self._note(newer)
+            else:
+                self._take_out(memory_id)
 
     def _interned(self, memory_id: str) -> str | None:
         return memory_id if self.without_index else self.index.interned_id(memory_id)
@@ -369,6 +387,8 @@ class Archive:
             self._note(memory)
 
     def _note(self, memory: Memory) -> None:
+        if self._newer is not None:
+            self._newer[memory.id] = memory
         if self._is_expired(memory):
             self._take_out(memory.id)
         else:
@@ -402,6 +422,8 @@ class Archive:
 
     def drop_topics(self, event: MemoryForgotten) -> None:
         """Take a forgotten memory out of the topics and files."""
+        if self._newer is not None:
+            self._newer[event.id] = None
         if self._noting:
             self._gone.add(event.id)
         self._take_out(event.id)

@@ -81,6 +81,8 @@ class UseLog:
         self._lock = threading.Lock()
         self._loading = anyio.Lock()
         self._is_loaded = False
+        # What was summed up or dropped before the stored uses are loaded: it is newer.
+        self._newer: set[str] = set()
         self._pending: list[UseEvent] = []
         self._known: dict[str, Usefulness] = {}
         self._written = 0
@@ -106,10 +108,11 @@ class UseLog:
                 await self._store.write(self._compact)
                 await self._store.read(self._load)
                 self._is_loaded = True
+                self._newer.clear()
 
     def _load(self, cursor: DuckDBPyConnection) -> None:
         for number, (memory_id, events) in enumerate(uses.by_memory(cursor), 1):
-            self._learn(memory_id, events)
+            self._learn(memory_id, events, stored=True)
             if not number % _SLICE:
                 time.sleep(_PAUSE_S)
 
@@ -208,8 +211,12 @@ class UseLog:
         for memory_id in ids:
             self._learn(memory_id, events.get(memory_id, ()))
 
-    def _learn(self, memory_id: str, events: Sequence[UseEvent]) -> None:
+    def _learn(self, memory_id: str, events: Sequence[UseEvent], *, stored: bool = False) -> None:
         with self._lock:
+            if stored and memory_id in self._newer:
+                return
+            if not stored and not self._is_loaded:
+                self._newer.add(memory_id)
             before, use = self.of(memory_id), self._sum_up(events)
             self._known[memory_id] = use
             self.usual = Usefulness(

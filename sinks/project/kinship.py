@@ -77,7 +77,7 @@ class Kinship:
             if not _are_kin(known, common, owner):
                 return False
             with self._lock:
-                if key not in known.members:
+                if key not in known.members and len(known.members) < _MOST_DIRECTORIES:
                     self._judge(known, key, is_member=True)
         return known.members.get(key, True)
 
@@ -96,6 +96,7 @@ class Kinship:
         with self._lock:
             known = self._read().projects.get(project)
             if known is not None:
+                _make_room(known, key)
                 self._judge(known, key, is_member=is_member)
 
     def was_parted(self, project: str, common: Path) -> bool:
@@ -117,9 +118,8 @@ class Kinship:
             return True
 
     def _judge(self, known: _Known, key: str, *, is_member: bool) -> None:
-        if len(known.members) < _MOST_DIRECTORIES or key in known.members:
-            known.members[key] = is_member
-            self._write()
+        known.members[key] = is_member
+        self._write()
 
     def _read(self) -> _Noted:
         if self._noted is None:
@@ -144,6 +144,16 @@ def _read_file(file: Path) -> _Noted:
     except (OSError, ValueError) as error:
         _log.warning("cannot read the projects", extra={"error": type(error).__name__})
         return _Noted()
+
+
+def _make_room(known: _Known, key: str) -> None:
+    """Drop the oldest that is kin, which it can show again; where there is none, the oldest."""
+    members = known.members
+    if key in members or len(members) < _MOST_DIRECTORIES:
+        return
+    first = _key(Path(known.common))
+    others = [member for member in members if member != first]
+    del members[next((other for other in others if members[other]), others[0])]
 
 
 def _key(common: Path) -> str:

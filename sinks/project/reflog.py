@@ -70,10 +70,13 @@ class HeadLogs:
     def _log(self, root: str, moment_s: float) -> _Log:
         with self._lock:
             log = self._logs.get(root)
-            # The log counts whole seconds, and what is in the same one may still be added.
-            if log is None or not moment_s + 1 < log.read_s:
-                log = self._logs[root] = _Log(self._now(), _read(root))
-            return log
+        # The log counts whole seconds, and what is in the same one may still be added.
+        if log is None or not moment_s + 1 < log.read_s:
+            # It may be on a disk that hangs: it is read without holding the lock.
+            log = _Log(self._now(), _read(root))
+            with self._lock:
+                self._logs[root] = log
+        return log
 
 
 def _read(root: str) -> tuple[tuple[int, Checkout], ...] | None:

@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Event, Thread
@@ -95,3 +96,21 @@ def test_a_call_that_takes_longer_than_is_waited_says_that_the_daemon_goes_on(da
     _, client = daemon
     with pytest.raises(DaemonUnreachable, match=r"not finished within 0\.01 s; the daemon goes on"):
         client.call("backup", dict, start=False, within_s=0.01)
+
+
+def test_a_daemon_that_leaves_is_waited_for_while_it_finishes(daemon, monkeypatch):
+    server, client = daemon
+    monkeypatch.setattr("subcog.pipeline.cli.client.HUNG_S", 0.05)
+
+    def leave():
+        connection, _ = server.accept()
+        os.unlink("daemon.sock")
+        connection.recv(65536)
+        time.sleep(0.2)  # more than twice what the daemon has to say that it lives
+        connection.sendall(reply_frame("ok", "1", b"{}"))
+        connection.close()
+
+    leaving = Thread(target=leave)
+    leaving.start()
+    assert client.call("backup", dict, start=False) == {}
+    leaving.join()

@@ -13,7 +13,7 @@ from subcog.pipeline.evaluation.acts import (
     evaluate,
     figures,
 )
-from subcog.pipeline.evaluation.common import Shown
+from subcog.pipeline.evaluation.common import Shown, scratch_app
 
 MEMORIES = [
     {
@@ -87,3 +87,9 @@ def test_a_share_of_nothing_is_none() -> None:
     report = figures([], [Shown(act, frozenset(), 0, 1.0)]).acts
     assert (report.precision, report.recall, report.silent_rate) == (None, None, 1.0)
     assert report.by_tool["Bash"].acts == 1
+
+
+async def test_an_error_within_the_product_comes_out_as_it_is() -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        async with scratch_app(SETTINGS):
+            raise ValueError("cannot be read")

@@ -72,13 +72,13 @@ def test_sessions_go_through_the_product(tmp_path):
         {"role": "assistant", "text": "Three is usual; the bank bills every attempt, though."},
         {"role": "user", "text": OLD},
     ]
-    session = {"id": "old", "started_at": "2026-10-01T09:00:00+00:00", "turns": talk}
+    session = {"id": "a/b", "started_at": "2026-10-01T09:00:00+00:00", "turns": talk}
     prompts = [
         {
             "id": "a",
             "prompt": "How many retries does the payment worker make on a card?",
             "kind": "decided",
-            "sessions": ["old"],
+            "sessions": ["a/b"],
             "facts": ["payment retries are seven attempts"],
         },
         {"id": "b", "prompt": "Which colour has the logo of the bakery?", "kind": "unknown"},
@@ -102,4 +102,12 @@ def test_an_empty_set_is_refused(tmp_path):
     for name in ("sessions", "prompts"):
         (tmp_path / f"{name}.jsonl").touch()
     with pytest.raises(ValueError, match="holds no sessions"):
+        evaluate(tmp_path, settings=None, progress=print)
+
+
+def test_a_prompt_that_amends_nothing_is_refused(tmp_path):
+    session = {"id": "s", "started_at": "2026-10-01T09:00:00+00:00", "turns": []}
+    (tmp_path / "sessions.jsonl").write_text(json.dumps(session))
+    (tmp_path / "prompts.jsonl").write_text('{"id": "p", "prompt": "x", "kind": "amended"}')
+    with pytest.raises(ValueError, match="prompt p is amended"):
         evaluate(tmp_path, settings=None, progress=print)

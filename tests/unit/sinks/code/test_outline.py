@@ -3,6 +3,8 @@
 
 import pytest
 
+from subcog.sinks.code.definitions import definitions
+from subcog.sinks.code.languages import parse
 from subcog.sinks.code.outline import may_define, outline
 from tests.waiting import ends_soon
 
@@ -408,3 +410,12 @@ def test_a_go_file_of_many_opened_functions_is_searched_in_linear_time():
     with ends_soon():
         assert may_define("a.go", text, "Add")
         assert not may_define("a.go", text, "Total")
+
+
+def test_a_long_group_of_constants_that_count_is_read_in_linear_memory():
+    lines = "".join(f"\tState{number}\n" for number in range(5_000))
+    source = f"package svc\n\nconst (\n\tState State = iota\n{lines})\n".encode()
+    tree = parse(source, ".go")
+    found = list(definitions(tree.root_node, ".go"))
+    assert len(found) == 5_001
+    assert sum(len(one.nodes) for one in found) <= 2 * len(found)

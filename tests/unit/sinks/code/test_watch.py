@@ -8,6 +8,7 @@ from subcog.bus.anchors import Anchor
 from subcog.bus.values import Memory, Place, Scope
 from subcog.sinks.code import watch
 from subcog.sinks.code.checkout import Checkout, Unreadable
+from subcog.sinks.code.survey import count_like, survey
 from subcog.sinks.code.watch import CodeWatch
 from subcog.stages.language.code_names import code_names
 from tests.fakes import NOW
@@ -222,3 +223,33 @@ async def test_hostile_files_are_compared_by_their_lines(tmp_path):
         (tmp_path / name).write_text(text)
         anchors = await code.anchors(f"see {name}", str(tmp_path))
         assert [one.path for one in anchors] == [name]
+
+
+@pytest.mark.parametrize(
+    ("rule", "left_out", "listed"),
+    [
+        ("*.gen.py", ["a.gen.py", "sub/b.gen.py"], ["gen.py"]),
+        ("/sub/b.py", ["sub/b.py"], ["b.py", "sub/sub/b.py"]),
+        ("sub/", ["sub/b.py", "other/sub/b.py"], ["sub.py"]),
+        ("other/*.py", ["other/a.py"], ["a.py"]),
+        ("b[12].py\n!b1.py\n# *\n", ["sub/b1.py", "b2.py"], ["b3.py"]),
+    ],
+)
+def test_what_git_ignores_is_not_listed(tmp_path, rule, left_out, listed):
+    for path in (*left_out, *listed):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    (tmp_path / ".gitignore").write_text(rule)
+    assert set(Checkout(tmp_path).files()) == {".gitignore", *listed}
+
+
+def test_a_listing_ends_where_it_is_late_and_what_is_sought_in_it_is_unknown(project):
+    for number in range(5):
+        (project / f"more{number}.py").write_text(CODE)
+    looks = iter([False] * 3 + [True] * 10)
+    checkout = Checkout(project, late=lambda: next(looks))
+    assert len(checkout.files()) == 3
+    assert not survey(checkout, {"load_rates"}, late=lambda: True).is_whole
+    nothing = Checkout(project, late=lambda: True)
+    assert not survey(nothing, {"load_rates"}, late=lambda: True).is_whole
+    assert count_like(nothing, "rates.py", len(CODE), "x", late=lambda: True) == -1

@@ -84,6 +84,14 @@ def children():
 
 async def gone(process):
     """Return when the worker has ended; the caller's time limit holds."""
+    await let_go(process)
+    while True:
+        if not children():
+            return
+        await anyio.sleep(0.001)
+
+
+async def let_go(process):
     while True:
         if process.state == "none":
             return
@@ -186,3 +194,14 @@ async def test_it_ends_with_its_owner_and_leaves_nothing_open(script):
     async with running(script) as (process, tasks):
         await process.start(tasks)
     assert descriptors() == again
+
+
+async def test_while_one_leaves_the_next_question_has_another(script):
+    script.write_text(PLAYED + "\nimport time\ntime.sleep(60)\n")  # it has to be killed
+    async with running(script, idle_s=0.01) as (process, tasks):
+        await process.start(tasks)
+        await let_go(process)
+        assert len(children()) == 1
+        await process.start(tasks)
+        assert process.state == "ready"
+        assert len(children()) == 2

@@ -293,3 +293,21 @@ async def test_an_index_is_filled_in_many_parts(tmp_path, monkeypatch):
         kept = {(await bench.keep(f"{TEXT} {number}")).memory.id for number in range(7)}
     async with opened_desk(tmp_path) as bench:
         assert set(await bench.find("quartzite")) == kept
+
+
+async def test_what_is_superseded_while_the_topics_are_filled_stays_out(tmp_path, monkeypatch):
+    async with opened_desk(tmp_path) as bench:
+        old = (await bench.keep(TEXT, tags=("ops",))).memory
+        gone = (await bench.keep(OTHER, tags=("ops",))).memory
+        whole = bench.archive.store.current
+
+        async def read_before():
+            read = [memories async for memories in whole()]
+            await bench.keep("Keys rotate daily", supersedes=old.id)
+            await forget(bench, gone.id)
+            for memories in read:
+                yield memories
+
+        monkeypatch.setattr(bench.archive.store, "current", read_before)
+        await bench.archive.build_topics()
+        assert bench.archive.topics.lookup("ops", (HERE,)) == ()

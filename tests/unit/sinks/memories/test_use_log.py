@@ -8,6 +8,7 @@ from subcog.bus.events import MemoryForgotten
 from subcog.bus.signals import used
 from subcog.bus.values import UseEvent, Usefulness
 from subcog.sinks.memories.use_log import KEEP_DAYS, UseLog, count_nothing
+from subcog.sinks.store import uses
 from subcog.stages.injection.usefulness import together, usefulness
 from tests.emissions import emitted
 from tests.stores import HERE, START, FakeClock, make_row, opened
@@ -173,3 +174,17 @@ async def test_where_the_log_cannot_be_made_no_use_is_lost(store, tmp_path):
 
 async def test_where_nothing_is_learned_nothing_is_known(store):
     assert count_nothing([happened("s1", "taken_up")]) == Usefulness()
+
+
+async def test_what_is_stored_does_not_replace_what_is_summed_up_meanwhile(store, monkeypatch):
+    log = await make_log(store)
+    log.note([happened("s1", "taken_up"), happened("s1", "taken_up", TWO)])
+    await store.flush()
+    read_before = await store.read(lambda cursor: list(uses.by_memory(cursor)))
+    again = await make_log(store)
+    monkeypatch.setattr(uses, "by_memory", lambda cursor: iter(read_before))
+    await again.vote([ONE], "buried")
+    again.drop(TWO)
+    await again.load()
+    assert again.of(ONE).buried
+    assert again.of(TWO) == Usefulness()

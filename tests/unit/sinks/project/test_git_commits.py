@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from subcog.sinks.project import reflog
 from subcog.sinks.project.git import head_commit
 from subcog.sinks.project.reflog import Checkout, HeadLogs
+from tests.waiting import PATIENCE_S
 
 GIT = ["git", "-c", "user.name=n", "-c", "user.email=e@example.com", "-c", "commit.gpgsign=false"]
 
@@ -137,3 +140,27 @@ def test_a_log_is_read_once_for_all_that_was_said_before(repository):
     log.unlink()
     now[0] += 3600
     assert logs.at(str(root), MONDAY) is None, "another repository may lie there by now"
+
+
+def test_a_log_on_a_disk_that_hangs_holds_up_no_other_project(repository, monkeypatch):
+    root, _ = repository
+    hangs, goes_on = threading.Event(), threading.Event()
+    read = reflog._read
+
+    def slow(asked):
+        if asked == "/hung":
+            hangs.set()
+            goes_on.wait(PATIENCE_S)
+        return read(asked)
+
+    monkeypatch.setattr(reflog, "_read", slow)
+    logs = HeadLogs()
+    hung = threading.Thread(target=logs.at, args=("/hung", MONDAY))
+    hung.start()
+    try:
+        assert hangs.wait(PATIENCE_S)
+        assert logs.at(str(root), MONDAY).branch == "main"
+        assert hung.is_alive()
+    finally:
+        goes_on.set()
+        hung.join()

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from subcog.sinks.project import kinship
 from subcog.sinks.project.identity import Projects
 from subcog.sinks.project.kinship import Kinship
 
@@ -156,3 +157,16 @@ def test_odd_packs_show_nothing_and_neither_hang_nor_raise(projects, server, dam
     os.mkfifo(odd / ".git/objects/pack/pack-0.idx")
     (odd / ".git/refs/heads").mkdir(parents=True)
     assert projects.standing(str(odd)).claimed
+
+
+def test_the_users_word_is_noted_however_many_clones_there_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(kinship, "_MOST_DIRECTORIES", 3)
+    noted = Kinship(tmp_path / "projects.json")
+    clones = [plant(tmp_path / f"c{number}", config=ORIGIN) / ".git" for number in range(6)]
+    assert all(noted.admits("shop", common, 1000) for common in clones)
+    for common in clones[3:]:
+        noted.judge("shop", common, is_member=False)
+    again = Kinship(tmp_path / "projects.json")
+    assert again.was_parted("shop", clones[5])
+    assert not again.admits("shop", clones[4], 1000)
+    assert again.admits("shop", clones[0], None), "the first one is what the project is bound to"
