@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -59,6 +61,9 @@ MOST_SUCCESSORS = 8
 THREADS = 2
 """More searches at once than this only take turns with one interpreter, and all end late."""
 
+RERANKED_AT_ONCE = min(2, os.cpu_count() or 1)
+"""So many candidates of a question are reranked at once: the model runs outside the interpreter."""
+
 Fetch = Callable[[Sequence[str], Sequence[Scope]], Sequence[Memory]]
 Rank = Callable[[EncodedQuery, datetime], Ranking]
 
@@ -95,6 +100,7 @@ class Search:
         self._latest = latest
         self._clock = clock
         self._threads = anyio.CapacityLimiter(THREADS)
+        self._rerankers = ThreadPoolExecutor(THREADS, "rerank")
         self.reranker: CrossEncoder | None = None
         self.rerank_budget_s = RERANK_BUDGET_S
         self.cut = 0
@@ -180,9 +186,32 @@ class Search:
         to_rerank = {one.id for one in candidates[:RERANK_TOP_K] if one.relevance >= least}
         wanted = to_rerank | {one.id for one in relevant}
         hits = self._hits([one for one in candidates if one.id in wanted])
-        reranked, is_cut = _rerank(self.reranker, query, hits, to_rerank, until)
-        found = [hit for hit in reranked if _is_relevant(hit, query)]
+        first = [hit for hit in hits if hit.memory.id in to_rerank]
+        reranked, is_cut = self._rerank(self.reranker, query, first, until)
+        told = (reranked.get(hit.memory.id, hit) for hit in hits)
+        found = [hit for hit in told if _is_relevant(hit, query)]
         return self._with_newer(self._in_force(found, query), query), is_cut
+
+    def _rerank(
+        self, reranker: CrossEncoder, query: Query, hits: Sequence[Hit], until: float
+    ) -> tuple[dict[str, Hit], bool]:
+        """``hits`` with the relevance of the second stage, by id, until enough of them are found.
+
+        Or until time runs out, of which the second value says whether it did. Of those read at once
+        there are never more than may still be missing.
+        """
+        missing = len(hits) if query.broad else RERANK_ENOUGH
+        read = partial(_second_stage, reranker, query.asked)
+        reranked: dict[str, Hit] = {}
+        while len(reranked) < len(hits) and missing > 0:
+            if time.perf_counter() > until:
+                return reranked, True
+            one, *others = hits[len(reranked) :][: min(missing, RERANKED_AT_ONCE)]
+            beside = [self._rerankers.submit(read, other) for other in others]
+            scored = [read(one), *(other.result() for other in beside)]
+            reranked |= {hit.memory.id: hit for hit in scored}
+            missing -= sum(hit.relevance >= RERANK_SURE for hit in scored)
+        return reranked, False
 
     def _in_force(self, hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
         """``hits``, with what replaced a superseded memory in its place; each memory once.
@@ -296,29 +325,6 @@ def _once_each(hits: Sequence[Hit], copied: Mapping[str, Memory]) -> tuple[Hit, 
 
 def _encoded(index: Index, text: str, asked: str, language: str) -> EncodedQuery:
     return index.encode_query(text) if language == ENGLISH else index.encode_words(asked, language)
-
-
-def _rerank(
-    reranker: CrossEncoder,
-    query: Query,
-    hits: Sequence[Hit],
-    to_rerank: Collection[str],
-    until: float,
-) -> tuple[list[Hit], bool]:
-    """``hits``, of which those in ``to_rerank`` get the relevance of the second stage.
-
-    Until enough are found, or time runs out, of which the second value says whether it did.
-    """
-    reranked, sure = [], 0
-    enough = len(to_rerank) if query.broad else RERANK_ENOUGH
-    is_cut = False
-    for hit in hits:
-        wanted = hit.memory.id in to_rerank and sure < enough
-        is_cut = is_cut or (wanted and time.perf_counter() > until)
-        read = _second_stage(reranker, query.asked, hit) if wanted and not is_cut else hit
-        sure += read.by_words is not None and read.relevance >= RERANK_SURE
-        reranked.append(read)
-    return reranked, is_cut
 
 
 def _second_stage(reranker: CrossEncoder, asked: str, hit: Hit) -> Hit:
