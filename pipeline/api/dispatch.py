@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
@@ -59,7 +59,9 @@ Fields = dict[str, str]
 class Calls:
     """Answers calls. ``handle`` is the one entrance."""
 
-    def __init__(self, app: App, entrance: HookHandler, status: Callable[[], StatusResult]) -> None:
+    def __init__(
+        self, app: App, entrance: HookHandler, status: Callable[[], Awaitable[StatusResult]]
+    ) -> None:
         self._app = app
         self._entrance = entrance
         self._status = status
@@ -219,7 +221,7 @@ class Calls:
         )
 
     async def status(self, params: NoParams, place: Place) -> StatusResult:
-        return self._status()
+        return await self._status()
 
 
 def _refusal(message: str, **more: str) -> bytes:

@@ -28,6 +28,8 @@ CHECK_S = 10.0
 QUIET_S = 15.0
 # A backup that could not be changed is tried again after so long.
 PURGE_AGAIN_S = 600.0
+LOOK_S = 1.0
+_NO_ANSWER = "the disk that the backups are on does not answer"
 
 
 class Backups:
@@ -41,6 +43,7 @@ class Backups:
         self._clock = clock
         self._files: AutomaticBackups | None = None
         self._purge_from = 0.0
+        self._looks = anyio.CapacityLimiter(1)
         self.problem = ""
 
     async def run(self, archive: LazyArchive, quiet_s: Callable[[], float]) -> None:
@@ -88,7 +91,7 @@ class Backups:
         from ...sinks.repair.backups import read_buried
 
         deletions = await store.write(store.database.deletions)
-        if self.files.files:
+        if await anyio.to_thread.run_sync(lambda: self.files.files):
             buried = await store.read(read_buried)
             await anyio.to_thread.run_sync(self.files.purge, buried, self._clock())
         await store.write(partial(store.database.note_purged, deletions))
@@ -108,16 +111,23 @@ class Backups:
     def _every(self) -> timedelta:
         return timedelta(hours=self._settings.every_hours)
 
-    def summary(self) -> BackupSummary | None:
-        """What ``status`` says of them."""
+    async def summary(self) -> BackupSummary | None:
+        """What ``status`` says of them; their disk has a second to answer."""
         if not self._settings.enabled:
             return None
-        files = self.files.files
+        from ...sinks.repair.backups import Seen
+
+        seen, problem = Seen(), _NO_ANSWER
+        with anyio.move_on_after(LOOK_S):
+            seen = await anyio.to_thread.run_sync(
+                self.files.look, abandon_on_cancel=True, limiter=self._looks
+            )
+            problem = self.problem
         return BackupSummary(
             folder=str(self.files.folder),
-            count=len(files),
-            newest=str(files[-1]) if files else None,
-            newest_at=self.files.newest_at,
-            bytes=sum(file.stat().st_size for file in files),
-            problem=self.problem or None,
+            count=seen.count,
+            newest=str(seen.newest) if seen.newest else None,
+            newest_at=seen.newest_at,
+            bytes=seen.bytes,
+            problem=problem or None,
         )

@@ -276,10 +276,11 @@ class Daemon:
         port = PageCalls(self._app, self._calls, self._entrance)
         return Page(port, self._visits, self._app.activity, seen=self._note_client).routes()
 
-    def status(self) -> StatusResult:
+    async def status(self) -> StatusResult:
         """What ``subcog status`` shows."""
         archive = self._app.archive.loaded
         passages = self._app.passages.loaded
+        settled = self._app.archive.settled
         llm, usage = self._app.llm, resource.getrusage(resource.RUSAGE_SELF)
         return StatusResult(
             pid=os.getpid(),
@@ -301,8 +302,8 @@ class Daemon:
             max_rss_mb=usage.ru_maxrss // 1024,
             llm=convert(llm.status(), ModelStatus) if llm else None,
             team=convert(self._app.team.status(), TeamSummary | None),
-            backup=self._backups.summary() if self._app.archive.settled else None,
-            damage=self._damage_seen() if self._app.archive.settled else (),
+            backup=await self._backups.summary() if settled else None,
+            damage=self._damage_seen() if settled else (),
             log=str(self._paths.log),
             heard=convert(
                 self._entrance.activity.list(), tuple[HookActivity, ...], from_attributes=True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -50,6 +51,15 @@ class Bounds(Struct, frozen=True):
     every: timedelta
 
 
+class Seen(Struct, frozen=True):
+    """How many backups there are, the newest, when it was made, and the bytes of all together."""
+
+    count: int = 0
+    newest: Path | None = None
+    newest_at: datetime | None = None
+    bytes: int = 0
+
+
 class AutomaticBackups:
     """The backups in ``folder`` of the database at ``database``, oldest first in ``files``."""
 
@@ -66,6 +76,16 @@ class AutomaticBackups:
     @property
     def newest_at(self) -> datetime | None:
         return _made_at(self.files[-1]) if self.files else None
+
+    def look(self) -> Seen:
+        """What there is; a file that goes meanwhile is none."""
+        sizes = {}
+        for file in self.files:
+            with suppress(OSError):
+                sizes[file] = file.stat().st_size
+        newest = max(sizes, default=None)
+        made_at = _made_at(newest) if newest else None
+        return Seen(len(sizes), newest, made_at, sum(sizes.values()))
 
     def is_due(self, now: datetime) -> bool:
         """Whether it is time for the next, and something was written since the last."""

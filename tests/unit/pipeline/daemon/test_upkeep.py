@@ -1,4 +1,5 @@
 from datetime import timedelta
+from threading import Event
 from types import SimpleNamespace
 
 import anyio
@@ -74,6 +75,21 @@ async def test_it_leaves_the_backups_also_where_a_call_has_compacted(bench, late
     assert not await compact_if_needed(late, backups)
     assert b"quartzite" not in made.read_bytes()
     assert not bench.archive.store.database.needs_purge
+
+
+async def test_a_disk_that_hangs_is_told_of_and_holds_up_no_status(bench, backups, monkeypatch):
+    await bench.keep(TEXT)
+    made = await backups.make_if_due(bench.archive)
+    assert (await backups.summary()).newest == str(made)
+    answers = Event()
+    monkeypatch.setattr("subcog.pipeline.daemon.backups.LOOK_S", 0.05)
+    monkeypatch.setattr(backups.files, "look", lambda: answers.wait(PATIENCE_S))
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            seen = [await backups.summary() for _ in range(2)]
+    finally:
+        answers.set()
+    assert all("does not answer" in one.problem for one in seen)
 
 
 async def test_a_backup_that_is_held_is_kept_and_purged_later(bench, late, backups, monkeypatch):
