@@ -26,7 +26,7 @@ MARKER = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 PRIVATE_TAG = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
-RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../stages/redaction/secrets.toml")
+RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "secrets.toml")
 KEPT_FIELDS = ("project", "cwd", "client", "session", "scope")
 MAX_PROMPT_CHARS = 200_000
 MAX_ENTRIES = 1000

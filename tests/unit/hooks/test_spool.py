@@ -3,7 +3,9 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from subcog.hooks import client, spool
 from subcog.stages.text.markup import strip_private
 from tests.waiting import ends_soon
 
+CHECKOUT = Path(__file__).parents[3]
 MARKED = {"session_id": "s", "cwd": "/p", "prompt": "[remember:decisions] argon2id, not bcrypt"}
 
 
@@ -226,13 +229,25 @@ def test_secrets_and_private_text_never_touch_the_disk(workshop):
     ],
 )
 def test_without_every_rule_nothing_is_kept_and_the_user_is_told(workshop, rules):
-    file = workshop.root / "stages" / "redaction" / "secrets.toml"
+    file = workshop.root / "hooks" / "secrets.toml"
     file.unlink() if rules is None else file.write_text(rules)
 
     done = workshop.hook(payload(MARKED["prompt"]))
 
     assert entries(workshop) == []
     assert "not kept" in json.loads(done.stdout)["systemMessage"]
+
+
+def test_the_plugin_which_is_one_folder_alone_has_the_rules_with_it(workshop):
+    listed = json.loads((CHECKOUT / ".claude-plugin" / "marketplace.json").read_text())["plugins"]
+    shutil.rmtree(workshop.root / "hooks")
+    shutil.copytree(CHECKOUT / listed[0]["source"], workshop.root / "hooks")
+    secret = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyzAB"
+
+    workshop.hook(payload(f"[remember] the key is {secret}"))
+
+    (entry,) = entries(workshop)
+    assert secret not in entry["payload"]["prompt"]
 
 
 def test_spool_that_cannot_be_written_is_told(workshop):
