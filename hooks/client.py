@@ -41,7 +41,9 @@ UNCERTAIN = (
     b' time. To be sure, send it again."}'
 )
 # Those of ``spool.py``, which costs too much here, and what may hide one; a test compares them.
-HINTS = (b"[remember", b"[capture", b"@memory", b"\\u00")
+HINTS = (b"[remember", b"[capture", b"@memory", b"\\u")
+UNSEEN = bytes(range(0x7F, 0x100))  # among it what may stand in a marker, and cannot be seen
+URGENT = ("SessionStart", "UserPromptSubmit")  # they try to start what refused to, each time
 AGAIN_S = 0.1  # the alarm repeats: an exception that falls into a destructor is swallowed there
 
 
@@ -281,6 +283,7 @@ class Hook:
             data=self.data,
             state=state_folder(self.env),
             cwd=self.fields[b"cwd"],
+            urgent=self.event in URGENT,
         )
         return answer
 
@@ -302,7 +305,7 @@ class Hook:
         """Whether this is a prompt that may hold something that the user asked to keep."""
         if self.event != "UserPromptSubmit":
             return False
-        text = self.body.lower()
+        text = self.body.lower().translate(None, UNSEEN)
         return any(hint in text for hint in HINTS)
 
     def last_words(self, answer: "bytes | None", unkept: bool) -> bytes:

@@ -20,13 +20,23 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-# Wider than what the daemon takes for a marker: what is kept in vain is dropped when drained.
+# Wider than what the daemon takes for a marker: what is kept in vain is dropped when drained. It
+# takes out what agents add as well, so a marker may stand behind the tag that ends that.
 MARKER = re.compile(
-    r"^[ \t]*(?:\[(?:remember|capture)(?:[ \t]?:[^\]\n]{0,80})?\]|@memory(?=[:\s]|$))",
+    r"(?:^|[^\s>]>)[^\S\n]*"
+    r"(?:\[(?:remember|capture)(?:[ \t]?:[^\]\n]{0,80})?\]|@memory(?=[:\s<]|$))",
     re.IGNORECASE | re.MULTILINE,
 )
+# As in ``stages/text/unicode.py``, which says what they are.
+INVISIBLE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\^_]"
+    r"|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e"
+    r"\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef]"
+)
+LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+IDLE_JOINERS = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]+")
 PRIVATE_TAG = re.compile(r"<\s{0,4}(/?)\s{0,4}private(?![\w-])[^<>\n]{0,200}>?", re.IGNORECASE)
-RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../stages/redaction/secrets.toml")
+RULES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "secrets.toml")
 KEPT_FIELDS = ("project", "cwd", "client", "session", "scope")
 MAX_PROMPT_CHARS = 200_000
 MAX_ENTRIES = 1000
@@ -54,10 +64,9 @@ def keep(
     """
     try:
         payload = _read_payload(body)
-        if MARKER.search(payload["prompt"]):
-            payload["prompt"] = clean(payload["prompt"], rules_file)
-        if not MARKER.search(payload["prompt"]):
+        if not is_marked(payload["prompt"]):
             return ""
+        payload["prompt"] = clean(payload["prompt"], rules_file)
         write(event, fields, payload, data)
     except NotKept as error:
         return f"subcog: not kept: {error}."
@@ -70,6 +79,13 @@ def hints(body: bytes) -> bool:
     """Whether a payload may hold a marker, be it readable or not."""
     text = ESCAPED.sub(lambda escape: bytes((int(escape[1], 16),)), body.lower()).lower()
     return any(hint in text for hint in HINTS)
+
+
+def is_marked(text: str) -> bool:
+    """Whether a prompt may hold a marker; in one that is too long to be kept, only as it stands."""
+    if len(text) <= MAX_PROMPT_CHARS:
+        text = without_private(visible(text))
+    return MARKER.search(text) is not None
 
 
 def _read_payload(body: bytes) -> dict[str, Any]:
@@ -98,15 +114,23 @@ def _whole(text: str) -> str:
 
 
 def clean(text: str, rules_file: str) -> str:
-    """``text`` without secrets and private spans. Raises ``NotKept`` if that cannot be had."""
+    """``text`` without secrets, private spans and what is invisible.
+
+    Raises ``NotKept`` if that cannot be had.
+    """
     if len(text) > MAX_PROMPT_CHARS:
         raise NotKept("the text is too long to be set aside")
-    text = without_private(text)
+    text = without_private(visible(text))
     try:
         rules = read_rules(rules_file, text)
     except (ImportError, OSError, ValueError, KeyError, TypeError, AttributeError, re.error):
         raise NotKept("the rules that take secrets out of a text cannot be read") from None
     return scrub(text, rules)
+
+
+def visible(text: str) -> str:
+    """``text`` without what a reader cannot see; the rarer kinds of line end become newlines."""
+    return IDLE_JOINERS.sub("", INVISIBLE.sub("", LINE_ENDS.sub("\n", text)))
 
 
 def without_private(text: str) -> str:

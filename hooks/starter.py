@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 POLL_S = 0.004
 # Before the next start, where another daemon holds the lock and nobody listens: it is leaving.
 AGAIN_S = 0.25
+# For so long after a daemon refused to start, none is started for a hook that nobody waits for.
+REFUSED_S = 60.0
 TOLD_DAYS = 7
 # What belongs to one session of an agent, and must not live on in a daemon that outlasts it.
 SESSION_PREFIXES = (b"CLAUDE", b"GEMINI", b"AI_AGENT")
@@ -73,22 +75,29 @@ def ask(
     data: bytes,
     state: bytes,
     cwd: bytes,
+    urgent: bool = True,
 ) -> Answer:
     """Start the daemon unless somebody else does, and ask it as soon as it listens.
 
-    ``died``: the request was sent once already, and the daemon hung up. Returns the answer, or None
-    and the reason: ``not_installed`` (there is no launcher), ``refused`` (the daemon ended with an
-    error), ``died`` (it hung up twice) or ``unreachable``. Otherwise it waits on, until the
-    caller's alarm raises out of it.
+    ``died``: the request was sent once already, and the daemon hung up. Unless ``urgent``, none is
+    started where one refused to within ``REFUSED_S``. Returns the answer, or None and the reason:
+    ``not_installed`` (there is no launcher), ``refused`` (the daemon ended with an error), ``died``
+    (it hung up twice) or ``unreachable``. Otherwise it waits on, until the caller's alarm raises
+    out of it.
     """
     if not (candidates := launchers(os.fsencode(launcher))) and not died:
         return None, "not_installed"
+    if not urgent and _has_refused(state):
+        return None, "refused"
     try:
         attempt = Start(candidates, data, state, cwd)
         try:
-            return _ask(exchange, attempt, died)
+            answer, reason = _ask(exchange, attempt, died)
         finally:
             attempt.end()
+        if reason == "refused":
+            _note_refusal(state)
+        return answer, reason
     except OSError:  # a folder that is none of ours, a file in the socket's place
         return None, "unreachable"
 
@@ -104,6 +113,23 @@ def _ask(exchange: Callable[[], bytes], attempt: Start, died: bool) -> Answer:
             if died:
                 return None, "died"
             died = True
+
+
+def _has_refused(state: bytes) -> bool:
+    try:
+        noted = os.stat(os.path.join(state, b"refused")).st_mtime
+    except OSError:
+        return False
+    return 0 <= time.time() - noted < REFUSED_S
+
+
+def _note_refusal(state: bytes) -> None:
+    note = os.path.join(state, b"refused")
+    try:
+        os.close(os.open(note, os.O_WRONLY | os.O_CREAT, 0o600))
+        os.utime(note)
+    except OSError:  # then the next hook tries as well
+        return
 
 
 def _try_lock(lock: int) -> bool:

@@ -27,7 +27,7 @@ from re import _constants as ops  # type: ignore[attr-defined]  # no other reads
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-RULES = Path(__file__).parent.parent / "stages/redaction/secrets.toml"
+RULES = Path(__file__).parent.parent / "hooks/secrets.toml"
 BEGIN, END = "# <providers>", "# </providers>"
 
 # Between the name of a service and its token, in the rules that need one.

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -31,6 +32,7 @@ from ...bus.service_results import (
 from ...config.load import Loaded
 from ...config.paths import Paths
 from ...config.patterns import compile_pending
+from ...hooks import client as pipe
 from ...hooks.client import VERSION
 from ...sinks.mcp.lazy_app import LazyApp
 from ...sinks.page.visits import INVITATION_S, Visits
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 IDLE_CHECK_S = 5.0
 LISTEN_CHECK_S = 1.0
+REPLACED_CHECK_S = 5.0
 SPOOL_CHECK_S = 5.0
 ACTIVITY_SAVE_S = 10.0
 # Before the first pattern: the agent is starting as well, and needs the processor more.
@@ -243,7 +246,15 @@ class Daemon:
                 return
 
     async def _leave_for_newer(self) -> None:
+        """Leave where a newer version called, and is what would be started then.
+
+        The command line starts its own. A plugin starts what is installed, older as that may be.
+        """
         await self._server.newer_client.wait()
+        while not await anyio.to_thread.run_sync(is_replaced, Path(pipe.__file__)):
+            with anyio.move_on_after(REPLACED_CHECK_S):
+                await self._server.newer_command.wait()
+                break
         _log.info("exiting in favour of a newer version")
         self.leave()
 
@@ -314,6 +325,14 @@ class Daemon:
         from ...sinks.repair.kept_copies import damage_seen
 
         return damage_seen(self._paths.database)
+
+
+def is_replaced(file: Path) -> bool:
+    """Whether ``file``, that of our version, is of another one by now, or gone."""
+    try:
+        return f'VERSION = "{VERSION}"\n'.encode() not in file.read_bytes()
+    except OSError:
+        return True
 
 
 def run_daemon(loaded: Loaded, paths: Paths) -> None:

@@ -99,7 +99,8 @@ async def _serve(serve: Serve, client: socket.socket) -> None:
 class Server:
     """Serves connections. ``more_time_ms`` says how long a hook may be told to wait, or 0.
 
-    After the head of an ``mcp`` request the connection is handed over to ``mcp``.
+    After the head of an ``mcp`` request the connection is handed over to ``mcp``. Of a client of a
+    newer version ``newer_client`` tells, and ``newer_command`` too where it is the command line.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class Server:
         self._answering = 0
         self.last_seen = anyio.current_time()
         self.newer_client = anyio.Event()
+        self.newer_command = anyio.Event()
 
     async def finish(self) -> None:
         """Wait until no request is being answered."""
@@ -156,12 +158,12 @@ class Server:
             head, fields, body = await _read_request(inbox, first)
             self.last_seen = anyio.current_time()
             if head.kind == "mcp":
-                self._compare(fields.get("version", ""))
+                self._compare(head.kind, fields.get("version", ""))
                 await self._mcp(inbox, stream, fields)
                 return
             self._answering += 1
             try:
-                self._compare(fields.get("version", ""))
+                self._compare(head.kind, fields.get("version", ""))
                 if head.kind == "hook":
                     await self._answer_hook(stream, inbox, head.name, fields, body)
                     return
@@ -194,9 +196,11 @@ class Server:
                 answer.take_back()
                 raise
 
-    def _compare(self, version: str) -> None:
+    def _compare(self, kind: str, version: str) -> None:
         if parse_version(version) > parse_version(self._version):
             self.newer_client.set()
+            if kind == "call":
+                self.newer_command.set()
 
 
 async def _read_request(

@@ -20,7 +20,8 @@ from msgspec import Struct, ValidationError, convert
 from ...config.patterns import regex
 from .validators import CHECKS
 
-RULES_FILE = Path(__file__).with_name("secrets.toml")
+# Beside the hooks, since the plugin is that folder alone.
+RULES_FILE = Path(__file__).parents[2] / "hooks/secrets.toml"
 
 _NAME = regex(r"[a-z0-9-]{1,40}")
 _DIGIT = regex(r"\d")

@@ -1,11 +1,14 @@
-"""The hook's way to take private spans out, and the daemon's, are held to the same results."""
+"""How a hook reads a prompt, and how the daemon does, are held to the same results."""
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from subcog.bus.prompts import BLOCKS
+from subcog.hooks import spool
 from subcog.hooks.spool import without_private
-from subcog.stages.text.markup import strip_private
+from subcog.stages.text.markup import marked_in, strip_private
+from subcog.stages.text.unicode import visible
 
 # text, what is left of it
 NASTY = [
@@ -34,6 +37,12 @@ PIECES = st.sampled_from(
     ["<", ">", "/", "private", "<private>", "</private>", "pri", "vate", " ", "\n", "a", "PRIVATE"]
 )
 
+ODD = list(
+    "\x00\x07\t\n\x0b\f\r \x1b\x85\u00a0\u00ad\u200b\u200d\u2028\u3000\ufeff\U000e0041[]\\m>Aé"
+)
+TAGS = [f"<{end}{name}>" for name in (*BLOCKS, "private", "subcog-memory") for end in ("", "/")]
+MARKS = ["[remember]", "[capture : debt]", "@memory", "@Memory:tasks:", "[rem\u200bember]"]
+
 
 @pytest.mark.parametrize(("text", "left"), NASTY, ids=range(len(NASTY)))
 @pytest.mark.parametrize("strip", [without_private, strip_private], ids=["hook", "daemon"])
@@ -45,3 +54,15 @@ def test_what_is_private_goes(strip, text, left):
 @example("<private")
 def test_both_leave_the_same(text):
     assert without_private(text) == strip_private(text)
+
+
+@given(st.lists(st.sampled_from(ODD), max_size=30).map("".join))
+def test_both_see_the_same(text):
+    assert spool.visible(text) == visible(text)
+
+
+@given(st.lists(st.sampled_from([*ODD, *TAGS, *MARKS, "x", " x", "\n"]), max_size=12).map("".join))
+@example("<ide_opened_file>f</ide_opened_file>[remember] x")
+@example("\u00a0[remember] x")
+def test_what_the_daemon_would_keep_the_hook_sets_aside(text):
+    assert spool.is_marked(text) or not marked_in(text)

@@ -127,10 +127,12 @@ def test_it_leaves_when_nobody_needs_it(house):
     assert "exiting after the idle timeout" in [entry["what"] for entry in house.log()]
 
 
-def test_a_newer_client_is_served_and_makes_an_older_daemon_leave(house):
+def test_a_newer_client_is_served_and_the_newer_command_line_makes_an_older_daemon_leave(house):
     pid = house.start()
     status, _ = house.exchange("hook", "UserPromptSubmit", b'{"prompt":""}', version="99.0.0")
     assert status in {"ok", "wait"}
+    assert house.ask("status")["pid"] == pid, "a newer plugin would start the same version again"
+    house.exchange("call", "status", b"{}", version="99.0.0")
     house.wait_until_gone(pid)
     assert house.start() != pid
 

@@ -109,11 +109,6 @@ def test_what_comes_back_is_never_kept_again(alone):
 def test_without_a_daemon_a_marked_prompt_is_set_aside_and_stored_once(alone, tmp_path):
     pipe = tmp_path / "pipe"
     shutil.copytree(os.path.join(os.path.dirname(__file__), "../../hooks"), pipe / "hooks")
-    (pipe / "stages" / "redaction").mkdir(parents=True)
-    shutil.copy(
-        os.path.join(os.path.dirname(__file__), "../../stages/redaction/secrets.toml"),
-        pipe / "stages" / "redaction",
-    )
     payload = {"session_id": "s", "prompt": "[remember] The VPN drops after eight hours"}
     done = subprocess.run(
         [PYTHON, "-I", "-S", str(pipe / "hooks" / "client.py"), "UserPromptSubmit"],

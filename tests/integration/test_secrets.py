@@ -124,8 +124,6 @@ def lone_hooks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lone")
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(os.path.join(SOURCES, "hooks"), folder / "hooks", ignore=ignore)
-    (folder / "stages" / "redaction").mkdir(parents=True)
-    shutil.copy(os.path.join(SOURCES, "stages/redaction/secrets.toml"), folder / "stages/redaction")
     return folder
 
 

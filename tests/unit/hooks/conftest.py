@@ -113,8 +113,7 @@ class Workshop:
         self.home = root / "h"
         self.daemons: list[ScriptedDaemon] = []
         shutil.copytree(CHECKOUT / "hooks", root / "hooks", ignore=shutil.ignore_patterns("__py*"))
-        (root / "stages" / "redaction").mkdir(parents=True)
-        (root / "stages" / "redaction" / "secrets.toml").write_text(RULES)
+        (root / "hooks" / "secrets.toml").write_text(RULES)
 
     @property
     def data(self) -> Path:

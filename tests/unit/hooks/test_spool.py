@@ -3,7 +3,9 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +13,10 @@ from subcog.hooks import client, spool
 from subcog.stages.text.markup import strip_private
 from tests.waiting import ends_soon
 
+CHECKOUT = Path(__file__).parents[3]
 MARKED = {"session_id": "s", "cwd": "/p", "prompt": "[remember:decisions] argon2id, not bcrypt"}
+
+REMINDER = "<system-reminder>Be brief</system-reminder>"
 
 
 def entries(workshop):
@@ -25,7 +30,7 @@ def payload(prompt: str, **more: object) -> bytes:
 
 
 def test_the_pipe_sets_aside_what_may_hold_a_marker_by_the_same_hints():
-    assert (*spool.HINTS, b"\\u00") == client.HINTS
+    assert (*spool.HINTS, b"\\u") == client.HINTS
     assert all(spool.hints(b"x " + hint.upper()) for hint in spool.HINTS)
     assert spool.hints(b"\\u005bRemember]")
 
@@ -89,6 +94,33 @@ def test_every_marker_at_the_start_of_a_line_is_kept(workshop, prompt):
     assert [entry["payload"]["prompt"] for entry in entries(workshop)] == [prompt]
 
 
+@pytest.mark.parametrize(
+    ("prompt", "kept"),
+    [
+        ("<private>pw</private>[remember] x", "[remember] x"),
+        ("a\r[remember] x", "a\n[remember] x"),
+        ("a\u2028[remember] x", "a\n[remember] x"),
+        ("\f[remember] x", "\n[remember] x"),
+        ("\ufeff[remember] x", "[remember] x"),
+        ("[rem\u200bember] x", "[remember] x"),
+        ("@mem\u00adory x", "@memory x"),
+        ("\x1b[1m[remember] x\x1b[0m", "[remember] x"),
+        ("\u00a0[remember] x", "\u00a0[remember] x"),
+        (f"{REMINDER}[remember] x", f"{REMINDER}[remember] x"),
+        (f"{REMINDER} @memory x", f"{REMINDER} @memory x"),
+    ],
+)
+@pytest.mark.parametrize("escaped", [True, False])
+def test_a_marker_behind_what_the_daemon_takes_out_is_one(tmp_path, prompt, kept, escaped):
+    hook = client.Hook("UserPromptSubmit", "", {})
+    hook.body = json.dumps({"prompt": prompt}, ensure_ascii=escaped).encode()
+
+    assert hook.marked()
+    assert "set aside" in spool.keep(hook.event, hook.fields, hook.body, os.fsencode(tmp_path))
+    (file,) = (tmp_path / "spool").iterdir()
+    assert json.loads(file.read_text())["payload"]["prompt"] == kept
+
+
 def test_what_is_no_text_is_left_out_and_half_a_character_is_replaced(workshop):
     workshop.hook(payload("\ud800 lone\n@memory x", session_id=None, cwd=["x"]))
 
@@ -104,6 +136,7 @@ def test_what_is_no_text_is_left_out_and_half_a_character_is_replaced(workshop):
         payload("@memoryless x"),
         payload("[remember] what a sub-agent was told", agent_id="a1"),
         payload("@memory.example x"),
+        payload("> [remember] x"),
         payload("<pri<private></private>vate>\n[remember] x"),
         payload("<private>\n[remember] x\n</private> hello"),
         b'{"prompt": "half of',
@@ -226,13 +259,25 @@ def test_secrets_and_private_text_never_touch_the_disk(workshop):
     ],
 )
 def test_without_every_rule_nothing_is_kept_and_the_user_is_told(workshop, rules):
-    file = workshop.root / "stages" / "redaction" / "secrets.toml"
+    file = workshop.root / "hooks" / "secrets.toml"
     file.unlink() if rules is None else file.write_text(rules)
 
     done = workshop.hook(payload(MARKED["prompt"]))
 
     assert entries(workshop) == []
     assert "not kept" in json.loads(done.stdout)["systemMessage"]
+
+
+def test_the_plugin_which_is_one_folder_alone_has_the_rules_with_it(workshop):
+    listed = json.loads((CHECKOUT / ".claude-plugin" / "marketplace.json").read_text())["plugins"]
+    shutil.rmtree(workshop.root / "hooks")
+    shutil.copytree(CHECKOUT / listed[0]["source"], workshop.root / "hooks")
+    secret = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyzAB"
+
+    workshop.hook(payload(f"[remember] the key is {secret}"))
+
+    (entry,) = entries(workshop)
+    assert secret not in entry["payload"]["prompt"]
 
 
 def test_spool_that_cannot_be_written_is_told(workshop):

@@ -246,6 +246,22 @@ def test_daemon_that_refuses_to_start_is_told_and_not_waited_for(workshop):
     assert str(workshop.home / "state" / "daemon.log") in told(done)
 
 
+def test_for_a_while_a_daemon_that_refused_is_started_for_prompts_and_new_sessions_alone(workshop):
+    refusing = workshop.launcher(workshop.root / "refusing", OTHER_FAILS)
+
+    def tries(*events: str) -> int:
+        tried = workshop.root / "tried"
+        tried.write_text("")
+        for event in events:
+            workshop.hook(PAYLOAD, event, launcher=refusing, **PATIENT)
+        return len(tried.read_text().splitlines())
+
+    assert tries("PreToolUse", "PostToolUse", "Stop") == 1
+    assert tries("SessionStart", "UserPromptSubmit") == 2
+    os.utime(workshop.home / "state" / "refused", (0, 0))
+    assert tries("Stop", "PreToolUse") == 1
+
+
 def test_what_a_daemon_says_before_it_can_log_is_in_its_log(workshop):
     noisy = workshop.launcher(workshop.root / "noisy", "#!/bin/sh\necho no such key >&2; exit 2\n")
 

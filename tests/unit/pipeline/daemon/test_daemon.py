@@ -1,8 +1,11 @@
+from pathlib import Path
+
 import anyio
 
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
-from subcog.pipeline.daemon.daemon import Daemon
+from subcog.hooks import client
+from subcog.pipeline.daemon.daemon import Daemon, is_replaced
 from subcog.pipeline.daemon.sockets import is_reachable, only_one
 from tests.waiting import PATIENCE_S
 
@@ -17,3 +20,12 @@ async def test_a_daemon_that_leaves_does_not_listen_again(tmp_path):
             await anyio.wait_all_tasks_blocked()
             daemon.leave()
         assert not is_reachable(paths)
+
+
+def test_what_is_installed_is_replaced_by_another_version_or_removed(tmp_path):
+    ours = Path(client.__file__)
+    assert not is_replaced(ours)
+    newer = tmp_path / "client.py"
+    newer.write_text(ours.read_text().replace(client.VERSION, "99.0.0"))
+    assert is_replaced(newer)
+    assert is_replaced(tmp_path / "gone.py")

@@ -135,7 +135,15 @@ async def test_a_newer_client_is_noticed_and_an_older_one_is_not():
         with anyio.fail_after(PATIENCE_S):
             frame = request_frame("call", "a", {"version": version}, b"")
             await _talk(server, frame, replies=1)
-        assert server.newer_client.is_set() is noticed
+        assert server.newer_client.is_set() is server.newer_command.is_set() is noticed
+
+
+async def test_a_newer_hook_is_no_command_line():
+    server = Parts().server
+    with anyio.fail_after(PATIENCE_S):
+        await _talk(server, request_frame("hook", "a", {"version": "1.3.0"}, b""), replies=1)
+    assert server.newer_client.is_set()
+    assert not server.newer_command.is_set()
 
 
 async def test_a_request_that_breaks_is_logged_without_text_and_ends_nothing_else(caplog):
