@@ -297,9 +297,12 @@ def _database(paths: Paths, status: StatusResult | None) -> Iterator[Finding]:
             seen = f"{paths.database} is still being loaded"
         yield Finding(check="database", ok=status.ready, seen=seen, mend="check again later")
         return
+    said = status.problem if status else ""
+    if status and said and status.pid == os.getppid():  # it runs this for the page that it serves
+        yield failed("database", said, "run `subcog doctor` in a terminal")
+        return
     from ...sinks.repair.repair import diagnose
 
-    said = status.problem if status else ""
     with _without_daemon(paths, status) as free:
         problems = diagnose(paths.database) if free else ()
     for problem in problems:
