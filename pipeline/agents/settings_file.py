@@ -49,11 +49,12 @@ class Change(Struct, frozen=True, kw_only=True):
 def wire(file: Path, editor: Editor, wanted: Wiring) -> Change:
     """What has to be done so that ``wanted`` is all that is ours in ``file``.
 
-    Raises ``SettingsUnreadable``.
+    What somebody else wrote into our server's entry stays there. Raises ``SettingsUnreadable``.
     """
     before = read(file)
     try:
         found = editor.find(before or "").in_order(wanted.events)
+        wanted = wanted.beside(found)
         if found.same_as(wanted):
             return Change(file=file, action="unchanged", before=before, after=before)
         without = _without(file, editor, before, found) if before and found else before

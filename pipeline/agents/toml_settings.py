@@ -25,7 +25,7 @@ class TomlSettings:
 
     def find(self, text: str) -> Wiring:
         server = _table(_parse(text).unwrap(), TABLE).get(SERVER)
-        return Wiring(server=_known(server) if is_our_server(server) else None)
+        return Wiring(server=server if is_our_server(server) else None)
 
     def add(self, text: str, wiring: Wiring) -> str:
         """``text`` with the table added last. A server of that name that is not ours stays."""
@@ -116,11 +116,6 @@ def _table(settings: MutableMapping[str, Any], name: str) -> Any:
     if not isinstance(table, dict):
         raise ValueError(f"has no table [{name}] but another value of that name")
     return table
-
-
-def _known(server: dict[str, Any]) -> dict[str, Any]:
-    """What we write of a server's entry; the agent may add what it likes."""
-    return {key: server[key] for key in ("command", "args", "env") if key in server}
 
 
 def _checked(document: tomlkit.TOMLDocument, text: str, name: str, wanted: dict[str, Any]) -> str:

@@ -45,7 +45,7 @@ def test_what_comes_after_the_table_stays_and_its_sub_tables_go():
     text = EDITOR.add("a = 1\n", OURS)
     text += '[mcp_servers.subcog.tools.recall]\napproval = "always"\n\n[later]\nb = 2\n'
 
-    assert EDITOR.find(text) == OURS
+    assert EDITOR.find(text).server == SERVER | {"tools": {"recall": {"approval": "always"}}}
     assert EDITOR.remove(text) == "a = 1\n\n[later]\nb = 2\n"
 
 
