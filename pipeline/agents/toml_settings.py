@@ -15,7 +15,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from .agent import SERVER, Wiring, is_our_server
-from .settings_file import SettingsUnreadable, read, replace_file
+from .settings_file import SettingsUnreadable, check_writable, read, replace_file
 
 TABLE = "mcp_servers"
 
@@ -53,8 +53,8 @@ class TomlSettings:
 def write_setting(file: Path, table: str, key: str, value: str) -> bool:
     """Let ``[table] key`` be ``value`` in ``file``, which becomes its owner's alone.
 
-    Returns whether that changed anything. Raises ``SettingsUnreadable`` where the file is not TOML
-    or ``table`` is none, and ``OSError``.
+    Returns whether that changed anything. Raises ``SettingsUnreadable`` where the file is not TOML,
+    may only be read, or ``table`` is none, and ``OSError``.
     """
     return _rewrite(file, partial(with_setting, table=table, key=key, value=value))
 
@@ -75,6 +75,7 @@ def _rewrite(file: Path, change: Callable[[str], str]) -> bool:
         raise SettingsUnreadable(f"{file} {error}; nothing was changed") from None
     if after == before:
         return False
+    check_writable(file)
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     replace_file(file.resolve(), after, private=True)
     return True
