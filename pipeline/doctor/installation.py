@@ -159,10 +159,10 @@ def _spool(paths: Paths) -> Finding:
     unread = [path for path in _children(paths.spool) if path.suffix == ".bad"]
     waiting = sum(path.suffix == ".json" for path in _children(paths.spool))
     if unread:
-        seen = f"{len(unread)} prompts saved by hooks could not be read"
+        seen = f"{len(unread)} prompts or captures that were set aside could not be read"
         mend = f"inspect them in {paths.spool}, and delete what you do not need"
         return failed("spool", seen, mend)
-    return passed("spool", f"{waiting} prompts waiting to be stored")
+    return passed("spool", f"{waiting} prompts or captures waiting to be stored")
 
 
 # --- the daemon -----------------------------------------------------------------------------------
