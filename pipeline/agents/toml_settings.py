@@ -13,6 +13,7 @@ from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Table
 
 from .agent import SERVER, Wiring, is_our_server
 from .settings_file import SettingsUnreadable, check_writable, read, replace_file
@@ -39,13 +40,14 @@ class TomlSettings:
         return _checked(document, text, TABLE, before | {SERVER: wiring.server})
 
     def remove(self, text: str) -> str:
-        """``text`` without the table and its sub-tables."""
+        """``text`` without the table and its sub-tables, nor what ``add`` made around it."""
         document = _parse(text)
         before = _table(document.unwrap(), TABLE)
         if SERVER not in before:
             return text
-        del _table(document, TABLE)[SERVER]
-        if len(before) == 1:
+        around = _table(document, TABLE)
+        del around[SERVER]
+        if isinstance(around, Table) and around.is_super_table() and not around:
             del document[TABLE]
         return _checked(document, text, TABLE, {k: v for k, v in before.items() if k != SERVER})
 
@@ -122,7 +124,7 @@ def _table(settings: MutableMapping[str, Any], name: str) -> Any:
 def _checked(document: tomlkit.TOMLDocument, text: str, name: str, wanted: dict[str, Any]) -> str:
     """``document`` as text, in which only the table ``name`` differs from ``text``."""
     after = document.as_string()
-    if "\r\n" in text:
+    if "\r\n" in text and "\n" not in text.replace("\r\n", ""):
         after = after.replace("\r\n", "\n").replace("\n", "\r\n")
     before = _parse(text).unwrap()
     if _without_empty(_parse(after).unwrap()) != _without_empty(before | {name: wanted}):
