@@ -18,6 +18,8 @@ Env = Mapping[str, str]
 Version = tuple[int, ...]
 SERVER = "subcog"
 HOOK_TOOL = "hook"
+# What decides where subcog keeps things.
+MOVERS = ("SUBCOG_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 # An HTTP hook of ours says whose it is; that is also how it is recognised.
 CLIENT_HEADER = "X-Subcog-Client"
 _OUR_URL = regex(r"http://127\.0\.0\.1:\d{1,5}/hooks/[A-Za-z]{1,64}")
@@ -55,6 +57,18 @@ class Wiring(Struct, frozen=True, kw_only=True):
     def same_as(self, other: Wiring) -> bool:
         """Whether both have the same, in whatever order."""
         return self.server == other.server and _sorted(self.hooks) == _sorted(other.hooks)
+
+    def beside(self, found: Wiring) -> Wiring:
+        """The same, with what the user or the agent wrote into the entry of ``found`` besides."""
+        if self.server is None or found.server is None:
+            return self
+        server, env = found.server | self.server, found.server.get("env")
+        if isinstance(env, Mapping):
+            theirs = {name: value for name, value in env.items() if name not in MOVERS}
+            server["env"] = theirs | self.server.get("env", {})
+            if env and not server["env"]:
+                del server["env"]
+        return Wiring(hooks=self.hooks, server=server)
 
     def in_order(self, events: Iterable[str]) -> Wiring:
         """The same with the hooks in the order of ``events``, as they were once added."""

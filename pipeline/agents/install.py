@@ -26,7 +26,18 @@ from ...config.load import load_settings
 from ...config.paths import Paths
 from ...config.patterns import regex
 from ...sinks.http.credentials import http_token, last_port
-from .agent import CLIENT_HEADER, HOOK_TOOL, SERVER, Agent, Env, Hook, Place, Version, Wiring
+from .agent import (
+    CLIENT_HEADER,
+    HOOK_TOOL,
+    MOVERS,
+    SERVER,
+    Agent,
+    Env,
+    Hook,
+    Place,
+    Version,
+    Wiring,
+)
 from .claude import AGENT as CLAUDE
 from .claude import KNOWN_LATE
 from .claude import places as claude_places
@@ -55,8 +66,6 @@ FIELDS = {
 COMMON = ("session_id", "transcript_path", "cwd")
 __all__ = ["AGENTS", "Change", "Parts", "SettingsUnreadable", "install", "uninstall", "wired"]
 AGENTS = {agent.name: agent for agent in (CLAUDE, CODEX, GEMINI)}
-# What decides where subcog keeps things.
-MOVERS = ("SUBCOG_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 # Not in the plugin's hooks.json, which every version has to understand.
 LATE_EVENTS = {"PostToolUseFailure": 10}
 VERSION_S = 10

@@ -22,7 +22,7 @@ Action = Literal["installed", "updated", "removed", "unchanged"]
 
 
 class SettingsUnreadable(ValueError):
-    """The settings file cannot be read, or is of no known shape; nothing was touched."""
+    """The settings file cannot be read or written, or has no known shape; nothing was touched."""
 
 
 class SettingsChanged(SettingsUnreadable):
@@ -49,11 +49,12 @@ class Change(Struct, frozen=True, kw_only=True):
 def wire(file: Path, editor: Editor, wanted: Wiring) -> Change:
     """What has to be done so that ``wanted`` is all that is ours in ``file``.
 
-    Raises ``SettingsUnreadable``.
+    What somebody else wrote into our server's entry stays there. Raises ``SettingsUnreadable``.
     """
     before = read(file)
     try:
         found = editor.find(before or "").in_order(wanted.events)
+        wanted = wanted.beside(found)
         if found.same_as(wanted):
             return Change(file=file, action="unchanged", before=before, after=before)
         without = _without(file, editor, before, found) if before and found else before
@@ -65,6 +66,7 @@ def wire(file: Path, editor: Editor, wanted: Wiring) -> Change:
             )
     except ValueError as error:
         raise SettingsUnreadable(f"{file} {error}; nothing was changed") from None
+    check_writable(file)
     private = wanted.holds_secret
     action: Action = "updated" if found else "installed"
     return Change(
@@ -87,6 +89,7 @@ def unwire(file: Path, editor: Editor, events: Iterable[str]) -> Change:
         after = _without(file, editor, before, found)
     except ValueError as error:
         raise SettingsUnreadable(f"{file} {error}; nothing was changed") from None
+    check_writable(file)
     return Change(file=file, action="removed", before=before, after=after)
 
 
@@ -132,6 +135,15 @@ def read(file: Path) -> str | None:
     except OSError as error:
         problem = f"cannot be read ({error.strerror}); nothing was changed"
         raise SettingsUnreadable(f"{file} {problem}") from None
+
+
+def check_writable(file: Path) -> None:
+    """Raise ``SettingsUnreadable`` where ``file`` is there and may only be read.
+
+    A file can be replaced all the same, but somebody did not want that.
+    """
+    if file.exists() and not os.access(file, os.W_OK):
+        raise SettingsUnreadable(f"{file} is read-only; nothing was changed")
 
 
 # --- backups --------------------------------------------------------------------------------------

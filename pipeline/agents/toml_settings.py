@@ -13,9 +13,10 @@ from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Table
 
 from .agent import SERVER, Wiring, is_our_server
-from .settings_file import SettingsUnreadable, read, replace_file
+from .settings_file import SettingsUnreadable, check_writable, read, replace_file
 
 TABLE = "mcp_servers"
 
@@ -25,7 +26,7 @@ class TomlSettings:
 
     def find(self, text: str) -> Wiring:
         server = _table(_parse(text).unwrap(), TABLE).get(SERVER)
-        return Wiring(server=_known(server) if is_our_server(server) else None)
+        return Wiring(server=server if is_our_server(server) else None)
 
     def add(self, text: str, wiring: Wiring) -> str:
         """``text`` with the table added last. A server of that name that is not ours stays."""
@@ -39,13 +40,14 @@ class TomlSettings:
         return _checked(document, text, TABLE, before | {SERVER: wiring.server})
 
     def remove(self, text: str) -> str:
-        """``text`` without the table and its sub-tables."""
+        """``text`` without the table and its sub-tables, nor what ``add`` made around it."""
         document = _parse(text)
         before = _table(document.unwrap(), TABLE)
         if SERVER not in before:
             return text
-        del _table(document, TABLE)[SERVER]
-        if len(before) == 1:
+        around = _table(document, TABLE)
+        del around[SERVER]
+        if isinstance(around, Table) and around.is_super_table() and not around:
             del document[TABLE]
         return _checked(document, text, TABLE, {k: v for k, v in before.items() if k != SERVER})
 
@@ -53,8 +55,8 @@ class TomlSettings:
 def write_setting(file: Path, table: str, key: str, value: str) -> bool:
     """Let ``[table] key`` be ``value`` in ``file``, which becomes its owner's alone.
 
-    Returns whether that changed anything. Raises ``SettingsUnreadable`` where the file is not TOML
-    or ``table`` is none, and ``OSError``.
+    Returns whether that changed anything. Raises ``SettingsUnreadable`` where the file is not TOML,
+    may only be read, or ``table`` is none, and ``OSError``.
     """
     return _rewrite(file, partial(with_setting, table=table, key=key, value=value))
 
@@ -75,6 +77,7 @@ def _rewrite(file: Path, change: Callable[[str], str]) -> bool:
         raise SettingsUnreadable(f"{file} {error}; nothing was changed") from None
     if after == before:
         return False
+    check_writable(file)
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     replace_file(file.resolve(), after, private=True)
     return True
@@ -118,15 +121,10 @@ def _table(settings: MutableMapping[str, Any], name: str) -> Any:
     return table
 
 
-def _known(server: dict[str, Any]) -> dict[str, Any]:
-    """What we write of a server's entry; the agent may add what it likes."""
-    return {key: server[key] for key in ("command", "args", "env") if key in server}
-
-
 def _checked(document: tomlkit.TOMLDocument, text: str, name: str, wanted: dict[str, Any]) -> str:
     """``document`` as text, in which only the table ``name`` differs from ``text``."""
     after = document.as_string()
-    if "\r\n" in text:
+    if "\r\n" in text and "\n" not in text.replace("\r\n", ""):
         after = after.replace("\r\n", "\n").replace("\n", "\r\n")
     before = _parse(text).unwrap()
     if _without_empty(_parse(after).unwrap()) != _without_empty(before | {name: wanted}):

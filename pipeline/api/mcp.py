@@ -19,7 +19,6 @@ from ...bus.ids import full_id
 from ...bus.values import Memory, Provenance, Scope
 from ...hooks.client import VERSION
 from ...sinks.mcp.port import Intent, Json, Refused
-from ...stages.ports import RecallUnavailable
 from ...stages.text.envelope import PREAMBLE, Note, neutralise, source_of, wrap
 from ...stages.text.summary import summarise
 from ..app.app import App
@@ -27,11 +26,10 @@ from ..entrance.handler import HookHandler
 from ..entrance.set_aside import DurableHooks
 from . import results as answers
 from .dispatch import Calls
-from .params import reason_of
+from .params import FAILURES, reason_of
 
 if TYPE_CHECKING:
     from ...sinks.mcp.server import Session
-    from ...sinks.memories.repository import Archive
 
 _log = logging.getLogger(__name__)
 # The parts of an answer that somebody wrote.
@@ -66,10 +64,8 @@ class McpPort:
         return self._app.settings.capture.max_chars
 
     async def scopes(self) -> tuple[Scope, ...]:
-        try:
+        with _refusals():
             return (await self._entrance.places.find(self._fields)).readable
-        except TimeoutError as error:
-            raise Refused(reason_of(error)) from None
 
     async def call(self, name: str, params: Mapping[str, object], *, brief: bool = False) -> Json:
         done, body = await self._calls.handle(name, self._fields, msgspec.json.encode(params))
@@ -105,18 +101,21 @@ class McpPort:
         return (await self._hooks.answer(event, fields, payload)).body
 
     async def count(self) -> int:
-        archive = await self._archive()
-        counts = await archive.store.counts()
+        with _refusals():
+            archive = await self._app.archive.get()
+            counts = await archive.store.counts()
         return sum(counts.get(scope, 0) for scope in await self.scopes())
 
     async def find(self, memory_id: str) -> Json | None:
-        archive = await self._archive()
-        found = await archive.store.get([full_id(memory_id)], await self.scopes())
+        with _refusals():
+            archive = await self._app.archive.get()
+            found = await archive.store.get([full_id(memory_id)], await self.scopes())
         return self._told(found[0]) if found else None
 
     async def latest(self, *, limit: int, namespaces: tuple[str, ...] = ()) -> list[Json]:
-        archive = await self._archive()
-        found = await archive.latest(await self.scopes(), limit=limit, namespaces=namespaces)
+        with _refusals():
+            archive = await self._app.archive.get()
+            found = await archive.latest(await self.scopes(), limit=limit, namespaces=namespaces)
         return [self._told(memory) for memory in found]
 
     async def session(self) -> Json:
@@ -146,12 +145,6 @@ class McpPort:
         holding = (memory for memory in memories if not memory.get("replaced_by"))
         return wrap((_note(memory, brief=brief) for memory in holding), now=self._app.clock())
 
-    async def _archive(self) -> Archive:
-        try:
-            return await self._app.archive.get()
-        except RecallUnavailable as error:
-            raise Refused(str(error)) from None
-
     def _told(self, memory: Memory) -> Json:
         answer = answers.memory_answer(memory)
         told: Json = self._harmless(msgspec.json.decode(msgspec.json.encode(answer)))
@@ -169,6 +162,15 @@ class McpPort:
         if written and isinstance(answer, str):
             return neutralise(self._app.clean(answer))
         return answer
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Refuse in words what fails in a way that a call may fail."""
+    try:
+        yield
+    except FAILURES as error:
+        raise Refused(reason_of(error)) from None
 
 
 def _note(memory: Json, *, brief: bool) -> Note:

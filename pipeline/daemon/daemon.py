@@ -83,7 +83,12 @@ class Daemon:
         self._backups = Backups(loaded.settings.backup, paths, self._app.clock)
         self._signals = SignalBuffer()
         self._mcp = SessionOpener(self._app, self._calls, self._entrance)
-        self._mcp_http = LazyApp(self._mcp.load, self._mcp.opened_over_http, seen=self._note_client)
+        self._mcp_http = LazyApp(
+            self._mcp.load,
+            self._mcp.opened_over_http,
+            is_directory=self._entrance.places.is_directory,
+            seen=self._note_client,
+        )
         self._server = Server(
             version=VERSION,
             hook=self._entrance.answer,

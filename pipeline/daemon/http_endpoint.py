@@ -114,7 +114,7 @@ class Gauges:
                 "file",
             ),
             "subcog_spool_entries": (
-                "Prompts spooled while no daemon was running.",
+                "Prompts that no daemon took, and captures that were late: set aside to be stored.",
                 spooled,
                 "state",
             ),

@@ -159,10 +159,10 @@ def _spool(paths: Paths) -> Finding:
     unread = [path for path in _children(paths.spool) if path.suffix == ".bad"]
     waiting = sum(path.suffix == ".json" for path in _children(paths.spool))
     if unread:
-        seen = f"{len(unread)} prompts saved by hooks could not be read"
+        seen = f"{len(unread)} prompts or captures that were set aside could not be read"
         mend = f"inspect them in {paths.spool}, and delete what you do not need"
         return failed("spool", seen, mend)
-    return passed("spool", f"{waiting} prompts waiting to be stored")
+    return passed("spool", f"{waiting} prompts or captures waiting to be stored")
 
 
 # --- the daemon -----------------------------------------------------------------------------------
@@ -297,9 +297,12 @@ def _database(paths: Paths, status: StatusResult | None) -> Iterator[Finding]:
             seen = f"{paths.database} is still being loaded"
         yield Finding(check="database", ok=status.ready, seen=seen, mend="check again later")
         return
+    said = status.problem if status else ""
+    if status and said and status.pid == os.getppid():  # it runs this for the page that it serves
+        yield failed("database", said, "run `subcog doctor` in a terminal")
+        return
     from ...sinks.repair.repair import diagnose
 
-    said = status.problem if status else ""
     with _without_daemon(paths, status) as free:
         problems = diagnose(paths.database) if free else ()
     for problem in problems:

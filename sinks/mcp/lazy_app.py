@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import anyio
-import anyio.to_thread
 from anyio.abc import TaskGroup
 
 if TYPE_CHECKING:
+    from starlette.responses import JSONResponse
     from starlette.types import Receive, Scope, Send
 
     from .http import McpHttp, OpenSession
@@ -28,6 +28,7 @@ class LazyApp:
     """The ASGI application of ``/mcp``; ``run`` beside the HTTP server.
 
     ``load`` imports the SDK, ``open_session`` is asked after that, and ``seen`` hears of requests.
+    ``is_directory`` raises ``TimeoutError`` where the disk does not answer.
     """
 
     def __init__(
@@ -35,9 +36,11 @@ class LazyApp:
         load: Callable[[], Awaitable[None]],
         open_session: OpenSession,
         *,
+        is_directory: Callable[[str], Awaitable[bool]],
         seen: Callable[[], None],
     ) -> None:
         self._load = load
+        self._is_directory = is_directory
         self._open_session = open_session
         self._seen = seen
         self._tasks: TaskGroup | None = None
@@ -57,13 +60,14 @@ class LazyApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request whose token was checked."""
         try:
-            project = await anyio.to_thread.run_sync(project_of, scope["query_string"])
+            project = project_of(scope["query_string"])
+            if project and not await self._is_directory(project):
+                raise BadProject("project is no directory on this machine")
         except BadProject as error:
-            from starlette.responses import JSONResponse
-
-            told = {"code": -32600, "message": str(error)}
-            answer = JSONResponse({"jsonrpc": "2.0", "id": None, "error": told}, status_code=400)
-            await answer(scope, receive, send)
+            await _refused(HTTPStatus.BAD_REQUEST, error)(scope, receive, send)
+            return
+        except TimeoutError as error:
+            await _refused(HTTPStatus.SERVICE_UNAVAILABLE, error)(scope, receive, send)
             return
         self._seen()
         self.in_flight += 1
@@ -85,8 +89,15 @@ class LazyApp:
         return self._http
 
 
+def _refused(status: HTTPStatus, why: Exception) -> JSONResponse:
+    from starlette.responses import JSONResponse
+
+    told = {"code": -32600, "message": str(why) or "the project's directory does not answer"}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": told}, status_code=status)
+
+
 def project_of(query: bytes) -> str:
-    """The project that a query string names; empty for none. Raises ``BadProject``."""
+    """The path that a query string names as project; empty for none. Raises ``BadProject``."""
     try:
         asked = parse_qs(query.decode("ascii"), keep_blank_values=True, max_num_fields=16)
     except ValueError:
@@ -100,6 +111,4 @@ def project_of(query: bytes) -> str:
     is_path = project.startswith("/") and "\0" not in project and len(project) <= MAX_PATH
     if len(named) > 1 or not is_path:
         raise BadProject("project is one absolute path, percent-encoded")
-    if not os.path.isdir(project):  # noqa: PTH112 - a path is given, and no Path is wanted
-        raise BadProject("project is no directory on this machine")
     return project

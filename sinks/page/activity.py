@@ -22,7 +22,9 @@ from ...bus.sessions import SessionVerdict
 from ...bus.values import AUTO_CAPTURED, Kept, Scope, Shown
 
 MAX_ENTRIES = 200
-MAX_TEXT = 600
+_SHOWN_CHARS = 600
+_HELD_CHARS = _SHOWN_CHARS + 4000
+"""So many more are held, since a secret that was cut is known as one no longer."""
 FORGOTTEN = "forgotten since"
 _MAX_VERDICTS = 30
 _MAX_BEHIND = 50
@@ -59,6 +61,10 @@ class PromptSeen(Entry, frozen=True, kw_only=True):
     kept: tuple[Kept, ...]
     degraded: tuple[str, ...]
     stages_ms: dict[str, float]
+
+    def told(self, clean: Callable[[str], str]) -> str:
+        """What is shown of ``text``; ``clean`` redacts it."""
+        return clean(self.text)[:_SHOWN_CHARS]
 
 
 class MomentSeen(Entry, frozen=True, kw_only=True):
@@ -141,7 +147,7 @@ class Activity:
             scopes=(prompt.place.project,),
             session=prompt.session,
             client=prompt.client,
-            text=enriched.parsed.text[:MAX_TEXT],
+            text=_beginning(enriched.parsed.text),
             intent=intent.intent_type.value if intent else "",
             confidence_percent=intent.confidence_percent if intent else 0,
             tokens=built.tokens,
@@ -192,6 +198,13 @@ class Activity:
         self._entries.append(entry)
         for watch in self._watches:
             watch.note(entry)
+
+
+def _beginning(text: str) -> str:
+    """The first ``_HELD_CHARS`` of ``text``, cut between two words."""
+    if len(text) <= _HELD_CHARS:
+        return text
+    return "".join(text[:_HELD_CHARS].rsplit(maxsplit=1)[:1])
 
 
 def _without(entry: Entry, memory_id: str) -> Entry:

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from subcog.config.load import load_settings, variable
+from subcog.config.paths import Paths, find_paths
 from subcog.hooks.client import VERSION
 from subcog.pipeline.cli.main import cli
 from tools import reference
@@ -152,6 +153,18 @@ def test_every_record_is_in_the_list_and_has_its_three_parts():
             "Decision",
             "Consequences",
         ]
+
+
+def test_operators_are_told_what_each_of_our_files_is():
+    text = (HOUSE / "docs" / "operators.md").read_text()
+    told = set(re.findall(r"`([^`]+)`", text.partition("## Settings")[0]))
+    paths = find_paths({"SUBCOG_HOME": "/home"})
+    named = (
+        getattr(paths, name) for name, kind in vars(Paths).items() if isinstance(kind, property)
+    )
+    files = {path.name for path in named if isinstance(path, Path)}
+    assert len(files) > 10
+    assert files <= {name.partition("/")[0] for name in told}
 
 
 def test_every_fragment_has_a_known_kind_and_a_line_or_two():

@@ -298,6 +298,23 @@ def test_empty_file_is_taken_for_no_settings(file, text):
     assert file.read_text() == text
 
 
+def test_read_only_settings_are_left_as_they_are(file, monkeypatch):
+    install(file)
+    before = file.read_bytes()
+    file.chmod(0o400)
+    # As it is for everybody but root, who may write all.
+    monkeypatch.setattr(os, "access", lambda path, mode: bool(path.stat().st_mode & 0o200))
+    assert install(file).action == "unchanged"
+    for change in (
+        lambda: install(file, launcher=Path("/new/subcog")),
+        lambda: uninstall_claude(file),
+    ):
+        with pytest.raises(SettingsUnreadable, match="is read-only; nothing was changed"):
+            change()
+    assert file.read_bytes() == before
+    assert os.listdir(file.parent) == [file.name]
+
+
 def test_linked_settings_are_changed_where_they_are(file, tmp_path):
     real = tmp_path / "dotfiles" / "claude.json"
     real.parent.mkdir()

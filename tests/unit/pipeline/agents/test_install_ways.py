@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -165,3 +167,37 @@ def test_a_server_that_was_added_by_hand_is_replaced_and_one_of_another_maker_is
         changes = install(CLAUDE, our_parts(), {"CLAUDE_CONFIG_DIR": str(tmp_path)})
         assert [change.is_name_taken for change in changes if change.file == file] == [is_theirs]
         assert (json.loads(file.read_text())["mcpServers"]["subcog"] == entry) is is_theirs
+
+
+def entry_in(file):
+    """The entry of our server in a settings file."""
+    if file.suffix == ".toml":
+        return tomllib.loads(file.read_text())["mcp_servers"]["subcog"]
+    return json.loads(file.read_text())["mcpServers"]["subcog"]
+
+
+@pytest.mark.parametrize("agent", ["gemini", "codex"])
+def test_what_others_wrote_into_our_servers_entry_stays(agent, tmp_path):
+    agent, parts = AGENTS[agent], our_parts()
+    env = {"HOME": str(tmp_path), "SUBCOG_HOME": "/old"}
+    file = install(agent, parts, env)[-1].file
+    before = entry_in(file)
+    others = {"timeout": 5000, "tools": {"recall": {"approval_mode": "auto"}}, "env": {"A": "1"}}
+    if agent.name == "codex":
+        others["env"] = before["env"] | others["env"]
+        server, env_table = file.read_text().split("[mcp_servers.subcog.env]")
+        text = f'{server}timeout = 5000\n[mcp_servers.subcog.env]{env_table}A = "1"\n'
+        file.write_text(f'{text}[mcp_servers.subcog.tools.recall]\napproval_mode = "auto"\n')
+    else:
+        settings = json.loads(file.read_text())
+        settings["mcpServers"]["subcog"] |= others
+        file.write_text(json.dumps(settings, indent=4))
+    assert entry_in(file) == before | others
+
+    assert install(agent, parts, env)[-1].action == "unchanged"
+    newer = msgspec.structs.replace(parts, interpreter=Path("/opt/python3.14"))
+    assert install(agent, newer, env | {"SUBCOG_HOME": ""})[-1].action == "updated"
+    moved = {"command": "/opt/python3.14", "env": {"A": "1"}}
+    assert entry_in(file) == before | others | moved
+    uninstall(agent, env)
+    assert not file.exists() or "subcog" not in file.read_text()

@@ -41,11 +41,27 @@ def test_table_is_added_and_taken_out_again(text):
     assert tomllib.loads(EDITOR.remove(after)) == tomllib.loads(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = 1\n",
+        "a = 1\n[mcp_servers]\n",
+        "[mcp_servers] # those that I trust\n",
+        "[mcp_servers]\n\n[x]\ny = 1\n",
+        '[a]\nb = 1\r\n[mcp_servers.z]\ncommand = "z"\r\n',
+    ],
+)
+def test_tables_and_ends_of_lines_of_the_user_stay(text):
+    after = EDITOR.add(text, OURS)
+    assert EDITOR.find(after) == OURS
+    assert EDITOR.remove(after).rstrip() == text.rstrip()
+
+
 def test_what_comes_after_the_table_stays_and_its_sub_tables_go():
     text = EDITOR.add("a = 1\n", OURS)
     text += '[mcp_servers.subcog.tools.recall]\napproval = "always"\n\n[later]\nb = 2\n'
 
-    assert EDITOR.find(text) == OURS
+    assert EDITOR.find(text).server == SERVER | {"tools": {"recall": {"approval": "always"}}}
     assert EDITOR.remove(text) == "a = 1\n\n[later]\nb = 2\n"
 
 

@@ -1,5 +1,8 @@
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
 
 from subcog.bus.values import Provenance
 from subcog.config.load import load_settings
@@ -7,6 +10,8 @@ from subcog.config.paths import find_paths
 from subcog.pipeline.api.mcp import McpPort, SessionOpener
 from subcog.pipeline.app.app import App
 from subcog.pipeline.entrance.handler import HookHandler
+from subcog.sinks.mcp.port import Refused
+from subcog.sinks.store.errors import StoreUnavailable
 from tests.fakes import OffTheLoop, make_memory
 
 TOKEN = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyzAB"
@@ -61,3 +66,24 @@ async def test_a_colleagues_memory_is_quoted_under_their_name_however_it_was_fou
         }
         assert "anna" in port.quote([found])
         assert "anna" in port.quote([found | {"author": "", "provenance": {"author": "anna"}}])
+
+
+@pytest.mark.parametrize(
+    "read",
+    [McpPort.count, lambda port: port.find("mem_1"), lambda port: port.latest(limit=1)],
+    ids=["count", "find", "latest"],
+)
+async def test_what_the_store_says_where_it_cannot_be_read_is_told(read, tmp_path):
+    async def unreadable(*_, **__):
+        raise StoreUnavailable("damaged", "the database is damaged")
+
+    archive = SimpleNamespace(latest=unreadable)
+    archive.store = SimpleNamespace(counts=unreadable, get=unreadable)
+
+    async def get():
+        return archive
+
+    async with serving(tmp_path) as port:
+        port._app.archive = SimpleNamespace(get=get)
+        with pytest.raises(Refused, match="the database is damaged"):
+            await read(port)

@@ -1,6 +1,7 @@
 import threading
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from subcog.bus.values import Place, Scope
@@ -44,12 +45,11 @@ async def test_a_directory_that_hangs_holds_up_nobody_and_costs_one_thread(tmp_p
 
     async def answers() -> bool:
         try:
-            return (await places.find({"cwd": "/stale"})).root == "/stale"
+            return (await places.find({"cwd": "/stale"})).root == "/stale" and not places._waiting
         except TimeoutError:
             return False
 
     await until(answers)
-    assert not places._waiting
 
 
 async def test_a_hook_that_hangs_up_leaves_a_directory_that_answers_as_it_is(tmp_path):
@@ -75,6 +75,28 @@ async def test_a_directory_is_not_refused_as_its_client_has_just_left():
                 projects.answers.set()
     finally:
         projects.answers.set()
+
+
+async def test_a_name_over_http_of_a_directory_that_hangs_takes_no_thread_of_the_others(
+    monkeypatch,
+):
+    monkeypatch.setattr(module, "WITHIN_S", 0.05)
+    places, answers, looks = Places(Projects(), "u"), threading.Event(), []
+
+    def hangs(path) -> bool:
+        looks.append(path)
+        return answers.wait(PATIENCE_S)
+
+    monkeypatch.setattr(module.os.path, "isdir", hangs)
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            for _ in range(2 * module._THREADS):
+                with pytest.raises(TimeoutError):
+                    await places.is_directory("/stale")
+        assert looks == ["/stale"]
+        assert anyio.to_thread.current_default_thread_limiter().borrowed_tokens == 0
+    finally:
+        answers.set()
 
 
 async def test_who_says_that_it_has_no_project_is_the_user_alone():

@@ -11,6 +11,7 @@ from subcog.sinks.mcp.http import IDLE_S, MAX_BODY, McpHttp, Refusal, Served, is
 from subcog.sinks.mcp.http import _make_room as make_room
 from subcog.sinks.mcp.http import _mended as mended
 from subcog.sinks.mcp.http import _whole_body as whole_body
+from subcog.sinks.mcp.lazy_app import LazyApp
 from subcog.sinks.mcp.port import Refused
 from tests.waiting import PATIENCE_S
 
@@ -150,3 +151,23 @@ async def test_a_project_whose_disk_does_not_answer_is_refused_and_leaves_nothin
         await http.answer("/stale", scope, _receiving(_part(b"{}")), send)
     assert told[0]["status"] == 503
     assert (http._sessions, http._projects) == ({}, {})
+
+
+@pytest.mark.parametrize(("disk", "expected"), [(TimeoutError, 503), (None, 400)])
+async def test_before_anything_is_loaded_the_disk_says_whether_there_is_a_project(disk, expected):
+    told, asked = [], []
+
+    async def send(message):
+        told.append(message)
+
+    async def is_directory(path):
+        asked.append(path)
+        if disk:
+            raise disk
+        return False
+
+    app = LazyApp(None, None, is_directory=is_directory, seen=None)
+    scope = {"type": "http", "method": "POST", "query_string": b"project=/stale"}
+    await app(scope, _receiving(_part(b"{}")), send)
+    assert told[0]["status"] == expected
+    assert asked == ["/stale"]

@@ -3,16 +3,22 @@
 from datetime import UTC, datetime
 
 import anyio
+import pytest
 from msgspec.structs import replace
 
 from subcog.bus.events import CaptureSettled, MemoriesShown, MemoryForgotten, ResponseReady
 from subcog.bus.prompts import Verdict
 from subcog.bus.values import Kept, Scope, Shown
 from subcog.sinks.page.activity import MAX_ENTRIES, Activity
-from tests.fakes import make_built, make_classified, make_memory
+from subcog.stages.redaction.redact import Redactor
+from tests.fakes import make_built, make_classified, make_memory, make_parsed
 
 SHOP, OTHER, ME = Scope("project", "shop"), Scope("project", "other"), Scope("user", "me")
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
+GITHUB_TOKEN = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyzAB"
+JWT = (
+    f"eyJhbGciOiJIUzI1NiJ9.{'eyJzdWIiOiIxMjM0NTY3ODkwIn0' * 48}.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV"
+)
 
 
 def make():
@@ -67,6 +73,20 @@ def test_the_words_of_what_was_forgotten_are_gone_here_too():
     assert capture.summary == "forgotten since"
     assert [one.summary for one in prompt.kept] == ["forgotten since", "zebra"]
     assert [one.summary for one in prompt.verdicts] == ["forgotten since", "zebra"]
+
+
+@pytest.mark.parametrize("before", [590, 4590])
+def test_nothing_is_shown_of_a_secret_that_was_cut(before):
+    activity, redactor = make(), Redactor.load()
+    secrets = f"word {JWT} {JWT} {JWT} " if before > 3 * len(JWT) else ""
+    text = secrets + "word " * ((before - len(secrets)) // 5) + GITHUB_TOKEN + " and more" * 1000
+    built = make_built(make_classified(parsed=make_parsed(text=text)))
+    activity.note_prompt(ResponseReady(trace="t", body=b"{}", built=built))
+    (prompt,) = activity.recent(frozenset({built_scope(built)}))
+    told = prompt.told(lambda text: redactor.redact(text).text)
+    assert told.startswith("word ")
+    assert "ghp" not in told
+    assert "eyJ" not in told
 
 
 def verdict(memory_id):
