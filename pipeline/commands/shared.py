@@ -158,8 +158,14 @@ def ask(told: Iterable[str], question: str, yes: bool) -> None:
 
 
 def confirm(question: str) -> None:
-    """Go on only where somebody agrees."""
-    if not click.confirm(question, err=True):
+    """Go on only where somebody agrees. Raises ``UsageError`` where nobody can answer."""
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:
+        if somebody_is_there():
+            raise
+        raise click.UsageError("no terminal to ask on: confirm with --yes") from None
+    if not agreed:
         click.echo("nothing was changed", err=True)
         raise click.Abort
 
