@@ -51,6 +51,7 @@ _LEARN_S = 600.0
 
 
 @click.group(invoke_without_command=True)
+@daemon_options
 @click.pass_context
 def sessions_command(context: click.Context) -> None:
     """Show or forget what was said in earlier sessions. Without a command they are listed."""

@@ -48,8 +48,12 @@ def daemon_options(command: F) -> F:
 
 
 def _remember(context: click.Context, option: click.Parameter, value: object) -> None:
-    """Keep an option for the whole command, so that no function has to hand it on."""
-    context.meta[f"subcog.{option.name}"] = value
+    """Keep an option for the whole command, so that no function has to hand it on.
+
+    One that is not given leaves what was given to the group of the command.
+    """
+    if value:
+        context.meta[f"subcog.{option.name}"] = value
 
 
 def is_json() -> bool:

@@ -81,7 +81,7 @@ def talked(house, day, lines, name=""):
 
 
 def sessions(house):
-    return house.ask("sessions", "list")["sessions"]
+    return house.ask("sessions")["sessions"]
 
 
 def asked(house, text=QUESTION):
