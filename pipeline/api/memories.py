@@ -111,14 +111,15 @@ class MemoryCalls:
         if session is not None:
             session = find_session(session, await store.sessions(scopes)) or session
         wanted = _filter(params, authors, session)
-        found = await store.list(scopes, wanted, limit=params.limit, after=params.after)
-        memories = found.memories
+        # One more than asked for tells whether this is the last page.
+        found = await store.list(scopes, wanted, limit=params.limit + 1, after=params.after)
+        memories = found.memories[: params.limit]
         return ListResult(
             memories=tuple(
                 answers.listed_answer(memory, found.times_shown[memory.id]) for memory in memories
             ),
             total=found.total,
-            next=memories[-1].id if len(memories) == params.limit else None,
+            next=memories[-1].id if len(found.memories) > params.limit else None,
         )
 
     async def stale(self, params: StaleParams, place: Place) -> StalePage:

@@ -23,6 +23,13 @@ def test_the_newest_come_first_and_only_so_many(house):
     assert house.ask("list", "--namespace", "decisions")["memories"] == everything[1:]
 
 
+def test_only_a_page_that_others_follow_names_where_they_begin(house):
+    first = house.ask("list", "--limit", "1")
+    assert first["next"] == first["memories"][0]["id"]
+    assert house.ask("list", "--limit", "1", "--after", first["next"])["next"] is None
+    assert house.ask("list", "--limit", "2")["next"] is None
+
+
 def test_only_what_says_otherwise_is_listed_and_names_the_other(house):
     assert "no memories" in house.run("list", "--contradicting").stdout
     old = house.capture("We use bcrypt for password hashing", "--namespace", "decisions")
