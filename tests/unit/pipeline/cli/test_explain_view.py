@@ -192,6 +192,17 @@ def test_a_pattern_of_one_sentence_is_told_once():
     assert page.count("Every handler") == 1
 
 
+def test_words_that_name_an_emoji_stay_words():
+    told = answer("why :bug: here?", Enrichment())
+    found = msgspec.structs.replace(verdict("mem_1", injected=True), summary="See :bug: [red]")
+    inject = msgspec.structs.replace(told.inject, verdicts=(found,))
+    told = msgspec.structs.replace(told, inject=inject, project="a:bug:b")
+    assert drawn(brief(told)).count(":bug: [red]") == 1
+    page = drawn(explanation(told))
+    for quoted in ("why :bug: here?", "See :bug: [red]", "a:bug:b"):
+        assert quoted in page
+
+
 def test_what_is_not_known_takes_no_line():
     page = drawn(explanation(answer("hm", Enrichment())))
     for word in ("work", "task", "gotcha", "suggests", "conflict"):
