@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from msgspec import UNSET
 from rich.console import Console, Group, RenderableType
@@ -44,7 +45,7 @@ def brief(answer: ExplainResult) -> RenderableType:
         told = Text(f"[{verdict.namespace}] {verdict.summary}")
         table.add_row(_mark(verdict.injected), told, Text(verdict.why))
     for session in sessions[:1]:
-        told = Text(f"{session.session}, a session of {session.began_at:%Y-%m-%d}")
+        told = Text(f"{session.session}, a session of {_day(session.began_at)}")
         table.add_row(_mark(session.quoted), told, Text(session.why))
     more = len(verdicts) - _IN_BRIEF
     others = f"{more} more candidates, " if more > 0 else ""
@@ -55,6 +56,11 @@ def brief(answer: ExplainResult) -> RenderableType:
         _outcome(answer),
         Text(f"--full shows {others}every figure, and what each stage found and took", style="dim"),
     )
+
+
+def _day(moment: datetime) -> str:
+    """The day in the user's zone, as ``sessions list`` tells it."""
+    return f"{moment.astimezone():%Y-%m-%d}"
 
 
 def _mark(is_shown: bool) -> str:
@@ -197,7 +203,7 @@ def _sessions(verdicts: Sequence[SessionVerdict]) -> Table:
     table.add_column(no_wrap=True)
     table.add_column()
     for verdict in verdicts:
-        told = f"session {verdict.session} of {verdict.began_at:%Y-%m-%d}: {verdict.why}"
+        told = f"session {verdict.session} of {_day(verdict.began_at)}: {verdict.why}"
         table.add_row(_mark(verdict.quoted), Text(told), style="" if verdict.quoted else "dim")
     return table
 
@@ -283,7 +289,7 @@ def _rows(trace: Trace) -> Iterator[tuple[str, str]]:
         yield "", f"{'✓' if verdict.injected else '·'} {verdict.id} {verdict.why}"
     for told in inject.sessions:
         mark = "✓" if told.quoted else "·"
-        yield "", f"{mark} session {told.id} of {told.began_at:%Y-%m-%d}: {told.why}"
+        yield "", f"{mark} session {told.id} of {_day(told.began_at)}: {told.why}"
     for fact, outcome in inject.answers.items():
         yield "", f"project's {fact.replace('_', ' ')} {outcome.replace('_', ' ')}"
     yield "took", timings(trace.stages_ms)

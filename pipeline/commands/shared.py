@@ -225,6 +225,11 @@ def when(time: datetime) -> str:
     return time.isoformat().replace("+00:00", "Z")
 
 
+def local_time(moment: datetime) -> str:
+    """``moment`` in the user's zone, in which commands take dates too, to the minute."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
+
+
 def shorten(text: str, width: int) -> str:
     """One line of at most ``width`` characters."""
     line = " ".join(text.split())
