@@ -21,6 +21,7 @@ from ...bus.events import (
     RestoreRequested,
     SupersedeRequested,
 )
+from ...bus.ids import full_id
 from ...bus.results import (
     CaptureResult,
     CopiesResult,
@@ -111,14 +112,16 @@ class MemoryCalls:
         if session is not None:
             session = find_session(session, await store.sessions(scopes)) or session
         wanted = _filter(params, authors, session)
-        found = await store.list(scopes, wanted, limit=params.limit, after=params.after)
-        memories = found.memories
+        after = await self._behind(params.after, place) if params.after else ""
+        # One more than asked for tells whether this is the last page.
+        found = await store.list(scopes, wanted, limit=params.limit + 1, after=after)
+        memories = found.memories[: params.limit]
         return ListResult(
             memories=tuple(
                 answers.listed_answer(memory, found.times_shown[memory.id]) for memory in memories
             ),
             total=found.total,
-            next=memories[-1].id if len(memories) == params.limit else None,
+            next=memories[-1].id if len(found.memories) > params.limit else None,
         )
 
     async def stale(self, params: StaleParams, place: Place) -> StalePage:
@@ -268,6 +271,16 @@ class MemoryCalls:
 
     async def _id(self, given: str, place: Place) -> str:
         return (await self._memory(given, place)).id
+
+    async def _behind(self, given: str, place: Place) -> str:
+        """The id of the memory behind which a page begins; it may be forgotten since.
+
+        Raises ``CallRefused`` where it was never there.
+        """
+        whole, store = full_id(given), (await self._app.archive.get()).store
+        if (await store.scopes_of([whole])).get(whole) in place.readable:
+            return whole
+        return await self._id(given, place)
 
     async def _memory(self, memory_id: str, place: Place) -> Memory:
         return await find_memory(await self._app.archive.get(), memory_id, place)

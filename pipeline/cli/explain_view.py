@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from msgspec import UNSET
 from rich.console import Console, Group, RenderableType
-from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -42,11 +42,11 @@ def brief(answer: ExplainResult) -> RenderableType:
     table.add_column(no_wrap=True, overflow="ellipsis", ratio=3)
     table.add_column(overflow="fold", ratio=2, style="dim")
     for verdict in verdicts[:_IN_BRIEF]:
-        told = escape(f"[{verdict.namespace}] {verdict.summary}")
+        told = Text(f"[{verdict.namespace}] {verdict.summary}")
         table.add_row(_mark(verdict.injected), told, Text(verdict.why))
     for session in sessions[:1]:
-        told = f"{session.session}, a session of {session.began_at:%Y-%m-%d}"
-        table.add_row(_mark(session.quoted), escape(told), Text(session.why))
+        told = Text(f"{session.session}, a session of {_day(session.began_at)}")
+        table.add_row(_mark(session.quoted), told, Text(session.why))
     more = len(verdicts) - _IN_BRIEF
     others = f"{more} more candidates, " if more > 0 else ""
     return Group(
@@ -56,6 +56,11 @@ def brief(answer: ExplainResult) -> RenderableType:
         _outcome(answer),
         Text(f"--full shows {others}every figure, and what each stage found and took", style="dim"),
     )
+
+
+def _day(moment: datetime) -> str:
+    """The day in the user's zone, as ``sessions list`` tells it."""
+    return f"{moment.astimezone():%Y-%m-%d}"
 
 
 def _mark(is_shown: bool) -> str:
@@ -73,8 +78,8 @@ def explanation(answer: ExplainResult, *, candidates: int | None = None) -> Rend
     parts.append(_outcome(answer))
     return Panel(
         Group(*parts),
-        title=f"[bold]{escape(answer.prompt)}[/]",
-        subtitle=escape(answer.project),
+        title=Text(answer.prompt, style="bold"),
+        subtitle=Text(answer.project),
         title_align="left",
         subtitle_align="right",
         border_style="green" if answer.context else "yellow",
@@ -87,14 +92,14 @@ def _stages(answer: ExplainResult) -> Table:
     table.add_column()
     parse, enrich, classify = answer.parse, answer.enrich, answer.classify
     understood = answer.enriched_intent
-    table.add_row("parse", f"words {escape(repr(parse.query))}{_named(parse)}")
+    table.add_row("parse", Text(f"words {parse.query!r}{_named(parse)}"))
     for told in _work(understood):
         table.add_row("", Text(told))
     degraded = f" ({', '.join(enrich.degraded)})" if enrich.degraded else ""
-    table.add_row("enrich", f"{enrich.candidates} candidates{escape(degraded)}")
+    table.add_row("enrich", Text(f"{enrich.candidates} candidates{degraded}"))
     for told in _known(understood):
         table.add_row("", Text(told))
-    table.add_row("classify", escape(_intent(classify)))
+    table.add_row("classify", Text(_intent(classify)))
     if classify.arithmetic is not UNSET and classify.arithmetic:
         table.add_row("", Text(", ".join(classify.arithmetic), style="dim"))
     if answer.stages_ms:
@@ -155,7 +160,7 @@ def _titled(title: str, text: str) -> str:
 
 def _named(parse: Parsed) -> str:
     names = [f"{entity.kind} {entity.value}" for entity in parse.entities]
-    return escape(f"; names {', '.join(names)}") if names else ""
+    return f"; names {', '.join(names)}" if names else ""
 
 
 def _intent(classify: ClassifyResult) -> str:
@@ -173,7 +178,7 @@ def _candidates(inject: InjectStep, limit: int | None) -> Table:
     table.add_column(no_wrap=True)
     table.add_column()
     for verdict in verdicts[:limit]:
-        summary = escape(f"[{verdict.namespace}] {verdict.summary}")
+        summary = Text(f"[{verdict.namespace}] {verdict.summary}")
         table.add_row(_mark(verdict.injected), summary, style="" if verdict.injected else "dim")
         table.add_row("", Text(_scores(verdict), style="dim"))
         if use := uses.get(verdict.memory_id):
@@ -198,7 +203,7 @@ def _sessions(verdicts: Sequence[SessionVerdict]) -> Table:
     table.add_column(no_wrap=True)
     table.add_column()
     for verdict in verdicts:
-        told = f"session {verdict.session} of {verdict.began_at:%Y-%m-%d}: {verdict.why}"
+        told = f"session {verdict.session} of {_day(verdict.began_at)}: {verdict.why}"
         table.add_row(_mark(verdict.quoted), Text(told), style="" if verdict.quoted else "dim")
     return table
 
@@ -256,11 +261,11 @@ def trace_page(trace: Trace) -> RenderableType:
     table.add_column(style="bold cyan", no_wrap=True)
     table.add_column()
     for name, told in _rows(trace):
-        table.add_row(name, escape(told))
+        table.add_row(name, Text(told))
     return Panel(
         table,
-        title=f"[bold]{escape(trace.id)}[/] {trace.time.astimezone():%Y-%m-%d %H:%M:%S}",
-        subtitle=escape(trace.project),
+        title=Text.assemble((trace.id, "bold"), f" {trace.time.astimezone():%Y-%m-%d %H:%M:%S}"),
+        subtitle=Text(trace.project),
         title_align="left",
         subtitle_align="right",
     )
@@ -284,7 +289,7 @@ def _rows(trace: Trace) -> Iterator[tuple[str, str]]:
         yield "", f"{'✓' if verdict.injected else '·'} {verdict.id} {verdict.why}"
     for told in inject.sessions:
         mark = "✓" if told.quoted else "·"
-        yield "", f"{mark} session {told.id} of {told.began_at:%Y-%m-%d}: {told.why}"
+        yield "", f"{mark} session {told.id} of {_day(told.began_at)}: {told.why}"
     for fact, outcome in inject.answers.items():
         yield "", f"project's {fact.replace('_', ' ')} {outcome.replace('_', ' ')}"
     yield "took", timings(trace.stages_ms)

@@ -137,7 +137,10 @@ def _discard_output() -> None:
 
 def _complain(message: str) -> None:
     if "--json" in sys.argv:
-        click.echo(msgspec.json.encode({"error": message}))
+        try:
+            click.echo(msgspec.json.encode({"error": message}))
+        except OSError:  # no room for that either
+            _discard_output()
     click.echo(f"subcog: {message}", err=True)
 
 

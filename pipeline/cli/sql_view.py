@@ -15,6 +15,8 @@ from ...bus.service_results import SqlResult, SqlViewsResult
 from ...stages.text.unicode import cut, one_line, visible
 
 _MAX_CELL_CHARS = 2_000
+# So wide that nothing is cut or wrapped.
+_PIPED_CHARS = 1_000_000
 _NUMBERS = ("INT", "FLOAT", "DOUBLE", "DECIMAL")
 
 
@@ -26,7 +28,7 @@ def show_rows(answer: SqlResult) -> None:
         table.add_column(_cell(column.name), justify="right" if is_number else "left")
     for row in answer.rows:
         table.add_row(*(_cell(row[column.name]) for column in answer.columns))
-    console = Console()
+    console = _console()
     if answer.rows:
         console.print(table)
     more = "; there are more: --limit" if answer.more else ""
@@ -36,12 +38,18 @@ def show_rows(answer: SqlResult) -> None:
 
 def show_views(answer: SqlViewsResult) -> None:
     """Print what can be asked for, and an example."""
-    console = Console()
+    console = _console()
     for view in answer.views:
         console.print(Text(view.name, style="bold"))
         names = ", ".join(f"{one.name} {one.type}" for one in view.columns)
         console.print(Text(f"  {names}"))
     console.print(Text(f"\nfor example: {answer.example}", style="dim"), soft_wrap=True)
+
+
+def _console() -> Console:
+    """Where it is printed: as wide as the terminal, or of any width where there is none."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_PIPED_CHARS)
 
 
 def _cell(value: Any) -> Text:

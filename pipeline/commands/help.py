@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
 from pathlib import Path
@@ -96,5 +97,7 @@ def _show_paged(text: str) -> None:
     from rich.markdown import Markdown
 
     console = Console()
-    with console.pager(styles=True):
+    # Without -R less shows the codes of colours as text.
+    options = os.environ.setdefault("LESS", "-R")
+    with console.pager(styles="R" in options):
         console.print(Markdown(text))

@@ -205,12 +205,14 @@ def project_command(ctx: click.Context) -> None:
 
 
 @project_command.command("alias")
+@daemon_options
 def project_alias() -> None:
     """Join the project that the remote names: the directory is that project."""
     _tell_project("project-alias")
 
 
 @project_command.command("split")
+@daemon_options
 def project_split() -> None:
     """Give the directory a memory of its own: it is not the project that its remote names."""
     _tell_project("project-split")

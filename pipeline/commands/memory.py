@@ -187,8 +187,6 @@ def list_command(since: str | None, until: str | None, **wanted: Any) -> None:
     """List the valid memories, newest first, a page at a time."""
     wanted["since"] = None if since is None else day(since, "--since")
     wanted["until"] = None if until is None else day(until, "--until", last=True)
-    if wanted["after"]:
-        wanted["after"] = f"mem_{wanted['after'].removeprefix('mem_')}"
     answer = call("list", ListResult, wanted)
     if printed_as_json(answer):
         return

@@ -7,7 +7,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 
 import click
@@ -39,6 +38,7 @@ from .shared import (
     day,
     is_json,
     limit_option,
+    local_time,
     printed_as_json,
     project_folder,
     shorten,
@@ -51,6 +51,7 @@ _LEARN_S = 600.0
 
 
 @click.group(invoke_without_command=True)
+@daemon_options
 @click.pass_context
 def sessions_command(context: click.Context) -> None:
     """Show or forget what was said in earlier sessions. Without a command they are listed."""
@@ -67,15 +68,10 @@ def list_sessions(limit: int = 20) -> None:
     if printed_as_json(answer):
         return
     for session in answer.sessions:
-        click.echo(f"{_here(session.began_at)}  {session.id}{_where(session)}")
+        click.echo(f"{local_time(session.began_at)}  {session.id}{_where(session)}")
         click.echo(f"      {session.passages} passages: {shorten(session.opening, 80)}")
     if not answer.sessions:
         click.echo("no sessions; `subcog learn` reads those that are on the disk")
-
-
-def _here(moment: datetime) -> str:
-    """The time in the user's zone, in which ``sessions forget --since`` takes dates too."""
-    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 def _where(session: ListedSession) -> str:
@@ -92,9 +88,9 @@ def show_session(session_id: str) -> None:
     if printed_as_json(answer):
         return
     click.echo(f"{answer.id} · {answer.client or 'unknown agent'} · {answer.scope}")
-    click.echo(f"from {_here(answer.began_at)} to {_here(answer.ended_at)}")
+    click.echo(f"from {local_time(answer.began_at)} to {local_time(answer.ended_at)}")
     for said in answer.said:
-        click.echo(f"\n{_here(said.said_at)} {said.speaker}:")
+        click.echo(f"\n{local_time(said.said_at)} {said.speaker}:")
         click.echo(said.text)
         if said.files:
             click.echo(f"  files: {', '.join(said.files)}")
@@ -168,7 +164,7 @@ def show_found(answer: FoundSessions) -> None:
     """Print the sessions that a search found, each with the words that were found in it."""
     for session in answer.sessions:
         older = f"  older than {session.replaced_by}" if session.replaced_by else ""
-        click.echo(f"{session.relevance:.2f}  {_here(session.began_at)}  {session.id}{older}")
+        click.echo(f"{session.relevance:.2f}  {local_time(session.began_at)}  {session.id}{older}")
         for said in session.said[:_SHOWN_LINES]:
             click.echo(f"      {said.speaker}: {shorten(said.text, 100)}")
         if len(session.said) > _SHOWN_LINES:

@@ -48,8 +48,12 @@ def daemon_options(command: F) -> F:
 
 
 def _remember(context: click.Context, option: click.Parameter, value: object) -> None:
-    """Keep an option for the whole command, so that no function has to hand it on."""
-    context.meta[f"subcog.{option.name}"] = value
+    """Keep an option for the whole command, so that no function has to hand it on.
+
+    One that is not given leaves what was given to the group of the command.
+    """
+    if value:
+        context.meta[f"subcog.{option.name}"] = value
 
 
 def is_json() -> bool:
@@ -158,8 +162,14 @@ def ask(told: Iterable[str], question: str, yes: bool) -> None:
 
 
 def confirm(question: str) -> None:
-    """Go on only where somebody agrees."""
-    if not click.confirm(question, err=True):
+    """Go on only where somebody agrees. Raises ``UsageError`` where nobody can answer."""
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:
+        if somebody_is_there():
+            raise
+        raise click.UsageError("no terminal to ask on: confirm with --yes") from None
+    if not agreed:
         click.echo("nothing was changed", err=True)
         raise click.Abort
 
@@ -213,6 +223,11 @@ def by(author: str) -> str:
 def when(time: datetime) -> str:
     """``time`` in UTC as RFC 3339."""
     return time.isoformat().replace("+00:00", "Z")
+
+
+def local_time(moment: datetime) -> str:
+    """``moment`` in the user's zone, in which commands take dates too, to the minute."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 def shorten(text: str, width: int) -> str:

@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +31,7 @@ from .shared import (
     daemon_options,
     is_json,
     json_option,
+    local_time,
     printed_as_json,
     project_folder,
     scope_option,
@@ -378,11 +380,8 @@ def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool) -> No
     """
     with daemon() as client:
         copies = client.call("copies", CopiesResult).copies
-        files = (
-            [copy.file for copy in copies]
-            if remove_all
-            else [str(file.absolute()) for file in removed]
-        )
+        every = [copy.file for copy in copies]
+        files = every if remove_all else [str(file.absolute()) for file in removed]
         if not files:
             show({"copies": copies}, _listed(copies))
             return
@@ -394,6 +393,7 @@ def copies_command(removed: tuple[Path, ...], remove_all: bool, yes: bool) -> No
 
 def _listed(copies: Sequence[CopyResult]) -> Iterator[str]:
     for copy in copies:
-        yield f"{copy.at[:16]}  {copy.kind:<16}  {copy.bytes:>13,}  {copy.file}"
+        at = local_time(datetime.fromisoformat(copy.at))
+        yield f"{at}  {copy.kind:<16}  {copy.bytes:>13,}  {copy.file}"
     if not copies:
         yield "no copies of the database"

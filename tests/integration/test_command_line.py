@@ -253,12 +253,20 @@ def test_a_text_that_is_not_utf_8_is_kept_as_far_as_it_can_be_read(fresh):
     assert said == ["The other one is Caf\ufffd Noir", "Caf\ufffd is the name of our release"]
 
 
-def test_where_there_is_no_room_for_the_output_that_is_said(fresh):
-    fresh.capture("We use argon2id")
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (("list",), b"No space left on device"),
+        (("list", "--json"), b"No space left on device"),
+        (("trace", "zzz", "--json"), b"no trace zzz; old traces are deleted"),
+    ],
+)
+def test_where_there_is_no_room_for_the_output_that_is_said(shared, command, says):
+    shared.capture("We use argon2id")
     with open("/dev/full", "wb") as full:
-        done = run_bytes(fresh, "list", stdout=full, stderr=subprocess.PIPE)
+        done = run_bytes(shared, *command, stdout=full, stderr=subprocess.PIPE)
 
-    assert (done.returncode, done.stderr) == (1, b"subcog: No space left on device\n")
+    assert (done.returncode, done.stderr) == (1, b"subcog: " + says + b"\n")
 
 
 def test_a_daemon_can_be_stopped_whatever_became_of_its_settings(house):

@@ -54,16 +54,19 @@ def test_a_typing_error_is_answered_with_what_is_nearest(house):
     assert "there are users, operators" in house.run("help", "zzzzzz").stderr
 
 
-def test_a_terminal_gets_it_laid_out_through_its_pager(house):
-    """The pager here marks what comes through it."""
+@pytest.mark.parametrize(("less", "has_styles"), [({}, True), ({"LESS": "-i"}, False)])
+def test_a_terminal_gets_it_laid_out_through_its_pager(house, less, has_styles):
+    """The pager here says what less would be told, and marks what comes through it."""
     ours, theirs = pty.openpty()
-    env = house.env | {"PAGER": "sed s/^/paged:/", "TERM": "xterm", "COLUMNS": "80"}
+    pager = 'echo "less $LESS"; sed s/^/paged:/'
+    env = house.env | {"PAGER": pager, "TERM": "xterm", "COLUMNS": "80"} | less
     with subprocess.Popen([SUBCOG, "help", "operators"], env=env, stdin=theirs, stdout=theirs):
         os.close(theirs)
         said = read_all(ours)
     assert "paged:" in said
     assert "For operators" in said
     assert "# For operators" not in said
+    assert ("less -R" in said, "\x1b[" in said) == (has_styles, has_styles)
 
 
 def read_all(terminal: int) -> str:

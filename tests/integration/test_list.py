@@ -23,6 +23,24 @@ def test_the_newest_come_first_and_only_so_many(house):
     assert house.ask("list", "--namespace", "decisions")["memories"] == everything[1:]
 
 
+def test_only_a_page_that_others_follow_names_where_they_begin(house):
+    first = house.ask("list", "--limit", "1")
+    assert first["next"] == first["memories"][0]["id"]
+    assert house.ask("list", "--limit", "1", "--after", first["next"])["next"] is None
+    assert house.ask("list", "--limit", "2")["next"] is None
+
+
+def test_a_page_goes_on_after_an_id_in_every_form_and_after_a_forgotten_one(fresh):
+    first, second = (fresh.capture(f"Lamp {n} stands in the hall")["id"] for n in (1, 2))
+    bare = second.removeprefix("mem_")
+    for given in (second, bare, bare[:20], bare.upper(), f"subcog://memory/{second}"):
+        assert [one["id"] for one in fresh.ask("list", "--after", given)["memories"]] == [first]
+    fresh.ask("forget", second)
+    assert [one["id"] for one in fresh.ask("list", "--after", second)["memories"]] == [first]
+    refused = fresh.run("list", "--after", "mem_never")
+    assert (refused.returncode, "no memory mem_never" in refused.stderr) == (1, True)
+
+
 def test_only_what_says_otherwise_is_listed_and_names_the_other(house):
     assert "no memories" in house.run("list", "--contradicting").stdout
     old = house.capture("We use bcrypt for password hashing", "--namespace", "decisions")

@@ -81,7 +81,7 @@ def talked(house, day, lines, name=""):
 
 
 def sessions(house):
-    return house.ask("sessions", "list")["sessions"]
+    return house.ask("sessions")["sessions"]
 
 
 def asked(house, text=QUESTION):
@@ -205,7 +205,7 @@ def test_a_forgotten_session_leaves_every_file_and_does_not_come_back(alone):
     talk.say("user", f"Remember that {secret}, always.").say("assistant", f"Yes: {secret}.")
     talk.end().wait()
     talked(alone, 5, AMENDED)
-    assert alone.run("sessions", "forget", talk.session).returncode == 130, "it asks first"
+    assert alone.run("sessions", "forget", talk.session).returncode == 2, "it asks first"
     assert len(sessions(alone)) == 2
 
     answer = alone.ask("sessions", "forget", talk.session[:8], "--yes", "--now")

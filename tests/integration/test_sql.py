@@ -89,6 +89,17 @@ def test_a_person_gets_a_table(house):
     assert "2 rows in" in shown
 
 
+def test_in_a_pipe_each_row_is_a_line_with_whole_values(house):
+    query = "SELECT id, namespace, content, created_at, scope FROM memories ORDER BY namespace"
+    [first, _] = house.ask("sql", query)["rows"]
+    lines = house.run("sql", query).stdout.splitlines()
+    [row] = [line for line in lines if first["id"] in line]
+    assert first["content"] in row
+    assert first["scope"] in row
+    views = house.run("sql").stdout.splitlines()
+    assert any(line.startswith("  id VARCHAR") and "created_at" in line for line in views)
+
+
 def test_a_question_may_come_from_a_file(house, tmp_path):
     file = tmp_path / "question.sql"
     file.write_text("-- how many\nSELECT count(*) AS n FROM memories;\n")

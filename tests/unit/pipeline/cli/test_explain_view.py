@@ -134,11 +134,13 @@ def test_a_page_tells_what_was_read_from_what_words_alone_decided():
     assert "vector 0.60 → relevance 0.70 × weight 1.0 = 0.70" in page
 
 
-def test_a_page_tells_why_each_session_was_quoted_or_not():
+def test_a_page_tells_why_each_session_was_quoted_or_not(set_zone):
+    """Its day is that of this machine's clock."""
+    set_zone("Asia/Tokyo")
     told = answer("hm", Enrichment())
     quoted = SessionVerdict(
         session="s-1",
-        began_at=datetime(2026, 10, 3, tzinfo=UTC),
+        began_at=datetime(2026, 10, 2, 20, tzinfo=UTC),
         relevance=0.8,
         outcome="quoted",
         why="relevance 0.80",
@@ -147,7 +149,9 @@ def test_a_page_tells_why_each_session_was_quoted_or_not():
         quoted, session="s-2", outcome="not_relevant", why="below the floor"
     )
     inject = msgspec.structs.replace(told.inject, sessions=(quoted, other))
-    page = drawn(explanation(msgspec.structs.replace(told, inject=inject)))
+    told = msgspec.structs.replace(told, inject=inject)
+    assert "s-1, a session of 2026-10-03" in drawn(brief(told))
+    page = drawn(explanation(told))
     assert "✓ session s-1 of 2026-10-03: relevance 0.80" in page
     assert "· session s-2 of 2026-10-03: below the floor" in page
 
@@ -192,13 +196,25 @@ def test_a_pattern_of_one_sentence_is_told_once():
     assert page.count("Every handler") == 1
 
 
+def test_words_that_name_an_emoji_stay_words():
+    told = answer("why :bug: here?", Enrichment())
+    found = msgspec.structs.replace(verdict("mem_1", injected=True), summary="See :bug: [red]")
+    inject = msgspec.structs.replace(told.inject, verdicts=(found,))
+    told = msgspec.structs.replace(told, inject=inject, project="a:bug:b")
+    assert drawn(brief(told)).count(":bug: [red]") == 1
+    page = drawn(explanation(told))
+    for quoted in ("why :bug: here?", "See :bug: [red]", "a:bug:b"):
+        assert quoted in page
+
+
 def test_what_is_not_known_takes_no_line():
     page = drawn(explanation(answer("hm", Enrichment())))
     for word in ("work", "task", "gotcha", "suggests", "conflict"):
         assert word not in page
 
 
-def test_a_trace_has_a_row_for_each_stage():
+def test_a_trace_has_a_row_for_each_stage(set_zone):
+    set_zone("Asia/Tokyo")
     trace = {
         "id": "01abc",
         "time": "2026-03-01T12:00:00Z",
@@ -220,7 +236,7 @@ def test_a_trace_has_a_row_for_each_stage():
             "abstained": "no_intent", "memories": [], "tokens": 0,
             "verdicts": [{"id": "m9", "injected": False, "why": "relevance 0.1"}],
             "sessions": [
-                {"id": "s7", "began_at": "2026-02-03T00:00:00Z", "quoted": True, "why": "it fits"}
+                {"id": "s7", "began_at": "2026-02-02T20:00:00Z", "quoted": True, "why": "it fits"}
             ],
         },
         "stages_ms": {"parse": 0.5},

@@ -8,20 +8,53 @@ from click.testing import CliRunner
 from subcog.pipeline.api.params import ListParams, SearchSessionsParams, SessionsParams
 from subcog.pipeline.cli.main import cli
 from subcog.pipeline.commands.memory import MAX_SESSIONS_FOUND
-from subcog.pipeline.commands.shared import MAX_LISTED
+from subcog.pipeline.commands.shared import (
+    MAX_LISTED,
+    daemon_options,
+    is_json,
+    project_option,
+)
 
 
-def numeric_options(command, path=()):
+def commands(command, path=()):
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
-            yield from numeric_options(command.get_command(context, name), (*path, name))
-    for option in command.params:
-        if isinstance(option.type, (click.types.IntParamType, click.types.FloatParamType)):
-            yield " ".join((*path, option.opts[-1])), option
+            yield from commands(command.get_command(context, name), (*path, name))
+    yield " ".join(path), command
 
 
-OPTIONS = dict(numeric_options(cli))
+COMMANDS = dict(commands(cli))
+OPTIONS = {
+    f"{name} {option.opts[-1]}": option
+    for name, command in COMMANDS.items()
+    for option in command.params
+    if isinstance(option.type, (click.types.IntParamType, click.types.FloatParamType))
+}
+
+
+def test_every_command_that_answers_has_json():
+    """A hook prints what its agent reads, and ``daemon run`` is the daemon."""
+    silent = {name for name, one in COMMANDS.items() if getattr(one, "no_args_is_help", False)}
+    for name in COMMANDS.keys() - silent - {"hook", "daemon run"}:
+        assert "as_json" in {option.name for option in COMMANDS[name].params}, name
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--json", "--project", ".", "one"], ["one", "--json", "--project", "."]]
+)
+def test_what_a_group_is_given_counts_for_its_command(arguments):
+    @click.group()
+    @daemon_options
+    def group():
+        pass
+
+    @group.command()
+    @daemon_options
+    def one():
+        click.echo(f"{is_json()} {project_option()}")
+
+    assert CliRunner().invoke(group, arguments).stdout == "True .\n"
 
 
 def test_every_number_has_a_range():

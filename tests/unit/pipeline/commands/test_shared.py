@@ -25,6 +25,12 @@ def test_who_says_no_reads_that_nothing_was_changed(answer, code, out, err):
     assert err in done.stderr
 
 
+def test_where_nobody_can_answer_it_is_said_how_to_go_on():
+    done = CliRunner().invoke(delete, input="")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "confirm with --yes" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("date", "hours"), [("2026-03-28", 24), ("2026-03-29", 23), ("2026-10-25", 25)]
 )

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from subcog.bus.results import ImportResult
+from subcog.bus.results import CopyResult, ImportResult
 from subcog.pipeline.cli.client import CALL_S, LONG_S, CallFailed
 from subcog.pipeline.commands import memory, sessions, shared, transfer
 from subcog.pipeline.commands.lifecycle import restore_command
@@ -114,3 +114,11 @@ def test_an_import_that_fails_midway_prints_one_object_which_says_why(monkeypatc
     done = CliRunner().invoke(transfer.import_command, [str(file), "--json"])
     told = json.loads(done.stdout)
     assert (done.exit_code, told["imported"], told["error"]) == (1, 1, "no room")
+
+
+def test_the_time_of_a_copy_is_that_of_this_machines_clock(set_zone):
+    set_zone("Asia/Tokyo")
+    at = "2026-10-02T20:00:00+00:00"
+    copy = CopyResult(file="/b.duckdb", kind="backup", at=at, bytes=1)
+    [line] = transfer._listed([copy])
+    assert line.startswith("2026-10-03 05:00  backup")
