@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from ...bus.frames import read_json
 from ...config.paths import agent_folders
 from ...sinks.transcripts.reader import TranscriptUnreadable, open_transcript
 from .agent import Env
@@ -138,8 +139,8 @@ def _opened(files: Iterable[Path]) -> Iterator[tuple[Path, list[_Line]]]:
 def _read(head: bytes) -> Iterator[_Line]:
     for line in head.split(b"\n"):
         try:
-            yield _lines.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            yield read_json(line, _lines.decode)
+        except (ValueError, RecursionError):
             continue
 
 
