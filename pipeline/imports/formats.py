@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from ...bus.frames import read_json
 from ...bus.values import Provenance
 from ...sinks.files import Look
 from .agent_notes import INSTRUCTIONS, is_memory_folder, read_instructions, read_memory_file
@@ -86,7 +87,7 @@ def _is_jsonl(path: Path) -> bool:
     """Whether the first line is an object by itself, and not the wrapping of a list."""
     try:
         line = next((line for _, line in lines_of(path) if line.strip()), "")
-        value: Any = msgspec.json.decode(line)
+        value: Any = read_json(line, msgspec.json.decode)
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and memories_in(value) is None
@@ -221,8 +222,8 @@ def _objects(file: Path) -> Iterator[dict[str, Any]]:
             if not line:
                 return
             try:
-                value = msgspec.json.decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                value = read_json(line, msgspec.json.decode)
+            except (ValueError, RecursionError):
                 continue
             if isinstance(value, dict):
                 yield value

@@ -14,6 +14,7 @@ from subcog.pipeline.imports.item import BadImport
         ("a.jsonl", '{"content": "x"}\n', "jsonl"),
         ("a.json", '{"content": "x"}\n{"content": "y"}\n', "jsonl"),
         ("a.txt", '\n{"content": "x"}\n', "jsonl"),
+        ("a.txt", '{"content": "x", "cut": "\\ud83d"}\n{"content": "y"}\n', "jsonl"),
         ("a.md", "# One\n\nx\n", "markdown"),
         ("a.MD", "x", "markdown"),
         ("a.json", '{"results": [{"memory": "x"}]}', "mem0"),
