@@ -9,7 +9,7 @@ and other lines that only link are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -43,7 +43,9 @@ _END = "<!-- subcog:end -->"
 _OURS = "<!-- subcog:"
 _ESCAPED = regex(r"\\+<!-- subcog:")
 _NEEDS_ESCAPE = regex(r"\\*<!-- subcog:")
-_PROPERTY = regex(r"(?P<name>[\w-]+):\s*(?P<value>.*)$")
+_PROPERTY = regex(r"(?P<name>\w[\w .-]{0,40}):(?:\s+(?P<value>.*))?$")
+# What belongs to a property above it: it is indented, an item of its list, or ends one.
+_BELOW = regex(r"\s|-(?:\s|$)|[\]}]")
 _FRONT = "---"
 _MADE = ("created", "created_at", "date")
 _CHANGED = ("modified", "updated", "updated_at", "last_modified")
@@ -102,7 +104,20 @@ def _end_of_front(head: list[str]) -> int:
     """Where the properties end that many note takers write between two lines of dashes; else 0."""
     if not head or head[0].rstrip() != _FRONT:
         return 0
-    return next((at for at, line in enumerate(head) if at and line.rstrip() == _FRONT), 0)
+    end = next((at for at, line in enumerate(head) if at and line.rstrip() == _FRONT), 0)
+    return end if _are_properties(head[1:end]) else 0
+
+
+def _are_properties(lines: Sequence[str]) -> bool:
+    """Whether ``lines`` hold nothing else; dashes may also stand around text."""
+    said = [line for line in lines if line.strip()]
+    found = False
+    for line in said:
+        if _PROPERTY.match(line):
+            found = True
+        elif not (line.startswith("#") or (found and _BELOW.match(line))):
+            return False
+    return found or not said
 
 
 def _properties(lines: Iterable[str]) -> dict[str, Any]:
@@ -113,7 +128,7 @@ def _properties(lines: Iterable[str]) -> dict[str, Any]:
         if bare.startswith("- ") and isinstance(found.get(last), list):
             found[last].append(bare[2:].strip("\"' "))
         elif match := _PROPERTY.match(bare):
-            last, value = match["name"].lower(), match["value"].strip()
+            last, value = match["name"].lower(), (match["value"] or "").strip()
             inner = value.removeprefix("[").removesuffix("]")
             found[last] = [part.strip("\"' ") for part in inner.split(",") if part.strip("\"' ")]
     return found
