@@ -137,6 +137,25 @@ def test_the_properties_of_a_note_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("title: Deploy, then test [on Mondays]", "Deploy, then test [on Mondays]"),
+        ("title: [WIP] The canary: one node", "[WIP] The canary: one node"),
+        ('title: "Say \\"no\\", always"', 'Say "no", always'),
+        ("title: 'It''s slow'", "It's slow"),
+        ('title: "One" or "two"', '"One" or "two"'),
+        ("title: >-\n  First: one node,\n\n  # then all\ntags: x", "First: one node, # then all"),
+        ("title: |\n  Only\n    two\ntype: rule", "Only two"),
+        ("title: It goes on\n  below: here", "It goes on below: here"),
+        ("links:\n  - url: x\n    title: Theirs\nmore:\n  # of ours\n  title: Ours", "Ours"),
+    ],
+)
+def test_a_property_is_kept_as_it_is_written(tmp_path, written, title):
+    [item] = read(tmp_path, f"---\n{written}\n---\nx")
+    assert item.content == f"{title}\n\nx"
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "---\nno end\n",
