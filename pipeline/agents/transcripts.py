@@ -55,9 +55,22 @@ _lines = msgspec.json.Decoder(_Line)
 
 
 def find_transcripts(env: Env, *, near: str = "") -> list[Transcript]:
-    """All of them, newest first. Gemini names a project by a hash: ``near`` is one to compare."""
+    """All of them, newest first. Gemini names a project by a hash: ``near`` is one to compare.
+
+    What has a name that is not UTF-8, or is of a project with such a name, is passed over: the
+    daemon cannot be told of it.
+    """
     found = [*_claude(env), *_codex(env), *_gemini(env, near)]
-    return sorted(found, key=lambda one: -one.modified)
+    tellable = [one for one in found if _is_utf8(one.file) and _is_utf8(one.cwd)]
+    return sorted(tellable, key=lambda one: -one.modified)
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def count_transcripts(env: Env) -> tuple[int, int]:

@@ -120,7 +120,8 @@ def _folder(folder: Path) -> Source:
 
 def _read_folder(folder: Path, reader: Callable[[Path], _Read]) -> Items:
     for file in _notes_in(folder):
-        yield from reader(file)(file, name=str(file.relative_to(folder)))
+        name = os.fsencode(file.relative_to(folder)).decode(errors="replace")
+        yield from reader(file)(file, name=name)
 
 
 def _reader(file: Path) -> tuple[str, _Read]:

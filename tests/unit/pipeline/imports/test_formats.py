@@ -1,7 +1,9 @@
 import json
+import os
 import sqlite3
 from contextlib import closing
 
+import msgspec
 import pytest
 
 from subcog.pipeline.imports.formats import recognise
@@ -42,6 +44,13 @@ def test_a_folder_is_notes_without_what_is_hidden(tmp_path):
         "a/g.md/h.md",
         "b.md",
     ]
+
+
+def test_a_name_that_is_not_utf_8_is_told_as_far_as_it_is(tmp_path):
+    (tmp_path / os.fsdecode(b"caf\xe9.md")).write_text("x")
+    [item] = recognise(tmp_path, project=None).read()
+    assert msgspec.json.encode(item)
+    assert item.provenance.file == "caf\ufffd.md"
 
 
 def test_other_projects_of_claude_mem_are_told(tmp_path):
