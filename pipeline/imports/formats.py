@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 import sqlite3
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -65,7 +66,12 @@ class Source(Struct, frozen=True):
 
 
 def recognise(path: Path, *, project: str | None) -> Source:
-    """The source at ``path``; ``project`` picks one of several in it. Raises ``BadImport``."""
+    """The source at ``path``; ``project`` picks one of several in it.
+
+    Raises ``BadImport`` and ``OSError``.
+    """
+    if not (stat.S_ISREG(mode := path.stat().st_mode) or stat.S_ISDIR(mode)):
+        raise BadImport(path, "a pipe cannot be read twice; save what it gives to a file")
     refuse_transcripts(path)
     if path.is_dir():
         return _folder(path)

@@ -74,6 +74,13 @@ def test_an_unknown_format_is_told_with_those_that_are_known(tmp_path, content):
         recognise(file, project=None)
 
 
+@pytest.mark.parametrize("name", ["in.jsonl", "in.md", "in"])
+def test_a_pipe_is_refused_before_anything_waits_for_it(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(BadImport, match="a pipe cannot be read twice"):
+        recognise(tmp_path / name, project=None)
+
+
 def test_links_out_of_a_folder_are_not_followed(tmp_path):
     folder = tmp_path / "notes"
     folder.mkdir()
