@@ -8,12 +8,18 @@ but something that the prompt asks to keep is not committed, and the client has 
 Lengths are decimal.
 
 ``hooks/client.py`` writes and reads the same bytes by itself; a contract test holds the two equal.
+
+The JSON of other programs, in a body or a file, may hold half a character where they cut a text in
+two. ``read_json`` reads it all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
+import msgspec
 from msgspec import Struct
 
 PROTOCOL = "subcog/1"
@@ -22,6 +28,9 @@ MAX_FIELDS = 64 * 1024
 MAX_BODY = 16 * 1024 * 1024
 KINDS = ("hook", "call", "mcp")
 STATUSES = ("ok", "error", "unsettled", "wait")
+
+T = TypeVar("T")
+Json = TypeVar("Json", bytes, str)
 
 
 class BadFrame(ValueError):
@@ -101,3 +110,25 @@ def request_frame(kind: str, name: str, fields: Mapping[str, str], body: bytes) 
 def reply_frame(status: str, detail: str, body: bytes = b"") -> bytes:
     """The bytes of a reply."""
     return f"{PROTOCOL} {status} {detail} {len(body)}\n".encode() + body
+
+
+def read_json(data: Json, decode: Callable[[Json | bytes], T]) -> T:
+    """What ``decode`` makes of ``data``; a lone surrogate (half a character) is a question mark.
+
+    Raises what ``decode`` raises.
+    """
+    try:
+        return decode(data)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        try:
+            whole = mended(data)
+        except (ValueError, RecursionError):
+            raise error from None
+    return decode(whole)
+
+
+def mended(data: bytes | str) -> bytes:
+    """JSON without lone surrogates. Raises ``ValueError`` and ``RecursionError`` for no JSON."""
+    return json.dumps(json.loads(data), ensure_ascii=False).encode("utf-8", "replace")

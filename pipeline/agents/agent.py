@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Raw, Struct
 
+from ...bus.frames import mended
 from ...config.patterns import regex
 
 Env = Mapping[str, str]
@@ -248,7 +248,6 @@ def _decode(body: bytes) -> Payload:
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     try:
-        mended = json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace")
-        return msgspec.json.decode(mended, type=Payload)
+        return msgspec.json.decode(mended(body), type=Payload)
     except (ValueError, RecursionError) as error:
         raise ValueError(type(error).__name__) from None

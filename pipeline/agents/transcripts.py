@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from ...bus.frames import read_json
 from ...config.paths import agent_folders
 from ...sinks.transcripts.reader import TranscriptUnreadable, open_transcript
 from .agent import Env
@@ -54,9 +55,22 @@ _lines = msgspec.json.Decoder(_Line)
 
 
 def find_transcripts(env: Env, *, near: str = "") -> list[Transcript]:
-    """All of them, newest first. Gemini names a project by a hash: ``near`` is one to compare."""
+    """All of them, newest first. Gemini names a project by a hash: ``near`` is one to compare.
+
+    What has a name that is not UTF-8, or is of a project with such a name, is passed over: the
+    daemon cannot be told of it.
+    """
     found = [*_claude(env), *_codex(env), *_gemini(env, near)]
-    return sorted(found, key=lambda one: -one.modified)
+    tellable = [one for one in found if _is_utf8(one.file) and _is_utf8(one.cwd)]
+    return sorted(tellable, key=lambda one: -one.modified)
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def count_transcripts(env: Env) -> tuple[int, int]:
@@ -138,8 +152,8 @@ def _opened(files: Iterable[Path]) -> Iterator[tuple[Path, list[_Line]]]:
 def _read(head: bytes) -> Iterator[_Line]:
     for line in head.split(b"\n"):
         try:
-            yield _lines.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            yield read_json(line, _lines.decode)
+        except (ValueError, RecursionError):
             continue
 
 

@@ -10,7 +10,8 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -360,6 +361,15 @@ class Conversations(_Awaited["PassageArchive"]):
         if not self.concerns(place) or (archive := self.loaded) is None:
             return ()
         return await archive.show(place.project, session)
+
+    @asynccontextmanager
+    async def holding(self, place: Place, session: str) -> AsyncIterator[Collection[str]]:
+        """The ids of what is kept of ``session``; nothing is forgotten until the block ends."""
+        if (archive := self.loaded) is None:
+            yield ()
+            return
+        async with archive.holding(place.project, session) as ids:
+            yield ids
 
     async def keep(self, event: ReviewRequested, said: Sequence[Utterance]) -> int:
         """Keep what was read of the session of ``event``; how many passages are new.

@@ -240,33 +240,40 @@ class Consolidation:
         return tuple(replace(one, text=self._clean(one.text)) for one in said)
 
     async def _keep(self, event: SessionReviewed, found: Consolidated) -> bool:
-        """Capture one memory, unless it is known; whether it was kept."""
+        """Capture one memory, unless it is known or its sources are gone; whether it was kept.
+
+        The model takes its time, in which the session, or a part of it, may have been forgotten.
+        """
         if is_known(found.text, await self._like(event, found.text)):
             return False
-        settled = await self._capture(
-            CaptureRequested(
-                trace=self._new_id(),
-                id=found.memory_id,
-                text=found.text,
-                scope=event.place.project,
-                before=event.place.before,
-                namespace=found.namespace,
-                tags=(AUTO_CAPTURED, TAG),
-                explicit=False,
-                provenance=Provenance(
-                    hook="SessionEnd",
-                    session=event.session,
-                    client=event.client,
-                    branch=event.place.branch or "",
-                    said=_ids(found.sources),
-                ),
-                said_at=found.sources[-1].said_at,
-                root=event.place.root,
-            )
-        )
+        async with self._conversations.holding(event.place, event.session) as kept:
+            if not all(one.id in kept for one in found.sources):
+                return False
+            settled = await self._capture(self._request(event, found))
         if not settled.kept.is_settled:
             raise NotStored
         return settled.kept.outcome != "declined"
+
+    def _request(self, event: SessionReviewed, found: Consolidated) -> CaptureRequested:
+        return CaptureRequested(
+            trace=self._new_id(),
+            id=found.memory_id,
+            text=found.text,
+            scope=event.place.project,
+            before=event.place.before,
+            namespace=found.namespace,
+            tags=(AUTO_CAPTURED, TAG),
+            explicit=False,
+            provenance=Provenance(
+                hook="SessionEnd",
+                session=event.session,
+                client=event.client,
+                branch=event.place.branch or "",
+                said=_ids(found.sources),
+            ),
+            said_at=found.sources[-1].said_at,
+            root=event.place.root,
+        )
 
     async def _like(self, event: SessionReviewed, text: str) -> tuple[Hit, ...]:
         query = Query(text=text, scopes=event.place.readable, limit=5)

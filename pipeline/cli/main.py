@@ -136,6 +136,7 @@ def _discard_output() -> None:
 
 
 def _complain(message: str) -> None:
+    message = message.encode(errors="replace").decode()  # it may name a file that is not UTF-8
     if "--json" in sys.argv:
         try:
             click.echo(msgspec.json.encode({"error": message}))

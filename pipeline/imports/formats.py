@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 import sqlite3
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -21,6 +22,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from ...bus.frames import read_json
 from ...bus.values import Provenance
 from ...sinks.files import Look
 from .agent_notes import INSTRUCTIONS, is_memory_folder, read_instructions, read_memory_file
@@ -64,7 +66,12 @@ class Source(Struct, frozen=True):
 
 
 def recognise(path: Path, *, project: str | None) -> Source:
-    """The source at ``path``; ``project`` picks one of several in it. Raises ``BadImport``."""
+    """The source at ``path``; ``project`` picks one of several in it.
+
+    Raises ``BadImport`` and ``OSError``.
+    """
+    if not (stat.S_ISREG(mode := path.stat().st_mode) or stat.S_ISDIR(mode)):
+        raise BadImport(path, "a pipe cannot be read twice; save what it gives to a file")
     refuse_transcripts(path)
     if path.is_dir():
         return _folder(path)
@@ -86,7 +93,7 @@ def _is_jsonl(path: Path) -> bool:
     """Whether the first line is an object by itself, and not the wrapping of a list."""
     try:
         line = next((line for _, line in lines_of(path) if line.strip()), "")
-        value: Any = msgspec.json.decode(line)
+        value: Any = read_json(line, msgspec.json.decode)
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and memories_in(value) is None
@@ -119,7 +126,8 @@ def _folder(folder: Path) -> Source:
 
 def _read_folder(folder: Path, reader: Callable[[Path], _Read]) -> Items:
     for file in _notes_in(folder):
-        yield from reader(file)(file, name=str(file.relative_to(folder)))
+        name = os.fsencode(file.relative_to(folder)).decode(errors="replace")
+        yield from reader(file)(file, name=name)
 
 
 def _reader(file: Path) -> tuple[str, _Read]:
@@ -221,8 +229,8 @@ def _objects(file: Path) -> Iterator[dict[str, Any]]:
             if not line:
                 return
             try:
-                value = msgspec.json.decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                value = read_json(line, msgspec.json.decode)
+            except (ValueError, RecursionError):
                 continue
             if isinstance(value, dict):
                 yield value

@@ -1,6 +1,7 @@
 """One memory on its way into the store, and the JSON formats: our own JSONL, others', and mem0's.
 
 Other programs write the same field in several ways; ``text_of`` and its neighbours read them all.
+Half a character, where they cut a text in two, becomes a question mark.
 Of mem0 it is what ``get_all`` and its exports give, as one JSON file.
 """
 
@@ -16,6 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ...bus.anchors import Anchor, are_sound
+from ...bus.frames import read_json
 from ...bus.values import Provenance, Scope
 from ...stages.text.markup import namespace_of
 
@@ -187,7 +189,7 @@ def read_jsonl(file: Path) -> Items:
     for number, line in lines_of(file):
         if line.strip():
             try:
-                yield _item(line)
+                yield read_json(line, _item)
             except (ValueError, RecursionError) as error:
                 raise BadImport(file, str(error), number) from None
 
@@ -203,7 +205,7 @@ def lines_of(file: Path) -> Iterator[tuple[int, str]]:
         raise BadImport(file, "it is not UTF-8", number + 1) from None
 
 
-def _item(line: str) -> Item:
+def _item(line: str | bytes) -> Item:
     fields = _plain.decode(line)
     if {"id", "scope", "namespace", "created_at", "updated_at"} <= fields.keys():
         return _ours.decode(line)
@@ -237,7 +239,7 @@ def memories_in(value: Any) -> list[Any] | None:
 def read_mem0(file: Path) -> Items:
     """The memories of ``file``. Raises ``BadImport`` and ``OSError``."""
     try:
-        value = msgspec.json.decode(file.read_bytes())
+        value = read_json(file.read_bytes(), msgspec.json.decode)
     except (ValueError, RecursionError) as error:
         raise BadImport(file, f"it is no JSON: {error}") from None
     found = memories_in(value)

@@ -9,7 +9,7 @@ and other lines that only link are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -30,7 +30,6 @@ from .item import (
     category_namespace,
     lines_of,
     moment_of,
-    strings_of,
     tags_of,
     titled,
 )
@@ -43,12 +42,20 @@ _END = "<!-- subcog:end -->"
 _OURS = "<!-- subcog:"
 _ESCAPED = regex(r"\\+<!-- subcog:")
 _NEEDS_ESCAPE = regex(r"\\*<!-- subcog:")
-_PROPERTY = regex(r"(?P<name>[\w-]+):\s*(?P<value>.*)$")
+_PROPERTY = regex(r"(?P<name>\w[\w .-]{0,40}):(?:\s+(?P<value>.*))?$")
+# What belongs to a property above it: it is indented, an item of its list, or ends one.
+_BELOW = regex(r"\s|-(?:\s|$)|[\]}]")
+_QUOTED = regex(r'"(?:[^"\\]|\\.)*"' r"|'(?:[^']|'')*'")
+# The text is in the lines below.
+_BLOCK = regex(r"[>|][-+\d]*(?:\s+#.*)?")
 _FRONT = "---"
 _MADE = ("created", "created_at", "date")
 _CHANGED = ("modified", "updated", "updated_at", "last_modified")
 _CATEGORIES = ("category", "categories")
 _FRONT_LINES = 51
+
+Front = dict[str, list[str]]
+"""The properties at the beginning of a note, each with the lines in which it is written."""
 
 
 def write_memory(memory: Memory) -> str:
@@ -90,7 +97,7 @@ class Lines:
         lines = ((number, line.removesuffix("\n")) for number, line in lines_of(file))
         head = list(islice(lines, _FRONT_LINES))
         end = _end_of_front([line for _, line in head])
-        self.front: dict[str, Any] = _properties(line for _, line in head[1:end])
+        self.front = _properties(line for _, line in head[1:end])
         self._lines = chain(head[end + 1 :] if end else head, lines)
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
@@ -102,20 +109,37 @@ def _end_of_front(head: list[str]) -> int:
     """Where the properties end that many note takers write between two lines of dashes; else 0."""
     if not head or head[0].rstrip() != _FRONT:
         return 0
-    return next((at for at, line in enumerate(head) if at and line.rstrip() == _FRONT), 0)
+    end = next((at for at, line in enumerate(head) if at and line.rstrip() == _FRONT), 0)
+    return end if _are_properties(head[1:end]) else 0
 
 
-def _properties(lines: Iterable[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    last = ""
+def _are_properties(lines: Sequence[str]) -> bool:
+    """Whether ``lines`` hold nothing else; dashes may also stand around text."""
+    said = [line for line in lines if line.strip()]
+    found = False
+    for line in said:
+        if _PROPERTY.match(line):
+            found = True
+        elif not (line.startswith("#") or (found and _BELOW.match(line))):
+            return False
+    return found or not said
+
+
+def _properties(lines: Iterable[str]) -> Front:
+    """Each property with its lines: what follows its name, and what stands indented below.
+
+    What is nested under a name alone stands beside it.
+    """
+    found: Front = {}
+    under, depth = [""], 0
     for line in lines:
-        bare = line.strip()
-        if bare.startswith("- ") and isinstance(found.get(last), list):
-            found[last].append(bare[2:].strip("\"' "))
-        elif match := _PROPERTY.match(bare):
-            last, value = match["name"].lower(), match["value"].strip()
-            inner = value.removeprefix("[").removesuffix("]")
-            found[last] = [part.strip("\"' ") for part in inner.split(",") if part.strip("\"' ")]
+        bare, indent = line.strip(), len(line) - len(line.lstrip())
+        match = _PROPERTY.match(bare)
+        if match and (indent <= depth or under == [""]):
+            under, depth = [(match["value"] or "").strip()], indent
+            found[match["name"].lower()] = under
+        elif bare and (not bare.startswith("#") or (indent and under[0])):
+            under.append(bare)
     return found
 
 
@@ -147,10 +171,9 @@ def _without_heading(body: list[str]) -> list[str]:
 class Notes:
     """Gathers notes: the text below each heading, with the heading as its first line."""
 
-    def __init__(self, front: dict[str, Any], source: Provenance) -> None:
-        kinds = tags_of(*(front.get(name) for name in ("namespace", "type", *_CATEGORIES)))
-        self._namespace = category_namespace(*kinds)
-        self._tags = tags_of(front.get("tags"), *(front.get(name) for name in _CATEGORIES))
+    def __init__(self, front: Front, source: Provenance) -> None:
+        self._namespace = category_namespace(*_listed(front, "namespace", "type", *_CATEGORIES))
+        self._tags = tags_of(_listed(front, "tags", *_CATEGORIES))
         self._made, self._changed = dates_of(front)
         self._front_title = property_of(front, "title")
         self._source = source
@@ -195,22 +218,34 @@ class Notes:
         return " / ".join(parts)
 
 
-def property_of(front: dict[str, Any], name: str) -> str:
-    """A property of the beginning of a note, as it is written there."""
-    return ", ".join(strings_of(front.get(name)))
+def property_of(front: Front, name: str) -> str:
+    """A property of the beginning of a note in one line, as it is written there; "" for none."""
+    value, *below = front.get(name, [""])
+    text = " ".join(below if _BLOCK.fullmatch(value) else (value, *below)).strip()
+    if not _QUOTED.fullmatch(text):
+        return text
+    quote = text[0]
+    return text[1:-1].replace("''" if quote == "'" else '\\"', quote)
 
 
-def dates_of(front: dict[str, Any]) -> tuple[datetime | None, datetime | None]:
+def _listed(front: Front, *names: str) -> list[str]:
+    """What each of these properties lists, between commas or one a line."""
+    found: list[str] = []
+    for value, *below in (front[name] for name in names if name in front):
+        items = [line[1:] for line in below if line.startswith("-")]
+        inner = " ".join((value, *below)).strip().removeprefix("[").removesuffix("]")
+        found += items if items and not value else inner.split(",")
+    return [bare for item in found if (bare := item.strip("\"' "))]
+
+
+def dates_of(front: Front) -> tuple[datetime | None, datetime | None]:
     """When a note was made and when it was changed, as far as its properties say."""
     return _date_of(front, _MADE), _date_of(front, _CHANGED)
 
 
-def _date_of(front: dict[str, Any], names: Iterable[str]) -> datetime | None:
-    for name in names:
-        values = strings_of(front.get(name))
-        if values and (moment := moment_of(values[0])):
-            return moment
-    return None
+def _date_of(front: Front, names: Iterable[str]) -> datetime | None:
+    moments = (moment_of(property_of(front, name)) for name in names)
+    return next(filter(None, moments), None)
 
 
 # --- Basic Memory -------------------------------------------------------------------------------
@@ -225,7 +260,7 @@ _TAG = regex(r"(?<!\S)#(?P<tag>\w[\w/-]*)")
 _SPACES = regex(r"(\s+)")
 
 
-def is_basic_memory(front: dict[str, Any]) -> bool:
+def is_basic_memory(front: Front) -> bool:
     """Whether a note that begins with such properties is one of Basic Memory's."""
     return "permalink" in front or {"title", "type"} <= front.keys()
 
@@ -247,7 +282,7 @@ def read_basic_memory(file: Path, *, name: str = "") -> Items:
     yield from notes.end()
 
 
-def _observed(category: str, said: str, front: dict[str, Any], source: Provenance) -> Item:
+def _observed(category: str, said: str, front: Front, source: Provenance) -> Item:
     tags = [found["tag"] for found in _TAG.finditer(said)]
     text = " ".join(_without_tags(said))
     made, changed = dates_of(front)
@@ -255,7 +290,7 @@ def _observed(category: str, said: str, front: dict[str, Any], source: Provenanc
         content=titled(property_of(front, "title"), text),
         namespace=category_namespace(category),
         summary=summarise(text),
-        tags=tags_of(front.get("tags"), tags, [category]),
+        tags=tags_of(_listed(front, "tags"), tags, [category]),
         created_at=made,
         updated_at=changed,
         provenance=source,

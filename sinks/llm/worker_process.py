@@ -16,8 +16,9 @@ from anyio.abc import ByteReceiveStream, ByteSendStream, Process, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 from msgspec import Struct
 
-# The longest line that either side takes; an answer is cut far below that.
-MAX_LINE = 256 * 1024
+# The longest line that either side takes; an answer is cut far below that. A question about a whole
+# session has up to 24,000 characters, each of up to 14 bytes: an emoji, escaped twice.
+MAX_LINE = 512 * 1024
 MAX_ANSWER_CHARS = 8192
 
 Kind = Literal["timeout", "connection", "status", "malformed", "refused"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, groupby
@@ -256,6 +257,16 @@ class PassageArchive:
         copies = [moment_of(passage) for passage in await self.show(scope, session)]
         self._forgotten.add(copies)
         return await self._drop(scope, session, [whole, *copies])
+
+    @asynccontextmanager
+    async def holding(self, scope: Scope, session: str) -> AsyncIterator[frozenset[str]]:
+        """The ids of what is kept of a session; nothing is forgotten until the block ends.
+
+        So what is made from it in the block is there for who forgets the session after it.
+        """
+        async with self._writing:
+            episodes = self._index.episodes(scope, session)
+            yield frozenset(chain.from_iterable(one.passages for one in episodes))
 
     def has_forgotten(self, scopes: Collection[Scope], session: str, said_at: datetime) -> bool:
         """Whether all that was said then in ``session`` was forgotten, in one of ``scopes``."""

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw, Struct
 
+from ...bus.frames import read_json
 from ...bus.prompts import BLOCKS
 from ...bus.sessions import Message, ToolCall, ToolResult
 from ...config.patterns import regex
@@ -70,8 +71,8 @@ def _patched(command: str) -> list[str]:
 def decoded(raw: Raw) -> Any:
     """What ``raw`` says as JSON; None for what is none."""
     try:
-        return msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return read_json(bytes(raw), msgspec.json.decode)
+    except (ValueError, RecursionError):
         return None
 
 
@@ -259,21 +260,24 @@ _blocks = msgspec.json.Decoder(list[_Block])
 def read_line(line: bytes) -> Message | None:
     """The message that ``line`` holds; None for anything else, and for what is no JSON at all.
 
-    Summaries of a compaction and what the client put in by itself are no messages.
+    Summaries of a compaction and what the client put in by itself are no messages. Half a character
+    is a question mark: clients cut long texts, and a message is not lost by that.
     """
     if not any(mark in line for mark in _TELLING):
         return None
     try:
-        found = _lines.decode(line)
-        if found.type in {"response_item", "event_msg"}:
-            return read_codex(found.payload, milliseconds(found.timestamp))
-        if found.type == "gemini" or (found.type == "user" and found.message == NULL):
-            return read_gemini(found.type, found.timestamp, found.content, found.toolCalls)
-        if found.type in {"user", "assistant"}:
-            return _claude(found)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        pass
-    return None
+        return read_json(line, _read)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _read(line: bytes) -> Message | None:
+    found = _lines.decode(line)
+    if found.type in {"response_item", "event_msg"}:
+        return read_codex(found.payload, milliseconds(found.timestamp))
+    if found.type == "gemini" or (found.type == "user" and found.message == NULL):
+        return read_gemini(found.type, found.timestamp, found.content, found.toolCalls)
+    return _claude(found) if found.type in {"user", "assistant"} else None
 
 
 def _claude(line: _Line) -> Message | None:

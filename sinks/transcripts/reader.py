@@ -23,6 +23,7 @@ import msgspec
 from cachetools import FIFOCache
 from msgspec import Meta, Struct
 
+from ...bus.frames import read_json
 from ...bus.sessions import Message
 from ..files import replace_file
 from .lines import read_line
@@ -265,8 +266,8 @@ def has_failed(transcript: str, call_id: str) -> bool:
 
 def _exit_code(line: bytes, call_id: str) -> int | None:
     try:
-        item = _lines.decode(line).payload.item
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        item = read_json(line, _lines.decode).payload.item
+    except (ValueError, RecursionError):
         return None
     return item.exit_code if (item.type, item.id) == ("CommandExecution", call_id) else None
 

@@ -59,6 +59,17 @@ def test_what_is_no_transcript_is_passed_over(tmp_path):
     assert find_transcripts(env) == []
 
 
+def test_what_the_daemon_cannot_be_told_of_is_passed_over(tmp_path):
+    env = {"HOME": str(tmp_path)}
+    near = os.fsdecode(b"/caf\xe9")
+    hashed = hashlib.sha256(b"/caf\xe9").hexdigest()
+    write(tmp_path / os.fsdecode(b".claude/projects/-x/\xe9.jsonl"), {"cwd": "/x"})
+    write(tmp_path / ".claude/projects/-x/11.jsonl", {"cwd": "/x"})
+    write(tmp_path / ".gemini/tmp" / hashed / "chats/s.jsonl", {"sessionId": "33"})
+
+    assert [one.session for one in find_transcripts(env, near=near)] == ["11"]
+
+
 def test_a_transcript_that_fails_to_be_read_is_passed_over():
     assert list(_opened([Path("/proc/self/mem")])) == []  # it opens, and fails at its beginning
 

@@ -1,17 +1,20 @@
+import json
 import subprocess
 import sys
 import threading
+from contextlib import asynccontextmanager
 from operator import itemgetter
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
 
 from subcog.bus.bus import BusClosed
-from subcog.bus.events import IntentRefined, SessionReviewed
+from subcog.bus.events import CaptureSettled, IntentRefined, SessionReviewed
 from subcog.bus.prompts import DetectionSource, Vote
 from subcog.bus.sessions import Passage
 from subcog.bus.signals import asked
-from subcog.bus.values import Scope
+from subcog.bus.values import Kept, Recalled, Scope
 from subcog.config.load import load_settings
 from subcog.pipeline.app import llm as asking_module
 from subcog.pipeline.app.llm import Consolidation, LanguageModelService
@@ -181,24 +184,68 @@ def test_where_a_model_is_named_all_is_there_but_litellm(tmp_path):
     assert parts_of_an_app(tmp_path) == there
 
 
+class Said:
+    """A session that only the user spoke in, as ``Conversations`` keep it."""
+
+    def __init__(self, *texts):
+        self.passages = [
+            Passage(
+                id=f"psg_{number}",
+                session="s",
+                scope=PROJECT,
+                speaker="user",
+                text=text,
+                said_at=NOW,
+            )
+            for number, text in enumerate(texts, 1)
+        ]
+
+    async def all_of(self, place, session):
+        return tuple(self.passages)
+
+    @asynccontextmanager
+    async def holding(self, place, session):
+        yield {one.id for one in self.passages}
+
+
+async def nothing_known(query):
+    return Recalled(hits=(), mode="fused", total=0, took_ms=0.0)
+
+
+async def test_what_is_forgotten_while_the_model_thinks_makes_no_memory():
+    rules = ("Tests run on a copy of the database.", "Invoices are merged by their number.")
+    said = Said(*rules, "Thanks.", "That is all.")
+    kept = []
+
+    class Model:
+        async def complete(self, system, question, **limits):
+            del said.passages[0]
+            made = [
+                {"text": text, "namespace": "decisions", "sources": [number]}
+                for number, text in enumerate(rules, 1)
+            ]
+            return json.dumps({"memories": made})
+
+    async def capture(request):
+        kept.append(request.text)
+        return CaptureSettled(trace=request.trace, kept=Kept(outcome="stored", namespace="x"))
+
+    service = Consolidation(
+        Model(),
+        conversations=said,
+        recall=SimpleNamespace(recall=nothing_known),
+        capture=capture,
+        clean=str,
+        new_id=lambda: "t",
+    )
+    await service.consolidate(SessionReviewed(trace="t", session="s", client="c", place=PLACE))
+    assert kept == [rules[1]]
+
+
 @pytest.mark.anyio
 async def test_of_a_long_session_only_what_the_model_reads_is_cleaned_and_in_a_thread():
     texts = [f"{number} {'x' * 1000}" for number in range(100)]
     cleaned, asked_about = [], []
-
-    class Said:
-        async def all_of(self, place, session):
-            return tuple(
-                Passage(
-                    id=text[:2],
-                    session=session,
-                    scope=PROJECT,
-                    speaker="user",
-                    text=text,
-                    said_at=NOW,
-                )
-                for text in texts
-            )
 
     class Model:
         async def complete(self, system, question, **limits):
@@ -211,7 +258,7 @@ async def test_of_a_long_session_only_what_the_model_reads_is_cleaned_and_in_a_t
 
     event = SessionReviewed(trace="t", session="s", client="c", place=PLACE)
     service = Consolidation(
-        Model(), conversations=Said(), recall=None, capture=None, clean=clean, new_id=str
+        Model(), conversations=Said(*texts), recall=None, capture=None, clean=clean, new_id=str
     )
     await service.consolidate(event)
     assert "99 yyy" in asked_about[0]

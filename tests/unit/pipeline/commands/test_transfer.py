@@ -1,6 +1,8 @@
 """What an import sends, and what it says where the daemon refuses a part of it."""
 
 import json
+import os
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +12,7 @@ from click.testing import CliRunner
 
 from subcog.bus.results import CopyResult, ImportResult
 from subcog.pipeline.cli.client import CALL_S, LONG_S, CallFailed
+from subcog.pipeline.cli.main import main
 from subcog.pipeline.commands import memory, sessions, shared, transfer
 from subcog.pipeline.commands.lifecycle import restore_command
 from subcog.pipeline.commands.memory import forget_command
@@ -34,6 +37,14 @@ def test_a_batch_is_bounded_by_what_is_sent():
 def test_a_memory_that_fits_into_no_frame_is_refused():
     with pytest.raises(BadImport, match=r"in\.jsonl: a memory of 9,.* is too large; it begins: a"):
         list(transfer._sized(FILE, source("fine", "a" * 9_000_000)))
+
+
+def test_a_file_whose_name_is_not_utf_8_is_named_in_json_too(tmp_path, monkeypatch, capsys):
+    (tmp_path / os.fsdecode(b"caf\xe9.md")).write_bytes(b"\xff")
+    monkeypatch.setattr(sys, "argv", ["subcog", "import", str(tmp_path), "--json"])
+    with pytest.raises(SystemExit):
+        main()
+    assert json.loads(capsys.readouterr().out)["error"].endswith("caf?.md, line 1: it is not UTF-8")
 
 
 class Refusing:

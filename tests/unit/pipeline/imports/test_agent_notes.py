@@ -60,8 +60,9 @@ def test_the_memory_folder_of_claude_code_is_read_file_by_file(tmp_path):
     folder.mkdir()
     (folder / "MEMORY.md").write_text("# Index\n- [Commits](commits.md) \u2014 how\n- Use uv\n")
     (folder / "commits.md").write_text(
-        "---\nname: commits\ndescription: Small commits\nmetadata:\n  type: feedback\n"
-        "created: 2026-01-02\n---\nOne change a commit.\n\n**Why:** reviews are short.\n"
+        "---\nname: commits\ndescription: >-\n  Small commits,\n  [one] a change\n"
+        "metadata:\n  type: feedback\ncreated: 2026-01-02\n---\n"
+        "One change a commit.\n\n**Why:** reviews are short.\n"
     )
     (folder / "who.md").write_text(
         "---\nname: who\ntype: user\n---\nThe user is a data engineer.\n"
@@ -71,7 +72,7 @@ def test_the_memory_folder_of_claude_code_is_read_file_by_file(tmp_path):
     index, commits, who = source.read()
     assert index.content == "Index\n\nUse uv"
     assert commits.content == (
-        "Small commits\n\nOne change a commit.\n\n**Why:** reviews are short."
+        "Small commits, [one] a change\n\nOne change a commit.\n\n**Why:** reviews are short."
     )
     assert (commits.namespace, who.namespace) == ("patterns", "preferences")
     assert commits.created_at.isoformat() == "2026-01-02T00:00:00+00:00"

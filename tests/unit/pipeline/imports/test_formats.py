@@ -1,7 +1,9 @@
 import json
+import os
 import sqlite3
 from contextlib import closing
 
+import msgspec
 import pytest
 
 from subcog.pipeline.imports.formats import recognise
@@ -14,6 +16,7 @@ from subcog.pipeline.imports.item import BadImport
         ("a.jsonl", '{"content": "x"}\n', "jsonl"),
         ("a.json", '{"content": "x"}\n{"content": "y"}\n', "jsonl"),
         ("a.txt", '\n{"content": "x"}\n', "jsonl"),
+        ("a.txt", '{"content": "x", "cut": "\\ud83d"}\n{"content": "y"}\n', "jsonl"),
         ("a.md", "# One\n\nx\n", "markdown"),
         ("a.MD", "x", "markdown"),
         ("a.json", '{"results": [{"memory": "x"}]}', "mem0"),
@@ -43,6 +46,13 @@ def test_a_folder_is_notes_without_what_is_hidden(tmp_path):
     ]
 
 
+def test_a_name_that_is_not_utf_8_is_told_as_far_as_it_is(tmp_path):
+    (tmp_path / os.fsdecode(b"caf\xe9.md")).write_text("x")
+    [item] = recognise(tmp_path, project=None).read()
+    assert msgspec.json.encode(item)
+    assert item.provenance.file == "caf\ufffd.md"
+
+
 def test_other_projects_of_claude_mem_are_told(tmp_path):
     file = tmp_path / "mem.db"
     with closing(sqlite3.connect(file)) as database:
@@ -62,6 +72,13 @@ def test_an_unknown_format_is_told_with_those_that_are_known(tmp_path, content):
     file.write_bytes(content)
     with pytest.raises(BadImport, match="JSONL, Markdown"):
         recognise(file, project=None)
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.md", "in"])
+def test_a_pipe_is_refused_before_anything_waits_for_it(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(BadImport, match="a pipe cannot be read twice"):
+        recognise(tmp_path / name, project=None)
 
 
 def test_links_out_of_a_folder_are_not_followed(tmp_path):

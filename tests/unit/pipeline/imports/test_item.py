@@ -161,6 +161,11 @@ def test_a_line_separator_inside_a_string_ends_no_line(tmp_path):
     assert read(tmp_path, '{"content": "a\u2028b\u0085c"}')[0].content == "a\u2028b\u0085c"
 
 
+def test_half_a_character_in_one_line_refuses_no_file(tmp_path):
+    items = read(tmp_path, {"content": "x", "cut": "\ud83d"}, {"content": "y \ud83d"})
+    assert [item.content for item in items] == ["x", "y ?"]
+
+
 def test_what_is_not_utf_8_is_told(tmp_path):
     (tmp_path / "in.jsonl").write_bytes(b'{"content": "\xff"}')
     with pytest.raises(BadImport, match="not UTF-8"):

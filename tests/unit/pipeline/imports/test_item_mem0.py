@@ -39,6 +39,10 @@ def test_older_names_of_the_text_and_bare_strings_are_read(tmp_path):
     assert [item.content for item in items] == ["a", "b", "c"]
 
 
+def test_half_a_character_refuses_no_file(tmp_path):
+    assert [item.content for item in read(tmp_path, ["a", "b \ud83d"])] == ["a", "b ?"]
+
+
 @pytest.mark.parametrize(
     ("value", "problem"),
     [

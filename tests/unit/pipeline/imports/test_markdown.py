@@ -128,12 +128,52 @@ def test_the_properties_of_a_note_are_read(tmp_path):
     assert item.created_at == datetime(2026, 1, 2, tzinfo=UTC)
     [item] = read(tmp_path, '---\ntags: [a, "b"]\n---\nx')
     assert item.tags == ("a", "b")
+    front = (
+        "# by hand\ndate created: 2026-01-02\naliases:\n- x\n\ntags: [\n  a\n]\nnested:\n  k: 1\n"
+    )
+    for properties in (front, ""):
+        [item] = read(tmp_path, f"---\n{properties}---\nx")
+        assert item.content == "x"
 
 
-@pytest.mark.parametrize("text", ["---\nno end\n", "---", "---\n" + "x\n" * 100])
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("title: Deploy, then test [on Mondays]", "Deploy, then test [on Mondays]"),
+        ("title: [WIP] The canary: one node", "[WIP] The canary: one node"),
+        ('title: "Say \\"no\\", always"', 'Say "no", always'),
+        ("title: 'It''s slow'", "It's slow"),
+        ('title: "One" or "two"', '"One" or "two"'),
+        ("title: >-\n  First: one node,\n\n  # then all\ntags: x", "First: one node, # then all"),
+        ("title: |\n  Only\n    two\ntype: rule", "Only two"),
+        ("title: It goes on\n  below: here", "It goes on below: here"),
+        ("links:\n  - url: x\n    title: Theirs\nmore:\n  # of ours\n  title: Ours", "Ours"),
+    ],
+)
+def test_a_property_is_kept_as_it_is_written(tmp_path, written, title):
+    [item] = read(tmp_path, f"---\n{written}\n---\nx")
+    assert item.content == f"{title}\n\nx"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nno end\n",
+        "---",
+        "---\n" + "x\n" * 100,
+        "---\nWe deploy on Mondays.\n---\nAnd test before.\n",
+        "---\nname: x\n\nAnd text all the same.\n\n---\n",
+        "---\n- an item\n- of no property\n---\nmore",
+        "---\nhttps://example.org/runbook\n---\nmore",
+    ],
+)
 def test_a_line_of_dashes_that_opens_no_properties_is_text(tmp_path, text):
     [item] = read(tmp_path, text)
     assert item.content == text.strip()
+
+
+def test_a_title_between_dashes_is_a_title(tmp_path):
+    assert read(tmp_path, "---\n# Title\n---\nx")[-1].content == "Title\n\n---\nx"
 
 
 def test_notes_and_memories_may_stand_in_one_file(tmp_path):

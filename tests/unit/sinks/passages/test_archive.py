@@ -348,6 +348,20 @@ async def test_a_word_or_two_take_no_passage_that_says_more(tmp_path, embedder):
         assert archive.count == 4
 
 
+@pytest.mark.parametrize("forget", [forgotten_session, forgotten_span, forgotten_text])
+async def test_nothing_is_forgotten_while_something_is_made_of_it(tmp_path, embedder, forget):
+    said = talk(RETRIES, "s1")
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(said)
+        async with anyio.create_task_group() as tasks, archive.holding(HERE, "s1") as kept:
+            assert kept == {one.id for one in said}
+            tasks.start_soon(forget, archive)
+            await anyio.wait_all_tasks_blocked()
+            assert archive.count == len(RETRIES)
+        async with archive.holding(HERE, "s1") as left:
+            assert said[2].id not in left
+
+
 async def test_what_is_forgotten_while_it_waits_to_be_kept_is_not_kept(tmp_path, embedder):
     async with opened(tmp_path, embedder) as archive:
         async with anyio.create_task_group() as tasks, archive._writing:

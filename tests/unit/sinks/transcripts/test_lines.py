@@ -180,6 +180,25 @@ def test_what_is_no_json_is_nothing():
     assert decoded(Raw(b"[" * 100_000)) is None
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ({"message": {"content": "use argon2id \ud83d"}}, "use argon2id ?"),
+        ({"message": {"content": [{"type": "text", "text": "\ude00 done"}]}}, "? done"),
+        ({"message": {"content": "done"}, "toolUseResult": {"stdout": "…\ud83d"}}, "done"),
+        ({"message": {"content": "caf\u00e9 \U0001f600"}, "cut": "\ud83d"}, "café \U0001f600"),
+    ],
+)
+def test_half_a_character_anywhere_costs_no_message(line, said):
+    assert read(type="user", **line).text == said
+
+
+def test_half_a_character_in_json_in_a_text_costs_no_command():
+    given = Raw(json.dumps(json.dumps({"command": "echo \ud83d"})).encode())
+
+    assert tool_call("t", "shell", given).command == "echo ?"
+
+
 def test_a_time_that_is_none_is_0():
     assert milliseconds("2026-11-22T02:09:32.588Z") == 1_795_313_372_588
     assert milliseconds("yesterday") == milliseconds("") == 0

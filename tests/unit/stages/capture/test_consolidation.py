@@ -6,10 +6,13 @@ from datetime import timedelta
 import pytest
 
 from subcog.bus.sessions import Passage
+from subcog.sinks.llm.worker_process import MAX_LINE, Ask, line_of
 from subcog.stages.capture.consolidation import (
     FEWEST_SAID,
+    MAX_ANSWER_TOKENS,
     MAX_SAID_CHARS,
     MOST_KEPT,
+    SYSTEM,
     question,
     read_answer,
     read_part,
@@ -121,3 +124,12 @@ def test_what_was_said_cannot_end_the_quotation():
     asked = question(passages(("user", evil), *SAID))
     assert json.loads(asked)["session"][0] == {"n": 1, "speaker": "user", "text": evil}
     assert asked.isascii()
+
+
+def test_the_longest_question_fits_into_a_line_to_the_worker():
+    part = read_part(passages(*[("user", "\U0001f600" * 24)] * 2_000))
+    assert sum(len(one.text) for one in part) == MAX_SAID_CHARS
+    ask = Ask(
+        id=10**9, system=SYSTEM, user=question(part), max_tokens=MAX_ANSWER_TOKENS, timeout_s=60.0
+    )
+    assert len(line_of(ask)) <= MAX_LINE
