@@ -35,7 +35,7 @@ from ...sinks.transcripts.reader import Outcomes
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
 from ...stages.text.markup import marked_in
 from ...stages.text.unicode import well_formed
-from ..agents.agent import Payload, identifier, read_payload
+from ..agents.agent import Payload, identifier
 from ..app.app import App
 from .damage import DamageNotice
 from .events import (
@@ -59,7 +59,7 @@ from .greeting import (
     room_beside,
     with_context,
 )
-from .long_prompt import shortened
+from .long_prompt import read_shortened
 from .places import Places
 
 PIPE_MS = 20
@@ -140,7 +140,7 @@ class HookHandler:
 
     async def _answer(self, event: str, fields: dict[str, str], body: bytes) -> HookAnswer:
         try:
-            payload = read_payload(await shortened(body))
+            payload = await read_shortened(body)
         except ValueError:
             _log.warning("a hook sent a malformed payload", extra={"event": event})
             lost = event == "UserPromptSubmit" and spool.hints(body)

@@ -13,6 +13,8 @@ import anyio.to_thread
 import msgspec
 from msgspec import Raw
 
+from ..agents.agent import Payload, read_payload
+
 LONG_BYTES = 512 * 1024
 END_BYTES = 64 * 1024
 """What is kept at each end. Both ends together can still be set aside by ``hooks/spool.py``."""
@@ -31,6 +33,17 @@ _FENCE = re.compile(rb"\\n[ \t]{0,3}(?:```|~~~)")
 _SLICE = 1 << 20
 _LONGEST_MARK = 16
 _BETWEEN = rb"\n\n[...]\n\n"
+
+
+async def read_shortened(body: bytes) -> Payload:
+    """The payload in ``body``, with its prompt cut where it is very long. Raises ``ValueError``.
+
+    What is long is read in a thread, also where the prompt is short: to mend half a character in
+    the answer of a tool takes long.
+    """
+    if len(body) <= LONG_BYTES:
+        return read_payload(body)
+    return await anyio.to_thread.run_sync(lambda: read_payload(shorten(body)))
 
 
 async def shortened(body: bytes) -> bytes:

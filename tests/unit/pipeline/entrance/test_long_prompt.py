@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
 from subcog.hooks.spool import MAX_PROMPT_CHARS
 from subcog.pipeline.agents.agent import read_payload
-from subcog.pipeline.entrance.long_prompt import END_BYTES, LONG_BYTES, shorten
+from subcog.pipeline.entrance import long_prompt
+from subcog.pipeline.entrance.long_prompt import END_BYTES, LONG_BYTES, read_shortened, shorten
 from subcog.stages.text.markup import split_markers
 
 PASTES = {
@@ -67,3 +69,14 @@ def test_a_marker_at_each_seam_is_found():
 )
 def test_what_is_no_payload_comes_back_as_it_is(body):
     assert shorten(body) == body
+
+
+async def test_a_long_payload_is_mended_off_the_event_loop(monkeypatch):
+    def read(body):
+        assert threading.current_thread() is not threading.main_thread()
+        return read_payload(body)
+
+    monkeypatch.setattr(long_prompt, "read_payload", read)
+    half = b'{"session_id":"s","tool_response":"%s \\ud83d"}' % (b"x" * LONG_BYTES)
+    payload = await read_shortened(half)
+    assert (payload.session_id, bytes(payload.tool_response)[-3:]) == ("s", b' ?"')
