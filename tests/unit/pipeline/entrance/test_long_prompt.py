@@ -10,8 +10,16 @@ import pytest
 from subcog.hooks.spool import MAX_PROMPT_CHARS
 from subcog.pipeline.agents.agent import read_payload
 from subcog.pipeline.entrance import long_prompt
-from subcog.pipeline.entrance.long_prompt import END_BYTES, LONG_BYTES, read_shortened, shorten
+from subcog.pipeline.entrance.long_prompt import (
+    END_BYTES,
+    LONG_BYTES,
+    MARKED_BYTES,
+    MOST_MARKED,
+    read_shortened,
+    shorten,
+)
 from subcog.stages.text.markup import split_markers
+from tests.waiting import ends_soon
 
 PASTES = {
     "a log": "12:00:01 worker 7 finished /srv/jobs/run.py:12 in 3.2 s\n",
@@ -62,6 +70,15 @@ def test_a_marker_at_each_seam_is_found():
         at = ((1 << 20) + END_BYTES) // 100
         prompt = "y" * shift + line * at + "[remember] a seam\n\n" + line * at
         assert [one.content for one in split_markers(cut(prompt, ascii_only=True))[1]] == ["a seam"]
+
+
+@pytest.mark.parametrize("again", ["@memory\n", "[remember "])
+def test_markers_without_end_are_not_all_looked_at(again):
+    prompt = "[remember] the first\n\n" + again * (14_000_000 // len(again))
+    with ends_soon(cpu_s=3.0):
+        kept = cut(prompt, ascii_only=True)
+    assert kept.startswith("[remember] the first\n\n")
+    assert len(kept) <= 2 * END_BYTES + (MOST_MARKED + 1) * MARKED_BYTES
 
 
 @pytest.mark.parametrize(
