@@ -29,10 +29,10 @@ MOST_LOOKED_AT = 50_000
 # most 6 bytes, has begun before it.
 _SAFE = re.compile(rb"(?<=[^\\]{6})[^\x80-\xbf]|(?<!\\)\\")
 # A code fence (1) or a marker (2) that begins a line. What it begins with can be searched for.
-_LINE = re.compile(rb"\\n[ \t]{0,3}(?:(```|~~~)|((?i:\[(?:remember|capture)|@memory)))")
+_LINE = re.compile(rb"\\n(?: |\\t){0,3}(?:(```|~~~)|((?i:\[(?:remember|capture)|@memory)))")
 # A search holds the interpreter's lock; so much of it takes a millisecond, of empty lines ten.
 _SLICE = 1 << 18
-_LONGEST_MARK = 16
+_LONGEST_MARK = 20
 _MOST_BACKSLASHES = 64
 _BETWEEN = rb"\n\n[...]\n\n"
 

@@ -64,6 +64,13 @@ def test_what_is_no_marker_is_not_made_one():
     assert split_markers(cut(prompt, ascii_only=True))[1] == split_markers(prompt)[1] == ()
 
 
+@pytest.mark.parametrize("before", ["\t", " \t ", "a\\\n"])
+def test_a_marker_is_found_behind_what_may_stand_before_it(before):
+    log = "a line of some log\n" * 60_000
+    prompt = f"{log}{before}[remember] a rule\n\n{log}"
+    assert [one.content for one in split_markers(cut(prompt, ascii_only=True))[1]] == ["a rule"]
+
+
 def test_a_marker_at_each_seam_is_found():
     line = "x" * 99 + "\n"
     for shift in range(0, 100, 9):
