@@ -129,7 +129,8 @@ class BusClosed(RuntimeError):
 class Bus:
     """Delivers events. Use as ``async with Bus() as bus``; leaving drains it, then ends it.
 
-    ``grace_s`` is how long leaving waits for work in progress before it is cancelled.
+    ``grace_s`` is how long leaving waits for work in progress before it is cancelled. Work that
+    outlasted an earlier ``drain`` is not waited for again.
     """
 
     def __init__(self, *, grace_s: float = 5.0) -> None:
@@ -376,7 +377,7 @@ class Bus:
         traceback: TracebackType | None,
     ) -> bool | None:
         workers = self._tasks
-        if kind is None:
+        if kind is None and not self._closing:
             await self.drain(self._grace_s)
         self._closing = True
         workers.cancel_scope.cancel()

@@ -8,6 +8,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
+from msgspec import UNSET, UnsetType
+
 from .results import CopyResult, Result
 from .values import Scope, Value
 
@@ -231,7 +233,8 @@ class LearnedAll(LearnedResult, frozen=True, kw_only=True):
     """What the command line says for ``learn``.
 
     ``gone`` transcripts are of projects whose directory is not there any more, ``failed`` ones
-    could not be read. ``finished`` is false where it was interrupted: it can be repeated.
+    could not be read, or not in time. ``finished`` is false where it was interrupted, or the daemon
+    was gone, which ``error`` tells: it can be repeated.
     """
 
     transcripts: int
@@ -241,6 +244,7 @@ class LearnedAll(LearnedResult, frozen=True, kw_only=True):
     gone: int
     failed: int
     finished: bool
+    error: str | UnsetType = UNSET
 
 
 class LearnableFile(Result, frozen=True, kw_only=True):

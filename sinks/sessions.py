@@ -24,6 +24,8 @@ MAX_SESSIONS = 512
 MAX_SHOWN = 1024
 MAX_REASONS = 256
 MAX_PROMPT_CHARS = 1000
+BEGINS_ANEW = ("startup", "resume")
+"""Sources of a SessionStart with which the agent's process begins, wherever the user is."""
 MAX_LATE_AGE_S = 600.0
 """A late answer of the language model that no hook fetched for so long is discarded."""
 
@@ -304,16 +306,20 @@ class Sessions:
         state.started_at = state.started_at or now
         state.seen_at = now
 
-    def project_dir(self, session: str, *, given: str, start: str = "") -> str:
+    def project_dir(self, session: str, *, given: str, start: str = "", source: str = "") -> str:
         """The project's directory of ``session``, or "" where no hook has named it.
 
-        ``given`` is what this hook says of it itself; ``start`` is where a session that starts is.
-        Hooks over HTTP, and all hooks of Codex, report the agent's present directory, which
-        follows its ``cd``: what the session's start said holds for all of it.
+        ``given`` is what this hook says of it itself; ``start`` is where a session that starts is,
+        and ``source`` why it starts. Hooks over HTTP, and all hooks of Codex, report the agent's
+        present directory, which follows its ``cd``: what the session's start said holds for all of
+        it, also when it starts again in the middle, after a compaction.
         """
-        if session and (named := given or start):
-            self.state(session).project_dir = named
         state = self.find(session)
+        if state and state.project_dir and source not in BEGINS_ANEW:
+            start = ""
+        if session and (named := given or start):
+            state = self.state(session)
+            state.project_dir = named
         return state.project_dir if state else given
 
     def follow(self, session: str, prompt: str) -> str:

@@ -17,7 +17,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
-import anyio.to_thread
 from msgspec.structs import replace
 
 from ...bus.events import Event, PromptEnriched, ReviewRequested
@@ -26,6 +25,7 @@ from ...bus.sessions import Message, Passage, SessionHit
 from ...bus.signals import degraded, emit, fell_back
 from ...bus.values import Memory, Place, Query, Recalled, Scope, Usefulness
 from ...config.settings import SessionsSettings
+from ...sinks.project.reflog import Checkout
 from ...stages.ports import RecallUnavailable
 from ...stages.sessions.exchanges import Utterance
 from ...stages.sessions.last_session import tells_of_work
@@ -380,7 +380,8 @@ class Conversations(_Awaited["PassageArchive"]):
             return 0
         try:
             archive = await self.get()
-            passages = await anyio.to_thread.run_sync(self._passages, event, said)
+            checkouts = await self._checkouts.find(event, [_moment(one) for one in said])
+            passages = [_passage(event, *each) for each in zip(said, checkouts, strict=True)]
             return await archive.add(passages, event.place.before)
         except ConnectionError:
             raise NotStored from None
@@ -401,26 +402,21 @@ class Conversations(_Awaited["PassageArchive"]):
         forgot = partial(archive.has_forgotten, event.place.own, event.session)
         return [one for one in messages if not (one.said_at_ms and forgot(_moment(one)))]
 
-    def _passages(self, event: ReviewRequested, said: Sequence[Utterance]) -> list[Passage]:
-        """Reads git's log, if it was not read yet."""
-        return [_passage(event, one, self._checkouts) for one in said]
-
 
 def _moment(said: Message | Utterance) -> datetime:
     return datetime.fromtimestamp(said.said_at_ms / 1000, UTC)
 
 
-def _passage(event: ReviewRequested, said: Utterance, checkouts: Checkouts) -> Passage:
-    said_at = _moment(said)
+def _passage(event: ReviewRequested, said: Utterance, then: Checkout) -> Passage:
     return Passage(
         id=said.id,
         session=event.session,
         scope=event.place.project,
         speaker=said.speaker,
         text=said.text,
-        said_at=said_at,
+        said_at=_moment(said),
         client=event.client,
-        branch=checkouts.at(event, said_at).branch,
+        branch=then.branch,
         files=said.files,
     )
 

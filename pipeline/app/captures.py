@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 import anyio
-import anyio.to_thread
 
 from ...bus.bus import Bus
 from ...bus.events import CaptureRequested, CaptureSettled, PromptSubmitted, ReviewRequested
@@ -288,7 +287,7 @@ class ReviewCaptures:
     async def _provenance(
         self, event: ReviewRequested, said_at: datetime | None, file: str = ""
     ) -> Provenance:
-        then = await anyio.to_thread.run_sync(self._checkouts.at, event, said_at)
+        (then,) = await self._checkouts.find(event, [said_at])
         return Provenance(
             hook=event.hook,
             session=event.session,

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+
+import anyio
+import anyio.to_thread
 
 from ...bus.events import ReviewRequested
 from ...bus.values import LEARN
 from ...sinks.project.git import head_commit
 from ...sinks.project.reflog import Checkout, HeadLogs
+
+WITHIN_S = 5.0
+"""So long a disk may take: a review has no deadline of its own."""
 
 
 class Checkouts:
@@ -27,3 +34,17 @@ class Checkouts:
         if then is None and event.hook != LEARN:
             return Checkout(head_commit(root), event.place.branch or "")
         return then or Checkout()
+
+    async def find(
+        self, event: ReviewRequested, moments: Sequence[datetime | None]
+    ) -> list[Checkout]:
+        """The same at each of ``moments``, for the event loop.
+
+        Where the disk does not answer, no commit is known, and no branch of what was said long ago.
+        """
+        with anyio.move_on_after(WITHIN_S):
+            return await anyio.to_thread.run_sync(
+                lambda: [self.at(event, one) for one in moments], abandon_on_cancel=True
+            )
+        branch = "" if event.hook == LEARN else event.place.branch or ""
+        return [Checkout(branch=branch)] * len(moments)

@@ -104,7 +104,9 @@ class FailureCaptures:
     async def _request(
         self, event: ToolUsed, record: FailureRecord, number: int
     ) -> CaptureRequested:
-        commit = await anyio.to_thread.run_sync(head_commit, event.place.root)
+        commit = await anyio.to_thread.run_sync(
+            head_commit, event.place.root, abandon_on_cancel=True
+        )
         return CaptureRequested(
             trace=self._new_id(),
             id=f"mem_{next_ulid(event.trace, number)}",

@@ -154,7 +154,9 @@ class Handlers:
 
     async def _greet(self, event: SessionStarted) -> Published:
         settings, told = self._app.settings.hook.session_start, ""
-        facts = await anyio.to_thread.run_sync(self._app.projects.facts, event.place.root)
+        facts = await anyio.to_thread.run_sync(  # the disk may hang since the place was found
+            self._app.projects.facts, event.place.root, abandon_on_cancel=True
+        )
         if settings.enabled and event.source in SOURCES:
             said = await self._app.passages.before(event.place, event.session)
             told = last_session(said, now=self._app.clock(), clean=self._app.clean)

@@ -52,6 +52,10 @@ class DaemonHung(DaemonUnreachable):
         )
 
 
+class DaemonLate(DaemonUnreachable):
+    """The answer did not come in time; the daemon goes on with the call."""
+
+
 class CallFailed(RuntimeError):
     """The daemon refused a call; the message is the daemon's."""
 
@@ -123,7 +127,7 @@ class Client:
                 head = read_reply_head(stream.readline(256))
                 body = stream.read(head.body)
         except TimeoutError:
-            raise DaemonUnreachable(
+            raise DaemonLate(
                 f"not finished within {within_s:g} s; the daemon goes on. See {self._paths.log}"
             ) from None
         if len(body) < head.body:

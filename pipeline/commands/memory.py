@@ -25,15 +25,17 @@ from ...bus.results import (
 from ...bus.sessions import FoundSessions
 from ...bus.values import NAMESPACES
 from ...stages.text.markup import namespace_of
-from ..cli.client import LONG_S
+from ..cli.client import LONG_S, CallFailed, Client, DaemonUnreachable
 from .shared import (
     MAX_LISTED,
+    Failure,
     by,
     call,
     confirm,
     daemon,
     daemon_options,
     day,
+    fail_midway,
     is_json,
     limit_option,
     printed_as_json,
@@ -249,16 +251,35 @@ def forget_command(memory_ids: tuple[str, ...], now: bool, everywhere: bool, yes
         if everywhere and not yes:
             _ask_about_copies(client.call("copies", CopiesResult).copies)
         ids = [client.call("get", MemoryResult, {"id": one}).id for one in memory_ids]
-        answers = []
-        command = os.urandom(8).hex()
+        answers, failure = _forget(client, ids, {"now": now, "everywhere": everywhere})
+    told = [*answers, {"error": str(failure)}] if failure is not None else answers
+    printed_as_json(told[0] if len(memory_ids) == 1 else told)
+    if failure is not None:
+        fail_midway(failure)
+    if any(answer.left for answer in answers):
+        sys.exit(1)
+
+
+def _forget(
+    client: Client, ids: Iterable[str], how: dict[str, object]
+) -> tuple[list[ForgetResult], Failure | None]:
+    """Forget each of ``ids`` in one command; the answers, and what ended it before the last one.
+
+    Raises where not even the first is forgotten.
+    """
+    answers: list[ForgetResult] = []
+    how |= {"command": os.urandom(8).hex()}
+    try:
         for one in dict.fromkeys(ids):
-            params = {"id": one, "now": now, "everywhere": everywhere, "command": command}
+            params = how | {"id": one}
             answers.append(client.call("forget", ForgetResult, params, within_s=LONG_S))
             if not is_json():
                 _show_forgotten(answers[-1])
-    printed_as_json(answers[0] if len(memory_ids) == 1 else answers)
-    if any(answer.left for answer in answers):
-        sys.exit(1)
+    except (CallFailed, DaemonUnreachable) as error:
+        if not answers:
+            raise
+        return answers, error
+    return answers, None
 
 
 def _ask_about_copies(copies: Sequence[CopyResult]) -> None:

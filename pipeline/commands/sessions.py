@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from msgspec import UNSET
 
 from ...bus.sessions import (
     AllowedResult,
@@ -28,14 +29,16 @@ from ...bus.values import Scope
 from ...sinks.files import Look
 from ...sinks.project.identity import Projects
 from ..agents.transcripts import Transcript, find_transcripts
-from ..cli.client import LONG_S, CallFailed, Client
+from ..cli.client import LONG_S, CallFailed, Client, DaemonLate, DaemonUnreachable
 from .shared import (
     MAX_LISTED,
+    Failure,
     call,
     confirm,
     daemon,
     daemon_options,
     day,
+    fail_midway,
     is_json,
     limit_option,
     local_time,
@@ -213,9 +216,11 @@ def learn_command(
             return
         wanted = {one.file for one in plan.transcripts}
         chosen = [one for one in here if one.file in wanted]
-        answer = _learn(client, chosen, plan, again=again)
+        answer, failure = _learn(client, chosen, plan, again=again)
     if not printed_as_json(answer):
         _show_learned(answer)
+    if failure is not None:
+        fail_midway(failure)
     if not answer.finished:
         sys.exit(130)
 
@@ -250,22 +255,19 @@ def _plan(client: Client, found: Sequence[Transcript], *, gone: int, again: bool
 
 def _learn(
     client: Client, found: Sequence[Transcript], plan: LearnPlan, *, again: bool
-) -> LearnedAll:
-    """Have the daemon read each of ``found``; what came of those that were read."""
+) -> tuple[LearnedAll, Failure | None]:
+    """Have the daemon read each of ``found``; what came of it, and what ended it before the end."""
     began, sizes = time.monotonic(), {one.file: one.bytes for one in plan.transcripts}
     counts: Counter[str] = Counter()
     sessions: set[str] = set()
     finished = True
+    failure: Failure | None = None
     with click.progressbar(
         length=plan.bytes, label="reading", hidden=is_json(), file=sys.stderr
     ) as bar:
         try:
             for one in found:
-                try:
-                    made = client.call(
-                        "learn", LearnedResult, _order(one, again=again), within_s=_LEARN_S
-                    )
-                except CallFailed:
+                if (made := _read(client, one, again=again)) is None:
                     counts["failed"] += 1
                 else:
                     counts.update(passages=made.passages, memories=made.memories, tasks=made.tasks)
@@ -274,14 +276,29 @@ def _learn(
                 bar.update(sizes[one.file])
         except KeyboardInterrupt:
             finished = False
+        except DaemonUnreachable as error:
+            finished, failure = False, error
     names = ("passages", "memories", "tasks", "transcripts", "bytes", "failed")
-    return LearnedAll(
+    learned = LearnedAll(
         **{name: counts[name] for name in names},
         sessions=len(sessions),
         seconds=round(time.monotonic() - began, 1),
         gone=plan.gone,
         finished=finished,
+        error=UNSET if failure is None else str(failure),
     )
+    return learned, failure
+
+
+def _read(client: Client, one: Transcript, *, again: bool) -> LearnedResult | None:
+    """What the daemon made of ``one``, None where it failed or took too long.
+
+    Raises ``DaemonUnreachable`` where the daemon is gone.
+    """
+    try:
+        return client.call("learn", LearnedResult, _order(one, again=again), within_s=_LEARN_S)
+    except (CallFailed, DaemonLate):
+        return None
 
 
 def _order(one: Transcript, *, again: bool) -> dict[str, object]:

@@ -9,19 +9,20 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime, time
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 import msgspec
 
 from ...config.load import Loaded, SettingsError, load_settings
 from ...config.paths import Paths, find_paths
-from ..cli.client import CALL_S, Client, DaemonHung, DaemonUnreachable, T
+from ..cli.client import CALL_S, CallFailed, Client, DaemonHung, DaemonUnreachable, T
 
 MAX_LISTED = 1000
 """How many memories or sessions the daemon gives in one answer."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+Failure = CallFailed | DaemonUnreachable
 
 
 def json_option(command: F) -> F:
@@ -213,6 +214,14 @@ def show(answer: object, lines: Iterable[str]) -> None:
     if not printed_as_json(answer):
         for line in lines:
             click.echo(line)
+
+
+def fail_midway(failure: Failure) -> NoReturn:
+    """End the command, of which a part was done. What it printed as JSON has said why."""
+    if not is_json():
+        raise failure
+    click.echo(f"subcog: {failure}", err=True)
+    sys.exit(3 if isinstance(failure, DaemonUnreachable) else 1)
 
 
 def by(author: str) -> str:

@@ -24,11 +24,13 @@ from ..imports.formats import Source, recognise
 from ..imports.item import BadImport, Item
 from ..imports.markdown import write_memory
 from .shared import (
+    Failure,
     ask,
     call,
     confirm,
     daemon,
     daemon_options,
+    fail_midway,
     is_json,
     json_option,
     local_time,
@@ -133,14 +135,14 @@ class _Sent(NamedTuple):
     counts: Counter[str]
     items: Sequence[ImportedItem]
     interrupted: bool
-    failure: CallFailed | DaemonUnreachable | None
+    failure: Failure | None
 
 
 def _send(path: Path, source: Source, found: int, how: dict[str, object], *, quiet: bool) -> _Sent:
     """Send what ``source`` has. Ctrl-C, or a failure, ends it once what was sent is settled."""
     counts: Counter[str] = Counter()
     items: list[ImportedItem] = []
-    failure: CallFailed | DaemonUnreachable | None = None
+    failure: Failure | None = None
     with (
         until_interrupted() as is_interrupted,
         ExitStack() as connections,
@@ -208,11 +210,8 @@ def _end(sent: _Sent) -> None:
     if sent.interrupted:
         click.echo("interrupted: the rest was not imported", err=True)
         raise click.Abort
-    if sent.failure is not None and is_json():
-        click.echo(f"subcog: {sent.failure}", err=True)
-        sys.exit(3 if isinstance(sent.failure, DaemonUnreachable) else 1)
     if sent.failure is not None:
-        raise sent.failure
+        fail_midway(sent.failure)
 
 
 def _report(

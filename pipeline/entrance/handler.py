@@ -35,7 +35,7 @@ from ...sinks.transcripts.reader import Outcomes
 from ...stages.moments.preserve import GIVE_PLAIN_TEXT
 from ...stages.text.markup import marked_in
 from ...stages.text.unicode import well_formed
-from ..agents.agent import Payload, identifier, read_payload
+from ..agents.agent import Payload, identifier
 from ..app.app import App
 from .damage import DamageNotice
 from .events import (
@@ -59,7 +59,7 @@ from .greeting import (
     room_beside,
     with_context,
 )
-from .long_prompt import shortened
+from .long_prompt import read_shortened
 from .places import Places
 
 PIPE_MS = 20
@@ -140,7 +140,7 @@ class HookHandler:
 
     async def _answer(self, event: str, fields: dict[str, str], body: bytes) -> HookAnswer:
         try:
-            payload = read_payload(await shortened(body))
+            payload = await read_shortened(body)
         except ValueError:
             _log.warning("a hook sent a malformed payload", extra={"event": event})
             lost = event == "UserPromptSubmit" and spool.hints(body)
@@ -248,7 +248,7 @@ class HookHandler:
         """Note a session's start that no daemon has answered, as if it had come in its time."""
         payload = Payload(session_id=missed.session_id, source=missed.source, cwd=missed.cwd)
         self._note("SessionStart", client, payload)
-        self.project_dir(missed.session_id, fields, missed.cwd)
+        self.project_dir(missed.session_id, fields, missed.cwd, missed.source)
 
     def _note(self, event: str, client: str, payload: Payload) -> None:
         """Note the hook; what the session was shown is forgotten when its context is emptied."""
@@ -263,16 +263,18 @@ class HookHandler:
         if event == "SessionStart" and self._app.llm is not None:
             self._app.llm.warm()
 
-    def project_dir(self, session: str, fields: dict[str, str], start: str = "") -> str:
+    def project_dir(
+        self, session: str, fields: dict[str, str], start: str = "", source: str = ""
+    ) -> str:
         """The project's directory, as the request names it or the start of its session did."""
         given = fields.get("project", "")
-        return self._app.sessions.project_dir(session, given=given, start=start)
+        return self._app.sessions.project_dir(session, given=given, start=start, source=source)
 
     async def _call(self, heard: TranslatedHook, fields: dict[str, str], trace: str) -> HookCall:
         """The call. Raises ``TimeoutError`` where the project's directory does not answer."""
         event, payload = heard.event, heard.payload
         start = payload.cwd if event == "SessionStart" else ""
-        directory = self.project_dir(payload.session_id, fields, start)
+        directory = self.project_dir(payload.session_id, fields, start, payload.source)
         before = self._before(event, payload)  # now: hooks may overtake each other while they wait
         return HookCall(
             trace=trace,

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 import anyio.to_thread
 import msgspec
 from msgspec import Raw
+
+from ..agents.agent import Payload, read_payload
 
 LONG_BYTES = 512 * 1024
 END_BYTES = 64 * 1024
@@ -19,18 +22,30 @@ END_BYTES = 64 * 1024
 MARKED_BYTES = 40_000
 """What is kept from a marker on; where it ends in there is found when the prompt is parsed."""
 MOST_MARKED = 20
+MOST_LOOKED_AT = 50_000
+"""So many lines that begin with a marker or a code fence are looked at: a tenth of a second."""
 
 # A string of JSON may be cut before such a byte: it begins a character, and no escape, which has at
 # most 6 bytes, has begun before it.
 _SAFE = re.compile(rb"(?<=[^\\]{6})[^\x80-\xbf]|(?<!\\)\\")
-# Two patterns, since each begins with a character that can be searched for.
-_MARKERS = (re.compile(rb"(?i)\[(?:remember|capture)"), re.compile(rb"(?i)@memory"))
-_LINE_ENDS = re.compile(rb"(?<!\\)(?:\\\\)*\\n[ \t]{0,3}$")
-_FENCE = re.compile(rb"\\n[ \t]{0,3}(?:```|~~~)")
-# A search holds the interpreter's lock; so much of it takes about a millisecond.
-_SLICE = 1 << 20
-_LONGEST_MARK = 16
+# A code fence (1) or a marker (2) that begins a line. What it begins with can be searched for.
+_LINE = re.compile(rb"\\n(?: |\\t){0,3}(?:(```|~~~)|((?i:\[(?:remember|capture)|@memory)))")
+# A search holds the interpreter's lock; so much of it takes a millisecond, of empty lines ten.
+_SLICE = 1 << 18
+_LONGEST_MARK = 20
+_MOST_BACKSLASHES = 64
 _BETWEEN = rb"\n\n[...]\n\n"
+
+
+async def read_shortened(body: bytes) -> Payload:
+    """The payload in ``body``, with its prompt cut where it is very long. Raises ``ValueError``.
+
+    What is long is read in a thread, also where the prompt is short: to mend half a character in
+    the answer of a tool takes long.
+    """
+    if len(body) <= LONG_BYTES:
+        return read_payload(body)
+    return await anyio.to_thread.run_sync(lambda: read_payload(shorten(body)))
 
 
 async def shortened(body: bytes) -> bytes:
@@ -58,9 +73,11 @@ def _kept(text: memoryview) -> Iterator[memoryview]:
     yield text[:first]
     at, found = first, 0
     for start in _markers(text, first, last):
-        if start >= at and found < MOST_MARKED:
+        if start >= at:
             at, found = min(last, _safe(text, start + MARKED_BYTES)), found + 1
             yield text[start:at]
+        if found == MOST_MARKED:
+            break
     yield text[last:]
 
 
@@ -72,18 +89,25 @@ def _safe(text: memoryview, at: int) -> int:
 
 def _markers(text: memoryview, first: int, last: int) -> Iterator[int]:
     """Where a marker begins a line outside a code fence, from ``first`` to ``last``."""
-    fences, counted = 0, 0
-    for found in sorted(each for one in _MARKERS for each in _search(one, text, first, last)):
-        if _LINE_ENDS.search(text, max(0, found - 64), found):
-            fences += sum(1 for _ in _search(_FENCE, text, counted, found))
-            counted = found
-            if fences % 2 == 0:
+    fenced = False
+    for found in islice(_lines(text, last), MOST_LOOKED_AT):
+        if _is_escaped(text, found.start()):
+            continue
+        if found[1]:
+            fenced = not fenced
+        elif not fenced and found.start(2) >= first:
+            yield found.start(2)
+
+
+def _lines(text: memoryview, last: int) -> Iterator[re.Match[bytes]]:
+    for start in range(0, last, _SLICE):
+        end = min(last, start + _SLICE)
+        for found in _LINE.finditer(text, start, min(last, end + _LONGEST_MARK)):
+            if found.start() < end:
                 yield found
 
 
-def _search(pattern: re.Pattern[bytes], text: memoryview, first: int, last: int) -> Iterator[int]:
-    for start in range(first, last, _SLICE):
-        end = min(last, start + _SLICE)
-        for found in pattern.finditer(text, start, min(last, end + _LONGEST_MARK)):
-            if found.start() < end:
-                yield found.start()
+def _is_escaped(text: memoryview, at: int) -> bool:
+    """Whether the backslash at ``at`` is one of the text, and no escape of JSON begins with it."""
+    before = bytes(text[max(0, at - _MOST_BACKSLASHES) : at])
+    return (len(before) - len(before.rstrip(b"\\"))) % 2 == 1

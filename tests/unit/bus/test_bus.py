@@ -292,6 +292,21 @@ async def test_what_outlasts_the_grace_is_cancelled_and_told():
     assert told.reasons() == ["shutdown"] * 3
 
 
+async def test_what_outlasted_a_drain_is_not_waited_for_again():
+    told = Told(dropped)
+
+    async def stuck(event):
+        await anyio.sleep_forever()
+
+    bus = Bus(grace_s=math.inf)
+    bus.subscribe(Asked, stuck, name="stuck")
+    with anyio.fail_after(PATIENCE_S):
+        async with bus:
+            await bus.publish(Asked(trace="t"))
+            assert not await bus.drain(0.01)
+    assert told.reasons() == ["shutdown"]
+
+
 async def test_a_handler_may_ask_the_bus_while_it_drains():
     answers = []
 

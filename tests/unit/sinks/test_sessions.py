@@ -330,6 +330,17 @@ def test_start_without_a_project_is_where_the_agent_is():
     assert sessions.project_dir("s", given="/named", start="/cwd") == "/named"
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [("compact", "/p"), ("clear", "/p"), ("", "/p"), ("resume", "/p/sub"), ("startup", "/p/sub")],
+)
+def test_a_session_that_starts_again_in_the_middle_keeps_its_project(source, expected):
+    sessions = Sessions()
+    assert sessions.project_dir("s", given="", start="/p", source="compact") == "/p"
+    assert sessions.project_dir("s", given="", start="/p/sub", source=source) == expected
+    assert sessions.project_dir("s", given="") == expected
+
+
 def test_the_project_of_a_session_without_a_name_is_not_remembered():
     sessions = Sessions()
     assert sessions.project_dir("", given="/p") == "/p"

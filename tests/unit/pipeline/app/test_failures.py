@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import threading
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import msgspec
 import pytest
 
-from subcog.bus.events import CaptureRequested
+from subcog.bus.events import CaptureRequested, ResponseReady, ToolUsed
+from subcog.bus.values import Action
 from subcog.config.load import load_settings
 from subcog.config.paths import find_paths
+from subcog.pipeline.app import failures
 from subcog.pipeline.app.app import App
 from subcog.pipeline.app.failures import Watched
 from subcog.pipeline.entrance.handler import HookHandler
@@ -221,6 +224,22 @@ async def test_secrets_are_taken_out(tmp_path):
         (memory,) = await desk.kept()
         assert key not in memory.content
         assert "make dev --local" in memory.content
+
+
+async def test_a_disk_that_hangs_is_left_behind(tmp_path, monkeypatch):
+    answers = threading.Event()
+    monkeypatch.setattr(failures, "head_commit", lambda root: answers.wait(PATIENCE_S))
+    async with at_work(tmp_path) as desk:
+        await desk.fails(SLOW)
+        place = desk.hooks.place({"project": desk.project})
+        action = Action(tool="Bash", command=WORKS)
+        passed = ToolUsed(trace="t", session="s1", client="claude", place=place, action=action)
+        try:
+            with suppress(TimeoutError):
+                await desk.app.bus.request(passed, ResponseReady, within_s=0.1)
+            assert await desk.app.bus.settle(PATIENCE_S / 2)
+        finally:
+            answers.set()
 
 
 async def test_it_can_be_switched_off(tmp_path):

@@ -19,7 +19,9 @@ from subcog.bus.events import (
     ForgetRequested,
     ForgetSettled,
     IntentRefined,
+    ResponseReady,
     ReviewRequested,
+    SessionStarted,
 )
 from subcog.bus.prompts import DetectionSource, Vote
 from subcog.bus.sessions import Passage, SessionHit
@@ -294,3 +296,16 @@ async def test_a_late_answer_is_counted_and_quotes_nothing_that_was_forgotten(tm
 
 async def _is_gone(app: App, memory_id: str) -> bool:
     return not await traces_of(app, memory_id)
+
+
+async def test_a_greeting_leaves_a_disk_that_hangs_behind(tmp_path, monkeypatch):
+    answers = threading.Event()
+    start = SessionStarted(trace="t", session="s", client="c", place=PLACE, source="startup")
+    async with opened(tmp_path) as app:
+        monkeypatch.setattr(app.projects, "facts", lambda root: answers.wait(PATIENCE_S))
+        try:
+            with pytest.raises(TimeoutError):
+                await app.bus.request(start, ResponseReady, within_s=0.1)
+            assert await app.bus.settle(PATIENCE_S / 2)
+        finally:
+            answers.set()

@@ -12,7 +12,7 @@ import pytest
 
 from subcog.bus.frames import reply_frame
 from subcog.config.paths import find_paths
-from subcog.pipeline.cli.client import Client, DaemonUnreachable, connect, spawn
+from subcog.pipeline.cli.client import Client, DaemonLate, connect, spawn
 from tests.waiting import PATIENCE_S
 
 
@@ -94,7 +94,7 @@ def test_a_connection_that_the_daemon_closed_meanwhile_is_made_anew(daemon):
 
 def test_a_call_that_takes_longer_than_is_waited_says_that_the_daemon_goes_on(daemon):
     _, client = daemon
-    with pytest.raises(DaemonUnreachable, match=r"not finished within 0\.01 s; the daemon goes on"):
+    with pytest.raises(DaemonLate, match=r"not finished within 0\.01 s; the daemon goes on"):
         client.call("backup", dict, start=False, within_s=0.01)
 
 

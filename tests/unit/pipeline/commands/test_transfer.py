@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from subcog.bus.results import CopyResult, ImportResult
-from subcog.pipeline.cli.client import CALL_S, LONG_S, CallFailed
+from subcog.bus.results import CopyResult, ForgetResult, ImportResult
+from subcog.pipeline.cli.client import CALL_S, LONG_S, CallFailed, DaemonUnreachable
 from subcog.pipeline.cli.main import main
 from subcog.pipeline.commands import memory, sessions, shared, transfer
 from subcog.pipeline.commands.lifecycle import restore_command
@@ -21,6 +21,7 @@ from subcog.pipeline.imports.formats import Source
 from subcog.pipeline.imports.item import BadImport, Item
 
 FILE = Path("in.jsonl")
+FORGOTTEN = ForgetResult(id="mem_1", forgotten=True, team=None, copies=())
 
 
 def source(*contents):
@@ -108,6 +109,29 @@ def test_what_copies_or_rewrites_the_whole_database_may_take_long(
     Path("file").touch()
     assert isinstance(CliRunner().invoke(command, args).exception, CallFailed)
     assert waits[call] == LONG_S
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"), [(CallFailed("no room"), 1), (DaemonUnreachable("no daemon"), 3)]
+)
+def test_a_forgetting_that_fails_midway_prints_what_is_forgotten_and_why_not_all(
+    failure, code, monkeypatch
+):
+    class Client:
+        def call(self, name, kind, params, within_s=CALL_S):
+            if name == "forget" and params["id"] == "mem_2":
+                raise failure
+            return SimpleNamespace(id=params["id"]) if name == "get" else FORGOTTEN
+
+    @contextmanager
+    def daemon():
+        yield Client()
+
+    monkeypatch.setattr(memory, "daemon", daemon)
+    done = CliRunner().invoke(forget_command, ["mem_1", "mem_2", "mem_3", "--json"])
+    first, last = json.loads(done.stdout)
+    assert (done.exit_code, done.stderr) == (code, f"subcog: {failure}\n")
+    assert (first["id"], last) == ("mem_1", {"error": str(failure)})
 
 
 def test_an_import_that_fails_midway_prints_one_object_which_says_why(monkeypatch, tmp_path):

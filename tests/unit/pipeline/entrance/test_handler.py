@@ -1,10 +1,15 @@
+import msgspec
 import pytest
 
 from subcog.bus.events import CompactionStarted, ToolUsed
 from subcog.bus.values import Action
+from subcog.config.load import load_settings
+from subcog.config.paths import find_paths
 from subcog.pipeline.agents.agent import Payload
+from subcog.pipeline.app.app import App
 from subcog.pipeline.entrance.handler import (
     LEAST_S,
+    HookHandler,
     LoadShedding,
     _unanswered,
     trace_of,
@@ -74,3 +79,15 @@ def test_the_time_before_the_memories_were_there_does_not_count():
 @pytest.mark.parametrize("text", ["", "zz", identity(1000.0 + 60), identity(1000.0 - 60)])
 def test_a_time_of_another_clock_is_no_time(text):
     assert waited_s(text, now=1000.0, since=0.0) == 0.0
+
+
+async def test_a_session_that_is_compacted_in_another_directory_keeps_its_project(tmp_path):
+    paths = find_paths({"SUBCOG_HOME": str(tmp_path)})
+    ungreeted = {"SUBCOG_HOOK_SESSION_START_ENABLED": "false"}
+    app = App(load_settings(paths.config_file, ungreeted).settings, paths)
+    entrance = HookHandler(app)
+    async with app.running():
+        for source, cwd in (("startup", "/p"), ("compact", "/p/vendor")):
+            body = msgspec.json.encode({"session_id": "s", "source": source, "cwd": cwd})
+            assert (await entrance.answer("SessionStart", {}, body)).outcome == "passed"
+    assert entrance.project_dir("s", {}) == "/p"

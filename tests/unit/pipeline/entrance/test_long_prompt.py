@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
 from subcog.hooks.spool import MAX_PROMPT_CHARS
 from subcog.pipeline.agents.agent import read_payload
-from subcog.pipeline.entrance.long_prompt import END_BYTES, LONG_BYTES, shorten
+from subcog.pipeline.entrance import long_prompt
+from subcog.pipeline.entrance.long_prompt import (
+    END_BYTES,
+    LONG_BYTES,
+    MARKED_BYTES,
+    MOST_MARKED,
+    read_shortened,
+    shorten,
+)
 from subcog.stages.text.markup import split_markers
+from tests.waiting import ends_soon
 
 PASTES = {
     "a log": "12:00:01 worker 7 finished /srv/jobs/run.py:12 in 3.2 s\n",
@@ -54,6 +64,13 @@ def test_what_is_no_marker_is_not_made_one():
     assert split_markers(cut(prompt, ascii_only=True))[1] == split_markers(prompt)[1] == ()
 
 
+@pytest.mark.parametrize("before", ["\t", " \t ", "a\\\n"])
+def test_a_marker_is_found_behind_what_may_stand_before_it(before):
+    log = "a line of some log\n" * 60_000
+    prompt = f"{log}{before}[remember] a rule\n\n{log}"
+    assert [one.content for one in split_markers(cut(prompt, ascii_only=True))[1]] == ["a rule"]
+
+
 def test_a_marker_at_each_seam_is_found():
     line = "x" * 99 + "\n"
     for shift in range(0, 100, 9):
@@ -62,8 +79,28 @@ def test_a_marker_at_each_seam_is_found():
         assert [one.content for one in split_markers(cut(prompt, ascii_only=True))[1]] == ["a seam"]
 
 
+@pytest.mark.parametrize("again", ["@memory\n", "[remember "])
+def test_markers_without_end_are_not_all_looked_at(again):
+    prompt = "[remember] the first\n\n" + again * (14_000_000 // len(again))
+    with ends_soon(cpu_s=3.0):
+        kept = cut(prompt, ascii_only=True)
+    assert kept.startswith("[remember] the first\n\n")
+    assert len(kept) <= 2 * END_BYTES + (MOST_MARKED + 1) * MARKED_BYTES
+
+
 @pytest.mark.parametrize(
     "body", [b"[" * LONG_BYTES, b"x" * 2 * LONG_BYTES, b'{"prompt": 1}' * 50_000]
 )
 def test_what_is_no_payload_comes_back_as_it_is(body):
     assert shorten(body) == body
+
+
+async def test_a_long_payload_is_mended_off_the_event_loop(monkeypatch):
+    def read(body):
+        assert threading.current_thread() is not threading.main_thread()
+        return read_payload(body)
+
+    monkeypatch.setattr(long_prompt, "read_payload", read)
+    half = b'{"session_id":"s","tool_response":"%s \\ud83d"}' % (b"x" * LONG_BYTES)
+    payload = await read_shortened(half)
+    assert (payload.session_id, bytes(payload.tool_response)[-3:]) == ("s", b' ?"')

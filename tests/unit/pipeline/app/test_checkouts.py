@@ -1,0 +1,34 @@
+"""What was checked out, where the disk that says it does not answer."""
+
+import threading
+
+import pytest
+from msgspec.structs import replace
+
+from subcog.bus.events import ReviewRequested
+from subcog.bus.values import LEARN
+from subcog.pipeline.app import checkouts
+from subcog.pipeline.app.checkouts import Checkouts
+from subcog.sinks.project.reflog import Checkout
+from tests.fakes import NOW, PLACE
+from tests.waiting import PATIENCE_S
+
+
+@pytest.mark.parametrize(("hook", "branch"), [("Stop", "main"), (LEARN, "")])
+async def test_a_disk_that_hangs_is_not_waited_for(hook, branch, monkeypatch):
+    answers = threading.Event()
+
+    class Hanging(Checkouts):
+        def at(self, event, said_at):
+            answers.wait(PATIENCE_S)
+            return super().at(event, said_at)
+
+    monkeypatch.setattr(checkouts, "WITHIN_S", 0.01)
+    place = replace(PLACE, branch="main")
+    event = ReviewRequested(
+        trace="t", session="s", client="c", place=place, transcript="", hook=hook
+    )
+    try:
+        assert await Hanging().find(event, [NOW, None]) == [Checkout("", branch)] * 2
+    finally:
+        answers.set()
