@@ -30,7 +30,7 @@ from psycopg.types.string import BytesBinaryDumper
 from ..protocol import TeamUnavailable
 from .errors import closed, explain, explain_connect, unavailable
 
-VERSION = 16
+VERSION = 17
 """Of the tables that this subcog works with."""
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.values import BRINGS_BACK, Encoding, Provenance, Query
+from subcog.bus.values import BRINGS_BACK, Encoding, Provenance, Query, Scope
 from subcog.sinks.store.rows import Row
 from subcog.sinks.team.postgres.connection import Address, Link
 from subcog.sinks.team.postgres.store import _put
@@ -182,6 +182,28 @@ async def test_large_rows_come_few_at_a_time(alice):
     assert 0 < len(first.changes) < 5
     assert first.behind
     assert len(await whole_feed(alice)) == 5
+
+
+async def test_nobody_floods_the_feed_with_the_names_of_what_was_never_there(quick_team, alice):
+    """They cost no quota; of those from before the bound a page has as few as of large rows."""
+    endless = f"{make_row(1).memory.id}{'a' * 40}"
+    with pytest.raises(ValueError, match="CheckViolation"):
+        await alice.forget(endless, [HERE])
+    with pytest.raises(ValueError, match="CheckViolation"):
+        await alice.put([make_row(1, id=endless)])
+    with pytest.raises(ValueError, match="CheckViolation"):
+        await alice.forget(make_row(1).memory.id, [Scope("project", "a" * 1_000)])
+    quick_team.psql(
+        OWNER,
+        "INSERT INTO subcog.changes (team, scope, id, version) "
+        f"SELECT m.team, '{HERE}', n || repeat('a', 400000), 0 "
+        "FROM subcog.members m, generate_series(1, 9) AS n WHERE m.role = 'alice'",
+    )
+
+    first = await alice.changes(await beginning(alice), SCOPES)
+
+    assert (len(first.changes), first.behind) == (3, True)
+    assert len(await whole_feed(alice)) == 9
 
 
 @pytest.mark.parametrize(
