@@ -303,6 +303,18 @@ async def test_a_date_that_is_none_hinders_nobody(quick_team, alice):
     assert (await brought_back(alice))["2"] == ("bob", "1")
 
 
+@pytest.mark.parametrize(("many", "size", "noted"), [(15, 10, 10), (4, 400_000, 2)])
+async def test_no_number_of_versions_makes_a_memory_hard_to_forget(
+    quick_team, alice, many, size, noted
+):
+    """Of the words that might be taken back only the latest are read."""
+    async with member_of(quick_team, "bob") as bob:
+        for number in range(2, many + 2):
+            await bob.put([make_row(1, version=number, content=f"{number} {'x' * size}")])
+    assert await alice.forget(make_row(1).memory.id, [HERE])
+    assert len(quick_team.psql("postgres", WORDS_KEPT).split()) == noted
+
+
 # --- who may forget it ---------------------------------------------------------------------------
 
 
