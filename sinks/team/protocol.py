@@ -145,8 +145,8 @@ class Change(Struct, frozen=True):
 
     ``author`` is who the server knows wrote the text; the row's own provenance says the same. Of a
     forgotten memory it is who wrote the first version, empty where the server never had one, and
-    ``forgotten_by`` is who forgot it, if that was noted. ``brings_back`` is the forgotten memory
-    that this one takes the place of, where the server knows that the same member forgot it.
+    ``forgotten_by`` are those who forgot it, if that was noted. ``brings_back`` is the forgotten
+    memory that this one takes the place of, where the server knows that the same member forgot it.
     """
 
     cursor: Cursor
@@ -155,7 +155,7 @@ class Change(Struct, frozen=True):
     scope: Scope
     author: str
     row: Row | None
-    forgotten_by: str = ""
+    forgotten_by: tuple[str, ...] = ()
     brings_back: str = ""
 
 

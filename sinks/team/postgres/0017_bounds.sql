@@ -86,7 +86,8 @@ BEGIN
 END $$;
 
 -- As before, but of the words it reads the latest alone: whoever takes that back has one of those. To
--- read all would take longer than a call may, once a colleague has added versions enough.
+-- read all would take longer than a call may, once a colleague has added versions enough. And what
+-- the server never had is told again when one more has forgotten it.
 CREATE OR REPLACE FUNCTION forget(forgotten text, scopes text[]) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 #variable_conflict use_column
@@ -116,11 +117,16 @@ BEGIN
             END IF;
         END IF;
         PERFORM FROM memories WHERE team = mine AND id = forgotten FOR UPDATE;
-        INSERT INTO deletions (team, id, scope, author, member)
+        INSERT INTO deletions AS known (team, id, scope, author, member)
         SELECT mine, forgotten, d.scope, d.author, me FROM deletions d JOIN teams t USING (team)
         WHERE d.team = mine AND d.id = forgotten AND d.scope = ANY (scopes) AND d.returned IS NULL
             AND (t.forgetting = 'anyone' OR d.author IN ('', me))
-        LIMIT 1 ON CONFLICT DO NOTHING;
+        LIMIT 1 ON CONFLICT DO NOTHING
+        RETURNING known.scope, known.author INTO place, writer;
+        IF writer = '' THEN -- some may have heard of it as a deletion by who did not write it
+            INSERT INTO changes (team, scope, id, version) VALUES (mine, place, forgotten, 0);
+            PERFORM pg_notify(channel_of(mine), '');
+        END IF;
         RETURN false;
     END IF;
     SELECT v.author INTO writer FROM versions v

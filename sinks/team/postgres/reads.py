@@ -120,9 +120,9 @@ _AFTER = (
     "model, vectors, words, lengths, terms, epoch, behind, at, since "
     "FROM subcog.changes_after(%s, %s::text::xid8, %s, %s, %s, %s)"
 )
-# Whose it was and who forgot it first; by which memories it is back, once all have taken that back.
+# Whose it was and who forgot it; by which memories it is back, once all have taken that back.
 _DELETIONS = """
-    SELECT id, (array_agg(author ORDER BY at))[1], (array_agg(member ORDER BY at))[1],
+    SELECT id, (array_agg(author ORDER BY at))[1], array_agg(member ORDER BY at),
         CASE WHEN count(*) = count(returned) THEN array_agg(returned) ELSE '{}' END
     FROM subcog.deletions WHERE id = ANY (%s) GROUP BY id
 """
@@ -158,7 +158,7 @@ def _about_deletions(connection: Connection, found: list[Change]) -> list[Change
     if not named:
         return found
     rows = connection.execute(_DELETIONS, [list(named)]).fetchall()
-    noted = {id_: (author, member, returned) for id_, author, member, returned in rows}
+    noted = {id_: (author, tuple(members), returned) for id_, author, members, returned in rows}
     return [_noted(each, noted) for each in found]
 
 
@@ -168,12 +168,14 @@ def _brought_back(change: Change) -> str:
     return claimed if MEMORY_ID.fullmatch(claimed) else ""
 
 
-def _noted(change: Change, noted: Mapping[str, tuple[str, str, Sequence[str]]]) -> Change:
-    author, member, _ = noted.get(change.id, ("", "", ()))
+def _noted(
+    change: Change, noted: Mapping[str, tuple[str, tuple[str, ...], Sequence[str]]]
+) -> Change:
+    author, members, _ = noted.get(change.id, ("", (), ()))
     if change.version == 0:
-        return structs.replace(change, author=author, forgotten_by=member)
+        return structs.replace(change, author=author, forgotten_by=members)
     old = _brought_back(change)
-    _, _, returned = noted.get(old, ("", "", ()))
+    _, _, returned = noted.get(old, ("", (), ()))
     return structs.replace(change, brings_back=old) if change.id in returned else change
 
 

@@ -10,7 +10,7 @@ from subcog.bus.anchors import Anchor
 from subcog.bus.values import Provenance
 from subcog.sinks.store.rows import to_memory, to_record
 from subcog.sinks.team.postgres.store import PostgresStore
-from subcog.sinks.team.protocol import ForgetRefused, TeamUnavailable
+from subcog.sinks.team.protocol import Cursor, ForgetRefused, TeamUnavailable
 from tests.postgres import STRANGER
 from tests.stores import ALL, HERE, FakeClock, make_row
 from tests.teamwork import member_of, whole_feed
@@ -233,7 +233,7 @@ async def test_what_a_colleague_forgot_and_took_back_is_signed_by_who_wrote_it(q
     async with member_of(quick_team, "bob") as bob:
         assert await bob.forget(make_row(1).memory.id, [HERE])
         [gone] = [one for one in await whole_feed(alice) if one.version == 0]
-        assert (gone.author, gone.forgotten_by) == ("alice", "bob")
+        assert (gone.author, gone.forgotten_by) == ("alice", ("bob",))
         assert await bob.put([again(2)]) == (True,)
         assert await bob.put([again(3)]) == (True,)  # it was taken back already
         assert await brought_back(alice) == {"2": ("alice", "1"), "3": ("bob", "")}
@@ -282,7 +282,7 @@ async def test_what_two_forgot_is_back_with_the_second_undo_under_who_wrote_it(q
         assert await alice.forget(first, [HERE])
         assert not await bob.forget(first, [HERE])
         [gone] = [one for one in await whole_feed(bob) if one.version == 0]
-        assert (gone.author, gone.forgotten_by) == ("alice", "alice")
+        assert (gone.author, gone.forgotten_by) == ("alice", ("alice", "bob"))
         await bob.put([again(2)])
         assert await brought_back(alice) == {"2": ("alice", "")}
         await alice.put([again(3)])
@@ -334,6 +334,19 @@ async def test_where_authors_alone_forget_nobody_forgets_what_is_yet_to_come(qui
     feed = {(one.id, one.version) for one in await whole_feed(alice)}
     assert {(row.memory.id, 1) for row in rows[1:]} <= feed
     assert not {(row.memory.id, 0) for row in rows[1:]} & feed
+
+
+async def test_what_the_server_lost_is_told_as_forgotten_by_all_who_forgot_it(quick_team, alice):
+    """After a restore it is all one who of them is heard first."""
+    lost = make_row(7).memory.id
+    async with member_of(quick_team, "bob") as bob:
+        assert not await bob.forget(lost, [HERE])
+        before = await alice.changes(Cursor((await alice.about()).epoch), [HERE])
+        assert before.changes[-1].forgotten_by == ("bob",)
+    for _ in range(2):
+        assert not await alice.forget(lost, [HERE])
+    [told] = (await alice.changes(before.cursor, [HERE])).changes
+    assert (told.id, told.version, told.forgotten_by) == (lost, 0, ("bob", "alice"))
 
 
 async def test_who_may_forget_what_is_the_teams_setting_and_every_deletion_is_noted(
