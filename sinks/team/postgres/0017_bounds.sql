@@ -153,3 +153,40 @@ BEGIN
     PERFORM pg_notify(channel_of(mine), '');
     RETURN true;
 END $$;
+
+-- As before, but what others deleted is there again only for who wrote it: who brings its first
+-- version, and did not delete it as well.
+CREATE OR REPLACE FUNCTION put(
+    ids text[], numbers bigint[], scopes text[], namespaces text[], fingerprints bigint[],
+    made timestamptz[], froms timestamptz[], tos timestamptz[], successors text[], labels text[],
+    bodies text[], models text[], vector_blobs bytea[], word_blobs bytea[], length_blobs bytea[],
+    term_blobs bytea[], digests bytea[], texts text[], embeddings halfvec[]
+) RETURNS boolean[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+#variable_conflict use_variable
+DECLARE
+    mine text := require_team();
+    me text := (SELECT member FROM members WHERE role = session_user);
+    begun text[] := ARRAY(SELECT i.id FROM unnest(ids, numbers) AS i (id, number) WHERE number = 1);
+BEGIN
+    IF EXISTS (SELECT FROM teams t WHERE t.team = mine AND t.forgetting = 'authors') THEN
+        WITH planted AS (
+            DELETE FROM deletions d
+            WHERE d.team = mine AND d.id = ANY (begun) AND NOT EXISTS (
+                SELECT FROM deletions o
+                WHERE o.team = mine AND o.id = d.id AND (o.author <> '' OR o.member = me)
+            )
+            RETURNING d.id, d.scope
+        ), freed AS (
+            DELETE FROM memories h USING planted p
+            WHERE h.team = mine AND h.id = p.id AND h.forgotten_at IS NOT NULL
+        )
+        DELETE FROM changes c USING planted p
+        WHERE c.team = mine AND c.scope = p.scope AND c.id = p.id AND c.version = 0;
+    END IF;
+    RETURN put_versions(
+        ids, numbers, scopes, namespaces, fingerprints, made, froms, tos, successors, labels,
+        bodies, models, vector_blobs, word_blobs, length_blobs, term_blobs, digests, texts,
+        embeddings
+    );
+END $$;

@@ -318,6 +318,12 @@ async def test_no_number_of_versions_makes_a_memory_hard_to_forget(
 # --- who may forget it ---------------------------------------------------------------------------
 
 
+AUTHORS_FORGET = (
+    "UPDATE subcog.teams SET forgetting = 'authors' "
+    "WHERE team = (SELECT team FROM subcog.members WHERE role = 'bob')"
+)
+
+
 async def test_where_authors_alone_forget_nobody_forgets_what_is_yet_to_come(quick_team, alice):
     setting = "UPDATE subcog.teams SET forgetting = '{}'"
     rows = [make_row(number) for number in (7, 8, 9)]
@@ -334,6 +340,18 @@ async def test_where_authors_alone_forget_nobody_forgets_what_is_yet_to_come(qui
     feed = {(one.id, one.version) for one in await whole_feed(alice)}
     assert {(row.memory.id, 1) for row in rows[1:]} <= feed
     assert not {(row.memory.id, 0) for row in rows[1:]} & feed
+
+
+async def test_what_its_author_forgot_does_not_come_back_by_who_only_changed_it(quick_team, alice):
+    """The server, restored from before it was there, knows of it by those who send again alone."""
+    ours, both = make_row(7, version=3, tags=("bob's",)), make_row(8)
+    async with member_of(quick_team, "bob") as bob:
+        quick_team.server.execute(AUTHORS_FORGET, database=quick_team.name)
+        for row in (ours, both):
+            await alice.forget(row.memory.id, [HERE])
+        await bob.forget(both.memory.id, [HERE])
+        assert await bob.put([ours, both]) == (False, False)
+        assert await bob.put([make_row(7)]) == (True,), "as far as the server knows he wrote it"
 
 
 async def test_what_the_server_lost_is_told_as_forgotten_by_all_who_forgot_it(quick_team, alice):
@@ -355,11 +373,7 @@ async def test_who_may_forget_what_is_the_teams_setting_and_every_deletion_is_no
     first = make_row(1).memory.id
     theirs = "SELECT id, scope, author, member FROM subcog.deletions ORDER BY at"
     async with member_of(quick_team, "bob") as bob:
-        quick_team.server.execute(
-            "UPDATE subcog.teams SET forgetting = 'authors' "
-            "WHERE team = (SELECT team FROM subcog.members WHERE role = 'bob')",
-            database=quick_team.name,
-        )
+        quick_team.server.execute(AUTHORS_FORGET, database=quick_team.name)
         assert (await bob.about()).authors_alone
         await bob.put([make_row(1, version=2, tags=("mine now",)), make_row(2)])
         with pytest.raises(ForgetRefused):
