@@ -155,20 +155,32 @@ BEGIN
 END $$;
 
 -- As before, but what others deleted is there again only for who wrote it: who brings its first
--- version, and did not delete it as well.
+-- version, and did not delete it as well. And no version takes its memory to where machines take no
+-- more, which is beyond a million: others could change it no longer. A restore may leave a gap.
 CREATE OR REPLACE FUNCTION put(
     ids text[], numbers bigint[], scopes text[], namespaces text[], fingerprints bigint[],
     made timestamptz[], froms timestamptz[], tos timestamptz[], successors text[], labels text[],
     bodies text[], models text[], vector_blobs bytea[], word_blobs bytea[], length_blobs bytea[],
     term_blobs bytea[], digests bytea[], texts text[], embeddings halfvec[]
 ) RETURNS boolean[]
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT SET enable_seqscan = off SET jit = off
+AS $$
 #variable_conflict use_variable
 DECLARE
     mine text := require_team();
     me text := (SELECT member FROM members WHERE role = session_user);
     begun text[] := ARRAY(SELECT i.id FROM unnest(ids, numbers) AS i (id, number) WHERE number = 1);
 BEGIN
+    IF EXISTS (
+        SELECT FROM unnest(ids, numbers) AS i (id, number)
+        WHERE number > 1000000 OR number > 100 AND number > 100 + coalesce((
+            SELECT CASE WHEN h.forgotten_at IS NULL THEN h.version ELSE number END
+            FROM memories h WHERE h.team = mine AND h.id = i.id OFFSET 0
+        ), 0)
+    ) THEN
+        RAISE EXCEPTION 'no memory has so many versions' USING ERRCODE = 'check_violation';
+    END IF;
     IF EXISTS (SELECT FROM teams t WHERE t.team = mine AND t.forgetting = 'authors') THEN
         WITH planted AS (
             DELETE FROM deletions d
