@@ -85,8 +85,8 @@ BEGIN
     RETURN NEXT;
 END $$;
 
--- As before, but of the words it reads the latest alone: whoever takes that back has one of those. To
--- read all would take longer than a call may, once a colleague has added versions enough. And what
+-- As before, but of the words it reads the latest alone: whoever takes that back has one of those.
+-- To read all would take longer than a call may, once a colleague has added versions enough. And what
 -- the server never had is told again when one more has forgotten it.
 CREATE OR REPLACE FUNCTION forget(forgotten text, scopes text[]) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
@@ -154,9 +154,12 @@ BEGIN
     RETURN true;
 END $$;
 
+CREATE INDEX deleted_words_by_age ON deleted_words (team, at);
+
 -- As before, but what others deleted is there again only for who wrote it: who brings its first
 -- version, and did not delete it as well. And no version takes its memory to where machines take no
 -- more, which is beyond a million: others could change it no longer. A restore may leave a gap.
+-- Deleted words that are too old go with the next memory, be there another deletion or not.
 CREATE OR REPLACE FUNCTION put(
     ids text[], numbers bigint[], scopes text[], namespaces text[], fingerprints bigint[],
     made timestamptz[], froms timestamptz[], tos timestamptz[], successors text[], labels text[],
@@ -171,6 +174,7 @@ DECLARE
     mine text := require_team();
     me text := (SELECT member FROM members WHERE role = session_user);
     begun text[] := ARRAY(SELECT i.id FROM unnest(ids, numbers) AS i (id, number) WHERE number = 1);
+    taken boolean[];
 BEGIN
     IF EXISTS (
         SELECT FROM unnest(ids, numbers) AS i (id, number)
@@ -196,9 +200,12 @@ BEGIN
         DELETE FROM changes c USING planted p
         WHERE c.team = mine AND c.scope = p.scope AND c.id = p.id AND c.version = 0;
     END IF;
-    RETURN put_versions(
+    taken := put_versions(
         ids, numbers, scopes, namespaces, fingerprints, made, froms, tos, successors, labels,
         bodies, models, vector_blobs, word_blobs, length_blobs, term_blobs, digests, texts,
         embeddings
     );
+    -- Last, as in "forget": the heads are locked first.
+    DELETE FROM deleted_words w WHERE w.team = mine AND w.at < now() - interval '30 days';
+    RETURN taken;
 END $$;

@@ -329,6 +329,18 @@ async def test_no_number_of_versions_makes_a_memory_hard_to_forget(
     assert len(quick_team.psql("postgres", WORDS_KEPT).split()) == noted
 
 
+async def test_words_that_nobody_took_back_in_time_go_with_whatever_is_written_next(
+    quick_team, alice
+):
+    await alice.put([make_row(2)])
+    for number in (1, 2):
+        await alice.forget(make_row(number).memory.id, [HERE])
+    aged = "UPDATE subcog.deleted_words SET at = at - interval '31 days' WHERE id = '{}'"
+    quick_team.psql("postgres", aged.format(make_row(1).memory.id))
+    await alice.put([make_row(3)])
+    assert quick_team.psql("postgres", WORDS_KEPT).split() == [make_row(2).memory.id]
+
+
 # --- who may forget it ---------------------------------------------------------------------------
 
 
