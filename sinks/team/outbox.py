@@ -205,6 +205,11 @@ def drop_numbers(connection: DuckDBPyConnection, numbers: Sequence[int]) -> None
     )
 
 
+def withhold(connection: DuckDBPyConnection, scope: str) -> None:
+    """Delete the entries of versions in ``scope``; deletions stay."""
+    connection.execute("DELETE FROM store.outbox WHERE version > 0 AND scope = ?", [scope])
+
+
 def drop_ids(connection: DuckDBPyConnection, ids: Sequence[str]) -> None:
     """Delete the entries and author marks of forgotten memories, their deletions included."""
     delete_where(connection, "outbox", "id", ids)

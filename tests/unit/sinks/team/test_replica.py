@@ -192,6 +192,22 @@ async def test_sharing_sends_what_was_written_here_before_and_nothing_else(store
     assert await store.replica.received() == {SHOP: 1}
 
 
+async def test_what_was_forgotten_is_told_though_its_project_is_not_shared_meanwhile(store):
+    await join(store, sends=[SHOP])
+    await store.put([make_row(number, scope=SHOP) for number in (1, 2, 3)])
+    await store.forget(ID, [SHOP])
+
+    await store.replica.unshare(SHOP)
+
+    assert await waiting(store) == [(ID, 0)]
+    await store.replica.sent([each.seq for each in await store.replica.outbox(limit=9)])
+    two = make_row(2).memory.id
+    await store.forget(two, [SHOP])
+    assert await waiting(store) == []
+    assert await store.replica.share(SHOP, "shop", sends=True) == 1
+    assert sorted(await waiting(store)) == [(ID, 0), (two, 0), (make_row(3).memory.id, 1)]
+
+
 async def test_what_was_being_sent_when_the_server_was_restored_stays_queued(store):
     await join(store)
     await store.put([org()])
