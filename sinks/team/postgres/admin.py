@@ -5,6 +5,7 @@ The tables are made in numbered steps from an empty database on.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ _MIGRATIONS = (
     "CREATE TABLE IF NOT EXISTS migrations "
     "(version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
 )
+_MADE = re.compile(r"^CREATE (?:OR REPLACE )?(?:TABLE|FUNCTION) (\w+)", re.MULTILINE)
 _BM25 = (
     # What was put before the extension came has its words only as text search keeps them.
     "UPDATE memories SET words = array_to_string(tsvector_to_array(found_by), ' ') "
@@ -55,8 +57,9 @@ def migrate(connection: Connection, server: str) -> tuple[int, int]:
         _set_path(connection, extension)
         connection.execute(_MIGRATIONS)
         before = _version(connection)
-    if before > VERSION:
-        raise unavailable("newer_schema", server, found=before, known=VERSION)
+        if before > VERSION:
+            raise unavailable("newer_schema", server, found=before, known=VERSION)
+        _require_whole(connection, server, before)
     for version, step in enumerate(steps()[before:], before + 1):
         with _alone(connection):
             _set_path(connection, extension)
@@ -64,6 +67,19 @@ def migrate(connection: Connection, server: str) -> tuple[int, int]:
                 connection.execute(step.encode())
                 connection.execute("INSERT INTO migrations (version) VALUES (%s)", [version])
     return before, VERSION
+
+
+def _require_whole(connection: Connection, server: str, version: int) -> None:
+    """Raise TeamUnavailable where something is missing of what the first ``version`` steps made."""
+    made = {name for step in steps()[:version] for name in _MADE.findall(step)}
+    missing = connection.execute(
+        "SELECT min(name) FROM unnest(%s::text[]) AS made (name) "
+        "WHERE to_regclass('subcog.' || name) IS NULL AND NOT EXISTS (SELECT FROM pg_proc p "
+        "WHERE p.proname = name AND p.pronamespace = 'subcog'::regnamespace)",
+        [list(made)],
+    ).fetchone()
+    if missing and missing[0]:
+        raise unavailable("incomplete", server, missing=missing[0])
 
 
 @contextmanager

@@ -82,6 +82,11 @@ _MESSAGES = {
         "the database {server} was restored from another server's backup. Whoever runs it makes "
         "it usable with `subcog team init`; nothing is sent or fetched before that."
     ),
+    "incomplete": (
+        "the tables in {server} are not whole: {missing} is missing, as after a restore into a "
+        "database without the extension vector. Drop the schema subcog there, create the "
+        "extension, and restore the backup again (`subcog help team`)."
+    ),
     "newer_schema": (
         "the tables on {server} have version {found}, this subcog knows versions up to {known}. "
         "Update subcog on this machine."
@@ -110,6 +115,7 @@ _REASONS: dict[str, Reason] = {
     "bad_address": "unreachable",
     "no_database": "no_schema",
     "restored": "no_schema",
+    "incomplete": "no_schema",
     "open_schema": "refused",
     "old_server": "failed",
     "no_owner": "refused",

@@ -301,6 +301,15 @@ async def test_a_restore_on_another_server_waits_for_init(team):
         elsewhere.close()
 
 
+def test_a_restore_without_the_extension_is_told_by_init(team):
+    """pg_restore passes over what needs it, and goes on."""
+    team.server.execute("DROP FUNCTION subcog.search", database=team.name)
+    team.server.execute("DROP TABLE subcog.vectors", database=team.name)
+    with pytest.raises(TeamUnavailable, match=r"search is missing.*restore the backup") as caught:
+        init(team.owner_url, TEAM, [])
+    assert caught.value.reason == "no_schema"
+
+
 def test_two_who_initialise_at_once_do_not_collide(empty):
     with ThreadPoolExecutor(2) as both, psycopg.connect(empty.owner_url) as first:
         first.execute("SELECT pg_advisory_xact_lock(hashtext('subcog.migrate'))")
