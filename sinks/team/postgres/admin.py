@@ -23,7 +23,8 @@ from .errors import explain, unavailable
 OLDEST_SERVER = 150_000
 """PostgreSQL 15: before it, everybody may create objects in the schema ``public``."""
 
-_OLDEST_PGVECTOR = (0, 7)
+# Before it, a search of the graph could not go on until it had found enough in the asked scopes.
+_OLDEST_PGVECTOR = (0, 8)
 
 _MIGRATIONS = (
     "CREATE TABLE IF NOT EXISTS migrations "

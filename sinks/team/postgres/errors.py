@@ -92,8 +92,9 @@ _MESSAGES = {
         "Update subcog on this machine."
     ),
     "no_pgvector": (
-        "the server of {server} lacks the extension pgvector (0.7 or later). Install it there, "
-        "or ask the administrator to create the extension vector in this database."
+        "the server of {server} lacks the extension pgvector (0.8 or later). Install it there, "
+        "or ask the administrator to create the extension vector in this database, or to update it "
+        "(ALTER EXTENSION vector UPDATE)."
     ),
     "open_schema": (
         "every role of {server} may create functions in the schema {schema}, where pgvector is, "

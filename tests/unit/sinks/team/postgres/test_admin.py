@@ -173,8 +173,9 @@ async def test_a_database_without_tables_says_who_makes_them(postgres, empty):
     assert caught.value.reason == "no_schema"
 
 
-def test_a_server_without_pgvector_says_so(empty, monkeypatch):
-    monkeypatch.setattr(admin, "_OLDEST_PGVECTOR", (99, 0))
+def test_a_server_without_pgvector_that_search_can_use_says_so(empty):
+    older = "UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'"
+    empty.server.execute("CREATE EXTENSION vector", older, database=empty.name)
     with pytest.raises(TeamUnavailable, match="lacks the extension pgvector") as caught:
         init(empty.owner_url, "shop", [])
     assert caught.value.reason == "no_pgvector"
