@@ -142,6 +142,9 @@ def _bring_pgvector(connection: Connection, server: str) -> str:
 
 
 _GROUP = "subcog_member"
+# Of a longer name the server would take the beginning.
+_MAX_ROLE_BYTES = 63
+_NO_ROLES = ("public", "none")
 # Of whatever a new member's login does: a transaction that has written holds up what all receive.
 # The second is known since PostgreSQL 17.
 _MEMBER_LIMITS = {"idle_in_transaction_session_timeout": "60s", "transaction_timeout": "5min"}
@@ -188,12 +191,11 @@ def init(
     before. Each member becomes a login role of that name, with a made password; a role that is
     there keeps its own. What exists stays as it is, so it may be called again.
 
-    Raises TeamUnavailable where that cannot be done, and ValueError for an empty name, or for a
-    member of another team.
+    Raises TeamUnavailable where that cannot be done, and ValueError for a name that cannot be one,
+    or for a member of another team.
     """
+    _require_names(team, members)
     address = Address(url, limits="")
-    if not team or not all(members):
-        raise ValueError("a team and its members need names")
     connection = connect(address)
     connection.prepare_threshold = None  # a pool would not find what was prepared
     try:
@@ -206,6 +208,21 @@ def init(
         raise explain(address.server, error) from None
     finally:
         connection.close()
+
+
+def _require_names(team: str, members: Sequence[str]) -> None:
+    """Raise ValueError where one is empty or hides something, or the server has no such roles."""
+    if not team or not all(members):
+        raise ValueError("a team and its members need names")
+    for name in (team, *members):
+        if not name.isprintable():
+            raise ValueError(f"{name!r} is no name: it has characters that are not shown")
+    for name in members:
+        if len(name.encode()) > _MAX_ROLE_BYTES or name.startswith("pg_") or name in _NO_ROLES:
+            raise ValueError(
+                f"{name} cannot be a role of PostgreSQL, whose names have at most "
+                f"{_MAX_ROLE_BYTES} bytes and do not begin with pg_: choose another name"
+            )
 
 
 def _init(

@@ -112,8 +112,24 @@ def test_a_role_is_in_one_team(team):
     init(team.owner_url, "second", [])
     with pytest.raises(ValueError, match="role alice is in another team"):
         init(team.owner_url, "second", ["alice"])
-    with pytest.raises(ValueError, match="names"):
-        init(team.owner_url, TEAM, [""])
+
+
+@pytest.mark.parametrize(
+    ("team", "member", "why"),
+    [
+        ("", "alice", "need names"),
+        (TEAM, "", "need names"),
+        (TEAM, "a\tb", "not shown"),
+        ("a\x1b[2J", "alice", "not shown"),
+        (TEAM, "\ud800", "not shown"),
+        (TEAM, "é" * 32, "at most 63 bytes"),
+        (TEAM, "pg_alice", "begin with pg_"),
+        (TEAM, "public", "cannot be a role"),
+    ],
+)
+def test_a_name_that_cannot_be_one_is_told_before_anything_is_asked(team, member, why):
+    with pytest.raises(ValueError, match=why):
+        init("postgresql://admin@127.0.0.1:1/memory", team, ["alice", member])
 
 
 async def test_older_tables_are_upgraded_and_keep_what_is_in_them(team, monkeypatch):
