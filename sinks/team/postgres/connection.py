@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import anyio
+import msgspec
 import psycopg
 from anyio import CapacityLimiter
 from msgspec import Struct
@@ -216,11 +217,22 @@ def connect(address: Address) -> Connection:
     return connect(address)
 
 
+def checked(found: Any, kind: type[T]) -> T:
+    """``found`` as a ``kind``. Raises psycopg.InternalError where a server tells something else."""
+    try:
+        return msgspec.convert(found, kind)
+    except msgspec.ValidationError:
+        raise psycopg.InternalError("the server told something else than it was asked") from None
+
+
 def greet(found: tuple[Any, ...] | None, server: str) -> Hello:
-    """What ``HELLO`` found. Raises TeamUnavailable where this subcog cannot work with it."""
+    """What ``HELLO`` found.
+
+    Raises TeamUnavailable where this subcog cannot work with it, and psycopg.Error.
+    """
     if found is None:
         raise unavailable("no_member", server)
-    hello = Hello(*found)
+    hello = checked(dict(zip(Hello.__struct_fields__, found, strict=True)), Hello)
     if hello.version > VERSION:
         raise unavailable("newer_schema", server, found=hello.version, known=VERSION)
     if hello.version < VERSION:

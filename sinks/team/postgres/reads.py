@@ -25,7 +25,7 @@ from ...store.rows import Row, times_of, to_memory, to_scope
 from ..protocol import Change, Changes, Cursor, NoWakeUps, TeamUnavailable
 from ..sync_state import Pace
 from ..validate import MEMORY_ID
-from .connection import HELLO, Address, HalfVector, greet
+from .connection import HELLO, Address, HalfVector, checked, greet
 from .errors import explain, explain_connect, failed
 
 DIMENSIONS = 256
@@ -182,14 +182,19 @@ def _noted(
 def _told(found: list[Change], after: Cursor, row: tuple[Any, ...]) -> Changes:
     xid, seq, epoch, behind = row[0], row[1], row[12], row[13]
     if epoch != after.epoch:
-        return Changes((), Cursor(epoch), behind=True)
-    return Changes(tuple(found), Cursor(epoch, xid, seq), behind)
+        return Changes((), _cursor(epoch), behind=True)
+    return Changes(tuple(found), _cursor(epoch, xid, seq), behind)
+
+
+def _cursor(*place: Any) -> Cursor:
+    """Checked, for it is written down, and has to be read again."""
+    return Cursor(*checked(place, tuple[int, ...]))
 
 
 def _change(epoch: int, columns: tuple[Any, ...], at: datetime, since: datetime) -> Change:
     """``at`` is when the server took this version, ``since`` when it took the first of them."""
     xid, seq, scope_text, id_, version, author, body, *blobs = columns[:12]
-    cursor, scope = Cursor(epoch, xid, seq), to_scope(scope_text)
+    cursor, scope = _cursor(epoch, xid, seq), to_scope(scope_text)
     if version == 0:
         return Change(cursor, id_, 0, scope, "", None)
     memory = read_memory(body)

@@ -17,7 +17,7 @@ from ...store.reads import scope_texts
 from ...store.rows import Row, digest, fingerprint_of, to_record, to_scope
 from ..protocol import About, Changes, Cursor, Membership, Project, TeamServer
 from . import reads
-from .connection import Connections, HalfVector, Link
+from .connection import Connections, HalfVector, Link, checked
 from .reads import DIMENSIONS, half_vector, search_text, signed
 
 T = TypeVar("T")
@@ -210,7 +210,8 @@ def mean_vector(encoding: Encoding) -> HalfVector | None:
 
 def _about(link: Link) -> About:
     hello, connection = link.greet(), link.connection
-    founded, authors_alone = connection.execute(_TEAM).fetchone() or (None, False)
+    of_team = connection.execute(_TEAM).fetchone() or (None, False)
+    founded, authors_alone = checked(of_team, tuple[datetime | None, bool])
     return About(
         team=hello.team,
         member=hello.member,
