@@ -43,6 +43,7 @@ class FakeTeam:
         self.bells: set[anyio.Event] = set()
         self.is_down = False
         self.refuses: set[str] = set()
+        self.fails_to_forget: dict[str, Exception] = {}
         self.takes = 1_000_000  # of each member
         self.authors_alone = False
         self._last = 0
@@ -115,6 +116,8 @@ class FakeServer:
 
     async def forget(self, id: str, scopes: Sequence[Scope]) -> bool:  # noqa: A002
         await self._call("forget")
+        if error := self.team.fails_to_forget.get(id):
+            raise error
         there = [key for key in self.team.versions if key[0] == id]
         if not there or (scope := self.team.versions[there[0]][0].memory.scope) not in scopes:
             return False

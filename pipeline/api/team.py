@@ -104,7 +104,7 @@ class TeamCalls:
             about = await server.about()
             address = server.server
         joined = await replica.membership()
-        if joined is not None and not joined.is_of(about):
+        if joined is not None and not joined.is_of(about.team, about.founded):
             raise CallRefused(
                 f"this machine is in the team {name_line(joined.team)}: `subcog team leave` first"
             )
@@ -364,7 +364,7 @@ class TeamCalls:
 
     async def _same_team(self, server: PostgresStore, membership: Membership) -> About:
         about = await server.about()
-        if not membership.is_of(about):
+        if not membership.is_of(about.team, about.founded):
             raise CallRefused("[team] url leads to another team than the one that was joined")
         return about
 

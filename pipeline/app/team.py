@@ -146,7 +146,7 @@ class Team:
             _log.error("the team synchronisation failed", extra=extra)
 
     def _build_sync(self, archive: Archive, replica: Replica, membership: Membership) -> Sync:
-        server = self.server(self.url)
+        server = self.server(self.url, membership)
         from ...sinks.team.sync import Sync
         from ...sinks.team.sync_state import SyncContext
 
@@ -159,8 +159,10 @@ class Team:
             random=random.random,
         )
 
-    def server(self, url: str) -> PostgresStore:
+    def server(self, url: str, joined: Membership | None = None) -> PostgresStore:
         """The server at ``url``, not connected yet. Imports: in a thread.
+
+        It does nothing where that is not the team ``joined``.
 
         Raises ``NoServer``, or another ``ConnectionError`` where the address is none.
         """
@@ -173,7 +175,7 @@ class Team:
         except ImportError:  # psycopg is there, and the library that it needs is not
             raise NoServer("no_psycopg", MISSING) from None
 
-        return PostgresStore(url, clock=self._clock)
+        return PostgresStore(url, clock=self._clock, joined=joined)
 
     def _released(self, memory: Memory) -> Memory | None:
         from ...sinks.store.rows import content_hash

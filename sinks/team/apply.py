@@ -303,7 +303,7 @@ class SliceApplier:
         if not found:
             return arrival.id in known  # as forgotten
         _, first = min(found)
-        return (to_memory(first).provenance.author or self._member) == arrival.forgotten_by
+        return (to_memory(first).provenance.author or self._member) in arrival.forgotten_by
 
     def _delete(self, tombstones: Sequence[ValidatedChange], known: Mapping[str, Head]) -> None:
         scopes = {each.id: each.scope for each in tombstones}

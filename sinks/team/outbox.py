@@ -37,12 +37,15 @@ _OWN = """
     ANTI JOIN store.outbox o ON o.key = v.key
     WHERE v.scope = ? AND NOT contains(v.body, '"gate":"' || ? || '"')
 """
+# Not what the team forgot, which leaves the prints of what colleagues may take back; or, of what
+# was never here, a memory that was made when it was forgotten.
 _FORGOTTEN = """
     INSERT INTO store.outbox
     SELECT ? + row_number() OVER (ORDER BY id), id || ':0', id, 0, m.scope, ?
     FROM store.memories m
     ANTI JOIN store.outbox o USING (id)
-    WHERE m.scope = ? AND forgotten_at IS NOT NULL
+    ANTI JOIN store.merged_texts t USING (id)
+    WHERE m.scope = ? AND forgotten_at IS NOT NULL AND forgotten_at <> created_at
 """
 
 
@@ -102,7 +105,7 @@ class Outbox:
         return self._select(connection, _OWN, now, False, scope, LEFT_BEHIND)
 
     def queue_tombstones(self, connection: DuckDBPyConnection, scope: str, now: datetime) -> int:
-        """Queue every deletion in a scope; returns how many."""
+        """Queue every deletion in a scope that was made here; returns how many."""
         return self._select(connection, _FORGOTTEN, now, scope)
 
     def queue_again(self, connection: DuckDBPyConnection, now: datetime) -> int:
@@ -200,6 +203,11 @@ def drop_numbers(connection: DuckDBPyConnection, numbers: Sequence[int]) -> None
     connection.execute(
         "DELETE FROM store.outbox WHERE seq IN (SELECT unnest(?::BIGINT[]))", [list(numbers)]
     )
+
+
+def withhold(connection: DuckDBPyConnection, scope: str) -> None:
+    """Delete the entries of versions in ``scope``; deletions stay."""
+    connection.execute("DELETE FROM store.outbox WHERE version > 0 AND scope = ?", [scope])
 
 
 def drop_ids(connection: DuckDBPyConnection, ids: Sequence[str]) -> None:

@@ -27,6 +27,7 @@ Reason = Literal[
     "timeout",
     "read_only",
     "quota",
+    "other_team",
     "closed",
     "failed",
 ]
@@ -47,6 +48,18 @@ class TeamUnavailable(ConnectionError):
 
 class QuotaExceeded(TeamUnavailable):
     """The team takes nothing more from this member before the server's next day."""
+
+
+class OtherTeam(TeamUnavailable):
+    """The address leads to another team than the one that was joined; nothing is sent there."""
+
+    def __init__(self, joined: str, found: str) -> None:
+        super().__init__(
+            "other_team",
+            f"[team] url leads to the team {found}, and this machine joined "
+            f"{joined if joined != found else 'another of that name'}: set the url of that team, "
+            "or `subcog team leave` first",
+        )
 
 
 class ForgetRefused(ValueError):
@@ -81,11 +94,11 @@ class Membership(Struct, frozen=True):
     founded: datetime | None = None
     authors_alone: bool = False
 
-    def is_of(self, about: About) -> bool:
-        """Whether that is the server of this team, be it at another address by now."""
-        if self.team != about.team:
+    def is_of(self, team: str, founded: datetime | None) -> bool:
+        """Whether that is this team, be its server at another address by now."""
+        if self.team != team:
             return False
-        return None in (self.founded, about.founded) or self.founded == about.founded
+        return None in (self.founded, founded) or self.founded == founded
 
 
 class Project(Struct, frozen=True):
@@ -145,8 +158,8 @@ class Change(Struct, frozen=True):
 
     ``author`` is who the server knows wrote the text; the row's own provenance says the same. Of a
     forgotten memory it is who wrote the first version, empty where the server never had one, and
-    ``forgotten_by`` is who forgot it, if that was noted. ``brings_back`` is the forgotten memory
-    that this one takes the place of, where the server knows that the same member forgot it.
+    ``forgotten_by`` are those who forgot it, if that was noted. ``brings_back`` is the forgotten
+    memory that this one takes the place of, where the server knows that the same member forgot it.
     """
 
     cursor: Cursor
@@ -155,7 +168,7 @@ class Change(Struct, frozen=True):
     scope: Scope
     author: str
     row: Row | None
-    forgotten_by: str = ""
+    forgotten_by: tuple[str, ...] = ()
     brings_back: str = ""
 
 

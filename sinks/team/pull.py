@@ -10,7 +10,15 @@ import anyio
 from msgspec.structs import replace
 
 from ...bus.values import Scope
-from .protocol import About, Changes, Cursor, Membership, TeamServer, TeamUnavailable
+from .protocol import (
+    About,
+    Changes,
+    Cursor,
+    Membership,
+    OtherTeam,
+    TeamServer,
+    TeamUnavailable,
+)
 from .sync_state import Echoes, Gate, SyncContext, SyncCounters
 
 # Changes in one answer, and in one transaction here.
@@ -30,19 +38,6 @@ MAX_RETRY_S = 1.0
 VERIFY_S = 300.0
 UNSTEADY = "the team's server began its feed anew twice in a row"
 _log = logging.getLogger(__name__)
-
-
-class OtherTeam(ConnectionError):
-    """The address leads to another team than the one that was joined; nothing is sent there."""
-
-    reason = "other_team"
-
-    def __init__(self, joined: str, found: str) -> None:
-        super().__init__(
-            f"[team] url leads to the team {found}, and this machine joined "
-            f"{joined if joined != found else 'another of that name'}: set the url of that team, "
-            "or `subcog team leave` first"
-        )
 
 
 class Puller:
@@ -132,7 +127,7 @@ class Puller:
     async def _ask_about(self, server: TeamServer) -> About:
         """What the server says of the team. Raises OtherTeam, and nothing is sent from then on."""
         about = await server.about()
-        if not self._membership.is_of(about):
+        if not self._membership.is_of(about.team, about.founded):
             self._verification_due = True
             self._gate.close()
             raise OtherTeam(self._membership.team, about.team)

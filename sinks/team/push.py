@@ -12,7 +12,15 @@ from msgspec.structs import replace
 
 from ...bus.values import Memory
 from ..store.rows import Row, digest
-from .protocol import Applied, Depth, ForgetRefused, Outgoing, QuotaExceeded, TeamServer
+from .protocol import (
+    Applied,
+    Depth,
+    ForgetRefused,
+    Outgoing,
+    QuotaExceeded,
+    TeamServer,
+    TeamUnavailable,
+)
 from .sync_state import QUOTA, Echoes, Gate, Problem, SyncContext, SyncCounters
 
 # Versions in one batch: one round trip, repeated as a whole when the connection breaks.
@@ -21,6 +29,10 @@ BATCH_ROWS = 200
 BATCH_BYTES = 1_000_000
 # The server says when its day is over: it is asked again after this.
 QUOTA_S = 3_600.0
+# A deletion that the server could not do in its time is asked for again after this.
+LATE_S = 600.0
+# Reasons that one deletion alone may have, of a server that does all else.
+_UNDONE = ("timeout", "failed")
 USED_UP = "the team's quota of the day is used up: the rest stays queued"
 _log = logging.getLogger(__name__)
 
@@ -52,6 +64,9 @@ class Pusher:
         self._conflicting: set[int] = set()
         # Entries that the server refuses; they stay queued without blocking others.
         self._refused: set[int] = set()
+        # Deletions that the server failed to do, and when each may be asked for again. Meanwhile
+        # they block nothing else.
+        self._late: dict[int, float] = {}
         # Memories that the team keeps although they were forgotten here.
         self._kept: set[str] = set()
         # Entries beyond the day's quota. Of the others only deletions are sent until then.
@@ -86,10 +101,12 @@ class Pusher:
         return await self._next()
 
     async def _next(self) -> list[Outgoing]:
-        is_over = anyio.current_time() < self._over_until
+        now = anyio.current_time()
+        is_over = now < self._over_until
         if not is_over:
             self._over.clear()
-        held = self._conflicting | self._refused | self._over
+        late = {seq for seq, until in self._late.items() if now < until}
+        held = self._conflicting | self._refused | self._over | late
         limit = BATCH_ROWS + len(held)
         waiting = await self._replica.outbox(limit=limit)
         if len(waiting) < limit:  # that is all, or nearly: one version of each memory
@@ -107,7 +124,7 @@ class Pusher:
             if one.row is None:
                 await self._forget(server, one)
         ready = await self._cleaned([one for one in batch if one.row and self._is_new(one.row)])
-        held = await self._put(server, ready) | self._over
+        held = await self._put(server, ready) | self._over | self._refused
         done = [one for one in batch if one.seq not in held]
         leaving = {one.seq for one in ready}
         withheld = sum(one.row is not None and one.seq not in leaving for one in batch)
@@ -124,6 +141,12 @@ class Pusher:
             self._tally.count(skipped=1)
         except QuotaExceeded as error:  # by a deletion of what the team never had
             self._wait_for_quota(one, error)
+        except TeamUnavailable as error:
+            if error.reason in _UNDONE:
+                self._late[one.seq] = anyio.current_time() + LATE_S
+            raise
+        except ValueError as error:
+            self._refuse(one, error)
 
     def _is_new(self, row: Row) -> bool:
         """False for what brings back a memory that the team has kept."""
@@ -163,12 +186,15 @@ class Pusher:
                 self._wait_for_quota(one, error)
                 return held | {later.seq for later in batch[place:]}
             except ValueError as error:
-                facts = {"memory": one.id, "error": type(error).__name__}
-                _log.warning("the team's server refused a memory: it stays queued", extra=facts)
-                self._refused.add(one.seq)
-                self._tally.count(skipped=1)
+                self._refuse(one, error)
                 held.add(one.seq)
         return held
+
+    def _refuse(self, one: Outgoing, error: ValueError) -> None:
+        facts = {"memory": one.id, "error": type(error).__name__}
+        _log.warning("the team's server refused a memory: it stays queued", extra=facts)
+        self._refused.add(one.seq)
+        self._tally.count(skipped=1)
 
     def _wait_for_quota(self, one: Outgoing, error: QuotaExceeded) -> None:
         self._over.add(one.seq)

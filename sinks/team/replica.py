@@ -21,7 +21,7 @@ from ...bus.values import Scope
 from ..search.index import Encoder
 from ..store.rows import Row, fingerprint_of, to_record, to_scope
 from ..store.store import Store
-from ..store.writes import delete_where, heads, move_heads, rewrite
+from ..store.writes import heads, move_heads, rewrite
 from . import membership, outbox
 from .apply import Outcome, SliceApplier
 from .membership import Removed, remove_others
@@ -116,9 +116,9 @@ class Replica:
         return await self._store.read(membership.read_declined)
 
     async def share(self, scope: Scope, name: str, *, sends: bool) -> int:
-        """Share a scope; where it ``sends``, all local versions are queued that the team may lack.
+        """Share a scope; where it ``sends``, all is queued that the team may lack.
 
-        Returns how many were queued. A scope that sends goes on sending.
+        Returns how many versions were queued, beside deletions. A scope that sends goes on sending.
         Raises ValueError for a user's scope, and where no team was joined.
         """
         return await self._change(partial(self._share, scope=scope, name=name, sends=sends))
@@ -126,14 +126,19 @@ class Replica:
     def _share(self, connection: DuckDBPyConnection, scope: Scope, name: str, sends: bool) -> int:
         if not membership.put_shared(connection, scope, name, sends=sends):
             return 0
-        return self._queue.queue_own(connection, str(scope), self._clock())
+        now = self._clock()
+        self._queue.queue_tombstones(connection, str(scope), now)
+        return self._queue.queue_own(connection, str(scope), now)
 
     async def backfilled(self, scope: Scope) -> None:
         """Note that a scope was pulled from the feed's beginning."""
         await self._change(partial(membership.mark_backfilled, scope=scope))
 
     async def unshare(self, scope: Scope) -> Applied:
-        """Stop sharing a scope: drop its queued entries and other members' versions of it."""
+        """Stop sharing a scope: drop its queued versions and other members' versions of it.
+
+        What was forgotten while it was shared is still sent.
+        """
         return await self._remove(scope)
 
     async def received(self) -> Mapping[Scope, int]:
@@ -304,7 +309,7 @@ class Replica:
                 membership.clear_team(connection)
             else:
                 membership.drop_shared(connection, scope)
-                delete_where(connection, "outbox", "scope", [str(scope)])
+                outbox.withhold(connection, str(scope))
             return removed
 
         removed = self._changed(work)

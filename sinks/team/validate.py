@@ -59,7 +59,7 @@ class ValidatedChange(Struct, frozen=True):
     record: Record | None = None
     is_foreign: bool = False
     author: str = ""
-    forgotten_by: str = ""
+    forgotten_by: tuple[str, ...] = ()
     brings_back: str = ""
 
     @property

@@ -5,6 +5,7 @@ The tables are made in numbered steps from an empty database on.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,12 +23,14 @@ from .errors import explain, unavailable
 OLDEST_SERVER = 150_000
 """PostgreSQL 15: before it, everybody may create objects in the schema ``public``."""
 
-_OLDEST_PGVECTOR = (0, 7)
+# Before it, a search of the graph could not go on until it had found enough in the asked scopes.
+_OLDEST_PGVECTOR = (0, 8)
 
 _MIGRATIONS = (
     "CREATE TABLE IF NOT EXISTS migrations "
     "(version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
 )
+_MADE = re.compile(r"^CREATE (?:OR REPLACE )?(?:TABLE|FUNCTION) (\w+)", re.MULTILINE)
 _BM25 = (
     # What was put before the extension came has its words only as text search keeps them.
     "UPDATE memories SET words = array_to_string(tsvector_to_array(found_by), ' ') "
@@ -55,8 +58,9 @@ def migrate(connection: Connection, server: str) -> tuple[int, int]:
         _set_path(connection, extension)
         connection.execute(_MIGRATIONS)
         before = _version(connection)
-    if before > VERSION:
-        raise unavailable("newer_schema", server, found=before, known=VERSION)
+        if before > VERSION:
+            raise unavailable("newer_schema", server, found=before, known=VERSION)
+        _require_whole(connection, server, before)
     for version, step in enumerate(steps()[before:], before + 1):
         with _alone(connection):
             _set_path(connection, extension)
@@ -64,6 +68,19 @@ def migrate(connection: Connection, server: str) -> tuple[int, int]:
                 connection.execute(step.encode())
                 connection.execute("INSERT INTO migrations (version) VALUES (%s)", [version])
     return before, VERSION
+
+
+def _require_whole(connection: Connection, server: str, version: int) -> None:
+    """Raise TeamUnavailable where something is missing of what the first ``version`` steps made."""
+    made = {name for step in steps()[:version] for name in _MADE.findall(step)}
+    missing = connection.execute(
+        "SELECT min(name) FROM unnest(%s::text[]) AS made (name) "
+        "WHERE to_regclass('subcog.' || name) IS NULL AND NOT EXISTS (SELECT FROM pg_proc p "
+        "WHERE p.proname = name AND p.pronamespace = 'subcog'::regnamespace)",
+        [list(made)],
+    ).fetchone()
+    if missing and missing[0]:
+        raise unavailable("incomplete", server, missing=missing[0])
 
 
 @contextmanager
@@ -125,6 +142,9 @@ def _bring_pgvector(connection: Connection, server: str) -> str:
 
 
 _GROUP = "subcog_member"
+# Of a longer name the server would take the beginning.
+_MAX_ROLE_BYTES = 63
+_NO_ROLES = ("public", "none")
 # Of whatever a new member's login does: a transaction that has written holds up what all receive.
 # The second is known since PostgreSQL 17.
 _MEMBER_LIMITS = {"idle_in_transaction_session_timeout": "60s", "transaction_timeout": "5min"}
@@ -171,12 +191,11 @@ def init(
     before. Each member becomes a login role of that name, with a made password; a role that is
     there keeps its own. What exists stays as it is, so it may be called again.
 
-    Raises TeamUnavailable where that cannot be done, and ValueError for an empty name, or for a
-    member of another team.
+    Raises TeamUnavailable where that cannot be done, and ValueError for a name that cannot be one,
+    or for a member of another team.
     """
+    _require_names(team, members)
     address = Address(url, limits="")
-    if not team or not all(members):
-        raise ValueError("a team and its members need names")
     connection = connect(address)
     connection.prepare_threshold = None  # a pool would not find what was prepared
     try:
@@ -189,6 +208,21 @@ def init(
         raise explain(address.server, error) from None
     finally:
         connection.close()
+
+
+def _require_names(team: str, members: Sequence[str]) -> None:
+    """Raise ValueError where one is empty or hides something, or the server has no such roles."""
+    if not team or not all(members):
+        raise ValueError("a team and its members need names")
+    for name in (team, *members):
+        if not name.isprintable():
+            raise ValueError(f"{name!r} is no name: it has characters that are not shown")
+    for name in members:
+        if len(name.encode()) > _MAX_ROLE_BYTES or name.startswith("pg_") or name in _NO_ROLES:
+            raise ValueError(
+                f"{name} cannot be a role of PostgreSQL, whose names have at most "
+                f"{_MAX_ROLE_BYTES} bytes and do not begin with pg_: choose another name"
+            )
 
 
 def _init(

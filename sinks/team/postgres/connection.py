@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import partial
 from ipaddress import ip_address
 from itertools import cycle
@@ -17,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import anyio
+import msgspec
 import psycopg
 from anyio import CapacityLimiter
 from msgspec import Struct
@@ -27,10 +29,10 @@ from psycopg.pq import Format, PGconn
 from psycopg.types import TypeInfo
 from psycopg.types.string import BytesBinaryDumper
 
-from ..protocol import TeamUnavailable
+from ..protocol import Membership, OtherTeam, TeamUnavailable
 from .errors import closed, explain, explain_connect, unavailable
 
-VERSION = 16
+VERSION = 17
 """Of the tables that this subcog works with."""
 
 T = TypeVar("T")
@@ -64,8 +66,8 @@ _TLS = ("sslmode", "sslrootcert")
 _PLACE = ("host", "hostaddr", "port", "sslmode")
 
 HELLO = (
-    "SELECT version, team, member, epoch, channel, bm25, halfvec, halfvecs, pg_backend_pid() "
-    "FROM subcog.hello()"
+    "SELECT version, team, member, epoch, channel, bm25, halfvec, halfvecs, pg_backend_pid(), "
+    "(SELECT created_at FROM subcog.teams t WHERE t.team = me.team) FROM subcog.hello() me"
 )
 # Of this transaction alone, for a pool gives the connection to somebody else after it.
 _LIMIT = (
@@ -92,6 +94,7 @@ class Hello(Struct, frozen=True):
     halfvec: int
     halfvecs: int
     backend: int
+    founded: datetime | None
 
     def is_pooled(self, connection: BaseConnection[Any]) -> bool:
         """Whether a pool stands between: it has made up the process that it told of.
@@ -214,11 +217,22 @@ def connect(address: Address) -> Connection:
     return connect(address)
 
 
+def checked(found: Any, kind: type[T]) -> T:
+    """``found`` as a ``kind``. Raises psycopg.InternalError where a server tells something else."""
+    try:
+        return msgspec.convert(found, kind)
+    except msgspec.ValidationError:
+        raise psycopg.InternalError("the server told something else than it was asked") from None
+
+
 def greet(found: tuple[Any, ...] | None, server: str) -> Hello:
-    """What ``HELLO`` found. Raises TeamUnavailable where this subcog cannot work with it."""
+    """What ``HELLO`` found.
+
+    Raises TeamUnavailable where this subcog cannot work with it, and psycopg.Error.
+    """
     if found is None:
         raise unavailable("no_member", server)
-    hello = Hello(*found)
+    hello = checked(dict(zip(Hello.__struct_fields__, found, strict=True)), Hello)
     if hello.version > VERSION:
         raise unavailable("newer_schema", server, found=hello.version, known=VERSION)
     if hello.version < VERSION:
@@ -229,10 +243,14 @@ def greet(found: tuple[Any, ...] | None, server: str) -> Hello:
 
 
 class Link:
-    """One connection of a member, ready to be used."""
+    """One connection of a member, ready to be used. Of another team than ``joined`` it is refused.
 
-    def __init__(self, address: Address) -> None:
+    Raises TeamUnavailable.
+    """
+
+    def __init__(self, address: Address, joined: Membership | None = None) -> None:
         self._server = address.server
+        self._joined = joined
         self._halfvec = 0
         self.connection = connect(address)
         try:
@@ -251,7 +269,12 @@ class Link:
 
         Raises TeamUnavailable and psycopg.Error.
         """
-        hello = greet(self.connection.execute(HELLO).fetchone(), self._server)
+        return self._met(self.connection.execute(HELLO).fetchone())
+
+    def _met(self, found: tuple[Any, ...] | None) -> Hello:
+        hello = greet(found, self._server)
+        if self._joined and not self._joined.is_of(hello.team, hello.founded):
+            raise OtherTeam(self._joined.team, hello.team)
         if hello.halfvec != self._halfvec:
             _teach_halfvec(self.connection, hello)
             self._halfvec = hello.halfvec
@@ -259,12 +282,18 @@ class Link:
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Meanwhile no statement may take too long, by settings that nobody else gets."""
+        """Meanwhile no statement may take too long, by settings that nobody else gets.
+
+        Behind a pool it asks whose server this is, for that may be another one each time.
+        """
         if not self._is_pooled:  # it has them for good
             yield
             return
         with self.connection.transaction():
-            self.connection.execute(_LIMIT)
+            cursor = self.connection.execute(f"{_LIMIT}; {HELLO}")
+            while cursor.nextset():
+                pass
+            self._met(cursor.fetchone())
             yield
 
     def cut(self) -> None:
@@ -286,13 +315,14 @@ def _teach_halfvec(connection: Connection, hello: Hello) -> None:
 
 
 class Connections:
-    """A few connections to one server, made when they are needed.
+    """A few connections to one server, made when they are needed; only to the team ``joined``.
 
     Work that is cancelled is left at once: its connection is cut.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, joined: Membership | None = None) -> None:
         self.address = Address(url)
+        self._joined = joined
         self._lock = threading.Lock()
         self._idle: list[Link] = []
         self._closed = False
@@ -329,7 +359,7 @@ class Connections:
                 raise closed()
             if self._idle:
                 return self._idle.pop()
-        return Link(self.address)
+        return Link(self.address, self._joined)
 
     def give_back(self, link: Link) -> None:
         with self._lock:

@@ -82,13 +82,19 @@ _MESSAGES = {
         "the database {server} was restored from another server's backup. Whoever runs it makes "
         "it usable with `subcog team init`; nothing is sent or fetched before that."
     ),
+    "incomplete": (
+        "the tables in {server} are not whole: {missing} is missing, as after a restore into a "
+        "database without the extension vector. Drop the schema subcog there, create the "
+        "extension, and restore the backup again (`subcog help team`)."
+    ),
     "newer_schema": (
         "the tables on {server} have version {found}, this subcog knows versions up to {known}. "
         "Update subcog on this machine."
     ),
     "no_pgvector": (
-        "the server of {server} lacks the extension pgvector (0.7 or later). Install it there, "
-        "or ask the administrator to create the extension vector in this database."
+        "the server of {server} lacks the extension pgvector (0.8 or later). Install it there, "
+        "or ask the administrator to create the extension vector in this database, or to update it "
+        "(ALTER EXTENSION vector UPDATE)."
     ),
     "open_schema": (
         "every role of {server} may create functions in the schema {schema}, where pgvector is, "
@@ -110,6 +116,7 @@ _REASONS: dict[str, Reason] = {
     "bad_address": "unreachable",
     "no_database": "no_schema",
     "restored": "no_schema",
+    "incomplete": "no_schema",
     "open_schema": "refused",
     "old_server": "failed",
     "no_owner": "refused",

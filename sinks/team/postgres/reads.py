@@ -25,7 +25,7 @@ from ...store.rows import Row, times_of, to_memory, to_scope
 from ..protocol import Change, Changes, Cursor, NoWakeUps, TeamUnavailable
 from ..sync_state import Pace
 from ..validate import MEMORY_ID
-from .connection import HELLO, Address, HalfVector, greet
+from .connection import HELLO, Address, HalfVector, checked, greet
 from .errors import explain, explain_connect, failed
 
 DIMENSIONS = 256
@@ -120,9 +120,9 @@ _AFTER = (
     "model, vectors, words, lengths, terms, epoch, behind, at, since "
     "FROM subcog.changes_after(%s, %s::text::xid8, %s, %s, %s, %s)"
 )
-# Whose it was and who forgot it first; by which memories it is back, once all have taken that back.
+# Whose it was and who forgot it; by which memories it is back, once all have taken that back.
 _DELETIONS = """
-    SELECT id, (array_agg(author ORDER BY at))[1], (array_agg(member ORDER BY at))[1],
+    SELECT id, (array_agg(author ORDER BY at))[1], array_agg(member ORDER BY at),
         CASE WHEN count(*) = count(returned) THEN array_agg(returned) ELSE '{}' END
     FROM subcog.deletions WHERE id = ANY (%s) GROUP BY id
 """
@@ -158,7 +158,7 @@ def _about_deletions(connection: Connection, found: list[Change]) -> list[Change
     if not named:
         return found
     rows = connection.execute(_DELETIONS, [list(named)]).fetchall()
-    noted = {id_: (author, member, returned) for id_, author, member, returned in rows}
+    noted = {id_: (author, tuple(members), returned) for id_, author, members, returned in rows}
     return [_noted(each, noted) for each in found]
 
 
@@ -168,26 +168,33 @@ def _brought_back(change: Change) -> str:
     return claimed if MEMORY_ID.fullmatch(claimed) else ""
 
 
-def _noted(change: Change, noted: Mapping[str, tuple[str, str, Sequence[str]]]) -> Change:
-    author, member, _ = noted.get(change.id, ("", "", ()))
+def _noted(
+    change: Change, noted: Mapping[str, tuple[str, tuple[str, ...], Sequence[str]]]
+) -> Change:
+    author, members, _ = noted.get(change.id, ("", (), ()))
     if change.version == 0:
-        return structs.replace(change, author=author, forgotten_by=member)
+        return structs.replace(change, author=author, forgotten_by=members)
     old = _brought_back(change)
-    _, _, returned = noted.get(old, ("", "", ()))
+    _, _, returned = noted.get(old, ("", (), ()))
     return structs.replace(change, brings_back=old) if change.id in returned else change
 
 
 def _told(found: list[Change], after: Cursor, row: tuple[Any, ...]) -> Changes:
     xid, seq, epoch, behind = row[0], row[1], row[12], row[13]
     if epoch != after.epoch:
-        return Changes((), Cursor(epoch), behind=True)
-    return Changes(tuple(found), Cursor(epoch, xid, seq), behind)
+        return Changes((), _cursor(epoch), behind=True)
+    return Changes(tuple(found), _cursor(epoch, xid, seq), behind)
+
+
+def _cursor(*place: Any) -> Cursor:
+    """Checked, for it is written down, and has to be read again."""
+    return Cursor(*checked(place, tuple[int, ...]))
 
 
 def _change(epoch: int, columns: tuple[Any, ...], at: datetime, since: datetime) -> Change:
     """``at`` is when the server took this version, ``since`` when it took the first of them."""
     xid, seq, scope_text, id_, version, author, body, *blobs = columns[:12]
-    cursor, scope = Cursor(epoch, xid, seq), to_scope(scope_text)
+    cursor, scope = _cursor(epoch, xid, seq), to_scope(scope_text)
     if version == 0:
         return Change(cursor, id_, 0, scope, "", None)
     memory = read_memory(body)

@@ -15,9 +15,9 @@ from ....bus.values import Encoding, Hit, Query, Scope
 from ...models.analyzer import searchable
 from ...store.reads import scope_texts
 from ...store.rows import Row, digest, fingerprint_of, to_record, to_scope
-from ..protocol import About, Changes, Cursor, Project, TeamServer
+from ..protocol import About, Changes, Cursor, Membership, Project, TeamServer
 from . import reads
-from .connection import Connections, HalfVector, Link
+from .connection import Connections, HalfVector, Link, checked
 from .reads import DIMENSIONS, half_vector, search_text, signed
 
 T = TypeVar("T")
@@ -60,12 +60,15 @@ class PostgresStore(TeamServer):
     """Memories of one team, on the server at ``url``; as a member, whose role the URL names.
 
     Each method raises TeamUnavailable (a ConnectionError) while the server cannot be used, with a
-    message that says what to do, and asks it anew when called again. A cancelled call ends at
-    once; what it asked for may have been done. ``TeamServer`` says what most of them do.
+    message that says what to do, and asks it anew when called again. It is OtherTeam where the
+    server is not, or not any more, that of the team ``joined``. A cancelled call ends at once; what
+    it asked for may have been done. ``TeamServer`` says what most of them do.
     """
 
-    def __init__(self, url: str, *, clock: Callable[[], datetime]) -> None:
-        self._connections = Connections(url)
+    def __init__(
+        self, url: str, *, clock: Callable[[], datetime], joined: Membership | None = None
+    ) -> None:
+        self._connections = Connections(url, joined)
         self._clock = clock
 
     @property
@@ -207,7 +210,8 @@ def mean_vector(encoding: Encoding) -> HalfVector | None:
 
 def _about(link: Link) -> About:
     hello, connection = link.greet(), link.connection
-    founded, authors_alone = connection.execute(_TEAM).fetchone() or (None, False)
+    of_team = connection.execute(_TEAM).fetchone() or (None, False)
+    founded, authors_alone = checked(of_team, tuple[datetime | None, bool])
     return About(
         team=hello.team,
         member=hello.member,

@@ -54,7 +54,7 @@ class Machine:
         self.servers = []
         self.calls = Calls(app, HookHandler(app), dict)
 
-        def server(url):
+        def server(url, joined=None):
             assert url == URL
             self.servers.append(Server(team, "ann"))
             return self.servers[-1]
@@ -170,7 +170,7 @@ async def test_a_machine_is_in_one_team(tmp_path, team):
         await ann.ask("team-join", url=URL, yes=True)
         other = Server(team, "ann")
         other.name = "others"
-        ann.app.team.server = lambda url: other
+        ann.app.team.server = lambda url, joined=None: other
         assert "subcog team leave" in await ann.ask("team-join", url=URL, yes=True)
 
 

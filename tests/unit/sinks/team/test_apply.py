@@ -253,9 +253,9 @@ async def test_where_authors_alone_forget_a_deletion_by_another_is_not_applied(s
     await store.put([mine])
     await apply(store, feed(change(theirs, "carol"), change(bobs, "bob", seq=2)))
 
-    def deleted(row: Row, seq: int, author: str = "") -> Change:
+    def deleted(row: Row, seq: int, author: str = "", *others: str) -> Change:
         gone = tombstone(row.memory.id, ORG, seq=seq)
-        return replace(gone, forgotten_by="bob", author=author)
+        return replace(gone, forgotten_by=(*others, "bob"), author=author)
 
     planted = [deleted(mine, 3), deleted(theirs, 4), deleted(org(4), 5)]
     applied = await apply(store, feed(*planted), authors_alone=True)
@@ -263,7 +263,7 @@ async def test_where_authors_alone_forget_a_deletion_by_another_is_not_applied(s
     assert await store.counts() == {ORG: 3}
     assert await store.put([org(4)]) == (True,)
 
-    own = [deleted(bobs, 6), deleted(theirs, 7, "carol")]
+    own = [deleted(bobs, 6, "", "carol"), deleted(theirs, 7, "carol")]
     applied = await apply(store, feed(*own), authors_alone=True)
     assert {memory_id for memory_id, _ in applied.forgotten} == {bobs.memory.id, theirs.memory.id}
     assert (await apply(store, feed(deleted(bobs, 8)), authors_alone=True)).skipped == 0

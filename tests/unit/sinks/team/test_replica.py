@@ -8,7 +8,18 @@ from msgspec.structs import replace
 from subcog.sinks.store.store import StoreUnavailable
 from subcog.sinks.team.protocol import Cursor, Depth, Sharing
 from tests.stores import HERE, ME, make_row, opened
-from tests.teams import ENCODER, EPOCH, ORG, SHOP, apply, change, feed, join, membership
+from tests.teams import (
+    ENCODER,
+    EPOCH,
+    ORG,
+    SHOP,
+    apply,
+    change,
+    feed,
+    join,
+    membership,
+    tombstone,
+)
 
 from .replicas import ID, after, current, org, waiting
 
@@ -181,6 +192,22 @@ async def test_sharing_sends_what_was_written_here_before_and_nothing_else(store
     assert await store.replica.received() == {SHOP: 1}
 
 
+async def test_what_was_forgotten_is_told_though_its_project_is_not_shared_meanwhile(store):
+    await join(store, sends=[SHOP])
+    await store.put([make_row(number, scope=SHOP) for number in (1, 2, 3)])
+    await store.forget(ID, [SHOP])
+
+    await store.replica.unshare(SHOP)
+
+    assert await waiting(store) == [(ID, 0)]
+    await store.replica.sent([each.seq for each in await store.replica.outbox(limit=9)])
+    two = make_row(2).memory.id
+    await store.forget(two, [SHOP])
+    assert await waiting(store) == []
+    assert await store.replica.share(SHOP, "shop", sends=True) == 1
+    assert sorted(await waiting(store)) == [(ID, 0), (two, 0), (make_row(3).memory.id, 1)]
+
+
 async def test_what_was_being_sent_when_the_server_was_restored_stays_queued(store):
     await join(store)
     await store.put([org()])
@@ -191,6 +218,19 @@ async def test_what_was_being_sent_when_the_server_was_restored_stays_queued(sto
 
     [entry] = await store.replica.outbox(limit=9)
     assert (entry.id, entry.version) == (sending.id, sending.version)
+
+
+async def test_what_a_colleague_forgot_is_not_sent_again_as_forgotten_here(store):
+    await join(store)
+    await store.put([org(1)])
+    await apply(store, feed(change(org(2)), tombstone(org(3).memory.id, ORG, seq=2)))
+    await apply(store, feed(tombstone(org(2).memory.id, ORG, seq=3)))
+    await store.forget(ID, [ORG])
+    await store.replica.sent([each.seq for each in await store.replica.outbox(limit=9)])
+
+    assert await store.replica.rejoin(EPOCH + 1) == 1
+
+    assert await waiting(store) == [(ID, 0)]
 
 
 async def test_a_version_is_rewritten_while_it_waits_and_not_after(store):

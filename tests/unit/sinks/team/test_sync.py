@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from subcog.bus.values import BRINGS_BACK, Provenance, Scope
 from subcog.sinks.team import pull as receiving
 from subcog.sinks.team import push, sync
-from subcog.sinks.team.protocol import Changes, Cursor, Project
+from subcog.sinks.team.protocol import Changes, Cursor, Project, TeamUnavailable
 from tests import machines
 from tests.machines import JOINED
 from tests.stores import ELSEWHERE, HERE, ME, make_row
@@ -465,6 +465,28 @@ async def test_what_the_server_refused_can_still_be_forgotten_everywhere(machine
         await until(lambda: ann.sync.state().skipped)
         await ann.forget(memory_id)
         await until(lambda: memory_id in team.forgotten)
+
+
+async def test_a_deletion_that_the_server_cannot_do_holds_up_nothing_and_is_asked_for_again(
+    machine, team, monkeypatch
+):
+    monkeypatch.setattr(push, "LATE_S", 0.5)
+    monkeypatch.setattr(sync, "POLL_S", 0.05)
+    monkeypatch.setattr(sync, "FIRST_PAUSE_S", 0.01)
+    late, never = make_row(1), make_row(2)
+    async with machine("ann") as ann, ann.running():
+        await ann.put(late, never)
+        await until(lambda: len(team.versions) == 2)
+        team.fails_to_forget[late.memory.id] = TeamUnavailable("timeout", "took too long")
+        team.fails_to_forget[never.memory.id] = ValueError("refused")
+        for row in (late, never):
+            await ann.forget(row.memory.id)
+        await ann.put(make_row(3))
+        await until(lambda: (make_row(3).memory.id, 1) in team.versions)
+        assert not team.forgotten
+        del team.fails_to_forget[late.memory.id]
+        await until(lambda: late.memory.id in team.forgotten)
+        await until(lambda: ann.sync.state().outbox == 1)
 
 
 async def test_large_texts_go_a_few_at_a_time(machine, team):

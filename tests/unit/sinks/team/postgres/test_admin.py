@@ -112,8 +112,24 @@ def test_a_role_is_in_one_team(team):
     init(team.owner_url, "second", [])
     with pytest.raises(ValueError, match="role alice is in another team"):
         init(team.owner_url, "second", ["alice"])
-    with pytest.raises(ValueError, match="names"):
-        init(team.owner_url, TEAM, [""])
+
+
+@pytest.mark.parametrize(
+    ("team", "member", "why"),
+    [
+        ("", "alice", "need names"),
+        (TEAM, "", "need names"),
+        (TEAM, "a\tb", "not shown"),
+        ("a\x1b[2J", "alice", "not shown"),
+        (TEAM, "\ud800", "not shown"),
+        (TEAM, "é" * 32, "at most 63 bytes"),
+        (TEAM, "pg_alice", "begin with pg_"),
+        (TEAM, "public", "cannot be a role"),
+    ],
+)
+def test_a_name_that_cannot_be_one_is_told_before_anything_is_asked(team, member, why):
+    with pytest.raises(ValueError, match=why):
+        init("postgresql://admin@127.0.0.1:1/memory", team, ["alice", member])
 
 
 async def test_older_tables_are_upgraded_and_keep_what_is_in_them(team, monkeypatch):
@@ -173,8 +189,9 @@ async def test_a_database_without_tables_says_who_makes_them(postgres, empty):
     assert caught.value.reason == "no_schema"
 
 
-def test_a_server_without_pgvector_says_so(empty, monkeypatch):
-    monkeypatch.setattr(admin, "_OLDEST_PGVECTOR", (99, 0))
+def test_a_server_without_pgvector_that_search_can_use_says_so(empty):
+    older = "UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'"
+    empty.server.execute("CREATE EXTENSION vector", older, database=empty.name)
     with pytest.raises(TeamUnavailable, match="lacks the extension pgvector") as caught:
         init(empty.owner_url, "shop", [])
     assert caught.value.reason == "no_pgvector"
@@ -299,6 +316,15 @@ async def test_a_restore_on_another_server_waits_for_init(team):
         await store.close()
     finally:
         elsewhere.close()
+
+
+def test_a_restore_without_the_extension_is_told_by_init(team):
+    """pg_restore passes over what needs it, and goes on."""
+    team.server.execute("DROP FUNCTION subcog.search", database=team.name)
+    team.server.execute("DROP TABLE subcog.vectors", database=team.name)
+    with pytest.raises(TeamUnavailable, match=r"search is missing.*restore the backup") as caught:
+        init(team.owner_url, TEAM, [])
+    assert caught.value.reason == "no_schema"
 
 
 def test_two_who_initialise_at_once_do_not_collide(empty):

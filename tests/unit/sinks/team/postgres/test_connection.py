@@ -9,15 +9,17 @@ import threading
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
+from msgspec.structs import replace
 from psycopg.conninfo import conninfo_to_dict
 
 from subcog.sinks.team.postgres import connection
 from subcog.sinks.team.postgres.connection import Address
-from subcog.sinks.team.protocol import TeamUnavailable
+from subcog.sinks.team.protocol import OtherTeam, TeamUnavailable
 from tests.postgres import MEMBERS, PATIENCE_S
 from tests.proxy import HOST, Proxy
 from tests.stores import HERE, FakeClock, make_row
 from tests.team_store import ReadableStore
+from tests.teams import membership
 from tests.teamwork import member_of
 
 
@@ -49,6 +51,29 @@ async def test_a_lost_connection_is_told_and_the_next_call_makes_another(behind_
 
     assert await reason(behind_proxy.put([make_row(2)])) == "unreachable"
     assert await behind_proxy.put([make_row(1), make_row(2)]) == (False, True)
+
+
+@pytest.mark.parametrize("of_the_same_name", [False, True])
+async def test_no_connection_to_another_team_is_used(quick_team, proxy, of_the_same_name):
+    """The address leads elsewhere from one connection to the next."""
+    async with member_of(quick_team) as alice:
+        about = await alice.about()
+    joined = replace(membership(team=about.team), founded=about.founded)
+    url = quick_team.url().replace(str(quick_team.server.port), str(proxy.port))
+    store = ReadableStore(url, clock=FakeClock(), joined=joined)
+    assert await store.put([make_row(1)]) == (True,)
+    quick_team.server.execute(
+        f"UPDATE subcog.teams SET created_at = now() WHERE team = '{about.team}'"
+        if of_the_same_name
+        else "UPDATE subcog.members SET team = 'house'",
+        database=quick_team.name,
+    )
+    proxy.reset()
+    assert await reason(store.put([make_row(2)])) == "unreachable"
+    for _ in range(2):
+        with pytest.raises(OtherTeam, match="url leads to the team"):
+            await store.put([make_row(2)])
+    await store.close()
 
 
 async def test_a_server_that_is_gone_is_found_when_it_is_back(behind_proxy, proxy):

@@ -10,7 +10,7 @@ from subcog.bus.anchors import Anchor
 from subcog.bus.values import Provenance
 from subcog.sinks.store.rows import to_memory, to_record
 from subcog.sinks.team.postgres.store import PostgresStore
-from subcog.sinks.team.protocol import ForgetRefused, TeamUnavailable
+from subcog.sinks.team.protocol import Cursor, ForgetRefused, TeamUnavailable
 from tests.postgres import STRANGER
 from tests.stores import ALL, HERE, FakeClock, make_row
 from tests.teamwork import member_of, whole_feed
@@ -203,6 +203,20 @@ async def test_a_list_that_somebody_flooded_keeps_what_was_first(quick_team, ali
     assert about.founded is not None
 
 
+async def test_nobody_leaves_a_colleagues_memory_without_numbers(quick_team, alice):
+    gone = make_row(9).memory.id
+    await alice.forget(gone, [HERE])
+    async with member_of(quick_team, "bob") as bob:
+        for row in (make_row(1, version=102), make_row(2, version=101)):
+            with pytest.raises(ValueError, match="CheckViolation"):
+                await bob.put([row])
+        with pytest.raises(ValueError, match="CheckViolation"):
+            await bob.put([make_row(1, version=1_000_001)])
+        assert await bob.put([make_row(9, version=500)]) == (False,), "it is not there any more"
+        assert await bob.put([make_row(1, version=101)]) == (True,)
+    assert await alice.put([make_row(1, version=102)]) == (True,)
+
+
 # --- who takes back that it was forgotten --------------------------------------------------------
 
 
@@ -233,7 +247,7 @@ async def test_what_a_colleague_forgot_and_took_back_is_signed_by_who_wrote_it(q
     async with member_of(quick_team, "bob") as bob:
         assert await bob.forget(make_row(1).memory.id, [HERE])
         [gone] = [one for one in await whole_feed(alice) if one.version == 0]
-        assert (gone.author, gone.forgotten_by) == ("alice", "bob")
+        assert (gone.author, gone.forgotten_by) == ("alice", ("bob",))
         assert await bob.put([again(2)]) == (True,)
         assert await bob.put([again(3)]) == (True,)  # it was taken back already
         assert await brought_back(alice) == {"2": ("alice", "1"), "3": ("bob", "")}
@@ -282,7 +296,7 @@ async def test_what_two_forgot_is_back_with_the_second_undo_under_who_wrote_it(q
         assert await alice.forget(first, [HERE])
         assert not await bob.forget(first, [HERE])
         [gone] = [one for one in await whole_feed(bob) if one.version == 0]
-        assert (gone.author, gone.forgotten_by) == ("alice", "alice")
+        assert (gone.author, gone.forgotten_by) == ("alice", ("alice", "bob"))
         await bob.put([again(2)])
         assert await brought_back(alice) == {"2": ("alice", "")}
         await alice.put([again(3)])
@@ -303,7 +317,37 @@ async def test_a_date_that_is_none_hinders_nobody(quick_team, alice):
     assert (await brought_back(alice))["2"] == ("bob", "1")
 
 
+@pytest.mark.parametrize(("many", "size", "noted"), [(15, 10, 10), (4, 400_000, 2)])
+async def test_no_number_of_versions_makes_a_memory_hard_to_forget(
+    quick_team, alice, many, size, noted
+):
+    """Of the words that might be taken back only the latest are read."""
+    async with member_of(quick_team, "bob") as bob:
+        for number in range(2, many + 2):
+            await bob.put([make_row(1, version=number, content=f"{number} {'x' * size}")])
+    assert await alice.forget(make_row(1).memory.id, [HERE])
+    assert len(quick_team.psql("postgres", WORDS_KEPT).split()) == noted
+
+
+async def test_words_that_nobody_took_back_in_time_go_with_whatever_is_written_next(
+    quick_team, alice
+):
+    await alice.put([make_row(2)])
+    for number in (1, 2):
+        await alice.forget(make_row(number).memory.id, [HERE])
+    aged = "UPDATE subcog.deleted_words SET at = at - interval '31 days' WHERE id = '{}'"
+    quick_team.psql("postgres", aged.format(make_row(1).memory.id))
+    await alice.put([make_row(3)])
+    assert quick_team.psql("postgres", WORDS_KEPT).split() == [make_row(2).memory.id]
+
+
 # --- who may forget it ---------------------------------------------------------------------------
+
+
+AUTHORS_FORGET = (
+    "UPDATE subcog.teams SET forgetting = 'authors' "
+    "WHERE team = (SELECT team FROM subcog.members WHERE role = 'bob')"
+)
 
 
 async def test_where_authors_alone_forget_nobody_forgets_what_is_yet_to_come(quick_team, alice):
@@ -324,17 +368,38 @@ async def test_where_authors_alone_forget_nobody_forgets_what_is_yet_to_come(qui
     assert not {(row.memory.id, 0) for row in rows[1:]} & feed
 
 
+async def test_what_its_author_forgot_does_not_come_back_by_who_only_changed_it(quick_team, alice):
+    """The server, restored from before it was there, knows of it by those who send again alone."""
+    ours, both = make_row(7, version=3, tags=("bob's",)), make_row(8)
+    async with member_of(quick_team, "bob") as bob:
+        quick_team.server.execute(AUTHORS_FORGET, database=quick_team.name)
+        for row in (ours, both):
+            await alice.forget(row.memory.id, [HERE])
+        await bob.forget(both.memory.id, [HERE])
+        assert await bob.put([ours, both]) == (False, False)
+        assert await bob.put([make_row(7)]) == (True,), "as far as the server knows he wrote it"
+
+
+async def test_what_the_server_lost_is_told_as_forgotten_by_all_who_forgot_it(quick_team, alice):
+    """After a restore it is all one who of them is heard first."""
+    lost = make_row(7).memory.id
+    async with member_of(quick_team, "bob") as bob:
+        assert not await bob.forget(lost, [HERE])
+        before = await alice.changes(Cursor((await alice.about()).epoch), [HERE])
+        assert before.changes[-1].forgotten_by == ("bob",)
+    for _ in range(2):
+        assert not await alice.forget(lost, [HERE])
+    [told] = (await alice.changes(before.cursor, [HERE])).changes
+    assert (told.id, told.version, told.forgotten_by) == (lost, 0, ("bob", "alice"))
+
+
 async def test_who_may_forget_what_is_the_teams_setting_and_every_deletion_is_noted(
     quick_team, alice
 ):
     first = make_row(1).memory.id
     theirs = "SELECT id, scope, author, member FROM subcog.deletions ORDER BY at"
     async with member_of(quick_team, "bob") as bob:
-        quick_team.server.execute(
-            "UPDATE subcog.teams SET forgetting = 'authors' "
-            "WHERE team = (SELECT team FROM subcog.members WHERE role = 'bob')",
-            database=quick_team.name,
-        )
+        quick_team.server.execute(AUTHORS_FORGET, database=quick_team.name)
         assert (await bob.about()).authors_alone
         await bob.put([make_row(1, version=2, tags=("mine now",)), make_row(2)])
         with pytest.raises(ForgetRefused):

@@ -11,11 +11,12 @@ from subcog.bus.values import Query
 from subcog.sinks.team import sync
 from subcog.sinks.team.postgres.admin import init
 from subcog.sinks.team.postgres.store import PostgresStore
-from subcog.sinks.team.protocol import NoWakeUps
+from subcog.sinks.team.protocol import NoWakeUps, OtherTeam
 from tests.machines import machine
 from tests.pooler import pooler, through
 from tests.postgres import TEAM
 from tests.stores import HERE, FakeClock, make_row
+from tests.teams import membership
 from tests.waiting import until
 
 
@@ -26,8 +27,8 @@ def port(postgres):
 
 
 @asynccontextmanager
-async def pooled(port, team, role="alice"):
-    store = PostgresStore(through(port, team.url(role)), clock=FakeClock())
+async def pooled(port, team, role="alice", joined=None):
+    store = PostgresStore(through(port, team.url(role)), clock=FakeClock(), joined=joined)
     await store.open()
     yield store
     await store.close()
@@ -80,6 +81,19 @@ async def test_nothing_of_a_session_is_left_to_who_comes_next(port, quick_team):
                 ("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'", (0,)),
             ):
                 assert other.execute(question).fetchone() == found, question
+
+
+async def test_whose_server_it_is_is_asked_with_each_call(port, quick_team):
+    """A pool may lead to another one with the same connection."""
+    async with pooled(port, quick_team) as alice:
+        joined = membership(team=(await alice.about()).team)
+    async with pooled(port, quick_team, joined=joined) as alice:
+        assert await alice.put([make_row(1)]) == (True,)
+        quick_team.server.execute(
+            "UPDATE subcog.members SET team = 'house'", database=quick_team.name
+        )
+        with pytest.raises(OtherTeam):
+            await alice.put([make_row(2)])
 
 
 async def test_a_statement_behind_a_pool_is_bounded_as_well(port, quick_team):

@@ -10,14 +10,15 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 
-from subcog.bus.values import BRINGS_BACK, Encoding, Provenance, Query
+from subcog.bus.values import BRINGS_BACK, Encoding, Provenance, Query, Scope
 from subcog.sinks.store.rows import Row
 from subcog.sinks.team.postgres.connection import Address, Link
 from subcog.sinks.team.postgres.store import _put
 from subcog.sinks.team.protocol import Changes, Cursor, TeamUnavailable
 from tests.machines import machine
 from tests.postgres import OWNER, STRANGER
-from tests.stores import ALL, ELSEWHERE, HERE, make_row
+from tests.stores import ALL, ELSEWHERE, HERE, FakeClock, make_row
+from tests.team_store import ReadableStore
 from tests.teamwork import SCOPES, member_of, whole_feed
 from tests.waiting import PATIENCE_S, until
 
@@ -184,6 +185,28 @@ async def test_large_rows_come_few_at_a_time(alice):
     assert len(await whole_feed(alice)) == 5
 
 
+async def test_nobody_floods_the_feed_with_the_names_of_what_was_never_there(quick_team, alice):
+    """They cost no quota; of those from before the bound a page has as few as of large rows."""
+    endless = f"{make_row(1).memory.id}{'a' * 40}"
+    with pytest.raises(ValueError, match="CheckViolation"):
+        await alice.forget(endless, [HERE])
+    with pytest.raises(ValueError, match="CheckViolation"):
+        await alice.put([make_row(1, id=endless)])
+    with pytest.raises(ValueError, match="CheckViolation"):
+        await alice.forget(make_row(1).memory.id, [Scope("project", "a" * 1_000)])
+    quick_team.psql(
+        OWNER,
+        "INSERT INTO subcog.changes (team, scope, id, version) "
+        f"SELECT m.team, '{HERE}', n || repeat('a', 400000), 0 "
+        "FROM subcog.members m, generate_series(1, 9) AS n WHERE m.role = 'alice'",
+    )
+
+    first = await alice.changes(await beginning(alice), SCOPES)
+
+    assert (len(first.changes), first.behind) == (3, True)
+    assert len(await whole_feed(alice)) == 9
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -211,6 +234,34 @@ async def test_what_is_no_memory_is_told_as_such(quick_team, alice, body):
     assert good.row is not None
     assert make_row(2).memory in await alice.page([HERE, ELSEWHERE], limit=9)
     assert await alice.search(Query(text="number", scopes=(HERE,), mode="text"), None)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "ALTER FUNCTION subcog.changes_after RENAME TO told; "
+        "CREATE FUNCTION subcog.changes_after(bigint, xid8, bigint, text[], integer, bigint) "
+        "RETURNS TABLE (xid xid8, seq float8, scope text, id text, version bigint, author text, "
+        "digest bytea, body text, model text, vectors bytea, words bytea, lengths bytea, "
+        "terms bytea, epoch bigint, behind boolean, at timestamptz, since timestamptz) "
+        "SECURITY DEFINER LANGUAGE sql AS "
+        "'SELECT xid, seq + 0.5, scope, id, version, author, digest, body, model, vectors, words, "
+        "lengths, terms, epoch, behind, at, since FROM subcog.told($1, $2, $3, $4, $5, $6)'",
+        "ALTER TABLE subcog.teams ALTER created_at TYPE text",
+        "ALTER FUNCTION subcog.hello RENAME TO told; "
+        "CREATE FUNCTION subcog.hello() RETURNS TABLE (version integer, team text, member text, "
+        "epoch float8, channel text, bm25 boolean, halfvec oid, halfvecs oid) "
+        "SECURITY DEFINER LANGUAGE sql AS 'SELECT version, team, member, epoch + 0.5, channel, "
+        "bm25, halfvec, halfvecs FROM subcog.told()'",
+    ],
+)
+async def test_what_is_no_place_of_a_feed_and_no_team_is_not_noted(team, lie):
+    """It would be written on this machine, and could not be read from then on."""
+    team.server.execute(*lie.split("; "), database=team.name)
+    store = ReadableStore(team.url(), clock=FakeClock())
+    with pytest.raises(TeamUnavailable, match=r"failed \(InternalError"):
+        await store.changes(Cursor((await store.about()).epoch), [HERE])
+    await store.close()
 
 
 async def test_what_claims_to_bring_back_no_memory_brings_back_none(alice):
