@@ -177,7 +177,7 @@ class TeamCalls:
             warning="" if params.scope or self._app.projects.has_origin(place.root) else NO_ORIGIN,
         )
         if params.yes:
-            async with self._server(self._team.url) as server:
+            async with self._server(self._team.url, joined=membership) as server:
                 await self._same_team(server, membership)
                 await server.share(scope, name)
             leaves = await replica.share(scope, name, sends=True)
@@ -211,7 +211,7 @@ class TeamCalls:
     async def _unlist(self, scope: Scope, membership: Membership) -> bool:
         """Take it off the team's list, where it was put there by us; whether it is on it yet."""
         try:
-            async with self._server(self._team.url) as server:
+            async with self._server(self._team.url, joined=membership) as server:
                 await self._same_team(server, membership)
                 await server.unshare(scope)
                 return any(one.scope == scope for one in (await server.about()).projects)
@@ -309,7 +309,7 @@ class TeamCalls:
             asked, params.query, self._app.redactor, embedder
         )
         try:
-            async with self._server(self._team.url, within_s=RECALL_S) as server:
+            async with self._server(self._team.url, joined=membership, within_s=RECALL_S) as server:
                 about = await self._same_team(server, membership)
                 query = Query(
                     text=text,
@@ -350,9 +350,14 @@ class TeamCalls:
         return state.about.projects if state and state.about else ()
 
     @asynccontextmanager
-    async def _server(self, url: str, within_s: float = SERVER_S) -> AsyncIterator[PostgresStore]:
-        """A server for one call. Raises ``ConnectionError`` where it does not answer in time."""
-        server = await anyio.to_thread.run_sync(self._team.server, url)
+    async def _server(
+        self, url: str, *, joined: Membership | None = None, within_s: float = SERVER_S
+    ) -> AsyncIterator[PostgresStore]:
+        """A server for one call, which does nothing where that is not the team ``joined``.
+
+        Raises ``ConnectionError`` where it does not answer in time.
+        """
+        server = await anyio.to_thread.run_sync(self._team.server, url, joined)
         try:
             with anyio.fail_after(within_s):
                 yield server

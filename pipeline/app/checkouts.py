@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-import anyio
-import anyio.to_thread
-
 from ...bus.events import ReviewRequested
 from ...bus.values import LEARN
 from ...sinks.project.git import head_commit
 from ...sinks.project.reflog import Checkout, HeadLogs
+from .disk import Disk
 
 WITHIN_S = 5.0
 """So long a disk may take: a review has no deadline of its own."""
+
+_THREADS = 4
 
 
 class Checkouts:
@@ -22,6 +22,7 @@ class Checkouts:
 
     def __init__(self) -> None:
         self._logs = HeadLogs()
+        self._disk = Disk(_THREADS)
 
     def at(self, event: ReviewRequested, said_at: datetime | None) -> Checkout:
         """What was checked out when something in the session of ``event`` was said.
@@ -40,11 +41,13 @@ class Checkouts:
     ) -> list[Checkout]:
         """The same at each of ``moments``, for the event loop.
 
-        Where the disk does not answer, no commit is known, and no branch of what was said long ago.
+        Where the disk does not answer nothing is known: the present branch may be another one.
         """
-        with anyio.move_on_after(WITHIN_S):
-            return await anyio.to_thread.run_sync(
-                lambda: [self.at(event, one) for one in moments], abandon_on_cancel=True
+        try:
+            return await self._disk.look(
+                event.place.root,
+                lambda: [self.at(event, one) for one in moments],
+                within_s=WITHIN_S,
             )
-        branch = "" if event.hook == LEARN else event.place.branch or ""
-        return [Checkout(branch=branch)] * len(moments)
+        except TimeoutError:
+            return [Checkout()] * len(moments)

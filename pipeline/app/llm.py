@@ -54,6 +54,7 @@ EACH_S = 0.001
 Inject = Callable[[IntentClassified], ContextBuilt]
 Current = Callable[[PromptEnriched], Awaitable[PromptEnriched]]
 WITHIN_S = 60.0
+CAPTURE_S = 30.0
 TAG = "consolidated"
 _log = logging.getLogger(__name__)
 
@@ -249,10 +250,18 @@ class Consolidation:
         async with self._conversations.holding(event.place, event.session) as kept:
             if not all(one.id in kept for one in found.sources):
                 return False
-            settled = await self._capture(self._request(event, found))
+            settled = await self._captured(event, found)
         if not settled.kept.is_settled:
             raise NotStored
         return settled.kept.outcome != "declined"
+
+    async def _captured(self, event: SessionReviewed, found: Consolidated) -> CaptureSettled:
+        """Nothing can be forgotten meanwhile, so it may not take for ever. Raises ``NotStored``."""
+        try:
+            with anyio.fail_after(CAPTURE_S):
+                return await self._capture(self._request(event, found))
+        except TimeoutError:
+            raise NotStored from None
 
     def _request(self, event: SessionReviewed, found: Consolidated) -> CaptureRequested:
         return CaptureRequested(

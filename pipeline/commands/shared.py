@@ -166,8 +166,8 @@ def confirm(question: str) -> None:
     """Go on only where somebody agrees. Raises ``UsageError`` where nobody can answer."""
     try:
         agreed = click.confirm(question, err=True)
-    except click.Abort:
-        if somebody_is_there():
+    except click.Abort as error:
+        if somebody_is_there() or not isinstance(error.__context__, EOFError):
             raise
         raise click.UsageError("no terminal to ask on: confirm with --yes") from None
     if not agreed:

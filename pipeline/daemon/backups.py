@@ -16,6 +16,7 @@ from ...bus.service_results import BackupSummary
 from ...config.paths import Paths
 from ...config.settings import BackupSettings
 from ..app.archives import LazyArchive
+from ..app.disk import Disk
 
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
@@ -43,7 +44,7 @@ class Backups:
         self._clock = clock
         self._files: AutomaticBackups | None = None
         self._purge_from = 0.0
-        self._looks = anyio.CapacityLimiter(1)
+        self._disk = Disk(1)
         self.problem = ""
 
     async def run(self, archive: LazyArchive, quiet_s: Callable[[], float]) -> None:
@@ -117,12 +118,11 @@ class Backups:
             return None
         from ...sinks.repair.backups import Seen
 
-        seen, problem = Seen(), _NO_ANSWER
-        with anyio.move_on_after(LOOK_S):
-            seen = await anyio.to_thread.run_sync(
-                self.files.look, abandon_on_cancel=True, limiter=self._looks
-            )
+        try:
+            seen = await self._disk.look("backups", self.files.look, within_s=LOOK_S)
             problem = self.problem
+        except TimeoutError:
+            seen, problem = Seen(), _NO_ANSWER
         return BackupSummary(
             folder=str(self.files.folder),
             count=seen.count,

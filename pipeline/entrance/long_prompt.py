@@ -48,15 +48,13 @@ async def read_shortened(body: bytes) -> Payload:
     return await anyio.to_thread.run_sync(lambda: read_payload(shorten(body)))
 
 
-async def shortened(body: bytes) -> bytes:
-    """``body``, a payload, with its prompt cut where it is very long."""
+def shorten(body: bytes) -> bytes:
+    """``body``, a payload, with its prompt cut where it is very long; in a worker thread.
+
+    What is no object of JSON comes back as it is.
+    """
     if len(body) <= LONG_BYTES:
         return body
-    return await anyio.to_thread.run_sync(shorten, body)
-
-
-def shorten(body: bytes) -> bytes:
-    """The same for a worker thread. What is no object of JSON comes back as it is."""
     try:
         fields = msgspec.json.decode(body, type=dict[str, Raw])
     except (ValueError, RecursionError):

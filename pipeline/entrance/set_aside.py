@@ -21,7 +21,7 @@ from ...hooks import spool, starter
 from ..agents.agent import read_payload
 from ..app.app import App
 from .handler import HookAnswer, HookHandler
-from .long_prompt import shortened
+from .long_prompt import shorten
 
 
 class DurableHooks:
@@ -33,7 +33,6 @@ class DurableHooks:
     async def answer(self, event: str, fields: dict[str, str], body: bytes) -> HookAnswer:
         """The hook's answer, settled; never raises for what a client sent."""
         fields = {"id": request_id(), **fields}
-        body = await shortened(body)
         answer = await self._hooks.answer(event, fields, body)
         if answer.is_settled:
             return answer
@@ -41,6 +40,7 @@ class DurableHooks:
         return structs.replace(answer, body=told, is_settled=True)
 
     def _set_aside(self, event: str, fields: dict[str, str], body: bytes, answer: bytes) -> bytes:
+        body = shorten(body)
         names = fields | {"project": self._hooks.project_dir(_session_of(body), fields)}
         packed = {
             key.encode(): value.encode("utf-8", "surrogateescape") for key, value in names.items()

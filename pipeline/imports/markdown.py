@@ -42,7 +42,11 @@ _END = "<!-- subcog:end -->"
 _OURS = "<!-- subcog:"
 _ESCAPED = regex(r"\\+<!-- subcog:")
 _NEEDS_ESCAPE = regex(r"\\*<!-- subcog:")
-_PROPERTY = regex(r"(?P<name>\w[\w .-]{0,40}):(?:\s+(?P<value>.*))?$")
+# "title: A", "og:title: A", '"due date": A'.
+_PROPERTY = regex(
+    r"(?P<name>\"[^\"]{1,60}\"|'[^']{1,60}'|[^\s\"'#\[\]{}<>|%-][^:]{0,60}(?::[^:\s][^:]{0,60})?)"
+    r":(?:\s+(?P<value>.*))?$"
+)
 # What belongs to a property above it: it is indented, an item of its list, or ends one.
 _BELOW = regex(r"\s|-(?:\s|$)|[\]}]")
 _QUOTED = regex(r'"(?:[^"\\]|\\.)*"' r"|'(?:[^']|'')*'")
@@ -114,15 +118,15 @@ def _end_of_front(head: list[str]) -> int:
 
 
 def _are_properties(lines: Sequence[str]) -> bool:
-    """Whether ``lines`` hold nothing else; dashes may also stand around text."""
-    said = [line for line in lines if line.strip()]
-    found = False
+    """Whether ``lines`` hold mostly these; dashes may also stand around text."""
+    said = [line for line in lines if line.strip() and not line.startswith("#")]
+    properties = others = 0
     for line in said:
         if _PROPERTY.match(line):
-            found = True
-        elif not (line.startswith("#") or (found and _BELOW.match(line))):
-            return False
-    return found or not said
+            properties += 1
+        elif not (properties and _BELOW.match(line)):
+            others += 1
+    return properties > others or not any(line.strip() for line in lines)
 
 
 def _properties(lines: Iterable[str]) -> Front:
@@ -137,8 +141,8 @@ def _properties(lines: Iterable[str]) -> Front:
         match = _PROPERTY.match(bare)
         if match and (indent <= depth or under == [""]):
             under, depth = [(match["value"] or "").strip()], indent
-            found[match["name"].lower()] = under
-        elif bare and (not bare.startswith("#") or (indent and under[0])):
+            found[match["name"].strip("\"'").lower()] = under
+        elif _BELOW.match(line) and bare and (not bare.startswith("#") or (indent and under[0])):
             under.append(bare)
     return found
 

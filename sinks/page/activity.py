@@ -201,10 +201,12 @@ class Activity:
 
 
 def _beginning(text: str) -> str:
-    """The first ``_HELD_CHARS`` of ``text``, cut between two words."""
-    if len(text) <= _HELD_CHARS:
+    """The first ``_HELD_CHARS`` of ``text``, cut between two words unless one is very long."""
+    held = text[:_HELD_CHARS]
+    if held == text:
         return text
-    return "".join(text[:_HELD_CHARS].rsplit(maxsplit=1)[:1])
+    words = "".join(held.rsplit(maxsplit=1)[:1])
+    return words if len(words) >= _SHOWN_CHARS else held
 
 
 def _without(entry: Entry, memory_id: str) -> Entry:

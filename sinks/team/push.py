@@ -29,8 +29,8 @@ BATCH_ROWS = 200
 BATCH_BYTES = 1_000_000
 # The server says when its day is over: it is asked again after this.
 QUOTA_S = 3_600.0
-# A deletion that the server could not do in its time is asked for again after this.
-LATE_S = 600.0
+# What the server refused, or a deletion that it could not do in its time, is sent again after this.
+HELD_S = 600.0
 # Reasons that one deletion alone may have, of a server that does all else.
 _UNDONE = ("timeout", "failed")
 USED_UP = "the team's quota of the day is used up: the rest stays queued"
@@ -62,11 +62,9 @@ class Pusher:
         # Entries whose version another member wrote first: the next pull merges them and queues
         # the result anew.
         self._conflicting: set[int] = set()
-        # Entries that the server refuses; they stay queued without blocking others.
-        self._refused: set[int] = set()
-        # Deletions that the server failed to do, and when each may be asked for again. Meanwhile
-        # they block nothing else.
-        self._late: dict[int, float] = {}
+        # Entries that the server refused or failed to do, and when each may be sent again: one may
+        # have been too far ahead of what the server had by then. Meanwhile they block no others.
+        self._held: dict[int, float] = {}
         # Memories that the team keeps although they were forgotten here.
         self._kept: set[str] = set()
         # Entries beyond the day's quota. Of the others only deletions are sent until then.
@@ -105,8 +103,8 @@ class Pusher:
         is_over = now < self._over_until
         if not is_over:
             self._over.clear()
-        late = {seq for seq, until in self._late.items() if now < until}
-        held = self._conflicting | self._refused | self._over | late
+        self._held = {seq: until for seq, until in self._held.items() if now < until}
+        held = self._conflicting | self._over | self._held.keys()
         limit = BATCH_ROWS + len(held)
         waiting = await self._replica.outbox(limit=limit)
         if len(waiting) < limit:  # that is all, or nearly: one version of each memory
@@ -124,7 +122,7 @@ class Pusher:
             if one.row is None:
                 await self._forget(server, one)
         ready = await self._cleaned([one for one in batch if one.row and self._is_new(one.row)])
-        held = await self._put(server, ready) | self._over | self._refused
+        held = await self._put(server, ready) | self._over | self._held.keys()
         done = [one for one in batch if one.seq not in held]
         leaving = {one.seq for one in ready}
         withheld = sum(one.row is not None and one.seq not in leaving for one in batch)
@@ -143,7 +141,7 @@ class Pusher:
             self._wait_for_quota(one, error)
         except TeamUnavailable as error:
             if error.reason in _UNDONE:
-                self._late[one.seq] = anyio.current_time() + LATE_S
+                self._hold(one)
             raise
         except ValueError as error:
             self._refuse(one, error)
@@ -193,8 +191,11 @@ class Pusher:
     def _refuse(self, one: Outgoing, error: ValueError) -> None:
         facts = {"memory": one.id, "error": type(error).__name__}
         _log.warning("the team's server refused a memory: it stays queued", extra=facts)
-        self._refused.add(one.seq)
+        self._hold(one)
         self._tally.count(skipped=1)
+
+    def _hold(self, one: Outgoing) -> None:
+        self._held[one.seq] = anyio.current_time() + HELD_S
 
     def _wait_for_quota(self, one: Outgoing, error: QuotaExceeded) -> None:
         self._over.add(one.seq)

@@ -158,7 +158,8 @@ CREATE INDEX deleted_words_by_age ON deleted_words (team, at);
 
 -- As before, but what others deleted is there again only for who wrote it: who brings its first
 -- version, and did not delete it as well. And no version takes its memory to where machines take no
--- more, which is beyond a million: others could change it no longer. A restore may leave a gap.
+-- more, which is beyond a million: others could change it no longer. A restore, or a memory of many
+-- versions that was brought from elsewhere, may leave a gap.
 -- Deleted words that are too old go with the next memory, be there another deletion or not.
 CREATE OR REPLACE FUNCTION put(
     ids text[], numbers bigint[], scopes text[], namespaces text[], fingerprints bigint[],
@@ -178,10 +179,10 @@ DECLARE
 BEGIN
     IF EXISTS (
         SELECT FROM unnest(ids, numbers) AS i (id, number)
-        WHERE number > 1000000 OR number > 100 AND number > 100 + coalesce((
-            SELECT CASE WHEN h.forgotten_at IS NULL THEN h.version ELSE number END
+        WHERE number > 1000000 OR number > 1000 AND number > coalesce((
+            SELECT CASE WHEN h.forgotten_at IS NULL THEN h.version + 1000 ELSE number END
             FROM memories h WHERE h.team = mine AND h.id = i.id OFFSET 0
-        ), 0)
+        ), 10000)
     ) THEN
         RAISE EXCEPTION 'no memory has so many versions' USING ERRCODE = 'check_violation';
     END IF;

@@ -14,8 +14,8 @@ from tests.fakes import NOW, PLACE
 from tests.waiting import PATIENCE_S
 
 
-@pytest.mark.parametrize(("hook", "branch"), [("Stop", "main"), (LEARN, "")])
-async def test_a_disk_that_hangs_is_not_waited_for(hook, branch, monkeypatch):
+@pytest.mark.parametrize("hook", ["Stop", LEARN])
+async def test_a_disk_that_hangs_is_not_waited_for(hook, monkeypatch):
     answers = threading.Event()
 
     class Hanging(Checkouts):
@@ -29,6 +29,11 @@ async def test_a_disk_that_hangs_is_not_waited_for(hook, branch, monkeypatch):
         trace="t", session="s", client="c", place=place, transcript="", hook=hook
     )
     try:
-        assert await Hanging().find(event, [NOW, None]) == [Checkout("", branch)] * 2
+        hanging = Hanging()
+        assert await hanging.find(event, [NOW, None]) == [Checkout()] * 2
+        before = threading.active_count()
+        for _ in range(3):
+            assert await hanging.find(event, [NOW]) == [Checkout()]
+        assert threading.active_count() == before, "one thread hangs, and no more"
     finally:
         answers.set()

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from operator import itemgetter
 from types import SimpleNamespace
 
+import anyio
 import pytest
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from subcog.bus.bus import BusClosed
 from subcog.bus.events import CaptureSettled, IntentRefined, SessionReviewed
 from subcog.bus.prompts import DetectionSource, Vote
 from subcog.bus.sessions import Passage
-from subcog.bus.signals import asked
+from subcog.bus.signals import asked, degraded
 from subcog.bus.values import Kept, Recalled, Scope
 from subcog.config.load import load_settings
 from subcog.pipeline.app import llm as asking_module
@@ -31,6 +32,7 @@ from tests.fakes import (
     make_parsed,
     make_prompt,
 )
+from tests.waiting import PATIENCE_S
 
 NAMED = {"SUBCOG_LLM_MODEL": "openai/m"}
 
@@ -240,6 +242,32 @@ async def test_what_is_forgotten_while_the_model_thinks_makes_no_memory():
     )
     await service.consolidate(SessionReviewed(trace="t", session="s", client="c", place=PLACE))
     assert kept == [rules[1]]
+
+
+async def test_a_capture_that_never_settles_ends_what_nothing_can_be_forgotten_in(monkeypatch):
+    monkeypatch.setattr(asking_module, "CAPTURE_S", 0.01)
+    rule = "Tests run on a copy of the database."
+    said = Said(rule, "Invoices are merged.", "Thanks.", "That is all.")
+
+    class Model:
+        async def complete(self, system, question, **limits):
+            made = {"text": rule, "namespace": "decisions", "sources": [1]}
+            return json.dumps({"memories": [made]})
+
+    async def capture(request):
+        await anyio.sleep_forever()
+
+    service = Consolidation(
+        Model(),
+        conversations=said,
+        recall=SimpleNamespace(recall=nothing_known),
+        capture=capture,
+        clean=str,
+        new_id=lambda: "t",
+    )
+    with anyio.fail_after(PATIENCE_S), emitted(degraded) as told:
+        await service.consolidate(SessionReviewed(trace="t", session="s", client="c", place=PLACE))
+    assert [facts["reason"] for _, facts in told] == ["store.unavailable"]
 
 
 @pytest.mark.anyio

@@ -31,6 +31,15 @@ def test_where_nobody_can_answer_it_is_said_how_to_go_on():
     assert "confirm with --yes" in done.stderr
 
 
+def test_ctrl_c_at_a_question_is_no_missing_terminal(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("click.termui.visible_prompt_func", interrupted)
+    with pytest.raises(click.Abort):
+        confirm("Delete everything?")
+
+
 @pytest.mark.parametrize(
     ("date", "hours"), [("2026-03-28", 24), ("2026-03-29", 23), ("2026-10-25", 25)]
 )

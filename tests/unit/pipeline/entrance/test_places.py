@@ -45,9 +45,10 @@ async def test_a_directory_that_hangs_holds_up_nobody_and_costs_one_thread(tmp_p
 
     async def answers() -> bool:
         try:
-            return (await places.find({"cwd": "/stale"})).root == "/stale" and not places._waiting
+            found = await places.find({"cwd": "/stale"})
         except TimeoutError:
             return False
+        return found.root == "/stale" and not places._disk._hanging
 
     await until(answers)
 
@@ -57,7 +58,7 @@ async def test_a_hook_that_hangs_up_leaves_a_directory_that_answers_as_it_is(tmp
     for _ in range(3):
         with anyio.move_on_after(0):
             await places.find({"project": str(tmp_path)})
-    await until(lambda: all(look.is_over for look in places._waiting.values()))
+    await until(lambda: all(look.is_over for look in places._disk._hanging.values()))
     assert (await places.find({"project": str(tmp_path)})).root == str(tmp_path)
 
 
@@ -67,7 +68,7 @@ async def test_a_directory_is_not_refused_as_its_client_has_just_left():
     try:
         with anyio.move_on_after(0.05):
             await places.find(fields)
-        assert not places._waiting["/stale"].is_over
+        assert not places._disk._hanging["/stale"].is_over
         with anyio.fail_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(places.find, fields)

@@ -156,6 +156,14 @@ def test_a_property_is_kept_as_it_is_written(tmp_path, written, title):
 
 
 @pytest.mark.parametrize(
+    "line", ["og:title: x", "📅: x", '"due date": x', "Changed (UTC): 2024", "a/b: 3", "%% mine %%"]
+)
+def test_an_odd_line_among_properties_makes_them_no_text(tmp_path, line):
+    [item] = read(tmp_path, f"---\ntitle: A\n{line}\ntags: [a, b]\n---\nx")
+    assert (item.content, item.tags) == ("A\n\nx", ("a", "b"))
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "---\nno end\n",

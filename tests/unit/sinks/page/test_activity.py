@@ -89,6 +89,14 @@ def test_nothing_is_shown_of_a_secret_that_was_cut(before):
     assert "eyJ" not in told
 
 
+def test_a_prompt_without_blanks_is_shown_from_its_beginning():
+    activity = make()
+    built = make_built(make_classified(parsed=make_parsed(text=f"質問: {'あ' * 5000}")))
+    activity.note_prompt(ResponseReady(trace="t", body=b"{}", built=built))
+    (prompt,) = activity.recent(frozenset({built_scope(built)}))
+    assert prompt.told(str).startswith(f"質問: {'あ' * 500}")
+
+
 def verdict(memory_id):
     figures = dict.fromkeys(("text", "late", "vector", "relevance", "weight", "score"), 0.5)
     about = {"memory_id": memory_id, "namespace": "context", "summary": "zebra", "why": "close"}

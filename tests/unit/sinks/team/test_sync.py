@@ -470,7 +470,7 @@ async def test_what_the_server_refused_can_still_be_forgotten_everywhere(machine
 async def test_a_deletion_that_the_server_cannot_do_holds_up_nothing_and_is_asked_for_again(
     machine, team, monkeypatch
 ):
-    monkeypatch.setattr(push, "LATE_S", 0.5)
+    monkeypatch.setattr(push, "HELD_S", 0.5)
     monkeypatch.setattr(sync, "POLL_S", 0.05)
     monkeypatch.setattr(sync, "FIRST_PAUSE_S", 0.01)
     late, never = make_row(1), make_row(2)

@@ -207,14 +207,15 @@ async def test_nobody_leaves_a_colleagues_memory_without_numbers(quick_team, ali
     gone = make_row(9).memory.id
     await alice.forget(gone, [HERE])
     async with member_of(quick_team, "bob") as bob:
-        for row in (make_row(1, version=102), make_row(2, version=101)):
+        for row in (make_row(1, version=1_002), make_row(2, version=10_001)):
             with pytest.raises(ValueError, match="CheckViolation"):
                 await bob.put([row])
         with pytest.raises(ValueError, match="CheckViolation"):
             await bob.put([make_row(1, version=1_000_001)])
         assert await bob.put([make_row(9, version=500)]) == (False,), "it is not there any more"
-        assert await bob.put([make_row(1, version=101)]) == (True,)
-    assert await alice.put([make_row(1, version=102)]) == (True,)
+        assert await bob.put([make_row(1, version=1_001)]) == (True,)
+        assert await bob.put([make_row(2, version=10_000)]) == (True,), "brought from elsewhere"
+    assert await alice.put([make_row(1, version=1_002)]) == (True,)
 
 
 # --- who takes back that it was forgotten --------------------------------------------------------
