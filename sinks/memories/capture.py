@@ -252,9 +252,17 @@ class CaptureWriter:
         self, event: StoreRequested, memory: Memory, comparison: _Comparison, old_id: str
     ) -> tuple[Event, ...]:
         async with self._lifecycle.write_lock:
+            if memory.id in await self._store.scopes_of([memory.id]):
+                return (await self._settled_retry(event, memory),)
+            if not event.request.explicit and self._is_forgotten(event):  # since it was asked
+                return (_declined(event, _FORGOTTEN),)
             old = await self._lifecycle.find(old_id, [memory.scope])
-            if old is None:
-                return (_declined(event, f"there is no memory {old_id} to supersede"),)
+            if old is None or old.superseded_by is not None:
+                if comparison.replaces:  # it changed while they were compared
+                    return await self._add(
+                        event, memory, replace(comparison, replaces=False, others=())
+                    )
+                return (_declined(event, _why_not(old, old_id)),)
             denied = denied_by_successor(memory, old)
             memory = replace(memory, supersedes=old.id, contradicts=denied)
             marked = self._lifecycle.superseded(old, memory.id)
@@ -431,6 +439,13 @@ def _revised(old: Memory, by: Provenance, is_same: bool) -> Provenance:
 def _declined(event: StoreRequested, reason: str) -> CaptureSettled:
     kept = Kept(outcome="declined", namespace=event.namespace, reason=reason)
     return CaptureSettled(trace=event.trace, kept=kept)
+
+
+def _why_not(old: Memory | None, old_id: str) -> str:
+    """Why ``old``, which should have the id ``old_id``, cannot be superseded."""
+    if old is None:
+        return f"there is no memory {old_id} to supersede"
+    return f"{old_id} is superseded already, by {old.superseded_by}; restore it first"
 
 
 def _telling_of_return(events: tuple[Event, ...]) -> tuple[Event, ...]:
