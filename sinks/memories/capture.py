@@ -16,6 +16,7 @@ from ...bus.anchors import Anchor
 from ...bus.events import (
     CaptureRequested,
     CaptureSettled,
+    ChangeSettled,
     Event,
     MemoriesStored,
     StoreRequested,
@@ -152,6 +153,8 @@ class CaptureWriter:
         same = await self._store.find_hash(hashed, memory.scope, memory.namespace)
         if same is not None and same.id == memory.id:  # a retry of the same capture
             return (self._settled(event, same, "stored"), *_text_stored(event, same))
+        if same is not None and same.id == event.request.supersedes:
+            return await self._revise(event, same.id)  # only its case or white space is corrected
         if same is not None and (merged := await self._merge(event, same.id, "the same text")):
             return (*merged, *_text_stored(event, _settled_memory(merged) or same))
         comparison = await anyio.to_thread.run_sync(self._compare, memory, event.request)
@@ -288,10 +291,13 @@ class CaptureWriter:
             events = await self._write(event, merged, "merged")
         replaced = event.request.supersedes
         if replaced is not None and replaced != duplicate_id:
-            marks = await self._lifecycle.mark_superseded(
+            *marks, change = await self._lifecycle.mark_superseded(
                 event.trace, replaced, duplicate_id, [event.request.scope]
             )
-            return (*events[:-1], *marks[:-1], events[-1])
+            if isinstance(change, ChangeSettled) and change.memory is None:
+                reason = change.reason or _why_not(None, change.missing or replaced)
+                return (*events[:-1], _declined(event, reason))
+            return (*events[:-1], *marks, events[-1])
         return events
 
     def _is_valid(self, memory: Memory) -> bool:

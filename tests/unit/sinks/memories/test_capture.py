@@ -251,12 +251,23 @@ async def test_a_replayed_capture_leaves_its_memory_and_the_old_one_as_they_are_
 
 
 async def test_what_is_superseded_already_is_not_superseded_again(bench):
-    old = await bench.keep(BCRYPT)
+    old, known = await bench.keep(BCRYPT), await bench.keep("Logins use passkeys")
     new = await bench.keep(ARGON, supersedes=old.memory.id)
     other = await bench.keep("We use scrypt for passwords", supersedes=old.memory.id)
-    assert other.kept.outcome == "declined"
+    same = await bench.keep("Logins use passkeys", supersedes=old.memory.id)
+    assert other.kept.outcome == same.kept.outcome == "declined"
     assert new.memory.id in other.kept.reason
+    assert new.memory.id in same.kept.reason
     assert (await bench.current(old.memory.id)).superseded_by == new.memory.id
+    assert (await bench.current(known.memory.id)).supersedes is None
+
+
+async def test_a_text_that_corrects_the_case_of_what_it_supersedes_revises_it(bench):
+    old = await bench.keep(BCRYPT.lower())
+    new = await bench.keep(BCRYPT, supersedes=old.memory.id)
+    memory = await bench.current(old.memory.id)
+    assert (new.memory.id, memory.version, memory.content) == (old.memory.id, 2, BCRYPT)
+    assert memory.superseded_by is memory.supersedes is None
 
 
 async def test_a_revision_is_the_next_version_and_is_found_by_its_new_words(bench):
