@@ -44,6 +44,8 @@ class Backups:
         self._files: AutomaticBackups | None = None
         self._purge_from = 0.0
         self._looks = anyio.CapacityLimiter(1)
+        # One that is being made is none of the files yet: what is forgotten meanwhile would stay.
+        self._changing = anyio.Lock()
         self.problem = ""
 
     async def run(self, archive: LazyArchive, quiet_s: Callable[[], float]) -> None:
@@ -60,7 +62,9 @@ class Backups:
             files = self.files
             if not await anyio.to_thread.run_sync(files.is_due, now):
                 return None
-            made = await anyio.to_thread.run_sync(files.make, archive.store.database, self._clock())
+            made_at, database = self._clock(), archive.store.database
+            async with self._changing:
+                made = await anyio.to_thread.run_sync(files.make, database, made_at)
         except (OSError, ValueError) as error:
             if not self.problem:
                 _log.error("no backup could be made", extra={"error": type(error).__name__})
@@ -79,7 +83,8 @@ class Backups:
         if not archive.store.database.needs_purge or anyio.current_time() < self._purge_from:
             return
         try:
-            await self._purge(archive.store)
+            async with self._changing:
+                await self._purge(archive.store)
         except OSError as error:
             self._purge_from = anyio.current_time() + PURGE_AGAIN_S
             _log.warning(
