@@ -57,14 +57,12 @@ class Backups:
 
     async def make_if_due(self, archive: Archive, *, is_quiet: bool = True) -> Path | None:
         """Make a backup if it is time for one; what fails is told, and tried again."""
-        now = self._clock() if is_quiet else self._clock() - self._every
         try:
-            files = self.files
-            if not await anyio.to_thread.run_sync(files.is_due, now):
+            files, now = self.files, self._clock()
+            if not await anyio.to_thread.run_sync(partial(files.is_due, now, is_quiet=is_quiet)):
                 return None
-            made_at, database = self._clock(), archive.store.database
             async with self._changing:
-                made = await anyio.to_thread.run_sync(files.make, database, made_at)
+                made = await anyio.to_thread.run_sync(files.make, archive.store.database, now)
         except (OSError, ValueError) as error:
             if not self.problem:
                 _log.error("no backup could be made", extra={"error": type(error).__name__})
@@ -95,10 +93,10 @@ class Backups:
     async def _purge(self, store: Store) -> None:
         from ...sinks.repair.backups import read_buried
 
-        deletions = await store.write(store.database.deletions)
-        if await anyio.to_thread.run_sync(lambda: self.files.files):
+        deletions, now = await store.write(store.database.deletions), self._clock()
+        if await anyio.to_thread.run_sync(self.files.files, now):
             buried = await store.read(read_buried)
-            await anyio.to_thread.run_sync(self.files.purge, buried, self._clock())
+            await anyio.to_thread.run_sync(self.files.purge, buried, now)
         await store.write(partial(store.database.note_purged, deletions))
 
     @property
@@ -125,7 +123,7 @@ class Backups:
         seen, problem = Seen(), _NO_ANSWER
         with anyio.move_on_after(LOOK_S):
             seen = await anyio.to_thread.run_sync(
-                self.files.look, abandon_on_cancel=True, limiter=self._looks
+                self.files.look, self._clock(), abandon_on_cancel=True, limiter=self._looks
             )
             problem = self.problem
         return BackupSummary(

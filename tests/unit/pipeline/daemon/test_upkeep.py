@@ -84,7 +84,7 @@ async def test_a_disk_that_hangs_is_told_of_and_holds_up_no_status(bench, backup
     assert (await backups.summary()).newest == str(made)
     answers = Event()
     monkeypatch.setattr("subcog.pipeline.daemon.backups.LOOK_S", 0.05)
-    monkeypatch.setattr(backups.files, "look", lambda: answers.wait(PATIENCE_S))
+    monkeypatch.setattr(backups.files, "look", lambda now: answers.wait(PATIENCE_S))
     try:
         with anyio.fail_after(PATIENCE_S):
             seen = [await backups.summary() for _ in range(2)]
