@@ -174,7 +174,7 @@ class ScopeIndex:
             lengths = [len(terms) for terms in found_by]
             rows = np.repeat(np.arange(self.rows, self.rows + len(part), dtype=np.uint32), lengths)
             terms = np.concatenate(found_by)
-            self.postings.load(rows, terms, len(part))
+            self.postings.load(rows, terms)
             self._append(part)
 
     def _append(self, entries: Sequence[Entry]) -> None:
