@@ -421,7 +421,7 @@ def _similarities(
 
 
 def _covered_back(best: Floats, idf: Floats, word_counts: Sizes, passage_counts: Sizes) -> Floats:
-    ends = np.cumsum(word_counts)[np.cumsum(passage_counts) - 1]
+    ends = np.concatenate(([0], np.cumsum(word_counts)))[np.cumsum(passage_counts)]
     covered = np.concatenate(([0], np.cumsum(best**2 * idf, dtype=np.float64)))
     whole = np.concatenate(([0], np.cumsum(idf, dtype=np.float64)))
     starts = np.concatenate(([0], ends[:-1]))
