@@ -362,11 +362,15 @@ class CaptureSettled(Event, frozen=True, kw_only=True, tag="capture.settled"):
 
 
 class SupersedeRequested(Event, frozen=True, kw_only=True, tag="supersede.requested"):
-    """Somebody says that the memory ``new`` takes the place of ``old``, both in ``scopes``."""
+    """Somebody says that the memory ``new`` takes the place of ``old``, both in ``scopes``.
+
+    ``instead_of`` is the one that did so before, and was forgotten.
+    """
 
     old: str
     new: str
     scopes: tuple[Scope, ...]
+    instead_of: str | None = None
 
 
 class ExpireRequested(Event, frozen=True, kw_only=True, tag="expire.requested"):

@@ -70,6 +70,7 @@ STALE_PAGE = 100
 STALE_S = 5.0
 CHANGE_S = 10.0
 FORGET_S = 10.0
+_SAME_WORDS = "Nothing is superseded: these are its words, up to case and white space."
 
 
 class MemoryCalls:
@@ -158,7 +159,10 @@ class MemoryCalls:
             revises=old.id,
             root=place.root,
         )
-        answer = await self._capture(request, made_from=old.version)
+        return self._updated(await self._capture(request, made_from=old.version), old)
+
+    def _updated(self, answer: CaptureResult, old: Memory) -> CaptureResult:
+        """``answer``; what it says to have changed of ``old`` can be taken back."""
         if answer.version is not UNSET and answer.version != old.version:
             self._journal.note("update", old)
         return answer
@@ -191,6 +195,9 @@ class MemoryCalls:
             root=place.root,
         )
         answer = await self._capture(request)
+        if answer.id == old.id:
+            reason = f"{_SAME_WORDS} {answer.reason}".rstrip()
+            return self._updated(replace(answer, reason=reason), old)
         if answer.outcome in {"stored", "merged"}:
             made = (answer.id or "") if answer.outcome == "stored" else ""
             self._journal.note("supersede", old, made=made)

@@ -14,7 +14,7 @@ from ...bus.results import Result
 from ...bus.values import Memory, Mode, Place, Scope
 from ...stages.sessions.quote import short_id
 from ...stages.text.unicode import cut, one_line
-from ..imports.item import Item
+from ..imports.item import Item, check_in_utc
 
 if TYPE_CHECKING:
     from ...sinks.memories.repository import Archive
@@ -132,6 +132,9 @@ class ExpireParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True
     id: str
     at: Annotated[datetime, Meta(tz=True)] | None = None
 
+    def __post_init__(self) -> None:
+        check_in_utc(self.at)
+
 
 class RestoreParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``restore``: as it is, or as a version was."""
@@ -169,6 +172,9 @@ class ListParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
     contradicting: bool = False
     since: Annotated[datetime, Meta(tz=True)] | None = None
     until: Annotated[datetime, Meta(tz=True)] | None = None
+
+    def __post_init__(self) -> None:
+        check_in_utc(self.since, self.until)
 
 
 class StatsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -214,6 +220,9 @@ class ForgetSessionsParams(Params, frozen=True, kw_only=True, forbid_unknown_fie
     all: bool = False
     everywhere: bool = False
     now: bool = False
+
+    def __post_init__(self) -> None:
+        check_in_utc(self.since, self.until)
 
 
 class AllowSessionsParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -203,8 +203,26 @@ class UndoCalls:
         if kept.memory_id is None:
             failure = TimeoutError if kept.outcome == "pending" else CallRefused
             raise failure(f"{memory.id} is not back: {kept.reason or kept.outcome}")
+        await self._supersede_again(memory, kept.memory_id, place)
         await self._hide(memory, kept.memory_id, place)
         return kept.memory_id
+
+    async def _supersede_again(self, memory: Memory, now: str, place: Place) -> None:
+        """Let ``now`` be the successor of what ``memory`` superseded, if that is not restored."""
+        if memory.supersedes is None:
+            return
+        store, scopes = (await self._app.archive.get()).store, place.readable
+        [old] = await store.get([memory.supersedes], scopes) or [None]
+        if old is not None and old.superseded_by == memory.id:
+            await self._change(
+                SupersedeRequested(
+                    trace=self._app.new_id(),
+                    old=old.id,
+                    new=now,
+                    scopes=scopes,
+                    instead_of=memory.id,
+                )
+            )
 
     async def _put_back(self, memory: Memory, place: Place) -> None:
         """Make ``memory`` as it was, by a new version."""

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 import click
+from msgspec import UNSET
 
 from ...bus.results import (
     CaptureResult,
@@ -77,10 +78,12 @@ def supersede_command(old: str, new: str | None, text: str | None) -> None:
         raise click.UsageError("give either NEW or --text")
     params = {"old": old, "new": new, "text": text}
     if text is not None:
-        _show_version(call("supersede", CaptureResult, params), f"supersedes {old}")
+        answer = call("supersede", CaptureResult, params)
+        is_done = answer.supersedes is not UNSET
+        _show_version(answer, f"supersedes {old}" if is_done else answer.outcome)
     else:
-        answer = call("supersede", MemoryResult, params)
-        _show_change(answer, f"superseded by {answer.superseded_by}")
+        changed = call("supersede", MemoryResult, params)
+        _show_change(changed, f"superseded by {changed.superseded_by}")
 
 
 @click.command()
@@ -273,6 +276,7 @@ def _show_version(answer: CaptureResult, done: str) -> None:
         f"{done}: {answer.namespace} · {answer.id}, version {answer.version}",
         f"  {answer.summary}",
         *([f"  redacted: {', '.join(answer.redactions)}"] if answer.redactions else []),
+        *([f"  {answer.reason}"] if answer.reason else []),
     ]
     show_capture(answer, lines, "done")
 

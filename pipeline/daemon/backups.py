@@ -45,6 +45,8 @@ class Backups:
         self._files: AutomaticBackups | None = None
         self._purge_from = 0.0
         self._disk = Disk(1)
+        # One that is being made is none of the files yet: what is forgotten meanwhile would stay.
+        self._changing = anyio.Lock()
         self.problem = ""
 
     async def run(self, archive: LazyArchive, quiet_s: Callable[[], float]) -> None:
@@ -56,12 +58,12 @@ class Backups:
 
     async def make_if_due(self, archive: Archive, *, is_quiet: bool = True) -> Path | None:
         """Make a backup if it is time for one; what fails is told, and tried again."""
-        now = self._clock() if is_quiet else self._clock() - self._every
         try:
-            files = self.files
-            if not await anyio.to_thread.run_sync(files.is_due, now):
+            files, now = self.files, self._clock()
+            if not await anyio.to_thread.run_sync(partial(files.is_due, now, is_quiet=is_quiet)):
                 return None
-            made = await anyio.to_thread.run_sync(files.make, archive.store.database, self._clock())
+            async with self._changing:
+                made = await anyio.to_thread.run_sync(files.make, archive.store.database, now)
         except (OSError, ValueError) as error:
             if not self.problem:
                 _log.error("no backup could be made", extra={"error": type(error).__name__})
@@ -80,7 +82,8 @@ class Backups:
         if not archive.store.database.needs_purge or anyio.current_time() < self._purge_from:
             return
         try:
-            await self._purge(archive.store)
+            async with self._changing:
+                await self._purge(archive.store)
         except OSError as error:
             self._purge_from = anyio.current_time() + PURGE_AGAIN_S
             _log.warning(
@@ -91,10 +94,10 @@ class Backups:
     async def _purge(self, store: Store) -> None:
         from ...sinks.repair.backups import read_buried
 
-        deletions = await store.write(store.database.deletions)
-        if await anyio.to_thread.run_sync(lambda: self.files.files):
+        deletions, now = await store.write(store.database.deletions), self._clock()
+        if await anyio.to_thread.run_sync(self.files.files, now):
             buried = await store.read(read_buried)
-            await anyio.to_thread.run_sync(self.files.purge, buried, self._clock())
+            await anyio.to_thread.run_sync(self.files.purge, buried, now)
         await store.write(partial(store.database.note_purged, deletions))
 
     @property
@@ -118,8 +121,9 @@ class Backups:
             return None
         from ...sinks.repair.backups import Seen
 
+        look = partial(self.files.look, self._clock())
         try:
-            seen = await self._disk.look("backups", self.files.look, within_s=LOOK_S)
+            seen = await self._disk.look("backups", look, within_s=LOOK_S)
             problem = self.problem
         except TimeoutError:
             seen, problem = Seen(), _NO_ANSWER

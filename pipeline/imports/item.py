@@ -81,17 +81,17 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
         for made in (self.created_at, self.updated_at):
             if made is not None and made.year not in _YEARS:
                 raise ValueError(f"a memory is of no year {made.year}")
-        for time in (self.valid_from, self.valid_to):
+        check_in_utc(self.valid_from, self.valid_to)
+
+
+def check_in_utc(*times: datetime | None) -> None:
+    """Raise ``ValueError`` where one of ``times`` lies beyond all years in UTC."""
+    for time in times:
+        try:
             if time is not None:
-                _check_in_utc(time)
-
-
-def _check_in_utc(time: datetime) -> None:
-    """Raise ``ValueError`` for a time that lies beyond all years in UTC."""
-    try:
-        time.astimezone(UTC)
-    except OverflowError:
-        raise ValueError(f"{time.isoformat()} is no time in UTC") from None
+                time.astimezone(UTC)
+        except OverflowError:
+            raise ValueError(f"{time} is no time in UTC") from None
 
 
 class Ours(Item, frozen=True, kw_only=True):

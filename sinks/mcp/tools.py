@@ -110,7 +110,7 @@ async def supersede(port: ClientPort, arguments: SupersedeArguments) -> Json:
     answer = await port.call("supersede", msgspec.to_builtins(arguments) | HOOK)
     if arguments.text is not None:
         settled = _settled(answer)
-        return settled | {"old": answer["supersedes"], "new": settled["id"]}
+        return settled | {"old": answer.get("supersedes", arguments.old), "new": settled["id"]}
     return {"outcome": "superseded", "old": answer["id"], "new": answer["superseded_by"]}
 
 

@@ -90,11 +90,13 @@ class BulkImport:
             if id_ is not None
         }
         scopes = await self._store.scopes_of(list(ids))
+        places = _places(memories, admitted) | scopes
         by_id: list[Memory] = []
         by_text: list[Memory] = []
         for memory, one in zip(memories, admitted, strict=True):
             if one.draft.known_by_id:
-                by_id.append(_with_free_ids(memory, scopes, as_new=one.draft.as_new))
+                known = scopes if one.draft.as_new else places
+                by_id.append(_with_free_ids(memory, known, as_new=one.draft.as_new))
             else:
                 by_text.append(memory)
         batch = _Batch(barred, as_new=any(one.draft.as_new for one in admitted))
@@ -215,6 +217,15 @@ def _say_the_same(one: Memory, other: Memory) -> bool:
 
 def _text(memory: Memory) -> tuple[str, Scope, str]:
     return memory.content_hash, memory.scope, memory.namespace
+
+
+def _places(memories: Sequence[Memory], admitted: Sequence[Admitted]) -> dict[str, Scope]:
+    """The scope in which each id keeps its name: where several have it, that of the first."""
+    places: dict[str, Scope] = {}
+    for memory, one in zip(memories, admitted, strict=True):
+        if one.draft.known_by_id and not one.draft.as_new:
+            places.setdefault(memory.id, memory.scope)
+    return places
 
 
 def _with_free_ids(memory: Memory, scopes: Mapping[str, Scope], *, as_new: bool) -> Memory:

@@ -16,6 +16,7 @@ from ...bus.anchors import Anchor
 from ...bus.events import (
     CaptureRequested,
     CaptureSettled,
+    ChangeSettled,
     Event,
     MemoriesStored,
     StoreRequested,
@@ -152,6 +153,8 @@ class CaptureWriter:
         same = await self._store.find_hash(hashed, memory.scope, memory.namespace)
         if same is not None and same.id == memory.id:  # a retry of the same capture
             return (self._settled(event, same, "stored"), *_text_stored(event, same))
+        if same is not None and same.id == event.request.supersedes:
+            return await self._revise(event, same.id)  # only its case or white space is corrected
         if same is not None and (merged := await self._merge(event, same.id, "the same text")):
             return (*merged, *_text_stored(event, _settled_memory(merged) or same))
         comparison = await anyio.to_thread.run_sync(self._compare, memory, event.request)
@@ -252,9 +255,17 @@ class CaptureWriter:
         self, event: StoreRequested, memory: Memory, comparison: _Comparison, old_id: str
     ) -> tuple[Event, ...]:
         async with self._lifecycle.write_lock:
+            if memory.id in await self._store.scopes_of([memory.id]):
+                return (await self._settled_retry(event, memory),)
+            if not event.request.explicit and self._is_forgotten(event):  # since it was asked
+                return (_declined(event, _FORGOTTEN),)
             old = await self._lifecycle.find(old_id, [memory.scope])
-            if old is None:
-                return (_declined(event, f"there is no memory {old_id} to supersede"),)
+            if old is None or old.superseded_by is not None:
+                if comparison.replaces:  # it changed while they were compared
+                    return await self._add(
+                        event, memory, replace(comparison, replaces=False, others=())
+                    )
+                return (_declined(event, _why_not(old, old_id)),)
             denied = denied_by_successor(memory, old)
             memory = replace(memory, supersedes=old.id, contradicts=denied)
             marked = self._lifecycle.superseded(old, memory.id)
@@ -280,10 +291,13 @@ class CaptureWriter:
             events = await self._write(event, merged, "merged")
         replaced = event.request.supersedes
         if replaced is not None and replaced != duplicate_id:
-            marks = await self._lifecycle.mark_superseded(
+            *marks, change = await self._lifecycle.mark_superseded(
                 event.trace, replaced, duplicate_id, [event.request.scope]
             )
-            return (*events[:-1], *marks[:-1], events[-1])
+            if isinstance(change, ChangeSettled) and change.memory is None:
+                reason = change.reason or _why_not(None, change.missing or replaced)
+                return (*events[:-1], _declined(event, reason))
+            return (*events[:-1], *marks, events[-1])
         return events
 
     def _is_valid(self, memory: Memory) -> bool:
@@ -431,6 +445,13 @@ def _revised(old: Memory, by: Provenance, is_same: bool) -> Provenance:
 def _declined(event: StoreRequested, reason: str) -> CaptureSettled:
     kept = Kept(outcome="declined", namespace=event.namespace, reason=reason)
     return CaptureSettled(trace=event.trace, kept=kept)
+
+
+def _why_not(old: Memory | None, old_id: str) -> str:
+    """Why ``old``, which should have the id ``old_id``, cannot be superseded."""
+    if old is None:
+        return f"there is no memory {old_id} to supersede"
+    return f"{old_id} is superseded already, by {old.superseded_by}; restore it first"
 
 
 def _telling_of_return(events: tuple[Event, ...]) -> tuple[Event, ...]:

@@ -59,18 +59,30 @@ class Lifecycle:
 
     async def supersede(self, event: SupersedeRequested) -> tuple[Event, ...]:
         """Mark the old memory of ``event`` as superseded by the new one."""
-        return await self.mark_superseded(event.trace, event.old, event.new, event.scopes)
+        old, new, instead_of = event.old, event.new, event.instead_of
+        return await self.mark_superseded(event.trace, old, new, event.scopes, instead_of)
 
     async def mark_superseded(
-        self, trace: str, old_id: str, new_id: str, scopes: Sequence[Scope]
+        self,
+        trace: str,
+        old_id: str,
+        new_id: str,
+        scopes: Sequence[Scope],
+        instead_of: str | None = None,
     ) -> tuple[Event, ...]:
-        """Mark ``old_id`` as superseded by ``new_id``; ``ChangeSettled`` comes last."""
+        """Mark ``old_id`` as superseded by ``new_id``; ``ChangeSettled`` comes last.
+
+        Refused where it is superseded already, unless by ``instead_of``.
+        """
         async with self.write_lock:
             old, new = await self.find(old_id, scopes), await self.find(new_id, scopes)
             if old is None or new is None:
                 return (_missing(trace, old_id if old is None else new_id),)
             if old.superseded_by == new.id:
                 return (ChangeSettled(trace=trace, memory=old),)
+            if old.superseded_by not in {None, instead_of}:
+                reason = f"{old.id} is superseded already, by {old.superseded_by}; restore it first"
+                return (ChangeSettled(trace=trace, reason=reason),)
             if refusal := await self._refusal(old, new, scopes):
                 return (ChangeSettled(trace=trace, reason=refusal),)
             marked = self.superseded(old, new.id)
@@ -79,8 +91,6 @@ class Lifecycle:
     async def _refusal(self, old: Memory, new: Memory, scopes: Sequence[Scope]) -> str | None:
         if old.id == new.id:
             return "a memory cannot supersede itself"
-        if old.superseded_by is not None:
-            return f"{old.id} is superseded already, by {old.superseded_by}; restore it first"
         follower: Memory | None = new
         for _ in range(_MAX_CHAIN):
             if follower is None or follower.superseded_by is None:

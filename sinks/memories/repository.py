@@ -296,7 +296,7 @@ class Archive:
 
     @property
     def count(self) -> int:
-        """How many memories can be found; without an index, how many are stored."""
+        """How many memories are indexed; without an index, how many are stored."""
         return self._stored if self.without_index else self.index.count
 
     async def _recount(self) -> None:

@@ -61,38 +61,41 @@ class Seen(Struct, frozen=True):
 
 
 class AutomaticBackups:
-    """The backups in ``folder`` of the database at ``database``, oldest first in ``files``."""
+    """The backups in ``folder`` of the database at ``database``.
+
+    One that is named by a time later than now, since a clock was ahead, counts as the oldest.
+    """
 
     def __init__(self, database: Path, folder: Path, bounds: Bounds) -> None:
         self.folder = folder
         self._database = database
         self._bounds = bounds
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        found = self.folder.glob(f"{_STEM}*.duckdb")
-        return tuple(sorted(file for file in found if _made_at(file)))
+    def files(self, now: datetime) -> tuple[Path, ...]:
+        """The backups, oldest first."""
+        found = [(_made_at(file), file) for file in self.folder.glob(f"{_STEM}*.duckdb")]
+        return tuple(file for _, file in sorted((at <= now, file) for at, file in found if at))
 
-    @property
-    def newest_at(self) -> datetime | None:
-        return _made_at(self.files[-1]) if self.files else None
-
-    def look(self) -> Seen:
+    def look(self, now: datetime) -> Seen:
         """What there is; a file that goes meanwhile is none."""
         sizes = {}
-        for file in self.files:
+        for file in self.files(now):
             with suppress(OSError):
                 sizes[file] = file.stat().st_size
-        newest = max(sizes, default=None)
+        newest = next(reversed(sizes), None)
         made_at = _made_at(newest) if newest else None
         return Seen(len(sizes), newest, made_at, sum(sizes.values()))
 
-    def is_due(self, now: datetime) -> bool:
-        """Whether it is time for the next, and something was written since the last."""
-        newest = self.newest_at
-        if newest is None:
+    def is_due(self, now: datetime, *, is_quiet: bool = True) -> bool:
+        """Whether it is time for the next, and something was written since the last.
+
+        Where people are asking things, it is only once the last is twice as old as it may be.
+        """
+        newest = self.look(now).newest_at
+        if newest is None or newest > now:
             return True
-        return now - newest >= self._bounds.every and _written_at(self._database) > newest
+        age = self._bounds.every * (1 if is_quiet else 2)
+        return now - newest >= age and _written_at(self._database) > newest
 
     def make(self, database: Database, now: datetime) -> Path:
         """Write one, read every block of it, and delete the oldest beyond the bounds.
@@ -115,13 +118,13 @@ class AutomaticBackups:
             raise
         unchecked.rename(file)
         note_backup(self._database, file)
-        self._thin_out()
+        self._thin_out(now)
         return file
 
-    def _thin_out(self) -> None:
+    def _thin_out(self, now: datetime) -> None:
         """Delete the oldest beyond the bounds; the newest stays, however large it is."""
         taken = 0
-        for number, file in enumerate(reversed(self.files)):
+        for number, file in enumerate(reversed(self.files(now))):
             taken += file.stat().st_size
             if number and (number >= self._bounds.keep or taken > self._bounds.bytes):
                 _remove(file)
@@ -132,7 +135,7 @@ class AutomaticBackups:
         Raises ``OSError`` at the end where one could not be changed now, which is kept.
         """
         problem: OSError | None = None
-        for file in self.files:
+        for file in self.files(now):
             try:
                 self._purge(file, buried, now)
             except OSError as error:

@@ -25,6 +25,7 @@ from .ranking import (
     ScopeQuery,
     begin,
     collection_of,
+    count_allowed,
 )
 from .scope_index import Floats, Rows, ScopeIndex, Terms
 
@@ -60,7 +61,7 @@ def rank_by_words(
     """
     parts = [begin(scope, index, query, question, now) for scope, index in scope_indexes]
     parts = [part for part in parts if part.rows]
-    total = sum(part.rows if part.allowed is None else int(part.allowed.sum()) for part in parts)
+    total = count_allowed(parts)
     covered = cover(parts, question, max(CANDIDATES, query.limit), collection)
     if covered is None:
         return Ranking((), total)

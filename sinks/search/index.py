@@ -15,7 +15,6 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ...bus.values import Encoding, Memory, Query, Scope
 from ..models.analyzer import Analyzer, searchable, text_encoding
@@ -158,13 +157,8 @@ class Index:
         """
         scope_indexes = self.scope_indexes(query.scopes)
         if question.asked:
-            ranking = rank_by_words(scope_indexes, query, question, now, collection)
-        else:
-            ranking = rank(scope_indexes, query, question, self.usable_embedder, now, collection)
-        if query.is_filtered:
-            return ranking
-        superseded = self._count_superseded(scope for scope, _ in scope_indexes)
-        return replace(ranking, total=ranking.total - superseded)
+            return rank_by_words(scope_indexes, query, question, now, collection)
+        return rank(scope_indexes, query, question, self.usable_embedder, now, collection)
 
     @property
     def usable_embedder(self) -> Embedder | None:
@@ -220,7 +214,7 @@ class Index:
 
     @property
     def count(self) -> int:
-        """How many memories can be found."""
+        """How many memories are here, expired ones too, that none supersedes."""
         return len(self._scope_of) - self._count_superseded(tuple(self._superseded))
 
     @property

@@ -1,9 +1,8 @@
 """Text postings in memory: which rows have a term, and how often.
 
 What is loaded is packed (terms sorted, the rows of each term one after another), in few parts of
-which each is larger than those after it together; what is added since lies in small lists and is
-folded into one part with the rest when it has grown. One writer; a reader's ``lookup`` is safe
-beside it.
+which each is larger than those after it together. What is added since lies in small lists, which
+become such a part when they have grown. One writer; a reader's ``lookup`` is safe beside it.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ from msgspec import Struct
 
 from ..models.arrays import first_of_each
 
-# The lists are folded in when they hold this many rows, or this share of what is packed if more.
-_FOLD_ROWS = 512
-_FOLD_SHARE = 0.05
+# The lists are packed when they hold this many rows.
+_PACK_ROWS = 512
 
 Rows = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.uint8]
@@ -52,9 +50,8 @@ _NOTHING = Packed(
 class Postings:
     """The terms of the rows of one scope."""
 
-    def __init__(self, base: Packed = _NOTHING, base_rows: int = 0) -> None:
+    def __init__(self, base: Packed = _NOTHING) -> None:
         self._parts: tuple[Packed, ...] = (base,)
-        self._packed_rows = base_rows
         self._recent: dict[int, tuple[list[int], list[int]]] = {}
         self._recent_rows = 0
         self._lock = threading.Lock()
@@ -69,19 +66,14 @@ class Postings:
                 rows.append(row)
                 times.append(count)
             self._recent_rows += 1
-        if self._recent_rows >= max(_FOLD_ROWS, _FOLD_SHARE * self._packed_rows):
-            self.fold()
+        if self._recent_rows >= _PACK_ROWS:
+            self._pack_lists()
 
-    def load(self, rows: Rows, terms: npt.NDArray[np.uint32], row_count: int) -> None:
+    def load(self, rows: Rows, terms: npt.NDArray[np.uint32]) -> None:
         """Note many new rows at once: ``terms[i]`` occurs in ``rows[i]``, repeated as it does."""
         if self._recent:
-            self.fold()
-        parts = (*self._parts, _packed(rows, terms))
-        # So each row is copied a few times in all, and not once for every load after it.
-        while len(parts) > 1 and len(parts[-2].rows) <= 2 * len(parts[-1].rows):
-            parts = (*parts[:-2], _joined(parts[-2:]))
-        self._parts = parts
-        self._packed_rows += row_count
+            self._pack_lists()
+        self._parts = _with_part(self._parts, _packed(rows, terms))
 
     def lookup(self, term: int) -> tuple[Rows, Counts]:
         """The rows that have ``term``, ascending, and how often; shared memory, read only."""
@@ -103,10 +95,15 @@ class Postings:
         """Make one part of all; readers wait for the exchange alone."""
         if not self._recent and len(self._parts) == 1:
             return
-        joined = _joined((*self._parts, _from_lists(self._recent)))
+        self._exchange((_joined((*self._parts, _from_lists(self._recent))),))
+
+    def _pack_lists(self) -> None:
+        self._exchange(_with_part(self._parts, _from_lists(self._recent)))
+
+    def _exchange(self, parts: tuple[Packed, ...]) -> None:
+        """Have ``parts`` in place of all parts and lists."""
         with self._lock:
-            self._parts = (joined,)
-            self._packed_rows += self._recent_rows
+            self._parts = parts
             self._recent = {}
             self._recent_rows = 0
 
@@ -124,7 +121,7 @@ class Postings:
             new_rows[base.rows[keep]],
             base.counts[keep],
         )
-        return Postings(packed, int(alive.sum()))
+        return Postings(packed)
 
     @property
     def nbytes(self) -> int:
@@ -160,6 +157,17 @@ def _from_lists(recent: dict[int, tuple[list[int], list[int]]]) -> Packed:
         np.array([row for term in terms for row in recent[term][0]], dtype=np.uint32),
         np.array([count for term in terms for count in recent[term][1]], dtype=np.uint8),
     )
+
+
+def _with_part(parts: tuple[Packed, ...], part: Packed) -> tuple[Packed, ...]:
+    """``parts`` and ``part``, joined so that each is larger than those after it together.
+
+    So each row is copied a few times in all, and not once for every part after it.
+    """
+    parts = (*parts, part)
+    while len(parts) > 1 and len(parts[-2].rows) <= 2 * len(parts[-1].rows):
+        parts = (*parts[:-2], _joined(parts[-2:]))
+    return parts
 
 
 def _joined(parts: Sequence[Packed]) -> Packed:

@@ -96,7 +96,7 @@ def rank(
         begin(scope, scope_index, query, question, now) for scope, scope_index in scope_indexes
     ]
     scope_queries = [scoped for scoped in scope_queries if scoped.rows]
-    total = sum(s.rows if s.allowed is None else int(s.allowed.sum()) for s in scope_queries)
+    total = count_allowed(scope_queries)
     count = max(CANDIDATES, query.limit)
     features = measure(
         scope_queries,
@@ -175,6 +175,19 @@ def begin(
         bm25=np.zeros(0, dtype=np.float32),
         candidate_rows=np.zeros(0, dtype=np.int64),
     )
+
+
+def count_allowed(scope_queries: Sequence[ScopeQuery]) -> int:
+    """How many memories pass the filters, without those that are superseded."""
+    total = 0
+    for scoped in scope_queries:
+        rows = np.array(scoped.index.table.superseded, dtype=np.int64)
+        rows = rows[rows < scoped.rows]
+        if scoped.allowed is None:
+            total += scoped.rows - len(rows)
+        else:
+            total += int(scoped.allowed.sum()) - int(scoped.allowed[rows].sum())
+    return total
 
 
 def collection_of(scope_queries: Sequence[ScopeQuery]) -> Collection:
@@ -408,7 +421,7 @@ def _similarities(
 
 
 def _covered_back(best: Floats, idf: Floats, word_counts: Sizes, passage_counts: Sizes) -> Floats:
-    ends = np.cumsum(word_counts)[np.cumsum(passage_counts) - 1]
+    ends = np.concatenate(([0], np.cumsum(word_counts)))[np.cumsum(passage_counts)]
     covered = np.concatenate(([0], np.cumsum(best**2 * idf, dtype=np.float64)))
     whole = np.concatenate(([0], np.cumsum(idf, dtype=np.float64)))
     starts = np.concatenate(([0], ends[:-1]))

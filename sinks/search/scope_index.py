@@ -67,6 +67,7 @@ class Table:
         self.created = Column(np.int64)
         self.ends = Column(np.int64)
         self.tagged: dict[str, list[int]] = {}
+        self.superseded: list[int] = []
         self._numbers: dict[str, int] = {"": 0}
         self._names: list[str] = [""]
         self.any_end = False
@@ -80,6 +81,8 @@ class Table:
         for row, memory in enumerate(memories, len(self.ids)):
             for tag in memory.tags:
                 self.tagged.setdefault(tag.casefold(), []).append(row)
+            if memory.superseded_by is not None:
+                self.superseded.append(row)
         self.lengths.extend([len(entry.terms) for entry in entries])
         self.alive.extend(np.ones(len(entries), dtype=np.bool_))
         self.namespaces.extend([self._numbered(m.namespace) for m in memories])
@@ -112,6 +115,7 @@ class Table:
             living = [int(new_rows[row]) for row in tagged if alive[row]]
             if living:
                 copy.tagged[tag] = living
+        copy.superseded = [int(new_rows[row]) for row in self.superseded if alive[row]]
         copy._numbers = dict(self._numbers)
         copy._names = list(self._names)
         copy.any_end = self.any_end
@@ -170,7 +174,7 @@ class ScopeIndex:
             lengths = [len(terms) for terms in found_by]
             rows = np.repeat(np.arange(self.rows, self.rows + len(part), dtype=np.uint32), lengths)
             terms = np.concatenate(found_by)
-            self.postings.load(rows, terms, len(part))
+            self.postings.load(rows, terms)
             self._append(part)
 
     def _append(self, entries: Sequence[Entry]) -> None:

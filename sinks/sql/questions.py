@@ -8,6 +8,7 @@ views, the names that the question gives itself, and a few functions that make r
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -35,16 +36,17 @@ row after row.
 """
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_SYSTEM = ("duckdb_", "pg_", "sqlite_", "information_schema")
+_SYSTEM = ("duckdb_", "pg_", "pragma_", "sqlite_", "information_schema")
 _MOST_NESTED = 400
 _ONE = "only one statement can be asked, and it has to be a SELECT (or WITH, FROM, DESCRIBE, SHOW)"
 MOST_RESULT_BYTES = 2_500_000
 """Of an answer as DuckDB writes it. As JSON it takes up to six times as much, and fits a frame."""
 
 # DuckDB itself measures each row, with whatever is nested in it, before Python makes objects of it.
+# A column of the name of the row would be measured in its place.
 _MEASURED = """FROM ({question}
-) AS subcog_row SELECT *, CASE WHEN strlen(subcog_row::VARCHAR) > {most}
-THEN error('{too_large}') ELSE strlen(subcog_row::VARCHAR) END LIMIT {limit}"""
+) AS {row} SELECT *, CASE WHEN strlen({row}::VARCHAR) > {most}
+THEN error('{too_large}') ELSE strlen({row}::VARCHAR) END LIMIT {limit}"""
 
 
 class QuestionRefused(ValueError):
@@ -194,6 +196,7 @@ def _measured(text: str, limit: int) -> str:
     """The question ``text`` with the bytes of each row as its last column, and one row more."""
     return _MEASURED.format(
         question=_without_end(text),
+        row=f"row_{secrets.token_hex(8)}",
         most=MOST_RESULT_BYTES,
         too_large=_too_large(),
         limit=limit + 1,

@@ -80,10 +80,16 @@ _EMPTY: tuple[object, ...] = (None, "", [], {})
 
 
 def naive(time: datetime) -> datetime:
-    """``time`` in UTC without its zone, as tables hold it. Raises ValueError where it has none."""
+    """``time`` in UTC without its zone, as tables hold it.
+
+    Raises ValueError where it has no zone, or lies beyond all years in UTC.
+    """
     if time.tzinfo is None:
         raise ValueError("a memory's times need a zone")
-    return time.astimezone(UTC).replace(tzinfo=None)
+    try:
+        return time.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:
+        raise ValueError(f"{time} is no time in UTC") from None
 
 
 def aware(time: datetime) -> datetime:

@@ -66,6 +66,15 @@ def test_superseding_by_a_text_keeps_namespace_and_tags(house, old):
     assert house.ask("get", old)["superseded_by"] == new["id"]
 
 
+def test_superseding_by_the_same_words_in_another_case_updates_and_says_so(house, old):
+    said = house.run("supersede", old, "--text", BCRYPT.upper()).stdout
+    assert f"stored: decisions · {old}, version 2" in said
+    assert "Nothing is superseded" in said
+    assert house.ask("get", old)["content"] == BCRYPT.upper()
+    [undone] = house.ask("undo")["undone"]
+    assert (undone["what"], house.ask("get", old)["content"]) == ("update", BCRYPT)
+
+
 def test_an_update_is_a_new_version_and_its_text_is_redacted(house, old):
     answer = house.ask("update", old, f"Keycloak has it, token {TOKEN}", "--tags", "sso, auth")
     assert (answer["version"], answer["tags"]) == (2, ["sso", "auth"])

@@ -137,6 +137,23 @@ async def test_a_forgotten_text_that_cannot_be_brought_back_now_can_be_later(
         await app.unload()
 
 
+async def test_a_forgotten_successor_comes_back_as_one(app, journal):
+    lost = memory(2, content="We use argon2id", supersedes=memory(1).id)
+    old, free = make_row(1, superseded_by=lost.id), make_row(3)
+    journal.note("forget", lost)
+    journal.note("forget", memory(4, content="We use yescrypt", supersedes=free.memory.id))
+    async with app.running():
+        await app.load()
+        store = (await app.archive.get()).store
+        await store.put([old, free])
+        for _ in range(2):
+            [undone] = (await UndoCalls(app, journal).undo(UndoParams(), PLACE)).undone
+        [new, before, other] = await store.get([undone.now, old.memory.id, free.memory.id], [HERE])
+        assert (new.supersedes, before.superseded_by) == (before.id, new.id)
+        assert other.superseded_by is None, "it was restored meanwhile"
+        await app.unload()
+
+
 async def test_where_one_of_several_fails_the_others_are_taken_back(app, journal):
     calls = UndoCalls(app, journal)
     lost, gone = memory(1, content="The key lies under the mat"), memory(2)

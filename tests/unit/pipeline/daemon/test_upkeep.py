@@ -3,6 +3,7 @@ from threading import Event
 from types import SimpleNamespace
 
 import anyio
+import anyio.from_thread
 import duckdb
 import pytest
 
@@ -22,7 +23,7 @@ from tests.archives import opened_desk
 from tests.fakes import make_quoting
 from tests.stores import HERE, START, FakeClock
 from tests.unit.sinks.passages.conftest import IDLE, NOW, RETRIES, opened, talk
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, until
 
 TEXT = "The quartzite deploy key rotates on the first Monday of each month"
 
@@ -83,7 +84,7 @@ async def test_a_disk_that_hangs_is_told_of_and_holds_up_no_status(bench, backup
     assert (await backups.summary()).newest == str(made)
     answers = Event()
     monkeypatch.setattr("subcog.pipeline.daemon.backups.LOOK_S", 0.05)
-    monkeypatch.setattr(backups.files, "look", lambda: answers.wait(PATIENCE_S))
+    monkeypatch.setattr(backups.files, "look", lambda now: answers.wait(PATIENCE_S))
     try:
         with anyio.fail_after(PATIENCE_S):
             seen = [await backups.summary() for _ in range(2)]
@@ -127,6 +128,32 @@ async def test_what_is_forgotten_while_the_backups_are_purged_is_purged_later(
     assert bench.archive.store.database.needs_purge
     await compact_if_needed(late, backups)
     assert not bench.archive.store.database.needs_purge
+
+
+async def test_what_is_forgotten_while_a_backup_is_made_leaves_it_too(bench, backups, monkeypatch):
+    kept, purged = (await bench.keep(TEXT)).memory, anyio.Event()
+    database = bench.archive.store.database
+    whole = database.backup
+
+    async def purge():
+        await backups.purge(bench.archive)
+        purged.set()
+
+    async with anyio.create_task_group() as tasks:
+
+        async def forgotten_meanwhile():
+            await bench.archive.forget(ForgetRequested(trace="t", id=kept.id, scopes=(HERE,)))
+            tasks.start_soon(purge)
+            await until(lambda: purged.is_set() or backups._changing.statistics().tasks_waiting)
+
+        def backup(target):
+            whole(target)
+            anyio.from_thread.run(forgotten_meanwhile)
+
+        monkeypatch.setattr(database, "backup", backup)
+        made = await backups.make_if_due(bench.archive)
+    assert b"quartzite" not in made.read_bytes()
+    assert not database.needs_purge
 
 
 async def test_a_compaction_that_fails_is_tried_again(bench, late):

@@ -137,6 +137,18 @@ async def test_a_copy_in_another_scope_gets_ids_of_its_own_always_the_same(bench
     assert len(await everything(bench)) == 2
 
 
+async def test_one_id_in_two_scopes_of_one_batch_is_a_memory_in_each(bench):
+    old, new = memory(1), memory(2, supersedes=memory(1).id)
+    copies = [replace(each, scope=ELSEWHERE) for each in (new, old)]
+    assert await bring(bench, old, *copies, new) == {"stored": 4}
+    assert await bring(bench, old, *copies, new) == {"unchanged": 4}
+    assert {each.id for each in await everything(bench, ELSEWHERE)} == {
+        new.id,
+        id_in(ELSEWHERE, old.id),
+    }
+    assert (await bench.current(id_in(HERE, new.id))).supersedes == old.id
+
+
 async def test_what_is_to_be_new_changes_nothing_that_is_here_and_chooses_no_id(bench):
     await bring(bench, memory(1, "as it was"))
     came = [

@@ -218,6 +218,58 @@ async def test_superseding_what_is_not_there_is_declined_and_stores_nothing(benc
     assert await bench.archive.store.page([HERE], limit=10) == ()
 
 
+async def forget(bench, memory_id):
+    event = ForgetRequested(trace="t", id=memory_id, scopes=(HERE,))
+    await bench.publish(await bench.archive.forget(event))
+
+
+async def restore(bench, memory_id):
+    event = RestoreRequested(trace="t", id=memory_id, scopes=(HERE,))
+    await bench.publish(await bench.archive.lifecycle.restore(event))
+
+
+async def test_a_successor_that_was_forgotten_is_not_brought_back_by_its_replayed_capture(bench):
+    old = await bench.keep(BCRYPT)
+    new = await bench.keep(ARGON, supersedes=old.memory.id)
+    await forget(bench, new.memory.id)
+    await restore(bench, old.memory.id)
+    again = await bench.keep(ARGON, supersedes=old.memory.id, id=new.memory.id)
+    assert again.kept.outcome == "declined"
+    assert (await bench.current(old.memory.id)).superseded_by is None
+    assert await bench.find("password hashing") == [old.memory.id]
+
+
+async def test_a_replayed_capture_leaves_its_memory_and_the_old_one_as_they_are_now(bench):
+    old = await bench.keep(BCRYPT)
+    new = await bench.keep(ARGON, supersedes=old.memory.id)
+    await restore(bench, old.memory.id)
+    await bench.keep("Passwords live in Keycloak", revises=new.memory.id)
+    again = await bench.keep(ARGON, supersedes=old.memory.id, id=new.memory.id)
+    assert (again.kept.outcome, again.memory.version) == ("stored", 3)
+    assert (await bench.current(old.memory.id)).superseded_by is None
+    assert new.memory.id in await bench.find("Keycloak")
+
+
+async def test_what_is_superseded_already_is_not_superseded_again(bench):
+    old, known = await bench.keep(BCRYPT), await bench.keep("Logins use passkeys")
+    new = await bench.keep(ARGON, supersedes=old.memory.id)
+    other = await bench.keep("We use scrypt for passwords", supersedes=old.memory.id)
+    same = await bench.keep("Logins use passkeys", supersedes=old.memory.id)
+    assert other.kept.outcome == same.kept.outcome == "declined"
+    assert new.memory.id in other.kept.reason
+    assert new.memory.id in same.kept.reason
+    assert (await bench.current(old.memory.id)).superseded_by == new.memory.id
+    assert (await bench.current(known.memory.id)).supersedes is None
+
+
+async def test_a_text_that_corrects_the_case_of_what_it_supersedes_revises_it(bench):
+    old = await bench.keep(BCRYPT.lower())
+    new = await bench.keep(BCRYPT, supersedes=old.memory.id)
+    memory = await bench.current(old.memory.id)
+    assert (new.memory.id, memory.version, memory.content) == (old.memory.id, 2, BCRYPT)
+    assert memory.superseded_by is memory.supersedes is None
+
+
 async def test_a_revision_is_the_next_version_and_is_found_by_its_new_words(bench):
     old = await bench.keep(BCRYPT, tags=("auth",))
     bench.clock.now = bench.clock.now.replace(year=2027)

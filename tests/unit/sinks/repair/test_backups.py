@@ -37,15 +37,18 @@ async def test_one_is_made_a_day_where_something_was_written_and_the_oldest_go(t
         assert files.is_due(START)
         for day in range(5):
             made = await make(store, files, day)
-        assert [made.name, len(files.files)] == [files.files[-1].name, 3]
-        assert files.newest_at == (START + 4 * DAY).replace(microsecond=0)
+        seen = files.look(START + 4 * DAY)
+        assert (seen.newest, seen.count) == (made, 3)
+        assert seen.newest_at == (START + 4 * DAY).replace(microsecond=0)
         assert made.stat().st_mode & 0o777 == 0o600
-        assert {copy.file for copy in find_copies(path)} == set(files.files)
+        assert {copy.file for copy in find_copies(path)} == set(files.files(START))
         written = START + 6 * DAY
         for file in (path, store.database.wal):
             os.utime(file, (written.timestamp(),) * 2)
         assert not files.is_due(START + 4 * DAY + DAY / 2)
-        assert files.is_due(START + 7 * DAY)
+        assert files.is_due(START + 5 * DAY)
+        assert not files.is_due(START + 5 * DAY, is_quiet=False)
+        assert files.is_due(START + 7 * DAY, is_quiet=False)
         for file in (path, store.database.wal):
             os.utime(file, (START.timestamp(),) * 2)
         assert not files.is_due(START + 7 * DAY), "nothing was written since"
@@ -59,7 +62,20 @@ async def test_their_size_is_bounded_and_the_newest_stays(tmp_path):
     async with opened(path) as store:
         await make(store, files, 0)
         newest = await make(store, files, 1)
-        assert files.files == (newest,)
+        assert files.files(START + DAY) == (newest,)
+
+
+async def test_those_of_a_clock_that_was_ahead_hold_up_none_and_go_first(tmp_path):
+    path = tmp_path / "s.duckdb"
+    files = backups(path, keep=2)
+    async with opened(path) as store:
+        ahead = await make(store, files, 3_000)
+        assert files.is_due(START)
+        made = [await make(store, files, 0)]
+        assert files.look(START).newest == made[0]
+        assert files.files(START) == (ahead, *made)
+        made.append(await make(store, files, 1))
+        assert files.files(START + DAY) == tuple(made)
 
 
 async def test_one_that_cannot_be_read_is_none_and_the_earlier_ones_stay(tmp_path, monkeypatch):
@@ -109,7 +125,7 @@ async def test_a_damaged_one_is_deleted_as_what_it_holds_cannot_be_taken_out(tmp
         os.truncate(made[0], 100)
         buried = await store.read(read_buried)
         await run(partial(files.purge, buried, START + DAY))
-        assert files.files == (made[1],)
+        assert files.files(START + DAY) == (made[1],)
 
 
 async def test_writes_go_on_while_one_is_made(tmp_path):
@@ -126,4 +142,4 @@ async def test_writes_go_on_while_one_is_made(tmp_path):
                 longest = max(longest, anyio.current_time() - started)
                 await anyio.sleep(0.01)
         assert longest < 2.0
-        assert len(files.files) == 1
+        assert len(files.files(START)) == 1

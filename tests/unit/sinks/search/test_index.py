@@ -206,6 +206,23 @@ def test_a_memory_that_has_ended_is_hidden_and_one_that_ends_later_is_not(indexe
     assert indexed.ids("hash passwords") == ["future"]
 
 
+@pytest.mark.parametrize("given", [{}, {"namespaces": ("decisions",)}])
+def test_what_is_superseded_and_has_ended_is_left_out_of_the_total_once(
+    indexed: Indexed, given: dict[str, object]
+) -> None:
+    past = NOW - timedelta(seconds=1)
+    indexed.add(
+        memory("gone", PASSWORDS, superseded_by="now", valid_to=past),
+        memory("old", PASSWORDS, superseded_by="now"),
+        memory("now", PASSWORDS),
+    )
+    assert indexed.search("hash passwords", **given).total == 1
+    for version in range(2, 80):
+        indexed.add(memory("now", PASSWORDS, version=version))
+    assert len(indexed.index.scope_indexes([HERE])[0][1].table.ids) < 80, "it was compacted"
+    assert indexed.search("hash passwords", **given).total == 1
+
+
 def test_loading_many_is_the_same_as_adding_each(embedder: Embedder) -> None:
     memories = [memory(f"m{n}", f"{text} part {n}") for n in range(5) for text in (FLAKY, MONEY)]
     one_by_one, at_once = Indexed(embedder), Indexed(embedder)

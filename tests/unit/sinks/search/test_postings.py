@@ -32,7 +32,7 @@ def test_every_term_leads_to_the_rows_that_have_it(
     first = rows[:loaded]
     flat = [term for row in first for term in row]
     owners = [number for number, row in enumerate(first) for _ in row]
-    postings.load(np.array(owners, dtype=np.uint32), terms_of(flat), len(first))
+    postings.load(np.array(owners, dtype=np.uint32), terms_of(flat))
     for number, row in enumerate(rows[loaded:], len(first)):
         postings.add(number, terms_of(row))
         if number % fold == 0:
@@ -61,22 +61,26 @@ def test_a_count_beyond_a_byte_is_the_largest_byte() -> None:
     assert found(postings, 7) == [(0, 255)]
 
 
-def test_recent_rows_are_folded_in_by_themselves() -> None:
-    postings = Postings()
-    for number in range(module._FOLD_ROWS):
+def test_recent_rows_are_packed_by_themselves_and_what_is_large_is_left_as_it_is() -> None:
+    postings, loaded = Postings(), 10 * module._PACK_ROWS
+    postings.load(np.arange(loaded, dtype=np.uint32), np.ones(loaded, dtype=np.uint32))
+    [large] = postings._parts
+    for number in range(loaded, loaded + 3 * module._PACK_ROWS):
         postings.add(number, terms_of([1]))
     assert not postings._recent
-    assert len(found(postings, 1)) == module._FOLD_ROWS
-    assert postings.nbytes < 10_000
+    assert postings._parts[0] is large
+    assert len(postings._parts) == 2
+    assert len(found(postings, 1)) == loaded + 3 * module._PACK_ROWS
+    assert postings.nbytes < 40_000
 
 
 def test_what_is_loaded_in_many_parts_is_found_as_if_it_were_loaded_at_once() -> None:
     postings, whole = Postings(), Postings()
     rows = np.arange(40, dtype=np.uint32)
     terms = (rows % 7).astype(np.uint32)
-    whole.load(rows, terms, 40)
+    whole.load(rows, terms)
     for start, end in ((0, 16), (16, 24), (24, 28), (28, 30), (30, 39), (39, 40)):
-        postings.load(rows[start:end], terms[start:end], end - start)
+        postings.load(rows[start:end], terms[start:end])
         assert [len(part.rows) for part in postings._parts] == sorted(
             (len(part.rows) for part in postings._parts), reverse=True
         )

@@ -79,6 +79,14 @@ def test_a_text_without_words_covers_nothing(embedder: Embedder) -> None:
     assert found.reverse_coverage.tolist() == pytest.approx([0, 1, 0], abs=1e-3)
 
 
+def test_a_text_without_passages_takes_nothing_from_the_next_one(embedder: Embedder) -> None:
+    said = "rotate the key"
+    for texts, expected in (([[], [said], []], [0, 1, 0]), ([[], [], [said, said]], [0, 0, 1])):
+        found = covered(embedder, said, texts)
+        assert found.reverse_coverage.tolist() == pytest.approx(expected, abs=1e-3)
+        assert found.coverage_p2.tolist() == pytest.approx(expected, abs=1e-3)
+
+
 def test_only_the_rarest_words_of_a_long_question_count(embedder: Embedder) -> None:
     words = np.arange(1000, 1200, dtype=np.uint16)
     asked = weighted_words(words, np.zeros(200, dtype=np.float32), 10, embedder)

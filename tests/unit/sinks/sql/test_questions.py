@@ -6,6 +6,7 @@ import pytest
 
 from subcog.sinks.sql import questions
 from subcog.sinks.sql.questions import REFUSED_FUNCTIONS, QuestionRefused, ask
+from subcog.sinks.sql.views import views
 from subcog.sinks.store.errors import StoreUnavailable
 from subcog.sinks.store.sql import spill_of
 from tests.stores import ELSEWHERE, HERE, make_row, opened
@@ -158,6 +159,19 @@ async def test_a_name_that_a_question_gives_itself_opens_no_file(store):
         await asked(store, """SELECT * FROM (WITH "a.csv" AS (SELECT 1) SELECT 1), 'a.csv'""")
 
 
+async def test_a_name_that_a_question_gives_itself_reads_nothing_of_duckdbs_own(store):
+    def names(cursor):
+        found = cursor.execute(
+            "SELECT view_name FROM duckdb_views() WHERE internal "
+            "UNION SELECT table_name FROM duckdb_tables()"
+        )
+        return {name for (name,) in found.fetchall()} - set(views())
+
+    for name in await store.read(names):
+        with pytest.raises(QuestionRefused):
+            await asked(store, f"SELECT * FROM {name}, (WITH {name} AS (SELECT 1) SELECT 1)")
+
+
 @pytest.mark.parametrize("name", sorted(REFUSED_FUNCTIONS))
 async def test_functions_that_wait_or_tell_are_refused(store, name):
     for text in (f"SELECT {name}('x', 1)", f"SELECT main.{name}('x')", f"SELECT {name}() OVER ()"):
@@ -223,6 +237,13 @@ async def test_what_is_nested_counts_with_all_that_is_in_it(store, value):
     assert (await asked(store, f"SELECT {value} FROM range(9) t(i)")).rows
     with pytest.raises(QuestionRefused, match="more than 2,500,000 bytes"):
         await asked(store, f"SELECT {value} FROM range(500_000) t(i)")
+
+
+async def test_no_column_is_measured_in_place_of_its_row(store):
+    large = "SELECT NULL AS subcog_row, string_agg(i) FROM range(500_000) t(i)"
+    with pytest.raises(QuestionRefused, match="more than 2,500,000 bytes"):
+        await asked(store, large)
+    assert (await asked(store, "SELECT NULL AS subcog_row")).rows == ((None,),)
 
 
 async def test_names_count_with_each_row_that_has_them(store):

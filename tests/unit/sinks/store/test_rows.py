@@ -60,6 +60,7 @@ def test_a_scope_comes_back_from_its_text(scope):
         ({"id": "\udfff"}, "Unicode"),
         ({"updated_at": datetime(2026, 1, 1)}, "zone"),  # noqa: DTZ001
         ({"valid_from": datetime(2026, 1, 1)}, "zone"),  # noqa: DTZ001
+        ({"valid_to": datetime.fromisoformat("9999-12-31T23:59:59-12:00")}, "no time in UTC"),
     ],
 )
 def test_what_cannot_be_stored_is_refused(fields, words):
