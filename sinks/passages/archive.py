@@ -122,8 +122,8 @@ class PassageArchive:
     async def add(self, passages: Sequence[Passage], before: Collection[Scope] = ()) -> int:
         """Keep ``passages`` of one session; how many are new. Committed and found on return.
 
-        What is there already is left alone, also where another session said it: one that was forked
-        begins with a copy. What is too old or was forgotten, also in a scope that the project had
+        What is there already is left alone, also where another session said it, since one that was
+        forked begins with a copy, or in a scope that the project had before. What is too old or was forgotten, also in a scope that the project had
         ``before``, does not come back. Nor does what says a memory that was forgotten after it was
         said. Raises ``StoreUnavailable``.
         """
@@ -141,7 +141,7 @@ class PassageArchive:
         """Encode and write those that are new or say something else; how many are new."""
         ids = [passage.id for passage in passages]
         there = await self._store.read(lambda connection: table.known(connection, ids))
-        other = [passage for passage in passages if there.get(passage.id) != passage.text]
+        other = [one for one in passages if _adds(one, there.get(one.id))]
         copies = await self._store.read(lambda connection: table.copied(connection, other, before))
         fresh = [passage for passage in other if passage.id not in copies]
         if not fresh:
@@ -228,8 +228,7 @@ class PassageArchive:
     ) -> int:
         """Delete a session, or ``only`` one passage of it; how many passages."""
         async with self._writing:  # what is said meanwhile waits, and is indexed after this
-            episodes = self._index.episodes(scope, session)
-            every = [id_ for episode in episodes for id_ in episode.passages]
+            every = await self._store.read(lambda c: table.of_session(c, scope, session))
             ids = [id_ for id_ in every if only in {"", id_}]
             kept = [id_ for id_ in every if only not in {"", id_}]
             with anyio.CancelScope(shield=True):  # what is deleted leaves the index as well
@@ -356,6 +355,11 @@ async def forget_unloaded(store: Store, scopes: Iterable[Scope], texts: Iterable
             store.database.mark_uncompacted()
 
     await store.write(partial(store.database.transact, work))
+
+
+def _adds(passage: Passage, kept: tuple[Scope, str] | None) -> bool:
+    """Whether ``passage`` is new, or says other than what is ``kept`` of it in the same scope."""
+    return kept is None or (kept[0] == passage.scope and kept[1] != passage.text)
 
 
 def _whole_sessions(rows: Sequence[Row]) -> tuple[list[list[Row]], list[Row]]:

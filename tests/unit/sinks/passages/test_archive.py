@@ -307,6 +307,19 @@ async def test_what_a_project_forgot_under_an_earlier_name_does_not_come_back(
         assert not archive.has_forgotten([ELSEWHERE], "s1", said[0].said_at)
 
 
+async def test_what_was_kept_under_an_earlier_name_is_not_said_anew_under_todays(
+    tmp_path, embedder
+):
+    longer = (*RETRIES[:3], ("agent", "Exactly 7, I have set it."))
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "s1"))
+        assert await archive.add(talk(longer, "s1", scope=ELSEWHERE), [HERE]) == 0
+        assert [(p.speaker, p.text) for p in await archive.show(HERE, "s1")] == list(RETRIES)
+        assert await forgotten_session(archive) == 4
+    async with opened(tmp_path, embedder) as archive:
+        assert archive.count == 0
+
+
 @pytest.mark.parametrize("forget", [forgotten_session, forgotten_text])
 async def test_a_forked_session_does_not_bring_back_what_was_forgotten(tmp_path, embedder, forget):
     async with opened(tmp_path, embedder) as archive:
