@@ -123,9 +123,9 @@ class PassageArchive:
         """Keep ``passages`` of one session; how many are new. Committed and found on return.
 
         What is there already is left alone, also where another session said it, since one that was
-        forked begins with a copy, or in a scope that the project had before. What is too old or was forgotten, also in a scope that the project had
-        ``before``, does not come back. Nor does what says a memory that was forgotten after it was
-        said. Raises ``StoreUnavailable``.
+        forked begins with a copy, or under another scope. What is too old or was forgotten, also in
+        a scope that the project had ``before``, does not come back. Nor does what says a memory
+        that was forgotten after it was said. Raises ``StoreUnavailable``.
         """
         new = 0
         for start in range(0, len(passages), _ADD_AT_ONCE):
@@ -252,7 +252,8 @@ class PassageArchive:
         """
         whole = Forgotten(scope=scope, session=session, since=EPOCH, until=self._clock())
         self._forgotten.add([whole])  # what is read meanwhile does not come back
-        copies = [moment_of(passage) for passage in await self.show(scope, session)]
+        async with self._writing:  # what was being kept is there
+            copies = [moment_of(passage) for passage in await self.show(scope, session)]
         self._forgotten.add(copies)
         return await self._drop(scope, session, [whole, *copies])
 
@@ -270,11 +271,14 @@ class PassageArchive:
         barred = Forgotten(scope=scope, since=since, until=min(until, now))
         self._forgotten.add([barred])
         await self._store.write(partial(self._remember, barred))
+        async with self._writing:  # what was being kept is there, and more is barred
+            found = self._index.sessions((scope,))
         gone = 0
-        for _, session, episodes in self._index.sessions((scope,)):
+        for _, session, episodes in found:
             if since <= episodes[0].began_at <= until:
-                whole = Forgotten(scope=scope, session=session, since=since, until=now)
-                more = [whole] if until < now else []  # else the span covers all of it
+                last = max(now, episodes[-1].ended_at)  # later than now where a clock went back
+                rest = Forgotten(scope=scope, session=session, since=barred.until, until=last)
+                more = [rest] if rest.since < rest.until else []
                 self._forgotten.add(more)
                 gone += await self._drop(scope, session, more)
         return gone
@@ -298,7 +302,8 @@ class PassageArchive:
 
     async def forget_saying(self, scope: Scope, text: str) -> int:
         """Forget the passages of ``scope`` that hold ``text``: a memory of it is forgotten."""
-        found = await self._store.read(lambda c: table.to_forget(c, scope, text))
+        async with self._writing:  # what was being kept is there
+            found = await self._store.read(lambda c: table.to_forget(c, scope, text))
         gone = 0
         for passage in found:
             barred = one_passage(passage)
