@@ -165,6 +165,8 @@ class SessionCalls:
                 kept = await archive.list((scope,), limit=EVERY)
                 gone += [info for info in kept if since <= info.began_at <= until]
                 passages += await archive.forget_span(scope, since, until)
+        for info in gone:
+            self._app.reviewer.forget(info.session)
         memories = await self._forget_captured(gone, place.own)
         if params.now:
             await (await self._app.archive.get()).compact()
