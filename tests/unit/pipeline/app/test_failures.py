@@ -213,6 +213,17 @@ async def test_what_somebody_stopped_has_not_failed(tmp_path):
         assert await desk.kept() == ()
 
 
+@pytest.mark.parametrize("failed", [{"is_interrupt": True}, {"agent_id": "a1"}])
+async def test_what_was_stopped_or_failed_for_a_sub_agent_may_have_changed_something(
+    tmp_path, failed
+):
+    async with at_work(tmp_path) as desk:
+        await desk.fails(SLOW)
+        await desk.fails("alembic upgrade head", **failed)
+        await desk.passes(WORKS)
+        assert await desk.kept() == ()
+
+
 async def test_secrets_are_taken_out(tmp_path):
     async with at_work(tmp_path) as desk:
         key = "ghp_" + "a1B2c3D4e5F6" * 3
