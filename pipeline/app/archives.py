@@ -285,10 +285,18 @@ class LazyArchive(_Awaited["Archive"]):
 class Conversations(_Awaited["PassageArchive"]):
     """Stands for the archive of passages; fulfils ``ports.Conversations``."""
 
-    def __init__(self, settings: SessionsSettings, checkouts: Checkouts | None = None) -> None:
+    def __init__(
+        self,
+        settings: SessionsSettings,
+        checkouts: Checkouts | None = None,
+        *,
+        clean: Callable[[str], str] = str,
+    ) -> None:
+        """``clean`` redacts the names of branches; what was said is redacted already."""
         super().__init__("sessions")
         self._settings = settings
         self._checkouts = checkouts or Checkouts()
+        self._clean = clean
 
     async def get(self) -> PassageArchive:
         """The archive, when it is there.
@@ -393,26 +401,25 @@ class Conversations(_Awaited["PassageArchive"]):
 
     def _passages(self, event: ReviewRequested, said: Sequence[Utterance]) -> list[Passage]:
         """Reads git's log, if it was not read yet."""
-        return [_passage(event, one, self._checkouts) for one in said]
+        return [self._passage(event, one) for one in said]
+
+    def _passage(self, event: ReviewRequested, said: Utterance) -> Passage:
+        said_at = _moment(said)
+        return Passage(
+            id=said.id,
+            session=event.session,
+            scope=event.place.project,
+            speaker=said.speaker,
+            text=said.text,
+            said_at=said_at,
+            client=event.client,
+            branch=self._clean(self._checkouts.at(event, said_at).branch),
+            files=said.files,
+        )
 
 
 def _moment(said: Message | Utterance) -> datetime:
     return datetime.fromtimestamp(said.said_at_ms / 1000, UTC)
-
-
-def _passage(event: ReviewRequested, said: Utterance, checkouts: Checkouts) -> Passage:
-    said_at = _moment(said)
-    return Passage(
-        id=said.id,
-        session=event.session,
-        scope=event.place.project,
-        speaker=said.speaker,
-        text=said.text,
-        said_at=said_at,
-        client=event.client,
-        branch=checkouts.at(event, said_at).branch,
-        files=said.files,
-    )
 
 
 class RedactionCache:

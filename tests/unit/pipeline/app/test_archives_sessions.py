@@ -132,6 +132,13 @@ async def test_a_review_waits_until_there_is_something_to_keep_in(held):
     assert [passage.text for passage in archive.kept] == [SAID.text]
 
 
+async def test_the_branch_of_what_was_said_is_redacted():
+    held, archive = Conversations(make_quoting(), clean=str.upper), Archive()
+    held.arrive(archive)
+    await held.keep(replace(REVIEW, place=replace(PLACE, branch="fix/hunter2")), [SAID])
+    assert [passage.branch for passage in archive.kept] == ["FIX/HUNTER2"]
+
+
 async def test_a_store_that_cannot_be_read_leaves_the_start_without_it(held):
     archive = Archive("last")
     archive.is_open = False
