@@ -59,8 +59,8 @@ _FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 class SessionCalls:
     """Each method of ``table`` answers one call. They see the sessions of one project.
 
-    Where sessions are switched off, or still being loaded, all of them raise
-    ``RecallUnavailable``.
+    Where sessions are switched off, or still being loaded, they raise ``RecallUnavailable``, all
+    but ``learn``, which keeps memories then, and ``unread``.
     """
 
     def __init__(self, app: App, places: Places) -> None:

@@ -10,7 +10,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -290,12 +290,17 @@ class Conversations(_Awaited["PassageArchive"]):
         settings: SessionsSettings,
         checkouts: Checkouts | None = None,
         *,
+        memories: LazyArchive | None = None,
         clean: Callable[[str], str] = str,
     ) -> None:
-        """``clean`` redacts the names of branches; what was said is redacted already."""
+        """``clean`` redacts the names of branches; what was said is redacted already.
+
+        The store of ``memories`` tells what was forgotten before sessions were switched off.
+        """
         super().__init__("sessions")
         self._settings = settings
         self._checkouts = checkouts or Checkouts()
+        self._memories = memories
         self._clean = clean
 
     async def get(self) -> PassageArchive:
@@ -390,14 +395,19 @@ class Conversations(_Awaited["PassageArchive"]):
 
         Nothing is learned from those either. Raises ``NotStored`` while that cannot be told.
         """
-        if not self._settings.enabled:
-            return messages
         try:
-            archive = await self.get()
+            has_forgotten = await self._has_forgotten()
         except ConnectionError:
             raise NotStored from None
-        forgot = partial(archive.has_forgotten, event.place.own, event.session)
+        forgot = partial(has_forgotten, event.place.own, event.session)
         return [one for one in messages if not (one.said_at_ms and forgot(_moment(one)))]
+
+    async def _has_forgotten(self) -> Callable[[Collection[Scope], str, datetime], bool]:
+        if self._settings.enabled or self._memories is None:
+            return (await self.get()).has_forgotten
+        from ...sinks.passages.archive import read_forgotten
+
+        return (await read_forgotten((await self._memories.opened()).store)).has_all
 
     def _passages(self, event: ReviewRequested, said: Sequence[Utterance]) -> list[Passage]:
         """Reads git's log, if it was not read yet."""

@@ -352,6 +352,11 @@ class PassageArchive:
         return tuple(kept[id_] for id_ in ids if id_ in kept)
 
 
+async def read_forgotten(store: Store) -> ForgottenPassages:
+    """What must not come back, where no archive of passages is open on ``store``."""
+    return ForgottenPassages(await store.read(table.forgotten))
+
+
 async def forget_unloaded(store: Store, scopes: Iterable[Scope], texts: Iterable[str]) -> None:
     """``forget_saying`` of each, where no archive of passages is open on ``store``."""
 
