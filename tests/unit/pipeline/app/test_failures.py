@@ -206,6 +206,19 @@ async def test_what_has_not_come_to_its_end_has_not_passed(tmp_path, passed):
         assert await desk.kept() == ()
 
 
+@pytest.mark.parametrize(("call", "kept"), [("c1", 1), ("another", 0)])
+async def test_a_command_of_which_codex_tells_no_end_has_not_passed(tmp_path, call, kept):
+    ended = {"type": "CommandExecution", "id": call, "exit_code": 0}
+    transcript = tmp_path / "rollout-1.jsonl"
+    transcript.write_bytes(msgspec.json.encode({"payload": {"item": ended}}) + b"\n")
+    told = {"turn_id": "t", "tool_use_id": "c1", "transcript_path": str(transcript)}
+    async with at_work(tmp_path) as desk:
+        await desk.fails(SLOW)
+        asked = {"command": WORKS}
+        await desk.hook("PostToolUse", "s1", tool_input=asked, tool_response="ok", **told)
+        assert len(await desk.kept()) == kept
+
+
 async def test_what_somebody_stopped_has_not_failed(tmp_path):
     async with at_work(tmp_path) as desk:
         await desk.fails(SLOW, is_interrupt=True)
