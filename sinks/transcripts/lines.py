@@ -26,6 +26,7 @@ _MAX_RESULT_CHARS = 2000
 _MAX_PATHS = 100
 _MAX_PATH_CHARS = 1000
 _MAX_ID_CHARS = 200
+_LAST_MS = 253_402_300_799_999  # the end of the year 9999
 _PATH_FIELDS = ("file_path", "notebook_path", "path", "absolute_path")
 _WRITES = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "replace"})
 _RUNS = frozenset({"Bash", "shell", "exec_command", "run_shell_command", "local_shell_call"})
@@ -91,11 +92,12 @@ def end_of(parts: Iterable[str]) -> str:
 
 
 def milliseconds(timestamp: str) -> int:
-    """Unix milliseconds of an ISO time; 0 for what is none."""
+    """Unix milliseconds of an ISO time; 0 for what is none, or is no date in UTC."""
     try:
-        return max(0, int(datetime.fromisoformat(timestamp).timestamp() * 1000))
+        found = int(datetime.fromisoformat(timestamp).timestamp() * 1000)
     except (ValueError, OverflowError):
         return 0
+    return found if 0 <= found <= _LAST_MS else 0
 
 
 def typed_for_codex(prompt: str) -> str:
