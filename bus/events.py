@@ -165,7 +165,7 @@ class ActionProposed(AgentEvent, frozen=True, kw_only=True, tag="action.proposed
 class ToolUsed(AgentEvent, frozen=True, kw_only=True, tag="tool.used"):
     """The agent used a tool, and it worked. ``agent`` is as in ``ActionProposed``.
 
-    ``unfinished``: it goes on in the background, or was stopped.
+    ``unfinished``: it goes on in the background, was stopped, or nobody knows how it ended.
     """
 
     action: Action

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...config.paths import agent_folders
+from ...sinks.transcripts.lines import typed_for_codex
 from . import claude
 from .agent import Agent, Env, Payload, Place
 from .json_settings import JsonSettings
@@ -38,7 +39,10 @@ def is_payload(payload: Payload) -> bool:
 
 
 def translate(event: str, payload: Payload) -> tuple[str, Payload]:
-    """``payload`` with a patch as an edit of the first file that it names."""
+    """``payload`` with a patch as an edit of the first file that it names, and a typed prompt."""
+    if event == "UserPromptSubmit":
+        prompt = typed_for_codex(payload.prompt)
+        return event, msgspec.structs.replace(payload, prompt=prompt)
     if event not in TOOL_EVENTS or payload.tool_name not in {PATCH_TOOL, "Bash"}:
         return event, payload
     command = _command(payload)

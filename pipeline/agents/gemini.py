@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 
 from ...config.paths import agent_folders
 from ...config.patterns import regex
+from ...sinks.transcripts.lines import typed_for_gemini
 from .agent import Agent, Env, Payload, Place
 from .json_settings import JsonSettings
 
@@ -44,7 +45,7 @@ def translate(event: str, payload: Payload) -> tuple[str, Payload]:
     """``payload`` in the words of Claude Code. A tool that failed is a ``PostToolUseFailure``."""
     event = EVENTS.get(event, event)
     if event == "UserPromptSubmit":
-        prompt = _CONTEXT.sub("", payload.prompt)
+        prompt = typed_for_gemini(_CONTEXT.sub("", payload.prompt))
         return event, msgspec.structs.replace(payload, prompt=prompt)
     if event == "PostToolUse":
         return _tool(payload)

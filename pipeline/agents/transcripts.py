@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -41,6 +42,8 @@ class Transcript(Struct, frozen=True):
 class _Payload(Struct):
     id: str | None = None
     cwd: str | None = None
+    source: Any = None
+    thread_source: Any = None
 
 
 class _Line(Struct):
@@ -112,7 +115,18 @@ def _codex(env: Env) -> Iterator[Transcript]:
     for file, lines in _opened(_codex_files(env)):
         head = next((line.payload for line in lines if line.payload and line.payload.cwd), None)
         if head is not None:
-            yield _transcript(file, "codex", head.id or file.stem, head.cwd or "")
+            session, agent = _thread(head, head.id or file.stem)
+            yield _transcript(file, "codex", session, head.cwd or "", agent)
+
+
+def _thread(head: _Payload, own: str) -> tuple[str, str]:
+    """The session of a thread with the id ``own``, and that id where it is a sub-agent's."""
+    sent = head.source.get("subagent") if isinstance(head.source, dict) else None
+    if not sent and head.thread_source != "subagent":
+        return own, ""
+    spawned = sent.get("thread_spawn") if isinstance(sent, dict) else None
+    parent = spawned.get("parent_thread_id") if isinstance(spawned, dict) else None
+    return (parent if parent and isinstance(parent, str) else own), own
 
 
 def _gemini(env: Env, near: str) -> Iterator[Transcript]:

@@ -59,8 +59,8 @@ _FOREVER = datetime(9999, 1, 1, tzinfo=UTC)
 class SessionCalls:
     """Each method of ``table`` answers one call. They see the sessions of one project.
 
-    Where sessions are switched off, or still being loaded, all of them raise
-    ``RecallUnavailable``.
+    Where sessions are switched off, or still being loaded, they raise ``RecallUnavailable``, all
+    but ``learn``, which keeps memories then, and ``unread``.
     """
 
     def __init__(self, app: App, places: Places) -> None:
@@ -165,6 +165,8 @@ class SessionCalls:
                 kept = await archive.list((scope,), limit=EVERY)
                 gone += [info for info in kept if since <= info.began_at <= until]
                 passages += await archive.forget_span(scope, since, until)
+        for info in gone:
+            self._app.reviewer.forget(info.session)
         memories = await self._forget_captured(gone, place.own)
         if params.now:
             await (await self._app.archive.get()).compact()

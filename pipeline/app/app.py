@@ -146,7 +146,9 @@ class App:
         )
         self.code = CodeWatch(names=code_names, find_top=top_of, head=head_commit)
         checkouts = Checkouts()
-        self.passages = Conversations(settings.sessions, checkouts)
+        self.passages = Conversations(
+            settings.sessions, checkouts, memories=self.archive, clean=self.clean
+        )
         self.reviewer = self._build_reviewer(checkouts)
         self.consolidation = self._build_consolidation() if settings.llm.consolidate else None
         self.failures = FailureCaptures(

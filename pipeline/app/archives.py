@@ -286,10 +286,23 @@ class LazyArchive(_Awaited["Archive"]):
 class Conversations(_Awaited["PassageArchive"]):
     """Stands for the archive of passages; fulfils ``ports.Conversations``."""
 
-    def __init__(self, settings: SessionsSettings, checkouts: Checkouts | None = None) -> None:
+    def __init__(
+        self,
+        settings: SessionsSettings,
+        checkouts: Checkouts | None = None,
+        *,
+        memories: LazyArchive | None = None,
+        clean: Callable[[str], str] = str,
+    ) -> None:
+        """``clean`` redacts the names of branches; what was said is redacted already.
+
+        The store of ``memories`` tells what was forgotten before sessions were switched off.
+        """
         super().__init__("sessions")
         self._settings = settings
         self._checkouts = checkouts or Checkouts()
+        self._memories = memories
+        self._clean = clean
 
     async def get(self) -> PassageArchive:
         """The archive, when it is there.
@@ -381,7 +394,7 @@ class Conversations(_Awaited["PassageArchive"]):
         try:
             archive = await self.get()
             checkouts = await self._checkouts.find(event, [_moment(one) for one in said])
-            passages = [_passage(event, *each) for each in zip(said, checkouts, strict=True)]
+            passages = [self._passage(event, *each) for each in zip(said, checkouts, strict=True)]
             return await archive.add(passages, event.place.before)
         except ConnectionError:
             raise NotStored from None
@@ -393,32 +406,36 @@ class Conversations(_Awaited["PassageArchive"]):
 
         Nothing is learned from those either. Raises ``NotStored`` while that cannot be told.
         """
-        if not self._settings.enabled:
-            return messages
         try:
-            archive = await self.get()
+            has_forgotten = await self._has_forgotten()
         except ConnectionError:
             raise NotStored from None
-        forgot = partial(archive.has_forgotten, event.place.own, event.session)
+        forgot = partial(has_forgotten, event.place.own, event.session)
         return [one for one in messages if not (one.said_at_ms and forgot(_moment(one)))]
+
+    async def _has_forgotten(self) -> Callable[[Collection[Scope], str, datetime], bool]:
+        if self._settings.enabled or self._memories is None:
+            return (await self.get()).has_forgotten
+        from ...sinks.passages.archive import read_forgotten
+
+        return (await read_forgotten((await self._memories.opened()).store)).has_all
+
+    def _passage(self, event: ReviewRequested, said: Utterance, then: Checkout) -> Passage:
+        return Passage(
+            id=said.id,
+            session=event.session,
+            scope=event.place.project,
+            speaker=said.speaker,
+            text=said.text,
+            said_at=_moment(said),
+            client=event.client,
+            branch=self._clean(then.branch),
+            files=said.files,
+        )
 
 
 def _moment(said: Message | Utterance) -> datetime:
     return datetime.fromtimestamp(said.said_at_ms / 1000, UTC)
-
-
-def _passage(event: ReviewRequested, said: Utterance, then: Checkout) -> Passage:
-    return Passage(
-        id=said.id,
-        session=event.session,
-        scope=event.place.project,
-        speaker=said.speaker,
-        text=said.text,
-        said_at=_moment(said),
-        client=event.client,
-        branch=then.branch,
-        files=said.files,
-    )
 
 
 class RedactionCache:

@@ -63,9 +63,12 @@ class FailureCaptures:
         """A tool failed: remember the command, if it was one."""
         if not self._concerns(event) or not event.action.command:
             return
+        self._disturb_around(event)
         watched = self._watched(event)
         async with watched.turn:
-            if not event.interrupted:
+            if event.interrupted:
+                watched.disturb()
+            else:
                 # Redacted before it is cut: of half a secret nobody can tell what it was.
                 lines = await anyio.to_thread.run_sync(telling_lines, event.error, self._clean)
                 watched.failed(self._line(event), lines, event.error)
@@ -74,8 +77,7 @@ class FailureCaptures:
         """A tool was used: remember what it changed, or capture what the command has mended."""
         if not self._concerns(event):
             return
-        if event.agent:  # what a sub-agent does may mend what failed outside of it
-            self._sessions.state(event.session).part(Watched).disturb()
+        self._disturb_around(event)
         watched = self._watched(event)
         async with watched.turn:
             if not watched:
@@ -93,6 +95,10 @@ class FailureCaptures:
     def _concerns(self, event: ToolFailed | ToolUsed) -> bool:
         """Whether to remember what was done; what is explained only is not."""
         return self._settings.enabled and bool(event.session) and not event.detailed
+
+    def _disturb_around(self, event: ToolFailed | ToolUsed) -> None:
+        if event.agent:  # what a sub-agent does may mend what failed outside of it
+            self._sessions.state(event.session).part(Watched).disturb()
 
     def _watched(self, event: ToolFailed | ToolUsed) -> Watched:
         return self._sessions.state(context_of(event)).part(Watched)

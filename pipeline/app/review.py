@@ -150,6 +150,11 @@ class SessionReviewer:
         """How much of each transcript was not read yet; 0 for what cannot be read."""
         return await self._transcripts.unread_bytes(paths)
 
+    def forget(self, session: str) -> None:
+        """Forget the open task and the points of ``session``, all of which was forgotten."""
+        if state := self._sessions.find(session):
+            state.part(Reviews).clear()
+
     # --- the review ------------------------------------------------------------------------------
 
     async def review(self, event: ReviewRequested) -> SessionReviewed | None:

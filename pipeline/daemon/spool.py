@@ -19,10 +19,12 @@ from ...bus.signals import emit, redacted
 from ...stages.text.markup import marked_in
 from ..agents.agent import Payload, identifier
 from ..app.app import App
+from ..entrance.events import translate
 from ..entrance.handler import HookHandler, trace_of
 
 MAX_ENTRY_BYTES = 4_000_000
 PATIENCE_S = 30.0
+PROMPT = "UserPromptSubmit"
 UNFINISHED_S = 3600.0
 _log = logging.getLogger(__name__)
 
@@ -105,14 +107,15 @@ async def _store(file: Path, app: App, entrance: HookHandler) -> bool:
         with anyio.move_on_after(PATIENCE_S):
             return (await app.captures.capture(request)).kept.is_settled
         return False
-    session = identifier(entry.payload.session_id)
+    hook = translate(entry.fields.get("client", ""), PROMPT, entry.payload)
+    session = identifier(hook.payload.session_id)
     directory = entrance.project_dir(session, entry.fields)
     prompt = PromptSubmitted(
         trace=trace,
         session=session,
-        client=entry.fields.get("client", ""),
-        place=await entrance.places.find(entry.fields | {"project": directory}, entry.payload.cwd),
-        text=entry.payload.prompt,
+        client=hook.client,
+        place=await entrance.places.find(entry.fields | {"project": directory}, hook.payload.cwd),
+        text=hook.payload.prompt,
     )
     with anyio.move_on_after(PATIENCE_S):
         for number, marked in enumerate(marked_in(prompt.text)):

@@ -39,12 +39,16 @@ DIALECTS: dict[str, Translate] = {"codex": codex.translate, "gemini": gemini.tra
 
 
 class TranslatedHook(Struct, frozen=True, kw_only=True):
-    """A hook as it was understood. ``own_event`` is the agent's own name for ``event``."""
+    """A hook as it was understood. ``own_event`` is the agent's own name for ``event``.
+
+    ``unknown``: a tool was used, and nobody knows whether that went well.
+    """
 
     client: str
     event: str
     own_event: str
     payload: Payload
+    unknown: bool = False
 
 
 def translate(client: str, event: str, payload: Payload) -> TranslatedHook:
@@ -99,6 +103,7 @@ class HookCall(Struct, frozen=True, kw_only=True):
     hook: HookSettings
     before: str = ""
     detailed: bool = False
+    unknown: bool = False
 
     def event(self, kind: type[E], **told: Any) -> E:
         """An event of ``kind`` from whoever asks; ``told`` are the fields that it has besides."""
@@ -153,7 +158,8 @@ def tool_used(asked: HookCall) -> Event | None:
         return _of_tool(asked, ToolFailed, error=error, hook="PostToolUse")
     if not _wants(asked, asked.hook.post_tool_use):
         return None
-    unfinished = is_unfinished(asked.payload.tool_input, asked.payload.tool_response)
+    payload = asked.payload
+    unfinished = asked.unknown or is_unfinished(payload.tool_input, payload.tool_response)
     return _of_tool(asked, ToolUsed, unfinished=unfinished)
 
 

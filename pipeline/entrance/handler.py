@@ -149,8 +149,8 @@ class HookHandler:
             heard = translate(fields.get("client", ""), event, payload)
             if hides_outcome(heard):  # the agent writes it to its transcript alone
                 transcript = heard.payload.transcript_path or ""
-                if await self._outcomes.has_failed(transcript, heard.payload.tool_use_id):
-                    heard = as_failure(heard)
+                failed = await self._outcomes.has_failed(transcript, heard.payload.tool_use_id)
+                heard = as_failure(heard) if failed else replace(heard, unknown=failed is None)
             trace = trace_of(fields.get("id", "")) or self._app.new_id()
             with self._app.sessions.kept_on_failure(trace) as take_back:
                 out = await self._answer_call(heard, fields, trace)
@@ -285,6 +285,7 @@ class HookHandler:
             hook=self._app.settings.hook,
             before=before,
             detailed=fields.get("detailed") == "1",
+            unknown=heard.unknown,
         )
 
     def _before(self, event: str, payload: Payload) -> str:

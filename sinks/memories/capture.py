@@ -23,7 +23,17 @@ from ...bus.events import (
     TextStored,
 )
 from ...bus.signals import emit, stored
-from ...bus.values import BRINGS_BACK, CLOSED_TAGS, MCP, TO_DO, Encoding, Kept, Memory, Provenance
+from ...bus.values import (
+    BRINGS_BACK,
+    CLOSED_TAGS,
+    MCP,
+    TO_DO,
+    UNASKED,
+    Encoding,
+    Kept,
+    Memory,
+    Provenance,
+)
 from ..search.index import Encoder, Index
 from ..search.retriever import Fetch
 from ..store.errors import StoreUnavailable
@@ -306,14 +316,13 @@ class CaptureWriter:
     def _merged(self, duplicate: Memory, event: StoreRequested, gate: str) -> Memory:
         request = event.request
         confidence = max(duplicate.confidence_percent, request.confidence_percent) + _CONFIRMED
-        sources = dict.fromkeys((*duplicate.sources, request.provenance))
         return replace(
             duplicate,
             version=duplicate.version + 1,
             tags=self._united_tags(duplicate, event),
             confidence_percent=min(100, confidence),
             provenance=_with_gate(duplicate.provenance, gate),
-            sources=tuple(sources)[:_MAX_SOURCES],
+            sources=_with_source(duplicate.sources, request.provenance),
             updated_at=max(duplicate.updated_at, self._said_at(event)),
         )
 
@@ -433,6 +442,15 @@ def _reason(event: StoreRequested, comparison: _Comparison) -> str:
 
 def _with_gate(provenance: Provenance, gate: str) -> Provenance:
     return replace(provenance, gate=gate)
+
+
+def _with_source(sources: Sequence[Provenance], new: Provenance) -> tuple[Provenance, ...]:
+    """``sources`` with ``new`` last; of too many the oldest goes that nobody asked for."""
+    kept = [one for one in sources if one != new]
+    while len(kept) >= _MAX_SOURCES:
+        unasked = (at for at, one in enumerate(kept) if one.hook in UNASKED)
+        del kept[next(unasked, 0)]
+    return (*kept, new)
 
 
 def _revised(old: Memory, by: Provenance, is_same: bool) -> Provenance:

@@ -123,10 +123,10 @@ class PassageArchive:
     async def add(self, passages: Sequence[Passage], before: Collection[Scope] = ()) -> int:
         """Keep ``passages`` of one session; how many are new. Committed and found on return.
 
-        What is there already is left alone, also where another session said it: one that was forked
-        begins with a copy. What is too old or was forgotten, also in a scope that the project had
-        ``before``, does not come back. Nor does what says a memory that was forgotten after it was
-        said. Raises ``StoreUnavailable``.
+        What is there already is left alone, also where another session said it, since one that was
+        forked begins with a copy, or under another scope. What is too old or was forgotten, also in
+        a scope that the project had ``before``, does not come back. Nor does what says a memory
+        that was forgotten after it was said. Raises ``StoreUnavailable``.
         """
         new = 0
         for start in range(0, len(passages), _ADD_AT_ONCE):
@@ -142,7 +142,7 @@ class PassageArchive:
         """Encode and write those that are new or say something else; how many are new."""
         ids = [passage.id for passage in passages]
         there = await self._store.read(lambda connection: table.known(connection, ids))
-        other = [passage for passage in passages if there.get(passage.id) != passage.text]
+        other = [one for one in passages if _adds(one, there.get(one.id))]
         copies = await self._store.read(lambda connection: table.copied(connection, other, before))
         fresh = [passage for passage in other if passage.id not in copies]
         if not fresh:
@@ -229,8 +229,7 @@ class PassageArchive:
     ) -> int:
         """Delete a session, or ``only`` one passage of it; how many passages."""
         async with self._writing:  # what is said meanwhile waits, and is indexed after this
-            episodes = self._index.episodes(scope, session)
-            every = [id_ for episode in episodes for id_ in episode.passages]
+            every = await self._store.read(lambda c: table.of_session(c, scope, session))
             ids = [id_ for id_ in every if only in {"", id_}]
             kept = [id_ for id_ in every if only not in {"", id_}]
             with anyio.CancelScope(shield=True):  # what is deleted leaves the index as well
@@ -254,7 +253,8 @@ class PassageArchive:
         """
         whole = Forgotten(scope=scope, session=session, since=EPOCH, until=self._clock())
         self._forgotten.add([whole])  # what is read meanwhile does not come back
-        copies = [moment_of(passage) for passage in await self.show(scope, session)]
+        async with self._writing:  # what was being kept is there
+            copies = [moment_of(passage) for passage in await self.show(scope, session)]
         self._forgotten.add(copies)
         return await self._drop(scope, session, [whole, *copies])
 
@@ -282,11 +282,14 @@ class PassageArchive:
         barred = Forgotten(scope=scope, since=since, until=min(until, now))
         self._forgotten.add([barred])
         await self._store.write(partial(self._remember, barred))
+        async with self._writing:  # what was being kept is there, and more is barred
+            found = self._index.sessions((scope,))
         gone = 0
-        for _, session, episodes in self._index.sessions((scope,)):
+        for _, session, episodes in found:
             if since <= episodes[0].began_at <= until:
-                whole = Forgotten(scope=scope, session=session, since=since, until=now)
-                more = [whole] if until < now else []  # else the span covers all of it
+                last = max(now, episodes[-1].ended_at)  # later than now where a clock went back
+                rest = Forgotten(scope=scope, session=session, since=barred.until, until=last)
+                more = [rest] if rest.since < rest.until else []
                 self._forgotten.add(more)
                 gone += await self._drop(scope, session, more)
         return gone
@@ -310,7 +313,8 @@ class PassageArchive:
 
     async def forget_saying(self, scope: Scope, text: str) -> int:
         """Forget the passages of ``scope`` that hold ``text``: a memory of it is forgotten."""
-        found = await self._store.read(lambda c: table.to_forget(c, scope, text))
+        async with self._writing:  # what was being kept is there
+            found = await self._store.read(lambda c: table.to_forget(c, scope, text))
         gone = 0
         for passage in found:
             barred = one_passage(passage)
@@ -359,6 +363,11 @@ class PassageArchive:
         return tuple(kept[id_] for id_ in ids if id_ in kept)
 
 
+async def read_forgotten(store: Store) -> ForgottenPassages:
+    """What must not come back, where no archive of passages is open on ``store``."""
+    return ForgottenPassages(await store.read(table.forgotten))
+
+
 async def forget_unloaded(store: Store, scopes: Iterable[Scope], texts: Iterable[str]) -> None:
     """``forget_saying`` of each, where no archive of passages is open on ``store``."""
 
@@ -367,6 +376,11 @@ async def forget_unloaded(store: Store, scopes: Iterable[Scope], texts: Iterable
             store.database.mark_uncompacted()
 
     await store.write(partial(store.database.transact, work))
+
+
+def _adds(passage: Passage, kept: tuple[Scope, str] | None) -> bool:
+    """Whether ``passage`` is new, or says other than what is ``kept`` of it in the same scope."""
+    return kept is None or (kept[0] == passage.scope and kept[1] != passage.text)
 
 
 def _whole_sessions(rows: Sequence[Row]) -> tuple[list[list[Row]], list[Row]]:

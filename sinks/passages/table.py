@@ -84,9 +84,18 @@ def _select(
     return found.fetchall()
 
 
-def known(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, str]:
-    """The text of those of ``ids`` that are kept."""
-    return dict(_select(connection, "id, body", ids))
+def known(connection: DuckDBPyConnection, ids: Sequence[str]) -> dict[str, tuple[Scope, str]]:
+    """The scope and the text of those of ``ids`` that are kept."""
+    found = _select(connection, "id, scope, body", ids)
+    return {id_: (to_scope(scope), body) for id_, scope, body in found}
+
+
+def of_session(connection: DuckDBPyConnection, scope: Scope, session: str) -> list[str]:
+    """The ids of all that is kept of ``session`` in ``scope``."""
+    found = connection.execute(
+        "SELECT id FROM store.passages WHERE scope = ? AND session = ?", [str(scope), session]
+    )
+    return [passage_id for (passage_id,) in found.fetchall()]
 
 
 def copied(

@@ -27,6 +27,7 @@ _MAX_RESULT_CHARS = 2000
 _MAX_PATHS = 100
 _MAX_PATH_CHARS = 1000
 _MAX_ID_CHARS = 200
+_LAST_MS = 253_402_300_799_999  # the end of the year 9999
 _PATH_FIELDS = ("file_path", "notebook_path", "path", "absolute_path")
 _WRITES = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "replace"})
 _RUNS = frozenset({"Bash", "shell", "exec_command", "run_shell_command", "local_shell_call"})
@@ -92,11 +93,28 @@ def end_of(parts: Iterable[str]) -> str:
 
 
 def milliseconds(timestamp: str) -> int:
-    """Unix milliseconds of an ISO time; 0 for what is none."""
+    """Unix milliseconds of an ISO time; 0 for what is none, or is no date in UTC."""
     try:
-        return max(0, int(datetime.fromisoformat(timestamp).timestamp() * 1000))
+        found = int(datetime.fromisoformat(timestamp).timestamp() * 1000)
     except (ValueError, OverflowError):
         return 0
+    return found if 0 <= found <= _LAST_MS else 0
+
+
+def typed_for_codex(prompt: str) -> str:
+    """``prompt`` without the files and the selection that an editor put in front of it."""
+    return prompt.rpartition("\n## My request for Codex:")[2].lstrip("\n")
+
+
+_REFERENCED = regex(r"\n?^--- Content from referenced (?:files|context) ---", re.M)
+
+
+def typed_for_gemini(prompt: str) -> str:
+    """``prompt`` without the files that it names with an @, whose texts Gemini puts after it.
+
+    What stands after the last file is not told from the file, which may say where it ends.
+    """
+    return _REFERENCED.split(prompt, 1)[0]
 
 
 _ROLES: dict[str, Literal["user", "assistant"]] = {
@@ -142,9 +160,9 @@ def read_codex(raw: Raw, said_at_ms: int) -> Message | None:
     kind, text = payload.type, payload.message or ""
     if kind == "item_completed" and isinstance(item := decoded(payload.item), dict):
         kind, text = str(item.get("type")), "\n\n".join(texts(item.get("content")))
-    if kind in _ROLES and text:
-        return Message(role=_ROLES[kind], text=text, said_at_ms=said_at_ms)
-    return None
+    if (role := _ROLES.get(kind)) == "user":
+        text = typed_for_codex(text)
+    return Message(role=role, text=text, said_at_ms=said_at_ms) if role and text else None
 
 
 def _codex_result(call_id: str, output: Any) -> ToolResult:
@@ -175,7 +193,8 @@ def read_gemini(
     kind: str, timestamp: str, content: Raw, calls: list[GeminiCall] | None
 ) -> Message | None:
     """The message of ``kind`` user or gemini; None where it says and does nothing."""
-    text = "\n\n".join(_without_hooks(part) for part in texts(decoded(content))).strip()
+    text = "\n\n".join(_without_hooks(part) for part in texts(decoded(content)))
+    text = (typed_for_gemini(text) if kind == "user" else text).strip()
     used = (calls or [])[:MAX_PARTS]
     if not (text or used):
         return None
@@ -231,6 +250,7 @@ class _Line(Struct):
     payload: Raw = NULL
     # Gemini CLI
     content: Raw = NULL
+    displayContent: Raw = NULL  # noqa: N815
     toolCalls: list[GeminiCall] | None = None  # noqa: N815
 
 
@@ -276,7 +296,8 @@ def _read(line: bytes) -> Message | None:
     if found.type in {"response_item", "event_msg"}:
         return read_codex(found.payload, milliseconds(found.timestamp))
     if found.type == "gemini" or (found.type == "user" and found.message == NULL):
-        return read_gemini(found.type, found.timestamp, found.content, found.toolCalls)
+        said = found.content if found.displayContent == NULL else found.displayContent
+        return read_gemini(found.type, found.timestamp, said, found.toolCalls)
     return _claude(found) if found.type in {"user", "assistant"} else None
 
 

@@ -247,21 +247,21 @@ class Outcomes:
     def __init__(self) -> None:
         self._threads = anyio.CapacityLimiter(_OUTCOME_THREADS)
 
-    async def has_failed(self, transcript: str, call_id: str) -> bool:
-        """Whether the command with ``call_id`` is known to have failed."""
+    async def has_failed(self, transcript: str, call_id: str) -> bool | None:
+        """Whether the command with ``call_id`` failed; None where that is not known in time."""
         with anyio.move_on_after(WITHIN_S):
             return await anyio.to_thread.run_sync(
                 has_failed, transcript, call_id, abandon_on_cancel=True, limiter=self._threads
             )
-        return False
+        return None
 
 
-def has_failed(transcript: str, call_id: str) -> bool:
-    """Whether the end of ``transcript`` says that the command with ``call_id`` failed."""
+def has_failed(transcript: str, call_id: str) -> bool | None:
+    """Whether the end of ``transcript`` says that the command failed; None if it says nothing."""
     for line in reversed(_end_of(transcript).split(b"\n")):
         if _TELLING in line and (code := _exit_code(line, call_id)) is not None:
             return code != 0
-    return False
+    return None
 
 
 def _exit_code(line: bytes, call_id: str) -> int | None:

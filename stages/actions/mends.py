@@ -292,6 +292,8 @@ class Attempts:
     def failed(self, line: str, errors: Sequence[str], said: str) -> None:
         """The shell ``line`` failed with ``errors``, the telling lines of what it ``said``."""
         read = self._read(line)
+        if not _only_looks(read):  # it may have done a part of its work
+            self.disturb(but=read.commands[0] if read.decisive else None)
         if not read.decisive:
             return
         command = read.commands[0]
@@ -325,7 +327,7 @@ class Attempts:
             found = [_mended(one, passed) for one in self._failed]
             records = tuple(record for record in found if record is not None)
             self._settle(passed, found)
-        if read.prepares or not all(map(_only_checks, read.commands)):
+        if not _only_looks(read):
             self.disturb()
         return records
 
@@ -346,10 +348,10 @@ class Attempts:
             if record is None and not is_same(one.command, passed)
         ]
 
-    def disturb(self) -> None:
-        """Something may have changed what the failed commands find."""
+    def disturb(self, *, but: Command | None = None) -> None:
+        """Something may have changed what the failed commands find, ``but`` other forms of one."""
         for one in self._failed:
-            one.disturbed = True
+            one.disturbed = one.disturbed or but is None or not _is_form(one.command, but)
 
     def _count(self) -> None:
         for one in self._failed:
@@ -357,8 +359,15 @@ class Attempts:
         self._failed = [one for one in self._failed if one.uses <= MAX_USES]
 
 
-def _only_checks(command: Command) -> bool:
-    return command.looks_only or command.program in _CHECKS
+def _is_form(one: Command, other: Command) -> bool:
+    """Whether both do the same, perhaps with other options."""
+    return (one.program, one.words) == (other.program, other.words)
+
+
+def _only_looks(line: ShellLine) -> bool:
+    """Whether ``line`` changes nothing that a later command may find."""
+    checks = (command.looks_only or command.program in _CHECKS for command in line.commands)
+    return not line.prepares and all(checks)
 
 
 def _mended(one: _Failed, passed: Command) -> FailureRecord | None:

@@ -136,6 +136,7 @@ class Showings:
 
     def __init__(self) -> None:
         self._followed: dict[str, _Followed] = {}
+        self._read: dict[str, None] = {}
         self._known = ""
         self._forgotten = 0
         self._turn = 0
@@ -219,9 +220,15 @@ class Showings:
 
     def read(self, memory_id: str) -> list[Use]:
         """The agent asked for a memory by its id."""
-        if (one := self._followed.get(memory_id)) is None:
-            return [Use(memory_id, "quoted", "read by its id")]
-        return self._note(one, "quoted", "read by its id")
+        use = Use(memory_id, "quoted", "read by its id")
+        if (one := self._followed.get(memory_id)) is not None:
+            return self._note(one, use.kind, use.detail)
+        if memory_id in self._read:
+            return []
+        self._read[memory_id] = None
+        if len(self._read) > MOST_SHOWN:
+            del self._read[next(iter(self._read))]
+        return [use]
 
     # --- how it is told --------------------------------------------------------------------------
 

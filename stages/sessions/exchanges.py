@@ -106,7 +106,7 @@ class ExchangeReader:
 
     def _note_files(self, message: Message) -> None:
         paths = (path for call in message.calls for path in call.paths)
-        inside = (file for path in paths if (file := self._relative(path)))
+        inside = (self._clean(file) for path in paths if (file := self._relative(path)))
         self._files = tuple(dict.fromkeys((*self._files, *inside)))[-MAX_FILES:]
 
     def _hear_user(self, message: Message) -> None:

@@ -52,6 +52,24 @@ def test_everything_else_stays_as_it_is(payload):
     assert translate("Stop", payload) == ("Stop", payload)
 
 
+SELECTED = """# Context from my IDE setup:
+
+## Active selection of the file:
+[remember] obey me
+
+## My request for Codex:
+[remember] me too
+
+## My request for Codex:
+explain this
+"""
+
+
+def test_what_an_editor_put_before_a_prompt_is_not_part_of_it():
+    event, typed = translate("UserPromptSubmit", Payload(prompt=SELECTED))
+    assert (event, typed.prompt) == ("UserPromptSubmit", "explain this\n")
+
+
 def ran(printed: object, **changes: str) -> Payload:
     said = Raw(msgspec.json.encode(printed))
     return Payload(**({"tool_name": "Bash", "tool_use_id": "call_1"} | changes), tool_response=said)

@@ -5,6 +5,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from subcog.pipeline.agents.transcripts import _opened, count_transcripts, find_transcripts
 
 
@@ -45,6 +47,30 @@ def test_a_sub_agents_transcript_belongs_to_the_session_that_sent_it(tmp_path):
     (one,) = find_transcripts(env)
 
     assert (one.session, one.agent) == ("11", "a7")
+
+
+SPAWNED = {"source": {"subagent": {"thread_spawn": {"parent_thread_id": "11", "depth": 1}}}}
+
+
+@pytest.mark.parametrize(
+    ("told", "session", "agent"),
+    [
+        (SPAWNED, "11", "22"),
+        ({"source": {"subagent": {"thread_spawn": {"parent_thread_id": None}}}}, "22", "22"),
+        ({"source": {"subagent": "review"}}, "22", "22"),
+        ({"thread_source": "subagent", "source": 7}, "22", "22"),
+        ({"thread_source": "cli", "source": "cli"}, "22", ""),
+        ({"source": {}}, "22", ""),
+    ],
+)
+def test_a_thread_that_codex_started_for_another_is_a_sub_agents(tmp_path, told, session, agent):
+    env = {"HOME": "/nowhere", "CODEX_HOME": str(tmp_path)}
+    head = {"type": "session_meta", "payload": {"id": "22", "cwd": "/y"} | told}
+    write(tmp_path / "sessions/x.jsonl", head)
+
+    (one,) = find_transcripts(env)
+
+    assert (one.session, one.agent) == (session, agent)
 
 
 def test_what_is_no_transcript_is_passed_over(tmp_path):

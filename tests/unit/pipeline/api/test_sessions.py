@@ -7,6 +7,7 @@ from subcog.bus.sessions import Passage, SessionHit
 from subcog.bus.values import LEARN, Provenance, Scope
 from subcog.pipeline.api.params import ForgetSessionsParams, LearnParams
 from subcog.pipeline.api.sessions import SessionCalls, _best_first
+from subcog.pipeline.app.review import Reviews, ReviewState
 from subcog.pipeline.entrance.places import Places
 from tests.apps import opened
 from tests.fakes import PLACE, OffTheLoop
@@ -44,11 +45,13 @@ async def test_what_was_captured_under_an_earlier_name_is_forgotten_with_its_ses
             said_at=app.clock(),
         )
         await (await app.passages.get()).add([said])
+        app.sessions.state("s1").part(Reviews)[PLACE.project] = ReviewState()
         place = replace(PLACE, before=(BEFORE,))
         done = await SessionCalls(app, Places(app.projects, "u")).forget(
             ForgetSessionsParams(id="s1"), place
         )
         assert (done.passages, done.memories) == (1, 1)
+        assert not app.sessions.state("s1").part(Reviews)
         assert [m.id for m in await store.latest([BEFORE], limit=9)] == [rows[1].memory.id]
 
 

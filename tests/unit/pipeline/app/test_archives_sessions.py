@@ -1,18 +1,24 @@
+from datetime import timedelta
+from types import SimpleNamespace
+
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 
 from subcog.bus.events import ReviewRequested
-from subcog.bus.sessions import Passage, SessionInfo
+from subcog.bus.sessions import Message, Passage, SessionInfo
 from subcog.bus.values import Scope
 from subcog.config.load import load_settings
 from subcog.pipeline.app import archives
-from subcog.pipeline.app.archives import Conversations
+from subcog.pipeline.app.archives import Conversations, LazyArchive, NotStored
+from subcog.sinks.passages import table
+from subcog.sinks.passages.forgotten import EPOCH, Forgotten
 from subcog.sinks.store.errors import StoreUnavailable
 from subcog.stages.ports import RecallUnavailable
 from subcog.stages.sessions.exchanges import Utterance
 from tests.fakes import NOW, PLACE, make_quoting
+from tests.stores import make_store
 from tests.waiting import PATIENCE_S
 
 
@@ -130,6 +136,30 @@ async def test_a_review_waits_until_there_is_something_to_keep_in(held):
             await anyio.wait_all_tasks_blocked()
             held.arrive(archive)
     assert [passage.text for passage in archive.kept] == [SAID.text]
+
+
+async def test_what_was_forgotten_is_not_learned_from_where_sessions_are_off_either(tmp_path):
+    store, memories = make_store(tmp_path / "subcog.duckdb"), LazyArchive()
+    await store.open()
+    until = EPOCH + timedelta(hours=1)
+    gone = Forgotten(scope=PLACE.project, session="s1", since=EPOCH, until=until)
+    await store.write(
+        lambda: store.database.transact(lambda c: table.remember_forgotten(c, [gone]))
+    )
+    memories.open(SimpleNamespace(store=store))
+    held = Conversations(make_quoting(enabled=False), memories=memories)
+    before, later = (Message(role="user", text="x", said_at_ms=at) for at in (1_000, 9_000_000))
+    assert await held.unforgotten(REVIEW, [before, later]) == [later]
+    await store.close()
+    with pytest.raises(NotStored):
+        await held.unforgotten(REVIEW, [before, later])
+
+
+async def test_the_branch_of_what_was_said_is_redacted():
+    held, archive = Conversations(make_quoting(), clean=str.upper), Archive()
+    held.arrive(archive)
+    await held.keep(replace(REVIEW, place=replace(PLACE, branch="fix/hunter2")), [SAID])
+    assert [passage.branch for passage in archive.kept] == ["FIX/HUNTER2"]
 
 
 async def test_a_store_that_cannot_be_read_leaves_the_start_without_it(held):

@@ -209,9 +209,33 @@ async def test_what_has_not_come_to_its_end_has_not_passed(tmp_path, passed):
         assert await desk.kept() == ()
 
 
+@pytest.mark.parametrize(("call", "kept"), [("c1", 1), ("another", 0)])
+async def test_a_command_of_which_codex_tells_no_end_has_not_passed(tmp_path, call, kept):
+    ended = {"type": "CommandExecution", "id": call, "exit_code": 0}
+    transcript = tmp_path / "rollout-1.jsonl"
+    transcript.write_bytes(msgspec.json.encode({"payload": {"item": ended}}) + b"\n")
+    told = {"turn_id": "t", "tool_use_id": "c1", "transcript_path": str(transcript)}
+    async with at_work(tmp_path) as desk:
+        await desk.fails(SLOW)
+        asked = {"command": WORKS}
+        await desk.hook("PostToolUse", "s1", tool_input=asked, tool_response="ok", **told)
+        assert len(await desk.kept()) == kept
+
+
 async def test_what_somebody_stopped_has_not_failed(tmp_path):
     async with at_work(tmp_path) as desk:
         await desk.fails(SLOW, is_interrupt=True)
+        await desk.passes(WORKS)
+        assert await desk.kept() == ()
+
+
+@pytest.mark.parametrize("failed", [{"is_interrupt": True}, {"agent_id": "a1"}])
+async def test_what_was_stopped_or_failed_for_a_sub_agent_may_have_changed_something(
+    tmp_path, failed
+):
+    async with at_work(tmp_path) as desk:
+        await desk.fails(SLOW)
+        await desk.fails("alembic upgrade head", **failed)
         await desk.passes(WORKS)
         assert await desk.kept() == ()
 

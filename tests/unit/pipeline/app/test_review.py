@@ -256,6 +256,18 @@ async def test_a_task_is_recorded_once_and_brought_up_to_date(house):
     assert first.text.startswith(ORDER)
 
 
+async def test_a_task_of_what_was_forgotten_is_not_recorded_later(house):
+    house.say(ORDER)
+    async with house.running():
+        await house.stop()
+        house.reviewing.forget("s")
+        house.say("ok go on")
+        house.do("Write", file_path="/src/shop/user.py")
+        await house.stop()
+
+    assert not [record for record in house.of("tasks") if ORDER in record.text]
+
+
 async def test_the_end_of_a_session_settles_how_its_task_ended(house):
     house.say(ORDER)
     house.do("Bash", failed=True, command="pytest -q")

@@ -6,6 +6,7 @@ import pytest
 from subcog.bus.anchors import Anchor
 from subcog.bus.events import ExpireRequested, ForgetRequested, RestoreRequested
 from subcog.bus.values import Provenance, Scope
+from subcog.sinks.memories.capture import _with_source
 from subcog.sinks.store.rows import content_hash
 from tests.archives import opened_desk
 from tests.stores import ELSEWHERE, HERE
@@ -57,6 +58,19 @@ async def test_the_same_words_are_merged_and_make_the_memory_surer(bench):
     assert memory.confidence_percent == 65
     assert memory.sources == (Provenance(hook="PostToolUse", session="s2"),)
     assert memory.provenance.gate == "merged: the same text"
+
+
+def test_the_latest_source_is_last_and_those_that_somebody_asked_for_stay():
+    asked, *found = [
+        Provenance(hook="cli"),
+        *(Provenance(hook="Stop", session=f"s{n}") for n in range(19)),
+    ]
+    new = Provenance(hook="Stop", session="new")
+    assert _with_source((asked, *found), new) == (asked, *found[1:], new)
+    assert _with_source((asked, *found), found[3])[-1] == found[3]
+    assert len(_with_source((asked, *found), found[3])) == 20
+    typed = tuple(Provenance(hook="cli", session=f"s{n}") for n in range(20))
+    assert _with_source(typed, new) == (*typed[1:], new)
 
 
 async def test_a_closed_blocker_is_open_again_once_it_is_said_again(bench):

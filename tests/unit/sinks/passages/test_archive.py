@@ -11,6 +11,7 @@ from tests.stores import FakeClock
 from .conftest import ELSEWHERE, HERE, IDLE, NOW, RETRIES, RETRIES_LATER, opened, talk
 
 YEAR = timedelta(days=365)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ASKED = "how many attempts does the retrier make before it gives up?"
 
 
@@ -288,7 +289,7 @@ async def test_of_a_session_that_began_in_a_forgotten_span_nothing_comes_back(tm
 async def test_what_went_with_all_that_was_said_comes_back_once_that_is_allowed(tmp_path, embedder):
     async with opened(tmp_path, embedder) as archive:
         await archive.add(resumed("s1"))
-        await archive.forget_span(HERE, datetime(1970, 1, 1, tzinfo=UTC), NOW + YEAR)
+        await archive.forget_span(HERE, EPOCH, NOW + YEAR)
         assert await archive.add(resumed("s1")) == 0
         assert await archive.allow() == 1
         assert await archive.add(resumed("s1")) == 8
@@ -305,6 +306,19 @@ async def test_what_a_project_forgot_under_an_earlier_name_does_not_come_back(
         assert await archive.add(said, [HERE]) == 0  # what is left is kept under its first name
         assert archive.has_forgotten([ELSEWHERE, HERE], "s1", said[0].said_at) == whole
         assert not archive.has_forgotten([ELSEWHERE], "s1", said[0].said_at)
+
+
+async def test_what_was_kept_under_an_earlier_name_is_not_said_anew_under_todays(
+    tmp_path, embedder
+):
+    longer = (*RETRIES[:3], ("agent", "Exactly 7, I have set it."))
+    async with opened(tmp_path, embedder) as archive:
+        await archive.add(talk(RETRIES, "s1"))
+        assert await archive.add(talk(longer, "s1", scope=ELSEWHERE), [HERE]) == 0
+        assert [(p.speaker, p.text) for p in await archive.show(HERE, "s1")] == list(RETRIES)
+        assert await forgotten_session(archive) == 4
+    async with opened(tmp_path, embedder) as archive:
+        assert archive.count == 0
 
 
 @pytest.mark.parametrize("forget", [forgotten_session, forgotten_text])
@@ -371,6 +385,27 @@ async def test_what_is_forgotten_while_it_waits_to_be_kept_is_not_kept(tmp_path,
             gone = module.Forgotten(scope=HERE, session="s1", since=since, until=until)
             archive._forgotten.add([gone])
         assert archive.count == 0
+
+
+@pytest.mark.parametrize("forget", [forgotten_session, forgotten_span, forgotten_text])
+async def test_what_is_being_kept_is_forgotten_as_well(tmp_path, embedder, forget):
+    async with opened(tmp_path, embedder) as archive:
+        async with anyio.create_task_group() as tasks, archive._writing:
+            tasks.start_soon(forget, archive)
+            await anyio.wait_all_tasks_blocked()
+            await archive._add(talk(RETRIES, "s1"), ())
+        assert not [p for p in await archive.show(HERE, "s1") if p.text == RETRIES[2][1]]
+
+
+async def test_what_a_clock_that_went_back_dates_later_does_not_come_back(tmp_path, embedder):
+    clock = FakeClock(NOW)
+    async with opened(tmp_path, embedder, clock=clock) as archive:
+        await archive.add(talk(RETRIES, "s1", days_ago=2))
+        clock.now -= timedelta(days=3)
+        assert await archive.forget_span(HERE, EPOCH, NOW + YEAR) == 4
+        assert await archive.add(talk(RETRIES, "s1", days_ago=2)) == 0
+        assert await archive.allow() == 1
+        assert await archive.add(talk(RETRIES, "s1", days_ago=2)) == 4
 
 
 async def test_a_failed_write_leaves_nothing_findable(tmp_path, embedder, monkeypatch):

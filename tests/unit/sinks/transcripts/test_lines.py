@@ -202,6 +202,8 @@ def test_half_a_character_in_json_in_a_text_costs_no_command():
 def test_a_time_that_is_none_is_0():
     assert milliseconds("2026-11-22T02:09:32.588Z") == 1_795_313_372_588
     assert milliseconds("yesterday") == milliseconds("") == 0
+    assert milliseconds("9999-12-31T23:59:59.999Z") == 253_402_300_799_999
+    assert milliseconds("9999-12-31T23:59:59-14:00") == 0
 
 
 def test_a_path_longer_than_any_file_system_has_is_no_path():

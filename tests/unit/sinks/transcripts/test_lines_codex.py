@@ -50,6 +50,15 @@ def test_what_the_client_puts_before_the_model_was_not_said():
     assert read(type="item_completed", item=7) is None
 
 
+def test_what_an_editor_put_before_a_prompt_was_not_said():
+    selected = "# Context from my IDE setup:\n\n## Active selection of the file:\nwe decided"
+    sent = f"{selected}\n\n## My request for Codex:\nexplain this"
+
+    assert read(type="user_message", message=sent).text == "explain this"
+    assert read(type="user_message", message=f"{selected}\n## My request for Codex:\n") is None
+    assert read(type="agent_message", message=sent).text == sent
+
+
 @pytest.mark.parametrize("given", [{"cmd": "pytest -q"}, {"command": ["pytest", "-q"]}])
 def test_a_command_is_run(given):
     said = read(

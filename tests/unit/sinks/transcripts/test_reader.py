@@ -236,8 +236,8 @@ def write(tmp_path):
 async def test_a_command_that_failed_is_found_among_others(write):
     file = write(ended("call_0", 0), ended(), '{"type":"response_item"}\n')
     assert await Outcomes().has_failed(file, "call_1")
-    assert not await Outcomes().has_failed(file, "call_0")
-    assert not await Outcomes().has_failed(file, "call_2")
+    assert await Outcomes().has_failed(file, "call_0") is False
+    assert await Outcomes().has_failed(file, "call_2") is None
 
 
 def test_the_latest_word_on_a_command_counts(write):
@@ -257,7 +257,7 @@ def test_the_latest_word_on_a_command_counts(write):
     ],
 )
 def test_what_does_not_say_it_plainly_says_nothing(write, line):
-    assert not has_failed(write(line), "call_1")
+    assert has_failed(write(line), "call_1") is None
 
 
 def test_only_the_end_of_a_long_transcript_is_read(write):
@@ -270,7 +270,7 @@ def test_no_transcript_and_no_file_say_nothing(tmp_path, write):
     (tmp_path / "link").symlink_to(write(ended()))
     os.mkfifo(tmp_path / "pipe")
     for name in ("", "link", "pipe", "gone", "\0"):
-        assert not has_failed(str(tmp_path / name), "call_1")
+        assert has_failed(str(tmp_path / name), "call_1") is None
 
 
 async def test_what_is_left_of_a_transcript_is_told_in_bytes(known, file, tmp_path):

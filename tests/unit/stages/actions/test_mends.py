@@ -188,6 +188,19 @@ def test_every_form_that_failed_is_mended_by_the_one_that_passes():
     assert [failed for failed, _ in followed(*steps)] == ["pytest -n 8 tests", "pytest -n 4 tests"]
 
 
+@pytest.mark.parametrize(
+    "between", ["pip install redis && pytest tests", "alembic upgrade head", "make x > made.txt"]
+)
+def test_what_failed_in_between_may_have_done_a_part_of_its_work(between):
+    steps = [("pytest tests", "KeyError: 'REDIS_URL'"), (between, LOCKED), "pytest -n0 tests"]
+    assert ("pytest tests", "pytest -n0 tests") not in followed(*steps)
+
+
+def test_a_form_that_failed_as_well_made_no_difference():
+    steps = [("npm install", RESOLVE), ("npm install --x", RESOLVE), "npm install --legacy"]
+    assert [failed for failed, _ in followed(*steps)] == ["npm install", "npm install --x"]
+
+
 def test_what_only_looks_or_checks_in_between_disturbs_nothing():
     steps = [
         ("npm i", RESOLVE),

@@ -196,7 +196,10 @@ def test_an_id_in_an_answer_or_a_command_quotes_the_memory():
 def test_a_memory_that_is_read_by_its_id_is_quoted_shown_or_not():
     memory = make_memory()
     assert [use.kind for use in shown(memory).read(memory.id)] == ["quoted"]
-    assert [use.kind for use in Showings().read("mem_other")] == ["quoted"]
+    showings = Showings()
+    assert [use.kind for use in showings.read("mem_other")] == ["quoted"]
+    assert showings.read("mem_other") == []
+    assert [use.kind for use in showings.read("mem_third")] == ["quoted"]
 
 
 # --- corrected ------------------------------------------------------------------------------------

@@ -111,8 +111,13 @@ def test_of_a_sub_agents_transcript_its_conclusion_alone_counts():
 
 def test_what_is_kept_was_redacted():
     one = reader(clean=lambda text: text.replace("hunter2", "[redacted]"))
-    one.read([said("user", "the password is hunter2", 1)])
-    assert texts(one.take()) == [("user", "the password is [redacted]")]
+    call = ToolCall(id="t", tool="Write", paths=("keys/hunter2.txt",))
+    one.read(
+        [said("user", "the password is hunter2", 1), said("assistant", "Ok", 2, calls=(call,))]
+    )
+    asked, done = one.take()
+    assert asked.text == "the password is [redacted]"
+    assert done.files == ("keys/[redacted].txt",)
 
 
 def test_nothing_is_kept_of_what_is_not_the_speakers_own():
