@@ -22,7 +22,10 @@ from .lifecycle import Lifecycle
 
 FLOOR = 1.0
 """Log-odds that both orders have to reach: four in five of such pairs contradict; see ADR 0049."""
-# So many of the nearest are read, from which similarity on.
+# With a cosine below the first, two statements have to reach the second: of short ones about
+# different things one pair in thirty reaches ``FLOOR``; see ADR 0050.
+_ALIKE, _FLOOR_UNLIKE = 0.5, 2.5
+# So many of the nearest are read, from which cosine on.
 _READ = 6
 _COMPARABLE = 0.25
 
@@ -76,9 +79,12 @@ class Contradictions:
         if model is None:
             self.enabled = False  # it is missing for the next text as well
             return None
-        read = {other.id: likelihood(model, memory.content, other.content) for other in older}
+        read = {
+            other.id: likelihood(model, memory.content, other.content) - floor_of(alike)
+            for other, alike in older
+        }
         likeliest = max(read, key=lambda id_: read[id_])
-        return likeliest if read[likeliest] >= FLOOR else None
+        return likeliest if read[likeliest] >= 0 else None
 
     def let_go(self) -> None:
         """Give the memory of the model back to the system; the next text loads it again."""
@@ -87,11 +93,13 @@ class Contradictions:
             if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
                 trim(0)
 
-    def _older(self, memory: Memory) -> Sequence[Memory]:
+    def _older(self, memory: Memory) -> Sequence[tuple[Memory, float]]:
+        """Those that ``memory`` may deny, and how alike each is."""
         near = self._index.related(self._encoder.encode(memory), memory.scope, k=NEAR)
-        ids = [id_ for id_, alike in near if alike >= _COMPARABLE and id_ != memory.id]
-        found = self._fetch(ids, [memory.scope]) if ids else ()
-        return [other for other in found if self._may_be_denied(other, memory)][:_READ]
+        alike = {id_: cos for id_, cos in near if cos >= _COMPARABLE and id_ != memory.id}
+        found = self._fetch(list(alike), [memory.scope]) if alike else ()
+        denied = [(one, alike[one.id]) for one in found if self._may_be_denied(one, memory)]
+        return denied[:_READ]
 
     def _may_be_denied(self, other: Memory, memory: Memory) -> bool:
         """Whether ``other`` holds, was said before ``memory``, and is not contained in it."""
@@ -103,6 +111,11 @@ class Contradictions:
 
 def _contradicts_any(memory: Memory) -> bool:
     return memory.contradicts is not None
+
+
+def floor_of(alike: float) -> float:
+    """The log-odds from which on two statements with the cosine ``alike`` contradict each other."""
+    return FLOOR if alike >= _ALIKE else _FLOOR_UNLIKE
 
 
 def likelihood(model: CrossEncoder, newer: str, older: str) -> float:

@@ -57,6 +57,23 @@ async def test_what_holds_beside_it_is_not_noted(bench, other):
     assert await noted(bench, await kept(bench, other)) is None
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (
+            "We deploy the billing service with Argo CD, never by hand.",
+            "The env var is BILLING_KEY",
+        ),
+        ("The queue is RabbitMQ", "The queue name is billing-jobs"),
+        ("Migrations run in the release job", "The release branch is named release/x.y"),
+        ("Levels are JSON files in assets/levels", "The level editor is a separate binary"),
+    ],
+)
+async def test_short_statements_about_different_things_contradict_nothing(bench, older, newer):
+    await kept(bench, older)
+    assert await noted(bench, await kept(bench, newer)) is None
+
+
 async def test_a_task_and_what_is_replaced_contradict_nothing(bench):
     old = await kept(bench, OLD, namespace="tasks")
     new = await kept(bench, NEW)
