@@ -221,7 +221,8 @@ _HARMS = regex(r"\b(?:break|fail|kill|lose|lost|wipe|hang|crash|destroy|drop|pru
 _BARE = regex(r"\b(?:bare|plain|raw|blanket|alone|without)\b", re.IGNORECASE)
 _TRIES = regex(r"\s--?(?:check|dry[-_]?run|help|noop|what-?if)\b")
 _RUNNER = regex(
-    r"(?:(?:sudo|time|command|npx|bunx|pnpm exec|uv run|poetry run|pipenv run|bundle exec) +"
+    r"(?:(?:sudo|time|command|npx|bunx|pnpm exec|uv run|poetry run|pipenv run|bundle exec"
+    r"|python[\d.]* -m) +"
     r"|\w+=\S* +)+"
 )
 _DENIED_WITHIN = 40
@@ -244,6 +245,15 @@ _NAMED = regex(
     r"(?:run|use|call|do|execute|running|using|calling|type|a|bare|plain|raw)?\s*+"
     rf"(?P<command>(?:{_PROGRAMS})(?: (?!(?:{_NO_ARGUMENT})\b)[\w./:-]*\w){{1,3}})"
     r"(?P<rest>[^.;\n]*)",
+    re.IGNORECASE,
+)
+# "Use pnpm, not npm": of such programs, another does what the denied one does, whatever that is.
+_REPLACEABLE = "npm|pnpm|yarn|bun|npx|pip3?|poetry|pipenv|conda|docker|podman"
+_REPLACED = regex(
+    rf"\b(?:use|with|via)\s+`?(?:{_PROGRAMS})`?[\s,;(]{{1,3}}(?:and\s+)?"
+    rf"(?:never|not|instead of|rather than)\s+`?(?P<program>{_REPLACEABLE})`?"
+    r"(?=\s*(?:[.,;)!\n]|\Z|\b(?:for|to|here|anywhere|since|because)\b"
+    r"|in (?:this|the|our) (?:repo|repository|monorepo|project|codebase)\b))",
     re.IGNORECASE,
 )
 # "on the release branch", "against prod": where alone it is denied.
@@ -277,8 +287,12 @@ def plain_command(command: str) -> str:
 
 @lru_cache(maxsize=256)
 def commands_against(text: str) -> tuple[DeniedCommand, ...]:
-    """The commands in backticks that the memory ``text`` speaks against, of two words or more."""
-    return tuple(_commands_against(text))
+    """The commands that the memory ``text`` speaks against.
+
+    They stand in backticks, begin with a known program, or are of one that another replaces.
+    """
+    replaced = (found["program"].casefold() for found in _REPLACED.finditer(text[:_READ_CHARS]))
+    return (*_commands_against(text), *(DeniedCommand(one, more=True) for one in replaced))
 
 
 def _commands_against(text: str) -> Iterator[DeniedCommand]:

@@ -35,6 +35,13 @@ _LOOKS = regex(
 )
 
 
+_GIT = r"(?:(?:sudo|command) +|\w+=\S+ +)*git (?:-C \S+ )?"
+_SHORT_FLAGS = (
+    (regex(rf"{_GIT}push\b"), regex(r"(?<= )-f(?= |\Z)"), "--force"),
+    (regex(rf"{_GIT}commit\b"), regex(r"(?<= )-n(?= |\Z)"), "--no-verify"),
+)
+
+
 class ActionText(Value, frozen=True, kw_only=True):
     """An action, read.
 
@@ -89,7 +96,15 @@ def within(path: str, root: str) -> str:
 
 def _commands(command: str) -> Iterator[str]:
     lines = map(one_line, _SEPARATOR.split(command[:_READ_CHARS]))
-    return islice(filter(None, lines), MAX_LINES)
+    return map(_spelled_out, islice(filter(None, lines), MAX_LINES))
+
+
+def _spelled_out(command: str) -> str:
+    """``command`` with the long names of the short flags that rules are most often about."""
+    for of, short, long in _SHORT_FLAGS:
+        if of.match(command):
+            return short.sub(long, command)
+    return command
 
 
 def looks(command: str) -> bool:

@@ -90,6 +90,17 @@ def test_with_more_arguments_it_is_the_same_command_unless_it_was_denied_as_it_s
             True,
         ),
         ("Never use git push --force on release branches", "git push --force origin mine", False),
+        ("Never use git push --force", "git push -f origin main", True),
+        ("Never use git push --force", "git push origin feature-f", False),
+        ("Don't use `git commit --no-verify`, fix the hook", "git commit -n -m x", True),
+        ("Use pnpm, not npm", "npm install lodash", True),
+        ("Use pnpm, not npm", "pnpm install lodash", False),
+        ("Use uv, never pip, for installing packages.", "pip install requests", True),
+        ("Use uv, never pip, for installing packages.", "python -m pip install requests", True),
+        ("Use uv, never pip, for installing packages.", "uv pip install requests", False),
+        ("We build with podman instead of docker in this repo", "docker build .", True),
+        ("Use pnpm, not npm ci, in the pipeline", "npm run lint", False),
+        ("Use npm, not npm's cache", "npm ci", False),
     ],
 )
 def test_a_command_that_is_denied_by_its_name_needs_no_backticks(text, command, sure):
