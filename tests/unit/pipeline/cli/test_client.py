@@ -3,7 +3,6 @@
 import os
 import socket
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Event, Thread
@@ -101,12 +100,21 @@ def test_a_call_that_takes_longer_than_is_waited_says_that_the_daemon_goes_on(da
 def test_a_daemon_that_leaves_is_waited_for_while_it_finishes(daemon, monkeypatch):
     server, client = daemon
     monkeypatch.setattr("subcog.pipeline.cli.client.HUNG_S", 0.05)
+    nobody_listens = Event()
+
+    def noting(link):
+        found = connect(link)
+        if found is None:
+            nobody_listens.set()
+        return found
+
+    monkeypatch.setattr("subcog.pipeline.cli.client.connect", noting)
 
     def leave():
         connection, _ = server.accept()
         os.unlink("daemon.sock")
         connection.recv(65536)
-        time.sleep(0.2)  # more than twice what the daemon has to say that it lives
+        assert nobody_listens.wait(PATIENCE_S), "the client asks whether the daemon lives"
         connection.sendall(reply_frame("ok", "1", b"{}"))
         connection.close()
 
